@@ -1,0 +1,171 @@
+import { z } from "zod";
+import { parseDuration } from "./duration.ts";
+import { environmentStatuses } from "./environment.ts";
+import { messageOf, PlatformError } from "./errors.ts";
+import { nameProblem } from "./ref.ts";
+
+const text = z.string();
+const texts = z.record(z.string(), z.string());
+const count = z.number().int().nonnegative();
+const port = z.number().int().min(1).max(65_535);
+
+const name = z.string().superRefine((value, context) => {
+  const problem = nameProblem(value);
+  if (problem !== null) context.addIssue({ code: "custom", message: problem });
+});
+const duration = z.string().superRefine((value, context) => {
+  try {
+    parseDuration(value);
+  } catch (error) {
+    context.addIssue({ code: "custom", message: messageOf(error) });
+  }
+});
+/** Names, in any spelling of case, as the hub takes them. */
+const status = z.string().refine((value) => environmentStatuses.some((known) => known.toLowerCase() === value.toLowerCase()), {
+  message: `must be one of ${environmentStatuses.join(", ")}`,
+});
+const quantity = z.string().regex(/^\d+(?:\.\d+)?(?:m|C|[kKMGTPE]i?)?$/, 'must be a quantity such as "1", "500m" or "2Gi"');
+const insidePath = z
+  .string()
+  .min(1)
+  .refine((value) => !value.startsWith("/") && !value.split(/[\\/]/).includes(".."), {
+    message: "must be a path inside the project",
+  });
+
+const storage = {
+  replicas: count.optional(),
+  port: port.optional(),
+  enableStorage: z.boolean().optional(),
+  storageName: text.optional(),
+  storageSize: quantity.optional(),
+  mountPath: text.optional(),
+  pvcName: text.optional(),
+};
+
+const deployConfig = z.looseObject({
+  cpu: quantity.optional(),
+  memory: quantity.optional(),
+  os: text.optional(),
+  ephemeralStorage: quantity.optional(),
+  environmentVariables: texts.optional(),
+  environment_variables: texts.optional(),
+  arguments: z.array(text).optional(),
+  resource: text.optional(),
+  ttl: duration.optional(),
+  owner: text.optional(),
+  labels: texts.optional(),
+  imagePrefix: text.optional(),
+  podTemplate: text.optional(),
+  templateType: text.optional(),
+  secondImageName: text.optional(),
+  dataSource: text.optional(),
+  service: z.looseObject(storage).optional(),
+  // The flat spellings below are older than `service`; they are still read.
+  ...storage,
+  serviceName: text.optional(),
+  cpuRequest: quantity.optional(),
+  cpuLimit: quantity.optional(),
+  memoryRequest: quantity.optional(),
+  memoryLimit: quantity.optional(),
+  ephemeralStorageRequest: quantity.optional(),
+  ephemeralStorageLimit: quantity.optional(),
+});
+
+/** An environment project's `config.json`, which is also what is published. Unknown fields are kept. */
+export const environmentConfig = z.looseObject({
+  name,
+  version: z
+    .string()
+    .min(1)
+    .refine((value) => !value.includes("@"), { message: "must not contain '@'" }),
+  description: text.optional(),
+  tags: z.array(text).optional(),
+  status: status.optional(),
+  codeUrl: text.optional(),
+  /** The module that defines the environment; without it `src/index.*`, then the files of `src`. */
+  main: insidePath.optional(),
+  artifacts: z.array(z.looseObject({ id: text.optional(), type: text, content: text })).optional(),
+  buildConfig: z
+    .looseObject({
+      dockerfile: text.optional(),
+      context: text.optional(),
+      image_name: text.optional(),
+      image_tag: text.optional(),
+      build_policy: text.optional(),
+      /** Files and folders that go into the bundle beside the code. */
+      data: z.array(insidePath).optional(),
+    })
+    .optional(),
+  testConfig: z.looseObject({ script: text.optional() }).optional(),
+  deployConfig: deployConfig.optional(),
+  requirements: z.looseObject({ cpu: text.optional(), memory: text.optional() }).optional(),
+  type: text.optional(),
+});
+export type EnvironmentConfig = z.infer<typeof environmentConfig>;
+
+/** One thing wrong with a config: where, what stands there, and what may stand there. */
+export interface ConfigProblem {
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+}
+
+export type ConfigCheck =
+  | { readonly ok: true; readonly config: EnvironmentConfig }
+  | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
+
+/** All that is wrong at once, for tools that point at lines. */
+export function checkConfig(value: unknown): ConfigCheck {
+  const parsed = environmentConfig.safeParse(value);
+  if (parsed.success) return { ok: true, config: parsed.data };
+  const problems = parsed.error.issues.map((issue) => {
+    const path = issue.path.map((key) => (typeof key === "symbol" ? String(key) : key));
+    return { path, message: describeIssue(issue, path, valueAt(value, path)) };
+  });
+  return { ok: false, problems };
+}
+
+/** The config, or one error that names every wrong field, its value and what is allowed. */
+export function parseConfig(value: unknown): EnvironmentConfig {
+  const checked = checkConfig(value);
+  if (checked.ok) return checked.config;
+  const lines = checked.problems.map((problem) => problem.message);
+  throw new PlatformError("environment.invalid", `config.json: ${lines.join("; ")}`, { details: { problems: checked.problems } });
+}
+
+function describeIssue(issue: z.core.$ZodIssue, path: readonly (string | number)[], value: unknown): string {
+  const field = path.length === 0 ? "the file" : path.join(".");
+  if (value === undefined) return `${field} is missing; ${allowed(issue)}`;
+  return `${field} is ${show(value)}; ${allowed(issue)}`;
+}
+
+function allowed(issue: z.core.$ZodIssue): string {
+  switch (issue.code) {
+    case "invalid_type":
+      return `it must be ${article(issue.expected)}`;
+    case "too_small":
+      return issue.origin === "string" ? "it must not be empty" : `it must be at least ${issue.minimum}`;
+    case "too_big":
+      return `it must be at most ${issue.maximum}`;
+    default:
+      return issue.message.startsWith("must") ? `it ${issue.message}` : issue.message;
+  }
+}
+
+function article(type: string): string {
+  if (type === "record") return "an object of strings";
+  return /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`;
+}
+
+function show(value: unknown): string {
+  const json = JSON.stringify(value) ?? String(value);
+  return json.length > 80 ? `${json.slice(0, 77)}...` : json;
+}
+
+function valueAt(value: unknown, path: readonly (string | number)[]): unknown {
+  let here = value;
+  for (const key of path) {
+    if (typeof here !== "object" || here === null) return undefined;
+    here = (here as Record<string | number, unknown>)[key];
+  }
+  return here;
+}

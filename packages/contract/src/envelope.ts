@@ -1,0 +1,25 @@
+import { z } from "zod";
+import type { PlatformError } from "./errors.ts";
+
+/** The control plane's and the hub's answer; `error` is ours and only there when something failed. */
+export const controlEnvelope = z.looseObject({
+  success: z.boolean().default(true),
+  code: z.number().nullish(),
+  message: z.string().nullish(),
+  data: z.unknown(),
+  error: z.looseObject({ code: z.string(), retryable: z.boolean().optional(), requestId: z.string().optional() }).nullish().catch(null),
+});
+export type ControlEnvelope = z.infer<typeof controlEnvelope>;
+
+/** What a box answers on its plain HTTP routes; `errorInfo` is ours, beside the original's text. */
+export const boxEnvelope = z.looseObject({
+  success: z.boolean(),
+  data: z.unknown().optional(),
+  error: z.string().nullish(),
+  errorInfo: z.looseObject({ code: z.string(), retryable: z.boolean().optional() }).nullish().catch(null),
+});
+export type BoxEnvelope = z.infer<typeof boxEnvelope>;
+
+export function boxFailure(error: PlatformError): BoxEnvelope {
+  return { success: false, error: error.message, errorInfo: { code: error.code, retryable: error.retryable } };
+}

@@ -1,0 +1,35 @@
+import { z } from "zod";
+
+/** A published environment's status; the wire carries the index. */
+export const environmentStatuses = [
+  "Init",
+  "Pending",
+  "Creating",
+  "Created",
+  "Testing",
+  "Verified",
+  "Ready",
+  "Released",
+  "Failed",
+] as const;
+export type EnvironmentStatus = (typeof environmentStatuses)[number];
+
+export const artifact = z.object({ id: z.string().default(""), type: z.string(), content: z.string() });
+
+/** A published environment as the hub's wire format has it. */
+export const environment = z.looseObject({
+  id: z.string(),
+  name: z.string(),
+  description: z.string(),
+  version: z.string(),
+  tags: z.array(z.string()).nullish(),
+  code_url: z.string(),
+  status: z.number().int(),
+  artifacts: z.array(artifact).nullish(),
+  build_config: z.record(z.string(), z.unknown()).nullish(),
+  test_config: z.record(z.string(), z.unknown()).nullish(),
+  deploy_config: z.record(z.string(), z.unknown()).nullish(),
+  created_at: z.string(),
+  updated_at: z.string(),
+});
+export type EnvironmentRecord = z.infer<typeof environment>;

@@ -1,0 +1,88 @@
+/**
+ * Every way the platform itself can fail: one line per code.
+ * `status` is what an HTTP door answers, `retryable` whether the same request may succeed later.
+ * What goes wrong inside a tool is not here: that is data for the agent (`isError: true`).
+ */
+export const errorTable = {
+  "request.invalid": { status: 400, retryable: false, meaning: "the request does not have the shape that this route takes" },
+  "request.too_large": { status: 413, retryable: false, meaning: "the body is larger than the configured limit" },
+  "request.forbidden_origin": { status: 403, retryable: false, meaning: "the Host or Origin header does not belong to this server" },
+  "route.not_found": { status: 404, retryable: false, meaning: "no such path" },
+  "route.method_not_allowed": { status: 405, retryable: false, meaning: "the path exists, but not with this method" },
+  "access.denied": { status: 403, retryable: false, meaning: "the caller may not open this door" },
+  "access.unauthenticated": { status: 401, retryable: false, meaning: "a valid token is needed" },
+  "environment.invalid": { status: 400, retryable: false, meaning: "the environment's definition or config.json is wrong" },
+  "environment.not_found": { status: 404, retryable: false, meaning: "no environment of this name and version" },
+  "environment.unhealthy": { status: 503, retryable: true, meaning: "the environment runs but says that it is not healthy" },
+  "instance.not_found": { status: 404, retryable: false, meaning: "no such instance, or not yours" },
+  "instance.exists": { status: 409, retryable: false, meaning: "an instance of this id is there already" },
+  "instance.setup_failed": { status: 500, retryable: false, meaning: "the environment's setup raised an error" },
+  "instance.start_failed": { status: 502, retryable: true, meaning: "the instance did not come up" },
+  "instance.start_timeout": { status: 504, retryable: true, meaning: "the instance did not become ready in time" },
+  "instance.unsupported": { status: 501, retryable: false, meaning: "this environment or server cannot do that with an instance" },
+  "task.not_found": { status: 404, retryable: false, meaning: "the environment has no task of this id" },
+  "tool.not_found": { status: 404, retryable: false, meaning: "the environment has no tool of this name" },
+  "tool.failed": { status: 500, retryable: false, meaning: "the call failed after it left; it may have run" },
+  "tool.timeout": { status: 504, retryable: false, meaning: "the call took longer than allowed; it may have run" },
+  "function.not_found": { status: 404, retryable: false, meaning: "the environment has no function of this name" },
+  "function.failed": { status: 500, retryable: false, meaning: "the function raised an error" },
+  "reward.missing": { status: 404, retryable: false, meaning: "the environment defines no reward" },
+  "reward.failed": { status: 500, retryable: false, meaning: "a reward function raised an error or gave no number" },
+  "health.failed": { status: 500, retryable: true, meaning: "the health check itself raised an error" },
+  "snapshot.unsupported": { status: 501, retryable: false, meaning: "the state cannot be written down as a value" },
+  "snapshot.invalid": { status: 400, retryable: false, meaning: "the snapshot is damaged or of another environment" },
+  "quota.exceeded": { status: 429, retryable: true, meaning: "a limit of this owner or server is reached" },
+  "server.draining": { status: 503, retryable: true, meaning: "the server is shutting down" },
+  "network.failed": { status: 502, retryable: true, meaning: "the other side could not be reached, or the connection broke" },
+  "request.timeout": { status: 504, retryable: true, meaning: "no answer came in time" },
+  "request.cancelled": { status: 499, retryable: false, meaning: "the caller gave up" },
+  "circuit.open": { status: 503, retryable: true, meaning: "too many calls in a row have failed; waiting before the next" },
+  internal: { status: 500, retryable: false, meaning: "a fault of ours" },
+} as const satisfies Record<string, { status: number; retryable: boolean; meaning: string }>;
+
+export type ErrorCode = keyof typeof errorTable;
+
+export interface PlatformErrorOptions {
+  readonly cause?: unknown;
+  /** Facts for programs: ids, limits, field names. Never a secret. */
+  readonly details?: Readonly<Record<string, unknown>>;
+  readonly requestId?: string;
+  /** Overrides the table, for what the other side has said. */
+  readonly retryable?: boolean;
+}
+
+/** The platform's one error class: branch on `code`, never on the message. */
+export class PlatformError extends Error {
+  override readonly name: string = "PlatformError";
+  readonly code: ErrorCode;
+  readonly retryable: boolean;
+  readonly details: Readonly<Record<string, unknown>>;
+  readonly requestId: string | undefined;
+
+  constructor(code: ErrorCode, message: string, options: PlatformErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.retryable = options.retryable ?? errorTable[code].retryable;
+    this.details = options.details ?? {};
+    this.requestId = options.requestId;
+  }
+
+  get status(): number {
+    return errorTable[this.code].status;
+  }
+}
+
+/** True for a platform error, and, if codes are given, only for those codes. */
+export function isPlatformError(error: unknown, ...codes: ErrorCode[]): error is PlatformError {
+  return error instanceof PlatformError && (codes.length === 0 || codes.includes(error.code));
+}
+
+export function isErrorCode(value: unknown): value is ErrorCode {
+  return typeof value === "string" && Object.hasOwn(errorTable, value);
+}
+
+/** What a thrown value says of itself, without its stack. */
+export function messageOf(error: unknown): string {
+  if (error instanceof Error) return error.message || error.name;
+  return typeof error === "string" ? error : String(error);
+}

@@ -1,0 +1,25 @@
+export { type Catalogue, type CatalogueEntry, catalogue, catalogueEntry } from "./catalogue.ts";
+export { type ConfigCheck, type ConfigProblem, checkConfig, type EnvironmentConfig, environmentConfig, parseConfig } from "./config.ts";
+export { formatDuration, parseDuration } from "./duration.ts";
+export { type BoxEnvelope, boxEnvelope, boxFailure, type ControlEnvelope, controlEnvelope } from "./envelope.ts";
+export { artifact, type EnvironmentRecord, type EnvironmentStatus, environment, environmentStatuses } from "./environment.ts";
+export { type ErrorCode, errorTable, isErrorCode, isPlatformError, messageOf, PlatformError, type PlatformErrorOptions } from "./errors.ts";
+export {
+  type CreateInstanceRequest,
+  createInstanceRequest,
+  forkRequest,
+  type InstanceRecord,
+  type InstanceStatus,
+  instance,
+  instanceStatuses,
+  type ResetRequest,
+  resetRequest,
+} from "./instance.ts";
+export { isObject, type Json, type JsonObject, type JsonSchema, jsonSchemaObject } from "./json.ts";
+export { type Outcome, outcome } from "./outcome.ts";
+export { type EnvironmentRef, formatRef, nameProblem, parseName, parseRef, splitRef } from "./ref.ts";
+export { type Reward, reward } from "./reward.ts";
+export { controlRoutes, type Door, FIRST_INSTANCE, fillPath, headers, instancePrefix, instanceRoutes, type Route } from "./routes.ts";
+export { type Task, type TaskPage, task, taskPage } from "./task.ts";
+export { type CallToolResult, type ContentBlock, callToolResult, contentBlock, type ToolDescriptor, toolDescriptor } from "./tool.ts";
+export { type Step, step, type Trajectory, trajectory } from "./trajectory.ts";

@@ -1,0 +1,50 @@
+import { z } from "zod";
+import { environment } from "./environment.ts";
+
+export const instanceStatuses = ["Pending", "Creating", "Running", "Failed", "Terminated"] as const;
+export type InstanceStatus = (typeof instanceStatuses)[number];
+
+/**
+ * A running environment as the wire has it. `status` stays a plain string: the original's services
+ * also answer raw pod phases such as `Succeeded` and `Unknown`.
+ */
+export const instance = z.looseObject({
+  id: z.string().min(1),
+  env: environment.nullish(),
+  status: z.string(),
+  created_at: z.string(),
+  updated_at: z.string(),
+  ip: z.string().nullish(),
+  ttl: z.string().nullish(),
+  owner: z.string().nullish(),
+  labels: z.record(z.string(), z.string()).nullish(),
+});
+export type InstanceRecord = z.infer<typeof instance>;
+
+/** What `POST /env-instance` takes: the original's fields, then ours. */
+export const createInstanceRequest = z.object({
+  envName: z.string().optional(),
+  datasource: z.string().optional(),
+  environment_variables: z.record(z.string(), z.string()).optional(),
+  arguments: z.array(z.string()).optional(),
+  ttl: z.string().optional(),
+  owner: z.string().optional(),
+  labels: z.record(z.string(), z.string()).optional(),
+  id: z
+    .string()
+    .regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/, "must be 1 to 63 lower-case letters, digits and '-'")
+    .optional(),
+  task: z.string().optional(),
+  seed: z.number().int().optional(),
+  snapshot: z.unknown().optional(),
+});
+export type CreateInstanceRequest = z.infer<typeof createInstanceRequest>;
+
+/** What `POST …/task/reset` takes: what it leaves out stays as it was. */
+export const resetRequest = z.object({
+  task: z.string().nullish(),
+  seed: z.number().int().nullish(),
+});
+export type ResetRequest = z.infer<typeof resetRequest>;
+
+export const forkRequest = z.object({ count: z.number().int().min(1).max(1_000) });
