@@ -1,0 +1,81 @@
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** Something that a test needs and a machine may lack. */
+export interface Component {
+  /** Why it is missing here, or null if it is here. */
+  readonly probe: () => string | null;
+  /** The command or the step that brings it. */
+  readonly get: string;
+}
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const interopInstall = "npm ci --prefix interop";
+
+/** One entry per component: how it is found, and how to get it. */
+export const components = {
+  python: {
+    probe: probePython,
+    get: "python3 -m venv interop/python/.venv && interop/python/.venv/bin/pip install -r interop/python/requirements.txt",
+  },
+  frameworks: {
+    probe: () => absent("@openai/agents", "ai", "@langchain/core", "@mastra/core"),
+    get: interopInstall,
+  },
+  conformance: {
+    probe: () => absent("@modelcontextprotocol/conformance"),
+    get: interopInstall,
+  },
+  "npm-registry": {
+    probe: probeRegistry,
+    get: "let npm reach its registry (`npm ping` shows which one it asks)",
+  },
+  "old-node": {
+    probe: () => (oldNode() === null ? "no Node older than 22.19 here" : null),
+    get: `${interopInstall}, or set AENV_OLD_NODE to a Node 20 or 18`,
+  },
+} as const satisfies Record<string, Component>;
+
+export type ComponentName = keyof typeof components;
+
+/** The Python of the interop tests, where the original SDK is installed. */
+export const pythonPath = join(root, "interop/python/.venv/bin/python");
+
+/** A Node that is too old for us, to see how we say so; null if none is here. */
+export function oldNode(): string | null {
+  const candidates = [
+    process.env.AENV_OLD_NODE ?? "",
+    join(root, "interop/node_modules/old-node/bin/node"),
+    ...(process.env.PATH ?? "").split(delimiter).map((folder) => join(folder, "node")),
+  ];
+  for (const path of candidates) {
+    if (path === "" || !existsSync(path)) continue;
+    const [major = 99, minor = 0] = run(path, ["-p", "process.versions.node"]).stdout.split(".").map(Number);
+    if (major < 22 || (major === 22 && minor < 19)) return path;
+  }
+  return null;
+}
+
+function probePython(): string | null {
+  if (!existsSync(pythonPath)) return "no virtual environment in interop/python/.venv";
+  const found = run(pythonPath, ["-c", "import importlib.metadata as m; m.version('aenvironment')"]);
+  return found.ok ? null : "interop/python/.venv has no package aenvironment";
+}
+
+function absent(...packages: readonly string[]): string | null {
+  const gone = packages.filter((name) => !existsSync(join(root, "interop/node_modules", name, "package.json")));
+  return gone.length === 0 ? null : `interop/node_modules has no ${gone.join(", ")}`;
+}
+
+/** Asks for a small package's version: some mirrors know packages but no `npm ping`. */
+function probeRegistry(): string | null {
+  const asked = run("npm", ["view", "picocolors", "version", "--fetch-retries=0", "--fetch-timeout=10000"]);
+  return asked.ok ? null : "npm cannot reach its registry";
+}
+
+function run(command: string, args: readonly string[]): { ok: boolean; stdout: string } {
+  const { status, stdout } = spawnSync(command, args, { encoding: "utf8", timeout: 20_000 });
+  return { ok: status === 0, stdout: stdout ?? "" };
+}

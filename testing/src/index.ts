@@ -1,0 +1,2 @@
+export { type Component, type ComponentName, components, oldNode, pythonPath } from "./components.ts";
+export { describeNeeding, isRequired, type MissingComponent, missing } from "./needs.ts";

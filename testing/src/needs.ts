@@ -1,0 +1,56 @@
+import { describe, it } from "vitest";
+import { type Component, type ComponentName, components } from "./components.ts";
+
+/** What the reporter reads from a suite that did not run. */
+export interface MissingComponent {
+  readonly component: string;
+  readonly reason: string;
+  readonly get: string;
+}
+
+declare module "vitest" {
+  interface TaskMeta {
+    missing?: MissingComponent;
+  }
+}
+
+const probed = new Map<ComponentName, string | null>();
+
+/** Why a component is missing on this machine, or null if it is here. Asked once per test file. */
+export function missing(name: ComponentName): string | null {
+  let reason = probed.get(name);
+  if (reason === undefined) {
+    reason = components[name].probe();
+    probed.set(name, reason);
+  }
+  return reason;
+}
+
+/**
+ * A `describe` for tests that need more than Node. Where the component is missing, the suite is skipped under a name
+ * that says so; with `AENV_REQUIRE=all`, or a comma list that names it, the suite fails and says what to install.
+ * A skipped suite's body still runs, to count its tests: load what the component brings inside tests or hooks.
+ */
+export function describeNeeding(name: ComponentName, title: string, body: () => void): void {
+  const reason = missing(name);
+  if (reason === null) {
+    describe(title, body);
+    return;
+  }
+  const { get }: Component = components[name];
+  if (isRequired(name, process.env.AENV_REQUIRE)) {
+    describe(title, () => {
+      it(`needs ${name}`, () => {
+        throw new Error(`${name} is required by AENV_REQUIRE but missing: ${reason}. To get it: ${get}`);
+      });
+    });
+    return;
+  }
+  describe(`${title} (needs ${name}: ${reason})`, { skip: true, meta: { missing: { component: name, reason, get } } }, body);
+}
+
+/** Whether `AENV_REQUIRE` names the component: `all`, or a list such as `python,frameworks`. */
+export function isRequired(name: string, wanted: string | undefined): boolean {
+  const names = (wanted ?? "").split(",").map((word) => word.trim());
+  return names.includes("all") || names.includes(name);
+}

@@ -1,0 +1,58 @@
+import type { Reporter, TestModule, TestSuite } from "vitest/node";
+import type { MissingComponent } from "./needs.ts";
+
+/** What a run came to, in numbers, and what it had to leave out. */
+export interface Summary {
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+  readonly missing: readonly SkippedFor[];
+}
+
+/** One missing component and the number of tests that it cost. */
+export interface SkippedFor extends MissingComponent {
+  readonly tests: number;
+}
+
+/** Ends a run with what was missing here, why and how to get it, and one plain line of counts. */
+export default class NeedsReporter implements Reporter {
+  onTestRunEnd(modules: readonly TestModule[]): void {
+    process.stdout.write(format(summarize(modules)));
+  }
+}
+
+export function summarize(modules: readonly TestModule[]): Summary {
+  const counts = { passed: 0, failed: 0, skipped: 0 };
+  const missing = new Map<string, SkippedFor>();
+  for (const module of modules) {
+    // A file that does not load has no tests to count, but it is a failure all the same.
+    if (module.errors().length > 0) counts.failed += 1;
+    for (const test of module.children.allTests()) {
+      const { state } = test.result();
+      if (state !== "pending") counts[state] += 1;
+    }
+    for (const suite of module.children.allSuites()) note(missing, suite);
+  }
+  return { ...counts, missing: [...missing.values()] };
+}
+
+function note(missing: Map<string, SkippedFor>, suite: TestSuite): void {
+  const found = suite.meta().missing;
+  // A suite inside a skipped one carries the same note; the outermost counts for all.
+  if (found === undefined || (suite.parent.type === "suite" && suite.parent.meta().missing !== undefined)) return;
+  const before = missing.get(found.component)?.tests ?? 0;
+  missing.set(found.component, { ...found, tests: before + [...suite.children.allTests()].length });
+}
+
+export function format({ passed, failed, skipped, missing }: Summary): string {
+  const lines: string[] = [];
+  if (missing.length > 0) {
+    lines.push("Not on this machine:");
+    for (const { component, reason, get, tests } of missing) {
+      lines.push(`  ${component}: ${reason}; ${tests} ${tests === 1 ? "test" : "tests"} skipped`, `    to get it: ${get}`);
+    }
+    lines.push("With AENV_REQUIRE=all, what is missing fails instead.", "");
+  }
+  lines.push(`${passed} passed, ${failed} failed, ${skipped} skipped`, "");
+  return `\n${lines.join("\n")}`;
+}
