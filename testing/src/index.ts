@@ -1,2 +1,2 @@
 export { type Component, type ComponentName, components, oldNode, pythonPath } from "./components.ts";
-export { describeNeeding, isRequired, type MissingComponent, missing } from "./needs.ts";
+export { describeNeeding, type MissingComponent, missing } from "./needs.ts";

@@ -16,11 +16,14 @@ declare module "vitest" {
 
 const probed = new Map<ComponentName, string | null>();
 
-/** Why a component is missing on this machine, or null if it is here. Asked once per test file. */
+/**
+ * Why a component is missing on this machine, or null if it is here. Asked once per test file.
+ * `AENV_WITHOUT=python,frameworks` plays a machine that lacks them.
+ */
 export function missing(name: ComponentName): string | null {
   let reason = probed.get(name);
   if (reason === undefined) {
-    reason = components[name].probe();
+    reason = isNamed(name, process.env.AENV_WITHOUT) ? "left out by AENV_WITHOUT" : components[name].probe();
     probed.set(name, reason);
   }
   return reason;
@@ -38,7 +41,7 @@ export function describeNeeding(name: ComponentName, title: string, body: () => 
     return;
   }
   const { get }: Component = components[name];
-  if (isRequired(name, process.env.AENV_REQUIRE)) {
+  if (isNamed(name, process.env.AENV_REQUIRE)) {
     describe(title, () => {
       it(`needs ${name}`, () => {
         throw new Error(`${name} is required by AENV_REQUIRE but missing: ${reason}. To get it: ${get}`);
@@ -49,8 +52,8 @@ export function describeNeeding(name: ComponentName, title: string, body: () => 
   describe(`${title} (needs ${name}: ${reason})`, { skip: true, meta: { missing: { component: name, reason, get } } }, body);
 }
 
-/** Whether `AENV_REQUIRE` names the component: `all`, or a list such as `python,frameworks`. */
-export function isRequired(name: string, wanted: string | undefined): boolean {
-  const names = (wanted ?? "").split(",").map((word) => word.trim());
+/** Whether a list such as `python,frameworks` names the component; `all` names each. */
+export function isNamed(name: string, list: string | undefined): boolean {
+  const names = (list ?? "").split(",").map((word) => word.trim());
   return names.includes("all") || names.includes(name);
 }

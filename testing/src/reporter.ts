@@ -1,8 +1,8 @@
-import type { Reporter, TestModule, TestSuite } from "vitest/node";
+import type { Reporter, SerializedError, TestModule, TestSuite } from "vitest/node";
 import type { MissingComponent } from "./needs.ts";
 
 /** What a run came to, in numbers, and what it had to leave out. */
-export interface Summary {
+interface Summary {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
@@ -10,28 +10,31 @@ export interface Summary {
 }
 
 /** One missing component and the number of tests that it cost. */
-export interface SkippedFor extends MissingComponent {
+interface SkippedFor extends MissingComponent {
   readonly tests: number;
 }
 
 /** Ends a run with what was missing here, why and how to get it, and one plain line of counts. */
 export default class NeedsReporter implements Reporter {
-  onTestRunEnd(modules: readonly TestModule[]): void {
-    process.stdout.write(format(summarize(modules)));
+  onTestRunEnd(modules: readonly TestModule[], outside: readonly SerializedError[]): void {
+    process.stdout.write(format(summarize(modules, outside.length)));
   }
 }
 
-export function summarize(modules: readonly TestModule[]): Summary {
-  const counts = { passed: 0, failed: 0, skipped: 0 };
+/** What breaks outside a test (a file that does not load, a hook, a stray rejection) is a failure all the same. */
+function summarize(modules: readonly TestModule[], errorsOutside: number): Summary {
+  const counts = { passed: 0, failed: errorsOutside, skipped: 0 };
   const missing = new Map<string, SkippedFor>();
   for (const module of modules) {
-    // A file that does not load has no tests to count, but it is a failure all the same.
     if (module.errors().length > 0) counts.failed += 1;
     for (const test of module.children.allTests()) {
       const { state } = test.result();
       if (state !== "pending") counts[state] += 1;
     }
-    for (const suite of module.children.allSuites()) note(missing, suite);
+    for (const suite of module.children.allSuites()) {
+      if (suite.errors().length > 0) counts.failed += 1;
+      note(missing, suite);
+    }
   }
   return { ...counts, missing: [...missing.values()] };
 }
@@ -44,7 +47,7 @@ function note(missing: Map<string, SkippedFor>, suite: TestSuite): void {
   missing.set(found.component, { ...found, tests: before + [...suite.children.allTests()].length });
 }
 
-export function format({ passed, failed, skipped, missing }: Summary): string {
+function format({ passed, failed, skipped, missing }: Summary): string {
   const lines: string[] = [];
   if (missing.length > 0) {
     lines.push("Not on this machine:");
