@@ -1,0 +1,100 @@
+import { type ErrorCode, PlatformError, type PlatformErrorOptions } from "@aenv/contract";
+
+export interface AEnvErrorOptions extends PlatformErrorOptions {
+  /** What went wrong, in the platform's own words; each class has a default. */
+  readonly code?: ErrorCode;
+}
+
+/**
+ * The base of all that the SDK throws. Branch on the class or on `code`.
+ *
+ * @example
+ * try { await env.callTool("search", { query }); }
+ * catch (error) { if (error instanceof ToolTimeoutError) return retryLater(); throw error; }
+ */
+export class AEnvError extends PlatformError {
+  override readonly name: string = "AEnvError";
+
+  constructor(message: string, options: AEnvErrorOptions = {}) {
+    super(options.code ?? "internal", message, options);
+  }
+}
+
+export interface ToolErrorOptions extends AEnvErrorOptions {
+  readonly toolName: string;
+}
+
+/** A tool call that got no answer of the tool's own. A tool that fails by itself is a result with `isError`, not this. */
+export class ToolError extends AEnvError {
+  override readonly name: string = "ToolError";
+  readonly toolName: string;
+
+  constructor(message: string, options: ToolErrorOptions) {
+    super(message, { code: "tool.failed", ...options });
+    this.toolName = options.toolName;
+  }
+}
+
+/** No answer came within the call's time; the tool may still have run. */
+export class ToolTimeoutError extends ToolError {
+  override readonly name: string = "ToolTimeoutError";
+  readonly timeoutMs: number;
+
+  constructor(message: string, options: ToolErrorOptions & { readonly timeoutMs: number }) {
+    super(message, { code: "tool.timeout", ...options });
+    this.timeoutMs = options.timeoutMs;
+  }
+}
+
+/** The server answered the call with an error of its own; `statusCode` is the HTTP status, 200 for an error inside MCP. */
+export class ToolServerError extends ToolError {
+  override readonly name: string = "ToolServerError";
+  readonly statusCode: number;
+
+  constructor(message: string, options: ToolErrorOptions & { readonly statusCode: number }) {
+    super(message, options);
+    this.statusCode = options.statusCode;
+  }
+}
+
+export interface EnvironmentErrorOptions extends AEnvErrorOptions {
+  readonly envName?: string;
+}
+
+/** An environment or an instance could not be made, reached or used. */
+export class EnvironmentError extends AEnvError {
+  override readonly name: string = "EnvironmentError";
+  readonly envName: string | undefined;
+
+  constructor(message: string, options: EnvironmentErrorOptions = {}) {
+    super(message, options);
+    this.envName = options.envName;
+  }
+}
+
+/** Too many calls in a row have failed: this instance is better given up. */
+export class UnrecoverableEnvironmentError extends EnvironmentError {
+  override readonly name: string = "UnrecoverableEnvironmentError";
+
+  constructor(message: string, options: EnvironmentErrorOptions = {}) {
+    super(message, { code: "circuit.open", ...options });
+  }
+}
+
+/** The other side could not be reached, broke off, or did not answer in time. */
+export class NetworkError extends AEnvError {
+  override readonly name: string = "NetworkError";
+
+  constructor(message: string, options: AEnvErrorOptions = {}) {
+    super(message, { code: "network.failed", ...options });
+  }
+}
+
+/** A value given to the SDK, or received by it, does not have the shape it must have. */
+export class ValidationError extends AEnvError {
+  override readonly name: string = "ValidationError";
+
+  constructor(message: string, options: AEnvErrorOptions = {}) {
+    super(message, { code: "request.invalid", ...options });
+  }
+}

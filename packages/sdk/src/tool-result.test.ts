@@ -1,0 +1,35 @@
+import { describe, expect, it } from "vitest";
+import { ValidationError } from "./errors.ts";
+import { ToolResult } from "./tool-result.ts";
+
+describe("ToolResult", () => {
+  it("joins the text blocks and leaves other blocks whole", () => {
+    const image = { type: "image", data: "aGk=", mimeType: "image/png" };
+    const result = new ToolResult({ content: [{ type: "text", text: "one" }, image, { type: "text", text: "two" }] });
+    expect(result.text).toBe("one\ntwo");
+    expect(result.content[1]).toEqual(image);
+    expect(result.isError).toBe(false);
+  });
+
+  it("keeps an empty text empty", () => {
+    const result = new ToolResult({ content: [{ type: "text", text: "" }] });
+    expect(result.text).toBe("");
+    expect(result.content).toEqual([{ type: "text", text: "" }]);
+  });
+
+  it("prefers structured content to the text when asked for JSON", () => {
+    const result = new ToolResult({ content: [{ type: "text", text: '{"n":1}' }], structuredContent: { n: 2 } });
+    expect(result.json()).toEqual({ n: 2 });
+  });
+
+  it("reads the text as JSON when there is no structured content", () => {
+    expect(new ToolResult({ content: [{ type: "text", text: "[1,2]" }] }).json<number[]>()).toEqual([1, 2]);
+  });
+
+  it("says what it found when the answer is not JSON", () => {
+    const result = new ToolResult({ content: [{ type: "text", text: "sunny" }] });
+    expect(() => result.json()).toThrow(ValidationError);
+    expect(() => result.json()).toThrow("sunny");
+    expect(() => new ToolResult({ content: [] }).json()).toThrow("it holds no text");
+  });
+});
