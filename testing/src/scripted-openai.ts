@@ -1,0 +1,95 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { chatChunks, chatCompletion, parseChat } from "./scripted-openai-chat.ts";
+import { ApiError } from "./scripted-openai-error.ts";
+import { parseResponses, responseEvents, responseObject } from "./scripted-openai-responses.ts";
+import { type Message, type ModelRequest, nextTurn, replyOf, type Script } from "./scripted-openai-script.ts";
+
+export interface ScriptedOpenAi extends AsyncDisposable {
+  /** What clients call their base URL: `http://127.0.0.1:<port>/v1`. */
+  readonly baseUrl: string;
+  /** The requests that passed the checks, in order of arrival. */
+  readonly requests: readonly ModelRequest[];
+  /** What was refused, and why. */
+  readonly refusals: readonly string[];
+  close(): Promise<void>;
+}
+
+/**
+ * An OpenAI-compatible server on loopback that plays a script in the place of a model: `POST /v1/chat/completions` and
+ * `POST /v1/responses`, streamed or not, and `GET /v1/models`. It refuses what the real API refuses.
+ *
+ *     await using model = await scriptedOpenAi([{ toolCalls: [{ name: "add", arguments: { n: 1 } }] }, "done"]);
+ */
+export async function scriptedOpenAi(script: Script): Promise<ScriptedOpenAi> {
+  const requests: ModelRequest[] = [];
+  const refusals: string[] = [];
+  const stored = new Map<string, readonly Message[]>();
+  let serial = 0;
+
+  async function play(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.headers.authorization?.startsWith("Bearer ") !== true) {
+      throw new ApiError(401, "no API key: send it as 'Authorization: Bearer <key>'", { code: "invalid_api_key" });
+    }
+    const route = `${request.method} ${request.url?.split("?")[0]}`;
+    if (route === "GET /v1/models") return sendJson(response, modelList);
+    const api = route === "POST /v1/chat/completions" ? "chat" : route === "POST /v1/responses" ? "responses" : null;
+    if (api === null) throw new ApiError(404, `unknown route: ${route}`);
+
+    const body = await readJson(request);
+    const conversation = api === "chat" ? parseChat(body) : parseResponses(body, stored);
+    const turn = conversation.messages.filter((message) => message.role === "assistant").length;
+    const asked: ModelRequest = { ...conversation, api, index: requests.length, turn, headers: request.headers, body };
+    requests.push(asked);
+    const reply = replyOf(await nextTurn(script, asked), asked, serial++);
+
+    if (api === "chat") return asked.stream ? sendEvents(response, chatChunks(reply, body)) : sendJson(response, chatCompletion(reply));
+    const answer = responseObject(reply);
+    stored.set(answer.id, [...asked.messages, { role: "assistant", text: reply.text, toolCalls: reply.toolCalls }]);
+    return asked.stream ? sendEvents(response, responseEvents(reply)) : sendJson(response, answer);
+  }
+
+  const server = createServer((request, response) => {
+    play(request, response).catch((thrown: unknown) => {
+      const error =
+        thrown instanceof ApiError ? thrown : new ApiError(400, `the script failed: ${String(thrown)}`, { code: "script_failed" });
+      refusals.push(error.message);
+      response.writeHead(error.status, { ...error.headers, "content-type": "application/json" });
+      response.end(JSON.stringify({ error: { message: error.message, type: error.type, param: error.param, code: error.code } }));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const close = () =>
+    new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
+  const { port } = server.address() as AddressInfo;
+  return { baseUrl: `http://127.0.0.1:${port}/v1`, requests, refusals, close, [Symbol.asyncDispose]: close };
+}
+
+const modelList = { object: "list", data: [{ id: "scripted", object: "model", created: 0, owned_by: "aenv" }] };
+
+async function readJson(request: IncomingMessage): Promise<Record<string, unknown>> {
+  let text = "";
+  request.setEncoding("utf8");
+  for await (const piece of request) text += piece;
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  } catch {
+    // Refused below, like any other body that is not an object.
+  }
+  throw new ApiError(400, "the body is not a JSON object");
+}
+
+function sendJson(response: ServerResponse, value: unknown): void {
+  response.writeHead(200, { "content-type": "application/json" });
+  response.end(JSON.stringify(value));
+}
+
+function sendEvents(response: ServerResponse, events: Iterable<string>): void {
+  response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
+  for (const event of events) response.write(`${event}\n\n`);
+  response.end();
+}
