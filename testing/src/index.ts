@@ -2,3 +2,4 @@ export { type Component, type ComponentName, components, oldNode, pythonPath } f
 export { describeNeeding, type MissingComponent, missing } from "./needs.ts";
 export { type ScriptedOpenAi, scriptedOpenAi } from "./scripted-openai.ts";
 export type { Message, ModelRequest, OfferedTool, Script, ScriptedToolCall, ScriptedTurn, ToolCall } from "./scripted-openai-script.ts";
+export { type Files, type Tree, temporaryTree } from "./tree.ts";

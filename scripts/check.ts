@@ -1,0 +1,23 @@
+import { fileURLToPath } from "node:url";
+import { checkBoundaries } from "./check/boundaries.ts";
+import { checkLinks } from "./check/links.ts";
+import { checkLint } from "./check/lint.ts";
+import { type Check, formatProblem } from "./check/problem.ts";
+import { checkRings } from "./check/rings.ts";
+import { checkTypes } from "./check/types.ts";
+
+const checks: Readonly<Record<string, Check>> = {
+  types: checkTypes,
+  "lint and format": checkLint,
+  boundaries: checkBoundaries,
+  "import rings": checkRings,
+  "docs links": checkLinks,
+};
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const found = await Promise.all(Object.entries(checks).map(async ([name, check]) => [name, await check(root)] as const));
+for (const [name, problems] of found) {
+  console.log(problems.length === 0 ? `✓ ${name}` : `✗ ${name}: ${problems.length}`);
+  for (const problem of problems) console.log(`    ${formatProblem(problem)}`);
+}
+if (found.some(([, problems]) => problems.length > 0)) process.exitCode = 1;

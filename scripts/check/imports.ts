@@ -1,0 +1,71 @@
+import { type Token, tokenize } from "./tokens.ts";
+
+/** One place where a file names another module. */
+export interface Import {
+  readonly specifier: string;
+  /** False for what type stripping erases: `import type` and `export type … from`. */
+  readonly isRuntime: boolean;
+  /** True for `import("…")`: it runs later, if at all. */
+  readonly isDynamic: boolean;
+  readonly at: number;
+}
+
+/** Every module that a source file names: static imports, `export … from` and `import("…")`. */
+export function findImports(source: string): Import[] {
+  const tokens = tokenize(source);
+  const found: Import[] = [];
+  for (const [index, token] of tokens.entries()) {
+    // `a.import` and `{ import: 1 }` are names of properties.
+    if (token.kind !== "word" || isMark(tokens[index - 1], ".") || isMark(tokens[index + 1], ":")) continue;
+    if (token.text !== "import" && token.text !== "export") continue;
+    const read = token.text === "import" ? (dynamicImport(tokens, index) ?? statement(tokens, index)) : statement(tokens, index);
+    if (read !== null) found.push({ ...read, at: token.at });
+  }
+  return found;
+}
+
+type Read = Omit<Import, "at"> | null;
+
+function dynamicImport(tokens: readonly Token[], index: number): Read {
+  const [open, name] = tokens.slice(index + 1, index + 3);
+  if (!isMark(open, "(") || name?.kind !== "string") return null;
+  return { specifier: name.text, isRuntime: true, isDynamic: true };
+}
+
+/** What follows `import` or `export`: a string, or names up to `from "…"`. Anything else is not an import. */
+function statement(tokens: readonly Token[], index: number): Read {
+  const first = tokens[index + 1];
+  if (first?.kind === "string") {
+    return tokens[index]?.text === "import" ? { specifier: first.text, isRuntime: true, isDynamic: false } : null;
+  }
+  const isType = isWord(first, "type") && !isWord(tokens[index + 2], "from") && !isMark(tokens[index + 2], ",");
+  let isInside = false;
+  for (let at = index + (isType ? 2 : 1); at < tokens.length; at += 1) {
+    const token = tokens[at] as Token;
+    const next = tokens[at + 1];
+    if (!isInside && isWord(token, "from") && next?.kind === "string") {
+      return { specifier: next.text, isRuntime: !isType, isDynamic: false };
+    }
+    if (isMark(token, "{") && !isInside) isInside = true;
+    else if (isMark(token, "}") && isInside) isInside = false;
+    else if (!isPartOfNames(token, isInside)) return null;
+  }
+  return null;
+}
+
+function isPartOfNames(token: Token, isInside: boolean): boolean {
+  if (token.kind === "mark") return token.text === "," || token.text === "*";
+  // `export { a as "any text" } from` is a name too. A word outside braces that declares something ends the search.
+  if (token.kind === "string") return isInside;
+  return isInside || !DECLARES.has(token.text);
+}
+
+const DECLARES = new Set(["const", "let", "var", "function", "class", "interface", "enum", "async", "abstract", "declare", "namespace"]);
+
+function isMark(token: Token | undefined, text: string): boolean {
+  return token?.kind === "mark" && token.text === text;
+}
+
+function isWord(token: Token | undefined, text: string): boolean {
+  return token?.kind === "word" && token.text === text;
+}

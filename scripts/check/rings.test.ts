@@ -1,0 +1,84 @@
+import { temporaryTree } from "@aenv/testing";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { formatProblem } from "./problem.ts";
+import { checkRings, findRings } from "./rings.ts";
+
+const packages = {
+  "package.json": { workspaces: ["packages/*"] },
+  "packages/a/package.json": { name: "@house/a", exports: "./index.ts" },
+  "packages/b/package.json": { name: "@house/b", exports: "./index.ts" },
+};
+
+async function ringsIn(files: Record<string, string>): Promise<string[]> {
+  using tree = temporaryTree({ ...packages, ...files });
+  return (await checkRings(tree.path)).map(formatProblem);
+}
+
+describe("checkRings", () => {
+  it("names the files of a ring, also across rooms", async () => {
+    const files = {
+      "packages/a/index.ts": 'import "./x.ts";\n',
+      "packages/a/x.ts": 'import "node:fs";\nimport "@house/b";\n',
+      "packages/b/index.ts": 'export * from "@house/a";\n',
+    };
+    expect(await ringsIn(files)).toEqual([
+      "packages/a/index.ts:1: import ring: packages/a/index.ts -> packages/a/x.ts -> packages/b/index.ts -> packages/a/index.ts",
+    ]);
+  });
+
+  it("names a file that imports itself", async () => {
+    expect(await ringsIn({ "packages/a/index.ts": '\nimport "./index.ts";\n' })).toEqual([
+      "packages/a/index.ts:2: import ring: packages/a/index.ts -> packages/a/index.ts",
+    ]);
+  });
+
+  it("does not count types, which are erased, nor what is loaded later", async () => {
+    const files = {
+      "packages/a/index.ts": 'import "./x.ts";\n',
+      "packages/a/x.ts": 'import type { A } from "./index.ts";\nexport type { B } from "./index.ts";\nimport("./index.ts");\n',
+    };
+    expect(await ringsIn(files)).toEqual([]);
+  });
+});
+
+describe("findRings", () => {
+  const graphs = fc.array(fc.tuple(fc.nat(7), fc.nat(7)), { maxLength: 16 }).map((pairs) => {
+    const graph = new Map<string, { to: string; line: number }[]>(Array.from({ length: 8 }, (_, index) => [String(index), []]));
+    for (const [from, to] of pairs) graph.get(String(from))?.push({ to: String(to), line: 1 });
+    return graph;
+  });
+
+  it("finds something exactly when the files cannot be put in an order", () => {
+    fc.assert(
+      fc.property(graphs, (graph) => {
+        expect(findRings(graph).length > 0).toBe(!canBeOrdered(graph));
+      }),
+    );
+  });
+
+  it("reports only true rings, and no file twice", () => {
+    fc.assert(
+      fc.property(graphs, (graph) => {
+        const rings = findRings(graph);
+        for (const ring of rings) {
+          for (const [index, file] of ring.entries()) {
+            const next = ring[(index + 1) % ring.length];
+            expect(graph.get(file)?.map((edge) => edge.to)).toContain(next);
+          }
+        }
+        expect(new Set(rings.flat()).size).toBe(rings.flat().length);
+      }),
+    );
+  });
+
+  /** Takes away files that import nothing that is left, until none is left or none can be taken. */
+  function canBeOrdered(graph: ReadonlyMap<string, readonly { to: string }[]>): boolean {
+    const left = new Set(graph.keys());
+    for (let before = -1; before !== left.size; ) {
+      before = left.size;
+      for (const file of left) if (!graph.get(file)?.some((edge) => left.has(edge.to))) left.delete(file);
+    }
+    return left.size === 0;
+  }
+});

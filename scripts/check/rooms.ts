@@ -1,0 +1,118 @@
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join, posix } from "node:path";
+import { listFiles } from "./files.ts";
+import { findImports, type Import } from "./imports.ts";
+import { lineAt } from "./problem.ts";
+
+/** A part of the house that imports go into and out of. */
+export interface Room {
+  /** As the drawing has it: `kit` for packages/kit, else the folder: `environments/echo`, `bench`. */
+  readonly name: string;
+  readonly folder: string;
+  /** What others import it by; null for folders that are not packages. */
+  readonly packageName: string | null;
+  /** `.` and `./sub` to the file they stand for. */
+  readonly exports: ReadonlyMap<string, string>;
+  /** Packages from outside that its shipped code may use. */
+  readonly dependencies: ReadonlySet<string>;
+  readonly files: readonly SourceFile[];
+}
+
+export interface SourceFile {
+  readonly path: string;
+  readonly isTest: boolean;
+  readonly imports: readonly (Import & { readonly line: number })[];
+}
+
+/** Where an import leads: a file of a room, a package from outside, Node itself, or nowhere. */
+export type Target =
+  | { readonly kind: "file"; readonly room: Room; readonly path: string; readonly isDeep: boolean }
+  | { readonly kind: "package"; readonly name: string }
+  | { readonly kind: "node" }
+  | { readonly kind: "unknown"; readonly why: string };
+
+interface Manifest {
+  readonly name?: string;
+  readonly workspaces?: readonly string[];
+  readonly exports?: unknown;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+}
+
+/** Folders with code that are no workspaces. */
+const LOOSE = ["scripts", "interop"];
+
+/** The workspaces and the loose folders, with their source files read. */
+export async function readRooms(root: string): Promise<Room[]> {
+  const all = (await listFiles(root)).filter((path) => !path.includes("/templates/"));
+  const manifest = await readManifest(root, "");
+  const folders = (manifest.workspaces ?? []).flatMap((pattern) => expand(pattern, all));
+  for (const folder of LOOSE) if (all.some((path) => path.startsWith(`${folder}/`))) folders.push(folder);
+  return Promise.all(folders.map((folder) => readRoom(root, folder, all)));
+}
+
+/** Tests, what they share, and whole rooms that are only for tests. */
+export function isTest(path: string): boolean {
+  return /\.test\.\w+$/.test(path) || /(?:^|\/)(?:fixtures|testing|interop)\//.test(path);
+}
+
+export function resolveImport(rooms: readonly Room[], from: SourceFile, specifier: string): Target {
+  if (specifier.startsWith("node:")) return { kind: "node" };
+  if (specifier.startsWith(".")) return resolveRelative(rooms, posix.join(posix.dirname(from.path), specifier));
+  const parts = specifier.split("/");
+  const name = parts.slice(0, specifier.startsWith("@") ? 2 : 1).join("/");
+  const room = rooms.find((candidate) => candidate.packageName === name);
+  if (room === undefined) return { kind: "package", name };
+  const subpath = specifier === name ? "." : `.${specifier.slice(name.length)}`;
+  const file = room.exports.get(subpath);
+  return { kind: "file", room, path: file ?? posix.join(room.folder, subpath), isDeep: file === undefined };
+}
+
+function resolveRelative(rooms: readonly Room[], path: string): Target {
+  const room = rooms.find((candidate) => path.startsWith(`${candidate.folder}/`));
+  if (room === undefined) return { kind: "unknown", why: `${path} is in no room` };
+  return { kind: "file", room, path, isDeep: true };
+}
+
+/** `packages/*` to the folders in packages that have a package.json; a plain folder to itself. */
+function expand(pattern: string, files: readonly string[]): string[] {
+  if (!pattern.endsWith("/*")) return files.includes(`${pattern}/package.json`) ? [pattern] : [];
+  const inside = new RegExp(`^(${pattern.slice(0, -2)}/[^/]+)/package\\.json$`);
+  return files.flatMap((path) => inside.exec(path)?.[1] ?? []);
+}
+
+async function readRoom(root: string, folder: string, all: readonly string[]): Promise<Room> {
+  const isWorkspace = !LOOSE.includes(folder);
+  const manifest = await readManifest(root, folder);
+  const paths = all.filter((path) => path.startsWith(`${folder}/`) && /\.[mc]?[jt]s$/.test(path) && !path.endsWith(".d.ts"));
+  return {
+    name: folder.replace(/^packages\//, ""),
+    folder,
+    packageName: isWorkspace ? (manifest.name ?? null) : null,
+    exports: new Map(readExports(manifest.exports).map(([subpath, file]) => [subpath, posix.join(folder, file)])),
+    dependencies: new Set(Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies, ...manifest.optionalDependencies })),
+    files: await Promise.all(paths.map((path) => readSource(root, path))),
+  };
+}
+
+async function readSource(root: string, path: string): Promise<SourceFile> {
+  const source = await readFile(join(root, path), "utf8");
+  const imports = findImports(source).map((found) => ({ ...found, line: lineAt(source, found.at) }));
+  return { path, isTest: isTest(path), imports };
+}
+
+async function readManifest(root: string, folder: string): Promise<Manifest> {
+  const path = join(root, folder, "package.json");
+  return existsSync(path) ? JSON.parse(await readFile(path, "utf8")) : {};
+}
+
+function readExports(value: unknown): [string, string][] {
+  if (typeof value === "string") return [[".", value]];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([subpath, target]): [string, string][] => {
+    const file = typeof target === "string" ? target : (target?.source ?? target?.default ?? target?.import);
+    return typeof file === "string" ? [[subpath, file]] : [];
+  });
+}

@@ -1,0 +1,88 @@
+/** A piece of TypeScript, as coarse as finding imports allows. */
+export interface Token {
+  readonly kind: "word" | "string" | "mark";
+  /** A word as written, a string's contents, or one character of punctuation. */
+  readonly text: string;
+  readonly at: number;
+}
+
+const SKIP = /(?:\s+|\/\/[^\n]*|\/\*[\s\S]*?\*\/)+/y;
+const WORD = /[\p{ID_Start}$_#][\p{ID_Continue}$\u200c\u200d]*/uy;
+const NUMBER = /\d[\w.]*/y;
+const STRING = /"((?:[^"\\\n]|\\[\s\S])*)"|'((?:[^'\\\n]|\\[\s\S])*)'/y;
+const REGEX = /\/(?:[^/\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[a-z]*/y;
+
+/** Words after which a `/` begins a regular expression, although a word stands before it. */
+const BEFORE_REGEX = new Set(["return", "typeof", "case", "do", "else", "in", "of", "void", "delete", "throw", "new", "await", "yield"]);
+
+/** Splits source text; comments, numbers, regular expressions and the text of templates are left out. */
+export function tokenize(source: string): Token[] {
+  const tokens: Token[] = [];
+  scan(source, 0, tokens);
+  return tokens;
+}
+
+/** Reads until the end, or until the `}` that closes a template's `${`; says where it stopped. */
+function scan(source: string, from: number, tokens: Token[]): number {
+  let at = from;
+  let depth = 0;
+  while (at < source.length) {
+    const skipped = match(SKIP, source, at);
+    if (skipped !== null) {
+      at += skipped[0].length;
+      continue;
+    }
+    const char = source[at] as string;
+    const word = match(WORD, source, at);
+    const string = match(STRING, source, at);
+    const number = match(NUMBER, source, at);
+    const regex = char === "/" && mayBeRegex(tokens.at(-1)) ? match(REGEX, source, at) : null;
+    if (char === "`") {
+      at = template(source, at, tokens);
+    } else if (word !== null) {
+      tokens.push({ kind: "word", text: word[0], at });
+      at += word[0].length;
+    } else if (string !== null) {
+      tokens.push({ kind: "string", text: string[1] ?? string[2] ?? "", at });
+      at += string[0].length;
+    } else if (number !== null || regex !== null) {
+      // Stands for a value, so that a `/` after it divides.
+      tokens.push({ kind: "mark", text: ")", at });
+      at += (number ?? regex)?.[0].length ?? 1;
+    } else {
+      if (char === "{") depth += 1;
+      if (char === "}" && depth-- === 0) return at;
+      tokens.push({ kind: "mark", text: char, at });
+      at += 1;
+    }
+  }
+  return at;
+}
+
+/** From the opening backquote to behind the closing one; what stands in `${}` is code again. */
+function template(source: string, from: number, tokens: Token[]): number {
+  let at = from + 1;
+  let isPlain = true;
+  while (at < source.length && source[at] !== "`") {
+    if (source.startsWith("${", at)) {
+      isPlain = false;
+      at = scan(source, at + 2, tokens) + 1;
+    } else {
+      at += source[at] === "\\" ? 2 : 1;
+    }
+  }
+  const text = source.slice(from + 1, at);
+  tokens.push(isPlain ? { kind: "string", text, at: from } : { kind: "mark", text: ")", at: from });
+  return at + 1;
+}
+
+function mayBeRegex(before: Token | undefined): boolean {
+  if (before === undefined) return true;
+  if (before.kind === "word") return BEFORE_REGEX.has(before.text);
+  return before.kind === "mark" && before.text !== ")" && before.text !== "]" && before.text !== "}";
+}
+
+function match(pattern: RegExp, source: string, at: number): RegExpExecArray | null {
+  pattern.lastIndex = at;
+  return pattern.exec(source);
+}
