@@ -28,7 +28,7 @@ export function parseDuration(text: string): number {
     total += Number(match[1]) * (UNIT_MS[match[2] as string] as number);
     at = PART.lastIndex;
   }
-  if (at === 0) throw invalid(text);
+  if (at === 0 || !Number.isFinite(total)) throw invalid(text);
   return sign * total;
 }
 

@@ -1,0 +1,59 @@
+import { describe, expect, it } from "vitest";
+import { boxEnvelope, boxFailure, controlEnvelope } from "./envelope.ts";
+import { PlatformError } from "./errors.ts";
+
+describe("controlEnvelope", () => {
+  it.each([
+    [{ success: true, code: 0, message: "", data: { id: "x" } }],
+    [{ success: false, code: 500, message: "Failed to query: …", data: null }],
+    [
+      {
+        success: false,
+        code: 404,
+        message: "not found",
+        data: null,
+        error: { code: "instance.not_found", retryable: false, requestId: "r" },
+      },
+    ],
+  ])("reads what the services answer: %j", (body) => {
+    expect(controlEnvelope.parse(body)).toEqual(body);
+  });
+
+  it("takes a missing `success` for true, as the original's client does, and the controller's answer without a message", () => {
+    expect(controlEnvelope.parse({ code: 0, data: [] })).toMatchObject({ success: true, data: [] });
+  });
+
+  it("does not trip over an `error` of another service", () => {
+    expect(controlEnvelope.parse({ success: false, data: null, error: "text" }).error).toBeNull();
+    expect(controlEnvelope.parse({ success: false, data: null, error: { code: 5 } }).error).toBeNull();
+  });
+
+  it("keeps what it does not know", () => {
+    expect(controlEnvelope.parse({ success: false, data: null, errorMessage: "old" })).toMatchObject({ errorMessage: "old" });
+  });
+
+  it.each([null, "404 page not found", [], { success: "yes" }])("refuses %j", (body) => {
+    expect(controlEnvelope.safeParse(body).success).toBe(false);
+  });
+});
+
+describe("boxEnvelope", () => {
+  it("reads success and failure", () => {
+    expect(boxEnvelope.parse({ success: true, data: 1 })).toEqual({ success: true, data: 1 });
+    expect(boxEnvelope.parse({ success: false, error: "no" })).toEqual({ success: false, error: "no" });
+  });
+
+  it("needs to be told whether it went well", () => {
+    expect(boxEnvelope.safeParse({ data: 1 }).success).toBe(false);
+  });
+
+  it("carries our code beside the original's text, and reads it back", () => {
+    const failure = boxFailure(new PlatformError("environment.unhealthy", "the kettle is cold"));
+    expect(failure).toEqual({
+      success: false,
+      error: "the kettle is cold",
+      errorInfo: { code: "environment.unhealthy", retryable: true },
+    });
+    expect(boxEnvelope.parse(JSON.parse(JSON.stringify(failure)))).toEqual(failure);
+  });
+});

@@ -1,0 +1,92 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { createInstanceRequest, forkRequest, instance, resetRequest } from "./instance.ts";
+
+const env = {
+  id: "weather-demo-1.0.0",
+  name: "weather-demo",
+  description: "",
+  version: "1.0.0",
+  tags: null,
+  code_url: "",
+  status: 6,
+  artifacts: null,
+  build_config: null,
+  test_config: null,
+  deploy_config: null,
+  created_at: "0001-01-01T00:00:00Z",
+  updated_at: "0001-01-01T00:00:00Z",
+};
+const bare = {
+  id: "weather-demo-a1b2c3",
+  env: null,
+  status: "Running",
+  created_at: "",
+  updated_at: "",
+  ip: "10.244.1.10",
+  ttl: "30m",
+  owner: "",
+};
+
+describe("instance", () => {
+  it("reads what the original's services answer on create, get and list", () => {
+    expect(instance.parse(bare)).toEqual(bare);
+    expect(instance.parse({ ...bare, env })).toEqual({ ...bare, env });
+    const full = { ...env, tags: ["linux"], artifacts: [{ id: "", type: "image", content: "x:1" }], deploy_config: { cpu: "1" } };
+    expect(instance.parse({ ...bare, env: full, labels: { a: "b" } })).toMatchObject({ env: full });
+  });
+
+  it("takes raw pod phases for a status", () => {
+    for (const status of ["Succeeded", "Unknown"]) expect(instance.parse({ ...bare, status }).status).toBe(status);
+  });
+
+  it.each([{ id: "" }, { status: 1 }, { created_at: null }, { env: { name: "a" } }])("refuses %j", (wrong) => {
+    expect(instance.safeParse({ ...bare, ...wrong }).success).toBe(false);
+  });
+});
+
+describe("createInstanceRequest", () => {
+  it("takes the original's fields and ours", () => {
+    const request = {
+      envName: "weather-demo@1.0.0",
+      datasource: "",
+      environment_variables: { DEBUG: "true" },
+      arguments: ["--fast"],
+      ttl: "30m",
+      owner: "jun",
+      labels: { a: "b" },
+      id: "mine-1",
+      task: "t1",
+      seed: 7,
+      snapshot: { any: ["json"] },
+    };
+    expect(createInstanceRequest.parse(request)).toEqual(request);
+    expect(createInstanceRequest.parse({})).toEqual({});
+  });
+
+  it("passes over fields it does not know, as the original does, but not over wrong types", () => {
+    expect(createInstanceRequest.parse({ color: "blue" })).toEqual({});
+    expect(createInstanceRequest.safeParse({ environment_variables: { A: 1 } }).success).toBe(false);
+    expect(createInstanceRequest.safeParse({ seed: 1.5 }).success).toBe(false);
+  });
+
+  it("takes for an id what a host name's part may be, and nothing else", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: fc.constantFrom("a", "9", "-", "A", "/", "."), maxLength: 5 }), (id) => {
+        const isLabel = /^[a-z0-9-]+$/.test(id) && !id.startsWith("-") && !id.endsWith("-");
+        expect(createInstanceRequest.safeParse({ id }).success).toBe(isLabel);
+      }),
+    );
+    expect(createInstanceRequest.safeParse({ id: "a".repeat(63) }).success).toBe(true);
+    expect(createInstanceRequest.safeParse({ id: "a".repeat(64) }).success).toBe(false);
+  });
+});
+
+describe("resetRequest and forkRequest", () => {
+  it("leave out what stays, and bound the number of copies", () => {
+    expect(resetRequest.parse({})).toEqual({});
+    expect(resetRequest.parse({ task: null, seed: 3 })).toEqual({ task: null, seed: 3 });
+    expect(forkRequest.parse({ count: 32 })).toEqual({ count: 32 });
+    for (const count of [0, -1, 1.5, 1_001, "2"]) expect(forkRequest.safeParse({ count }).success).toBe(false);
+  });
+});

@@ -1,0 +1,59 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { controlRoutes, fillPath, instancePrefix, instanceRoutes } from "./routes.ts";
+
+const routes = [...Object.values(instanceRoutes), ...Object.values(controlRoutes)];
+
+describe("the route table", () => {
+  it("opens MCP and nothing else to an agent", () => {
+    const open = routes.filter((route) => route.door === "agent");
+    expect(open.map((route) => route.path)).toEqual(["/mcp", "/mcp", "/mcp"]);
+  });
+
+  it("has no two routes of one method and path", () => {
+    const keys = routes.map((route) => `${route.method} ${route.path}`);
+    expect(new Set(keys).size).toBe(keys.length);
+  });
+
+  it("has the original's paths", () => {
+    expect(routes.map((route) => `${route.method} ${route.path}`)).toEqual(
+      expect.arrayContaining([
+        "POST /mcp",
+        "GET /health",
+        "GET /functions/list",
+        "POST /functions/:name",
+        "POST /task/reward",
+        "POST /env-instance",
+        "GET /env-instance/:id",
+        "DELETE /env-instance/:id",
+      ]),
+    );
+  });
+});
+
+describe("fillPath", () => {
+  it("puts a name in as one segment, whatever it holds", () => {
+    fc.assert(
+      fc.property(fc.string({ minLength: 1, unit: "grapheme" }), (name) => {
+        const path = fillPath(instanceRoutes.callFunction, { name });
+        expect(path.split("/").length).toBe(3);
+        expect(decodeURIComponent(path.slice("/functions/".length))).toBe(name);
+      }),
+    );
+  });
+
+  it("leaves a path without names as it is", () => {
+    expect(fillPath(instanceRoutes.health)).toBe("/health");
+  });
+
+  it("says which name is missing", () => {
+    expect(() => fillPath(controlRoutes.getInstance)).toThrow("/env-instance/:id needs 'id'");
+  });
+});
+
+describe("instancePrefix", () => {
+  it("keeps an instance's routes below its id", () => {
+    expect(instancePrefix("shop-1a2b3c")).toBe("/env-instance/shop-1a2b3c");
+    expect(instancePrefix("../health?x")).toBe("/env-instance/..%2Fhealth%3Fx");
+  });
+});
