@@ -60,9 +60,20 @@ describe("checkBoundaries", () => {
     ]);
   });
 
+  it("knows a room's own names, and fails on one that it does not have", async () => {
+    const manifest = {
+      ...house["packages/kit/package.json"],
+      imports: { "#door": { browser: "./src/web.ts", default: "./src/extra.ts" } },
+    };
+    const source = 'import "#door";\nimport "#window";\n';
+    expect(await problemsWith({ "packages/kit/package.json": manifest, "packages/kit/src/more.ts": source })).toEqual([
+      "packages/kit/src/more.ts:2: '#window' leads nowhere: its package.json has no such name in `imports`",
+    ]);
+  });
+
   it("fails on a path that leaves the house", async () => {
     expect(await problemsWith({ "scripts/out.ts": 'import "../../other.ts";\n' })).toEqual([
-      "scripts/out.ts:1: '../../other.ts' leads out of the house: ../other.ts is in no room",
+      "scripts/out.ts:1: '../../other.ts' leads nowhere: ../other.ts is in no room",
     ]);
   });
 

@@ -49,7 +49,7 @@ function* compareNames(drawing: Drawing, rooms: readonly Room[]): Generator<Prob
 function objection(drawing: Drawing, room: Room, file: SourceFile, specifier: string, target: Target): string | null {
   switch (target.kind) {
     case "unknown":
-      return `'${specifier}' leads out of the house: ${target.why}`;
+      return `'${specifier}' leads nowhere: ${target.why}`;
     case "node":
       return drawing.pure.has(room.name) && !file.isTest ? `${room.name} may not use Node's own '${specifier}'` : null;
     case "package":

@@ -14,6 +14,8 @@ export interface Room {
   readonly packageName: string | null;
   /** `.` and `./sub` to the file they stand for. */
   readonly exports: ReadonlyMap<string, string>;
+  /** Its own `#names` to the file they stand for. */
+  readonly imports: ReadonlyMap<string, string>;
   /** Packages from outside that its shipped code may use. */
   readonly dependencies: ReadonlySet<string>;
   readonly files: readonly SourceFile[];
@@ -36,6 +38,7 @@ interface Manifest {
   readonly name?: string;
   readonly workspaces?: readonly string[];
   readonly exports?: unknown;
+  readonly imports?: unknown;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly peerDependencies?: Readonly<Record<string, string>>;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
@@ -60,6 +63,7 @@ export function isTest(path: string): boolean {
 
 export function resolveImport(rooms: readonly Room[], from: SourceFile, specifier: string): Target {
   if (specifier.startsWith("node:")) return { kind: "node" };
+  if (specifier.startsWith("#")) return resolveOwnName(rooms, from, specifier);
   if (specifier.startsWith(".")) return resolveRelative(rooms, posix.join(posix.dirname(from.path), specifier));
   const parts = specifier.split("/");
   const name = parts.slice(0, specifier.startsWith("@") ? 2 : 1).join("/");
@@ -70,10 +74,21 @@ export function resolveImport(rooms: readonly Room[], from: SourceFile, specifie
   return { kind: "file", room, path: file ?? posix.join(room.folder, subpath), isDeep: file === undefined };
 }
 
+function resolveOwnName(rooms: readonly Room[], from: SourceFile, specifier: string): Target {
+  const room = roomOf(rooms, from.path);
+  const path = room?.imports.get(specifier);
+  if (room === undefined || path === undefined) return { kind: "unknown", why: "its package.json has no such name in `imports`" };
+  return { kind: "file", room, path, isDeep: false };
+}
+
 function resolveRelative(rooms: readonly Room[], path: string): Target {
-  const room = rooms.find((candidate) => path.startsWith(`${candidate.folder}/`));
+  const room = roomOf(rooms, path);
   if (room === undefined) return { kind: "unknown", why: `${path} is in no room` };
   return { kind: "file", room, path, isDeep: true };
+}
+
+function roomOf(rooms: readonly Room[], path: string): Room | undefined {
+  return rooms.find((candidate) => path.startsWith(`${candidate.folder}/`));
 }
 
 /** `packages/*` to the folders in packages that have a package.json; a plain folder to itself. */
@@ -91,7 +106,8 @@ async function readRoom(root: string, folder: string, all: readonly string[]): P
     name: folder.replace(/^packages\//, ""),
     folder,
     packageName: isWorkspace ? (manifest.name ?? null) : null,
-    exports: new Map(readExports(manifest.exports).map(([subpath, file]) => [subpath, posix.join(folder, file)])),
+    exports: readTargets(folder, manifest.exports),
+    imports: readTargets(folder, manifest.imports),
     dependencies: new Set(Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies, ...manifest.optionalDependencies })),
     files: await Promise.all(paths.map((path) => readSource(root, path))),
   };
@@ -108,11 +124,13 @@ async function readManifest(root: string, folder: string): Promise<Manifest> {
   return existsSync(path) ? JSON.parse(await readFile(path, "utf8")) : {};
 }
 
-function readExports(value: unknown): [string, string][] {
-  if (typeof value === "string") return [[".", value]];
-  if (typeof value !== "object" || value === null) return [];
-  return Object.entries(value).flatMap(([subpath, target]): [string, string][] => {
-    const file = typeof target === "string" ? target : (target?.source ?? target?.default ?? target?.import);
-    return typeof file === "string" ? [[subpath, file]] : [];
-  });
+/** Names to files, from `exports` or `imports`; of several conditions the one that plain Node takes. */
+function readTargets(folder: string, value: unknown): Map<string, string> {
+  const targets = new Map<string, string>();
+  const table: Record<string, unknown> = typeof value === "string" ? { ".": value } : { ...(value as object) };
+  for (const [name, target] of Object.entries(table)) {
+    const file = typeof target === "string" ? target : (target as Record<string, unknown> | null)?.default;
+    if (typeof file === "string") targets.set(name, posix.join(folder, file));
+  }
+  return targets;
 }

