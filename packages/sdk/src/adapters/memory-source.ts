@@ -1,0 +1,30 @@
+import type { CallToolResult, ToolDescriptor } from "@aenv/contract";
+import { ToolResult } from "../tool-result.ts";
+import type { ToolSource } from "../tool-source.ts";
+
+export interface MemoryTool {
+  readonly description?: string;
+  readonly inputSchema?: Record<string, unknown>;
+  run(args: Record<string, unknown>, signal: AbortSignal | undefined): CallToolResult | Promise<CallToolResult>;
+}
+
+/** Tools without an environment behind them. */
+export function memorySource(tools: Readonly<Record<string, MemoryTool>>): ToolSource {
+  return {
+    async listTools() {
+      return Object.entries(tools).map(
+        ([name, { run: _, inputSchema = { type: "object", properties: {} }, ...rest }]): ToolDescriptor => ({ name, inputSchema, ...rest }),
+      );
+    },
+    async callTool(name, args, { signal } = {}) {
+      const tool = tools[name];
+      if (tool === undefined) throw new TypeError(`no tool '${name}'`);
+      return new ToolResult(await tool.run(args, signal));
+    },
+  };
+}
+
+/** A result with one text block. */
+export function says(text: string): CallToolResult {
+  return { content: [{ type: "text", text }] };
+}

@@ -1,0 +1,89 @@
+/** What a model calls an environment's tools, and which tool it means. */
+export interface ToolNames {
+  /** The name under which the model knows a tool of the set. */
+  forModel(tool: string): string;
+  /** The tool that the model means; null when it made the name up. */
+  findTool(name: string): string | null;
+}
+
+const MAX_LENGTH = 64;
+
+/**
+ * Names that every model API takes (`^[a-zA-Z0-9_-]{1,64}$`) for a set of tools. `shop@1.0.0/cancel_order` becomes
+ * `cancel_order`: the model reads what the author wrote, whichever version it is. Other characters become `_`. Where
+ * that makes two tools alike, or a name is too long, a short hash at its end tells them apart. The names depend on the
+ * set alone, not on its order.
+ *
+ * @example
+ * const names = toolNames(["shop@1.0.0/orders.cancel"]);
+ * names.forModel("shop@1.0.0/orders.cancel"); // "orders_cancel"
+ * names.findTool("orders_cancel");            // "shop@1.0.0/orders.cancel"
+ */
+export function toolNames(tools: Iterable<string>, { prefix = "" }: { readonly prefix?: string } = {}): ToolNames {
+  const wishes = [...new Set(tools)].sort().map((tool) => ({ tool, wish: prefix + withoutEnvironment(tool) }));
+  const rivals = new Map<string, string[]>();
+  for (const { wish } of wishes) rivals.set(look(wish), [...(rivals.get(look(wish)) ?? []), wish]);
+
+  const taken = new Set<string>();
+  const named = new Map<string, string>();
+  const give = (tool: string, name: string) => {
+    taken.add(look(name));
+    named.set(tool, name);
+  };
+  // Whoever needs no hash is served first: no hash may take the place of a name that an author wrote.
+  for (const { tool, wish } of wishes) {
+    if (isPlain(wish, rivals.get(look(wish)) ?? [])) give(tool, fit(wish));
+  }
+  for (const { tool, wish } of wishes) {
+    if (!named.has(tool)) give(tool, hashed(wish, taken));
+  }
+
+  const meant = new Map([...named].map(([tool, name]) => [name, tool]));
+  return {
+    forModel(tool) {
+      const name = named.get(tool);
+      if (name === undefined) throw new TypeError(`'${tool}' is not one of the tools: ${[...named.keys()].join(", ")}`);
+      return name;
+    },
+    findTool: (name) => meant.get(name) ?? null,
+  };
+}
+
+function withoutEnvironment(tool: string): string {
+  return tool.slice(tool.indexOf("/") + 1);
+}
+
+/** A name can do without a hash if no other looks like it, or if it alone of those is valid as it stands. */
+function isPlain(wish: string, rivals: readonly string[]): boolean {
+  if (wish === "" || wish.length > MAX_LENGTH) return false;
+  if (rivals.length === 1) return true;
+  return isValid(wish) && rivals.filter(isValid).length === 1;
+}
+
+function isValid(name: string): boolean {
+  return /^[a-zA-Z0-9_-]{1,64}$/.test(name);
+}
+
+function fit(name: string): string {
+  return name.replaceAll(/[^a-zA-Z0-9_-]/g, "_").slice(0, MAX_LENGTH);
+}
+
+/** What makes two names alike: some frameworks write `_` for `-`. */
+function look(name: string): string {
+  return fit(name).replaceAll("-", "_");
+}
+
+function hashed(wish: string, taken: ReadonlySet<string>): string {
+  for (let round = 0; ; round++) {
+    const end = `_${hash(`${wish}#${round}`)}`;
+    const name = (fit(wish) || "tool").slice(0, MAX_LENGTH - end.length) + end;
+    if (!taken.has(look(name))) return name;
+  }
+}
+
+/** FNV-1a, as eight hexadecimal digits: it needs no crypto, so it runs everywhere, and clashes are looked for anyway. */
+function hash(text: string): string {
+  let value = 0x811c9dc5;
+  for (let at = 0; at < text.length; at++) value = Math.imul(value ^ text.charCodeAt(at), 0x01000193);
+  return (value >>> 0).toString(16).padStart(8, "0");
+}
