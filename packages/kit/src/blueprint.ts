@@ -1,0 +1,215 @@
+import { type Catalogue, type CatalogueEntry, isObject, PlatformError, type ToolDescriptor } from "@aenv/contract";
+import type { EnvironmentDefinition, FunctionDefinition, RewardDefinition, Schema, ToolDefinition } from "./definition.ts";
+import { placeOf } from "./place.ts";
+import { keepsStateInModules } from "./registry.ts";
+import { type OutputShape, outputShape } from "./result.ts";
+import { anyObject, type CompiledSchema, compileSchema } from "./schema.ts";
+
+export interface BlueprintTool {
+  readonly definition: ToolDefinition;
+  readonly input: CompiledSchema;
+  readonly output: OutputShape | null;
+  readonly descriptor: ToolDescriptor;
+}
+
+/** A function or a single reward at its own address. */
+export interface BlueprintEndpoint {
+  readonly kind: "function" | "reward";
+  readonly name: string;
+  readonly method: string;
+  readonly path: string;
+  readonly input: CompiledSchema;
+  readonly definition: FunctionDefinition | RewardDefinition;
+}
+
+export interface BlueprintReward {
+  readonly definition: RewardDefinition;
+  readonly input: CompiledSchema;
+  readonly weight: number;
+}
+
+/** A definition that has been checked and made ready: everything that instances share. */
+export interface Blueprint {
+  readonly name: string;
+  readonly version: string;
+  readonly definition: EnvironmentDefinition;
+  readonly tools: ReadonlyMap<string, BlueprintTool>;
+  readonly rewards: readonly BlueprintReward[];
+  /** By `METHOD /path`. */
+  readonly endpoints: ReadonlyMap<string, BlueprintEndpoint>;
+  readonly catalogue: Catalogue;
+  readonly keepsStateInModules: boolean;
+}
+
+const TOOL_NAME = /^[A-Za-z0-9_./-]{1,128}$/;
+const FUNCTION_NAME = /^[A-Za-z0-9_.-]{1,128}$/;
+const RESERVED = [/^\/mcp(\/|$)/, /^\/env-instance(\/|$)/, /^\/functions\/list$/, /^\/task\/(list|reset)$/, /^\/state\//];
+
+/** Checks a definition once, so that nothing of it has to be checked when it is called. */
+export async function drawBlueprint(
+  definition: EnvironmentDefinition,
+  identity: { readonly name: string; readonly version: string },
+): Promise<Blueprint> {
+  if (typeof definition !== "object" || definition === null) {
+    throw new PlatformError("environment.invalid", `an environment is an object made by defineEnvironment, not ${typeof definition}`);
+  }
+  const tools = await drawTools(definition.tools ?? []);
+  const rewards = await drawRewards(definition.rewards ?? []);
+  const functions = await drawFunctions(definition.functions ?? []);
+  const endpoints = drawEndpoints(functions, rewards);
+  return {
+    ...identity,
+    definition,
+    tools,
+    rewards,
+    endpoints,
+    catalogue: drawCatalogue(functions, rewards, definition),
+    keepsStateInModules: keepsStateInModules(definition),
+  };
+}
+
+async function drawTools(definitions: readonly ToolDefinition[]): Promise<Map<string, BlueprintTool>> {
+  const tools = new Map<string, BlueprintTool>();
+  for (const definition of definitions) {
+    const what = checkNamed("tool", definition, definition.run, TOOL_NAME, tools);
+    if (definition.hidden === true) continue;
+    const input = await compileInput(definition.input, what);
+    if (input.input.type !== undefined && input.input.type !== "object") {
+      throw invalid(definition, `${what}: its input must be an object, not ${JSON.stringify(input.input.type)}`);
+    }
+    const output = definition.output === undefined ? null : outputShape(await compileSchema(definition.output, `${what}: its output`));
+    tools.set(definition.name, { definition, input, output, descriptor: describeTool(definition, input, output) });
+  }
+  return tools;
+}
+
+function describeTool(definition: ToolDefinition, input: CompiledSchema, output: OutputShape | null): ToolDescriptor {
+  return {
+    name: definition.name,
+    ...(definition.title !== undefined && { title: definition.title }),
+    ...(definition.description !== undefined && { description: definition.description }),
+    inputSchema: { type: "object", ...input.input },
+    ...(definition.annotations !== undefined && { annotations: definition.annotations }),
+    ...(output !== null && { outputSchema: output.advertised }),
+  };
+}
+
+async function drawRewards(definitions: readonly RewardDefinition[]): Promise<BlueprintReward[]> {
+  const rewards: BlueprintReward[] = [];
+  const seen = new Map<string, unknown>();
+  for (const definition of definitions) {
+    const what = checkNamed("reward", definition, definition.score, FUNCTION_NAME, seen);
+    seen.set(definition.name, definition);
+    const weight = definition.weight ?? 1;
+    if (!Number.isFinite(weight)) throw invalid(definition, `${what}: its weight is ${weight}; it must be a finite number`);
+    rewards.push({ definition, input: await compileInput(definition.input, what), weight });
+  }
+  return rewards;
+}
+
+async function drawFunctions(definitions: readonly FunctionDefinition[]): Promise<BlueprintEndpoint[]> {
+  const functions = new Map<string, BlueprintEndpoint>();
+  for (const definition of definitions) {
+    const what = checkNamed("function", definition, definition.run, FUNCTION_NAME, functions);
+    functions.set(definition.name, {
+      kind: "function",
+      name: definition.name,
+      method: definition.method ?? "POST",
+      path: definition.endpoint ?? `/functions/${definition.name}`,
+      input: await compileInput(definition.input, what),
+      definition,
+    });
+  }
+  return [...functions.values()];
+}
+
+function drawEndpoints(functions: readonly BlueprintEndpoint[], rewards: readonly BlueprintReward[]): Map<string, BlueprintEndpoint> {
+  const endpoints = new Map<string, BlueprintEndpoint>();
+  const add = (endpoint: BlueprintEndpoint) => {
+    const what = `${endpoint.kind} '${endpoint.name}'`;
+    if (!/^\/[^?#\s]*$/.test(endpoint.path))
+      throw invalid(endpoint.definition, `${what}: its endpoint '${endpoint.path}' must be a path that begins with '/'`);
+    const isTaken = RESERVED.some((path) => path.test(endpoint.path)) || ["GET /health", "POST /task/reward"].includes(keyOf(endpoint));
+    if (isTaken) throw invalid(endpoint.definition, `${what}: its endpoint '${endpoint.path}' belongs to the platform; choose another`);
+    const rival = endpoints.get(keyOf(endpoint));
+    if (rival !== undefined)
+      throw invalid(endpoint.definition, `${what}: ${keyOf(endpoint)} is taken already by ${rival.kind} '${rival.name}'`);
+    endpoints.set(keyOf(endpoint), endpoint);
+  };
+  for (const endpoint of functions) add(endpoint);
+  for (const { definition, input } of rewards) {
+    if (definition.endpoint === undefined || definition.endpoint === "/task/reward") continue;
+    add({ kind: "reward", name: definition.name, method: definition.method ?? "POST", path: definition.endpoint, input, definition });
+  }
+  return endpoints;
+}
+
+function keyOf(endpoint: BlueprintEndpoint): string {
+  return `${endpoint.method} ${endpoint.path}`;
+}
+
+function drawCatalogue(
+  functions: readonly BlueprintEndpoint[],
+  rewards: readonly BlueprintReward[],
+  definition: EnvironmentDefinition,
+): Catalogue {
+  const reward = rewards.map(({ definition: one, input }) =>
+    describeEntry(one.name, one.endpoint ?? "/task/reward", one.method ?? "POST", one.description, input),
+  );
+  const described = functions.map((one) => describeEntry(one.name, one.path, one.method, one.definition.description, one.input));
+  const isDefault = definition.health === undefined;
+  const health = describeEntry(
+    isDefault ? "default_health" : "health",
+    "/health",
+    "GET",
+    isDefault ? "The default health check." : undefined,
+    anyObject,
+  );
+  return { total: described.length + reward.length + 1, functions: described, reward, health: [health] };
+}
+
+function describeEntry(
+  name: string,
+  endpoint: string,
+  method: string,
+  description: string | undefined,
+  input: CompiledSchema,
+): CatalogueEntry {
+  const parameters: CatalogueEntry["parameters"] = {};
+  const properties = isObject(input.input.properties) ? input.input.properties : {};
+  for (const [key, value] of Object.entries(properties)) {
+    const schema = isObject(value) ? value : {};
+    parameters[key] = {
+      type: typeof schema.type === "string" ? schema.type : "any",
+      default: schema.default === undefined ? null : typeof schema.default === "string" ? schema.default : JSON.stringify(schema.default),
+    };
+  }
+  return { name, endpoint, method, description: description ?? "", parameters, is_async: true };
+}
+
+async function compileInput(input: unknown, what: string): Promise<CompiledSchema> {
+  return input === undefined ? anyObject : compileSchema(input as Schema, `${what}: its input`);
+}
+
+/** Names the thing for later errors, once its name and its code are known to be sound. */
+function checkNamed(
+  kind: string,
+  definition: { readonly name: string },
+  run: unknown,
+  pattern: RegExp,
+  taken: ReadonlyMap<string, unknown>,
+): string {
+  if (!isObject(definition)) throw new PlatformError("environment.invalid", `a ${kind} must be an object, not ${typeof definition}`);
+  const what = `${kind} '${String(definition.name)}'`;
+  if (typeof definition.name !== "string" || !pattern.test(definition.name)) {
+    throw invalid(definition, `${what}: a name has 1 to 128 letters, digits, '_', '-' or '.'`);
+  }
+  if (taken.has(definition.name)) throw invalid(definition, `${what} is defined twice; names must be different`);
+  if (typeof run !== "function") throw invalid(definition, `${what} has no ${kind === "reward" ? "'score'" : "'run'"} function`);
+  return what;
+}
+
+function invalid(definition: object, message: string): PlatformError {
+  const place = placeOf(definition);
+  return new PlatformError("environment.invalid", message, place === null ? {} : { details: { place } });
+}

@@ -1,0 +1,62 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { createInstanceRequest, forkRequest, PlatformError, splitRef } from "@aenv/contract";
+import { type Host, toRecord } from "../host.ts";
+import { parseObject, readBody, sendControl, sendControlFailure } from "./http.ts";
+import { parseRequest } from "./trainer-door.ts";
+
+export interface ControlVisit {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** What stands behind `/env-instance`: no segment, an id, or an id and a verb. */
+  readonly segments: readonly string[];
+}
+
+/** True if the path makes, lists or ends instances, rather than going to one of them. */
+export function isControl(segments: readonly string[]): boolean {
+  return segments.length <= 1 || (segments.length === 2 && (segments[1] === "list" || segments[1] === "fork"));
+}
+
+/** Makes and ends instances in this process, in the control plane's words, so that one client speaks to both. */
+export async function answerControl(visit: ControlVisit, host: Host, maxBodyBytes: number): Promise<void> {
+  try {
+    sendControl(visit.response, await decide(visit, host, maxBodyBytes));
+  } catch (error) {
+    sendControlFailure(visit.response, error);
+  }
+}
+
+async function decide({ request, segments }: ControlVisit, host: Host, maxBodyBytes: number): Promise<unknown> {
+  const [id = "", verb] = segments;
+  const ip = "127.0.0.1";
+  const body = async () => parseObject(await readBody(request, maxBodyBytes));
+  switch (`${request.method} ${segments.length === 0 ? "" : (verb ?? (id === "list" ? "items" : "one"))}`) {
+    case "POST ": {
+      const spec = parseRequest(createInstanceRequest, await body());
+      demandSameEnvironment(spec.envName, host);
+      return toRecord(await host.create(spec), ip);
+    }
+    case "GET items":
+      return { items: host.list().map((instance) => toRecord(instance, ip)) };
+    case "GET list":
+      return id === "*" || splitRef(id).name === host.blueprint.name ? host.list().map((instance) => toRecord(instance, ip)) : [];
+    case "GET one":
+      return toRecord(host.get(id), ip);
+    case "DELETE one":
+      if (!(await host.destroy(id))) throw new PlatformError("instance.not_found", `instance '${id}' not found in this process`);
+      return "Deleted successfully";
+    case "POST fork": {
+      const { count } = parseRequest(forkRequest, await body());
+      return (await host.fork(id, count)).map((instance) => toRecord(instance, ip));
+    }
+    default:
+      throw new PlatformError("route.method_not_allowed", `${request.method} is not possible on ${request.url}`);
+  }
+}
+
+function demandSameEnvironment(envName: string | undefined, host: Host): void {
+  if (envName === undefined) return;
+  const { name, version } = splitRef(envName);
+  const own = host.blueprint;
+  if (name === own.name && (version === "" || version === own.version)) return;
+  throw new PlatformError("environment.not_found", `environment '${envName}' not found: this process serves '${own.name}@${own.version}'`);
+}

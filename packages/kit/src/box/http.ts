@@ -1,0 +1,84 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { boxFailure, isObject, messageOf, PlatformError } from "@aenv/contract";
+
+/** The whole body as text, or an error as soon as it is known to be too large. */
+export function readBody(request: IncomingMessage, maxBytes: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const declared = Number(request.headers["content-length"]);
+    if (declared > maxBytes) return reject(tooLarge(maxBytes));
+    const chunks: Buffer[] = [];
+    let size = 0;
+    request.on("data", (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > maxBytes) {
+        request.pause();
+        reject(tooLarge(maxBytes));
+      } else chunks.push(chunk);
+    });
+    request.on("end", () => resolve((chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)).toString("utf8")));
+    request.on("error", reject);
+    request.on("aborted", () => reject(new PlatformError("request.cancelled", "the client went away before its request was complete")));
+  });
+}
+
+function tooLarge(maxBytes: number): PlatformError {
+  return new PlatformError(
+    "request.too_large",
+    `the request body is larger than ${maxBytes} bytes; send less, or raise the server's maxBodyBytes`,
+  );
+}
+
+export function sendJson(response: ServerResponse, status: number, body: unknown): void {
+  sendText(response, status, JSON.stringify(body), "application/json");
+}
+
+export function sendText(response: ServerResponse, status: number, text: string, type = "text/plain; charset=utf-8"): void {
+  if (response.headersSent || response.destroyed) return;
+  response.writeHead(status, { "content-type": type, "content-length": Buffer.byteLength(text) });
+  response.end(text);
+}
+
+/** Answers and closes: the rest of an oversized body is not read. */
+export function sendAndClose(response: ServerResponse, status: number, body: unknown): void {
+  if (response.headersSent || response.destroyed) return;
+  response.setHeader("connection", "close");
+  sendJson(response, status, body);
+}
+
+/** A failure in the box's envelope; a status other than the table's where the original's protocol says so. */
+export function sendFailure(response: ServerResponse, error: unknown, status?: number): void {
+  const failure = toPlatformError(error);
+  const send = failure.code === "request.too_large" ? sendAndClose : sendJson;
+  send(response, status ?? failure.status, boxFailure(failure));
+}
+
+/** The same in the control plane's envelope. */
+export function sendControlFailure(response: ServerResponse, error: unknown): void {
+  const { status, message, code, retryable } = toPlatformError(error);
+  sendJson(response, status, { success: false, code: status, message, data: null, error: { code, retryable } });
+}
+
+export function sendControl(response: ServerResponse, data: unknown): void {
+  sendJson(response, 200, { success: true, code: 0, message: "", data });
+}
+
+export function toPlatformError(error: unknown): PlatformError {
+  return error instanceof PlatformError ? error : new PlatformError("internal", messageOf(error), { cause: error });
+}
+
+/** A JSON object from a body; an empty body is an empty object. */
+export function parseObject(text: string): Record<string, unknown> {
+  if (text.trim() === "") return {};
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new PlatformError("request.invalid", `the body is not valid JSON: ${messageOf(error)}`);
+  }
+  if (!isObject(value))
+    throw new PlatformError(
+      "request.invalid",
+      `the body must be a JSON object of arguments, not ${Array.isArray(value) ? "an array" : typeof value}`,
+    );
+  return value;
+}

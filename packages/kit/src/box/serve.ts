@@ -1,0 +1,210 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { FIRST_INSTANCE, PlatformError } from "@aenv/contract";
+import { drawBlueprint } from "../blueprint.ts";
+import type { EnvironmentDefinition } from "../definition.ts";
+import { Host, type InstanceSpec } from "../host.ts";
+import { McpDoor } from "../mcp/door.ts";
+import { answerControl, isControl } from "./control.ts";
+import { sendFailure, sendText } from "./http.ts";
+import { answerTrainer } from "./trainer-door.ts";
+import { isLoopback, VisitorCheck } from "./visitor.ts";
+
+export interface ServeOptions {
+  readonly name?: string;
+  readonly version?: string;
+  /** Loopback unless told otherwise; a box behind a gateway listens on 0.0.0.0. */
+  readonly host?: string;
+  /** 8081, where the original's clients look; 0 takes any free port. */
+  readonly port?: number;
+  /** A unix socket instead of host and port. */
+  readonly socketPath?: string;
+  /** Names beside loopback's own by which a server on loopback may be addressed. */
+  readonly allowedHosts?: readonly string[];
+  /** How the first instance begins; null for a process that starts without one. */
+  readonly first?: InstanceSpec | null;
+  readonly maxBodyBytes?: number;
+  /** A tool call that takes longer is answered as a stream. */
+  readonly streamAfterMs?: number;
+  /** How often a silent stream shows that it lives. */
+  readonly pingMs?: number;
+  readonly maxSessions?: number;
+  /** How long calls in flight may go on after `close`. */
+  readonly graceMs?: number;
+  /** Answer everything through the MCP SDK; for comparison only. */
+  readonly useHotPath?: boolean;
+}
+
+const MEBIBYTE = 1024 * 1024;
+
+/** A served environment. `await using` closes it. */
+export interface Served extends AsyncDisposable {
+  readonly url: string;
+  readonly port: number;
+  readonly host: Host;
+  /** Takes no more calls, lets those in flight finish, then ends every instance. */
+  close(): Promise<void>;
+}
+
+/**
+ * Serves an environment: tools to agents over MCP, everything else to trainers over HTTP.
+ *
+ * @example
+ * await using served = await serve(environment, { name: "shop", port: 0 });
+ */
+export async function serve(definition: EnvironmentDefinition, options: ServeOptions = {}): Promise<Served> {
+  const blueprint = await drawBlueprint(definition, { name: options.name ?? "aenv-server", version: options.version ?? "0.1.0" });
+  const host = new Host(blueprint);
+  if (options.first !== null) await host.create({ environment_variables: ownVariables(), ...options.first, id: FIRST_INSTANCE });
+  const box = new Box(host, options);
+  try {
+    return await box.listen();
+  } catch (error) {
+    await host.close("the server did not start");
+    throw error;
+  }
+}
+
+class Box {
+  readonly #host: Host;
+  readonly #options: ServeOptions;
+  readonly #server: Server;
+  readonly #mcp: McpDoor;
+  readonly #visitors: VisitorCheck;
+  readonly #maxBodyBytes: number;
+  #isDraining = false;
+  #answering = 0;
+  #onIdle: (() => void) | undefined;
+
+  constructor(host: Host, options: ServeOptions) {
+    this.#host = host;
+    this.#options = options;
+    this.#maxBodyBytes = options.maxBodyBytes ?? 16 * MEBIBYTE;
+    this.#mcp = new McpDoor(host.blueprint, {
+      maxBodyBytes: this.#maxBodyBytes,
+      streamAfterMs: options.streamAfterMs ?? 1_000,
+      pingMs: options.pingMs ?? 15_000,
+      maxSessions: options.maxSessions ?? 256,
+      useHotPath: options.useHotPath ?? true,
+    });
+    host.onEnd((id) => this.#mcp.forget(id));
+    this.#visitors = new VisitorCheck(isLoopback(options.host ?? "127.0.0.1") ? (options.allowedHosts ?? []) : null);
+    this.#server = createServer((request, response) => this.#onRequest(request, response));
+    // Clients keep connections for longer than Node's five seconds, and lose a request if the server closes first.
+    this.#server.keepAliveTimeout = 75_000;
+  }
+
+  async listen(): Promise<Served> {
+    const { host = "127.0.0.1", port = 8081, socketPath } = this.#options;
+    this.#server.listen(socketPath === undefined ? { host, port } : { path: socketPath });
+    try {
+      await once(this.#server, "listening");
+    } catch (error) {
+      throw cannotListen(error, socketPath ?? `${host}:${port}`);
+    }
+    const address = this.#server.address() as AddressInfo | string;
+    const boundPort = typeof address === "string" ? 0 : address.port;
+    const close = once1(() => this.#close());
+    return {
+      url: typeof address === "string" ? `unix:${address}` : `http://${host.includes(":") ? `[${host}]` : host}:${boundPort}`,
+      port: boundPort,
+      host: this.#host,
+      close,
+      [Symbol.asyncDispose]: close,
+    };
+  }
+
+  #onRequest(request: IncomingMessage, response: ServerResponse): void {
+    this.#answering++;
+    response.once("close", () => {
+      this.#answering--;
+      if (this.#answering === 0) this.#onIdle?.();
+    });
+    this.#answer(request, response).catch((error: unknown) => sendFailure(response, error));
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    this.#visitors.demand(request);
+    if (this.#isDraining) {
+      response.setHeader("connection", "close");
+      throw new PlatformError("server.draining", "this server is shutting down; ask another, or later");
+    }
+    const url = request.url ?? "/";
+    const at = url.indexOf("?");
+    const fullPath = at < 0 ? url : url.slice(0, at);
+    const query = at < 0 ? "" : url.slice(at + 1);
+    if (!fullPath.startsWith("/env-instance")) return this.#visit(FIRST_INSTANCE, fullPath, query, request, response);
+
+    const segments = segmentsOf(fullPath);
+    if (segments === null) return sendText(response, 404, "Not Found");
+    if (isControl(segments)) return answerControl({ request, response, segments }, this.#host, this.#maxBodyBytes);
+    const rest = fullPath.split("/").slice(3).join("/");
+    return this.#visit(segments[0] as string, `/${rest}`, query, request, response);
+  }
+
+  async #visit(id: string, path: string, query: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const instance = this.#host.get(id);
+    if (path === "/mcp" || path === "/mcp/") return this.#mcp.answer(instance, request, response);
+    return answerTrainer({ request, response, instance, path, query: new URLSearchParams(query) }, this.#host, this.#maxBodyBytes);
+  }
+
+  async #close(): Promise<void> {
+    this.#isDraining = true;
+    const closed = once(this.#server, "close");
+    this.#server.close();
+    this.#server.closeIdleConnections();
+    // Streams that only listen would never end by themselves.
+    this.#mcp.close();
+    const isIdle = await this.#untilIdle(this.#options.graceMs ?? 10_000);
+    if (!isIdle) {
+      for (const instance of this.#host.list()) instance.abortCalls("the server is shutting down");
+      await this.#untilIdle(1_000);
+    }
+    await this.#host.close("the server is shutting down");
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  /** True once every answer is out; false when that took too long. */
+  #untilIdle(limitMs: number): Promise<boolean> {
+    if (this.#answering === 0) return Promise.resolve(true);
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => resolve(false), limitMs);
+      this.#onIdle = () => {
+        clearTimeout(timer);
+        resolve(true);
+      };
+    });
+  }
+}
+
+/** The segments behind `/env-instance`, decoded; null if the path is something else or badly escaped. */
+function segmentsOf(path: string): string[] | null {
+  const [, first, ...rest] = path.split("/");
+  if (first !== "env-instance") return null;
+  if (rest.at(-1) === "") rest.pop();
+  try {
+    return rest.map(decodeURIComponent);
+  } catch {
+    return null;
+  }
+}
+
+function once1<T>(work: () => Promise<T>): () => Promise<T> {
+  let running: Promise<T> | undefined;
+  return () => (running ??= work());
+}
+
+function cannotListen(error: unknown, where: string): PlatformError {
+  const code = (error as NodeJS.ErrnoException).code;
+  const why = code === "EADDRINUSE" ? "something else listens there already; choose another port" : (error as Error).message;
+  return new PlatformError("internal", `cannot listen on ${where}: ${why}`, { cause: error, details: { code } });
+}
+
+/** The first instance of a box of its own finds its variables where a container's platform puts them. */
+function ownVariables(): Record<string, string> {
+  const variables: Record<string, string> = {};
+  for (const [key, value] of Object.entries(process.env)) if (value !== undefined) variables[key] = value;
+  return variables;
+}

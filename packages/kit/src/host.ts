@@ -1,0 +1,180 @@
+import { randomBytes, randomInt } from "node:crypto";
+import {
+  type CreateInstanceRequest,
+  FIRST_INSTANCE,
+  type InstanceRecord,
+  PlatformError,
+  type ResetRequest,
+  type Task,
+  task as taskSchema,
+} from "@aenv/contract";
+import type { Blueprint } from "./blueprint.ts";
+import { type EpisodeSpec, Instance, moduleState } from "./instance.ts";
+
+export type InstanceSpec = Pick<CreateInstanceRequest, "id" | "task" | "seed" | "environment_variables" | "arguments" | "snapshot">;
+
+/** One process with many instances of one environment, each with a state of its own. */
+export class Host {
+  readonly blueprint: Blueprint;
+  readonly #instances = new Map<string, Instance>();
+  /** Ids that are being set up: taken, but not there yet. */
+  readonly #opening = new Set<string>();
+  readonly #listeners = new Set<(id: string) => void>();
+  #tasks: Promise<ReadonlyMap<string, Task>> | undefined;
+
+  constructor(blueprint: Blueprint) {
+    this.blueprint = blueprint;
+  }
+
+  get size(): number {
+    return this.#instances.size;
+  }
+
+  get callsInFlight(): number {
+    let count = 0;
+    for (const instance of this.#instances.values()) count += instance.callsInFlight;
+    return count;
+  }
+
+  list(): Instance[] {
+    return [...this.#instances.values()];
+  }
+
+  find(id: string): Instance | null {
+    return this.#instances.get(id) ?? null;
+  }
+
+  get(id: string): Instance {
+    const instance = this.#instances.get(id);
+    if (instance === undefined) throw new PlatformError("instance.not_found", `instance '${id}' not found in this process`);
+    return instance;
+  }
+
+  /** Called with the id of every instance that ends, so that doors can forget its sessions. */
+  onEnd(listener: (id: string) => void): void {
+    this.#listeners.add(listener);
+  }
+
+  async create(spec: InstanceSpec = {}): Promise<Instance> {
+    const id = spec.id ?? newId(this.blueprint.name);
+    if (this.#instances.has(id) || this.#opening.has(id)) throw new PlatformError("instance.exists", `instance '${id}' is there already`);
+    if (this.blueprint.keepsStateInModules && this.#instances.size + this.#opening.size > 0)
+      throw moduleState(this.blueprint.name, "add to");
+    this.#opening.add(id);
+    try {
+      const episode: EpisodeSpec = {
+        task: spec.task === undefined ? null : await this.task(spec.task),
+        seed: spec.seed ?? randomInt(2 ** 31),
+        variables: spec.environment_variables ?? {},
+        args: spec.arguments ?? [],
+      };
+      const instance = await Instance.open(this.blueprint, id, episode, spec.snapshot);
+      this.#instances.set(id, instance);
+      return instance;
+    } finally {
+      this.#opening.delete(id);
+    }
+  }
+
+  /** Copies that go on from where the instance stands now, each on its own. */
+  async fork(id: string, count: number): Promise<Instance[]> {
+    const parent = this.get(id);
+    const snapshot = await parent.snapshot();
+    const { task, seed, variables, args } = parent.episode;
+    const episode = { task: task?.id, seed, environment_variables: { ...variables }, arguments: [...args], snapshot };
+    const copies: Instance[] = [];
+    try {
+      for (let made = 0; made < count; made++) copies.push(await this.create(withoutUndefined(episode)));
+      return copies;
+    } catch (error) {
+      for (const copy of copies) await this.destroy(copy.id);
+      throw error;
+    }
+  }
+
+  async reset(id: string, request: ResetRequest): Promise<void> {
+    const instance = this.get(id);
+    const { task, seed, variables, args } = instance.episode;
+    await instance.reset({
+      task: request.task === undefined ? task : request.task === null ? null : await this.task(request.task),
+      seed: request.seed ?? seed,
+      variables,
+      args,
+    });
+  }
+
+  /** Ends an instance; true if it was there. */
+  async destroy(id: string, reason = "the instance was deleted"): Promise<boolean> {
+    const instance = this.#instances.get(id);
+    if (instance === undefined) return false;
+    this.#instances.delete(id);
+    for (const listener of this.#listeners) listener(id);
+    await instance.close(reason);
+    return true;
+  }
+
+  async task(id: string): Promise<Task> {
+    const found = (await this.tasks()).get(id);
+    if (found === undefined)
+      throw new PlatformError("task.not_found", `environment '${this.blueprint.name}' has no task '${id}'; GET /task/list names them`);
+    return found;
+  }
+
+  /** The environment's tasks by id; asked for once. */
+  tasks(): Promise<ReadonlyMap<string, Task>> {
+    this.#tasks ??= this.#loadTasks().catch((error: unknown) => {
+      this.#tasks = undefined;
+      throw error;
+    });
+    return this.#tasks;
+  }
+
+  async #loadTasks(): Promise<ReadonlyMap<string, Task>> {
+    const tasks = new Map<string, Task>();
+    for (const one of (await this.blueprint.definition.tasks?.()) ?? []) {
+      const parsed = taskSchema.safeParse(one);
+      if (!parsed.success)
+        throw new PlatformError("environment.invalid", `task ${JSON.stringify(one).slice(0, 80)} needs an 'id' of at least one character`);
+      if (tasks.has(parsed.data.id)) throw new PlatformError("environment.invalid", `two tasks have the id '${parsed.data.id}'`);
+      tasks.set(parsed.data.id, parsed.data);
+    }
+    return tasks;
+  }
+
+  async close(reason: string): Promise<void> {
+    await Promise.all([...this.#instances.keys()].map((id) => this.destroy(id, reason)));
+  }
+}
+
+/** An instance as the control plane's wire format has it. */
+export function toRecord(instance: Instance, ip: string): InstanceRecord {
+  const since = instance.createdAt.toISOString();
+  const { lastActiveAt } = instance;
+  return {
+    id: instance.id,
+    env: null,
+    status: "Running",
+    created_at: since,
+    updated_at: lastActiveAt === 0 ? since : new Date(lastActiveAt).toISOString(),
+    ip,
+    ttl: "",
+    owner: "",
+  };
+}
+
+export function isFirst(instance: Instance): boolean {
+  return instance.id === FIRST_INSTANCE;
+}
+
+/** 100 random bits: an id that cannot be guessed is a key. */
+function newId(name: string): string {
+  const alphabet = "abcdefghijklmnopqrstuvwxyz234567";
+  const suffix = [...randomBytes(20)].map((byte) => alphabet[byte & 31]).join("");
+  return `${name.slice(0, 42)}-${suffix}`;
+}
+
+function withoutUndefined<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(value).filter(([, entry]) => entry !== undefined)) as {
+    [K in keyof T]: Exclude<T[K], undefined>;
+  };
+}

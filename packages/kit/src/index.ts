@@ -1,0 +1,25 @@
+export { type Runnable, runBox } from "./box/run.ts";
+export { type Served, type ServeOptions, serve } from "./box/serve.ts";
+export {
+  type CallContext,
+  defineEnvironment,
+  type EnvironmentDefinition,
+  type EpisodeContext,
+  type FunctionDefinition,
+  fn,
+  type HealthCheck,
+  type HealthReport,
+  type Log,
+  type LogLevel,
+  type RewardDefinition,
+  reward,
+  type Schema,
+  type SetupContext,
+  type ToolDefinition,
+  tool,
+} from "./definition.ts";
+export { Host, type InstanceSpec } from "./host.ts";
+export { dataPath, type LoadedEnvironment, loadEnvironment, setDataRoot } from "./load.ts";
+export { type Place, placeOf } from "./place.ts";
+export { registerFunction, registerHealth, registerReward, registerTool } from "./registry.ts";
+export type { Snapshot } from "./snapshot.ts";

@@ -1,0 +1,122 @@
+import { randomUUID } from "node:crypto";
+import type { McpHttpHandler, McpServer, ServerContext, ToolAnnotations } from "@modelcontextprotocol/server";
+import type { Blueprint, BlueprintTool } from "../blueprint.ts";
+import type { CallHooks } from "../call.ts";
+import type { Instance } from "../instance.ts";
+import { describedOnly } from "../schema.ts";
+import type { StandardSchemaV1 } from "../standard-schema.ts";
+import { Sessions } from "./session.ts";
+
+type McpSdk = typeof import("@modelcontextprotocol/server");
+
+// Loaded when the first request needs it: it costs more than all the rest of an environment's start.
+let loading: Promise<McpSdk> | undefined;
+const loadSdk = () => (loading ??= import("@modelcontextprotocol/server"));
+
+export interface ColdOptions {
+  readonly pingMs: number;
+  readonly maxSessions: number;
+}
+
+/** The protocol's breadth for one instance, as the MCP SDK serves it: both eras, sessions, and every error's exact shape. */
+export class ColdPath {
+  readonly sessions: Sessions;
+  readonly #blueprint: Blueprint;
+  readonly #instance: Instance;
+  readonly #options: ColdOptions;
+  #handler: McpHttpHandler | undefined;
+
+  constructor(blueprint: Blueprint, instance: Instance, options: ColdOptions) {
+    this.#blueprint = blueprint;
+    this.#instance = instance;
+    this.#options = options;
+    this.sessions = new Sessions(options.maxSessions);
+  }
+
+  /** `body` is the parsed JSON, if there was any. */
+  async answer(request: Request, body: unknown): Promise<Response> {
+    const sdk = await loadSdk();
+    const parsed = body === undefined ? {} : { parsedBody: body };
+    const sessionId = request.headers.get("mcp-session-id");
+    if (sessionId !== null && (await isLegacy(sdk, request, body))) {
+      const session = this.sessions.find(sessionId);
+      if (session === null) return notFound(body);
+      return session.transport.handleRequest(request, parsed);
+    }
+    if (isInitialize(body) && (await isLegacy(sdk, request, body))) return this.#openSession(sdk, request, body);
+    this.#handler ??= sdk.createMcpHandler(() => buildServer(sdk, this.#blueprint, this.#instance), { keepAliveMs: this.#options.pingMs });
+    return this.#handler.fetch(request, parsed);
+  }
+
+  async #openSession(sdk: McpSdk, request: Request, body: unknown): Promise<Response> {
+    const server = buildServer(sdk, this.#blueprint, this.#instance);
+    const transport = new sdk.WebStandardStreamableHTTPServerTransport({
+      sessionIdGenerator: () => randomUUID().replaceAll("-", ""),
+      keepAliveMs: this.#options.pingMs,
+      onsessioninitialized: (id) => this.sessions.add({ id, transport, server, calls: new Map(), logLevel: "debug" }),
+      onsessionclosed: (id) => this.sessions.end(id),
+    });
+    await server.connect(transport);
+    return transport.handleRequest(request, { parsedBody: body });
+  }
+
+  async close(): Promise<void> {
+    this.sessions.endAll();
+    await this.#handler?.close();
+  }
+}
+
+function buildServer(sdk: McpSdk, blueprint: Blueprint, instance: Instance): McpServer {
+  const { name, version } = blueprint;
+  const server = new sdk.McpServer({ name, version }, { capabilities: { tools: { listChanged: false }, logging: {} } });
+  for (const tool of blueprint.tools.values()) registerTool(server, tool, instance);
+  return server;
+}
+
+function registerTool(server: McpServer, tool: BlueprintTool, instance: Instance): void {
+  const { definition, output, input } = tool;
+  const config = {
+    ...(definition.title !== undefined && { title: definition.title }),
+    ...(definition.description !== undefined && { description: definition.description }),
+    ...(definition.annotations !== undefined && { annotations: definition.annotations as ToolAnnotations }),
+    // The SDK checks the arguments with the author's schema; the result's schema it only advertises, runTool has checked it.
+    inputSchema: input.standard as StandardSchemaWithJson,
+    ...(output !== null && { outputSchema: describedOnly(output.advertised) as StandardSchemaWithJson }),
+  };
+  server.registerTool(definition.name, config, async (args: unknown, context: ServerContext) => {
+    const result = await instance.runTool(tool, args, hooksFor(context));
+    return result as Awaited<ReturnType<Parameters<typeof server.registerTool>[2]>>;
+  });
+}
+
+type StandardSchemaWithJson = StandardSchemaV1 & Parameters<McpServer["registerTool"]>[1]["inputSchema"];
+
+function hooksFor(context: ServerContext): CallHooks {
+  const { signal, _meta: meta } = context.mcpReq;
+  const controller = new AbortController();
+  signal.addEventListener("abort", () => controller.abort(signal.reason), { once: true });
+  const token = meta?.progressToken;
+  return {
+    controller,
+    log: (level, data) => void context.mcpReq.log(level, data).catch(() => {}),
+    progress: (progress, total, message) => {
+      if (token === undefined) return;
+      const params = { progressToken: token, progress, ...(total !== undefined && { total }), ...(message !== undefined && { message }) };
+      void context.mcpReq.notify({ method: "notifications/progress", params }).catch(() => {});
+    },
+  };
+}
+
+/** Without a body there is nothing that could claim the 2026 revision. */
+async function isLegacy(sdk: McpSdk, request: Request, body: unknown): Promise<boolean> {
+  return body === undefined || sdk.isLegacyRequest(request, body);
+}
+
+function isInitialize(body: unknown): boolean {
+  return typeof body === "object" && body !== null && (body as { method?: unknown }).method === "initialize";
+}
+
+function notFound(body: unknown): Response {
+  const id = (body as { id?: unknown } | undefined)?.id ?? null;
+  return Response.json({ jsonrpc: "2.0", error: { code: -32001, message: "Session not found" }, id }, { status: 404 });
+}

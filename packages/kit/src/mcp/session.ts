@@ -1,0 +1,54 @@
+import type { McpServer, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
+import type { LogLevel } from "../definition.ts";
+
+/** A client of the 2025 revisions that has said hello. */
+export interface Session {
+  readonly id: string;
+  readonly transport: WebStandardStreamableHTTPServerTransport;
+  readonly server: McpServer;
+  /** Calls that the hot path runs, by request id, so that the client can cancel them. */
+  readonly calls: Map<string | number, AbortController>;
+  logLevel: LogLevel;
+}
+
+/** An instance's sessions; when there are too many, the one unused for longest makes room. */
+export class Sessions {
+  readonly #byId = new Map<string, Session>();
+  readonly #max: number;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  get size(): number {
+    return this.#byId.size;
+  }
+
+  /** Finds a session and makes it the most recently used. */
+  find(id: string): Session | null {
+    const session = this.#byId.get(id);
+    if (session === undefined) return null;
+    this.#byId.delete(id);
+    this.#byId.set(id, session);
+    return session;
+  }
+
+  add(session: Session): void {
+    this.#byId.set(session.id, session);
+    if (this.#byId.size <= this.#max) return;
+    const idle = [...this.#byId.values()].find((one) => one.calls.size === 0 && one !== session);
+    if (idle !== undefined) this.end(idle.id);
+  }
+
+  end(id: string): void {
+    const session = this.#byId.get(id);
+    if (session === undefined) return;
+    this.#byId.delete(id);
+    for (const controller of session.calls.values()) controller.abort(new Error("the session was ended"));
+    void session.server.close();
+  }
+
+  endAll(): void {
+    for (const id of [...this.#byId.keys()]) this.end(id);
+  }
+}

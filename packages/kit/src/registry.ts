@@ -1,0 +1,117 @@
+import { PlatformError } from "@aenv/contract";
+import type {
+  CallContext,
+  EnvironmentDefinition,
+  FunctionDefinition,
+  HealthCheck,
+  HealthReport,
+  Parsed,
+  RewardDefinition,
+  Schema,
+  ToolDefinition,
+} from "./definition.ts";
+import { rememberPlace } from "./place.ts";
+
+/**
+ * The one-file style: tools, rewards and functions are registered as the author's modules load, and their state is
+ * the modules' own. Such an environment has one instance a process: it cannot be forked or packed.
+ */
+class Registry {
+  readonly tools: ToolDefinition[] = [];
+  readonly rewards: RewardDefinition[] = [];
+  readonly functions: FunctionDefinition[] = [];
+  health: HealthCheck | undefined;
+
+  get isEmpty(): boolean {
+    return this.tools.length + this.rewards.length + this.functions.length === 0 && this.health === undefined;
+  }
+
+  clear(): void {
+    this.tools.length = 0;
+    this.rewards.length = 0;
+    this.functions.length = 0;
+    this.health = undefined;
+  }
+}
+
+// One per process even if two copies of this module are loaded, as happens when a bundle meets an installed package.
+const KEY = Symbol.for("aenv.kit.registry");
+const holder = globalThis as unknown as Record<symbol, Registry | undefined>;
+holder[KEY] ??= new Registry();
+const registry = holder[KEY];
+
+type Handler<Input> = (input: Parsed<Input>, context: CallContext<undefined>) => unknown;
+type WithoutRun<T> = Omit<T, "run" | "score">;
+
+/**
+ * Adds a tool to this process's environment.
+ *
+ * @example
+ * registerTool({ name: "search", description: "Searches the code.", input: z.object({ query: z.string() }) }, ({ query }) => find(query));
+ */
+export function registerTool<const Input extends Schema>(
+  spec: WithoutRun<ToolDefinition<undefined, Input>>,
+  handler: Handler<Input>,
+): void {
+  requireHandler(handler, "registerTool");
+  registry.tools.push(rememberPlace({ ...spec, run: handler } as ToolDefinition, registerTool));
+}
+
+/** Adds a function, callable by trainers at `/functions/<name>` or at an endpoint of its own. */
+export function registerFunction<const Input extends Schema>(
+  spec: WithoutRun<FunctionDefinition<undefined, Input>>,
+  handler: Handler<Input>,
+): void {
+  requireHandler(handler, "registerFunction");
+  registry.functions.push(rememberPlace({ ...spec, run: handler } as FunctionDefinition, registerFunction));
+}
+
+/** Adds a reward; with several, `/task/reward` answers their weighted total and the components. */
+export function registerReward<const Input extends Schema>(
+  spec: WithoutRun<RewardDefinition<undefined, Input>>,
+  handler: Handler<Input>,
+): void;
+export function registerReward(handler: Handler<Schema>): void;
+export function registerReward(first: WithoutRun<RewardDefinition<undefined, Schema>> | Handler<Schema>, second?: Handler<Schema>): void {
+  const handler = typeof first === "function" ? first : second;
+  requireHandler(handler, "registerReward");
+  const spec = typeof first === "function" ? { name: first.name || "reward" } : first;
+  const definition = {
+    ...spec,
+    score: ({ input, ...context }: CallContext<undefined> & { input: Parsed<Schema> }) => handler(input, context),
+  };
+  registry.rewards.push(rememberPlace(definition as RewardDefinition, registerReward));
+}
+
+/** Replaces the default health check. */
+export function registerHealth(handler: () => HealthReport | Promise<HealthReport>): void {
+  requireHandler(handler, "registerHealth");
+  registry.health = handler;
+}
+
+/** What the loaded modules have registered, or null if nothing; the registry is empty afterwards. */
+export function takeRegistered(): EnvironmentDefinition | null {
+  if (registry.isEmpty) return null;
+  const { health } = registry;
+  const definition: EnvironmentDefinition = {
+    tools: [...registry.tools],
+    rewards: [...registry.rewards],
+    functions: [...registry.functions],
+    ...(health !== undefined && { health }),
+  };
+  registry.clear();
+  oneFile.add(definition);
+  return definition;
+}
+
+const oneFile = new WeakSet<EnvironmentDefinition>();
+
+/** True for an environment whose state lives in its modules. */
+export function keepsStateInModules(definition: EnvironmentDefinition): boolean {
+  return oneFile.has(definition);
+}
+
+function requireHandler(handler: unknown, name: string): asserts handler is (...args: never[]) => unknown {
+  if (typeof handler === "function") return;
+  throw new PlatformError("environment.invalid", `${name} needs a function to call, but got ${handler === null ? "null" : typeof handler}`);
+}
