@@ -19,7 +19,7 @@ export {
   tool,
 } from "./definition.ts";
 export { Host, type InstanceSpec } from "./host.ts";
-export { dataPath, type LoadedEnvironment, loadEnvironment, setDataRoot } from "./load.ts";
+export { dataPath, findEntries, type LoadedEnvironment, loadEnvironment, setDataRoot } from "./load.ts";
 export { type Place, placeOf } from "./place.ts";
 export { registerFunction, registerHealth, registerReward, registerTool } from "./registry.ts";
 export type { Snapshot } from "./snapshot.ts";

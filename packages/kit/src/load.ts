@@ -104,7 +104,8 @@ async function readConfig(root: string): Promise<EnvironmentConfig | null> {
   return parseConfig(value);
 }
 
-async function findEntries(root: string, config: EnvironmentConfig | null): Promise<string[]> {
+/** The files that define a project's environment: the `main` of its config, else `src/index.*`, else the files of `src`. */
+export async function findEntries(root: string, config: EnvironmentConfig | null): Promise<string[]> {
   if (config?.main !== undefined) {
     const main = join(root, config.main);
     if ((await stat(main).catch(() => null))?.isFile()) return [main];
