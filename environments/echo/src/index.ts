@@ -1,0 +1,88 @@
+import { defineEnvironment } from "@aenv/kit";
+import { z } from "zod";
+
+/** What one episode remembers. It is a value of its own per instance, so thousands of them fit into one process. */
+interface State {
+  readonly goal: string;
+  readonly echoes: string[];
+  readonly notes: Map<string, string>;
+}
+
+/** An agent is told `instruction`; everything else in a task, such as `goal`, only the trainer sees. */
+const tasks = [
+  { id: "greet", split: "train", instruction: "Echo the word 'hello'.", goal: "hello" },
+  { id: "be-brief", split: "train", instruction: "Echo the word 'brevity', in as few calls as you can.", goal: "brevity" },
+  { id: "recall", split: "test", instruction: "Echo the word that is remembered as 'password'.", goal: "sesame" },
+];
+
+export default defineEnvironment({
+  tasks: () => tasks,
+
+  // Called once per episode: when an instance is created, and on every reset. What it returns is the new state.
+  setup: ({ task }): State => ({
+    goal: typeof task?.goal === "string" ? task.goal : "hello",
+    echoes: [],
+    notes: new Map(task?.id === "recall" ? [["password", "sesame"]] : []),
+  }),
+
+  // The agent's door: all that an agent can do. The descriptions are what the model reads.
+  tools: [
+    {
+      name: "echo",
+      description: "Says the text back.",
+      input: z.object({
+        text: z.string().min(1).describe("What to say"),
+        times: z.number().int().min(1).max(10).default(1).describe("How often to say it"),
+      }),
+      // The input is checked before this runs, and defaults are filled in. A string becomes the text the model sees.
+      run: ({ text, times }, { state }) => {
+        const said = Array(times).fill(text).join(" ");
+        state.echoes.push(said);
+        return said;
+      },
+    },
+    {
+      name: "remember",
+      description: "Keeps a note under a name. Without a text, it reads the note that was kept.",
+      input: z.object({ name: z.string().min(1), text: z.string().optional() }),
+      // With an output schema the answer also travels as structured content, checked against it.
+      output: z.object({ name: z.string(), text: z.string() }),
+      run: ({ name, text }, { state }) => {
+        if (text !== undefined) state.notes.set(name, text);
+        const kept = state.notes.get(name);
+        // What a tool throws is an answer too: the agent sees the message, marked as an error, and can go on.
+        if (kept === undefined)
+          throw new Error(`nothing is remembered as '${name}'; known: ${[...state.notes.keys()].join(", ") || "nothing"}`);
+        return { name, text: kept };
+      },
+    },
+  ],
+
+  // The trainer's door: what follows, an agent can neither see nor call.
+  functions: [
+    {
+      name: "transcript",
+      description: "All that was said and noted in this episode.",
+      run: (_, { state }) => ({ echoes: state.echoes, notes: Object.fromEntries(state.notes) }),
+    },
+  ],
+
+  // Several rewards make one number: 0.8 x said_it + 0.2 x brief. The parts are reported beside the total.
+  rewards: [
+    {
+      name: "said_it",
+      weight: 0.8,
+      score: ({ state }) => (state.echoes.some((text) => text.includes(state.goal)) ? 1 : 0),
+    },
+    {
+      name: "brief",
+      weight: 0.2,
+      // A reward may take arguments from the trainer, checked like a tool's.
+      input: z.object({ calls: z.number().int().min(1).default(1) }),
+      score: ({ state, input }) => (state.echoes.length >= 1 && state.echoes.length <= input.calls ? 1 : 0),
+    },
+  ],
+
+  // "healthy" means that calls may come. Anything else is answered with HTTP 503.
+  health: ({ state }) => ({ status: "healthy", echoes: state.echoes.length }),
+});
