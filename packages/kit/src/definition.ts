@@ -84,21 +84,24 @@ export interface HealthReport {
   readonly [key: string]: unknown;
 }
 
-/** An environment: what it can do, and how an episode's state begins. The state itself is a value. */
+/**
+ * An environment: what it can do, and how an episode's state begins. The state itself is a value.
+ * Written as methods, so that an environment with any state passes where the state does not matter, as in `serve`.
+ */
 export interface EnvironmentDefinition<State = unknown> {
   /** Called for each new episode; what it returns is that episode's state. */
-  readonly setup?: (context: SetupContext) => MaybePromise<State>;
-  readonly tasks?: () => MaybePromise<readonly Task[]>;
+  setup?(context: SetupContext): MaybePromise<State>;
+  tasks?(): MaybePromise<readonly Task[]>;
   readonly tools?: readonly ToolDefinition<State>[];
   readonly rewards?: readonly RewardDefinition<State>[];
   readonly functions?: readonly FunctionDefinition<State>[];
-  readonly health?: HealthCheck<State>;
+  health?(...context: Parameters<HealthCheck<State>>): ReturnType<HealthCheck<State>>;
   /** The state as JSON, for states that are more than plain data. */
-  readonly snapshot?: (state: State) => unknown;
+  snapshot?(state: State): unknown;
   /** The way back from `snapshot`. */
-  readonly restore?: (snapshot: unknown, context: SetupContext) => MaybePromise<State>;
+  restore?(snapshot: unknown, context: SetupContext): MaybePromise<State>;
   /** Called when an episode ends: close what `setup` opened. */
-  readonly teardown?: (state: State) => MaybePromise<void>;
+  teardown?(state: State): MaybePromise<void>;
 }
 
 /** The same as authors write it: each `run` sees its own `input`, and all see what `setup` returns. */
