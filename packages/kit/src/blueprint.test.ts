@@ -1,0 +1,104 @@
+import { isPlatformError } from "@aenv/contract";
+import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import { drawBlueprint } from "./blueprint.ts";
+import { defineEnvironment, type EnvironmentDefinition, tool } from "./definition.ts";
+import type { Place } from "./place.ts";
+
+const identity = { name: "e", version: "1.0.0" };
+const run = () => null;
+
+async function problemWith(definition: object): Promise<string> {
+  const failure = await drawBlueprint(definition as EnvironmentDefinition, identity).catch((error: unknown) => error);
+  expect(isPlatformError(failure, "environment.invalid")).toBe(true);
+  return (failure as Error).message;
+}
+
+describe("a blueprint", () => {
+  it("describes tools as MCP does, with the author's own names and descriptions", async () => {
+    const blueprint = await drawBlueprint(
+      defineEnvironment({
+        tools: [
+          {
+            name: "look",
+            title: "Look",
+            description: "Looks.",
+            input: z.object({ at: z.string() }),
+            annotations: { readOnlyHint: true },
+            run,
+          },
+          { name: "secret", hidden: true, run },
+        ],
+      }) as EnvironmentDefinition,
+      identity,
+    );
+    expect([...blueprint.tools.keys()]).toEqual(["look"]);
+    expect(blueprint.tools.get("look")?.descriptor).toMatchObject({
+      name: "look",
+      title: "Look",
+      description: "Looks.",
+      annotations: { readOnlyHint: true },
+      inputSchema: { type: "object", required: ["at"] },
+    });
+  });
+
+  it("lists functions, rewards and health with the endpoints and methods that they really have", async () => {
+    const blueprint = await drawBlueprint(
+      {
+        functions: [
+          { name: "peek", run },
+          { name: "find", endpoint: "/search", method: "GET", input: z.object({ q: z.string(), n: z.number().default(3) }), run },
+        ],
+        rewards: [{ name: "done", score: () => 1 }],
+        health: () => ({ status: "healthy" }),
+      },
+      identity,
+    );
+    expect(blueprint.catalogue.total).toBe(4);
+    expect(blueprint.catalogue.functions.map(({ name, endpoint, method }) => [name, endpoint, method])).toEqual([
+      ["peek", "/functions/peek", "POST"],
+      ["find", "/search", "GET"],
+    ]);
+    expect(blueprint.catalogue.functions[1]?.parameters).toEqual({
+      q: { type: "string", default: null },
+      n: { type: "number", default: "3" },
+    });
+    expect(blueprint.catalogue.reward[0]).toMatchObject({ name: "done", endpoint: "/task/reward", method: "POST" });
+    expect(blueprint.catalogue.health[0]).toMatchObject({ endpoint: "/health", method: "GET" });
+  });
+
+  it("refuses two of the same name, and points at the line of the second", async () => {
+    const first = tool({ name: "add", run });
+    const second = tool({ name: "add", run });
+    const failure = await drawBlueprint({ tools: [first, second] }, identity).catch((error: unknown) => error);
+    expect((failure as Error).message).toContain("tool 'add' is defined twice");
+    const place = (failure as { details: { place: Place } }).details.place;
+    expect(place.file).toMatch(/blueprint\.test\.ts$/);
+    expect(place.line).toBeGreaterThan(1);
+  });
+
+  it("refuses names, inputs and code that cannot work, and says which", async () => {
+    expect(await problemWith({ tools: [{ name: "no spaces", run }] })).toContain("tool 'no spaces': a name has");
+    expect(await problemWith({ tools: [{ name: "x" }] })).toContain("tool 'x' has no 'run' function");
+    expect(await problemWith({ tools: [{ name: "x", input: z.string(), run }] })).toContain("tool 'x': its input must be an object");
+    expect(await problemWith({ tools: [{ name: "x", input: 5, run }] })).toContain("tool 'x': its input must be a zod schema");
+    expect(await problemWith({ rewards: [{ name: "r", weight: Number.NaN, score: run }] })).toContain("its weight is NaN");
+    expect(await problemWith({ rewards: [{ name: "r" }] })).toContain("reward 'r' has no 'score' function");
+    expect(await problemWith(null as unknown as object)).toContain("made by defineEnvironment");
+  });
+
+  it("refuses endpoints that belong to the platform or to another function", async () => {
+    const named = (endpoint: string) => ({ functions: [{ name: "f", endpoint, run }] });
+    for (const taken of ["/mcp", "/env-instance/x", "/task/reward", "/task/reset", "/state/snapshot", "/functions/list"]) {
+      expect(await problemWith(named(taken))).toContain("belongs to the platform");
+    }
+    expect(await problemWith(named("search"))).toContain("must be a path that begins with '/'");
+    const twice = {
+      functions: [
+        { name: "a", endpoint: "/x", run },
+        { name: "b", endpoint: "/x", run },
+      ],
+    };
+    expect(await problemWith(twice)).toContain("POST /x is taken already by function 'a'");
+  });
+});

@@ -1,0 +1,312 @@
+import { request as httpRequest } from "node:http";
+import { connect } from "node:net";
+import { afterEach, describe, expect, it } from "vitest";
+import { z } from "zod";
+import { defineEnvironment, type EnvironmentDefinition } from "../definition.ts";
+import { type Served, type ServeOptions, serve } from "./serve.ts";
+
+const open: Served[] = [];
+
+async function start(definition: EnvironmentDefinition<never> | object, options: ServeOptions = {}): Promise<Served> {
+  const served = await serve(definition as EnvironmentDefinition, { name: "shop", version: "1.0.0", port: 0, ...options });
+  open.push(served);
+  return served;
+}
+
+afterEach(async () => {
+  for (const served of open.splice(0)) await served.close();
+});
+
+interface Answer {
+  status: number;
+  body: unknown;
+}
+
+async function ask(served: Served, path: string, init: RequestInit = {}): Promise<Answer> {
+  const response = await fetch(`${served.url}${path}`, init);
+  const text = await response.text();
+  const isJson = response.headers.get("content-type")?.startsWith("application/json") === true;
+  return { status: response.status, body: isJson ? JSON.parse(text) : text };
+}
+
+function post(served: Served, path: string, body: unknown = {}): Promise<Answer> {
+  return ask(served, path, { method: "POST", body: typeof body === "string" ? body : JSON.stringify(body) });
+}
+
+async function callTool(served: Served, name: string, args: object = {}, prefix = ""): Promise<string> {
+  const response = await fetch(`${served.url}${prefix}/mcp`, {
+    method: "POST",
+    headers: { "content-type": "application/json", accept: "application/json, text/event-stream" },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: args } }),
+  });
+  const text = await response.text();
+  const message = text.startsWith("{") ? text : (text.match(/^data: (.*)$/m)?.[1] ?? "");
+  return JSON.parse(message).result.content[0].text;
+}
+
+/** A promise and its key, to hold a tool open for exactly as long as the test wants. */
+function gate(): { promise: Promise<string>; open: (value: string) => void } {
+  let open: (value: string) => void = () => {};
+  const promise = new Promise<string>((resolve) => {
+    open = resolve;
+  });
+  return { promise, open };
+}
+
+const shop = defineEnvironment({
+  setup: ({ variables }) => ({ sold: 0, variables }),
+  tasks: () => Array.from({ length: 5 }, (_, n) => ({ id: `t${n}`, split: n < 3 ? "train" : "test" })),
+  tools: [{ name: "sell", input: z.object({ n: z.number() }), run: ({ n }, { state }) => (state.sold += n) }],
+  rewards: [{ name: "sold", input: z.object({ goal: z.number() }), score: ({ state, input }) => state.sold >= input.goal }],
+  functions: [
+    { name: "peek", run: (_, { state }) => state.sold },
+    { name: "fail", run: () => Promise.reject(new Error("out of paper")) },
+    { name: "odd", run: () => 10n },
+    {
+      name: "search",
+      endpoint: "/catalogue/search",
+      method: "GET",
+      input: z.object({ q: z.string(), n: z.number().default(1), tags: z.array(z.string()).optional() }),
+      run: (input) => input,
+    },
+  ],
+});
+
+describe("the trainer's door", () => {
+  it("answers functions and rewards in the original's envelope", async () => {
+    const served = await start(shop);
+    expect(await post(served, "/functions/peek")).toEqual({ status: 200, body: { success: true, data: 0 } });
+    expect(await post(served, "/functions/peek", "")).toEqual({ status: 200, body: { success: true, data: 0 } });
+    expect(await post(served, "/task/reward", { goal: 0 })).toEqual({ status: 200, body: { success: true, data: true } });
+    expect(await post(served, "/functions/odd")).toEqual({ status: 200, body: { success: true, data: "10" } });
+  });
+
+  it("answers 500 with the message for whatever goes wrong in a function or a reward", async () => {
+    const served = await start(shop);
+    expect(await post(served, "/functions/fail")).toMatchObject({ status: 500, body: { success: false, error: "out of paper" } });
+    expect(await post(served, "/task/reward", { bad: 1 })).toMatchObject({
+      status: 500,
+      body: { success: false, error: expect.stringContaining("goal"), errorInfo: { code: "request.invalid", retryable: false } },
+    });
+    expect(await post(served, "/functions/peek", "{oops")).toMatchObject({
+      status: 500,
+      body: { success: false, error: expect.stringContaining("not valid JSON") },
+    });
+    expect(await post(served, "/functions/peek", [1])).toMatchObject({ status: 500, body: { error: expect.stringContaining("an array") } });
+  });
+
+  it("honours custom endpoints and methods, and reads a query by the schema", async () => {
+    const served = await start(shop);
+    expect(await ask(served, `/catalogue/search?q=12&n=3&tags=${encodeURIComponent('["a"]')}`)).toEqual({
+      status: 200,
+      body: { success: true, data: { q: "12", n: 3, tags: ["a"] } },
+    });
+    expect((await ask(served, "/functions/search")).status).toBe(404);
+    expect((await post(served, "/catalogue/search")).status).toBe(405);
+  });
+
+  it("answers 404 and 405 in words, as the original does", async () => {
+    const served = await start(shop);
+    expect(await ask(served, "/nowhere")).toEqual({ status: 404, body: "Not Found" });
+    expect(await ask(served, "/task/reward")).toEqual({ status: 405, body: "Method Not Allowed" });
+    expect(await post(served, "/health")).toEqual({ status: 405, body: "Method Not Allowed" });
+  });
+
+  it("pages tasks by split, and refuses an offset that is none", async () => {
+    const served = await start(shop);
+    expect(await ask(served, "/task/list?offset=1&limit=1&split=train")).toMatchObject({ body: { data: { items: [{ id: "t1" }], total: 3 } } });
+    expect(await ask(served, "/task/list?offset=-1")).toMatchObject({ status: 400, body: { error: "offset is '-1'; it must be a whole number from 0 on" } });
+  });
+
+  it("resets, snapshots and restores", async () => {
+    const served = await start(shop);
+    await callTool(served, "sell", { n: 2 });
+    const snapshot = ((await post(served, "/state/snapshot")).body as { data: unknown }).data;
+    expect(await post(served, "/task/reset", { task: "t1", seed: 5 })).toMatchObject({ body: { data: { task: { id: "t1" }, seed: 5 } } });
+    expect(await callTool(served, "sell", { n: 0 })).toBe("0");
+    await post(served, "/state/restore", { snapshot });
+    expect(await callTool(served, "sell", { n: 0 })).toBe("2");
+    expect(await post(served, "/state/restore", { snapshot: { environment: "shop@1.0.0" } })).toMatchObject({ status: 400 });
+    expect(await post(served, "/task/reset", { seed: "x" })).toMatchObject({ status: 400, body: { error: expect.stringContaining("seed: ") } });
+  });
+});
+
+describe("health", () => {
+  it("is the original's report by default", async () => {
+    const served = await start(shop);
+    expect(await ask(served, "/health")).toMatchObject({
+      status: 200,
+      body: { success: true, data: { status: "success", message: "MCP server is healthy", details: { tool_count: 1 }, last_active: 0 } },
+    });
+  });
+
+  it("is the environment's own if it defines one, and 503 when it is not well", async () => {
+    let status = "healthy";
+    const served = await start({ health: () => ({ status, disk: 3 }) });
+    expect(await ask(served, "/health")).toEqual({ status: 200, body: { success: true, data: { status: "healthy", disk: 3 } } });
+    status = "unhealthy";
+    expect(await ask(served, "/health")).toEqual({ status: 503, body: { success: true, data: { status: "unhealthy", disk: 3 } } });
+  });
+
+  it("that throws is a failure", async () => {
+    const served = await start({ health: () => Promise.reject(new Error("no pulse")) });
+    expect(await ask(served, "/health")).toMatchObject({ status: 500, body: { success: false, error: "no pulse" } });
+  });
+});
+
+describe("many instances in one process", () => {
+  it("are made, found, forked and ended in the control plane's words", async () => {
+    const served = await start(shop);
+    const created = await post(served, "/env-instance", { envName: "shop@1.0.0", id: "a", task: "t0", environment_variables: { X: "1" } });
+    expect(created).toMatchObject({ status: 200, body: { success: true, code: 0, message: "", data: { id: "a", status: "Running", env: null } } });
+    expect(await callTool(served, "sell", { n: 3 }, "/env-instance/a")).toBe("3");
+    expect(await callTool(served, "sell", { n: 1 })).toBe("1");
+
+    const forked = (await post(served, "/env-instance/a/fork", { count: 2 })).body as { data: { id: string }[] };
+    expect(forked.data).toHaveLength(2);
+    expect(await callTool(served, "sell", { n: 1 }, `/env-instance/${forked.data[0]?.id}`)).toBe("4");
+    expect(await post(served, "/env-instance/a/functions/peek")).toMatchObject({ body: { data: 3 } });
+
+    const all = (await ask(served, "/env-instance/list")).body as { data: { items: object[] } };
+    expect(all.data.items).toHaveLength(4);
+    expect(((await ask(served, "/env-instance/*/list")).body as { data: object[] }).data).toHaveLength(4);
+    expect(await ask(served, "/env-instance/a")).toMatchObject({ body: { data: { id: "a" } } });
+    expect(await ask(served, "/env-instance/a", { method: "DELETE" })).toMatchObject({ body: { success: true, data: "Deleted successfully" } });
+    for (const gone of ["/env-instance/a", "/env-instance/a/health"]) expect((await ask(served, gone)).status).toBe(404);
+  });
+
+  it("refuse what is wrong with a clear answer", async () => {
+    const served = await start(shop);
+    expect(await post(served, "/env-instance", { id: "Not Valid" })).toMatchObject({ status: 400, body: { success: false, code: 400, data: null } });
+    expect(await post(served, "/env-instance", { envName: "other@1" })).toMatchObject({
+      status: 404,
+      body: { message: expect.stringContaining("this process serves 'shop@1.0.0'"), error: { code: "environment.not_found" } },
+    });
+    expect(await post(served, "/env-instance", { task: "zz" })).toMatchObject({ status: 404, body: { error: { code: "task.not_found" } } });
+    expect(await post(served, "/env-instance/default/fork", { count: 0 })).toMatchObject({ status: 400 });
+    expect((await ask(served, "/env-instance/%E0%A4%A/mcp")).status).toBe(404);
+    expect((await ask(served, "/env-instance/default", { method: "PUT" })).status).toBe(405);
+  });
+
+  it("may begin without a first one", async () => {
+    const served = await start(shop, { first: null });
+    expect((await ask(served, "/health")).status).toBe(404);
+    await post(served, "/env-instance", { id: "a" });
+    expect((await ask(served, "/env-instance/a/health")).status).toBe(200);
+  });
+});
+
+describe("a server on loopback", () => {
+  function statusFor(served: Served, headers: Record<string, string>): Promise<number> {
+    return new Promise((resolve, reject) => {
+      const request = httpRequest(`${served.url}/health`, { headers }, (response) => {
+        response.resume();
+        resolve(response.statusCode ?? 0);
+      });
+      request.on("error", reject).end();
+    });
+  }
+
+  it("turns away pages that reach it under another name", async () => {
+    const served = await start(shop);
+    expect(await statusFor(served, { host: "evil.example" })).toBe(403);
+    expect(await statusFor(served, { host: "127.0.0.1.evil.example" })).toBe(403);
+    expect(await statusFor(served, { origin: "https://evil.example" })).toBe(403);
+    expect(await statusFor(served, { origin: "null" })).toBe(403);
+    for (const host of ["localhost:1234", "127.0.0.1", "127.1.2.3:80", "[::1]:9"]) expect(await statusFor(served, { host })).toBe(200);
+    expect(await statusFor(served, { origin: "http://localhost:5173" })).toBe(200);
+  });
+
+  it("admits the names it is told", async () => {
+    const served = await start(shop, { allowedHosts: ["dev.example"] });
+    expect(await statusFor(served, { host: "dev.example:8081", origin: "https://dev.example" })).toBe(200);
+  });
+});
+
+describe("a body that is too large", () => {
+  it("is refused with 413, declared or not, and the server lives on", async () => {
+    const served = await start(shop, { maxBodyBytes: 1_000 });
+    const large = JSON.stringify({ text: "x".repeat(5_000) });
+    expect(await post(served, "/functions/peek", large)).toMatchObject({ status: 413, body: { errorInfo: { code: "request.too_large" } } });
+    const stream = new ReadableStream({
+      pull(controller) {
+        controller.enqueue(new TextEncoder().encode("x".repeat(600)));
+      },
+    });
+    const endless = fetch(`${served.url}/functions/peek`, { method: "POST", body: stream, duplex: "half" } as RequestInit);
+    expect((await endless.catch(() => null))?.status ?? 413).toBe(413);
+    expect((await ask(served, "/health")).status).toBe(200);
+  });
+});
+
+describe("closing", () => {
+  it("lets calls in flight finish and turns new ones away", async () => {
+    const entered = gate();
+    const leave = gate();
+    const served = await start({
+      tools: [
+        {
+          name: "slow",
+          run: () => {
+            entered.open("in");
+            return leave.promise;
+          },
+        },
+      ],
+    });
+    const answer = callTool(served, "slow");
+    await entered.promise;
+    const closed = served.close();
+    await expect(fetch(`${served.url}/health`)).rejects.toThrow();
+    leave.open("done at last");
+    expect(await answer).toBe("done at last");
+    await closed;
+  });
+
+  it("aborts what does not finish within the grace", async () => {
+    const entered = gate();
+    const served = await start(
+      {
+        tools: [
+          {
+            name: "stuck",
+            run: () => {
+              entered.open("in");
+              return new Promise(() => {});
+            },
+          },
+        ],
+      },
+      { graceMs: 10 },
+    );
+    const answer = callTool(served, "stuck");
+    await entered.promise;
+    await served.close();
+    expect(await answer).toBe("the server is shutting down");
+  });
+
+  it("may be asked twice", async () => {
+    const served = await start(shop);
+    await Promise.all([served.close(), served.close()]);
+  });
+});
+
+describe("garbage", () => {
+  it("on the wire gets a protocol error or a closed connection, and the server lives on", async () => {
+    const served = await start(shop);
+    for (const garbage of ["\x00\x01\x02\r\n\r\n", "GET /\r\n\r\n", `POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n`]) {
+      await new Promise<void>((resolve) => {
+        const socket = connect(served.port, "127.0.0.1", () => socket.end(garbage));
+        socket.resume().on("close", () => resolve()).on("error", () => resolve());
+      });
+    }
+    expect((await ask(served, "/health")).status).toBe(200);
+  });
+
+  it("on an occupied port is an error that names it", async () => {
+    const served = await start(shop);
+    await expect(serve(shop as EnvironmentDefinition, { port: served.port })).rejects.toThrow(
+      new RegExp(`cannot listen on 127.0.0.1:${served.port}: something else listens there already`),
+    );
+  });
+});

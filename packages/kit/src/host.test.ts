@@ -1,0 +1,227 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { z } from "zod";
+import { drawBlueprint } from "./blueprint.ts";
+import { quietHooks } from "./call.ts";
+import { defineEnvironment, type EnvironmentDefinition } from "./definition.ts";
+import { Host } from "./host.ts";
+import type { Instance } from "./instance.ts";
+import { registerReward, registerTool, takeRegistered } from "./registry.ts";
+
+const hosts: Host[] = [];
+
+async function host(definition: EnvironmentDefinition<never> | object): Promise<Host> {
+  const made = new Host(await drawBlueprint(definition as EnvironmentDefinition, { name: "counter", version: "1.0.0" }));
+  hosts.push(made);
+  return made;
+}
+
+afterEach(async () => {
+  for (const one of hosts.splice(0)) await one.close("the test is over");
+});
+
+const tornDown: number[] = [];
+const counter = defineEnvironment({
+  setup: ({ task, seed, variables, args }) => {
+    if (variables.BROKEN !== undefined) throw new Error("no luck today");
+    return { count: task?.id === "ten" ? 10 : 0, seed, args: [...args], at: new Map([["start", new Date(0)]]) };
+  },
+  tasks: () => [{ id: "ten", instruction: "Start at ten.", split: "train" }, { id: "zero" }],
+  tools: [
+    { name: "add", input: z.object({ n: z.number() }), run: ({ n }, { state }) => (state.count += n) },
+    { name: "wait", run: (_, { signal }) => new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason))) },
+    { name: "deaf", timeoutMs: 20, run: () => new Promise(() => {}) },
+    { name: "fail", run: () => Promise.reject(new Error("the shelf is empty")) },
+  ],
+  rewards: [
+    { name: "reached", weight: 0.5, score: ({ state }) => state.count >= 12 },
+    {
+      name: "exact",
+      weight: 2,
+      input: z.object({ goal: z.number().default(12) }),
+      score: ({ state, input }) => (state.count === input.goal ? 1 : 0),
+    },
+  ],
+  functions: [{ name: "peek", run: (_, { state }) => state }],
+  teardown: (state) => void tornDown.push(state.count),
+});
+
+async function call(instance: Instance, one: Host, name: string, args: object = {}): Promise<string> {
+  const tool = one.blueprint.tools.get(name);
+  if (tool === undefined) throw new Error(`no tool ${name}`);
+  const result = await instance.callTool(tool, args, quietHooks());
+  return `${result.isError === true ? "error: " : ""}${String(result.content[0]?.text)}`;
+}
+
+describe("a host", () => {
+  it("gives every instance a state of its own", async () => {
+    const one = await host(counter);
+    const [a, b] = [await one.create(), await one.create()];
+    expect(await call(a, one, "add", { n: 5 })).toBe("5");
+    expect(await call(b, one, "add", { n: 1 })).toBe("1");
+    expect(a.id).not.toBe(b.id);
+    expect(a.id).toMatch(/^counter-[a-z2-7]{20}$/);
+  });
+
+  it("begins an episode with its task, seed, variables and arguments", async () => {
+    const one = await host(counter);
+    const instance = await one.create({ task: "ten", seed: 7, arguments: ["--fast"] });
+    const peek = one.blueprint.endpoints.get("POST /functions/peek");
+    expect(await instance.callEndpoint(peek as never, {}, quietHooks())).toMatchObject({ count: 10, seed: 7, args: ["--fast"] });
+  });
+
+  it("refuses an unknown task, a taken id and a failing setup, and keeps nothing of them", async () => {
+    const one = await host(counter);
+    await one.create({ id: "a" });
+    await expect(one.create({ task: "nope" })).rejects.toMatchObject({ code: "task.not_found" });
+    await expect(one.create({ id: "a" })).rejects.toMatchObject({ code: "instance.exists" });
+    await expect(one.create({ id: "b", environment_variables: { BROKEN: "1" } })).rejects.toMatchObject({
+      code: "instance.setup_failed",
+      message: "setup of 'counter' failed: no luck today",
+    });
+    await one.create({ id: "b" });
+    expect(one.size).toBe(2);
+  });
+
+  it("resets to a new episode, and keeps the old one if the new one cannot begin", async () => {
+    let isBroken = false;
+    const one = await host({
+      setup: () => {
+        if (isBroken) throw new Error("disk full");
+        return { n: 0 };
+      },
+      tools: [{ name: "inc", run: (_: unknown, { state }: { state: { n: number } }) => ++state.n }],
+    });
+    const instance = await one.create();
+    expect(await call(instance, one, "inc")).toBe("1");
+    await one.reset(instance.id, {});
+    expect(await call(instance, one, "inc")).toBe("1");
+    isBroken = true;
+    await expect(one.reset(instance.id, {})).rejects.toThrow(/disk full/);
+    expect(await call(instance, one, "inc")).toBe("2");
+  });
+
+  it("keeps the task and the seed over a reset that does not name them", async () => {
+    const one = await host(counter);
+    const instance = await one.create({ task: "ten", seed: 7 });
+    await one.reset(instance.id, {});
+    expect(instance.episode).toMatchObject({ task: { id: "ten" }, seed: 7 });
+    await one.reset(instance.id, { task: null, seed: 8 });
+    expect(instance.episode).toMatchObject({ task: null, seed: 8 });
+  });
+
+  it("forks into copies that go on from here and then apart", async () => {
+    const one = await host(counter);
+    const parent = await one.create({ task: "ten", seed: 3 });
+    await call(parent, one, "add", { n: 1 });
+    const [left, right] = await one.fork(parent.id, 2);
+    expect(await call(left as Instance, one, "add", { n: 1 })).toBe("12");
+    expect(await call(right as Instance, one, "add", { n: 100 })).toBe("111");
+    expect(await call(parent, one, "add", { n: 0 })).toBe("11");
+    expect(right?.episode).toMatchObject({ task: { id: "ten" }, seed: 3 });
+  });
+
+  it("goes back to a snapshot, also in another instance", async () => {
+    const one = await host(counter);
+    const instance = await one.create();
+    await call(instance, one, "add", { n: 4 });
+    const snapshot = await instance.snapshot();
+    await call(instance, one, "add", { n: 1 });
+    await instance.restore(snapshot);
+    expect(await call(instance, one, "add", { n: 0 })).toBe("4");
+    expect(await call(await one.create({ snapshot }), one, "add", { n: 1 })).toBe("5");
+  });
+
+  it("tears an episode's state down when it ends", async () => {
+    tornDown.length = 0;
+    const one = await host(counter);
+    const instance = await one.create();
+    await call(instance, one, "add", { n: 3 });
+    expect(await one.destroy(instance.id)).toBe(true);
+    expect(await one.destroy(instance.id)).toBe(false);
+    expect(tornDown).toEqual([3]);
+  });
+
+  it("aborts calls in flight when their instance is deleted", async () => {
+    const one = await host(counter);
+    const instance = await one.create();
+    const waiting = call(instance, one, "wait");
+    await one.destroy(instance.id);
+    expect(await waiting).toBe("error: the instance was deleted");
+  });
+});
+
+describe("a call", () => {
+  it("that throws is an error result with the message and no stack", async () => {
+    const one = await host(counter);
+    expect(await call(await one.create(), one, "fail")).toBe("error: the shelf is empty");
+  });
+
+  it("with wrong arguments names the field", async () => {
+    const one = await host(counter);
+    expect(await call(await one.create(), one, "add", { n: "two" })).toMatch(/^error: .*Invalid arguments for tool add: n: /);
+  });
+
+  it("is over when its time is, even if the tool does not listen", async () => {
+    const one = await host(counter);
+    expect(await call(await one.create(), one, "deaf")).toBe("error: tool 'deaf' timed out after 20 ms");
+  });
+});
+
+describe("rewards", () => {
+  it("give a weighted total and their components, each with the arguments it wants", async () => {
+    const one = await host(counter);
+    const instance = await one.create({ task: "ten" });
+    await call(instance, one, "add", { n: 3 });
+    expect(await instance.reward({ goal: 13 }, quietHooks())).toEqual({ reward: 2.5, components: { reached: 1, exact: 1 } });
+    expect(await instance.reward({}, quietHooks())).toEqual({ reward: 0.5, components: { reached: 1, exact: 0 } });
+  });
+
+  it("answer what the function returned if there is a single plain one", async () => {
+    const one = await host({ rewards: [{ name: "r", score: () => ({ status: "success", score: 1 }) }] });
+    expect(await (await one.create()).reward({}, quietHooks())).toEqual({ status: "success", score: 1 });
+  });
+
+  it("that throw, or give no number, are errors and never a zero", async () => {
+    const thrower = await (await host({ rewards: [{ name: "r", score: () => Promise.reject(new Error("judge is away")) }] })).create();
+    await expect(thrower.reward({}, quietHooks())).rejects.toMatchObject({ code: "reward.failed", message: "judge is away" });
+    const silent = await (await host({ rewards: [{ name: "r", score: () => undefined }] })).create();
+    await expect(silent.reward({}, quietHooks())).rejects.toMatchObject({ code: "reward.failed" });
+    const nan = await (
+      await host({
+        rewards: [
+          { name: "a", score: () => Number.NaN },
+          { name: "b", score: () => 1 },
+        ],
+      })
+    ).create();
+    await expect(nan.reward({}, quietHooks())).rejects.toThrow(/reward 'a' gave NaN/);
+    const none = await (await host({})).create();
+    await expect(none.reward({}, quietHooks())).rejects.toMatchObject({ code: "reward.missing" });
+  });
+});
+
+describe("the one-file style", () => {
+  it("serves one instance, and says why it cannot be copied or reset", async () => {
+    let notes = 0;
+    registerTool({ name: "note", description: "Notes.", input: z.object({ text: z.string() }) }, ({ text }) => `${++notes}: ${text}`);
+    registerReward((input) => ({ score: notes, input }));
+    const one = await host(takeRegistered() as EnvironmentDefinition);
+    const instance = await one.create();
+    expect(await call(instance, one, "note", { text: "milk" })).toBe("1: milk");
+    expect(await instance.reward({ a: 1 }, quietHooks())).toEqual({ score: 1, input: { a: 1 } });
+    for (const attempt of [
+      () => one.create(),
+      () => one.fork(instance.id, 1),
+      () => one.reset(instance.id, {}),
+      () => instance.restore({}),
+    ]) {
+      await expect(attempt()).rejects.toThrow(/keeps its state in its modules.*use defineEnvironment/);
+    }
+  });
+
+  it("leaves nothing for the next environment of the process", () => {
+    registerTool({ name: "a", input: z.object({}) }, () => null);
+    expect(takeRegistered()?.tools).toHaveLength(1);
+    expect(takeRegistered()).toBeNull();
+  });
+});
