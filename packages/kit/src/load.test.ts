@@ -28,14 +28,21 @@ const oneFile = (name: string) => `import { registerTool } from ${JSON.stringify
 
 describe("loadEnvironment", () => {
   it("takes name and version from config.json, and code from src/index", async () => {
-    const root = await project({ "config.json": config, "src/index.ts": `const one: number = 1; void one; ${stateful}`, "src/other.ts": "throw new Error('not loaded')" });
+    const root = await project({
+      "config.json": config,
+      "src/index.ts": `const one: number = 1; void one; ${stateful}`,
+      "src/other.ts": "throw new Error('not loaded')",
+    });
     const loaded = await loadEnvironment(root);
     expect(loaded).toMatchObject({ name: "shop", version: "2.0.0", root });
     expect(loaded.definition.tools).toHaveLength(1);
   });
 
   it("takes the file that config.json names as main", async () => {
-    const root = await project({ "config.json": JSON.stringify({ name: "shop", version: "1", main: "lib/env.mjs" }), "lib/env.mjs": stateful });
+    const root = await project({
+      "config.json": JSON.stringify({ name: "shop", version: "1", main: "lib/env.mjs" }),
+      "lib/env.mjs": stateful,
+    });
     expect((await loadEnvironment(root)).entries).toEqual([join(root, "lib/env.mjs")]);
   });
 
@@ -65,7 +72,9 @@ describe("loadEnvironment", () => {
 
   it("says what is wrong with a project that defines nothing, or too much", async () => {
     await expect(loadEnvironment(await project({ "config.json": config }))).rejects.toThrow(/has no code: write src\/index\.ts/);
-    await expect(loadEnvironment(await project({ "config.json": config, "src/index.mjs": "export const a = 1;" }))).rejects.toThrow(/src\/index\.mjs defines no environment/);
+    await expect(loadEnvironment(await project({ "config.json": config, "src/index.mjs": "export const a = 1;" }))).rejects.toThrow(
+      /src\/index\.mjs defines no environment/,
+    );
     const both = { "config.json": config, "src/index.mjs": `${oneFile("x")} ${stateful}` };
     await expect(loadEnvironment(await project(both))).rejects.toThrow(/use one of the two styles/);
     await expect(loadEnvironment("/no/such/place")).rejects.toThrow(/there is no file or folder '\/no\/such\/place'/);
@@ -74,7 +83,9 @@ describe("loadEnvironment", () => {
   it("refuses a config.json that is not JSON, or names what is not there", async () => {
     await expect(loadEnvironment(await project({ "config.json": "{," }))).rejects.toThrow(/config\.json is not valid JSON/);
     const missing = JSON.stringify({ name: "shop", version: "1", main: "src/x.ts" });
-    await expect(loadEnvironment(await project({ "config.json": missing }))).rejects.toThrow(/main is "src\/x\.ts", and there is no such file/);
+    await expect(loadEnvironment(await project({ "config.json": missing }))).rejects.toThrow(
+      /main is "src\/x\.ts", and there is no such file/,
+    );
     await expect(loadEnvironment(await project({ "config.json": '{"name":"Shop","version":"1"}' }))).rejects.toThrow(/name is "Shop"/);
   });
 });

@@ -114,8 +114,13 @@ describe("the trainer's door", () => {
 
   it("pages tasks by split, and refuses an offset that is none", async () => {
     const served = await start(shop);
-    expect(await ask(served, "/task/list?offset=1&limit=1&split=train")).toMatchObject({ body: { data: { items: [{ id: "t1" }], total: 3 } } });
-    expect(await ask(served, "/task/list?offset=-1")).toMatchObject({ status: 400, body: { error: "offset is '-1'; it must be a whole number from 0 on" } });
+    expect(await ask(served, "/task/list?offset=1&limit=1&split=train")).toMatchObject({
+      body: { data: { items: [{ id: "t1" }], total: 3 } },
+    });
+    expect(await ask(served, "/task/list?offset=-1")).toMatchObject({
+      status: 400,
+      body: { error: "offset is '-1'; it must be a whole number from 0 on" },
+    });
   });
 
   it("resets, snapshots and restores", async () => {
@@ -127,7 +132,10 @@ describe("the trainer's door", () => {
     await post(served, "/state/restore", { snapshot });
     expect(await callTool(served, "sell", { n: 0 })).toBe("2");
     expect(await post(served, "/state/restore", { snapshot: { environment: "shop@1.0.0" } })).toMatchObject({ status: 400 });
-    expect(await post(served, "/task/reset", { seed: "x" })).toMatchObject({ status: 400, body: { error: expect.stringContaining("seed: ") } });
+    expect(await post(served, "/task/reset", { seed: "x" })).toMatchObject({
+      status: 400,
+      body: { error: expect.stringContaining("seed: ") },
+    });
   });
 });
 
@@ -158,7 +166,10 @@ describe("many instances in one process", () => {
   it("are made, found, forked and ended in the control plane's words", async () => {
     const served = await start(shop);
     const created = await post(served, "/env-instance", { envName: "shop@1.0.0", id: "a", task: "t0", environment_variables: { X: "1" } });
-    expect(created).toMatchObject({ status: 200, body: { success: true, code: 0, message: "", data: { id: "a", status: "Running", env: null } } });
+    expect(created).toMatchObject({
+      status: 200,
+      body: { success: true, code: 0, message: "", data: { id: "a", status: "Running", env: null } },
+    });
     expect(await callTool(served, "sell", { n: 3 }, "/env-instance/a")).toBe("3");
     expect(await callTool(served, "sell", { n: 1 })).toBe("1");
 
@@ -171,13 +182,18 @@ describe("many instances in one process", () => {
     expect(all.data.items).toHaveLength(4);
     expect(((await ask(served, "/env-instance/*/list")).body as { data: object[] }).data).toHaveLength(4);
     expect(await ask(served, "/env-instance/a")).toMatchObject({ body: { data: { id: "a" } } });
-    expect(await ask(served, "/env-instance/a", { method: "DELETE" })).toMatchObject({ body: { success: true, data: "Deleted successfully" } });
+    expect(await ask(served, "/env-instance/a", { method: "DELETE" })).toMatchObject({
+      body: { success: true, data: "Deleted successfully" },
+    });
     for (const gone of ["/env-instance/a", "/env-instance/a/health"]) expect((await ask(served, gone)).status).toBe(404);
   });
 
   it("refuse what is wrong with a clear answer", async () => {
     const served = await start(shop);
-    expect(await post(served, "/env-instance", { id: "Not Valid" })).toMatchObject({ status: 400, body: { success: false, code: 400, data: null } });
+    expect(await post(served, "/env-instance", { id: "Not Valid" })).toMatchObject({
+      status: 400,
+      body: { success: false, code: 400, data: null },
+    });
     expect(await post(served, "/env-instance", { envName: "other@1" })).toMatchObject({
       status: 404,
       body: { message: expect.stringContaining("this process serves 'shop@1.0.0'"), error: { code: "environment.not_found" } },
@@ -294,10 +310,17 @@ describe("closing", () => {
 describe("garbage", () => {
   it("on the wire gets a protocol error or a closed connection, and the server lives on", async () => {
     const served = await start(shop);
-    for (const garbage of ["\x00\x01\x02\r\n\r\n", "GET /\r\n\r\n", `POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n`]) {
+    for (const garbage of [
+      "\x00\x01\x02\r\n\r\n",
+      "GET /\r\n\r\n",
+      `POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n`,
+    ]) {
       await new Promise<void>((resolve) => {
         const socket = connect(served.port, "127.0.0.1", () => socket.end(garbage));
-        socket.resume().on("close", () => resolve()).on("error", () => resolve());
+        socket
+          .resume()
+          .on("close", () => resolve())
+          .on("error", () => resolve());
       });
     }
     expect((await ask(served, "/health")).status).toBe(200);
