@@ -14,6 +14,7 @@ export const errorTable = {
   "environment.invalid": { status: 400, retryable: false, meaning: "the environment's definition or config.json is wrong" },
   "environment.not_found": { status: 404, retryable: false, meaning: "no environment of this name and version" },
   "environment.unhealthy": { status: 503, retryable: true, meaning: "the environment runs but says that it is not healthy" },
+  "environment.exists": { status: 409, retryable: false, meaning: "this version is published already" },
   "instance.not_found": { status: 404, retryable: false, meaning: "no such instance, or not yours" },
   "instance.exists": { status: 409, retryable: false, meaning: "an instance of this id is there already" },
   "instance.setup_failed": { status: 500, retryable: false, meaning: "the environment's setup raised an error" },

@@ -1,0 +1,247 @@
+import {
+  boxEnvelope,
+  type Catalogue,
+  catalogue,
+  type ErrorCode,
+  instanceRoutes,
+  isObject,
+  type Route,
+  type Task,
+  taskPage,
+} from "@aenv/contract";
+import { EnvironmentError, NetworkError, ValidationError } from "./errors.ts";
+import { type Failure, preview, readFailure } from "./failure.ts";
+import { StatusError, TransportError } from "./http.ts";
+import { type JsonClient, withQuery } from "./json-client.ts";
+import type { RetryRule } from "./retry.ts";
+
+export interface BoxOptions {
+  readonly envName: string;
+  /** Where the instance's routes begin. */
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly timeoutMs: number;
+}
+
+export interface CallOptions {
+  /** How long to wait for an answer; the environment's `timeoutMs` if absent. */
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+interface BoxCall extends CallOptions {
+  readonly method: string;
+  readonly path: string;
+  /** What is being done, for the error's sentence. */
+  readonly doing: string;
+  readonly rule: RetryRule;
+  readonly body?: unknown;
+  readonly maxRetries?: number;
+  /** What a 404 without a code of its own means here. */
+  readonly notFound: ErrorCode;
+}
+
+const TASKS_PER_PAGE = 500;
+
+/** An instance's plain HTTP routes: functions, reward, health, tasks, state. */
+export class BoxClient {
+  readonly #client: JsonClient;
+  readonly #options: BoxOptions;
+  #catalogue: Promise<Catalogue> | null = null;
+
+  constructor(client: JsonClient, options: BoxOptions) {
+    this.#client = client;
+    this.#options = options;
+  }
+
+  async listFunctions(options: CallOptions = {}): Promise<Catalogue> {
+    const data = await this.#ask(instanceRoutes.listFunctions, "list the functions", "idempotent", undefined, options);
+    const parsed = catalogue.safeParse(data);
+    if (!parsed.success) throw new ValidationError(`the list of functions has an unexpected shape: ${parsed.error.message}`);
+    return parsed.data;
+  }
+
+  /** Calls the function at the address and by the method that the environment gave it. */
+  async callFunction(name: string, args: Readonly<Record<string, unknown>>, options: CallOptions = {}): Promise<unknown> {
+    const { endpoint, method } = await this.#locate(name, options);
+    const takesBody = method === "POST" || method === "PUT" || method === "PATCH";
+    try {
+      return await this.#data({
+        ...options,
+        method,
+        path: takesBody ? endpoint : withQuery(endpoint, args),
+        doing: `call function '${name}'`,
+        rule: method === "GET" ? "idempotent" : "once",
+        ...(takesBody && { body: args }),
+        notFound: "function.not_found",
+      });
+    } catch (error) {
+      // The environment may have been reloaded with other addresses.
+      if (error instanceof EnvironmentError && error.code === "function.not_found") this.#catalogue = null;
+      throw error;
+    }
+  }
+
+  callReward(args: Readonly<Record<string, unknown>>, options: CallOptions = {}): Promise<unknown> {
+    const { method, path } = instanceRoutes.reward;
+    return this.#data({ ...options, method, path, doing: "call the reward", rule: "once", body: args, notFound: "reward.missing" });
+  }
+
+  /** The health check's whole answer, also when it says that all is not well. */
+  async checkHealth(args: Readonly<Record<string, unknown>>, options: CallOptions = {}): Promise<Record<string, unknown>> {
+    const { method, path } = instanceRoutes.health;
+    const call: BoxCall = {
+      ...options,
+      method,
+      path: withQuery(path, args),
+      doing: "check the health",
+      rule: "once",
+      maxRetries: 0,
+      notFound: "route.not_found",
+    };
+    try {
+      const body = await this.#send(call);
+      if (isObject(body) && !isGatewayHealth(body)) return body;
+      throw this.#unexpected(call, body);
+    } catch (error) {
+      const body = error instanceof StatusError ? tryObject(error.body) : null;
+      if (body?.success === true) return body;
+      throw this.#explain(call, error);
+    }
+  }
+
+  async tasks(split: string | undefined, options: CallOptions = {}): Promise<Task[]> {
+    const tasks: Task[] = [];
+    for (;;) {
+      const path = withQuery(instanceRoutes.listTasks.path, { offset: tasks.length, limit: TASKS_PER_PAGE, split });
+      const data = await this.#ask({ ...instanceRoutes.listTasks, path }, "list the tasks", "idempotent", undefined, options);
+      const page = taskPage.safeParse(data);
+      if (!page.success) throw new ValidationError(`the list of tasks has an unexpected shape: ${page.error.message}`);
+      tasks.push(...page.data.items);
+      if (page.data.items.length === 0 || tasks.length >= page.data.total) return tasks;
+    }
+  }
+
+  reset(body: unknown, options: CallOptions = {}): Promise<unknown> {
+    // A reset that arrives late, after its repetition, would wipe out an episode that has begun.
+    return this.#ask(instanceRoutes.reset, "reset the instance", "once", body, options);
+  }
+
+  snapshot(options: CallOptions = {}): Promise<unknown> {
+    return this.#ask(instanceRoutes.snapshot, "take a snapshot", "idempotent", {}, options);
+  }
+
+  async restore(snapshot: unknown, options: CallOptions = {}): Promise<void> {
+    await this.#ask(instanceRoutes.restore, "restore a snapshot", "once", { snapshot }, options);
+  }
+
+  /** From the catalogue, asked for once; a server without one has its functions where the original puts them. */
+  async #locate(name: string, options: CallOptions): Promise<{ endpoint: string; method: string }> {
+    const usual = { endpoint: `/functions/${encodeURIComponent(name)}`, method: "POST" };
+    for (const isFresh of [this.#catalogue === null, true]) {
+      if (isFresh) this.#catalogue = this.listFunctions(options);
+      let known: Catalogue;
+      try {
+        known = await (this.#catalogue as Promise<Catalogue>);
+      } catch (error) {
+        this.#catalogue = null;
+        if (error instanceof EnvironmentError && error.code === "instance.unsupported") return usual;
+        throw error;
+      }
+      const entry = known.functions.find((one) => one.name === name);
+      if (entry !== undefined) return { endpoint: entry.endpoint, method: entry.method.toUpperCase() };
+      if (isFresh) throw this.#unknownFunction(name, known);
+    }
+    return usual;
+  }
+
+  #unknownFunction(name: string, known: Catalogue): EnvironmentError {
+    const names = known.functions.map((one) => one.name).join(", ") || "none";
+    const { envName } = this.#options;
+    return new EnvironmentError(`environment '${envName}' has no function '${name}'; it has: ${names}`, {
+      code: "function.not_found",
+      envName,
+    });
+  }
+
+  /** A route that only our own boxes have: where it is missing, the server cannot do it. */
+  #ask(route: Route, doing: string, rule: RetryRule, body: unknown, options: CallOptions): Promise<unknown> {
+    return this.#data({ ...options, method: route.method, path: route.path, doing, rule, body, notFound: "instance.unsupported" });
+  }
+
+  async #data(call: BoxCall): Promise<unknown> {
+    let body: unknown;
+    try {
+      body = await this.#send(call);
+    } catch (error) {
+      throw this.#explain(call, error);
+    }
+    const envelope = boxEnvelope.safeParse(body);
+    if (!envelope.success) throw this.#unexpected(call, body);
+    if (envelope.data.success) return envelope.data.data;
+    const failure = readFailure(new StatusError(500, JSON.stringify(body), null));
+    throw this.#failed(call, { ...failure, code: failure.isNamed ? failure.code : "function.failed" });
+  }
+
+  #send(call: BoxCall): Promise<unknown> {
+    const { url, headers, timeoutMs } = this.#options;
+    const limit = call.timeoutMs ?? timeoutMs;
+    const deadlineAt = this.#client.clock.now() + limit;
+    return this.#client.send({ ...call, url: url + call.path, headers, timeoutMs: limit, deadlineAt });
+  }
+
+  /** Turns what the transport threw into what the caller can use. */
+  #explain(call: BoxCall, error: unknown): unknown {
+    if (error instanceof StatusError) {
+      const failure = readFailure(error, call.notFound);
+      const isMissing = call.notFound === "instance.unsupported" && !failure.isNamed && error.status === 405;
+      return this.#failed(call, { ...failure, code: isMissing ? "instance.unsupported" : guess(failure, error.status, call) });
+    }
+    if (!(error instanceof TransportError)) return error;
+    const code = error.isTimeout ? "request.timeout" : "network.failed";
+    return new NetworkError(`could not ${call.doing} of '${this.#options.envName}': ${error.message}`, { code, cause: error });
+  }
+
+  #failed(call: BoxCall, failure: Failure): EnvironmentError {
+    const { envName } = this.#options;
+    const { message, isNamed: _, ...rest } = failure;
+    return new EnvironmentError(`could not ${call.doing} of '${envName}': ${message}`, { ...rest, envName });
+  }
+
+  #unexpected(call: BoxCall, body: unknown): EnvironmentError {
+    const { envName, url } = this.#options;
+    return new EnvironmentError(`could not ${call.doing} of '${envName}': ${describeUnexpected(url, body)}`, {
+      code: "network.failed",
+      envName,
+      retryable: false,
+    });
+  }
+}
+
+/** The original answers 500 for whatever a function did wrong. */
+function guess(failure: Failure, status: number, call: BoxCall): ErrorCode {
+  if (failure.isNamed || status !== 500) return failure.code;
+  if (call.notFound === "function.not_found") return "function.failed";
+  return call.notFound === "reward.missing" ? "reward.failed" : failure.code;
+}
+
+/** The original's gateway answers an empty 200 when it did not see its proxy header. */
+export function describeUnexpected(url: string, body: unknown): string {
+  if (body === undefined || isGatewayHealth(body)) {
+    return `the gateway at ${url} answered for itself: it did not see the AEnvCore-MCPProxy-URL header, which a proxy in between may have removed`;
+  }
+  return `unexpected answer ${preview(JSON.stringify(body))}`;
+}
+
+function isGatewayHealth(body: unknown): boolean {
+  return isObject(body) && body.success === undefined && typeof body.message === "string" && body.message.includes("Gateway");
+}
+
+function tryObject(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : null;
+  } catch {
+    return null;
+  }
+}

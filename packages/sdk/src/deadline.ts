@@ -1,0 +1,58 @@
+import { TransportError } from "./http.ts";
+
+/** setTimeout cannot wait longer; anything beyond is as good as no limit. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+/** A caller's signal and a limit in time as one signal. Close it when the work is done, or its timer stays. */
+export class Deadline {
+  readonly #controller = new AbortController();
+  readonly #parent: AbortSignal | undefined;
+  readonly #onAbort = () => this.#controller.abort(this.#parent?.reason);
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  /** True when it was the time that ran out, not the caller who gave up. */
+  isExpired = false;
+
+  constructor(timeoutMs: number, parent?: AbortSignal) {
+    this.#parent = parent;
+    if (parent?.aborted) this.#onAbort();
+    else {
+      parent?.addEventListener("abort", this.#onAbort, { once: true });
+      this.limit(timeoutMs);
+    }
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Begins the time anew. */
+  limit(timeoutMs: number): void {
+    clearTimeout(this.#timer);
+    if (timeoutMs > LONGEST_TIMER_MS) return;
+    this.#timer = setTimeout(() => {
+      this.isExpired = true;
+      this.#controller.abort(new TransportError(`no answer within ${timeoutMs} ms`, { wasSent: true, isTimeout: true }));
+    }, timeoutMs);
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#parent?.removeEventListener("abort", this.#onAbort);
+  }
+}
+
+/** The promise, or the signal's reason if that comes first; the promise itself goes on. */
+export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return promise;
+  let onAbort = () => {};
+  const aborted = new Promise<never>((_, reject) => {
+    onAbort = () => reject(signal.reason);
+    if (signal.aborted) onAbort();
+    else signal.addEventListener("abort", onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}

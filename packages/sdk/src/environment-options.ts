@@ -1,0 +1,79 @@
+import { type CreateInstanceRequest, messageOf, parseDuration, splitRef } from "@aenv/contract";
+import type { AddressOptions } from "./addresses.ts";
+import type { Clock } from "./clock.ts";
+import { ValidationError } from "./errors.ts";
+import type { Transport } from "./http.ts";
+import type { Logger } from "./logger.ts";
+import type { Fetch } from "./transport/fetch.ts";
+
+export interface EnvironmentOptions extends AddressOptions {
+  /** What the instance works on, for environments that take one. */
+  readonly datasource?: string;
+  /** How long the instance may live, such as `30m`, `1h30m` or `1d`; `30m` if absent. */
+  readonly ttl?: string;
+  readonly environmentVariables?: Readonly<Record<string, string>>;
+  readonly arguments?: readonly string[];
+  readonly owner?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  /** A bearer token for the control API; `AENV_API_KEY` if absent. The data plane never sees it. */
+  readonly apiKey?: string;
+  /** How long a call may take, and each attempt at the control API; 60 s if absent. */
+  readonly timeoutMs?: number;
+  /** How long the instance may take until it runs; 500 s if absent. */
+  readonly startupTimeoutMs?: number;
+  /** How long a running instance may take until it is healthy; 300 s if absent, 30 s in local mode. */
+  readonly healthTimeoutMs?: number;
+  /** Use the instance as soon as it runs. */
+  readonly skipHealthCheck?: boolean;
+  /** How often a request that may be repeated is repeated; 10 if absent. */
+  readonly maxRetries?: number;
+  /** How long to wait between two looks at a starting instance; from 50 ms growing to 1 s if absent. */
+  readonly pollIntervalMs?: number | { readonly min: number; readonly max: number };
+  /** A larger MCP request is refused before it is sent; 1 MiB in remote mode, where the original's gateway cuts off what is longer. */
+  readonly maxRequestBytes?: number;
+  /** False for control planes that ignore idempotency keys, such as the original's: a create whose answer was lost is not sent again. */
+  readonly dedupesCreate?: boolean;
+  /** Ends everything that this environment does. */
+  readonly signal?: AbortSignal;
+  readonly logger?: Logger;
+  /** Carries the requests instead of the built-in connection pool. */
+  readonly fetch?: Fetch;
+  readonly transport?: Transport;
+  readonly clock?: Clock;
+}
+
+const MEBIBYTE = 1024 * 1024;
+
+/** What to ask the control API for. */
+export function toCreateRequest(ref: string, options: EnvironmentOptions): CreateInstanceRequest {
+  const { name, version } = splitRef(ref);
+  return {
+    envName: ref,
+    datasource: options.datasource ?? "",
+    ttl: toWireTtl(options.ttl ?? "30m"),
+    environment_variables: { ...options.environmentVariables, envNAME: name, envversion: version },
+    arguments: [...(options.arguments ?? [])],
+    ...(options.owner !== undefined && { owner: options.owner }),
+    ...(options.labels !== undefined && { labels: { ...options.labels } }),
+  };
+}
+
+/** The original knows no days, and takes what it does not know for "forever". */
+function toWireTtl(ttl: string): string {
+  let ms: number;
+  try {
+    ms = parseDuration(ttl);
+  } catch (cause) {
+    throw new ValidationError(`ttl: ${messageOf(cause)}`, { cause });
+  }
+  return ttl.includes("d") ? `${ms / 1_000}s` : ttl;
+}
+
+export function pollInterval(option: EnvironmentOptions["pollIntervalMs"]): { minMs: number; maxMs: number } {
+  if (option === undefined) return { minMs: 50, maxMs: 1_000 };
+  return typeof option === "number" ? { minMs: option, maxMs: option } : { minMs: option.min, maxMs: option.max };
+}
+
+export function requestLimit(options: EnvironmentOptions, mode: "local" | "remote"): number {
+  return options.maxRequestBytes ?? (mode === "remote" ? MEBIBYTE : Number.POSITIVE_INFINITY);
+}

@@ -1,0 +1,315 @@
+import { type Catalogue, isObject, type Json, type Reward, type Task, type ToolDescriptor } from "@aenv/contract";
+import { defaultTransport } from "#transport";
+import { type Addresses, resolveAddresses } from "./addresses.ts";
+import { BoxClient, type CallOptions } from "./box-client.ts";
+import { CircuitBreaker } from "./breaker.ts";
+import { type Clock, systemClock } from "./clock.ts";
+import { type EnvironmentOptions, requestLimit } from "./environment-options.ts";
+import { ToolError, UnrecoverableEnvironmentError, ValidationError } from "./errors.ts";
+import type { HeldInstance } from "./held-instance.ts";
+import type { Transport } from "./http.ts";
+import { InstanceKeeper } from "./instance-keeper.ts";
+import { JsonClient } from "./json-client.ts";
+import { type Logger, silentLogger } from "./logger.ts";
+import { McpClient, type ToolLog, type ToolProgress } from "./mcp-client.ts";
+import { explainCall, explainList, isInstanceFault } from "./mcp-failure.ts";
+import { SchedulerClient } from "./scheduler-client.ts";
+import { toReward } from "./score.ts";
+import { readSettings } from "./settings.ts";
+import { ToolResult } from "./tool-result.ts";
+import type { ToolSource } from "./tool-source.ts";
+import { fetchTransport } from "./transport/fetch.ts";
+
+export interface CallToolOptions extends CallOptions {
+  readonly onProgress?: (progress: ToolProgress) => void;
+  readonly onLog?: (log: ToolLog) => void;
+}
+
+export interface EnvironmentInfo {
+  readonly name: string;
+  readonly instanceId: string;
+  readonly status: string;
+  readonly ip: string;
+  /** Empty where the server does not tell. */
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+type Arguments = Readonly<Record<string, unknown>>;
+
+const DEFAULT_TIMEOUT_MS = 60_000;
+const DEFAULT_RETRIES = 10;
+const READY_TIMEOUT_MS = 300_000;
+const MAX_FORKS = 1_000;
+
+/** What speaks to the open instance. */
+interface Speakers {
+  readonly held: HeldInstance;
+  readonly mcp: McpClient;
+  readonly box: BoxClient;
+}
+
+/**
+ * One instance of an environment, opened when it is first used.
+ * With `DUMMY_INSTANCE_IP` or `instanceUrl` it is one that runs already; else the platform creates it, and `release` ends it.
+ *
+ * @example
+ * await using env = await Environment.create("weather-demo@1.0.0");
+ * const result = await env.callTool("get_weather", { city: "Beijing" });
+ */
+export class Environment implements ToolSource {
+  readonly name: string;
+  readonly #options: EnvironmentOptions;
+  readonly #addresses: Addresses;
+  readonly #transport: Transport;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #timeoutMs: number;
+  readonly #maxRetries: number;
+  readonly #client: JsonClient;
+  readonly #keeper: InstanceKeeper;
+  readonly #breaker: CircuitBreaker;
+  #speakers: Speakers | null = null;
+
+  constructor(ref: string, options: EnvironmentOptions = {}) {
+    if (ref.trim() === "") throw new ValidationError("an environment needs a name, such as 'weather-demo@1.0.0'");
+    const { timeoutMs = DEFAULT_TIMEOUT_MS, maxRetries = DEFAULT_RETRIES, clock = systemClock, logger = silentLogger } = options;
+    const addresses = resolveAddresses(options, readSettings());
+    const transport = options.transport ?? (options.fetch === undefined ? defaultTransport : fetchTransport(options.fetch));
+    this.name = ref;
+    this.#options = options;
+    this.#addresses = addresses;
+    this.#transport = transport;
+    this.#clock = clock;
+    this.#logger = logger;
+    this.#timeoutMs = timeoutMs;
+    this.#maxRetries = maxRetries;
+    this.#client = new JsonClient({ transport, clock, maxRetries });
+    this.#breaker = new CircuitBreaker(clock);
+    const { dedupesCreate = true } = options;
+    // A box on this machine runs an author's code, which has no business with the platform's key.
+    const apiKey = addresses.mode === "local" ? { apiKey: "" } : options.apiKey === undefined ? {} : { apiKey: options.apiKey };
+    const controlUrl = addresses.mode === "local" ? addresses.boxUrl : addresses.controlUrl;
+    const scheduler = new SchedulerClient(controlUrl, { timeoutMs, maxRetries, transport, clock, dedupesCreate, ...apiKey });
+    this.#keeper = new InstanceKeeper({ ref, addresses, options, scheduler, client: this.#client, clock, logger, timeoutMs });
+  }
+
+  /** A new environment, ready to be used. */
+  static async create(ref: string, options: EnvironmentOptions = {}): Promise<Environment> {
+    const env = new Environment(ref, options);
+    await env.initialize();
+    return env;
+  }
+
+  /**
+   * Opens an environment, lends it to `work`, and releases it whatever happens.
+   *
+   * @example
+   * const reward = await Environment.use("tau2@1.0.2", {}, (env) => play(env));
+   */
+  static async use<T>(ref: string, options: EnvironmentOptions, work: (env: Environment) => Promise<T>): Promise<T> {
+    const env = new Environment(ref, options);
+    try {
+      await env.initialize();
+      return await work(env);
+    } finally {
+      await env.release();
+    }
+  }
+
+  /** Opens the instance; once it is open, does nothing. Every other method does this by itself. */
+  async initialize(options: Pick<CallOptions, "signal"> = {}): Promise<void> {
+    await this.#keeper.open(this.#signal(options), true);
+  }
+
+  /** The tools with full names, `weather-demo@1.0.0/get_weather`. */
+  async listTools(options: CallOptions = {}): Promise<ToolDescriptor[]> {
+    const { mcp, held } = await this.#open(options);
+    const { timeoutMs = this.#timeoutMs } = options;
+    try {
+      const tools = await mcp.listTools({ timeoutMs, signal: this.#signal(options) });
+      return tools.map((tool) => ({ ...tool, name: `${this.name}/${tool.name}` }));
+    } catch (error) {
+      throw explainList(error, { envName: this.name, url: held.url });
+    }
+  }
+
+  /**
+   * Calls a tool by its full or its plain name, and never sends the call twice.
+   * A tool that fails gives a result with `isError`; only a call that got no answer throws.
+   *
+   * @example
+   * const result = await env.callTool("search", { query: "tea" }, { timeoutMs: 5_000, onLog: console.log });
+   */
+  async callTool(name: string, args: Arguments = {}, options: CallToolOptions = {}): Promise<ToolResult> {
+    const toolName = this.#plainName(name);
+    if (!isObject(args)) throw new ValidationError(`the arguments of tool '${toolName}' must be an object, not ${JSON.stringify(args)}`);
+    const { mcp, held } = this.#speakers ?? (await this.#open(options));
+    this.#enterBreaker();
+    const { timeoutMs = this.#timeoutMs } = options;
+    const signal = this.#signal(options);
+    const listeners = { onProgress: this.#guard(options.onProgress), onLog: this.#guard(options.onLog) };
+    try {
+      const answer = await mcp.callTool(toolName, args, { timeoutMs, signal, ...listeners });
+      this.#breaker.succeed();
+      return new ToolResult(answer);
+    } catch (error) {
+      const explained = explainCall(error, { envName: this.name, url: held.url, toolName, timeoutMs });
+      if (signal?.aborted || explained instanceof ValidationError) this.#breaker.cancel();
+      else if (isInstanceFault(explained)) this.#breaker.fail();
+      else this.#breaker.succeed();
+      throw explained;
+    }
+  }
+
+  /** Functions, rewards and health checks, with where and how to call them. */
+  async listFunctions(options: CallOptions = {}): Promise<Catalogue> {
+    const { box } = await this.#open(options);
+    return box.listFunctions(this.#with(options));
+  }
+
+  /** Calls a function at the address and by the method that the environment gave it. */
+  async callFunction<T = unknown>(name: string, args: Arguments = {}, options: CallOptions = {}): Promise<T> {
+    const { box } = await this.#open(options);
+    return (await box.callFunction(name, args, this.#with(options))) as T;
+  }
+
+  /** The reward as the environment's code answered it. See `score` for a number that can be relied on. */
+  async callReward<T = unknown>(args: Arguments = {}, options: CallOptions = {}): Promise<T> {
+    const { box } = await this.#open(options);
+    return (await box.callReward(args, this.#with(options))) as T;
+  }
+
+  /** The reward as a number and its components; an answer that is no reward throws and never counts as 0. */
+  async score(args: Arguments = {}, options: CallOptions = {}): Promise<Reward> {
+    return toReward(await this.callReward(args, options), this.name);
+  }
+
+  /** The health check's whole answer, also when it says that all is not well. */
+  async checkHealth(args: Arguments = {}, options: CallOptions = {}): Promise<Record<string, unknown>> {
+    const { box } = await this.#open(options);
+    return box.checkHealth(args, this.#with(options));
+  }
+
+  async getEnvInfo(options: Pick<CallOptions, "signal"> = {}): Promise<EnvironmentInfo> {
+    const { record } = (await this.#open(options)).held;
+    const { id, status, ip, created_at, updated_at } = record;
+    return { name: this.name, instanceId: id, status, ip: ip ?? "", createdAt: created_at, updatedAt: updated_at };
+  }
+
+  /** Waits until the instance runs and is healthy. */
+  async waitForReady(options: CallOptions = {}): Promise<void> {
+    await this.#keeper.waitForReady(options.timeoutMs ?? READY_TIMEOUT_MS, this.#signal(options));
+  }
+
+  /** The environment's tasks, all or those of one split. */
+  async tasks(options: CallOptions & { readonly split?: string } = {}): Promise<Task[]> {
+    const { box } = await this.#open(options);
+    return box.tasks(options.split, this.#with(options));
+  }
+
+  /** Begins a new episode; what is left out stays as it was, and a task of null is none. */
+  async reset(episode: { readonly task?: string | null; readonly seed?: number } = {}, options: CallOptions = {}): Promise<void> {
+    const { box } = await this.#open(options);
+    await box.reset(episode, this.#with(options));
+  }
+
+  /** The state as a value, for `restore`. */
+  async snapshot(options: CallOptions = {}): Promise<Json> {
+    const { box } = await this.#open(options);
+    return (await box.snapshot(this.#with(options))) as Json;
+  }
+
+  /** Goes back to a snapshot. */
+  async restore(snapshot: Json, options: CallOptions = {}): Promise<void> {
+    const { box } = await this.#open(options);
+    await box.restore(snapshot, this.#with(options));
+  }
+
+  /**
+   * Copies that go on from here, each on its own. Each is an instance to be released.
+   *
+   * @example
+   * const [left, right] = await env.fork(2);
+   */
+  async fork(count = 1, options: Pick<CallOptions, "signal"> = {}): Promise<Environment[]> {
+    if (!Number.isInteger(count) || count < 1 || count > MAX_FORKS) {
+      throw new ValidationError(`cannot fork ${count} times: from 1 to ${MAX_FORKS} is possible`);
+    }
+    const copies = await this.#keeper.fork(count, this.#signal(options));
+    return copies.map((held) => {
+      const copy = new Environment(this.name, this.#options);
+      copy.#keeper.adopt(held);
+      return copy;
+    });
+  }
+
+  /** Ends the instance if it was made for this environment. Safe to call at any time and more than once; never throws. */
+  async release(): Promise<void> {
+    const speakers = this.#speakers;
+    this.#speakers = null;
+    await speakers?.mcp.close();
+    await this.#keeper.release();
+    this.#breaker.reset();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.release();
+  }
+
+  async #open(options: Pick<CallOptions, "signal">): Promise<Speakers> {
+    const held = await this.#keeper.open(this.#signal(options));
+    if (this.#speakers?.held === held) return this.#speakers;
+    const { url, headers } = held;
+    const mcp = new McpClient({
+      url: `${url}/mcp`,
+      headers,
+      transport: this.#transport,
+      clock: this.#clock,
+      maxRetries: this.#maxRetries,
+      maxRequestBytes: requestLimit(this.#options, this.#addresses.mode),
+    });
+    const box = new BoxClient(this.#client, { envName: this.name, url, headers, timeoutMs: this.#timeoutMs });
+    this.#speakers = { held, mcp, box };
+    return this.#speakers;
+  }
+
+  #plainName(name: string): string {
+    const slash = name.indexOf("/");
+    if (slash < 0) return name;
+    if (name.slice(0, slash) === this.name) return name.slice(slash + 1);
+    throw new ToolError(`tool '${name}' is not of environment '${this.name}'`, { code: "tool.not_found", toolName: name });
+  }
+
+  #enterBreaker(): void {
+    const waitMs = this.#breaker.enter();
+    if (waitMs === 0) return;
+    throw new UnrecoverableEnvironmentError(
+      `the last ${this.#breaker.failures} calls to '${this.name}' failed; the next may try in ${Math.ceil(waitMs / 1_000)} s, or release it and take another`,
+      { envName: this.name },
+    );
+  }
+
+  /** A listener's own failure must not cost the caller a result that is on its way. */
+  #guard<T>(listener: ((value: T) => void) | undefined): ((value: T) => void) | undefined {
+    if (listener === undefined) return undefined;
+    return (value) => {
+      try {
+        listener(value);
+      } catch (error) {
+        this.#logger.error("a listener of a tool call threw", { env: this.name, error: String(error) });
+      }
+    };
+  }
+
+  #with(options: CallOptions): CallOptions {
+    const signal = this.#signal(options);
+    return signal === undefined ? options : { ...options, signal };
+  }
+
+  #signal(options: Pick<CallOptions, "signal">): AbortSignal | undefined {
+    const { signal: own } = this.#options;
+    if (own === undefined || options.signal === undefined) return own ?? options.signal;
+    return AbortSignal.any([own, options.signal]);
+  }
+}

@@ -1,0 +1,58 @@
+/** One HTTP request; the body is text because all that the SDK sends is JSON. */
+export interface HttpRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly signal?: AbortSignal;
+}
+
+/** An answer whose head has arrived. Its body must be read, once, by `text` or by `chunks`. */
+export interface HttpAnswer {
+  readonly status: number;
+  header(name: string): string | null;
+  text(): Promise<string>;
+  chunks(): AsyncIterable<Uint8Array>;
+}
+
+/** What carries requests. `send` throws a TransportError, or the signal's reason when it aborts. */
+export interface Transport {
+  send(request: HttpRequest): Promise<HttpAnswer>;
+}
+
+/** The connection failed. `wasSent` is false only when the request provably never left. */
+export class TransportError extends Error {
+  override readonly name = "TransportError";
+  readonly wasSent: boolean;
+  readonly isTimeout: boolean;
+
+  constructor(message: string, options: { readonly wasSent: boolean; readonly isTimeout?: boolean; readonly cause?: unknown }) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.wasSent = options.wasSent;
+    this.isTimeout = options.isTimeout ?? false;
+  }
+}
+
+/** An answer other than 2xx, with its body read. */
+export class StatusError extends Error {
+  override readonly name = "StatusError";
+  readonly status: number;
+  readonly body: string;
+  readonly retryAfter: string | null;
+
+  constructor(status: number, body: string, retryAfter: string | null) {
+    super(`HTTP ${status}`);
+    this.status = status;
+    this.body = body;
+    this.retryAfter = retryAfter;
+  }
+
+  /** The error for an answer whose body is still to be read. */
+  static async of(answer: HttpAnswer): Promise<StatusError> {
+    return new StatusError(answer.status, await answer.text(), answer.header("retry-after"));
+  }
+}
+
+export function isSuccess(status: number): boolean {
+  return status >= 200 && status < 300;
+}

@@ -1,0 +1,27 @@
+export type { AddressOptions } from "./addresses.ts";
+export type { CallOptions } from "./box-client.ts";
+export { type Clock, systemClock } from "./clock.ts";
+export type { ControlClientOptions } from "./control-client.ts";
+export { type CallToolOptions, Environment, type EnvironmentInfo } from "./environment.ts";
+export type { EnvironmentOptions } from "./environment-options.ts";
+export {
+  AEnvError,
+  type AEnvErrorOptions,
+  EnvironmentError,
+  type EnvironmentErrorOptions,
+  NetworkError,
+  ToolError,
+  type ToolErrorOptions,
+  ToolServerError,
+  ToolTimeoutError,
+  UnrecoverableEnvironmentError,
+  ValidationError,
+} from "./errors.ts";
+export { type HttpAnswer, type HttpRequest, type Transport, TransportError } from "./http.ts";
+export { HubClient, type Publication } from "./hub-client.ts";
+export type { Logger } from "./logger.ts";
+export type { ToolLog, ToolProgress } from "./mcp-client.ts";
+export { type RequestOptions, SchedulerClient, type SchedulerClientOptions, type WaitOptions } from "./scheduler-client.ts";
+export { ToolResult } from "./tool-result.ts";
+export type { ToolSource } from "./tool-source.ts";
+export { type Fetch, fetchTransport } from "./transport/fetch.ts";

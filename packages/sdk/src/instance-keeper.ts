@@ -1,0 +1,236 @@
+import { type InstanceRecord, isErrorCode, isPlatformError, messageOf } from "@aenv/contract";
+import type { Addresses } from "./addresses.ts";
+import { BoxClient } from "./box-client.ts";
+import type { Clock } from "./clock.ts";
+import { untilAborted } from "./deadline.ts";
+import { type EnvironmentOptions, pollInterval, toCreateRequest } from "./environment-options.ts";
+import { EnvironmentError } from "./errors.ts";
+import { preview } from "./failure.ts";
+import { foundInstance, type HeldInstance, madeInstance } from "./held-instance.ts";
+import type { JsonClient } from "./json-client.ts";
+import type { Logger } from "./logger.ts";
+import { poll } from "./polling.ts";
+import type { SchedulerClient } from "./scheduler-client.ts";
+import { SharedTask } from "./shared-task.ts";
+
+export interface KeeperOptions {
+  readonly ref: string;
+  readonly addresses: Addresses;
+  readonly options: EnvironmentOptions;
+  readonly scheduler: SchedulerClient;
+  readonly client: JsonClient;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly timeoutMs: number;
+}
+
+const STARTUP_TIMEOUT_MS = 500_000;
+const HEALTH_TIMEOUT_MS = { remote: 300_000, local: 30_000 };
+const HEALTH_REQUEST_MS = 3_000;
+
+/** Opens one instance for all who ask at the same time, and sees to it that none is left behind. */
+export class InstanceKeeper {
+  readonly #to: KeeperOptions;
+  #held: HeldInstance | null = null;
+  #opening: SharedTask<HeldInstance> | null = null;
+  #isReleased = false;
+  /** Instances that are being ended, also those whose creation was answered after everyone had given up. */
+  readonly #endings = new Set<Promise<void>>();
+
+  constructor(options: KeeperOptions) {
+    this.#to = options;
+  }
+
+  get held(): HeldInstance | null {
+    return this.#held;
+  }
+
+  /** The instance, opened if need be; after a release only on explicit wish, lest a stray call opens one that nobody ends. */
+  async open(signal: AbortSignal | undefined, mayReopen = false): Promise<HeldInstance> {
+    if (this.#held !== null) return this.#held;
+    signal?.throwIfAborted();
+    if (this.#isReleased && !mayReopen) {
+      const { ref: envName } = this.#to;
+      throw new EnvironmentError(`environment '${envName}' was released; call initialize() to open it again`, {
+        code: "instance.not_found",
+        envName,
+      });
+    }
+    this.#isReleased = false;
+    this.#opening ??= new SharedTask((opening) => this.#open(opening));
+    return this.#opening.join(signal);
+  }
+
+  /** Takes an instance that was made elsewhere; from now on it is ended here. */
+  adopt(held: HeldInstance): void {
+    this.#held = held;
+  }
+
+  async release(): Promise<void> {
+    this.#isReleased = true;
+    const opening = this.#opening;
+    opening?.abort(new EnvironmentError(`environment '${this.#to.ref}' was released while it was starting`, { code: "request.cancelled" }));
+    await opening?.settled();
+    const held = this.#held;
+    this.#held = null;
+    if (held !== null) this.#end(held);
+    await Promise.all(this.#endings);
+  }
+
+  async fork(count: number, signal: AbortSignal | undefined): Promise<HeldInstance[]> {
+    const { scheduler, addresses, clock, timeoutMs } = this.#to;
+    const { controlId } = await this.open(signal);
+    const forking = scheduler.forkInstance(controlId, count, { deadlineAt: clock.now() + timeoutMs });
+    const records = await this.#orDiscard(forking, signal);
+    const copies = records.map((record) => madeInstance(addresses, record));
+    try {
+      if (copies.length !== count)
+        throw new EnvironmentError(`asked for ${count} forks, got ${copies.length}`, { code: "instance.start_failed" });
+      return await Promise.all(copies.map((copy) => this.#untilRunning(copy, STARTUP_TIMEOUT_MS, signal)));
+    } catch (error) {
+      for (const copy of copies) this.#end(copy);
+      throw error;
+    }
+  }
+
+  /** Waits until the open instance runs and is healthy. */
+  async waitForReady(timeoutMs: number, signal: AbortSignal | undefined): Promise<void> {
+    const held = await this.open(signal);
+    const { addresses, scheduler, options } = this.#to;
+    if (addresses.mode === "remote") {
+      await scheduler.waitForStatus(held.controlId, "Running", { timeoutMs, interval: pollInterval(options.pollIntervalMs), signal });
+    }
+    await this.#untilHealthy(held, timeoutMs, signal);
+  }
+
+  async #open(signal: AbortSignal): Promise<HeldInstance> {
+    const { ref, options, addresses, logger } = this.#to;
+    let held: HeldInstance | null = null;
+    try {
+      held = addresses.mode === "local" ? foundInstance(addresses, new Date()) : await this.#create(addresses, signal);
+      if (options.skipHealthCheck !== true) {
+        await this.#untilHealthy(held, options.healthTimeoutMs ?? HEALTH_TIMEOUT_MS[addresses.mode], signal);
+      }
+      this.#held = held;
+      logger.info("environment is ready", { env: ref, instance: held.record.id });
+      return held;
+    } catch (error) {
+      const ending = held === null ? undefined : this.#end(held);
+      if (signal.aborted) throw signal.reason;
+      await ending;
+      logger.error("environment did not start", { env: ref, error: messageOf(error) });
+      throw notInitialized(ref, error);
+    } finally {
+      this.#opening = null;
+    }
+  }
+
+  async #create(addresses: Addresses, signal: AbortSignal): Promise<HeldInstance> {
+    const { ref, options, scheduler, clock, logger } = this.#to;
+    const timeoutMs = options.startupTimeoutMs ?? STARTUP_TIMEOUT_MS;
+    const deadlineAt = clock.now() + timeoutMs;
+    logger.info("creating an instance", { env: ref });
+    const creating = scheduler.createInstance(toCreateRequest(ref, options), { deadlineAt });
+    const held = madeInstance(addresses, await this.#orDiscard(creating, signal));
+    try {
+      return await this.#untilRunning(held, deadlineAt - clock.now(), signal);
+    } catch (error) {
+      const ending = this.#end(held);
+      if (!signal.aborted) await ending;
+      throw error;
+    }
+  }
+
+  async #untilRunning(held: HeldInstance, timeoutMs: number, signal: AbortSignal | undefined): Promise<HeldInstance> {
+    const { scheduler, options, addresses } = this.#to;
+    const { status, ip } = held.record;
+    if (status === "Running" && ip) return held;
+    const record = await scheduler.waitForStatus(held.controlId, "Running", {
+      timeoutMs,
+      interval: pollInterval(options.pollIntervalMs),
+      signal,
+    });
+    return madeInstance(addresses, record);
+  }
+
+  async #untilHealthy(held: HeldInstance, timeoutMs: number, signal: AbortSignal | undefined): Promise<void> {
+    const { ref, options, clock, client } = this.#to;
+    const { url, headers } = held;
+    const box = new BoxClient(client, { envName: ref, url, headers, timeoutMs: HEALTH_REQUEST_MS });
+    let last = "no answer";
+    const ask = async (leftMs: number) => {
+      let body: Record<string, unknown>;
+      try {
+        body = await box.checkHealth({}, { timeoutMs: Math.min(HEALTH_REQUEST_MS, leftMs), ...(signal && { signal }) });
+      } catch (error) {
+        if (signal?.aborted || isHopeless(error)) throw error;
+        last = messageOf(error);
+        return null;
+      }
+      if (isHealthy(body)) return true;
+      last = `its health check says ${preview(JSON.stringify(body))}`;
+      return null;
+    };
+    const isReady = await poll(ask, { clock, timeoutMs, interval: pollInterval(options.pollIntervalMs), signal });
+    if (isReady) return;
+    throw new EnvironmentError(`environment '${ref}' at ${url} did not become healthy within ${timeoutMs} ms: ${last}`, {
+      code: "instance.start_timeout",
+      envName: ref,
+    });
+  }
+
+  /** The answer; or, if the caller gives up first, what was made is ended as soon as it is known. */
+  async #orDiscard<T extends InstanceRecord | InstanceRecord[]>(making: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+    try {
+      return await untilAborted(making, signal);
+    } catch (error) {
+      if (signal?.aborted) {
+        const discarding = making.then(
+          (made) => Promise.all([made].flat().map((record) => this.#destroy(record.id))),
+          () => [],
+        );
+        this.#track(discarding);
+      }
+      throw error;
+    }
+  }
+
+  #end(held: HeldInstance): Promise<void> {
+    return held.isOwned ? this.#track(this.#destroy(held.controlId)) : Promise.resolve();
+  }
+
+  #track(work: Promise<unknown>): Promise<void> {
+    const ending = work.then(() => {
+      this.#endings.delete(ending);
+    });
+    this.#endings.add(ending);
+    return ending;
+  }
+
+  /** An instance that cannot be deleted ends by its ttl; that is worth a warning, not the caller's result. */
+  async #destroy(id: string): Promise<void> {
+    const { scheduler, clock, logger, timeoutMs, ref } = this.#to;
+    try {
+      await scheduler.deleteInstance(id, { deadlineAt: clock.now() + timeoutMs });
+      logger.info("instance released", { env: ref, instance: id });
+    } catch (error) {
+      logger.warn("instance could not be deleted; it ends by its ttl", { env: ref, instance: id, error: messageOf(error) });
+    }
+  }
+}
+
+function isHealthy(body: Readonly<Record<string, unknown>>): boolean {
+  const { status } = (body.data ?? {}) as { status?: unknown };
+  return Boolean(body.success) && (status === "healthy" || status === "success");
+}
+
+/** Waiting longer would not help: the instance is gone, or nothing we send arrives there. */
+function isHopeless(error: unknown): boolean {
+  return isPlatformError(error, "instance.not_found") || (isPlatformError(error) && error.code === "network.failed" && !error.retryable);
+}
+
+function notInitialized(ref: string, cause: unknown): EnvironmentError {
+  const code = isPlatformError(cause) && isErrorCode(cause.code) ? cause.code : "instance.start_failed";
+  const more = isPlatformError(cause) ? { retryable: cause.retryable, details: cause.details } : {};
+  return new EnvironmentError(`could not initialize environment '${ref}': ${messageOf(cause)}`, { code, envName: ref, cause, ...more });
+}

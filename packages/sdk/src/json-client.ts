@@ -1,0 +1,86 @@
+import type { Clock } from "./clock.ts";
+import { Deadline } from "./deadline.ts";
+import { ValidationError } from "./errors.ts";
+import { preview } from "./failure.ts";
+import { type HttpAnswer, isSuccess, StatusError, type Transport } from "./http.ts";
+import { type RetryRule, retry } from "./retry.ts";
+
+export interface JsonCall {
+  readonly method: string;
+  readonly url: string;
+  readonly rule: RetryRule;
+  /** For each attempt. */
+  readonly timeoutMs: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+  readonly signal?: AbortSignal | undefined;
+  readonly deadlineAt?: number | undefined;
+  /** Fewer than the client's own, where the caller asks again anyway. */
+  readonly maxRetries?: number;
+}
+
+export interface JsonClientOptions {
+  readonly transport: Transport;
+  readonly clock: Clock;
+  readonly maxRetries: number;
+}
+
+/** Sends JSON and reads JSON, by the retry rules. Throws StatusError, TransportError, or the signal's reason. */
+export class JsonClient {
+  readonly #options: JsonClientOptions;
+
+  constructor(options: JsonClientOptions) {
+    this.#options = options;
+  }
+
+  get clock(): Clock {
+    return this.#options.clock;
+  }
+
+  /** The answer's JSON; undefined when the body is empty. */
+  async send(call: JsonCall): Promise<unknown> {
+    const text = await retry(() => this.#attempt(call), {
+      ...this.#options,
+      ...call,
+      maxRetries: call.maxRetries ?? this.#options.maxRetries,
+    });
+    if (text.trim() === "") return undefined;
+    try {
+      return JSON.parse(text);
+    } catch (cause) {
+      throw new ValidationError(`${call.method} ${call.url} answered what is not JSON: ${preview(text)}`, { cause });
+    }
+  }
+
+  async #attempt(call: JsonCall): Promise<string> {
+    const deadline = new Deadline(call.timeoutMs, call.signal);
+    try {
+      const answer = await this.#options.transport.send({
+        method: call.method,
+        url: call.url,
+        headers: { accept: "application/json", ...(call.body !== undefined && { "content-type": "application/json" }), ...call.headers },
+        ...(call.body !== undefined && { body: JSON.stringify(call.body) }),
+        signal: deadline.signal,
+      });
+      return await read(answer);
+    } finally {
+      deadline.close();
+    }
+  }
+}
+
+async function read(answer: HttpAnswer): Promise<string> {
+  if (!isSuccess(answer.status)) throw await StatusError.of(answer);
+  return answer.text();
+}
+
+/** The URL with a query; what is undefined or null is left out, what is no plain value is written as JSON. */
+export function withQuery(url: string, values: Readonly<Record<string, unknown>>): string {
+  const query = new URLSearchParams();
+  for (const [key, value] of Object.entries(values)) {
+    if (value === undefined || value === null) continue;
+    query.set(key, typeof value === "object" ? JSON.stringify(value) : String(value));
+  }
+  const text = query.toString();
+  return text === "" ? url : `${url}${url.includes("?") ? "&" : "?"}${text}`;
+}

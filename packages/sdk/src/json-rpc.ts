@@ -1,0 +1,124 @@
+import { isObject } from "@aenv/contract";
+import type { Deadline } from "./deadline.ts";
+import { preview } from "./failure.ts";
+import { type HttpAnswer, TransportError } from "./http.ts";
+import { SseDecoder } from "./sse.ts";
+
+/** A JSON-RPC error answer. */
+export class RpcError extends Error {
+  override readonly name = "RpcError";
+  readonly code: number;
+  readonly data: unknown;
+
+  constructor(code: number, message: string, data: unknown) {
+    super(message);
+    this.code = code;
+    this.data = data;
+  }
+}
+
+/** The other side answered 2xx, but not what was asked for. */
+export class ProtocolError extends Error {
+  override readonly name = "ProtocolError";
+  /** True for an empty 200: the original's gateway answers so when it did not see its proxy header. */
+  readonly isEmpty: boolean;
+
+  constructor(message: string, isEmpty = false) {
+    super(message);
+    this.isEmpty = isEmpty;
+  }
+}
+
+export interface RpcMessage {
+  readonly method: string;
+  readonly params: Readonly<Record<string, unknown>>;
+  /** Present on a request, absent on a notification. */
+  readonly id?: string | number;
+}
+
+export type OnMessage = (message: RpcMessage) => void;
+
+/** How long a stream may stay open after it has answered; beyond that its connection is not worth keeping. */
+const LINGER_MS = 1_000;
+
+/**
+ * Reads the result for `id` from a JSON or an event-stream answer; what else a stream carries goes to `onMessage`.
+ * `reading` governs the body and is closed when that has ended, which may be a moment after the result is known:
+ * a stream that ends by itself leaves a connection that can be used again.
+ */
+export async function readResult(answer: HttpAnswer, id: number, onMessage: OnMessage, reading: Deadline): Promise<unknown> {
+  if (!answer.header("content-type")?.startsWith("text/event-stream")) {
+    return readJson(await answer.text().finally(() => reading.close()), id);
+  }
+  const events = readEvents(answer);
+  let found: Record<string, unknown> | null;
+  try {
+    found = await findAnswer(events, id, onMessage);
+  } catch (error) {
+    reading.close();
+    throw error;
+  }
+  reading.limit(LINGER_MS);
+  void drain(events).finally(() => reading.close());
+  if (found === null) throw new TransportError("the stream ended before the answer came", { wasSent: true });
+  return resultOf(found);
+}
+
+async function findAnswer(events: AsyncIterator<string>, id: number, onMessage: OnMessage): Promise<Record<string, unknown> | null> {
+  for (let next = await events.next(); !next.done; next = await events.next()) {
+    const message = parseMessage(next.value);
+    if (isAnswer(message, id)) return message;
+    if (isObject(message) && typeof message.method === "string") onMessage(asMessage(message, message.method));
+  }
+  return null;
+}
+
+async function* readEvents(answer: HttpAnswer): AsyncGenerator<string> {
+  const decoder = new SseDecoder();
+  for await (const chunk of answer.chunks()) {
+    for (const event of decoder.push(chunk)) {
+      if (event.event === "message" && event.data !== "") yield event.data;
+    }
+  }
+}
+
+async function drain(events: AsyncIterator<string>): Promise<void> {
+  try {
+    while (!(await events.next()).done);
+  } catch {
+    // The answer is known already; how the connection ends no longer matters.
+  }
+}
+
+function readJson(text: string, id: number): unknown {
+  if (text.trim() === "") throw new ProtocolError("the answer is empty", true);
+  const message = parseMessage(text);
+  if (isAnswer(message, id)) return resultOf(message);
+  throw new ProtocolError(`the answer is not a JSON-RPC answer to request ${id}: ${preview(text)}`);
+}
+
+function parseMessage(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new ProtocolError(`the answer is not JSON: ${preview(text)}`);
+  }
+}
+
+/** An error may carry no id, when the server could not read it. */
+function isAnswer(message: unknown, id: number): message is Record<string, unknown> {
+  if (!isObject(message)) return false;
+  if (isObject(message.error)) return message.id === id || message.id === null || message.id === undefined;
+  return message.id === id && "result" in message;
+}
+
+function resultOf(message: Readonly<Record<string, unknown>>): unknown {
+  const { error } = message;
+  if (!isObject(error)) return message.result;
+  throw new RpcError(Number(error.code), typeof error.message === "string" ? error.message : "unknown error", error.data);
+}
+
+function asMessage(message: Readonly<Record<string, unknown>>, method: string): RpcMessage {
+  const { id, params } = message;
+  return { method, params: isObject(params) ? params : {}, ...((typeof id === "string" || typeof id === "number") && { id }) };
+}

@@ -1,0 +1,11 @@
+/** Where the SDK tells what it does; pino, winston and `console` all fit. Variables, arguments and keys are never told. */
+export interface Logger {
+  debug(message: string, fields?: Readonly<Record<string, unknown>>): void;
+  info(message: string, fields?: Readonly<Record<string, unknown>>): void;
+  warn(message: string, fields?: Readonly<Record<string, unknown>>): void;
+  error(message: string, fields?: Readonly<Record<string, unknown>>): void;
+}
+
+const say = () => {};
+
+export const silentLogger: Logger = { debug: say, info: say, warn: say, error: say };

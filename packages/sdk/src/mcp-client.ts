@@ -1,0 +1,84 @@
+import { type CallToolResult, isObject, type ToolDescriptor } from "@aenv/contract";
+import { ProtocolError, type RpcMessage } from "./json-rpc.ts";
+import { type McpOptions, McpSession } from "./mcp-session.ts";
+
+/** How far a tool has come; `total` and `message` only if it says so. */
+export interface ToolProgress {
+  readonly progress: number;
+  readonly total?: number;
+  readonly message?: string;
+}
+
+/** A line that a tool wrote to its log. */
+export interface ToolLog {
+  readonly level: string;
+  readonly data: unknown;
+  readonly logger?: string;
+}
+
+export interface McpCallOptions {
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: ((progress: ToolProgress) => void) | undefined;
+  readonly onLog?: ((log: ToolLog) => void) | undefined;
+}
+
+/** More pages than this is a server that goes round in circles. */
+const MAX_PAGES = 1_000;
+
+/**
+ * Tools over MCP's Streamable HTTP and nothing else: one POST per call, in place of a general MCP client.
+ * Throws StatusError, TransportError, RpcError, ProtocolError, or the signal's reason.
+ */
+export class McpClient {
+  readonly #session: McpSession;
+
+  constructor(options: McpOptions) {
+    this.#session = new McpSession(options);
+  }
+
+  /** All pages of `tools/list`. */
+  async listTools(options: Pick<McpCallOptions, "timeoutMs" | "signal">): Promise<ToolDescriptor[]> {
+    const tools: ToolDescriptor[] = [];
+    let params: { cursor?: string } = {};
+    for (let page = 0; page < MAX_PAGES; page++) {
+      const result = await this.#session.request({ method: "tools/list", params, rule: "idempotent", ...options });
+      if (!isObject(result) || !Array.isArray(result.tools)) throw new ProtocolError("the answer to tools/list holds no list of tools");
+      tools.push(...result.tools.map(readTool));
+      if (typeof result.nextCursor !== "string" || result.nextCursor === "") return tools;
+      params = { cursor: result.nextCursor };
+    }
+    throw new ProtocolError(`tools/list has more than ${MAX_PAGES} pages`);
+  }
+
+  /** Sent once; again only if it provably never left. */
+  async callTool(name: string, args: Readonly<Record<string, unknown>>, options: McpCallOptions): Promise<CallToolResult> {
+    const { timeoutMs, signal } = options;
+    const params = { name, arguments: args };
+    const onMessage = listener(options);
+    const result = await this.#session.request({ method: "tools/call", params, rule: "once", timeoutMs, signal, onMessage });
+    if (!isObject(result)) throw new ProtocolError("the answer to tools/call is not an object");
+    if (!Array.isArray(result.content)) return { ...result, content: [] };
+    return result as CallToolResult;
+  }
+
+  close(): Promise<void> {
+    return this.#session.close();
+  }
+}
+
+function listener({ onProgress, onLog }: McpCallOptions): ((message: RpcMessage) => void) | undefined {
+  if (onProgress === undefined && onLog === undefined) return undefined;
+  return ({ method, params }) => {
+    const { progressToken: _, ...said } = params;
+    if (method === "notifications/progress") onProgress?.(said as unknown as ToolProgress);
+    else if (method === "notifications/message") onLog?.(said as unknown as ToolLog);
+  };
+}
+
+/** Null where a field is absent is a habit of some servers. */
+function readTool(tool: unknown): ToolDescriptor {
+  if (!isObject(tool) || typeof tool.name !== "string") throw new ProtocolError("tools/list names a tool without a name");
+  const present = Object.entries(tool).filter(([, value]) => value !== null);
+  return { name: tool.name, inputSchema: { type: "object" }, ...Object.fromEntries(present) };
+}

@@ -1,0 +1,219 @@
+import { isObject } from "@aenv/contract";
+import type { Clock } from "./clock.ts";
+import { Deadline } from "./deadline.ts";
+import { ValidationError } from "./errors.ts";
+import { type HttpAnswer, isSuccess, StatusError, type Transport } from "./http.ts";
+import { type OnMessage, ProtocolError, RpcError, type RpcMessage, readResult } from "./json-rpc.ts";
+import { type RetryRule, retry } from "./retry.ts";
+import { SharedTask } from "./shared-task.ts";
+
+export interface McpOptions {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly transport: Transport;
+  readonly clock: Clock;
+  readonly maxRetries: number;
+  /** A larger request is refused before it is sent. */
+  readonly maxRequestBytes: number;
+}
+
+export interface McpRequest {
+  readonly method: string;
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly rule: RetryRule;
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+  readonly onMessage?: OnMessage | undefined;
+}
+
+interface Session {
+  /** Null when the server keeps none, but wanted to be greeted first. */
+  readonly id: string | null;
+  readonly protocolVersion: string;
+}
+
+interface Reply {
+  readonly result: unknown;
+  readonly sessionId: string | null;
+}
+
+/** Told to servers that ask who calls. */
+export const SDK_VERSION = "0.1.0";
+
+const NEWEST_VERSION = "2025-11-25";
+const PROTOCOL_VERSIONS: readonly string[] = [NEWEST_VERSION, "2025-06-18", "2025-03-26", "2024-11-05"];
+const JSON_HEADERS = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+const GREETING_TIMEOUT_MS = 30_000;
+const NOTICE_TIMEOUT_MS = 2_000;
+const METHOD_NOT_FOUND = -32601;
+
+/**
+ * JSON-RPC requests to one MCP endpoint. It asks without a session first, which our own boxes allow; a server that
+ * insists on `initialize` says so with the call undone, and then gets its session.
+ */
+export class McpSession {
+  readonly #options: McpOptions;
+  #session: Session | null = null;
+  #opening: SharedTask<Session> | null = null;
+  #lastId = 0;
+
+  constructor(options: McpOptions) {
+    this.#options = options;
+  }
+
+  async request(request: McpRequest): Promise<unknown> {
+    const deadline = new Deadline(request.timeoutMs, request.signal);
+    const deadlineAt = this.#options.clock.now() + request.timeoutMs;
+    try {
+      const used = this.#session;
+      try {
+        return await this.#ask(request, used, deadline.signal, deadlineAt);
+      } catch (error) {
+        if (!wantsGreeting(error, used)) throw error;
+      }
+      const session = await this.#greet(used, deadline.signal);
+      return await this.#ask(request, session, deadline.signal, deadlineAt);
+    } finally {
+      deadline.close();
+    }
+  }
+
+  /** Ends the session, if there is one; a server that does not answer is left alone. */
+  async close(): Promise<void> {
+    const session = this.#session;
+    this.#session = null;
+    if (session?.id) await this.#tell("DELETE", session, null);
+  }
+
+  #ask(request: McpRequest, session: Session | null, signal: AbortSignal, deadlineAt: number): Promise<unknown> {
+    const { rule } = request;
+    const { clock, maxRetries } = this.#options;
+    return retry(() => this.#post(request, session, signal), { rule, clock, maxRetries, signal, deadlineAt });
+  }
+
+  async #post(request: McpRequest, session: Session | null, signal: AbortSignal): Promise<unknown> {
+    const id = ++this.#lastId;
+    const { method } = request;
+    // A caller who listens names the request by its id, which is unique for this client.
+    const params = request.onMessage === undefined ? request.params : { ...request.params, _meta: { progressToken: id } };
+    const body = JSON.stringify({ jsonrpc: "2.0", id, method, params });
+    this.#checkSize(method, body);
+    const onMessage = (message: RpcMessage) => this.#hear(message, session, request.onMessage);
+    try {
+      return await this.#exchange(id, body, this.#headers(session), onMessage, signal).then((reply) => reply.result);
+    } catch (error) {
+      if (signal.aborted && session?.id) this.#cancel(id, session);
+      throw error;
+    }
+  }
+
+  async #exchange(id: number, body: string, headers: Record<string, string>, onMessage: OnMessage, signal: AbortSignal): Promise<Reply> {
+    // A signal of its own, because a stream is read on for a moment after the caller has the answer.
+    const reading = new Deadline(Number.POSITIVE_INFINITY, signal);
+    let answer: HttpAnswer;
+    try {
+      const { url, transport } = this.#options;
+      answer = await transport.send({ method: "POST", url, headers, body, signal: reading.signal });
+      if (!isSuccess(answer.status)) throw await StatusError.of(answer);
+    } catch (error) {
+      reading.close();
+      throw error;
+    }
+    return { result: await readResult(answer, id, onMessage, reading), sessionId: answer.header("mcp-session-id") };
+  }
+
+  #headers(session: Session | null): Record<string, string> {
+    return {
+      ...this.#options.headers,
+      ...JSON_HEADERS,
+      "mcp-protocol-version": session?.protocolVersion ?? NEWEST_VERSION,
+      ...(session?.id && { "mcp-session-id": session.id }),
+    };
+  }
+
+  #checkSize(method: string, body: string): void {
+    const limit = this.#options.maxRequestBytes;
+    // No character takes more than three bytes per unit, so most bodies need no counting.
+    if (body.length * 3 <= limit) return;
+    const size = new TextEncoder().encode(body).length;
+    if (size <= limit) return;
+    throw new ValidationError(`this ${method} request has ${size} bytes; at most ${limit} may be sent (maxRequestBytes)`, {
+      code: "request.too_large",
+      details: { size, limit },
+    });
+  }
+
+  /** A new session in place of `used`; whoever needs one at the same time gets the same one. */
+  #greet(used: Session | null, signal: AbortSignal): Promise<Session> {
+    if (this.#session !== used && this.#session !== null) return Promise.resolve(this.#session);
+    this.#opening ??= new SharedTask(async (opening) => {
+      try {
+        this.#session = await this.#initialize(opening);
+        return this.#session;
+      } finally {
+        this.#opening = null;
+      }
+    });
+    return this.#opening.join(signal);
+  }
+
+  async #initialize(signal: AbortSignal): Promise<Session> {
+    const deadline = new Deadline(GREETING_TIMEOUT_MS, signal);
+    try {
+      const id = ++this.#lastId;
+      const params = { protocolVersion: NEWEST_VERSION, capabilities: {}, clientInfo: { name: "aenv-sdk", version: SDK_VERSION } };
+      const body = JSON.stringify({ jsonrpc: "2.0", id, method: "initialize", params });
+      const headers = { ...this.#options.headers, ...JSON_HEADERS };
+      const { result, sessionId } = await this.#exchange(id, body, headers, () => {}, deadline.signal);
+      const session = { id: sessionId, protocolVersion: agreedVersion(result) };
+      await this.#tell("POST", session, { jsonrpc: "2.0", method: "notifications/initialized" });
+      return session;
+    } finally {
+      deadline.close();
+    }
+  }
+
+  #hear(message: RpcMessage, session: Session | null, onMessage: OnMessage | undefined): void {
+    if (message.id === undefined) {
+      onMessage?.(message);
+      return;
+    }
+    // The server asks something of us: a ping gets its answer, and nothing else is offered.
+    const { id, method } = message;
+    const reply = method === "ping" ? { result: {} } : { error: { code: METHOD_NOT_FOUND, message: `no method '${method}' here` } };
+    void this.#tell("POST", session, { jsonrpc: "2.0", id, ...reply });
+  }
+
+  #cancel(requestId: number, session: Session): void {
+    const params = { requestId, reason: "the caller gave up" };
+    void this.#tell("POST", session, { jsonrpc: "2.0", method: "notifications/cancelled", params });
+  }
+
+  /** Sends what needs no answer, and does not mind if it is lost. */
+  async #tell(method: "POST" | "DELETE", session: Session | null, message: unknown): Promise<void> {
+    const deadline = new Deadline(NOTICE_TIMEOUT_MS);
+    try {
+      const { url, transport } = this.#options;
+      const body = message === null ? {} : { body: JSON.stringify(message) };
+      const answer = await transport.send({ method, url, headers: this.#headers(session), ...body, signal: deadline.signal });
+      await answer.text();
+    } catch {
+      // A lost notice costs the server some work, nothing else.
+    } finally {
+      deadline.close();
+    }
+  }
+}
+
+function agreedVersion(result: unknown): string {
+  const version = isObject(result) ? String(result.protocolVersion) : "none";
+  if (PROTOCOL_VERSIONS.includes(version)) return version;
+  throw new ProtocolError(`the server speaks MCP ${version}; this client speaks ${PROTOCOL_VERSIONS.join(", ")}`);
+}
+
+/** The server refused the request undone because it knows no session, or no longer knows ours. */
+function wantsGreeting(error: unknown, used: Session | null): boolean {
+  if (used !== null) return used.id !== null && error instanceof StatusError && error.status === 404;
+  if (error instanceof StatusError) return error.status === 400 && /session|initiali[sz]|protocol version/i.test(error.body);
+  return error instanceof RpcError && /not (?:been )?initiali[sz]ed|before initiali[sz]ation/i.test(error.message);
+}

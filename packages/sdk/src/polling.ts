@@ -1,0 +1,26 @@
+import type { Clock } from "./clock.ts";
+
+export interface PollOptions {
+  readonly clock: Clock;
+  readonly timeoutMs: number;
+  readonly interval: { readonly minMs: number; readonly maxMs: number };
+  readonly signal?: AbortSignal | undefined;
+}
+
+const GROWTH = 1.5;
+
+/**
+ * Asks at short, then longer intervals until `ask` gives something other than null.
+ * Null in the end means that the time ran out; `ask` is told how much is left.
+ */
+export async function poll<T>(ask: (leftMs: number) => Promise<T | null>, options: PollOptions): Promise<T | null> {
+  const { clock, interval, signal } = options;
+  const end = clock.now() + options.timeoutMs;
+  for (let waitMs = interval.minMs; ; waitMs = Math.min(interval.maxMs, waitMs * GROWTH)) {
+    signal?.throwIfAborted();
+    const found = await ask(Math.max(1, end - clock.now()));
+    if (found !== null) return found;
+    if (clock.now() + waitMs > end) return null;
+    await clock.sleep(waitMs, signal);
+  }
+}

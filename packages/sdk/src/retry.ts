@@ -1,0 +1,66 @@
+import type { Clock } from "./clock.ts";
+import { StatusError, TransportError } from "./http.ts";
+
+/**
+ * How often a request may arrive:
+ * `idempotent` as often as it likes; `keyed` too, since the server knows it again by its key, but an answer that
+ * may come from a half-done job is taken as final; `once` never twice, so it is repeated only if it never left.
+ */
+export type RetryRule = "idempotent" | "keyed" | "once";
+
+export interface RetryOptions {
+  readonly rule: RetryRule;
+  readonly maxRetries: number;
+  readonly clock: Clock;
+  readonly signal?: AbortSignal | undefined;
+  /** A moment of the clock after which no further attempt begins. */
+  readonly deadlineAt?: number | undefined;
+}
+
+const FIRST_WAIT_MS = 100;
+const LONGEST_WAIT_MS = 5_000;
+/** A server that asks for more patience than this is taken at its word: the answer is final. */
+const LONGEST_RETRY_AFTER_MS = 60_000;
+
+const STATUSES: Readonly<Record<RetryRule, readonly number[]>> = {
+  idempotent: [429, 502, 503, 504],
+  keyed: [429, 503],
+  once: [],
+};
+
+/** Tries until it succeeds, may not be repeated, or the budget of attempts and time is used up; then the last error stands. */
+export async function retry<T>(attempt: () => Promise<T>, options: RetryOptions): Promise<T> {
+  for (let tried = 0; ; tried++) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (tried >= options.maxRetries || options.signal?.aborted || !mayRepeat(options.rule, error)) throw error;
+      const waitMs = waitBefore(tried, error, options.clock);
+      if (waitMs === null || options.clock.now() + waitMs > (options.deadlineAt ?? Number.POSITIVE_INFINITY)) throw error;
+      await options.clock.sleep(waitMs, options.signal);
+    }
+  }
+}
+
+export function mayRepeat(rule: RetryRule, error: unknown): boolean {
+  if (error instanceof StatusError) return STATUSES[rule].includes(error.status);
+  if (error instanceof TransportError) return rule !== "once" || !error.wasSent;
+  return false;
+}
+
+/** Between half and the whole of a doubling, capped time, or what the server asks for; null if it asks for too much. */
+export function waitBefore(tried: number, error: unknown, clock: Pick<Clock, "random">): number | null {
+  const asked = error instanceof StatusError ? parseRetryAfter(error.retryAfter, Date.now()) : null;
+  if (asked !== null) return asked <= LONGEST_RETRY_AFTER_MS ? asked : null;
+  const whole = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** tried);
+  return whole / 2 + (clock.random() * whole) / 2;
+}
+
+/** Milliseconds from now of a `Retry-After` header in either of its forms, seconds or a date. */
+export function parseRetryAfter(header: string | null, wallNow: number): number | null {
+  if (header === null) return null;
+  const text = header.trim();
+  if (/^\d+(?:\.\d+)?$/.test(text)) return Number(text) * 1_000;
+  const date = Date.parse(text);
+  return Number.isNaN(date) ? null : Math.max(0, date - wallNow);
+}

@@ -1,0 +1,18 @@
+import { isObject, type Reward, reward } from "@aenv/contract";
+import { EnvironmentError } from "./errors.ts";
+
+/**
+ * A reward in one shape, whichever of the usual ones the environment answered: a number, a boolean,
+ * `{reward, components}`, `{reward}` or `{score}`. Anything else is an error, because a made-up 0 would teach the wrong thing.
+ */
+export function toReward(data: unknown, envName: string): Reward {
+  if (typeof data === "boolean") return { reward: data ? 1 : 0, components: {} };
+  const total = isObject(data) ? (data.reward ?? data.score) : data;
+  const parsed = reward.safeParse({ reward: total, components: (isObject(data) ? data.components : undefined) ?? {} });
+  if (parsed.success) return parsed.data;
+  const shown = JSON.stringify(data) ?? "nothing";
+  throw new EnvironmentError(
+    `the reward of '${envName}' is ${shown.length > 100 ? `${shown.slice(0, 97)}...` : shown}; it must be a number, a boolean, {reward, components}, {reward} or {score}`,
+    { code: "reward.failed", envName },
+  );
+}

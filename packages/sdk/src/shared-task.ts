@@ -1,0 +1,36 @@
+import { untilAborted } from "./deadline.ts";
+
+/** One piece of work that many wait for. It is given up when the last who waits gives up. */
+export class SharedTask<T> {
+  readonly #controller = new AbortController();
+  readonly #promise: Promise<T>;
+  #waiting = 0;
+  #isSettled = false;
+
+  constructor(run: (signal: AbortSignal) => Promise<T>) {
+    this.#promise = run(this.#controller.signal).finally(() => {
+      this.#isSettled = true;
+    });
+    // Those who wait hear of a failure; when nobody does, it is nobody's.
+    this.#promise.catch(() => {});
+  }
+
+  async join(signal?: AbortSignal): Promise<T> {
+    this.#waiting++;
+    try {
+      return await untilAborted(this.#promise, signal);
+    } finally {
+      this.#waiting--;
+      if (this.#waiting === 0 && !this.#isSettled) this.abort(signal?.reason);
+    }
+  }
+
+  abort(reason: unknown): void {
+    this.#controller.abort(reason);
+  }
+
+  /** Resolves when the work has ended, well or not. */
+  async settled(): Promise<void> {
+    await this.#promise.catch(() => {});
+  }
+}

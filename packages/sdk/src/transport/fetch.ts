@@ -1,0 +1,47 @@
+import { messageOf } from "@aenv/contract";
+import { type HttpAnswer, type HttpRequest, type Transport, TransportError } from "../http.ts";
+
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+
+/** Carries requests by `fetch`: the browser's, or one of your own with a proxy or certificates behind it. */
+export function fetchTransport(fetch: Fetch): Transport {
+  return { send: (request) => send(fetch, request) };
+}
+
+async function send(fetch: Fetch, request: HttpRequest): Promise<HttpAnswer> {
+  const { url, signal, ...rest } = request;
+  let response: Response;
+  try {
+    response = await fetch(url, { ...rest, ...(signal && { signal }) });
+  } catch (cause) {
+    throw failed(request, cause);
+  }
+  return {
+    status: response.status,
+    header: (name) => response.headers.get(name),
+    text: () => response.text().catch((cause) => Promise.reject(failed(request, cause))),
+    chunks: () => chunks(request, response),
+  };
+}
+
+async function* chunks(request: HttpRequest, response: Response): AsyncGenerator<Uint8Array> {
+  const reader = response.body?.getReader();
+  if (reader === undefined) return;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } catch (cause) {
+    throw failed(request, cause);
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}
+
+function failed(request: HttpRequest, cause: unknown): unknown {
+  if (request.signal?.aborted) return request.signal.reason;
+  // `fetch` does not tell how far it came, so nothing is proven.
+  return new TransportError(`${request.method} ${request.url}: ${messageOf(cause)}`, { wasSent: true, cause });
+}
