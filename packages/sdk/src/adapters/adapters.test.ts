@@ -34,7 +34,10 @@ describe("the adapter for", () => {
   it("Mastra gives tools by name", async () => {
     const tools = await mastraTools(source, (options) => options, { prefix: "e_" });
     expect(Object.keys(tools)).toEqual(["e_add_up"]);
-    expect(tools.e_add_up).toMatchObject({ id: "e_add_up", description: "Adds.", inputSchema });
+    expect(tools.e_add_up).toMatchObject({ id: "e_add_up", description: "Adds." });
+    const schema = tools.e_add_up?.inputSchema["~standard"];
+    expect([schema?.jsonSchema.input(), schema?.jsonSchema.output()]).toEqual([inputSchema, inputSchema]);
+    expect(schema?.validate({ x: 1 })).toEqual({ value: { x: 1 } });
     expect(await tools.e_add_up?.execute({ n: 1 }, { abortSignal: signal })).toBe("1 true");
   });
 });

@@ -5,8 +5,18 @@ import { type AdapterOptions, modelTools, type ObjectSchema } from "./model-tool
 export interface MastraToolOptions {
   id: string;
   description: string;
-  inputSchema: ObjectSchema;
+  inputSchema: PassingSchema;
   execute(input: unknown, context?: { abortSignal?: AbortSignal }): Promise<string>;
+}
+
+/** A Standard Schema that describes itself as the environment does and lets everything pass: the environment checks. */
+export interface PassingSchema {
+  readonly "~standard": {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly validate: (value: unknown) => { readonly value: unknown };
+    readonly jsonSchema: { readonly input: () => ObjectSchema; readonly output: () => ObjectSchema };
+  };
 }
 
 /**
@@ -28,9 +38,17 @@ export async function mastraTools<Tool>(
       createTool({
         id: name,
         description,
-        inputSchema: parameters,
+        inputSchema: passing(parameters),
         execute: (input, context) => call(input, context?.abortSignal),
       }),
     ]),
   );
+}
+
+// A plain JSON Schema would reach the model with its open objects closed; a Standard Schema reaches it as it is.
+function passing(schema: ObjectSchema): PassingSchema {
+  const describe = () => schema;
+  return {
+    "~standard": { version: 1, vendor: "aenv", validate: (value) => ({ value }), jsonSchema: { input: describe, output: describe } },
+  };
 }
