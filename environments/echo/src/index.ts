@@ -1,4 +1,4 @@
-import { defineEnvironment } from "@aenv/kit";
+import { defineEnvironment } from "aenvironment";
 import { z } from "zod";
 
 /** What one episode remembers. It is a value of its own per instance, so thousands of them fit into one process. */

@@ -1,4 +1,4 @@
-import { registerFunction, registerHealth, registerReward, registerTool } from "@aenv/kit";
+import { registerFunction, registerHealth, registerReward, registerTool } from "aenvironment";
 import { z } from "zod";
 
 // The one-file style: whatever is registered when this file is loaded makes the environment, and its state is this module's own.
