@@ -1,5 +1,5 @@
 import { defineEnvironment } from "aenvironment";
-import { z } from "zod";
+import * as z from "zod";
 
 /** What one episode remembers. It is a value of its own per instance, so thousands of them fit into one process. */
 interface State {
