@@ -42,3 +42,27 @@ describe("the guides", () => {
     }
   });
 });
+
+describe("the guide to the command line", () => {
+  const guide = readFileSync(`${root}docs/guides/command-line.md`, "utf8");
+  const aenv = (...args: string[]) =>
+    spawnSync(process.execPath, ["packages/aenv/bin/aenv.js", ...args], { cwd: root, encoding: "utf8" }).stdout;
+  const help = aenv("--help");
+  const commands = [...(/Commands:\n([\s\S]*?)\n\n/.exec(help)?.[1]?.matchAll(/^ {2}(\w+)/gm) ?? [])].map((found) => found[1] as string);
+
+  it.each(commands.filter((name) => name !== "help"))("has every option of `aenv %s`", (name) => {
+    const section = new RegExp(`^## ${name}\\b[\\s\\S]*?(?=^## |$(?![\\s\\S]))`, "m").exec(guide)?.[0] ?? "";
+    const options = [...aenv(name, "--help").matchAll(/^ {2}(?:-\w, )?(--[\w-]+)/gm)].map((found) => found[1] as string);
+    const own = options.filter((option) => !["--help", "--verbose", "--json"].includes(option));
+    for (const option of own) expect(section).toContain(option);
+    const documented = [...section.matchAll(/^\| `(?:-\w, )?(--[\w-]+)/gm)].map((found) => found[1] as string);
+    expect(own).toEqual(expect.arrayContaining(documented));
+  });
+
+  it("has the exit codes that the command ends with", () => {
+    const codes = [...help.matchAll(/^ {2}(\d+) +(.+)$/gm)].map((found) => [found[1], found[2]]);
+    expect(codes.length).toBeGreaterThan(3);
+    const documented = [...guide.matchAll(/^\| (\d+) +\| (.+?) +\|$/gm)].map((found) => [found[1], found[2]]);
+    expect(documented).toEqual(codes);
+  });
+});
