@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { resolveAddresses } from "./addresses.ts";
+import { pinAddresses, resolveAddresses } from "./addresses.ts";
 import { ValidationError } from "./errors.ts";
 
 describe("resolveAddresses in remote mode", () => {
@@ -24,6 +24,11 @@ describe("resolveAddresses in remote mode", () => {
   it("keeps scheme, port and path of an explicit control and data URL", () => {
     const addresses = resolveAddresses({ controlUrl: "https://aenv.example/api/", dataUrl: "https://data.example:444/mcp" }, {});
     expect(addresses).toEqual({ mode: "remote", controlUrl: "https://aenv.example/api", dataUrl: "https://data.example:444" });
+  });
+
+  it("adds no port to an explicit URL that has none", () => {
+    const addresses = resolveAddresses({ controlUrl: "http://aenv.example", dataUrl: "data.example/" }, {});
+    expect(addresses).toEqual({ mode: "remote", controlUrl: "http://aenv.example", dataUrl: "http://data.example" });
   });
 
   it("does not turn https into plain http behind the caller's back", () => {
@@ -67,6 +72,18 @@ describe("resolveAddresses in local mode", () => {
       instanceId: "shop-1",
     });
   });
+});
+
+it("finds its way back from the addresses alone", () => {
+  const settings = { systemUrl: "other", dummyInstanceIp: "other" };
+  for (const options of [
+    { systemUrl: "https://x" },
+    { controlUrl: "http://a/b", dataUrl: "http://c" },
+    { instanceUrl: "http://box/env-instance/a" },
+  ]) {
+    const addresses = resolveAddresses(options, {});
+    expect(resolveAddresses(pinAddresses(addresses), settings)).toEqual(addresses);
+  }
 });
 
 it.each(["http://", "ftp://host", "not a host"])("refuses the address '%s' and shows it", (systemUrl) => {

@@ -1,5 +1,6 @@
 import { controlEnvelope, type ErrorCode } from "@aenv/contract";
 import { defaultTransport } from "#transport";
+import { exactUrl } from "./addresses.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { EnvironmentError, NetworkError, ValidationError } from "./errors.ts";
 import { preview, readFailure } from "./failure.ts";
@@ -46,7 +47,7 @@ export class ControlClient {
     const { transport = defaultTransport, clock = systemClock, maxRetries = 3 } = options;
     const apiKey = options.apiKey ?? readSettings().apiKey;
     this.clock = clock;
-    this.#baseUrl = baseUrl.replace(/\/+$/, "");
+    this.#baseUrl = exactUrl(baseUrl);
     this.#client = new JsonClient({ transport, clock, maxRetries });
     this.#headers = !apiKey ? {} : { authorization: `Bearer ${apiKey}` };
     this.#timeoutMs = options.timeoutMs ?? 30_000;

@@ -183,6 +183,17 @@ describe("functions, rewards and health", () => {
     expect(functions.find((one) => one.name === "echo")).toMatchObject({ endpoint: "/own/echo", method: "GET" });
   });
 
+  it("does not let one caller who gives up spoil another's call", async () => {
+    const env = await counterEnv();
+    await env.initialize();
+    const controller = new AbortController();
+    const one = failure(env.callFunction("peek", {}, { signal: controller.signal }));
+    const other = env.callFunction("peek");
+    controller.abort(new Error("enough"));
+    expect(await one).toEqual(new Error("enough"));
+    expect(await other).toBe(0);
+  });
+
   it("says that a function is unknown, and names those there are", async () => {
     expect(await failure((await counterEnv()).callFunction("poke"))).toMatchObject({
       name: "EnvironmentError",
@@ -297,6 +308,22 @@ describe("opening and releasing in local mode", () => {
     });
     await env.initialize();
     expect((await env.callTool("add", { n: 1 })).json()).toEqual({ count: 2 });
+  });
+
+  it("can be released and opened again without a health check between", async () => {
+    const env = await counterEnv({ skipHealthCheck: true });
+    await env.initialize();
+    await env.release();
+    await env.initialize();
+    expect((await env.callTool("add", { n: 1 })).isError).toBe(false);
+    await env.release();
+    expect(await failure(env.callTool("add", { n: 1 }))).toMatchObject({ code: "instance.not_found" });
+  });
+
+  it("a released fork stays released", async () => {
+    const [copy] = await (await counterEnv()).fork();
+    await copy?.release();
+    expect(await failure(copy?.initialize() ?? Promise.resolve())).toMatchObject({ message: expect.stringContaining("fork again") });
   });
 
   it("is released by await using", async () => {

@@ -489,6 +489,22 @@ describe("faults during other calls", () => {
   });
 });
 
+describe("a server without a list of functions", () => {
+  it("is asked where the original has its functions", async () => {
+    const env = weather();
+    await env.initialize();
+    platform.faults.data = (seen, response) => {
+      if (seen.path !== "/functions/list") return false;
+      response.writeHead(404).end("Not Found");
+      return true;
+    };
+    expect(await env.callFunction("get_weather_func", { city: "Rome" })).toMatchObject({ city: "Rome" });
+    expect(await failure(env.callFunction("a/b"))).toMatchObject({ code: "function.not_found" });
+    expect(platform.data.requests.at(-1)?.path).toBe("/functions/a%2Fb");
+    await env.release();
+  });
+});
+
 describe("forking where the platform can", () => {
   function forking(records: readonly unknown[]): void {
     platform.faults.control = (seen, response) => {

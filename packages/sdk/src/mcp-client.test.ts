@@ -3,8 +3,9 @@ import { describe, expect, it } from "vitest";
 import { fakeClock } from "../fixtures/fake-clock.ts";
 import { deadUrl, type Handler, httpServer, sendJson, type TestServer } from "../fixtures/http-server.ts";
 import { type PythonBox, pythonBox } from "../fixtures/python-box.ts";
+import manifest from "../package.json" with { type: "json" };
 import { McpClient, type ToolLog, type ToolProgress } from "./mcp-client.ts";
-import type { McpOptions } from "./mcp-session.ts";
+import { type McpOptions, SDK_VERSION } from "./mcp-session.ts";
 import { defaultTransport } from "./transport/node.ts";
 
 const hello = { content: [{ type: "text", text: "hello" }] };
@@ -210,6 +211,10 @@ describe("a tool call", () => {
     await using server = await httpServer(({ json }, response) => sendJson(response, { jsonrpc: "2.0", id: json.id, error }));
     expect(await failure(clientFor(server.url).callTool("x", {}, limits))).toMatchObject({ name: "RpcError", ...error });
   });
+});
+
+it("tells servers the version of this package", () => {
+  expect(SDK_VERSION).toBe(manifest.version);
 });
 
 describe("listing tools", () => {

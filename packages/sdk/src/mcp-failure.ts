@@ -1,7 +1,7 @@
 import { isObject } from "@aenv/contract";
-import { describeUnexpected } from "./box-client.ts";
 import { EnvironmentError, NetworkError, ToolError, ToolServerError, ToolTimeoutError } from "./errors.ts";
 import { type Failure, readFailure, readInfo } from "./failure.ts";
+import { describeUnexpected } from "./gateway.ts";
 import { StatusError, TransportError } from "./http.ts";
 import { ProtocolError, RpcError } from "./json-rpc.ts";
 
