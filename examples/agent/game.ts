@@ -1,5 +1,5 @@
 import { defineEnvironment } from "@aenv/kit";
-import { z } from "zod";
+import * as z from "zod";
 
 /** An agent reads `instruction`; the other fields are for the game itself. */
 const tasks = [

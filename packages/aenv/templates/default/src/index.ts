@@ -1,5 +1,5 @@
 import { registerFunction, registerHealth, registerReward, registerTool } from "aenvironment";
-import { z } from "zod";
+import * as z from "zod";
 
 // One file, one instance: what the tools remember is this module's own.
 let total = 0;

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { dataPath, defineEnvironment } from "aenvironment";
-import { z } from "zod";
+import * as z from "zod";
 
 const taskList = z.array(z.object({ id: z.string(), instruction: z.string(), split: z.string(), max: z.number() }));
 
