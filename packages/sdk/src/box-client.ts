@@ -12,11 +12,12 @@ import {
   type Task,
   taskPage,
 } from "@aenv/contract";
-import { EnvironmentError, NetworkError, ValidationError } from "./errors.ts";
+import { EnvironmentError, ValidationError } from "./errors.ts";
 import { type Failure, readFailure } from "./failure.ts";
 import { describeUnexpected, isGatewayHealth } from "./gateway.ts";
 import { StatusError, TransportError } from "./http.ts";
 import { type JsonClient, withQuery } from "./json-client.ts";
+import { networkError } from "./network-failure.ts";
 import type { RetryRule } from "./retry.ts";
 
 export interface BoxOptions {
@@ -101,7 +102,7 @@ export class BoxClient {
       method,
       path: withQuery(path, args),
       doing: "check the health",
-      rule: "once",
+      rule: "idempotent",
       maxRetries: 0,
       notFound: "route.not_found",
     };
@@ -156,6 +157,9 @@ export class BoxClient {
     this.#catalogue = known;
     const found = known.functions.find(byName);
     if (found === undefined) throw this.#unknownFunction(name, known);
+    // It is put behind the instance's own address: anything but a path could turn that into another's.
+    if (!found.endpoint.startsWith("/"))
+      throw new ValidationError(`function '${name}' has the endpoint '${found.endpoint}', which is not a path`);
     return found;
   }
 
@@ -202,8 +206,7 @@ export class BoxClient {
       return this.#failed(call, { ...failure, code: isMissing ? "instance.unsupported" : guess(failure, error.status, call) });
     }
     if (!(error instanceof TransportError)) return error;
-    const code = error.isTimeout ? "request.timeout" : "network.failed";
-    return new NetworkError(`could not ${call.doing} of '${this.#options.envName}': ${error.message}`, { code, cause: error });
+    return networkError(`could not ${call.doing} of '${this.#options.envName}'`, error, call.rule);
   }
 
   #failed(call: BoxCall, failure: Failure): EnvironmentError {

@@ -124,8 +124,10 @@ describe("tools", () => {
     expect(error).toMatchObject({ code: "tool.not_found", toolName: "subtract" });
   });
 
-  it("take an object and nothing else", async () => {
+  it("take an object and nothing else, and only what JSON can hold", async () => {
     const env = await counterEnv();
+    expect(await failure(env.callTool("add", { n: 1n }))).toBeInstanceOf(ValidationError);
+    expect(await failure(env.callFunction("peek", { n: 1n }))).toBeInstanceOf(ValidationError);
     expect(await failure(env.callTool("add", [1] as never))).toBeInstanceOf(ValidationError);
   });
 

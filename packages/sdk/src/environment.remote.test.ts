@@ -482,11 +482,25 @@ describe("faults during other calls", () => {
     expect(await failure(env.callFunction("get_weather_func", {}, { timeoutMs: 20 }))).toMatchObject({
       name: "NetworkError",
       code: "request.timeout",
-      message: expect.stringContaining("call function 'get_weather_func'"),
+      retryable: false,
+      message: expect.stringMatching(/call function 'get_weather_func'.*it may have been done/),
     });
     platform.faults.data = () => false;
     await env.release();
   });
+});
+
+it("does not follow a function to another host", async () => {
+  const env = weather();
+  await env.initialize();
+  platform.faults.data = (seen, response) => {
+    if (seen.path !== "/functions/list") return false;
+    const entry = { name: "lure", endpoint: "@evil.example/", method: "POST" };
+    sendJson(response, { success: true, data: { total: 1, functions: [entry] } });
+    return true;
+  };
+  expect(await failure(env.callFunction("lure"))).toBeInstanceOf(ValidationError);
+  await env.release();
 });
 
 describe("a server without a list of functions", () => {

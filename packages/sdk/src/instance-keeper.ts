@@ -1,4 +1,4 @@
-import { type InstanceRecord, isErrorCode, isPlatformError, messageOf } from "@aenv/contract";
+import { type InstanceRecord, isPlatformError, messageOf } from "@aenv/contract";
 import type { Addresses } from "./addresses.ts";
 import { BoxClient } from "./box-client.ts";
 import type { Clock } from "./clock.ts";
@@ -233,7 +233,12 @@ function isHopeless(error: unknown): boolean {
 }
 
 function notInitialized(ref: string, cause: unknown): EnvironmentError {
-  const code = isPlatformError(cause) && isErrorCode(cause.code) ? cause.code : "instance.start_failed";
-  const more = isPlatformError(cause) ? { retryable: cause.retryable, details: cause.details } : {};
-  return new EnvironmentError(`could not initialize environment '${ref}': ${messageOf(cause)}`, { code, envName: ref, cause, ...more });
+  const { code, retryable, details } = isPlatformError(cause) ? cause : new EnvironmentError("", { code: "instance.start_failed" });
+  return new EnvironmentError(`could not initialize environment '${ref}': ${messageOf(cause)}`, {
+    code,
+    envName: ref,
+    retryable,
+    details,
+    cause,
+  });
 }

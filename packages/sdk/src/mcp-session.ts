@@ -3,6 +3,7 @@ import type { Clock } from "./clock.ts";
 import { Deadline } from "./deadline.ts";
 import { ValidationError } from "./errors.ts";
 import { isSuccess, StatusError, type Transport } from "./http.ts";
+import { writeJson } from "./json.ts";
 import { type OnMessage, ProtocolError, RpcError, type RpcMessage, readResult } from "./json-rpc.ts";
 import { type RetryRule, retry } from "./retry.ts";
 import { SharedTask } from "./shared-task.ts";
@@ -96,7 +97,7 @@ export class McpSession {
     const { method } = request;
     // A caller who listens names the request by its id, which is unique for this client.
     const params = request.onMessage === undefined ? request.params : { ...request.params, _meta: { progressToken: id } };
-    const body = JSON.stringify({ jsonrpc: "2.0", id, method, params });
+    const body = writeJson({ jsonrpc: "2.0", id, method, params });
     this.#checkSize(method, body);
     const onMessage = (message: RpcMessage) => this.#hear(message, session, request.onMessage);
     try {
