@@ -162,7 +162,7 @@ describe("a tool call", () => {
   it("ends when its time is over, with the connection closed", async () => {
     const { promise: closed, resolve } = Promise.withResolvers<void>();
     await using server = await httpServer((_, response) => response.once("close", resolve));
-    const error = await failure(clientFor(server.url).callTool("greet", {}, { timeoutMs: 20 }));
+    const error = await failure(clientFor(server.url).callTool("greet", {}, { timeoutMs: 300 }));
     expect(error).toMatchObject({ name: "TransportError", isTimeout: true });
     await closed;
     expect(server.requests).toHaveLength(1);
@@ -318,7 +318,7 @@ describe("a server that insists on a session", () => {
     const { server, box, client } = await open();
     await using _ = server;
     await client.listTools(limits);
-    const error = await failure(client.callTool("dawdle", {}, { timeoutMs: 30 }));
+    const error = await failure(client.callTool("dawdle", {}, { timeoutMs: 300 }));
     expect(error).toMatchObject({ isTimeout: true });
     const call = server.requests.findLast(({ json }) => json?.method === "tools/call");
     while (box.cancelled.length === 0) await new Promise((resolve) => setImmediate(resolve));
