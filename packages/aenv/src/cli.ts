@@ -33,7 +33,7 @@ export async function runCli(argv: readonly string[], terminal: Terminal): Promi
     if (error instanceof CommanderError && error.exitCode === 0) return exitCodes.ok.code;
     const failure = error instanceof CommanderError ? usageFailure(error, argv) : failureOf(error);
     if (failure.problems.length === 0) return exitCodes[failure.exit].code;
-    if (isJson) terminal.stdout.write(`${JSON.stringify(failureAsJson(failure), null, 2)}\n`);
+    if (isJson) terminal.stdout.write(`${JSON.stringify(failureAsJson(failure))}\n`);
     terminal.stderr.write(`${failureBlock(failure, terminal.stderr.colors, terminal.cwd, isVerbose)}\n`);
     return exitCodes[failure.exit].code;
   }

@@ -47,9 +47,14 @@ async function run(options: Options, terminal: Terminal): Promise<void> {
   const inspectorCommand = options.inspector ? requireInspector(project.root) : null;
   const stop = terminal.stopSignal();
   const narrator = new Narrator(voice, terminal, options);
-  const { server, port } = await during(terminal, `Starting ${project.config.name}`, () =>
+  const started = await during(terminal, `Starting ${project.config.name}`, () =>
     DevServer.start(project, { ...options, onEvent: (event) => narrator.onEvent(event) }, stop),
-  );
+  ).catch((error: unknown) => {
+    if (stop.aborted) return null;
+    throw error;
+  });
+  if (started === null) return;
+  const { server, port } = started;
   let inspector: ChildProcess | undefined;
   try {
     await narrator.open(project, port);
