@@ -1,8 +1,8 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { Environment } from "@aenv/sdk";
-import type { Files, Tree } from "@aenv/testing";
+import { type Files, type Tree, temporaryTree } from "@aenv/testing";
 import { describe, expect, it } from "vitest";
 import { aenv, installedTree, launcher } from "../testing/cli.ts";
 import { EventProcess, plainEnv, runProcess } from "../testing/process.ts";
@@ -98,9 +98,24 @@ registerTool({ name: "ask" }, async () => {
     expect(await running.next("output")).toMatchObject({ stream: "stdout", line: "hello from the environment" });
   });
 
+  it("stops in good order when nobody listens any more", async () => {
+    using tree = project(code("one"));
+    using temporary = temporaryTree();
+    const env = { ...plainEnv(), TMPDIR: temporary.path };
+    await using running = new EventProcess(process.execPath, [launcher, "run", "--port", "0", "--json"], { cwd: tree.path, env });
+    await running.next("ready");
+    running.child.stdout?.destroy();
+    tree.write({ "src/index.ts": code("two") });
+    await expect.poll(() => isAlive(running.child.pid as number), { timeout: 20_000 }).toBe(false);
+    expect(readdirSync(temporary.path)).toEqual([]);
+  });
+
   it("leaves no process behind when it is killed", async () => {
     using tree = project(`${code("one")}console.log(process.pid);\n`);
-    await using running = run(tree);
+    // What it cannot clear away itself goes with this folder.
+    using temporary = temporaryTree();
+    const env = { ...plainEnv(), TMPDIR: temporary.path };
+    await using running = new EventProcess(process.execPath, [launcher, "run", "--port", "0", "--json"], { cwd: tree.path, env });
     const pid = Number((await running.next("output")).line);
     await running.next("ready");
     await running.stop("SIGKILL");

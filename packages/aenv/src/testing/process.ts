@@ -8,6 +8,8 @@ import type { Ran } from "./cli.ts";
 export interface RunOptions {
   readonly cwd: string;
   readonly env?: NodeJS.ProcessEnv;
+  /** It leads a group of its own, and signals go to the whole group, as Ctrl-C does: npx would end alone and leave its child behind. */
+  readonly detached?: boolean;
 }
 
 /** The variables of a person's shell: without what npm and this repo put there for their own scripts. */
@@ -56,9 +58,11 @@ export class EventProcess implements AsyncDisposable {
   readonly #ended: Promise<unknown[]>;
   #stderr = "";
   #isOver = false;
+  readonly #isGroup: boolean;
 
   constructor(command: string, args: readonly string[], options: RunOptions) {
     this.child = spawn(command, args, { ...options, stdio: ["ignore", "pipe", "pipe"] });
+    this.#isGroup = options.detached === true;
     this.#ended = once(this.child, "close");
     createInterface({ input: this.child.stdout as NodeJS.ReadableStream }).on("line", (line) => {
       const value: unknown = line.startsWith("{") ? JSON.parse(line) : null;
@@ -86,7 +90,8 @@ export class EventProcess implements AsyncDisposable {
 
   /** Asks it to stop, and answers what it ended with. */
   async stop(signal: NodeJS.Signals = "SIGINT"): Promise<number | null> {
-    this.child.kill(signal);
+    if (this.#isGroup && this.child.pid !== undefined) process.kill(-this.child.pid, signal);
+    else this.child.kill(signal);
     const [code] = (await this.#ended) as [number | null];
     return code;
   }
