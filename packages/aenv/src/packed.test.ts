@@ -7,6 +7,7 @@ import { unpackArchive } from "./bundle/archive.ts";
 import { repo } from "./testing/cli.ts";
 import { EventProcess, mustRun, plainEnv } from "./testing/process.ts";
 
+// `npx --no` takes only what is installed: the package called `aenv` on npm is someone else's.
 // As a person does it who has only npm: the package from its tarball, in an empty folder, and a project beside it.
 describeNeeding("npm-registry", "the packed package", () => {
   const env = plainEnv();
@@ -31,7 +32,7 @@ describeNeeding("npm-registry", "the packed package", () => {
 
   it("begins a project and installs it", minutes(3), async () => {
     const { stdout } = await mustRun("npx", ["--no", "aenvironment", "init", "my-env"], { cwd: folder, env });
-    expect(stdout).toContain("npx aenv run");
+    expect(stdout).toContain("npx aenvironment run");
     await mustRun("npm", ["install", "--prefer-offline", "--no-audit", "--no-fund", tarball], { cwd: project, env });
     await mustRun("npm", ["test"], { cwd: project, env: { ...env, PATH: `${folder}/node_modules/.bin:${env.PATH}` } });
   });

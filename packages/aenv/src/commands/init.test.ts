@@ -1,11 +1,12 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseConfig } from "@aenv/contract";
-import { temporaryTree } from "@aenv/testing";
+import { loadEnvironment, serve } from "@aenv/kit";
+import { scriptedOpenAi, temporaryTree } from "@aenv/testing";
 import { describe, expect, it } from "vitest";
 import { templates } from "../scaffold.ts";
 import { aenv, installedTree, repo } from "../testing/cli.ts";
-import { mustRun } from "../testing/process.ts";
+import { mustRun, plainEnv, runProcess } from "../testing/process.ts";
 
 const node = process.execPath;
 
@@ -15,7 +16,7 @@ describe("init", () => {
     const { code, stdout } = await aenv(["init", "my-env"], { cwd: tree.path });
     expect(code).toBe(0);
     expect(stdout).toContain("└─ index.ts");
-    expect(stdout).toContain("cd my-env\n  npm install\n  npx aenv run");
+    expect(stdout).toContain("cd my-env\n  npm install\n  npx aenvironment run");
     const manifest = JSON.parse(readFileSync(join(tree.path, "my-env/package.json"), "utf8"));
     expect(manifest).toMatchObject({ name: "my-env", version: "1.0.0", dependencies: { aenvironment: "^0.1.0" } });
     expect(manifest.optionalDependencies).toBeUndefined();
@@ -86,4 +87,22 @@ describe("init", () => {
       await expect(mustRun(node, [join(repo, "node_modules/typescript/bin/tsc"), "-p", "."], { cwd })).rejects.toThrow("nam");
     },
   );
+
+  it("makes an agent that plays its environment with a model behind OpenAI's API", { timeout: 60_000 }, async () => {
+    using tree = installedTree();
+    await aenv(["init", "my-env", "--template", "agent"], { cwd: tree.path });
+    const cwd = join(tree.path, "my-env");
+    const { definition } = await loadEnvironment(cwd);
+    await using served = await serve(definition, { port: 0, first: { seed: 3 } });
+    const guess = (n: number) => ({ toolCalls: [{ name: "guess", arguments: { n } }] });
+    await using model = await scriptedOpenAi([guess(5), guess(4), "It is 4."]);
+    const env = { ...plainEnv(), AENV_URL: served.url, OPENAI_BASE_URL: model.baseUrl, OPENAI_API_KEY: "key" };
+    const { stdout } = await mustRun(node, ["agent.ts", "easy"], { cwd, env });
+    expect(stdout).toContain("user: Find the secret number between 1 and 10.");
+    expect(stdout).toContain("tool: lower\n");
+    expect(stdout).toMatch(/tool: found\nassistant: It is 4\.\nreward: 0\.98\d* \{ found: 1, quick: 0\.9 \}\n$/);
+    const refused = await runProcess(node, ["agent.ts"], { cwd, env: plainEnv() });
+    expect(refused.code).toBe(2);
+    expect(refused.stderr).toContain("OPENAI_API_KEY");
+  });
 });

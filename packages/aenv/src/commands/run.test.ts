@@ -93,9 +93,11 @@ registerTool({ name: "ask" }, async () => {
   });
 
   it("passes on what the environment prints", async () => {
-    using tree = project(`${code("one")}console.log("hello from the environment");\n`);
+    using tree = project(`${code("one")}console.log("hello from the environment");\nprocess.stdout.write("half a line");\n`);
     await using running = run(tree);
     expect(await running.next("output")).toMatchObject({ stream: "stdout", line: "hello from the environment" });
+    expect(await running.next("output")).toMatchObject({ stream: "stdout", line: "half a line" });
+    await running.next("ready");
   });
 
   it("stops in good order when nobody listens any more", async () => {

@@ -44,7 +44,7 @@ export function define(command: Command, terminal: Terminal): void {
 async function run(options: Options, terminal: Terminal): Promise<void> {
   const voice = voiceOf(terminal, options.json === true);
   const project = readProject(options.workDir, terminal.cwd);
-  const inspectorCommand = options.inspector ? requireInspector(project.root) : null;
+  const inspectorCommand = options.inspector ? requireInspector(project.root, terminal.env.PATH ?? "") : null;
   const stop = terminal.stopSignal();
   const narrator = new Narrator(voice, terminal, options);
   const started = await during(terminal, `Starting ${project.config.name}`, () =>
@@ -170,6 +170,7 @@ class Narrator {
     const say = (text = "") => this.#voice.say(text);
     const line = (title: string, text: string) => say(`  ${colors.dim(title.padEnd(12))}${text}`);
     say(`${colors.green("✔")} ${colors.bold(formatRef(config))} is served at ${colors.cyan(this.#url)}`);
+    if (this.#options.host !== host(this.#url)) say(colors.yellow("  Other machines that reach this one can call it too."));
     say();
     say(offerTable(this.#offer, people));
     say();
@@ -191,6 +192,10 @@ class Narrator {
   #complain(text: string): void {
     this.#terminal.stderr.write(`${text}\n`);
   }
+}
+
+function host(url: string): string {
+  return new URL(url).hostname.replace(/^\[|\]$/g, "");
 }
 
 function time(): string {
