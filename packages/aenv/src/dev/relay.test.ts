@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
-import { createServer as createTcpServer } from "node:net";
+import { connect, createServer as createTcpServer } from "node:net";
 import { join } from "node:path";
 import { temporaryTree } from "@aenv/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -19,11 +19,15 @@ async function box(name: string): Promise<{ path: string; server: Server }> {
   return { path, server };
 }
 
-async function opened(): Promise<{ relay: Relay; ask: () => Promise<string> }> {
+async function opened(): Promise<{ relay: Relay; port: number; ask: () => Promise<string> }> {
   const relay = new Relay();
   onTestFinished(() => relay.close());
   const port = await relay.listen("127.0.0.1", 0);
-  return { relay, ask: async () => (await fetch(`http://127.0.0.1:${port}`, { headers: { connection: "close" } })).text() };
+  return { relay, port, ask: async () => (await fetch(`http://127.0.0.1:${port}`, { headers: { connection: "close" } })).text() };
+}
+
+function openConnections(server: Server): Promise<number> {
+  return new Promise((resolve) => server.getConnections((_, count) => setImmediate(resolve, count)));
 }
 
 describe("the relay", () => {
@@ -55,6 +59,25 @@ describe("the relay", () => {
     expect(await ask()).toBe("two");
     finish();
     expect(await slow).toBe("late one");
+  });
+
+  it("brings a slow client all of a large answer, though the box has closed long before", async () => {
+    const { relay, port } = await opened();
+    const large = await box("x".repeat(20_000_000));
+    relay.use(large.path);
+    const client = connect(port, "127.0.0.1").pause();
+    client.write("GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    await expect.poll(() => openConnections(large.server)).toBe(1);
+    let received = 0;
+    let isBoxDone = false;
+    for await (const piece of client) {
+      received += (piece as Buffer).length;
+      // As slow as can be: all buffers between it and the box are full when the box is done.
+      for (let turn = 0; turn < 200 && !isBoxDone; turn++) {
+        isBoxDone = (await openConnections(large.server)) === 0;
+      }
+    }
+    expect(received).toBeGreaterThan(20_000_000);
   });
 
   it("says why there is no box, as JSON that clients understand", async () => {
