@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Environment } from "@aenv/sdk";
 import { describeNeeding, type Tree, temporaryTree } from "@aenv/testing";
+import { build } from "esbuild";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { unpackArchive } from "./bundle/archive.ts";
 import { repo } from "./testing/cli.ts";
@@ -68,11 +69,11 @@ describeNeeding("npm-registry", "the packed package", () => {
   });
 
   it("bundles it to the same bytes each time, into an archive that serves itself", minutes(2), async () => {
-    const build = async (out: string) => {
+    const bundle = async (out: string) => {
       const { stdout } = await mustRun("npx", ["--no", "aenv", "build", "--json", "--out", out], { cwd: project, env });
       return readFileSync(JSON.parse(stdout).archive);
     };
-    const [one, two] = [await build("one"), await build("two")];
+    const [one, two] = [await bundle("one"), await bundle("two")];
     expect(one.equals(two)).toBe(true);
     using box = temporaryTree();
     unpackArchive(one, box.path);
@@ -81,6 +82,12 @@ describeNeeding("npm-registry", "the packed package", () => {
     const my = new Environment("my-env", { instanceUrl: String(url) });
     expect((await my.callTool("add", { n: 1 })).json()).toEqual({ total: 10 });
     await my.release();
+  });
+
+  it("brings an sdk that a browser can load", minutes(1), async () => {
+    const stdin = { contents: 'export { Environment } from "aenvironment/sdk";', resolveDir: folder };
+    const { outputFiles } = await build({ stdin, bundle: true, write: false, platform: "browser", format: "esm", logLevel: "silent" });
+    expect(outputFiles[0]?.text).not.toMatch(/"node:|undici/);
   });
 
   it("holds what it must and nothing of the workshop", minutes(1), async () => {

@@ -57,7 +57,9 @@ describe("build", { timeout: 60_000 }, () => {
     const opened = openArchive(readFileSync(archive));
     expect(`sha256:${opened.digest}`).toBe(digest);
     const paths = opened.entries.map((entry) => entry.path);
-    expect(paths).toEqual(expect.arrayContaining(["config.json", "data/deep/more.txt", "data/words.json", "main.js", "manifest.json"]));
+    expect(paths).toEqual(
+      expect.arrayContaining(["config.json", "data/deep/more.txt", "data/words.json", "main.js", "manifest.json", "package.json"]),
+    );
     expect(listed.map((file: { path: string }) => file.path)).toEqual(paths.filter((path) => path !== "manifest.json"));
     expect(tools).toMatchObject([{ name: "say", description: "Says a word.", inputSchema: { required: ["at"] } }]);
     expect(rewards).toMatchObject([{ name: "spoke" }]);
