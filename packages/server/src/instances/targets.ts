@@ -1,0 +1,89 @@
+import type { BoxAddress } from "@aenv/sandbox";
+import type { Collection } from "../stores/collection.ts";
+import type { InstanceRow } from "./row.ts";
+
+/** Where a call for an instance goes, or why it cannot. */
+export type Target =
+  | {
+      readonly kind: "ready";
+      readonly instanceId: string;
+      readonly boxId: string;
+      readonly address: BoxAddress;
+      readonly prefix: string;
+      readonly owner: string;
+      readonly row: InstanceRow;
+    }
+  | { readonly kind: "starting" | "gone" | "failed" | "unknown"; readonly message: string };
+
+const REMEMBERED = 100_000;
+
+/** Instances by id and by agent key, from memory; the store is asked only for those never seen here. */
+export class Targets {
+  readonly #rows: Collection<InstanceRow>;
+  readonly #byId = new Map<string, InstanceRow>();
+  readonly #idByAgentKey = new Map<string, string>();
+
+  constructor(rows: Collection<InstanceRow>) {
+    this.#rows = rows;
+  }
+
+  /** Takes note of a row as it is now. */
+  note(row: InstanceRow): void {
+    this.#byId.delete(row.id);
+    this.#byId.set(row.id, row);
+    this.#idByAgentKey.set(row.agentKey, row.id);
+    if (this.#byId.size <= REMEMBERED) return;
+    const [oldest] = this.#byId.values();
+    if (oldest !== undefined) this.#forget(oldest);
+  }
+
+  /** What memory says at once, or null if the store must be asked. */
+  peek(id: string): Target | null {
+    const row = this.#byId.get(id);
+    return row?.status === "Running" ? targetOf(row) : null;
+  }
+
+  async find(id: string): Promise<Target> {
+    const row = await this.#rows.find(id);
+    if (row === null) return { kind: "unknown", message: `instance '${id}' not found` };
+    this.note(row.value);
+    return targetOf(row.value);
+  }
+
+  async findByAgentKey(key: string): Promise<Target> {
+    const known = this.#idByAgentKey.get(key);
+    if (known !== undefined) return this.peek(known) ?? (await this.find(known));
+    const [row] = await this.#rows.list({ where: { index: "agent", value: key }, limit: 1 });
+    if (row === undefined) return { kind: "unknown", message: "this agent link leads nowhere" };
+    this.note(row.value);
+    return targetOf(row.value);
+  }
+
+  #forget(row: InstanceRow): void {
+    this.#byId.delete(row.id);
+    this.#idByAgentKey.delete(row.agentKey);
+  }
+}
+
+function targetOf(row: InstanceRow): Target {
+  switch (row.status) {
+    case "Running":
+      if (row.seat === null) return { kind: "failed", message: `instance '${row.id}' has no box` };
+      return {
+        kind: "ready",
+        instanceId: row.id,
+        boxId: row.seat.boxId,
+        address: row.seat.address,
+        prefix: row.seat.prefix,
+        owner: row.owner,
+        row,
+      };
+    case "Pending":
+    case "Creating":
+      return { kind: "starting", message: `instance '${row.id}' is still starting; try again in a moment` };
+    case "Failed":
+      return { kind: "failed", message: `instance '${row.id}' has failed: ${row.reason}` };
+    case "Terminated":
+      return { kind: "gone", message: `instance '${row.id}' has ended: ${row.reason}` };
+  }
+}
