@@ -4,6 +4,7 @@ import { checkLinks } from "./check/links.ts";
 import { checkLint } from "./check/lint.ts";
 import { type Check, formatProblem } from "./check/problem.ts";
 import { checkRings } from "./check/rings.ts";
+import { checkSnippets } from "./check/snippets.ts";
 import { checkTypes } from "./check/types.ts";
 
 const checks: Readonly<Record<string, Check>> = {
@@ -12,6 +13,7 @@ const checks: Readonly<Record<string, Check>> = {
   boundaries: checkBoundaries,
   "import rings": checkRings,
   "docs links": checkLinks,
+  "docs code": checkSnippets,
 };
 
 const root = fileURLToPath(new URL("..", import.meta.url));

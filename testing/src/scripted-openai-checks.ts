@@ -24,11 +24,16 @@ export function parseBody<T>(schema: z.ZodType<T>, body: unknown): T {
 /** The rules for a function's parameters: an object schema, and in strict mode a closed one with all fields required. */
 export function checkParameters({ name, parameters, strict }: OfferedTool, param: string): void {
   if (parameters === undefined) return;
-  const problem = parameters.type !== "object" ? `schema must be of type "object", got ${JSON.stringify(parameters.type)}` : null;
-  const wrong = problem ?? (strict === true ? strictProblem(parameters, "the schema") : null);
-  if (wrong !== null) {
-    throw new ApiError(400, `Invalid schema for function '${name}': ${wrong}`, { param, code: "invalid_function_parameters" });
-  }
+  const wrong = objectProblem(parameters) ?? (strict === true ? strictProblem(parameters, "the schema") : null);
+  if (wrong === null) return;
+  throw new ApiError(400, `Invalid schema for function '${name}': ${wrong}`, { param, code: "invalid_function_parameters" });
+}
+
+function objectProblem(schema: Readonly<Record<string, unknown>>): string | null {
+  if (schema.type !== "object") return `schema must be of type "object", got ${JSON.stringify(schema.type)}`;
+  if (schema.properties === undefined) return "object schema is missing 'properties'";
+  const union = ["oneOf", "anyOf", "allOf", "enum", "not"].find((keyword) => keyword in schema);
+  return union === undefined ? null : `schema must not have '${union}' at the top level`;
 }
 
 function strictProblem(schema: unknown, where: string): string | null {

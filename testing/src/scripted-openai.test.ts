@@ -217,6 +217,8 @@ describe("the checks", () => {
   it.each([
     ["parameters that are no object schema", { parameters: { type: "string" } }, 'must be of type "object"'],
     ["parameters without a type", { parameters: {} }, 'must be of type "object"'],
+    ["an object without properties", { parameters: { type: "object" } }, "missing 'properties'"],
+    ["a union at the top", { parameters: { ...add.parameters, anyOf: [] } }, "'anyOf' at the top level"],
     ["an open object in strict mode", { strict: true }, "the schema: 'additionalProperties'"],
     [
       "an optional field in strict mode",

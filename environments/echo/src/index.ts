@@ -1,5 +1,5 @@
-import { defineEnvironment } from "@aenv/kit";
-import { z } from "zod";
+import { defineEnvironment } from "aenvironment";
+import * as z from "zod";
 
 /** What one episode remembers. It is a value of its own per instance, so thousands of them fit into one process. */
 interface State {
@@ -71,11 +71,13 @@ export default defineEnvironment({
   rewards: [
     {
       name: "said_it",
+      description: "1 when the goal was echoed.",
       weight: 0.8,
       score: ({ state }) => (state.echoes.some((text) => text.includes(state.goal)) ? 1 : 0),
     },
     {
       name: "brief",
+      description: "1 when something was echoed, in no more calls than allowed.",
       weight: 0.2,
       // A reward may take arguments from the trainer, checked like a tool's.
       input: z.object({ calls: z.number().int().min(1).default(1) }),

@@ -1,5 +1,5 @@
-import { registerFunction, registerHealth, registerReward, registerTool } from "@aenv/kit";
-import { z } from "zod";
+import { registerFunction, registerHealth, registerReward, registerTool } from "aenvironment";
+import * as z from "zod";
 
 // The one-file style: whatever is registered when this file is loaded makes the environment, and its state is this module's own.
 // Such an environment has one instance a process. To fork it or to pack many into one process, see environments/echo.

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 
 /** A function, reward or health check as `/functions/list` describes it. */
 export const catalogueEntry = z.looseObject({

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { parseDuration } from "./duration.ts";
 import { environmentStatuses } from "./environment.ts";
 import { messageOf, PlatformError } from "./errors.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { PlatformError } from "./errors.ts";
 
 /** The control plane's and the hub's answer; `error` is ours and only there when something failed. */

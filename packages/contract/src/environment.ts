@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 
 /** A published environment's status; the wire carries the index. */
 export const environmentStatuses = [

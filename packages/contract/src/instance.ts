@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { environment } from "./environment.ts";
 
 export const instanceStatuses = ["Pending", "Creating", "Running", "Failed", "Terminated"] as const;

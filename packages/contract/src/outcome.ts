@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { reward } from "./reward.ts";
 
 /** How an episode ended. A failure of the platform is `unscored`; nothing turns it into a number. */

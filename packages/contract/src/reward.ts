@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 
 /** A finished episode's reward: the weighted total and what it was made of. */
 export const reward = z.object({

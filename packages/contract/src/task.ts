@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 
 /** One problem of an environment. Only the trainer sees it whole; what the agent may know is `instruction`. */
 export const task = z.looseObject({

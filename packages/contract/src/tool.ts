@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { jsonSchemaObject } from "./json.ts";
 
 /** A tool as MCP's `tools/list` describes it. */

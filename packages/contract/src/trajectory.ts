@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { outcome } from "./outcome.ts";
 import { callToolResult } from "./tool.ts";
 

@@ -79,6 +79,8 @@ describe("a blueprint", () => {
 
   it("refuses names, inputs and code that cannot work, and says which", async () => {
     expect(await problemWith({ tools: [{ name: "no spaces", run }] })).toContain("tool 'no spaces': a name has");
+    expect(await problemWith({ tools: [{ name: "env/tool", run }] })).toContain("tool 'env/tool': a name has");
+    expect(await problemWith({ tools: [{ name: "constructor", run }] })).toContain("that name belongs to every object");
     expect(await problemWith({ tools: [{ name: "x" }] })).toContain("tool 'x' has no 'run' function");
     expect(await problemWith({ tools: [{ name: "x", input: z.string(), run }] })).toContain("tool 'x': its input must be an object");
     expect(await problemWith({ tools: [{ name: "x", input: 5, run }] })).toContain("tool 'x': its input must be a zod schema");

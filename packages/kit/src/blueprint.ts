@@ -41,8 +41,8 @@ export interface Blueprint {
   readonly keepsStateInModules: boolean;
 }
 
-const TOOL_NAME = /^[A-Za-z0-9_./-]{1,128}$/;
-const FUNCTION_NAME = /^[A-Za-z0-9_.-]{1,128}$/;
+/** As in MCP. Clients put `<environment>/` before a tool's name, so it has no slash of its own. */
+const NAME = /^[A-Za-z0-9_.-]{1,128}$/;
 const RESERVED = [/^\/mcp(\/|$)/, /^\/env-instance(\/|$)/, /^\/functions\/list$/, /^\/task\/(list|reset)$/, /^\/state\//];
 
 /** Checks a definition once, so that nothing of it has to be checked when it is called. */
@@ -71,7 +71,7 @@ export async function drawBlueprint(
 async function drawTools(definitions: readonly ToolDefinition[]): Promise<Map<string, BlueprintTool>> {
   const tools = new Map<string, BlueprintTool>();
   for (const definition of definitions) {
-    const what = checkNamed("tool", definition, definition.run, TOOL_NAME, tools);
+    const what = checkNamed("tool", definition, definition.run, tools);
     if (definition.hidden === true) continue;
     const input = await compileInput(definition.input, what);
     if (input.input.type !== undefined && input.input.type !== "object") {
@@ -98,7 +98,7 @@ async function drawRewards(definitions: readonly RewardDefinition[]): Promise<Bl
   const rewards: BlueprintReward[] = [];
   const seen = new Map<string, unknown>();
   for (const definition of definitions) {
-    const what = checkNamed("reward", definition, definition.score, FUNCTION_NAME, seen);
+    const what = checkNamed("reward", definition, definition.score, seen);
     seen.set(definition.name, definition);
     const weight = definition.weight ?? 1;
     if (!Number.isFinite(weight)) throw invalid(definition, `${what}: its weight is ${weight}; it must be a finite number`);
@@ -110,7 +110,7 @@ async function drawRewards(definitions: readonly RewardDefinition[]): Promise<Bl
 async function drawFunctions(definitions: readonly FunctionDefinition[]): Promise<BlueprintEndpoint[]> {
   const functions = new Map<string, BlueprintEndpoint>();
   for (const definition of definitions) {
-    const what = checkNamed("function", definition, definition.run, FUNCTION_NAME, functions);
+    const what = checkNamed("function", definition, definition.run, functions);
     functions.set(definition.name, {
       kind: "function",
       name: definition.name,
@@ -192,18 +192,14 @@ async function compileInput(input: unknown, what: string): Promise<CompiledSchem
 }
 
 /** Names the thing for later errors, once its name and its code are known to be sound. */
-function checkNamed(
-  kind: string,
-  definition: { readonly name: string },
-  run: unknown,
-  pattern: RegExp,
-  taken: ReadonlyMap<string, unknown>,
-): string {
+function checkNamed(kind: string, definition: { readonly name: string }, run: unknown, taken: ReadonlyMap<string, unknown>): string {
   if (!isObject(definition)) throw new PlatformError("environment.invalid", `a ${kind} must be an object, not ${typeof definition}`);
   const what = `${kind} '${String(definition.name)}'`;
-  if (typeof definition.name !== "string" || !pattern.test(definition.name)) {
+  if (typeof definition.name !== "string" || !NAME.test(definition.name)) {
     throw invalid(definition, `${what}: a name has 1 to 128 letters, digits, '_', '-' or '.'`);
   }
+  // The MCP SDK would take it for a tool that is there already.
+  if (definition.name in Object.prototype) throw invalid(definition, `${what}: that name belongs to every object; choose another`);
   if (taken.has(definition.name)) throw invalid(definition, `${what} is defined twice; names must be different`);
   if (typeof run !== "function") throw invalid(definition, `${what} has no ${kind === "reward" ? "'score'" : "'run'"} function`);
   return what;

@@ -51,10 +51,13 @@ export class Instance {
 
   /** Runs a tool. Whatever its code does wrong is the result's `isError`; this never rejects. */
   callTool(tool: BlueprintTool, args: unknown, hooks: CallHooks): CallToolResult | Promise<CallToolResult> {
-    const checked = check(tool.input, args ?? {});
-    return checked instanceof Promise
-      ? checked.then((done) => this.#runIfValid(tool, done, hooks))
-      : this.#runIfValid(tool, checked, hooks);
+    try {
+      const checked = check(tool.input, args ?? {});
+      if (!(checked instanceof Promise)) return this.#runIfValid(tool, checked, hooks);
+      return checked.then((done) => this.#runIfValid(tool, done, hooks)).catch((error: unknown) => toolFailure(messageOf(error)));
+    } catch (error) {
+      return toolFailure(messageOf(error));
+    }
   }
 
   #runIfValid(tool: BlueprintTool, checked: Checked, hooks: CallHooks): CallToolResult | Promise<CallToolResult> {

@@ -52,6 +52,39 @@ describe("toToolResult", () => {
     expect(await convert({ total: "3" }, output)).toMatchObject({ isError: true, content: [{ text: expect.stringContaining("total: ") }] });
   });
 
+  it("holds a whole result to the output schema too, and leaves its blocks alone", async () => {
+    const output = z.object({ total: z.number(), currency: z.string().default("EUR") });
+    const content = [{ type: "text", text: "three" }];
+    expect(await convert({ content, structuredContent: { total: 3 } }, output)).toEqual({
+      content,
+      structuredContent: { total: 3, currency: "EUR" },
+    });
+    expect(await convert({ content, structuredContent: { total: "3" } }, output)).toMatchObject({ isError: true });
+    expect(await convert({ content }, output)).toMatchObject({
+      isError: true,
+      content: [{ text: "Output validation error: Tool t has an output schema but no structured content was provided" }],
+    });
+    expect(await convert({ content, isError: true }, output)).toEqual({ content, isError: true });
+    expect(await convert({ content, structuredContent: { result: [1] } }, z.array(z.number()))).toEqual({
+      content,
+      structuredContent: { result: [1] },
+    });
+  });
+
+  it("fails for what JSON cannot write, wherever it stands", async () => {
+    const ring: { self?: unknown } = {};
+    ring.self = ring;
+    for (const value of [{ n: 1n }, ring, { content: [], structuredContent: { n: 1n } }, { type: "text", text: "x", _meta: { n: 1n } }]) {
+      await expect(convert(value)).rejects.toThrow("the tool's result cannot be written as JSON: ");
+    }
+  });
+
+  it("lets no key by the name of __proto__ into the structure", async () => {
+    const hostile = JSON.parse('{"a":1,"__proto__":{"admin":true}}');
+    expect(JSON.stringify((await convert(hostile)).structuredContent)).toBe('{"a":1}');
+    expect(JSON.stringify((await convert({ content: [], structuredContent: hostile })).structuredContent)).toBe('{"a":1}');
+  });
+
   it("wraps what is not an object, and says so in the schema as the original does", async () => {
     const shape = outputShape(await compileSchema(z.array(z.number()), "x"));
     expect(shape.advertised).toMatchObject({ type: "object", required: ["result"], "x-fastmcp-wrap-result": true });

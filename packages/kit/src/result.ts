@@ -1,4 +1,6 @@
-import { type CallToolResult, type ContentBlock, isObject } from "@aenv/contract";
+import { type CallToolResult, isObject, type JsonObject } from "@aenv/contract";
+import { readBlock, readBlocks } from "./content-block.ts";
+import { throughJson, toJsonText } from "./json-text.ts";
 import { type Checked, type CompiledSchema, check } from "./schema.ts";
 
 /** A tool's output schema as clients see it; what is not an object is wrapped as `{"result": …}`. */
@@ -22,12 +24,17 @@ export function outputShape(schema: CompiledSchema): OutputShape {
 
 /** What a tool returned, as MCP carries it: text for the model, and structured content where there is some. */
 export function toToolResult(value: unknown, output: OutputShape | null, toolName: string): CallToolResult | Promise<CallToolResult> {
-  if (isToolResult(value)) return value;
-  if (output === null) return plainResult(value);
-  const checked = check(output.schema, value);
+  const whole = readToolResult(value);
+  if (output === null) return whole ?? plainResult(value);
+  if (whole?.isError === true) return whole;
+  const given = whole === null ? value : structureOf(whole, output);
+  if (given === undefined && whole !== null) {
+    return toolFailure(`Output validation error: Tool ${toolName} has an output schema but no structured content was provided`);
+  }
+  const checked = check(output.schema, given);
   return checked instanceof Promise
-    ? checked.then((done) => shapedResult(done, output, toolName))
-    : shapedResult(checked, output, toolName);
+    ? checked.then((done) => shapedResult(done, output, toolName, whole))
+    : shapedResult(checked, output, toolName, whole);
 }
 
 /** A failure as the agent sees it: the message, never the stack. */
@@ -38,47 +45,49 @@ export function toolFailure(message: string): CallToolResult {
 function plainResult(value: unknown): CallToolResult {
   if (value === undefined || value === null) return { content: [] };
   if (typeof value === "string") return { content: [{ type: "text", text: value }] };
-  if (isContentBlock(value)) return { content: [value] };
-  if (Array.isArray(value) && value.length > 0 && value.every(isContentBlock)) return { content: value };
-  const text = JSON.stringify(value);
+  const block = readBlock(value);
+  if (block !== null) return { content: [block] };
+  const blocks = Array.isArray(value) && value.length > 0 ? readBlocks(value) : null;
+  if (blocks !== null) return { content: blocks };
+  const text = toJsonText(value);
   if (text === undefined) return { content: [] };
   const content = [{ type: "text", text }];
   // Parsed back, so that what travels as structure is what the text says: dates as strings, no undefined.
-  return isObject(value) ? { content, structuredContent: JSON.parse(text) } : { content };
+  const structure: unknown = isObject(value) ? JSON.parse(text) : null;
+  return isObject(structure) ? { content, structuredContent: withoutProto(structure) } : { content };
 }
 
-function shapedResult(checked: Checked, output: OutputShape, toolName: string): CallToolResult {
+/** An author who gave a whole result chose its blocks; only its structure is what the schema made of it. */
+function shapedResult(checked: Checked, output: OutputShape, toolName: string, whole: CallToolResult | null): CallToolResult {
   if (!checked.ok) return toolFailure(`Output validation error: Invalid structured content for tool ${toolName}: ${checked.problem}`);
-  const text = typeof checked.value === "string" ? checked.value : (JSON.stringify(checked.value) ?? "null");
-  const structured = JSON.parse(JSON.stringify(checked.value) ?? "null");
-  return { content: [{ type: "text", text }], structuredContent: output.isWrapped ? { result: structured } : structured };
+  const text = typeof checked.value === "string" ? checked.value : (toJsonText(checked.value) ?? "null");
+  const structure = throughJson(checked.value);
+  const structuredContent = output.isWrapped ? { result: structure } : isObject(structure) ? withoutProto(structure) : structure;
+  return { content: whole?.content ?? [{ type: "text", text }], structuredContent };
 }
 
-function isToolResult(value: unknown): value is CallToolResult {
-  if (!isObject(value) || !Array.isArray(value.content) || !value.content.every(isContentBlock)) return false;
-  if (value.isError !== undefined && typeof value.isError !== "boolean") return false;
-  if (value.structuredContent !== undefined && !isObject(value.structuredContent)) return false;
-  return Object.keys(value).every((key) => key === "content" || key === "isError" || key === "structuredContent");
+function structureOf({ structuredContent }: CallToolResult, output: OutputShape): unknown {
+  return output.isWrapped && isObject(structuredContent) ? structuredContent.result : structuredContent;
 }
 
-/** Only what MCP's own schema would accept passes as a block; the rest is data and becomes text. */
-function isContentBlock(value: unknown): value is ContentBlock {
-  if (!isObject(value)) return false;
-  switch (value.type) {
-    case "text":
-      return typeof value.text === "string";
-    case "image":
-    case "audio":
-      return typeof value.data === "string" && typeof value.mimeType === "string";
-    case "resource_link":
-      return typeof value.uri === "string" && typeof value.name === "string";
-    case "resource":
-      return (
-        isObject(value.resource) &&
-        typeof value.resource.uri === "string" &&
-        (typeof value.resource.text === "string" || typeof value.resource.blob === "string")
-      );
-    default:
-      return false;
-  }
+/** The value if it is a whole `tools/call` result, with nothing in it that MCP does not know; else null. */
+function readToolResult(value: unknown): CallToolResult | null {
+  if (!isObject(value) || !Array.isArray(value.content)) return null;
+  const { content, isError, structuredContent, ...rest } = value;
+  if (Object.keys(rest).length > 0) return null;
+  if (isError !== undefined && typeof isError !== "boolean") return null;
+  if (structuredContent !== undefined && !isObject(structuredContent)) return null;
+  const blocks = readBlocks(content);
+  if (blocks === null) return null;
+  return {
+    content: blocks,
+    ...(structuredContent !== undefined && { structuredContent: withoutProto(throughJson(structuredContent) as JsonObject) }),
+    ...(isError !== undefined && { isError }),
+  };
+}
+
+/** A key of that name would become a prototype in a careless client. */
+function withoutProto(structure: Record<string, unknown>): Record<string, unknown> {
+  if (!Object.hasOwn(structure, "__proto__")) return structure;
+  return Object.fromEntries(Object.entries(structure).filter(([key]) => key !== "__proto__"));
 }

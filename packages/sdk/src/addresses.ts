@@ -34,29 +34,45 @@ export function resolveAddresses(options: AddressOptions, settings: Settings): A
   const isLocal = options.instanceUrl !== undefined || (settings.dummyInstanceIp !== undefined && options.controlUrl === undefined);
   const system = options.systemUrl ?? settings.dummyInstanceIp ?? settings.systemUrl ?? "http://localhost";
   if (isLocal) {
-    const given = options.dataUrl ?? options.instanceUrl;
-    return local(given === undefined ? atPort(system, DATA_PORT) : asGiven(given, DATA_PORT));
+    if (options.dataUrl !== undefined) return local(exactDataUrl(options.dataUrl));
+    return local(options.instanceUrl === undefined ? atPort(system, DATA_PORT) : instanceUrl(options.instanceUrl));
   }
   return {
     mode: "remote",
-    controlUrl: options.controlUrl === undefined ? atPort(system, CONTROL_PORT) : asGiven(options.controlUrl, CONTROL_PORT),
-    dataUrl: options.dataUrl === undefined ? atPort(system, DATA_PORT) : asGiven(options.dataUrl, DATA_PORT),
+    controlUrl: options.controlUrl === undefined ? atPort(system, CONTROL_PORT) : exactUrl(options.controlUrl),
+    dataUrl: options.dataUrl === undefined ? atPort(system, DATA_PORT) : exactDataUrl(options.dataUrl),
   };
 }
 
-/** Only the host counts, and https where it was asked for. */
-export function atPort(address: string, port: number): string {
-  const url = parseAddress(address);
-  return `${url.protocol}//${url.hostname || "127.0.0.1"}:${port}`;
+/** Options that lead to the same addresses, whatever the variables say by then. */
+export function pinAddresses(addresses: Addresses): AddressOptions {
+  const { dataUrl } = addresses;
+  return addresses.mode === "local" ? { instanceUrl: dataUrl, dataUrl } : { controlUrl: addresses.controlUrl, dataUrl };
 }
 
-/** Kept as it is; a plain host without a port gets the usual one, and MCP's own path is cut off. */
-export function asGiven(address: string, usualPort: number): string {
-  const url = parseAddress(address);
+/** Scheme, port and path as given, without a slash at the end; http if no scheme is given. */
+export function exactUrl(address: string): string {
+  const { protocol, host, pathname } = parseAddress(address);
+  return `${protocol}//${host}${pathname.replace(/\/+$/, "")}`;
+}
+
+/** Only the host counts, and https where it was asked for. */
+function atPort(address: string, port: number): string {
+  const { protocol, hostname } = parseAddress(address);
+  return `${protocol}//${hostname}:${port}`;
+}
+
+/** The address that an MCP client would be given leads here too. */
+function exactDataUrl(address: string): string {
+  return exactUrl(address).replace(/\/mcp$/, "");
+}
+
+/** As given; a plain host without a port gets the usual one. */
+function instanceUrl(address: string): string {
+  const url = exactDataUrl(address);
   const hasPort = /^[^/]*\/\/[^/]*:\d+(?:[/?#]|$)/.test(withScheme(address));
-  const port = hasPort || url.protocol === "https:" ? "" : `:${usualPort}`;
-  const path = url.pathname.replace(/\/+$/, "").replace(/\/mcp$/, "");
-  return `${url.protocol}//${url.host}${port}${path}`;
+  if (hasPort || url.startsWith("https:")) return url;
+  return url.replace(/^(http:\/\/[^/]*)/, `$1:${DATA_PORT}`);
 }
 
 function local(dataUrl: string): Addresses {

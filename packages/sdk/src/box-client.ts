@@ -1,18 +1,23 @@
 import {
   boxEnvelope,
   type Catalogue,
+  type CatalogueEntry,
   catalogue,
   type ErrorCode,
+  fillPath,
   instanceRoutes,
   isObject,
+  isPlatformError,
   type Route,
   type Task,
   taskPage,
 } from "@aenv/contract";
-import { EnvironmentError, NetworkError, ValidationError } from "./errors.ts";
-import { type Failure, preview, readFailure } from "./failure.ts";
+import { EnvironmentError, ValidationError } from "./errors.ts";
+import { type Failure, readFailure } from "./failure.ts";
+import { describeUnexpected, isGatewayHealth } from "./gateway.ts";
 import { StatusError, TransportError } from "./http.ts";
 import { type JsonClient, withQuery } from "./json-client.ts";
+import { networkError } from "./network-failure.ts";
 import type { RetryRule } from "./retry.ts";
 
 export interface BoxOptions {
@@ -47,7 +52,8 @@ const TASKS_PER_PAGE = 500;
 export class BoxClient {
   readonly #client: JsonClient;
   readonly #options: BoxOptions;
-  #catalogue: Promise<Catalogue> | null = null;
+  /** Where the functions are, once someone has asked. */
+  #catalogue: Catalogue | null = null;
 
   constructor(client: JsonClient, options: BoxOptions) {
     this.#client = client;
@@ -63,7 +69,8 @@ export class BoxClient {
 
   /** Calls the function at the address and by the method that the environment gave it. */
   async callFunction(name: string, args: Readonly<Record<string, unknown>>, options: CallOptions = {}): Promise<unknown> {
-    const { endpoint, method } = await this.#locate(name, options);
+    const { endpoint, ...located } = await this.#locate(name, options);
+    const method = located.method.toUpperCase();
     const takesBody = method === "POST" || method === "PUT" || method === "PATCH";
     try {
       return await this.#data({
@@ -77,7 +84,7 @@ export class BoxClient {
       });
     } catch (error) {
       // The environment may have been reloaded with other addresses.
-      if (error instanceof EnvironmentError && error.code === "function.not_found") this.#catalogue = null;
+      if (isPlatformError(error, "function.not_found", "route.method_not_allowed")) this.#catalogue = null;
       throw error;
     }
   }
@@ -95,7 +102,7 @@ export class BoxClient {
       method,
       path: withQuery(path, args),
       doing: "check the health",
-      rule: "once",
+      rule: "idempotent",
       maxRetries: 0,
       notFound: "route.not_found",
     };
@@ -135,24 +142,25 @@ export class BoxClient {
     await this.#ask(instanceRoutes.restore, "restore a snapshot", "once", { snapshot }, options);
   }
 
-  /** From the catalogue, asked for once; a server without one has its functions where the original puts them. */
+  /** From the catalogue, asked for again only if it does not know the name; a server without one puts functions where the original does. */
   async #locate(name: string, options: CallOptions): Promise<{ endpoint: string; method: string }> {
-    const usual = { endpoint: `/functions/${encodeURIComponent(name)}`, method: "POST" };
-    for (const isFresh of [this.#catalogue === null, true]) {
-      if (isFresh) this.#catalogue = this.listFunctions(options);
-      let known: Catalogue;
-      try {
-        known = await (this.#catalogue as Promise<Catalogue>);
-      } catch (error) {
-        this.#catalogue = null;
-        if (error instanceof EnvironmentError && error.code === "instance.unsupported") return usual;
-        throw error;
-      }
-      const entry = known.functions.find((one) => one.name === name);
-      if (entry !== undefined) return { endpoint: entry.endpoint, method: entry.method.toUpperCase() };
-      if (isFresh) throw this.#unknownFunction(name, known);
+    const byName = (one: CatalogueEntry) => one.name === name;
+    const cached = this.#catalogue?.functions.find(byName);
+    if (cached !== undefined) return cached;
+    let known: Catalogue;
+    try {
+      known = await this.listFunctions(options);
+    } catch (error) {
+      if (!isPlatformError(error, "instance.unsupported")) throw error;
+      return { endpoint: fillPath(instanceRoutes.callFunction, { name }), method: instanceRoutes.callFunction.method };
     }
-    return usual;
+    this.#catalogue = known;
+    const found = known.functions.find(byName);
+    if (found === undefined) throw this.#unknownFunction(name, known);
+    // It is put behind the instance's own address: anything but a path could turn that into another's.
+    if (!found.endpoint.startsWith("/"))
+      throw new ValidationError(`function '${name}' has the endpoint '${found.endpoint}', which is not a path`);
+    return found;
   }
 
   #unknownFunction(name: string, known: Catalogue): EnvironmentError {
@@ -198,8 +206,7 @@ export class BoxClient {
       return this.#failed(call, { ...failure, code: isMissing ? "instance.unsupported" : guess(failure, error.status, call) });
     }
     if (!(error instanceof TransportError)) return error;
-    const code = error.isTimeout ? "request.timeout" : "network.failed";
-    return new NetworkError(`could not ${call.doing} of '${this.#options.envName}': ${error.message}`, { code, cause: error });
+    return networkError(`could not ${call.doing} of '${this.#options.envName}'`, error, call.rule);
   }
 
   #failed(call: BoxCall, failure: Failure): EnvironmentError {
@@ -223,18 +230,6 @@ function guess(failure: Failure, status: number, call: BoxCall): ErrorCode {
   if (failure.isNamed || status !== 500) return failure.code;
   if (call.notFound === "function.not_found") return "function.failed";
   return call.notFound === "reward.missing" ? "reward.failed" : failure.code;
-}
-
-/** The original's gateway answers an empty 200 when it did not see its proxy header. */
-export function describeUnexpected(url: string, body: unknown): string {
-  if (body === undefined || isGatewayHealth(body)) {
-    return `the gateway at ${url} answered for itself: it did not see the AEnvCore-MCPProxy-URL header, which a proxy in between may have removed`;
-  }
-  return `unexpected answer ${preview(JSON.stringify(body))}`;
-}
-
-function isGatewayHealth(body: unknown): boolean {
-  return isObject(body) && body.success === undefined && typeof body.message === "string" && body.message.includes("Gateway");
 }
 
 function tryObject(text: string): Record<string, unknown> | null {

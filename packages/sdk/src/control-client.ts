@@ -1,10 +1,12 @@
 import { controlEnvelope, type ErrorCode } from "@aenv/contract";
 import { defaultTransport } from "#transport";
+import { exactUrl } from "./addresses.ts";
 import { type Clock, systemClock } from "./clock.ts";
-import { EnvironmentError, NetworkError, ValidationError } from "./errors.ts";
+import { EnvironmentError, ValidationError } from "./errors.ts";
 import { preview, readFailure } from "./failure.ts";
 import { StatusError, type Transport, TransportError } from "./http.ts";
 import { JsonClient } from "./json-client.ts";
+import { networkError } from "./network-failure.ts";
 import type { RetryRule } from "./retry.ts";
 import { readSettings } from "./settings.ts";
 
@@ -46,7 +48,7 @@ export class ControlClient {
     const { transport = defaultTransport, clock = systemClock, maxRetries = 3 } = options;
     const apiKey = options.apiKey ?? readSettings().apiKey;
     this.clock = clock;
-    this.#baseUrl = baseUrl.replace(/\/+$/, "");
+    this.#baseUrl = exactUrl(baseUrl);
     this.#client = new JsonClient({ transport, clock, maxRetries });
     this.#headers = !apiKey ? {} : { authorization: `Bearer ${apiKey}` };
     this.#timeoutMs = options.timeoutMs ?? 30_000;
@@ -90,7 +92,6 @@ export class ControlClient {
       });
     }
     if (!(error instanceof TransportError)) return error;
-    const code = error.isTimeout ? "request.timeout" : "network.failed";
-    return new NetworkError(`could not ${call.doing}: ${error.message}`, { code, cause: error });
+    return networkError(`could not ${call.doing}`, error, call.rule);
   }
 }

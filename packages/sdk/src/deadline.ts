@@ -11,6 +11,8 @@ export class Deadline {
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** True when it was the time that ran out, not the caller who gave up. */
   isExpired = false;
+  /** True when it is someone else's to close. */
+  isLent = false;
 
   constructor(timeoutMs: number, parent?: AbortSignal) {
     this.#parent = parent;
@@ -33,6 +35,13 @@ export class Deadline {
       this.isExpired = true;
       this.#controller.abort(new TransportError(`no answer within ${timeoutMs} ms`, { wasSent: true, isTimeout: true }));
     }, timeoutMs);
+  }
+
+  /** Lets work that nobody waits for any more go on a little; whoever does it closes the deadline. */
+  lend(graceMs: number): void {
+    this.isLent = true;
+    this.#parent?.removeEventListener("abort", this.#onAbort);
+    this.limit(graceMs);
   }
 
   close(): void {

@@ -9,7 +9,7 @@ import type { Fetch } from "./transport/fetch.ts";
 export interface EnvironmentOptions extends AddressOptions {
   /** What the instance works on, for environments that take one. */
   readonly datasource?: string;
-  /** How long the instance may live, such as `30m`, `1h30m` or `1d`; `30m` if absent. */
+  /** How long the instance may live, such as `30m`, `1h30m` or `1d`; `30m` if absent, no limit if empty. */
   readonly ttl?: string;
   readonly environmentVariables?: Readonly<Record<string, string>>;
   readonly arguments?: readonly string[];
@@ -60,6 +60,7 @@ export function toCreateRequest(ref: string, options: EnvironmentOptions): Creat
 
 /** The original knows no days, and takes what it does not know for "forever". */
 function toWireTtl(ttl: string): string {
+  if (ttl === "") return "";
   let ms: number;
   try {
     ms = parseDuration(ttl);

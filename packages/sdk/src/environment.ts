@@ -1,6 +1,6 @@
 import { type Catalogue, isObject, type Json, type Reward, type Task, type ToolDescriptor } from "@aenv/contract";
 import { defaultTransport } from "#transport";
-import { type Addresses, resolveAddresses } from "./addresses.ts";
+import { type Addresses, pinAddresses, resolveAddresses } from "./addresses.ts";
 import { BoxClient, type CallOptions } from "./box-client.ts";
 import { CircuitBreaker } from "./breaker.ts";
 import { type Clock, systemClock } from "./clock.ts";
@@ -74,10 +74,12 @@ export class Environment implements ToolSource {
   constructor(ref: string, options: EnvironmentOptions = {}) {
     if (ref.trim() === "") throw new ValidationError("an environment needs a name, such as 'weather-demo@1.0.0'");
     const { timeoutMs = DEFAULT_TIMEOUT_MS, maxRetries = DEFAULT_RETRIES, clock = systemClock, logger = silentLogger } = options;
-    const addresses = resolveAddresses(options, readSettings());
+    const settings = readSettings();
+    const addresses = resolveAddresses(options, settings);
     const transport = options.transport ?? (options.fetch === undefined ? defaultTransport : fetchTransport(options.fetch));
     this.name = ref;
-    this.#options = options;
+    // What the variables said now holds for forks too.
+    this.#options = { ...(settings.apiKey && { apiKey: settings.apiKey }), ...options, ...pinAddresses(addresses) };
     this.#addresses = addresses;
     this.#transport = transport;
     this.#clock = clock;
@@ -88,9 +90,9 @@ export class Environment implements ToolSource {
     this.#breaker = new CircuitBreaker(clock);
     const { dedupesCreate = true } = options;
     // A box on this machine runs an author's code, which has no business with the platform's key.
-    const apiKey = addresses.mode === "local" ? { apiKey: "" } : options.apiKey === undefined ? {} : { apiKey: options.apiKey };
+    const apiKey = addresses.mode === "local" ? "" : (this.#options.apiKey ?? "");
     const controlUrl = addresses.mode === "local" ? addresses.boxUrl : addresses.controlUrl;
-    const scheduler = new SchedulerClient(controlUrl, { timeoutMs, maxRetries, transport, clock, dedupesCreate, ...apiKey });
+    const scheduler = new SchedulerClient(controlUrl, { timeoutMs, maxRetries, transport, clock, dedupesCreate, apiKey });
     this.#keeper = new InstanceKeeper({ ref, addresses, options, scheduler, client: this.#client, clock, logger, timeoutMs });
   }
 

@@ -1,3 +1,20 @@
+export {
+  type Catalogue,
+  type CatalogueEntry,
+  type ContentBlock,
+  type CreateInstanceRequest,
+  type EnvironmentRecord,
+  type EnvironmentStatus,
+  type ErrorCode,
+  type InstanceRecord,
+  type InstanceStatus,
+  isPlatformError,
+  type Json,
+  PlatformError,
+  type Reward,
+  type Task,
+  type ToolDescriptor,
+} from "@aenv/contract";
 export type { AddressOptions } from "./addresses.ts";
 export type { CallOptions } from "./box-client.ts";
 export { type Clock, systemClock } from "./clock.ts";

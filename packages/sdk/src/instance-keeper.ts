@@ -1,4 +1,4 @@
-import { type InstanceRecord, isErrorCode, isPlatformError, messageOf } from "@aenv/contract";
+import { type InstanceRecord, isPlatformError, messageOf } from "@aenv/contract";
 import type { Addresses } from "./addresses.ts";
 import { BoxClient } from "./box-client.ts";
 import type { Clock } from "./clock.ts";
@@ -34,6 +34,7 @@ export class InstanceKeeper {
   #held: HeldInstance | null = null;
   #opening: SharedTask<HeldInstance> | null = null;
   #isReleased = false;
+  #isFork = false;
   /** Instances that are being ended, also those whose creation was answered after everyone had given up. */
   readonly #endings = new Set<Promise<void>>();
 
@@ -49,9 +50,10 @@ export class InstanceKeeper {
   async open(signal: AbortSignal | undefined, mayReopen = false): Promise<HeldInstance> {
     if (this.#held !== null) return this.#held;
     signal?.throwIfAborted();
-    if (this.#isReleased && !mayReopen) {
+    if (this.#isReleased && (this.#isFork || !mayReopen)) {
       const { ref: envName } = this.#to;
-      throw new EnvironmentError(`environment '${envName}' was released; call initialize() to open it again`, {
+      const next = this.#isFork ? "fork again" : "call initialize() to open it again";
+      throw new EnvironmentError(`environment '${envName}' was released; ${next}`, {
         code: "instance.not_found",
         envName,
       });
@@ -61,8 +63,9 @@ export class InstanceKeeper {
     return this.#opening.join(signal);
   }
 
-  /** Takes an instance that was made elsewhere; from now on it is ended here. */
+  /** Takes a fork of another's instance; from now on it is ended here. */
   adopt(held: HeldInstance): void {
+    this.#isFork = true;
     this.#held = held;
   }
 
@@ -230,7 +233,12 @@ function isHopeless(error: unknown): boolean {
 }
 
 function notInitialized(ref: string, cause: unknown): EnvironmentError {
-  const code = isPlatformError(cause) && isErrorCode(cause.code) ? cause.code : "instance.start_failed";
-  const more = isPlatformError(cause) ? { retryable: cause.retryable, details: cause.details } : {};
-  return new EnvironmentError(`could not initialize environment '${ref}': ${messageOf(cause)}`, { code, envName: ref, cause, ...more });
+  const { code, retryable, details } = isPlatformError(cause) ? cause : new EnvironmentError("", { code: "instance.start_failed" });
+  return new EnvironmentError(`could not initialize environment '${ref}': ${messageOf(cause)}`, {
+    code,
+    envName: ref,
+    retryable,
+    details,
+    cause,
+  });
 }

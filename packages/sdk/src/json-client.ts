@@ -3,6 +3,7 @@ import { Deadline } from "./deadline.ts";
 import { ValidationError } from "./errors.ts";
 import { preview } from "./failure.ts";
 import { type HttpAnswer, isSuccess, StatusError, type Transport } from "./http.ts";
+import { writeJson } from "./json.ts";
 import { type RetryRule, retry } from "./retry.ts";
 
 export interface JsonCall {
@@ -39,7 +40,8 @@ export class JsonClient {
 
   /** The answer's JSON; undefined when the body is empty. */
   async send(call: JsonCall): Promise<unknown> {
-    const text = await retry(() => this.#attempt(call), {
+    const body = call.body === undefined ? undefined : writeJson(call.body);
+    const text = await retry(() => this.#attempt(call, body), {
       ...this.#options,
       ...call,
       maxRetries: call.maxRetries ?? this.#options.maxRetries,
@@ -52,14 +54,14 @@ export class JsonClient {
     }
   }
 
-  async #attempt(call: JsonCall): Promise<string> {
+  async #attempt(call: JsonCall, body: string | undefined): Promise<string> {
     const deadline = new Deadline(call.timeoutMs, call.signal);
     try {
       const answer = await this.#options.transport.send({
         method: call.method,
         url: call.url,
-        headers: { accept: "application/json", ...(call.body !== undefined && { "content-type": "application/json" }), ...call.headers },
-        ...(call.body !== undefined && { body: JSON.stringify(call.body) }),
+        headers: { accept: "application/json", ...(body !== undefined && { "content-type": "application/json" }), ...call.headers },
+        ...(body !== undefined && { body }),
         signal: deadline.signal,
       });
       return await read(answer);

@@ -43,24 +43,16 @@ const LINGER_MS = 1_000;
 
 /**
  * Reads the result for `id` from a JSON or an event-stream answer; what else a stream carries goes to `onMessage`.
- * `reading` governs the body and is closed when that has ended, which may be a moment after the result is known:
- * a stream that ends by itself leaves a connection that can be used again.
+ * A stream is read on for a moment after its answer, under the lent deadline: one that ends by itself leaves a
+ * connection that can be used again.
  */
-export async function readResult(answer: HttpAnswer, id: number, onMessage: OnMessage, reading: Deadline): Promise<unknown> {
-  if (!answer.header("content-type")?.startsWith("text/event-stream")) {
-    return readJson(await answer.text().finally(() => reading.close()), id);
-  }
+export async function readResult(answer: HttpAnswer, id: number, onMessage: OnMessage, deadline: Deadline): Promise<unknown> {
+  if (!answer.header("content-type")?.startsWith("text/event-stream")) return readJson(await answer.text(), id);
   const events = readEvents(answer);
-  let found: Record<string, unknown> | null;
-  try {
-    found = await findAnswer(events, id, onMessage);
-  } catch (error) {
-    reading.close();
-    throw error;
-  }
-  reading.limit(LINGER_MS);
-  void drain(events).finally(() => reading.close());
+  const found = await findAnswer(events, id, onMessage);
   if (found === null) throw new TransportError("the stream ended before the answer came", { wasSent: true });
+  deadline.lend(LINGER_MS);
+  void drain(events).finally(() => deadline.close());
   return resultOf(found);
 }
 

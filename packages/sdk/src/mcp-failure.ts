@@ -1,9 +1,10 @@
 import { isObject } from "@aenv/contract";
-import { describeUnexpected } from "./box-client.ts";
 import { EnvironmentError, NetworkError, ToolError, ToolServerError, ToolTimeoutError } from "./errors.ts";
 import { type Failure, readFailure, readInfo } from "./failure.ts";
+import { describeUnexpected } from "./gateway.ts";
 import { StatusError, TransportError } from "./http.ts";
 import { ProtocolError, RpcError } from "./json-rpc.ts";
+import { networkError } from "./network-failure.ts";
 
 /** The call that failed. */
 export interface FailedCall {
@@ -38,9 +39,7 @@ export function explainCall(error: unknown, call: FailedCall): unknown {
 /** The same for listing the tools, which nobody minds asking twice. */
 export function explainList(error: unknown, { envName, url }: { readonly envName: string; readonly url: string }): unknown {
   const failed = `could not list the tools of '${envName}'`;
-  if (error instanceof TransportError) {
-    return new NetworkError(`${failed}: ${error.message}`, { code: error.isTimeout ? "request.timeout" : "network.failed", cause: error });
-  }
+  if (error instanceof TransportError) return networkError(failed, error, "idempotent");
   if (error instanceof StatusError) return environmentError(failed, envName, readFailure(error, "instance.not_found"), error);
   if (error instanceof ProtocolError && error.isEmpty) return emptyAnswer(failed, url, envName, error);
   if (error instanceof RpcError || error instanceof ProtocolError) {

@@ -2,7 +2,8 @@ import { isObject } from "@aenv/contract";
 import type { Clock } from "./clock.ts";
 import { Deadline } from "./deadline.ts";
 import { ValidationError } from "./errors.ts";
-import { type HttpAnswer, isSuccess, StatusError, type Transport } from "./http.ts";
+import { isSuccess, StatusError, type Transport } from "./http.ts";
+import { writeJson } from "./json.ts";
 import { type OnMessage, ProtocolError, RpcError, type RpcMessage, readResult } from "./json-rpc.ts";
 import { type RetryRule, retry } from "./retry.ts";
 import { SharedTask } from "./shared-task.ts";
@@ -67,14 +68,14 @@ export class McpSession {
     try {
       const used = this.#session;
       try {
-        return await this.#ask(request, used, deadline.signal, deadlineAt);
+        return await this.#ask(request, used, deadline, deadlineAt);
       } catch (error) {
         if (!wantsGreeting(error, used)) throw error;
       }
       const session = await this.#greet(used, deadline.signal);
-      return await this.#ask(request, session, deadline.signal, deadlineAt);
+      return await this.#ask(request, session, deadline, deadlineAt);
     } finally {
-      deadline.close();
+      if (!deadline.isLent) deadline.close();
     }
   }
 
@@ -85,41 +86,33 @@ export class McpSession {
     if (session?.id) await this.#tell("DELETE", session, null);
   }
 
-  #ask(request: McpRequest, session: Session | null, signal: AbortSignal, deadlineAt: number): Promise<unknown> {
+  #ask(request: McpRequest, session: Session | null, deadline: Deadline, deadlineAt: number): Promise<unknown> {
     const { rule } = request;
     const { clock, maxRetries } = this.#options;
-    return retry(() => this.#post(request, session, signal), { rule, clock, maxRetries, signal, deadlineAt });
+    return retry(() => this.#post(request, session, deadline), { rule, clock, maxRetries, signal: deadline.signal, deadlineAt });
   }
 
-  async #post(request: McpRequest, session: Session | null, signal: AbortSignal): Promise<unknown> {
+  async #post(request: McpRequest, session: Session | null, deadline: Deadline): Promise<unknown> {
     const id = ++this.#lastId;
     const { method } = request;
     // A caller who listens names the request by its id, which is unique for this client.
     const params = request.onMessage === undefined ? request.params : { ...request.params, _meta: { progressToken: id } };
-    const body = JSON.stringify({ jsonrpc: "2.0", id, method, params });
+    const body = writeJson({ jsonrpc: "2.0", id, method, params });
     this.#checkSize(method, body);
     const onMessage = (message: RpcMessage) => this.#hear(message, session, request.onMessage);
     try {
-      return await this.#exchange(id, body, this.#headers(session), onMessage, signal).then((reply) => reply.result);
+      return (await this.#exchange(id, body, this.#headers(session), onMessage, deadline)).result;
     } catch (error) {
-      if (signal.aborted && session?.id) this.#cancel(id, session);
+      if (deadline.signal.aborted && session?.id) this.#cancel(id, session);
       throw error;
     }
   }
 
-  async #exchange(id: number, body: string, headers: Record<string, string>, onMessage: OnMessage, signal: AbortSignal): Promise<Reply> {
-    // A signal of its own, because a stream is read on for a moment after the caller has the answer.
-    const reading = new Deadline(Number.POSITIVE_INFINITY, signal);
-    let answer: HttpAnswer;
-    try {
-      const { url, transport } = this.#options;
-      answer = await transport.send({ method: "POST", url, headers, body, signal: reading.signal });
-      if (!isSuccess(answer.status)) throw await StatusError.of(answer);
-    } catch (error) {
-      reading.close();
-      throw error;
-    }
-    return { result: await readResult(answer, id, onMessage, reading), sessionId: answer.header("mcp-session-id") };
+  async #exchange(id: number, body: string, headers: Record<string, string>, onMessage: OnMessage, deadline: Deadline): Promise<Reply> {
+    const { url, transport } = this.#options;
+    const answer = await transport.send({ method: "POST", url, headers, body, signal: deadline.signal });
+    if (!isSuccess(answer.status)) throw await StatusError.of(answer);
+    return { result: await readResult(answer, id, onMessage, deadline), sessionId: answer.header("mcp-session-id") };
   }
 
   #headers(session: Session | null): Record<string, string> {
@@ -164,12 +157,12 @@ export class McpSession {
       const params = { protocolVersion: NEWEST_VERSION, capabilities: {}, clientInfo: { name: "aenv-sdk", version: SDK_VERSION } };
       const body = JSON.stringify({ jsonrpc: "2.0", id, method: "initialize", params });
       const headers = { ...this.#options.headers, ...JSON_HEADERS };
-      const { result, sessionId } = await this.#exchange(id, body, headers, () => {}, deadline.signal);
+      const { result, sessionId } = await this.#exchange(id, body, headers, () => {}, deadline);
       const session = { id: sessionId, protocolVersion: agreedVersion(result) };
       await this.#tell("POST", session, { jsonrpc: "2.0", method: "notifications/initialized" });
       return session;
     } finally {
-      deadline.close();
+      if (!deadline.isLent) deadline.close();
     }
   }
 

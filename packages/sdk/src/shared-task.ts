@@ -8,9 +8,12 @@ export class SharedTask<T> {
   #isSettled = false;
 
   constructor(run: (signal: AbortSignal) => Promise<T>) {
-    this.#promise = run(this.#controller.signal).finally(() => {
-      this.#isSettled = true;
-    });
+    // Begun a moment later, so that whoever starts it can keep it before it is done.
+    this.#promise = Promise.resolve()
+      .then(() => run(this.#controller.signal))
+      .finally(() => {
+        this.#isSettled = true;
+      });
     // Those who wait hear of a failure; when nobody does, it is nobody's.
     this.#promise.catch(() => {});
   }

@@ -37,6 +37,9 @@ export class ColdPath {
   async answer(request: Request, body: unknown): Promise<Response> {
     const sdk = await loadSdk();
     const parsed = body === undefined ? {} : { parsedBody: body };
+    // Sessions come second: whoever sends something else than JSON is told so, whatever session it names.
+    const isOther = request.method === "POST" && !sdk.isJsonContentType(request.headers.get("content-type"));
+    if (isOther) return this.#stateless(sdk).fetch(request);
     const sessionId = request.headers.get("mcp-session-id");
     if (sessionId !== null && (await isLegacy(sdk, request, body))) {
       const session = this.sessions.find(sessionId);
@@ -44,8 +47,12 @@ export class ColdPath {
       return session.transport.handleRequest(request, parsed);
     }
     if (isInitialize(body) && (await isLegacy(sdk, request, body))) return this.#openSession(sdk, request, body);
+    return this.#stateless(sdk).fetch(request, parsed);
+  }
+
+  #stateless(sdk: McpSdk): McpHttpHandler {
     this.#handler ??= sdk.createMcpHandler(() => buildServer(sdk, this.#blueprint, this.#instance), { keepAliveMs: this.#options.pingMs });
-    return this.#handler.fetch(request, parsed);
+    return this.#handler;
   }
 
   async #openSession(sdk: McpSdk, request: Request, body: unknown): Promise<Response> {

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { isObject, isPlatformError } from "@aenv/contract";
 import type { Blueprint } from "../blueprint.ts";
-import { readBody, sendAndClose, sendJson } from "../box/http.ts";
+import { readBody, sendAndClose } from "../box/http.ts";
 import type { LogLevel } from "../definition.ts";
 import type { Instance } from "../instance.ts";
 import { ColdPath } from "./cold.ts";
@@ -47,7 +47,7 @@ export class McpDoor {
     try {
       body = JSON.parse(text);
     } catch {
-      return sendJson(response, 400, { jsonrpc: "2.0", error: { code: -32700, message: "Parse error: Invalid JSON" }, id: null });
+      return this.#goCold(instance, request, response, text, undefined);
     }
     const session = this.#sessionOf(instance, request);
     if (session !== undefined) {

@@ -1,10 +1,9 @@
 import type { ServerResponse } from "node:http";
-import { type CallToolResult, messageOf } from "@aenv/contract";
-import type { Blueprint } from "../blueprint.ts";
+import type { CallToolResult } from "@aenv/contract";
+import type { Blueprint, BlueprintTool } from "../blueprint.ts";
 import { type CallHooks, isPromise } from "../call.ts";
 import type { LogLevel } from "../definition.ts";
 import type { Instance } from "../instance.ts";
-import { toolFailure } from "../result.ts";
 import { LOG_LEVELS, type PlainRequest } from "./message.ts";
 import { Reply } from "./reply.ts";
 import type { Session } from "./session.ts";
@@ -39,10 +38,12 @@ export class HotPath {
     this.#modernList = JSON.stringify({ tools, resultType: "complete", ttlMs: 0, cacheScope: "private", _meta: this.#modernMeta });
   }
 
-  takes(request: PlainRequest): boolean {
-    return !request.isModern || !this.#mirroring.has(request.name);
+  takes({ method, name, isModern }: PlainRequest): boolean {
+    if (method === "tools/list") return true;
+    return this.#blueprint.tools.has(name) && !(isModern && this.#mirroring.has(name));
   }
 
+  /** Answers a request that it takes. */
   answer(request: PlainRequest, instance: Instance, session: Session | null, response: ServerResponse): void {
     const reply = new Reply(response, this.#options.pingMs);
     const id = JSON.stringify(request.id);
@@ -50,12 +51,7 @@ export class HotPath {
       reply.finish(`{"result":${request.isModern ? this.#modernList : this.#list},"jsonrpc":"2.0","id":${id}}`);
       return;
     }
-    const tool = this.#blueprint.tools.get(request.name);
-    if (tool === undefined) {
-      const message = JSON.stringify(`Tool ${request.name} not found`);
-      reply.finish(`{"jsonrpc":"2.0","id":${id},"error":{"code":-32602,"message":${message}}}`);
-      return;
-    }
+    const tool = this.#blueprint.tools.get(request.name) as BlueprintTool;
     const controller = new AbortController();
     const result = instance.callTool(tool, request.arguments, hooksFor(request, session, reply, controller));
     if (!isPromise(result)) reply.finish(this.#write(result, request.isModern, id));
@@ -84,12 +80,7 @@ export class HotPath {
 
   #write(result: CallToolResult, isModern: boolean, id: string): string {
     const full = isModern ? { ...result, resultType: "complete", _meta: this.#modernMeta } : result;
-    try {
-      return `{"result":${JSON.stringify(full)},"jsonrpc":"2.0","id":${id}}`;
-    } catch (error) {
-      // A block may hold what JSON cannot, such as a bigint or a ring; that is the tool's failure.
-      return this.#write(toolFailure(`the tool's result cannot be written as JSON: ${messageOf(error)}`), isModern, id);
-    }
+    return `{"result":${JSON.stringify(full)},"jsonrpc":"2.0","id":${id}}`;
   }
 }
 

@@ -52,8 +52,13 @@ export function readPlain(headers: IncomingHttpHeaders, body: unknown): PlainReq
   }
   for (const key in params) if (key !== "_meta" && key !== "name" && key !== "arguments") return null;
   const { name, arguments: args } = params;
-  if (typeof name !== "string" || (args !== undefined && !isObject(args))) return null;
+  if (typeof name !== "string" || (args !== undefined && !isPlainArguments(args))) return null;
   return { id, method, isModern, name, arguments: args, progressToken, logLevel };
+}
+
+/** The SDK leaves out an argument by the name of `__proto__`. */
+function isPlainArguments(args: unknown): args is Record<string, unknown> {
+  return isObject(args) && !Object.hasOwn(args, "__proto__");
 }
 
 export function isId(value: unknown): value is string | number {

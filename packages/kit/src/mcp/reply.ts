@@ -30,8 +30,15 @@ export class Reply {
   /** Speaks before the result; what comes after it goes unheard. */
   notify(method: string, params: unknown): void {
     if (this.#isDone) return;
+    let message: string;
+    try {
+      message = JSON.stringify({ jsonrpc: "2.0", method, params });
+    } catch {
+      // What JSON cannot carry goes unheard; the call that said it goes on.
+      return;
+    }
     this.openStream();
-    this.#event(JSON.stringify({ jsonrpc: "2.0", method, params }));
+    this.#event(message);
   }
 
   /** The last word: a whole JSON-RPC message, already written as JSON. */

@@ -15,7 +15,7 @@ export interface AiFactory<Schema, Tool> {
 }
 
 /**
- * An environment's tools for the Vercel AI SDK.
+ * An environment's tools for the Vercel AI SDK. When the environment cannot be reached, the SDK tells the model and goes on.
  *
  * @example
  * import { dynamicTool, generateText, isStepCount, jsonSchema } from "ai";

@@ -10,7 +10,8 @@ export interface LangchainToolFields {
 }
 
 /**
- * An environment's tools for LangChain and LangGraph.
+ * An environment's tools for LangChain and LangGraph. When the environment cannot be reached, an agent made by `createAgent`
+ * is told and goes on.
  *
  * @example
  * import { DynamicStructuredTool } from "@langchain/core/tools";

@@ -20,7 +20,7 @@ export interface PassingSchema {
 }
 
 /**
- * An environment's tools for Mastra.
+ * An environment's tools for Mastra. When the environment cannot be reached, Mastra tells the model and goes on.
  *
  * @example
  * import { createTool } from "@mastra/core/tools";

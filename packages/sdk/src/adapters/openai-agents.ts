@@ -12,7 +12,7 @@ export interface AgentsToolOptions {
 }
 
 /**
- * An environment's tools for the OpenAI Agents SDK.
+ * An environment's tools for the OpenAI Agents SDK, which writes `_` for `-` in their names.
  *
  * @example
  * import { Agent, tool } from "@openai/agents";

@@ -11,45 +11,120 @@ const agent = new Agent({ headersTimeout: 0, bodyTimeout: 0, connect: { timeout:
 export const defaultTransport: Transport = undiciTransport(agent);
 
 export function undiciTransport(dispatcher: Dispatcher): Transport {
-  return { send: (request) => send(dispatcher, request) };
+  return { send: (request) => new Exchange(request).begin(dispatcher) };
 }
 
-async function send(dispatcher: Dispatcher, request: HttpRequest): Promise<HttpAnswer> {
-  const { origin, pathname, search } = new URL(request.url);
-  let data: Dispatcher.ResponseData;
-  try {
-    data = await dispatcher.request({
-      origin,
-      path: pathname + search,
-      method: request.method as Dispatcher.HttpMethod,
-      headers: request.headers as Record<string, string>,
-      body: request.body ?? null,
-      signal: request.signal ?? null,
+/**
+ * One request and its answer, by undici's own callbacks: they cost half of what its `request` costs,
+ * and a fifth of `fetch`.
+ */
+class Exchange implements Dispatcher.DispatchHandler, HttpAnswer {
+  status = 0;
+  readonly #request: HttpRequest;
+  readonly #begun = Promise.withResolvers<HttpAnswer>();
+  #controller: Dispatcher.DispatchController | null = null;
+  #headers: Readonly<Record<string, string | string[] | undefined>> = {};
+  #chunks: Uint8Array[] = [];
+  #isOver = false;
+  #failure: { readonly error: unknown } | null = null;
+  /** Wakes whoever waits for the body to go on. */
+  #wake = () => {};
+
+  constructor(request: HttpRequest) {
+    this.#request = request;
+  }
+
+  begin(dispatcher: Dispatcher): Promise<HttpAnswer> {
+    const { url, method, headers, body, signal } = this.#request;
+    if (signal?.aborted) return Promise.reject(signal.reason);
+    signal?.addEventListener("abort", this.#onAbort, { once: true });
+    const { origin, pathname, search } = new URL(url);
+    const path = pathname + search;
+    try {
+      dispatcher.dispatch({ origin, path, method: method as Dispatcher.HttpMethod, headers: { ...headers }, body: body ?? null }, this);
+    } catch (error) {
+      this.#end(error);
+    }
+    return this.#begun.promise;
+  }
+
+  header(name: string): string | null {
+    const value = this.#headers[name.toLowerCase()];
+    return Array.isArray(value) ? value.join(", ") : (value ?? null);
+  }
+
+  async text(): Promise<string> {
+    while (!this.#isOver) await this.#more();
+    if (this.#failure !== null) throw this.#failure.error;
+    const [only] = this.#chunks;
+    return (this.#chunks.length === 1 ? (only as Buffer) : Buffer.concat(this.#chunks)).toString("utf8");
+  }
+
+  async *chunks(): AsyncGenerator<Uint8Array> {
+    try {
+      for (;;) {
+        for (let chunk = this.#chunks.shift(); chunk !== undefined; chunk = this.#chunks.shift()) yield chunk;
+        if (this.#failure !== null) throw this.#failure.error;
+        if (this.#isOver) return;
+        await this.#more();
+      }
+    } finally {
+      // Whoever stops early wants no more of it.
+      if (!this.#isOver) this.#controller?.abort(new Error("the answer was left unread"));
+    }
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    // It waited in line for a connection while the caller gave up; it must not leave now.
+    if (this.#isOver) controller.abort(new Error("given up before it was sent"));
+  }
+
+  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: Record<string, string | string[] | undefined>): void {
+    if (status < 200) return;
+    this.status = status;
+    this.#headers = headers;
+    this.#begun.resolve(this);
+  }
+
+  onResponseData(_: Dispatcher.DispatchController, chunk: Uint8Array): void {
+    this.#chunks.push(chunk);
+    this.#wake();
+  }
+
+  onResponseEnd(): void {
+    this.#end(null);
+  }
+
+  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+    this.#end(error);
+  }
+
+  #more(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
     });
-  } catch (cause) {
-    throw failed(request, cause);
   }
-  return {
-    status: data.statusCode,
-    header: (name) => {
-      const value = data.headers[name.toLowerCase()];
-      return Array.isArray(value) ? value.join(", ") : (value ?? null);
-    },
-    text: () => data.body.text().catch((cause) => Promise.reject(failed(request, cause))),
-    chunks: () => chunks(request, data.body),
+
+  readonly #onAbort = () => {
+    const { signal } = this.#request;
+    this.#end(signal?.reason, true);
+    this.#controller?.abort(new Error("given up"));
   };
-}
 
-async function* chunks(request: HttpRequest, body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  try {
-    yield* body;
-  } catch (cause) {
-    throw failed(request, cause);
+  #end(error: unknown, isAborted = false): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#request.signal?.removeEventListener("abort", this.#onAbort);
+    if (error !== null) {
+      this.#failure = { error: isAborted ? error : failed(this.#request, error) };
+      this.#begun.reject(this.#failure.error);
+    }
+    this.#wake();
   }
 }
 
-function failed(request: HttpRequest, cause: unknown): unknown {
-  if (request.signal?.aborted) return request.signal.reason;
+function failed(request: HttpRequest, cause: unknown): TransportError {
   return new TransportError(`${request.method} ${request.url}: ${messageOf(cause)}`, { wasSent: !neverLeft(cause), cause });
 }
 

@@ -1,0 +1,67 @@
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { get } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import type { Target } from "../load/load.ts";
+import { own } from "../processes/own.ts";
+import { foreignCpuUs } from "../processes/usage.ts";
+
+const root = fileURLToPath(new URL("../../../", import.meta.url));
+
+/** The echo environment as `aenv build` bundles it, unpacked as it would be in a box. */
+export interface Bundle extends AsyncDisposable {
+  /** Starts it, and resolves when it has answered that it is healthy. */
+  start(): Promise<StartedBundle>;
+}
+
+export interface StartedBundle extends Target, AsyncDisposable {
+  readonly pid: number;
+  /** From the spawning to the healthy answer. */
+  readonly startMs: number;
+}
+
+export async function buildBundle(): Promise<Bundle> {
+  const folder = await mkdtemp(join(tmpdir(), "aenv-bench-"));
+  const run = promisify(execFile);
+  const aenv = join(root, "packages/aenv/bin/aenv.js");
+  const project = join(root, "environments/echo");
+  const { stdout } = await run(process.execPath, [aenv, "build", "--work-dir", project, "--out", folder, "--json"]);
+  const { archive, main } = JSON.parse(stdout) as { archive: string; main: string };
+  await run("tar", ["-xzf", archive, "-C", folder]);
+  return {
+    start: () => start(join(folder, main)),
+    [Symbol.asyncDispose]: () => rm(folder, { recursive: true }),
+  };
+}
+
+async function start(file: string): Promise<StartedBundle> {
+  const from = performance.now();
+  const box = spawn(process.execPath, [file, "--port", "0"], { stdio: ["ignore", "pipe", "inherit"] });
+  const stop = own(box);
+  const [line] = await Promise.race([once(box.stdout, "data"), once(box, "exit")]);
+  const url = /"url":"(.*?)"/.exec(String(line))?.[1];
+  if (url === undefined) throw new Error(`the bundle did not start: ${line}`);
+  await askHealth(url);
+  const startMs = performance.now() - from;
+  const pid = box.pid as number;
+  return {
+    url,
+    pid,
+    startMs,
+    cpuUs: () => foreignCpuUs(pid),
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+function askHealth(url: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    get(`${url}/health`, { agent: false }, (answer) => {
+      answer.resume();
+      answer.once("end", () => (answer.statusCode === 200 ? resolve() : reject(new Error(`/health answered ${answer.statusCode}`))));
+    }).once("error", reject);
+  });
+}

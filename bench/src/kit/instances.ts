@@ -1,0 +1,116 @@
+import { type Step, toolCall } from "../load/job.ts";
+import { Load } from "../load/load.ts";
+import { type Server, startServer } from "../processes/server.ts";
+import { takeTurns } from "../rounds.ts";
+import { median, quantile } from "../statistics.ts";
+import type { Report } from "../suite.ts";
+import { echo, servers } from "./calls.ts";
+
+const COUNT = 10_000;
+const ALL = { turns: COUNT, ms: 120_000 };
+const LANES = 64;
+
+// The number makes each instance's answer its own: one that is lost or mixed up fails the run.
+const create: Step = { method: "POST", path: "/env-instance", body: '{"id":"i-{n}"}', expect: '"id":"i-{n}"' };
+const destroy: Step = { method: "DELETE", path: "/env-instance/i-{n}", expect: '"success":true' };
+const firstCall = toolCall("add", { n: "{n}" }, "sum is {n}", "/env-instance/i-{n}/mcp");
+
+/** Many instances in one process: how fast they come, answer and go, and what each one holds. */
+export async function measureInstances(report: Report): Promise<void> {
+  await measureMany(report);
+  await measureFirstResult(report);
+  await measureFork(report);
+}
+
+async function measureMany(report: Report): Promise<void> {
+  report.say(`${COUNT.toLocaleString("en")} instances in one process`);
+  await using host = await startServer(servers.kit, ["hot"], ["--expose-gc"]);
+  // Made and ended once before, so that what is compiled and cached by then does not count as theirs.
+  await liveAndDie(host);
+  const { before, full, after, rates } = await liveAndDie(host);
+
+  const many = "of 10,000 instances in one process, over HTTP at concurrency 64";
+  report.add({ name: `creates ${many}`, value: rates.create, unit: "instances/s" });
+  report.add({ name: `first calls ${many}`, value: rates.call, unit: "calls/s" });
+  report.add({ name: `ends ${many}`, value: rates.destroy, unit: "instances/s" });
+  report.add({
+    name: "heap of one of 10,000 trivial instances",
+    value: (full.heapBytes - before.heapBytes) / COUNT,
+    unit: "bytes",
+  });
+  report.add({
+    name: "heap after 10,000 instances have come and gone",
+    value: after.heapBytes / 2 ** 20,
+    unit: "MiB",
+    beside: { what: "before", value: before.heapBytes / 2 ** 20 },
+    aim: { of: "ratio", is: "at most", limit: 1.1 },
+  });
+}
+
+async function liveAndDie(host: Server) {
+  // A load process each time: it counts its turns from 0, and so the instances.
+  const measure = async (step: Step) => {
+    await using load = new Load();
+    const { perSecond, turns } = await load.measure(host, { lanes: LANES, steps: [step] }, ALL);
+    if (turns !== COUNT) throw new Error(`only ${turns} of ${COUNT} turns were done in time`);
+    return perSecond;
+  };
+  const before = await host.memory();
+  const createRate = await measure(create);
+  const callRate = await measure(firstCall);
+  const full = await host.memory();
+  const destroyRate = await measure(destroy);
+  const after = await host.memory();
+  return { before, full, after, rates: { create: createRate, call: callRate, destroy: destroyRate } };
+}
+
+/** What an agent waits for at the start of an episode: an instance of its own, and the first answer from it. */
+async function measureFirstResult(report: Report): Promise<void> {
+  report.say("create to first tool result");
+  await using host = await startServer(servers.kit, ["hot"]);
+  await using bare = await startServer(servers.bare);
+  await using load = new Load();
+  const round = { turns: 500, ms: 10_000 };
+  const contenders = {
+    host: (limits = round) => load.measure(host, { lanes: 1, steps: [create, firstCall] }, limits),
+    bare: (limits = round) => load.measure(bare, { lanes: 1, steps: [echo, echo] }, limits),
+  };
+  for (const warmUp of Object.values(contenders)) await warmUp();
+  const samples = await takeTurns(6, contenders);
+  const hostMs = samples.host.flatMap((sample) => sample.latenciesMs);
+  const bareMs = samples.bare.flatMap((sample) => sample.latenciesMs);
+  for (const { share, limit } of [
+    { share: 0.5, limit: 5 },
+    { share: 0.99, limit: 25 },
+  ]) {
+    report.add({
+      name: `create to first tool result in a packed host, p${share * 100}`,
+      value: quantile(hostMs, share),
+      unit: "ms",
+      beside: { what: "two calls of the bare node:http echo", value: quantile(bareMs, share) },
+      aim: { of: "value", is: "at most", limit },
+    });
+  }
+}
+
+/** Copies of a prepared state, beside beginning anew as often. */
+async function measureFork(report: Report): Promise<void> {
+  report.say("fork x 32");
+  await using host = await startServer(servers.kit, ["shop"]);
+  await using load = new Load();
+  const fork: Step = { method: "POST", path: "/env-instance/default/fork", body: '{"count":32}', expect: '"status":"Running"' };
+  const ship = toolCall("ship", { id: "order-7" }, "shipped");
+  await load.measure(host, { lanes: 1, steps: [ship] }, { turns: 1, ms: 10_000 });
+  const samples = await takeTurns(16, {
+    fork: () => load.measure(host, { lanes: 1, steps: [fork] }, { turns: 1, ms: 10_000 }),
+    create: () => load.measure(host, { lanes: 1, steps: [create] }, { turns: 32, ms: 10_000 }),
+  });
+  // The first rounds run code that is not compiled yet.
+  report.add({
+    name: "fork x 32 of a prepared environment (1,000 orders), in all",
+    value: median(samples.fork.slice(4).map((sample) => sample.elapsedMs)),
+    unit: "ms",
+    beside: { what: "32 creates that set the same up", value: median(samples.create.slice(4).map((sample) => sample.elapsedMs)) },
+    aim: { of: "value", is: "at most", limit: 200 },
+  });
+}

@@ -1,0 +1,9 @@
+import { serve } from "@aenv/kit";
+import { answerParent } from "../../processes/answer.ts";
+import { usageAnswers } from "../../processes/usage.ts";
+import { environment, shop } from "../environment.ts";
+
+// node kit.ts [hot | cold | shop]; cold is the MCP SDK's way through the same kit.
+const [kind = "hot"] = process.argv.slice(2);
+const served = await serve(kind === "shop" ? shop : environment, { name: "bench", port: 0, useHotPath: kind !== "cold" });
+answerParent(usageAnswers(served.url));

@@ -1,0 +1,34 @@
+import type { Dispatcher, Pool } from "undici";
+
+export type Headers = Readonly<Record<string, string>>;
+
+export interface Answered {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: string;
+}
+
+/** One request and its whole answer, by undici's lowest door: the less the load costs, the more the server shows. */
+export function send(pool: Pool, method: Dispatcher.HttpMethod, path: string, body: string | null, headers: Headers): Promise<Answered> {
+  return new Promise((resolve, reject) => {
+    let status = 0;
+    let answerHeaders: Answered["headers"] = {};
+    let text = "";
+    pool.dispatch(
+      { method, path, body, headers },
+      {
+        onRequestStart() {},
+        onResponseStart(_, statusCode, received) {
+          status = statusCode;
+          answerHeaders = received;
+        },
+        // What is measured here is ASCII, so a character never spans two chunks.
+        onResponseData(_, chunk) {
+          text += chunk.toString("latin1");
+        },
+        onResponseEnd: () => resolve({ status, headers: answerHeaders, body: text }),
+        onResponseError: (_, error) => reject(error),
+      },
+    );
+  });
+}

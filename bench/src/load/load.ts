@@ -1,0 +1,32 @@
+import { Child } from "../processes/child.ts";
+import type { Limits, LoadJob, LoadResult } from "./job.ts";
+
+/** Something under load: where it listens, and what it has used. */
+export interface Target {
+  readonly url: string;
+  cpuUs(): Promise<number>;
+}
+
+export interface Sample extends LoadResult {
+  readonly perSecond: number;
+  /** The server's user and system time, for one turn. */
+  readonly cpuUsPerTurn: number;
+}
+
+/** A process that sends requests, so that sending them does not take the server's time. */
+export class Load implements AsyncDisposable {
+  readonly #child = new Child(new URL("./worker.ts", import.meta.url));
+
+  async measure(target: Target, job: Omit<LoadJob, "url">, limits: Limits): Promise<Sample> {
+    await this.#child.ask("prepare", { ...job, url: target.url } satisfies LoadJob);
+    const before = await target.cpuUs();
+    const result = await this.#child.ask<LoadResult>("run", limits);
+    const after = await target.cpuUs();
+    await this.#child.ask("finish");
+    return { ...result, perSecond: (result.turns * 1_000) / result.elapsedMs, cpuUsPerTurn: (after - before) / result.turns };
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#child[Symbol.asyncDispose]();
+  }
+}

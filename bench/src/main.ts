@@ -1,0 +1,7 @@
+import { runBench } from "./bench.ts";
+import { suites } from "./suites.ts";
+
+// So that what runs for us is ended too.
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(130));
+
+process.exitCode = await runBench(suites, process.argv.slice(2), new URL("../results/", import.meta.url));

@@ -1,0 +1,31 @@
+/** What a parent and its child say to each other. */
+export interface Question {
+  readonly id: number;
+  readonly name: string;
+  readonly argument?: unknown;
+}
+export interface Answer {
+  readonly id: number;
+  readonly result?: unknown;
+  readonly error?: string;
+}
+
+/** The child's side: answers the parent's questions until the parent is gone. */
+export function answerParent(answers: Readonly<Record<string, (argument: never) => unknown>>): void {
+  process.on("message", (message) => void answer(message as Question));
+  process.once("disconnect", () => process.exit());
+
+  async function answer({ id, name, argument }: Question): Promise<void> {
+    try {
+      const known = answers[name];
+      if (known === undefined) throw new Error(`cannot answer '${name}'`);
+      send({ id, result: await known(argument as never) });
+    } catch (error) {
+      send({ id, error: (error as Error).stack ?? String(error) });
+    }
+  }
+}
+
+function send(message: Answer): void {
+  process.send?.(message);
+}

@@ -1,0 +1,17 @@
+import type { ChildProcess } from "node:child_process";
+
+/** Makes sure that a process does not outlive us, and gives the function that ends it and waits until it is gone. */
+export function own(child: ChildProcess): () => Promise<void> {
+  const kill = () => void child.kill("SIGKILL");
+  const ended = new Promise<void>((resolve) => {
+    child.once("exit", () => resolve());
+    // It never was.
+    child.once("error", () => resolve());
+  });
+  process.once("exit", kill);
+  void ended.then(() => process.off("exit", kill));
+  return () => {
+    kill();
+    return ended;
+  };
+}

@@ -1,0 +1,20 @@
+import type { Target } from "../load/load.ts";
+import { Child } from "./child.ts";
+import type { Memory } from "./usage.ts";
+
+/** A server in a process of its own that tells what it uses. */
+export interface Server extends Target, AsyncDisposable {
+  readonly pid: number;
+  memory(): Promise<Memory>;
+}
+
+export async function startServer(file: URL, args: readonly string[] = [], nodeOptions: readonly string[] = []): Promise<Server> {
+  const child = new Child(file, args, nodeOptions);
+  return {
+    url: await child.ask<string>("url"),
+    pid: child.pid,
+    cpuUs: () => child.ask("cpuUs"),
+    memory: () => child.ask("memory"),
+    [Symbol.asyncDispose]: () => child[Symbol.asyncDispose](),
+  };
+}

@@ -1,0 +1,44 @@
+import { readFile } from "node:fs/promises";
+import { setImmediate } from "node:timers/promises";
+
+export interface Memory {
+  readonly residentBytes: number;
+  readonly heapBytes: number;
+}
+
+/** What a server process of ours tells about itself, beside its address. */
+export function usageAnswers(url: string) {
+  return { url: () => url, cpuUs, memory };
+}
+
+function cpuUs(): number {
+  const { user, system } = process.cpuUsage();
+  return user + system;
+}
+
+/** After a collection, if the process was started with `--expose-gc`: what is left is what is held. */
+async function memory(): Promise<Memory> {
+  for (let time = 0; time < 3; time++) {
+    globalThis.gc?.();
+    await setImmediate();
+  }
+  const { rss, heapUsed } = process.memoryUsage();
+  return { residentBytes: rss, heapBytes: heapUsed };
+}
+
+/** The same of a process that cannot be asked, from the system; Linux only. */
+export async function foreignCpuUs(pid: number): Promise<number> {
+  const stat = await readFile(`/proc/${pid}/stat`, "utf8");
+  // The second field, the command's name, may itself hold spaces and parentheses.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  const ticks = Number(fields[11]) + Number(fields[12]);
+  return (ticks * 1_000_000) / TICKS_PER_SECOND;
+}
+
+// USER_HZ, which Linux keeps at 100 for all it tells to programs.
+const TICKS_PER_SECOND = 100;
+
+export async function foreignResidentBytes(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, "utf8");
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024;
+}

@@ -1,0 +1,20 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { availableParallelism, cpus, totalmem } from "node:os";
+import type { Outcome } from "./suite.ts";
+
+export async function saveResults(folder: URL, suite: string, { startedAt, rows, leftOut }: Outcome): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  const content = { suite, date: startedAt.toISOString(), machine: thisMachine(), rows, leftOut };
+  await writeFile(new URL(`${suite}.json`, folder), `${JSON.stringify(content, null, 2)}\n`);
+}
+
+/** What the numbers were measured on: without it they mean nothing. */
+function thisMachine() {
+  return {
+    cpu: cpus()[0]?.model.trim() ?? "unknown",
+    cores: availableParallelism(),
+    memoryMb: Math.round(totalmem() / 2 ** 20),
+    platform: `${process.platform} ${process.arch}`,
+    node: process.version,
+  };
+}

@@ -1,0 +1,56 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { median, quantile } from "./statistics.ts";
+
+// Adding 0 turns -0, which equals 0 but is not the same, into 0.
+const value = fc.double({ noNaN: true, min: -1e9, max: 1e9 }).map((one) => one + 0);
+const values = fc.array(value, { minLength: 1, maxLength: 50 });
+const share = fc.double({ noNaN: true, min: 0, max: 1 });
+
+describe("median", () => {
+  it("is the middle one, or halfway between the two in the middle", () => {
+    expect(median([3, 1, 2])).toBe(2);
+    expect(median([4, 1, 3, 2])).toBe(2.5);
+    expect(median([7])).toBe(7);
+  });
+
+  it("sorts by number and leaves what it was given as it was", () => {
+    const given = [10, 9, 100];
+    expect(median(given)).toBe(10);
+    expect(given).toEqual([10, 9, 100]);
+  });
+});
+
+describe("quantile", () => {
+  it("goes from the smallest to the largest", () => {
+    fc.assert(
+      fc.property(values, (given) => {
+        expect(quantile(given, 0)).toBe(Math.min(...given));
+        expect(quantile(given, 1)).toBe(Math.max(...given));
+      }),
+    );
+  });
+
+  it("never falls as the share grows", () => {
+    fc.assert(
+      fc.property(values, share, share, (given, one, other) => {
+        const [low, high] = [quantile(given, Math.min(one, other)), quantile(given, Math.max(one, other))];
+        // Interpolation may be off by a rounding.
+        expect(low).toBeLessThanOrEqual(high + Math.abs(high) * 1e-12);
+      }),
+    );
+  });
+
+  it("does not depend on the order", () => {
+    fc.assert(
+      fc.property(values, share, (given, at) => {
+        expect(quantile(given.toReversed(), at)).toBe(quantile(given, at));
+      }),
+    );
+  });
+
+  it("refuses no values and a share beyond 0 to 1", () => {
+    expect(() => quantile([], 0.5)).toThrow("at least one value");
+    expect(() => quantile([1], 1.5)).toThrow("share is 1.5");
+  });
+});

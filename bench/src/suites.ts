@@ -1,0 +1,5 @@
+import { kit } from "./kit/suite.ts";
+import type { Suite } from "./suite.ts";
+
+/** Every suite, in the order in which a full run takes them. */
+export const suites: readonly Suite[] = [kit];

@@ -1,0 +1,66 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Offer } from "../catalogue.ts";
+import { diagnose } from "../diagnose.ts";
+import { Failure, failureOf } from "../failure.ts";
+import type { Project } from "../project.ts";
+import { type Archive, packArchive, sha256, unpackArchive } from "./archive.ts";
+import { bundleCode, ENVIRONMENT_FILE } from "./code.ts";
+import { readData } from "./data.ts";
+import { offerOf } from "./offer.ts";
+import type { TarEntry } from "./tar.ts";
+
+/** What a bundle says of itself in its manifest.json. */
+export interface Manifest extends Offer {
+  readonly format: 1;
+  readonly name: string;
+  readonly version: string;
+  /** `node <main>` serves the environment. */
+  readonly main: string;
+  /** Every other file of the bundle. */
+  readonly files: readonly { readonly path: string; readonly size: number; readonly sha256: string }[];
+}
+
+/** Bundles a project: code, data, config and a manifest. The same sources always give the same bytes. */
+export async function bundleProject(project: Project, onOutput: (text: string) => void): Promise<Archive & { manifest: Manifest }> {
+  const { name, version } = project.config;
+  const config = { ...project.config, main: ENVIRONMENT_FILE };
+  const entries = [...(await bundleCode(project)), ...readData(project), { path: "config.json", bytes: jsonBytes(config) }];
+  const manifest: Manifest = {
+    format: 1,
+    name,
+    version,
+    main: "main.js",
+    files: entries
+      .map(({ path, bytes }) => ({ path, size: bytes.length, sha256: sha256(bytes) }))
+      .sort((a, b) => (a.path < b.path ? -1 : 1)),
+    ...(await tryOut(project, entries, onOutput)),
+  };
+  return { ...packArchive([...entries, { path: "manifest.json", bytes: jsonBytes(manifest) }]), manifest };
+}
+
+/** Loads the bundle as it will be loaded elsewhere: in an empty folder. */
+async function tryOut(project: Project, entries: readonly TarEntry[], onOutput: (text: string) => void): Promise<Offer> {
+  const folder = mkdtempSync(join(tmpdir(), "aenv-bundle-"));
+  try {
+    unpackArchive(packArchive(entries).bytes, folder);
+    return await offerOf(folder, onOutput);
+  } catch (error) {
+    // If the sources do not load either, their lines say more than the bundle's.
+    await offerOf(project.root, () => undefined).catch(async (cause: unknown) => {
+      throw await diagnose(project, failureOf(cause));
+    });
+    throw new Failure(`the project loads, but its bundle does not: ${(error as Error).message.replaceAll(folder, "<bundle>")}`, {
+      code: "environment.invalid",
+      hint: 'Files that the code reads must be named in config.json as "buildConfig": { "data": ["data"] }, and be found with dataPath("data/…").',
+      cause: error,
+    });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+function jsonBytes(value: object): Uint8Array {
+  return Buffer.from(`${JSON.stringify(value, null, 2)}\n`);
+}

@@ -1,0 +1,117 @@
+import { createHash } from "node:crypto";
+import { basename, relative, sep } from "node:path";
+import { findEntries } from "@aenv/kit";
+import { type BuildFailure, build, type Plugin } from "esbuild";
+import { hintFor, problemsOf } from "../diagnose.ts";
+import { Failure } from "../failure.ts";
+import type { Project } from "../project.ts";
+import type { TarEntry } from "./tar.ts";
+
+/** The bundled module that defines the environment; the bundle's config.json names it as `main`. */
+export const ENVIRONMENT_FILE = "environment.js";
+
+/**
+ * The environment and everything it imports as a few files of plain JavaScript. `main.js` serves it; what is only
+ * needed sometimes stays in files of its own and is loaded then.
+ */
+export async function bundleCode(project: Project): Promise<TarEntry[]> {
+  const { root, config } = project;
+  const entries = (await findEntries(root, config)).map((path) => `./${relative(root, path).split(sep).join("/")}`);
+  try {
+    const { outputFiles } = await build({
+      absWorkingDir: root,
+      entryPoints: { main: "aenv:main", environment: "aenv:environment" },
+      outdir: "out",
+      chunkNames: "chunk-[hash]",
+      bundle: true,
+      splitting: true,
+      write: false,
+      platform: "node",
+      format: "esm",
+      target: "node22",
+      // Minified, no trace is left of where the sources lay: the same bytes everywhere. Names stay, for stack traces.
+      minify: true,
+      keepNames: true,
+      logLevel: "silent",
+      banner: { js: COMMONJS_NAMES },
+      define: { __dirname: "__bundleDirname", __filename: "__bundleFilename" },
+      plugins: [
+        virtualModules({ "aenv:main": mainModule(), "aenv:environment": environmentModule(entries) }, root),
+        ownPackageFallback(root),
+      ],
+    });
+    return renameChunks(outputFiles.map(({ path, text }) => ({ path: basename(path), text })));
+  } catch (error) {
+    const problems = problemsOf((error as Partial<BuildFailure>).errors ?? [], root);
+    if (problems.length === 0) throw error;
+    throw new Failure(problems, { code: "environment.invalid", hint: hintFor(problems), cause: error });
+  }
+}
+
+/** esbuild names chunks after where their sources lay; ours are named after what they hold. */
+function renameChunks(files: readonly { path: string; text: string }[]): TarEntry[] {
+  const names = new Map<string, string>();
+  for (const { path, text } of files) {
+    const held = createHash("sha256").update(text.replaceAll(CHUNK, "")).digest("hex");
+    names.set(path, path.match(CHUNK) === null ? path : `chunk-${held.slice(0, 12)}.js`);
+  }
+  return files.map(({ path, text }) => ({
+    path: names.get(path) as string,
+    bytes: Buffer.from(text.replaceAll(CHUNK, (name) => names.get(name) ?? name)),
+  }));
+}
+
+const CHUNK = /\bchunk-[A-Z0-9]{8}\.js/g;
+
+/** What packages in the old module format expect to find in every file. */
+const COMMONJS_NAMES = [
+  'import{createRequire as __bundleCreateRequire}from"node:module";',
+  "const require=__bundleCreateRequire(import.meta.url),__bundleFilename=import.meta.filename,__bundleDirname=import.meta.dirname;",
+].join("");
+
+/** A bundle is a project of its own: its config.json names the bundled module, and the kit loads it like any other. */
+function mainModule(): string {
+  return `
+    import { realpathSync } from "node:fs";
+    import { loadEnvironment, runBox } from "aenvironment/kit";
+    const loading = loadEnvironment(import.meta.dirname);
+    const isStarted = process.argv[1] !== undefined && realpathSync(process.argv[1]) === realpathSync(import.meta.filename);
+    if (isStarted) await runBox(() => loading, process.argv.slice(2));
+    export default isStarted ? undefined : (await loading).definition;
+  `;
+}
+
+function environmentModule(entries: readonly string[]): string {
+  const imports = entries.map((entry, index) => `import * as module${index} from ${JSON.stringify(entry)};`);
+  const defaults = entries.map((_, index) => `module${index}.default`);
+  return `
+    ${imports.join("\n")}
+    const exported = [${defaults.join(", ")}].filter((value) => typeof value === "object" && value !== null);
+    if (exported.length > 1) throw new Error("several files export an environment; name one as 'main' in config.json");
+    export default exported[0];
+  `;
+}
+
+function virtualModules(modules: Readonly<Record<string, string>>, root: string): Plugin {
+  return {
+    name: "virtual-modules",
+    setup({ onResolve, onLoad }) {
+      onResolve({ filter: /^aenv:/ }, ({ path }) => ({ path, namespace: "aenv" }));
+      onLoad({ filter: /.*/, namespace: "aenv" }, ({ path }) => ({ contents: modules[path] as string, resolveDir: root, loader: "js" }));
+    },
+  };
+}
+
+/** The project's own installation of this package comes first; one that has none gets the one that is running. */
+function ownPackageFallback(root: string): Plugin {
+  return {
+    name: "own-package",
+    setup({ onResolve, resolve }) {
+      onResolve({ filter: /^aenvironment(?:\/|$)/ }, async ({ path, kind, pluginData }) => {
+        if (pluginData === "ours") return undefined;
+        const theirs = await resolve(path, { kind, resolveDir: root, pluginData: "ours" });
+        return theirs.errors.length === 0 ? theirs : resolve(path, { kind, resolveDir: import.meta.dirname, pluginData: "ours" });
+      });
+    },
+  };
+}

@@ -1,0 +1,38 @@
+import { globSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { join, relative, sep } from "node:path";
+import { Failure } from "../failure.ts";
+import type { Project } from "../project.ts";
+import type { TarEntry } from "./tar.ts";
+
+const NEVER = new Set(["node_modules", ".git"]);
+
+/** The files that `buildConfig.data` names: files, whole folders, and globs such as `data/*.json`. */
+export function readData({ root, config, placeOf }: Project): TarEntry[] {
+  const paths = new Set<string>();
+  config.buildConfig?.data?.forEach((pattern, index) => {
+    const found = filesOf(root, pattern);
+    if (found.length === 0) {
+      throw new Failure([{ message: `buildConfig.data: nothing is at "${pattern}"`, place: placeOf(["buildConfig", "data", index]) }], {
+        hint: "Name files, folders or globs inside the project, or take the line out.",
+      });
+    }
+    for (const path of found) paths.add(path);
+  });
+  return [...paths].sort().map((path) => ({ path, bytes: readInside(root, path) }));
+}
+
+function filesOf(root: string, pattern: string): string[] {
+  const clean = pattern.replace(/^\.\//, "").replace(/\/+$/, "");
+  const patterns = statSync(join(root, clean), { throwIfNoEntry: false })?.isDirectory() ? [`${clean}/**`] : [clean];
+  return globSync(patterns, { cwd: root, exclude: (name) => NEVER.has(name) })
+    .filter((path) => statSync(join(root, path)).isFile())
+    .map((path) => path.split(sep).join("/"));
+}
+
+/** A link may lead to another file of the project, never out of it. */
+function readInside(root: string, path: string): Uint8Array {
+  const real = realpathSync(join(root, path));
+  if (relative(realpathSync(root), real).startsWith(".."))
+    throw new Failure(`the data file ${path} is a link that leads out of the project`);
+  return readFileSync(real);
+}

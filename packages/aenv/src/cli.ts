@@ -1,0 +1,94 @@
+import { Command, CommanderError } from "commander";
+import { failureBlock } from "./block.ts";
+import { exitCodes, Failure, failureAsJson, failureOf } from "./failure.ts";
+import { examples } from "./help.ts";
+import { ownPackage } from "./own-package.ts";
+import type { Terminal } from "./terminal.ts";
+
+/** A file of `commands/`: it adds arguments, options, examples and the action to the command of its name. */
+interface CommandModule {
+  define(command: Command, terminal: Terminal): void;
+}
+
+/** Only the command that is asked for is loaded, so that the others cost nothing. */
+const commands: Readonly<Record<string, { summary: string; load: () => Promise<CommandModule> }>> = {
+  init: { summary: "begin a new environment project", load: () => import("./commands/init.ts") },
+  run: { summary: "serve the environment here, and again at every change", load: () => import("./commands/run.ts") },
+  call: { summary: "call a tool, function or reward of a running environment", load: () => import("./commands/call.ts") },
+  build: { summary: "bundle the environment into one archive", load: () => import("./commands/build.ts") },
+  config: { summary: "look at and change this command's own settings", load: () => import("./commands/config/index.ts") },
+  version: { summary: "say which version this is", load: () => import("./commands/version.ts") },
+};
+
+/** Runs one command line and says what to exit with. */
+export async function runCli(argv: readonly string[], terminal: Terminal): Promise<number> {
+  const isJson = argv.includes("--json");
+  const isVerbose = argv.includes("--verbose") || argv.includes("--debug");
+  try {
+    const program = await createProgram(argv, terminal);
+    if (argv.length === 0) program.outputHelp();
+    else await program.parseAsync([...argv], { from: "user" });
+    return exitCodes.ok.code;
+  } catch (error) {
+    if (error instanceof CommanderError && error.exitCode === 0) return exitCodes.ok.code;
+    const failure = error instanceof CommanderError ? usageFailure(error, argv) : failureOf(error);
+    if (failure.problems.length === 0) return exitCodes[failure.exit].code;
+    if (isJson) terminal.stdout.write(`${JSON.stringify(failureAsJson(failure), null, 2)}\n`);
+    terminal.stderr.write(`${failureBlock(failure, terminal.stderr.colors, terminal.cwd, isVerbose)}\n`);
+    return exitCodes[failure.exit].code;
+  }
+}
+
+async function createProgram(argv: readonly string[], terminal: Terminal): Promise<Command> {
+  const program = styled(new Command("aenv"), terminal)
+    .description("Write, serve and use environments for agents and reinforcement learning.")
+    .usage("COMMAND [options]")
+    // What stands behind a command is the command's: `init --version 2.0.0` is not a question for ours.
+    .enablePositionalOptions()
+    .version(ownPackage().version, "-V, --version", "print the version")
+    .option("-v, --verbose", "print more, and the stack of an unexpected error")
+    .option("--debug", "the same as --verbose")
+    .helpOption("-h, --help", "print help; also behind a command: aenv run --help")
+    .helpCommand("help [command]", "print help for a command")
+    .addHelpText("after", `${examples("aenv init my-env", "aenv run", "aenv call add n=3")}\n${exitCodeTable()}`);
+  const named = argv.filter((word) => !word.startsWith("-")).slice(0, 2);
+  for (const [name, { summary, load }] of Object.entries(commands)) {
+    const command = program.command(name).summary(summary).helpOption("-h, --help", "print this help");
+    if (named[0] === name || (named[0] === "help" && named[1] === name)) {
+      command.option("--verbose", "print more, and the stack of an unexpected error");
+      (await load()).define(command, terminal);
+    }
+  }
+  return program;
+}
+
+/** Commander's words on our outputs; it throws instead of ending the process. Subcommands inherit both. */
+function styled(program: Command, terminal: Terminal): Command {
+  return program
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => terminal.stdout.write(text),
+      // What is wrong is printed once, as a block, by `runCli`.
+      writeErr: () => undefined,
+      getOutHelpWidth: () => Math.min(terminal.stdout.columns, 110),
+      getOutHasColors: () => terminal.stdout.colors.isColorSupported,
+    })
+    .configureHelp({
+      styleTitle: (title) => terminal.stdout.colors.bold(title),
+      styleCommandText: (text) => terminal.stdout.colors.cyan(text),
+      styleSubcommandText: (text) => terminal.stdout.colors.cyan(text),
+      styleOptionText: (text) => terminal.stdout.colors.cyan(text),
+      styleArgumentText: (text) => terminal.stdout.colors.cyan(text),
+    });
+}
+
+function exitCodeTable(): string {
+  return ["Exit codes:", ...Object.values(exitCodes).map(({ code, meaning }) => `  ${String(code).padEnd(4)}${meaning}`)].join("\n");
+}
+
+function usageFailure(error: CommanderError, argv: readonly string[]): Failure {
+  const [first = "", suggestion] = error.message.replace(/^error: /, "").split("\n");
+  const command = argv.find((word) => Object.hasOwn(commands, word));
+  const help = `See: aenv ${command === undefined ? "" : `${command} `}--help`;
+  return new Failure(first, { exit: "usage", hint: suggestion === undefined ? help : `${suggestion.replace(/[()]/g, "")}  ${help}` });
+}

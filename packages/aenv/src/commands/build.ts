@@ -1,0 +1,69 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join, relative, resolve } from "node:path";
+import { formatRef } from "@aenv/contract";
+import type { Command } from "commander";
+import { bundleProject } from "../bundle/bundle.ts";
+import { Failure } from "../failure.ts";
+import { examples } from "../help.ts";
+import { readProject } from "../project.ts";
+import { during } from "../spinner.ts";
+import { type Terminal, voiceOf } from "../terminal.ts";
+
+interface Options {
+  readonly workDir: string;
+  readonly out: string;
+  readonly image?: boolean;
+  readonly json?: boolean;
+}
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .description(
+      "Bundles the environment, all it imports and the files of `buildConfig.data` into one archive that runs by itself. The same sources give the same bytes, and the archive's name carries their digest.",
+    )
+    .option("-w, --work-dir <folder>", "the project", ".")
+    .option("-o, --out <folder>", "where to put the archive, seen from the project", "dist")
+    .option("--image", "build a container image instead (not available in this version)")
+    .option("--json", "as JSON")
+    .addHelpText("after", examples("aenv build", "aenv build --work-dir ./my-env --out /srv/bundles", "aenv build --json"))
+    .action((options: Options) => buildArchive(options, terminal));
+}
+
+async function buildArchive(options: Options, terminal: Terminal): Promise<void> {
+  if (options.image) {
+    throw new Failure("--image is not available in this version", {
+      exit: "usage",
+      hint: "Leave it out to build an archive; it runs wherever Node 22.19 or newer does.",
+    });
+  }
+  const voice = voiceOf(terminal, options.json === true);
+  const project = readProject(options.workDir, terminal.cwd);
+  const { archive, manifest, digest, bytes } = await during(terminal, `Bundling ${project.config.name}`, async () => {
+    const bundle = await bundleProject(project, (text) => terminal.stderr.write(text));
+    const out = resolve(project.root, options.out);
+    const archive = join(out, `${bundle.manifest.name}-${bundle.manifest.version}-${bundle.digest.slice(0, 12)}.tar.gz`);
+    mkdirSync(out, { recursive: true });
+    writeFileSync(archive, bundle.bytes);
+    return { archive, ...bundle };
+  });
+  voice.data({ archive, digest: `sha256:${digest}`, size: bytes.length, ...manifest });
+  const { colors } = voice.people;
+  const near = relative(terminal.cwd, archive);
+  const path = near.startsWith("..") ? archive : near;
+  const counts = [count(manifest.tools, "tool"), count(manifest.functions, "function"), count(manifest.rewards, "reward")];
+  voice.say(
+    `${colors.green("✔")} ${colors.bold(formatRef(project.config))} ${colors.dim(`${counts.join(", ")}; ${kilobytes(bytes.length)}`)}`,
+  );
+  voice.say(`  ${colors.cyan(path)}`);
+  voice.say(`  ${colors.dim(`sha256:${digest}`)}`);
+  voice.say();
+  voice.say(`  ${colors.dim("Run it:")} mkdir box && tar -xzf ${path} -C box && node box/main.js --port 8081`);
+}
+
+function count(list: readonly unknown[], noun: string): string {
+  return `${list.length} ${noun}${list.length === 1 ? "" : "s"}`;
+}
+
+function kilobytes(bytes: number): string {
+  return `${Math.ceil(bytes / 1_000)} kB`;
+}

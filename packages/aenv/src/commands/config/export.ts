@@ -1,0 +1,42 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { isObject } from "@aenv/contract";
+import type { Command } from "commander";
+import { Failure } from "../../failure.ts";
+import { examples } from "../../help.ts";
+import { isSecret, readSettings, type Settings, settingsPath, withDefaults, writeSettings } from "../../settings.ts";
+import { type Terminal, voiceOf } from "../../terminal.ts";
+
+interface Options {
+  readonly output: string;
+  readonly reveal?: boolean;
+  readonly force?: boolean;
+  readonly json?: boolean;
+}
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .summary("write the settings to a file")
+    .description("Writes the settings to a file that `aenv config load` reads. Secrets are left out.")
+    .option("--output <file>", "where to", "cli_config_export.json")
+    .option("--reveal", "write the secrets too")
+    .option("--force", "overwrite an existing file")
+    .option("--json", "as JSON")
+    .addHelpText("after", examples("aenv config export", "aenv config export --output team.json"))
+    .action((options: Options) => {
+      const output = resolve(terminal.cwd, options.output);
+      if (existsSync(output) && !options.force) throw new Failure(`${output} is there already`, { hint: "Overwrite it with --force." });
+      const all = withDefaults(readSettings(settingsPath(terminal).path));
+      writeSettings(output, (options.reveal ? all : withoutSecrets(all)) as Settings);
+      const voice = voiceOf(terminal, options.json === true);
+      voice.data({ output, secrets: options.reveal === true });
+      voice.say(`Wrote ${output}${options.reveal ? "" : " without the secrets"}`);
+    });
+}
+
+function withoutSecrets(value: unknown): unknown {
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([key, each]) => (isSecret(key) && !isObject(each) ? [] : [[key, withoutSecrets(each)]])),
+  );
+}

@@ -1,0 +1,26 @@
+import type { Command } from "commander";
+import { Failure } from "../../failure.ts";
+import { examples } from "../../help.ts";
+import { masked, readSettings, settingsPath, withDefaults } from "../../settings.ts";
+import { type Terminal, voiceOf } from "../../terminal.ts";
+import { parseKey, valueAt } from "./key.ts";
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .summary("print one setting")
+    .description("Prints one setting; fails if there is none. Secrets are masked.")
+    .argument("<key>", "with dots, e.g. hub_config.timeout")
+    .option("--reveal", "print a secret as it is")
+    .option("--json", "as JSON")
+    .addHelpText("after", examples("aenv config get hub_config.hub_backend", "aenv config get hub_config.api_key --reveal"))
+    .action((text: string, options: { reveal?: boolean; json?: boolean }) => {
+      const own = readSettings(settingsPath(terminal).path);
+      const key = parseKey(text, own);
+      const found = valueAt(withDefaults(own), key);
+      if (found === undefined) throw new Failure(`there is no setting '${text}'`, { hint: "See all of them with: aenv config show" });
+      const value = options.reveal ? found : masked(found, text);
+      const voice = voiceOf(terminal, options.json === true);
+      if (voice.isJson) voice.data(value);
+      else voice.say(typeof value === "string" ? value : JSON.stringify(value, null, 2));
+    });
+}

@@ -1,0 +1,26 @@
+import { existsSync } from "node:fs";
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
+import type { Command } from "commander";
+import { Failure } from "../../failure.ts";
+import { examples } from "../../help.ts";
+import { defaultSettings, writeSettings } from "../../settings.ts";
+import { type Terminal, voiceOf } from "../../terminal.ts";
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .summary("write a settings file")
+    .description("Writes a settings file with the defaults, readable by you only. An existing one is left alone.")
+    .option("--path <file>", "where; ~/.aenv/cli_config.json if not given")
+    .option("--json", "as JSON")
+    .addHelpText("after", examples("aenv config init", "aenv config init --path .aenv/cli_config.json"))
+    .action((options: { path?: string; json?: boolean }) => {
+      const home = join(terminal.env.HOME ?? homedir(), ".aenv/cli_config.json");
+      const path = options.path === undefined ? home : resolve(terminal.cwd, options.path);
+      if (existsSync(path)) throw new Failure(`${path} is there already`, { hint: "To begin anew: aenv config reset" });
+      writeSettings(path, defaultSettings);
+      const voice = voiceOf(terminal, options.json === true);
+      voice.data({ path });
+      voice.say(`Wrote ${path}`);
+    });
+}

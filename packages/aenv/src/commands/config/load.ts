@@ -1,0 +1,29 @@
+import { existsSync, readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { isObject } from "@aenv/contract";
+import type { Command } from "commander";
+import { Failure } from "../../failure.ts";
+import { examples } from "../../help.ts";
+import { parseJsonFile } from "../../json-file.ts";
+import { checkSettings, readSettings, settingsPath, writeSettings } from "../../settings.ts";
+import { type Terminal, voiceOf } from "../../terminal.ts";
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .summary("take over the settings of a file")
+    .description("Takes over the settings of a JSON file: each of its top-level keys replaces ours, the others stay.")
+    .argument("<file>", "a file as `aenv config export` writes it")
+    .option("--json", "as JSON")
+    .addHelpText("after", examples("aenv config load team.json"))
+    .action((file: string, options: { json?: boolean }) => {
+      const from = resolve(terminal.cwd, file);
+      if (!existsSync(from)) throw new Failure(`there is no file ${from}`, { exit: "usage" });
+      const { value } = parseJsonFile(from, readFileSync(from, "utf8"));
+      if (!isObject(value)) throw new Failure(`${from} must hold a JSON object`);
+      const { path } = settingsPath(terminal);
+      writeSettings(path, checkSettings({ ...readSettings(path), ...value }));
+      const voice = voiceOf(terminal, options.json === true);
+      voice.data({ path, loaded: Object.keys(value) });
+      voice.say(`Loaded ${Object.keys(value).join(", ")} into ${path}`);
+    });
+}

@@ -1,0 +1,18 @@
+import type { Command } from "commander";
+import { examples } from "../../help.ts";
+import { settingsPath } from "../../settings.ts";
+import { type Terminal, voiceOf } from "../../terminal.ts";
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .summary("say which file is in use")
+    .description("Says which settings file is in use.")
+    .option("--json", "as JSON")
+    .addHelpText("after", examples("aenv config path", "aenv config path --json"))
+    .action((options: { json?: boolean }) => {
+      const found = settingsPath(terminal);
+      const voice = voiceOf(terminal, options.json === true);
+      if (voice.isJson) voice.data(found);
+      else voice.say(found.exists ? found.path : `${found.path} (does not exist yet)`);
+    });
+}

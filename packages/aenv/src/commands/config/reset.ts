@@ -1,0 +1,31 @@
+import type { Command } from "commander";
+import { Failure } from "../../failure.ts";
+import { examples } from "../../help.ts";
+import { defaultSettings, settingsPath, writeSettings } from "../../settings.ts";
+import { type Terminal, voiceOf } from "../../terminal.ts";
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .summary("put the defaults back")
+    .description("Puts the defaults back; asks first.")
+    .option("--force", "do not ask")
+    .option("--json", "as JSON")
+    .addHelpText("after", examples("aenv config reset", "aenv config reset --force"))
+    .action(async (options: { force?: boolean; json?: boolean }) => {
+      const { path, exists } = settingsPath(terminal);
+      if (exists && !options.force) await confirm(`Replace everything in ${path} by the defaults?`, terminal);
+      writeSettings(path, defaultSettings);
+      const voice = voiceOf(terminal, options.json === true);
+      voice.data({ path });
+      voice.say(`${path} holds the defaults again`);
+    });
+}
+
+async function confirm(question: string, terminal: Terminal): Promise<void> {
+  if (!terminal.isInteractive) {
+    throw new Failure("nobody is here to be asked", { exit: "usage", hint: "Say that you mean it with --force." });
+  }
+  const prompts = await import("@clack/prompts");
+  const answer = await prompts.confirm({ message: question, initialValue: false, output: process.stderr });
+  if (prompts.isCancel(answer) || !answer) throw new Failure("nothing was changed", { exit: "cancelled" });
+}

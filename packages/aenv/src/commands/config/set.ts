@@ -1,0 +1,25 @@
+import type { Command } from "commander";
+import { examples } from "../../help.ts";
+import { checkSettings, masked, readSettings, settingsPath, writeSettings } from "../../settings.ts";
+import { type Terminal, voiceOf } from "../../terminal.ts";
+import { parseKey, parseValue, withValue } from "./key.ts";
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .summary("change one setting")
+    .description("Changes one setting; everything else in the file stays. The file is created if there is none.")
+    .argument("<key>", "with dots, e.g. hub_config.timeout")
+    .argument("<value>", "JSON if it is JSON, else text")
+    .option("--json", "as JSON")
+    .addHelpText("after", examples("aenv config set owner ada", "aenv config set hub_config.timeout 60", "aenv config set system_url null"))
+    .action((text: string, word: string, options: { json?: boolean }) => {
+      const { path } = settingsPath(terminal);
+      const own = readSettings(path);
+      const key = parseKey(text, own);
+      const value = parseValue(word);
+      writeSettings(path, checkSettings(withValue(own, key, value)));
+      const voice = voiceOf(terminal, options.json === true);
+      voice.data({ key: text, value: masked(value, text), path });
+      voice.say(`${text} is now ${JSON.stringify(masked(value, text))} in ${path}`);
+    });
+}

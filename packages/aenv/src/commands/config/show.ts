@@ -1,0 +1,54 @@
+import { isObject } from "@aenv/contract";
+import { type Command, Option } from "commander";
+import { examples } from "../../help.ts";
+import { masked, overrides, readSettings, type Settings, settingsPath, withDefaults } from "../../settings.ts";
+import { type Terminal, voiceOf } from "../../terminal.ts";
+import { parseKey, valueAt, withValue } from "./key.ts";
+
+interface Options {
+  readonly key?: string;
+  readonly format?: string;
+  readonly json?: boolean;
+  readonly reveal?: boolean;
+}
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .summary("show all settings")
+    .description("Shows all settings: the file's, the defaults', and what environment variables change. Secrets are masked.")
+    .option("--key <key>", "only this one, e.g. hub_config")
+    .option("--reveal", "show secrets as they are")
+    .addOption(new Option("--format <format>", "how to print it").choices(["table", "json"]).default("table"))
+    .option("--json", "as JSON")
+    .addHelpText("after", examples("aenv config show", "aenv config show --key hub_config", "aenv config show --json"))
+    .action((options: Options) => show(options, terminal));
+}
+
+function show(options: Options, terminal: Terminal): void {
+  const voice = voiceOf(terminal, options.json === true || options.format === "json");
+  const { path, exists } = settingsPath(terminal);
+  const own = readSettings(path);
+  const changed = overrides(terminal.env);
+  const effective = changed.reduce<Settings>((all, each) => withValue(all, each.key.split("."), each.value), withDefaults(own));
+  const shown = (options.reveal ? effective : masked(effective)) as Settings;
+  const key = options.key === undefined ? [] : parseKey(options.key, own);
+  const value = key.length === 0 ? shown : valueAt(shown, key);
+  if (voice.isJson) {
+    voice.data(value ?? null);
+    return;
+  }
+  const { colors } = voice.people;
+  voice.say(colors.dim(exists ? path : `defaults; ${path} does not exist`));
+  const rows = flatten(value, key.join("."));
+  const width = Math.max(...rows.map(([name]) => name.length));
+  for (const [name, each] of rows) {
+    const variable = changed.find((change) => change.key === name)?.variable;
+    const source = variable ?? (valueAt(own, name.split(".")) === undefined ? "default" : "");
+    voice.say(`${colors.cyan(name.padEnd(width))}  ${JSON.stringify(each)}${source === "" ? "" : `  ${colors.dim(source)}`}`);
+  }
+}
+
+function flatten(value: unknown, name: string): [name: string, value: unknown][] {
+  if (!isObject(value) || Object.keys(value).length === 0) return [[name, value]];
+  return Object.entries(value).flatMap(([key, each]) => flatten(each, name === "" ? key : `${name}.${key}`));
+}

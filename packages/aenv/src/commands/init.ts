@@ -1,0 +1,84 @@
+import { existsSync } from "node:fs";
+import { join, relative, resolve } from "node:path";
+import { formatRef, parseName } from "@aenv/contract";
+import { type Command, Option } from "commander";
+import { Failure } from "../failure.ts";
+import { examples } from "../help.ts";
+import { configFor, isEmptyOrMissing, projectFiles, type Template, templates, writeFiles } from "../scaffold.ts";
+import { type Colors, type Terminal, voiceOf } from "../terminal.ts";
+
+interface Options {
+  readonly template: Template;
+  readonly version: string;
+  readonly workDir: string;
+  readonly force?: boolean;
+  readonly configOnly?: boolean;
+  readonly json?: boolean;
+}
+
+export function define(command: Command, terminal: Terminal): void {
+  const kinds = Object.entries(templates).map(([name, { does }]) => `${name} (${does})`);
+  command
+    .description("Begins a new environment project in a folder of its name. Works offline.")
+    .argument("<name>", "lower-case letters, digits and '-'")
+    .addOption(new Option("-t, --template <template>", kinds.join("; ")).choices(Object.keys(templates)).default("default"))
+    .option("-v, --version <version>", "its first version", "1.0.0")
+    .option("-w, --work-dir <folder>", "where to put the project's folder", ".")
+    .option("--force", "write into a folder that is not empty; files of other names stay")
+    .option("--config-only", "write only config.json, right into the work-dir")
+    .option("--json", "as JSON")
+    .addHelpText("after", examples("aenv init my-env", "aenv init shop --template stateful", "aenv init my-env --config-only"))
+    .action((name: string, options: Options) => init(name, options, terminal));
+}
+
+function init(givenName: string, options: Options, terminal: Terminal): void {
+  const name = parseName(givenName);
+  const { version, template } = options;
+  if (version.trim() === "" || version.includes("@")) {
+    throw new Failure(`'${version}' is not a version`, { exit: "usage", hint: "Write it as: --version 1.0.0" });
+  }
+  const voice = voiceOf(terminal, options.json === true);
+  const { colors } = voice.people;
+  const workDir = resolve(terminal.cwd, options.workDir);
+  if (options.configOnly) {
+    const file = join(workDir, "config.json");
+    if (existsSync(file) && !options.force) throw new Failure(`${file} is there already`, { hint: "Overwrite it with --force." });
+    writeFiles(workDir, new Map([["config.json", `${JSON.stringify(configFor({ name, version, template: "default" }), null, 2)}\n`]]));
+    voice.data({ name, version, folder: workDir, files: ["config.json"] });
+    voice.say(`${colors.green("✔")} wrote ${file}`);
+    return;
+  }
+
+  const folder = join(workDir, name);
+  if (!isEmptyOrMissing(folder) && !options.force) {
+    throw new Failure(`the folder ${folder} is not empty`, { hint: "Choose another name, or write into it with --force." });
+  }
+  const files = projectFiles({ name, version, template, bringsNode: terminal.env.AENV_STARTED_BY_NODE !== undefined });
+  writeFiles(folder, files);
+
+  const paths = [...files.keys()];
+  voice.data({ name, version, template, folder, files: paths });
+  voice.say(`${colors.green("✔")} ${colors.bold(formatRef({ name, version }))} is ready to be written`);
+  voice.say();
+  voice.say(tree(name, paths, colors));
+  voice.say();
+  voice.say("Next steps:");
+  const near = relative(terminal.cwd, folder);
+  const path = near.startsWith("..") ? folder : near;
+  for (const step of [`cd ${path}`, "npm install", "npx aenv run"]) voice.say(`  ${colors.cyan(step)}`);
+}
+
+/** The project as a drawing, folders first. */
+function tree(name: string, paths: readonly string[], colors: Colors): string {
+  const draw = (prefix: string, indent: string): string[] => {
+    const here = paths.filter((path) => path.startsWith(prefix)).map((path) => path.slice(prefix.length));
+    const names = [...new Set(here.map((path) => (path.includes("/") ? `${path.split("/")[0]}/` : path)))];
+    names.sort((a, b) => Number(b.endsWith("/")) - Number(a.endsWith("/")));
+    return names.flatMap((each, index) => {
+      const isLast = index === names.length - 1;
+      const line = `${indent}${colors.dim(isLast ? "└─" : "├─")} ${each.endsWith("/") ? colors.blue(each) : each}`;
+      return each.endsWith("/") ? [line, ...draw(prefix + each, `${indent}${isLast ? "   " : `${colors.dim("│")}  `}`)] : [line];
+    });
+  };
+  return [`  ${colors.blue(`${name}/`)}`, ...draw("", "  ")].join("\n");
+}

@@ -1,0 +1,141 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { request } from "node:http";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { isObject, messageOf } from "@aenv/contract";
+import { Failure, type Place } from "../failure.ts";
+
+export interface BoxOptions {
+  readonly root: string;
+  readonly host: string;
+  readonly socketPath: string;
+  /** The environment's own output. */
+  onLine(stream: "stdout" | "stderr", line: string): void;
+  /** The process ended though nobody asked it to. */
+  onCrash(how: string): void;
+}
+
+const KILL_AFTER_MS = 15_000;
+const HEALTHY_WITHIN_MS = 30_000;
+const ASK_AGAIN_MS = 50;
+
+/** A process with one version of the environment's code in it. */
+export class BoxProcess {
+  readonly socketPath: string;
+  readonly #child: ChildProcess;
+  readonly #ended: Promise<unknown>;
+  #state: "starting" | "running" | "stopping" = "starting";
+
+  private constructor(options: BoxOptions) {
+    this.socketPath = options.socketPath;
+    const entry = fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "../box.ts" : "./box.js", import.meta.url));
+    const args = ["--disable-warning=ExperimentalWarning", entry, options.root, "--socket", options.socketPath, "--host", options.host];
+    this.#child = spawn(process.execPath, args, { cwd: options.root, stdio: ["pipe", "pipe", "pipe"] });
+    this.#ended = once(this.#child, "close");
+    this.#child.once("close", (code, signal) => {
+      if (this.#state === "running") options.onCrash(signal === null ? `exit code ${code}` : `signal ${signal}`);
+    });
+  }
+
+  /** Starts a process and resolves when its environment is loaded, set up and healthy. */
+  static async start(options: BoxOptions, signal: AbortSignal): Promise<BoxProcess> {
+    const box = new BoxProcess(options);
+    try {
+      await box.#untilReady(options, signal);
+      await box.#untilHealthy(signal);
+      box.#state = "running";
+      return box;
+    } catch (error) {
+      await box.stop();
+      throw error;
+    }
+  }
+
+  /** Lets calls in flight finish, then ends; one that does not end is killed. */
+  async stop(): Promise<void> {
+    this.#state = "stopping";
+    this.#child.kill("SIGTERM");
+    const impatience = setTimeout(() => this.#child.kill("SIGKILL"), KILL_AFTER_MS);
+    await this.#ended;
+    clearTimeout(impatience);
+  }
+
+  /** Its events come as JSON lines between what the environment itself prints. */
+  async #untilReady(options: BoxOptions, signal: AbortSignal): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#read("stdout", (line) => {
+      const event = parseEvent(line);
+      if (event === null) options.onLine("stdout", line);
+      else if (event.event === "ready") resolve();
+      else if (event.event === "failed") reject(loadFailure(event));
+    });
+    this.#read("stderr", (line) => options.onLine("stderr", line));
+    this.#child.once("error", reject);
+    this.#child.once("close", (code) => reject(new Failure(`the environment's process ended while it was loaded (exit code ${code})`)));
+    const abort = () => reject(signal.reason);
+    signal.addEventListener("abort", abort);
+    try {
+      signal.throwIfAborted();
+      await promise;
+    } finally {
+      signal.removeEventListener("abort", abort);
+    }
+  }
+
+  #read(stream: "stdout" | "stderr", onLine: (line: string) => void): void {
+    const input = this.#child[stream];
+    if (input !== null) createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY }).on("line", onLine);
+  }
+
+  async #untilHealthy(signal: AbortSignal): Promise<void> {
+    const deadline = performance.now() + HEALTHY_WITHIN_MS;
+    for (;;) {
+      signal.throwIfAborted();
+      const { status, body } = await getHealth(this.socketPath, signal);
+      if (status === 200) return;
+      if (performance.now() > deadline) throw new Failure(`the environment does not become healthy: it answers ${body}`);
+      await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
+    }
+  }
+}
+
+interface BoxEvent {
+  readonly event: string;
+  readonly [key: string]: unknown;
+}
+
+function parseEvent(line: string): BoxEvent | null {
+  if (!line.startsWith('{"event":')) return null;
+  try {
+    const value: unknown = JSON.parse(line);
+    return isObject(value) && ["ready", "failed", "stopping"].includes(String(value.event)) ? (value as BoxEvent) : null;
+  } catch {
+    return null;
+  }
+}
+
+function loadFailure({ message, code, file, line, column }: BoxEvent): Failure {
+  const place: Place | undefined =
+    typeof file === "string" && typeof line === "number" ? { file, line, column: typeof column === "number" ? column : 1 } : undefined;
+  // The place is shown by itself.
+  const text = place === undefined ? String(message) : String(message).replace(/^\S+:\d+(?::\d+)?: /, "");
+  return new Failure([{ message: text, place }], { code: String(code) });
+}
+
+function getHealth(socketPath: string, signal: AbortSignal): Promise<{ status: number; body: string }> {
+  return new Promise((resolve, reject) => {
+    const asking = request({ socketPath, path: "/health", headers: { host: "localhost" }, signal }, (answer) => {
+      let body = "";
+      answer.setEncoding("utf8");
+      answer.on("data", (text: string) => {
+        body += text;
+      });
+      answer.on("end", () => resolve({ status: answer.statusCode ?? 0, body }));
+    });
+    asking.on("error", (error) =>
+      reject(signal.aborted ? signal.reason : new Failure(`the environment does not answer: ${messageOf(error)}`)),
+    );
+    asking.end();
+  });
+}

@@ -1,0 +1,137 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { diagnose } from "../diagnose.ts";
+import { Failure, failureOf } from "../failure.ts";
+import { type Project, readProject } from "../project.ts";
+import { BoxProcess } from "./box-process.ts";
+import { Relay } from "./relay.ts";
+import { type Watch, watchProject } from "./watch.ts";
+
+export type DevEvent =
+  | { readonly event: "changed"; readonly files: readonly string[] }
+  | { readonly event: "serving"; readonly project: Project }
+  | { readonly event: "failed"; readonly failure: Failure; readonly isStillServing: boolean }
+  | { readonly event: "crashed"; readonly how: string }
+  | { readonly event: "output"; readonly stream: "stdout" | "stderr"; readonly line: string };
+
+export interface DevOptions {
+  readonly host: string;
+  readonly port: number;
+  onEvent(event: DevEvent): void;
+}
+
+/** Serves a project at one address, and after every change its newest version that works. */
+export class DevServer {
+  readonly #root: string;
+  readonly #options: DevOptions;
+  readonly #relay = new Relay();
+  readonly #sockets = mkdtempSync(join(tmpdir(), "aenv-"));
+  readonly #draining = new Set<Promise<void>>();
+  #watch: Watch | undefined;
+  #current: BoxProcess | undefined;
+  /** The newest version that is being started; an older attempt gives way to it. */
+  #attempt = new AbortController();
+  #attempts: Promise<void> = Promise.resolve();
+  #isStarting = false;
+  #count = 0;
+
+  private constructor(root: string, options: DevOptions) {
+    this.#root = root;
+    this.#options = options;
+  }
+
+  /** Resolves with the port once the project is served; throws if its first version does not load. */
+  static async start(project: Project, options: DevOptions, signal: AbortSignal): Promise<{ server: DevServer; port: number }> {
+    const server = new DevServer(project.root, options);
+    try {
+      const port = await server.#relay.listen(options.host, options.port);
+      let changedMeanwhile: readonly string[] = [];
+      let isOpen = false;
+      server.#watch = watchProject(project.root, (files) => {
+        if (isOpen) server.#reload(files);
+        else changedMeanwhile = files;
+      });
+      await server.#startVersion(signal);
+      isOpen = true;
+      if (changedMeanwhile.length > 0) server.#reload(changedMeanwhile);
+      return { server, port };
+    } catch (error) {
+      await server.close();
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#watch?.close();
+    this.#attempt.abort();
+    await this.#attempts;
+    await this.#current?.stop();
+    await Promise.all(this.#draining);
+    await this.#relay.close();
+    rmSync(this.#sockets, { recursive: true, force: true });
+  }
+
+  #reload(files: readonly string[]): void {
+    this.#attempt.abort();
+    const attempt = new AbortController();
+    this.#attempt = attempt;
+    this.#options.onEvent({ event: "changed", files });
+    if (this.#current === undefined) this.#relay.hold();
+    this.#isStarting = true;
+    const before = this.#attempts;
+    this.#attempts = this.#startVersion(attempt.signal)
+      .catch((error: unknown) => {
+        if (attempt.signal.aborted) return;
+        this.#isStarting = false;
+        const failure = failureOf(error);
+        if (this.#current === undefined) this.#relay.refuse(`the environment does not load: ${failure.message}`);
+        this.#options.onEvent({ event: "failed", failure, isStillServing: this.#current !== undefined });
+      })
+      .then(() => before);
+  }
+
+  /** Starts the code as it is now; once it is healthy it takes over and the version before it drains. */
+  async #startVersion(signal: AbortSignal): Promise<void> {
+    const project = readProject(this.#root, this.#root);
+    const box = await this.#startBox(project, signal);
+    if (signal.aborted) return box.stop();
+    const before = this.#current;
+    this.#current = box;
+    this.#isStarting = false;
+    this.#relay.use(box.socketPath);
+    this.#options.onEvent({ event: "serving", project });
+    if (before === undefined) return;
+    const drained = before.stop().finally(() => this.#draining.delete(drained));
+    this.#draining.add(drained);
+  }
+
+  async #startBox(project: Project, signal: AbortSignal): Promise<BoxProcess> {
+    const number = ++this.#count;
+    const pipe = `\\\\.\\pipe\\aenv-${process.pid}-${number}`;
+    try {
+      const box: BoxProcess = await BoxProcess.start(
+        {
+          root: project.root,
+          host: this.#options.host,
+          socketPath: process.platform === "win32" ? pipe : join(this.#sockets, `${number}.sock`),
+          onLine: (stream, line) => this.#options.onEvent({ event: "output", stream, line }),
+          onCrash: (how) => this.#onCrash(box, how),
+        },
+        signal,
+      );
+      return box;
+    } catch (error) {
+      if (signal.aborted || !(error instanceof Failure)) throw error;
+      throw await diagnose(project, error);
+    }
+  }
+
+  #onCrash(box: BoxProcess, how: string): void {
+    if (box !== this.#current) return;
+    this.#current = undefined;
+    if (this.#isStarting) this.#relay.hold();
+    else this.#relay.refuse(`the environment crashed (${how}); it starts again when a file is saved`);
+    this.#options.onEvent({ event: "crashed", how });
+  }
+}

@@ -1,0 +1,69 @@
+import { type FSWatcher, readdirSync, watch } from "node:fs";
+import { join, relative } from "node:path";
+
+/** Folders that hold what is made, not what is written. */
+const IGNORED = new Set(["node_modules", "dist", "coverage"]);
+const SETTLE_MS = 60;
+
+export interface Watch {
+  close(): void;
+}
+
+/**
+ * Calls back with the changed paths, once they have settled. Each folder is watched by itself: a recursive watch would
+ * walk all of node_modules, and an editor that saves by renaming is only seen from the folder.
+ */
+export function watchProject(root: string, onChange: (files: readonly string[]) => void): Watch {
+  const watchers = new Map<string, FSWatcher>();
+  const changed = new Set<string>();
+  let settling: NodeJS.Timeout | undefined;
+
+  const note = (path: string) => {
+    changed.add(relative(root, path));
+    clearTimeout(settling);
+    settling = setTimeout(() => {
+      const files = [...changed].sort();
+      changed.clear();
+      onChange(files);
+    }, SETTLE_MS);
+  };
+
+  /** Also what already stands in a folder that has just appeared counts as changed. */
+  const add = (folder: string, isNew: boolean) => {
+    if (watchers.has(folder)) return;
+    try {
+      const watcher = watch(folder, (_, name) => {
+        if (name === null || isIgnored(name)) return;
+        note(join(folder, name));
+        add(join(folder, name), true);
+      });
+      watcher.on("error", () => remove(folder));
+      watchers.set(folder, watcher);
+      for (const entry of readdirSync(folder, { withFileTypes: true })) {
+        if (isIgnored(entry.name)) continue;
+        if (isNew) note(join(folder, entry.name));
+        if (entry.isDirectory()) add(join(folder, entry.name), isNew);
+      }
+    } catch {
+      // It is a file, or gone again: the folder above has told of it.
+      remove(folder);
+    }
+  };
+  const remove = (folder: string) => {
+    watchers.get(folder)?.close();
+    watchers.delete(folder);
+  };
+
+  add(root, false);
+  return {
+    close() {
+      clearTimeout(settling);
+      for (const folder of [...watchers.keys()]) remove(folder);
+    },
+  };
+}
+
+/** Hidden files, editors' backups and logs: not the author's words. */
+function isIgnored(name: string): boolean {
+  return IGNORED.has(name) || name.startsWith(".") || /~$|\.(?:swp|swx|tmp|log)$/.test(name) || name === "4913";
+}

@@ -1,0 +1,69 @@
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { findEntries } from "@aenv/kit";
+import type { Message } from "esbuild";
+import { Failure, type Place, type Problem } from "./failure.ts";
+import type { Project } from "./project.ts";
+
+/** Node says that a file is wrong; esbuild says where. Gives the failure back if nothing more can be said. */
+export async function diagnose({ root, config }: Project, failure: Failure): Promise<Failure> {
+  const { build } = await import("esbuild");
+  try {
+    const { errors, metafile } = await build({
+      entryPoints: await findEntries(root, config),
+      absWorkingDir: root,
+      bundle: true,
+      write: false,
+      metafile: true,
+      outdir: "out",
+      platform: "node",
+      format: "esm",
+      target: "node22",
+      logLevel: "silent",
+    }).catch((error: { errors?: Message[] }) => ({ errors: error.errors ?? [], metafile: undefined }));
+    const problems = problemsOf(errors, root);
+    if (problems.length > 0) return new Failure(problems, { code: failure.code, hint: hintFor(problems), cause: failure });
+    const files = Object.keys(metafile?.inputs ?? {}).filter((file) => !file.startsWith("..") && !file.includes("node_modules/"));
+    return withNamesPlaced(
+      failure,
+      files.map((file) => resolve(root, file)),
+    );
+  } catch {
+    return failure;
+  }
+}
+
+/** A tool that is written inside `defineEnvironment` does not know its line, but its name can be found. */
+function withNamesPlaced(failure: Failure, files: readonly string[]): Failure {
+  const [problem] = failure.problems;
+  const name = /^(?:tool|reward|function) '([^']+)'/.exec(problem?.message ?? "")?.[1];
+  if (problem === undefined || problem.place !== undefined || name === undefined) return failure;
+  const found = files.flatMap((file) => placesOfName(file, name));
+  const place = (problem.message.includes("twice") ? found[1] : undefined) ?? found[0];
+  return place === undefined ? failure : new Failure([{ ...problem, place }], { code: failure.code, cause: failure });
+}
+
+function placesOfName(file: string, name: string): Place[] {
+  const pattern = new RegExp(`\\bname:\\s*(["'\`])${name.replace(/[^\w]/g, "\\$&")}\\1`, "g");
+  return readFileSync(file, "utf8")
+    .split("\n")
+    .flatMap((line, index) => [...line.matchAll(pattern)].map((match) => ({ file, line: index + 1, column: match.index + 1 })));
+}
+
+/** esbuild's messages with their places, as ours. */
+export function problemsOf(messages: readonly Message[], root: string): Problem[] {
+  return messages.slice(0, 5).map(({ text, location }) => ({
+    message: text,
+    place: location === null ? undefined : { file: resolve(root, location.file), line: location.line, column: location.column + 1 },
+  }));
+}
+
+export function hintFor(problems: readonly Problem[]): string | undefined {
+  const missing = problems.map(({ message }) => /^Could not resolve "([^./][^"]*)"/.exec(message)?.[1]).find((name) => name !== undefined);
+  if (missing === undefined) return undefined;
+  const name = missing
+    .split("/")
+    .slice(0, missing.startsWith("@") ? 2 : 1)
+    .join("/");
+  return `Is it installed? npm install, or: npm install ${name}`;
+}

@@ -1,0 +1,90 @@
+import { isObject, isPlatformError, messageOf } from "@aenv/contract";
+
+/** What the `aenv` command ends with; the table is printed by `aenv --help`. */
+export const exitCodes = {
+  ok: { code: 0, meaning: "it worked" },
+  failed: { code: 1, meaning: "it did not: the command, the tool or the environment's code failed" },
+  usage: { code: 2, meaning: "the command line is wrong" },
+  unreachable: { code: 69, meaning: "no environment answers at that address" },
+  cancelled: { code: 130, meaning: "stopped by Ctrl-C" },
+} as const;
+export type Exit = keyof typeof exitCodes;
+
+/** A spot in a file, counted from 1. */
+export interface Place {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+export interface Problem {
+  readonly message: string;
+  readonly place?: Place | undefined;
+}
+
+/** A command's failure in words for its reader: what is wrong, where, and what to do next. Without problems it is told already. */
+export class Failure extends Error {
+  override readonly name = "Failure";
+  readonly exit: Exit;
+  readonly code: string;
+  readonly problems: readonly Problem[];
+  readonly hint: string | undefined;
+
+  constructor(
+    problems: string | readonly Problem[],
+    options: { exit?: Exit; code?: string; hint?: string | undefined; cause?: unknown } = {},
+  ) {
+    const list = typeof problems === "string" ? [{ message: problems }] : problems;
+    super(list.map((problem) => problem.message).join("; "), { cause: options.cause });
+    this.exit = options.exit ?? "failed";
+    this.code = options.code ?? `command.${this.exit}`;
+    this.problems = list;
+    this.hint = options.hint;
+  }
+}
+
+/** Any thrown value as a failure; one that nobody foresaw offers its stack. */
+export function failureOf(error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  if (isPlatformError(error)) {
+    const isUnreachable = error.code === "network.failed" || error.code === "request.timeout";
+    return new Failure([{ message: error.message, place: placeIn(error.details) }], {
+      exit: isUnreachable ? "unreachable" : error.code === "request.invalid" ? "usage" : "failed",
+      code: error.code,
+      hint: hints[error.code],
+      cause: error,
+    });
+  }
+  const systemCode = (error as NodeJS.ErrnoException | null)?.code;
+  return new Failure(messageOf(error), {
+    code: "internal",
+    cause: error,
+    hint: systemCode === undefined ? "Run it again with --verbose for the stack." : undefined,
+  });
+}
+
+export function failureAsJson(failure: Failure): { error: Record<string, unknown> } {
+  return {
+    error: {
+      code: failure.code,
+      message: failure.message,
+      hint: failure.hint ?? null,
+      problems: failure.problems.map(({ message, place }) => ({ message, ...place })),
+    },
+  };
+}
+
+function placeIn({ place }: Readonly<Record<string, unknown>>): Place | undefined {
+  if (!isObject(place) || typeof place.file !== "string" || typeof place.line !== "number") return undefined;
+  return { file: place.file, line: place.line, column: typeof place.column === "number" ? place.column : 1 };
+}
+
+const hints: Readonly<Record<string, string>> = {
+  "network.failed": "Is it running? Start it with: aenv run",
+  "request.timeout": "Give it longer with --timeout 60s, or look at the environment's own output.",
+  "tool.not_found": "See what is there with: aenv call --list",
+  "function.not_found": "See what is there with: aenv call --list",
+  "reward.missing": "Add one with registerReward, or under `rewards` of defineEnvironment.",
+  "instance.not_found": "Leave out --instance to talk to the first one.",
+  "environment.unhealthy": "Look at what the environment printed where it runs.",
+};

@@ -1,0 +1,24 @@
+import { messageOf, parseDuration } from "@aenv/contract";
+import { InvalidArgumentError } from "commander";
+
+/** A whole number between two bounds, for commander. */
+export function integer(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (text.trim() === "" || !Number.isInteger(value) || value < min || value > max) {
+      throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
+    }
+    return value;
+  };
+}
+
+/** Milliseconds of `30s`, `2m`, or of a bare number of seconds. */
+export function duration(text: string): number {
+  try {
+    const ms = /^\d+(?:\.\d+)?$/.test(text) ? Number(text) * 1_000 : parseDuration(text);
+    if (ms > 0) return ms;
+  } catch (error) {
+    throw new InvalidArgumentError(`${messageOf(error)}.`);
+  }
+  throw new InvalidArgumentError("It must be longer than nothing.");
+}

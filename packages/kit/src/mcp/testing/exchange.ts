@@ -1,0 +1,73 @@
+import { Agent, request as httpRequest, type IncomingHttpHeaders } from "node:http";
+
+/** A request exactly as it goes onto the wire: no header is added but what HTTP itself needs. */
+export interface RawRequest {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Anything but text is written as JSON. */
+  readonly body?: unknown;
+  readonly signal?: AbortSignal;
+}
+
+export interface Exchange {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+  /** The JSON-RPC messages of the answer, however they were framed. */
+  readonly messages: readonly unknown[];
+}
+
+const agent = new Agent({ keepAlive: true });
+
+/** Sends a request and reads the whole answer. */
+export function exchange(url: string, { method = "POST", headers = {}, body, signal }: RawRequest): Promise<Exchange> {
+  return new Promise((resolve, reject) => {
+    const request = httpRequest(url, { method, agent, headers, ...(signal !== undefined && { signal }) }, (response) => {
+      let text = "";
+      response.setEncoding("utf8");
+      response.on("data", (chunk: string) => {
+        text += chunk;
+      });
+      response.on("error", reject);
+      response.on("end", () => {
+        const { statusCode: status = 0, headers: received } = response;
+        resolve({ status, headers: received, text, messages: messagesOf(received["content-type"], text) });
+      });
+    });
+    request.on("error", reject);
+    request.end(body === undefined || typeof body === "string" ? body : JSON.stringify(body));
+  });
+}
+
+export function messagesOf(contentType: string | undefined, text: string): unknown[] {
+  if (contentType?.startsWith("text/event-stream") !== true) return text === "" ? [] : [JSON.parse(text)];
+  return text
+    .split(/\r?\n\r?\n/)
+    .map(dataOf)
+    .filter((data) => data !== "")
+    .map((data) => JSON.parse(data));
+}
+
+function dataOf(event: string): string {
+  return event
+    .split(/\r?\n/)
+    .filter((line) => line.startsWith("data:"))
+    .map((line) => line.slice("data:".length).trimStart())
+    .join("\n");
+}
+
+/** The headers of a well-behaved client of the 2025 revisions. */
+export const jsonHeaders = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+
+/** Says hello as a client of a 2025 revision; returns the session's id. */
+export async function openSession(url: string, protocolVersion = "2025-11-25"): Promise<string> {
+  const params = { protocolVersion, capabilities: {}, clientInfo: { name: "test", version: "1" } };
+  const hello = await exchange(url, { headers: jsonHeaders, body: { jsonrpc: "2.0", id: 0, method: "initialize", params } });
+  const id = hello.headers["mcp-session-id"];
+  if (typeof id !== "string") throw new Error(`no session was opened: ${hello.status} ${hello.text}`);
+  await exchange(url, {
+    headers: { ...jsonHeaders, "mcp-session-id": id },
+    body: { jsonrpc: "2.0", method: "notifications/initialized" },
+  });
+  return id;
+}

@@ -1,0 +1,92 @@
+import { describe, expect, it } from "vitest";
+import { pinAddresses, resolveAddresses } from "./addresses.ts";
+import { ValidationError } from "./errors.ts";
+
+describe("resolveAddresses in remote mode", () => {
+  it("looks for control on 8080 and for data on 8081 of the system's host", () => {
+    expect(resolveAddresses({ systemUrl: "http://aenv.example:9999/path?x=1" }, {})).toEqual({
+      mode: "remote",
+      controlUrl: "http://aenv.example:8080",
+      dataUrl: "http://aenv.example:8081",
+    });
+  });
+
+  it("takes the option before the variable, and localhost if there is neither", () => {
+    const controlUrl = (options: { systemUrl?: string }, systemUrl?: string) => {
+      const addresses = resolveAddresses(options, systemUrl === undefined ? {} : { systemUrl });
+      return addresses.mode === "remote" ? addresses.controlUrl : null;
+    };
+    expect(controlUrl({ systemUrl: "one" }, "two")).toBe("http://one:8080");
+    expect(controlUrl({}, "two")).toBe("http://two:8080");
+    expect(controlUrl({})).toBe("http://localhost:8080");
+  });
+
+  it("keeps scheme, port and path of an explicit control and data URL", () => {
+    const addresses = resolveAddresses({ controlUrl: "https://aenv.example/api/", dataUrl: "https://data.example:444/mcp" }, {});
+    expect(addresses).toEqual({ mode: "remote", controlUrl: "https://aenv.example/api", dataUrl: "https://data.example:444" });
+  });
+
+  it("adds no port to an explicit URL that has none", () => {
+    const addresses = resolveAddresses({ controlUrl: "http://aenv.example", dataUrl: "data.example/" }, {});
+    expect(addresses).toEqual({ mode: "remote", controlUrl: "http://aenv.example", dataUrl: "http://data.example" });
+  });
+
+  it("does not turn https into plain http behind the caller's back", () => {
+    expect(resolveAddresses({ systemUrl: "https://aenv.example" }, {})).toMatchObject({ controlUrl: "https://aenv.example:8080" });
+  });
+
+  it("takes a bare IPv6 address", () => {
+    expect(resolveAddresses({ systemUrl: "::1" }, {})).toMatchObject({ dataUrl: "http://[::1]:8081" });
+    expect(resolveAddresses({ systemUrl: "[fe80::1]" }, {})).toMatchObject({ dataUrl: "http://[fe80::1]:8081" });
+  });
+});
+
+describe("resolveAddresses in local mode", () => {
+  it.each(["127.0.0.1", "http://127.0.0.1", "127.0.0.1:9000", "http://127.0.0.1:8081"])(
+    "counts only the host of DUMMY_INSTANCE_IP=%s",
+    (dummyInstanceIp) => {
+      expect(resolveAddresses({}, { dummyInstanceIp })).toMatchObject({ mode: "local", dataUrl: "http://127.0.0.1:8081" });
+    },
+  );
+
+  it("prefers a named control API to DUMMY_INSTANCE_IP", () => {
+    expect(resolveAddresses({ controlUrl: "http://aenv:8080" }, { dummyInstanceIp: "localhost" }).mode).toBe("remote");
+  });
+
+  it.each([
+    ["localhost", "http://localhost:8081"],
+    ["http://localhost", "http://localhost:8081"],
+    ["http://localhost:80", "http://localhost"],
+    ["http://127.0.0.1:41234/", "http://127.0.0.1:41234"],
+    ["http://127.0.0.1:41234/mcp", "http://127.0.0.1:41234"],
+    ["https://env.example/shop", "https://env.example/shop"],
+  ])("fills in what the instance URL %s leaves out", (instanceUrl, dataUrl) => {
+    expect(resolveAddresses({ instanceUrl }, {})).toEqual({ mode: "local", dataUrl, boxUrl: dataUrl, instanceId: null });
+  });
+
+  it("knows the seat in a box that an instance URL names", () => {
+    expect(resolveAddresses({ instanceUrl: "http://box:1/env-instance/shop-1" }, {})).toEqual({
+      mode: "local",
+      dataUrl: "http://box:1/env-instance/shop-1",
+      boxUrl: "http://box:1",
+      instanceId: "shop-1",
+    });
+  });
+});
+
+it("finds its way back from the addresses alone", () => {
+  const settings = { systemUrl: "other", dummyInstanceIp: "other" };
+  for (const options of [
+    { systemUrl: "https://x" },
+    { controlUrl: "http://a/b", dataUrl: "http://c" },
+    { instanceUrl: "http://box/env-instance/a" },
+  ]) {
+    const addresses = resolveAddresses(options, {});
+    expect(resolveAddresses(pinAddresses(addresses), settings)).toEqual(addresses);
+  }
+});
+
+it.each(["http://", "ftp://host", "not a host"])("refuses the address '%s' and shows it", (systemUrl) => {
+  expect(() => resolveAddresses({ systemUrl }, {})).toThrow(ValidationError);
+  expect(() => resolveAddresses({ systemUrl }, {})).toThrow(systemUrl);
+});

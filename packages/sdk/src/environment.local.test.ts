@@ -1,0 +1,381 @@
+import { defineEnvironment, type Served, serve } from "@aenv/kit";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { z } from "zod";
+import { deadUrl, httpServer, sendJson } from "../fixtures/http-server.ts";
+import { Environment } from "./environment.ts";
+import type { EnvironmentOptions } from "./environment-options.ts";
+import { EnvironmentError, ToolError, ToolTimeoutError, ValidationError } from "./errors.ts";
+import type { ToolLog, ToolProgress } from "./mcp-client.ts";
+
+const stopped = { reasons: [] as string[] };
+
+const counter = defineEnvironment({
+  setup: ({ task, seed }) => ({ count: Number(task?.start ?? 0), seed }),
+  tasks: () => Array.from({ length: 1_203 }, (_, at) => ({ id: `t${at}`, start: at, split: at % 2 === 0 ? "train" : "test" })),
+  tools: [
+    {
+      name: "add",
+      description: "Adds to the count.",
+      input: z.object({ n: z.number() }),
+      run: ({ n }, { state }) => {
+        state.count += n;
+        return { count: state.count };
+      },
+    },
+    { name: "break", description: "Fails.", input: z.object({}), run: () => Promise.reject(new Error("it broke")) },
+    {
+      name: "dawdle",
+      description: "Takes until it is stopped.",
+      input: z.object({}),
+      run: (_, { signal, log, progress }) => {
+        log("info", "beginning");
+        progress(1, 2, "half way");
+        return new Promise((_, reject) => {
+          signal.addEventListener("abort", () => {
+            stopped.reasons.push(String(signal.reason));
+            reject(signal.reason);
+          });
+        });
+      },
+    },
+    {
+      name: "tell",
+      description: "Tells how far it is.",
+      input: z.object({}),
+      run: async (_, { log, progress }) => {
+        log("info", "beginning");
+        progress(1, 2, "half way");
+        return "told";
+      },
+    },
+  ],
+  rewards: [
+    { name: "high", weight: 2, score: ({ state }) => (state.count > 2 ? 1 : 0) },
+    { name: "even", score: ({ state }) => (state.count % 2 === 0 ? 1 : 0) },
+  ],
+  functions: [
+    { name: "peek", run: (_, { state }) => state.count },
+    {
+      name: "echo",
+      endpoint: "/own/echo",
+      method: "GET",
+      input: z.object({ list: z.array(z.number()), text: z.string() }),
+      run: (input) => input,
+    },
+    { name: "fail", run: () => Promise.reject(new Error("no such thing")) },
+  ],
+  health: ({ state }) => ({ status: state.count === 99 ? "sick" : "healthy" }),
+});
+
+let served: Served;
+const open: Environment[] = [];
+beforeAll(async () => {
+  served = await serve(counter, { port: 0, name: "counter", version: "1.0.0" });
+});
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await Promise.all(open.splice(0).map((env) => env.release()));
+});
+afterAll(() => served.close());
+
+/** An environment of its own: a seat in the served box. */
+async function counterEnv(options: EnvironmentOptions = {}): Promise<Environment> {
+  const root = new Environment("counter@1.0.0", { instanceUrl: served.url });
+  const [seat] = await root.fork(1);
+  const { instanceId } = await (seat as Environment).getEnvInfo();
+  const env = new Environment("counter@1.0.0", { instanceUrl: `${served.url}/env-instance/${instanceId}`, ...options });
+  open.push(seat as Environment, env);
+  return env;
+}
+
+async function failure(work: Promise<unknown>): Promise<unknown> {
+  return work.then(
+    () => null,
+    (error: unknown) => error,
+  );
+}
+
+describe("tools", () => {
+  it("are listed with their full names, without initialising by hand", async () => {
+    const tools = await (await counterEnv()).listTools();
+    expect(tools.map((tool) => tool.name)).toEqual(["add", "break", "dawdle", "tell"].map((name) => `counter@1.0.0/${name}`));
+    expect(tools[0]).toMatchObject({ description: "Adds to the count.", inputSchema: { type: "object", required: ["n"] } });
+  });
+
+  it("are called by their plain and by their full name", async () => {
+    const env = await counterEnv();
+    expect((await env.callTool("add", { n: 2 })).json()).toEqual({ count: 2 });
+    const result = await env.callTool("counter@1.0.0/add", { n: 3 });
+    expect(result.structuredContent ?? result.json()).toEqual({ count: 5 });
+    expect(result.isError).toBe(false);
+  });
+
+  it("that fail, or get wrong arguments, answer with isError", async () => {
+    const env = await counterEnv();
+    expect(await env.callTool("break", {})).toMatchObject({ isError: true, text: expect.stringContaining("it broke") });
+    expect(await env.callTool("add", { n: "two" })).toMatchObject({ isError: true, text: expect.stringContaining("n") });
+  });
+
+  it("of another environment, or of none, are a ToolError", async () => {
+    const env = await counterEnv();
+    expect(await failure(env.callTool("other@1.0.0/add", { n: 1 }))).toMatchObject({ name: "ToolError", code: "tool.not_found" });
+    const error = await failure(env.callTool("subtract", { n: 1 }));
+    expect(error).toBeInstanceOf(ToolError);
+    expect(error).toMatchObject({ code: "tool.not_found", toolName: "subtract" });
+  });
+
+  it("take an object and nothing else, and only what JSON can hold", async () => {
+    const env = await counterEnv();
+    expect(await failure(env.callTool("add", { n: 1n }))).toBeInstanceOf(ValidationError);
+    expect(await failure(env.callFunction("peek", { n: 1n }))).toBeInstanceOf(ValidationError);
+    expect(await failure(env.callTool("add", [1] as never))).toBeInstanceOf(ValidationError);
+  });
+
+  it("tell of their progress and their log", async () => {
+    const heard: (ToolProgress | ToolLog)[] = [];
+    const listen = (one: ToolProgress | ToolLog) => heard.push(one);
+    const result = await (await counterEnv()).callTool("tell", {}, { onProgress: listen, onLog: listen });
+    expect(result.text).toBe("told");
+    expect(heard).toEqual([
+      { level: "info", data: "beginning" },
+      { progress: 1, total: 2, message: "half way" },
+    ]);
+  });
+
+  it("give their result even if a listener throws", async () => {
+    const onLog = () => {
+      throw new Error("a bug in the listener");
+    };
+    expect((await (await counterEnv()).callTool("tell", {}, { onLog })).text).toBe("told");
+  });
+
+  it("are stopped when their time is over", async () => {
+    const env = await counterEnv();
+    stopped.reasons = [];
+    const error = await failure(env.callTool("dawdle", {}, { timeoutMs: 300 }));
+    expect(error).toBeInstanceOf(ToolTimeoutError);
+    expect(error).toMatchObject({
+      code: "tool.timeout",
+      timeoutMs: 300,
+      toolName: "dawdle",
+      message: expect.stringContaining("may have run"),
+    });
+    await vi.waitUntil(() => stopped.reasons.length === 1);
+  });
+
+  it("are stopped when the caller gives up, who then gets the signal's own reason", async () => {
+    const env = await counterEnv();
+    stopped.reasons = [];
+    const controller = new AbortController();
+    const reason = new Error("enough");
+    const onLog = () => controller.abort(reason);
+    expect(await failure(env.callTool("dawdle", {}, { signal: controller.signal, onLog }))).toBe(reason);
+    await vi.waitUntil(() => stopped.reasons.length === 1);
+    expect((await env.callTool("add", { n: 1 })).isError).toBe(false);
+  });
+});
+
+describe("functions, rewards and health", () => {
+  it("calls a function where and how the environment says", async () => {
+    const env = await counterEnv();
+    await env.callTool("add", { n: 4 });
+    expect(await env.callFunction("peek")).toBe(4);
+    expect(await env.callFunction("echo", { list: [1, 2], text: "a b&c" })).toEqual({ list: [1, 2], text: "a b&c" });
+    const { functions } = await env.listFunctions();
+    expect(functions.find((one) => one.name === "echo")).toMatchObject({ endpoint: "/own/echo", method: "GET" });
+  });
+
+  it("does not let one caller who gives up spoil another's call", async () => {
+    const env = await counterEnv();
+    await env.initialize();
+    const controller = new AbortController();
+    const one = failure(env.callFunction("peek", {}, { signal: controller.signal }));
+    const other = env.callFunction("peek");
+    controller.abort(new Error("enough"));
+    expect(await one).toEqual(new Error("enough"));
+    expect(await other).toBe(0);
+  });
+
+  it("says that a function is unknown, and names those there are", async () => {
+    expect(await failure((await counterEnv()).callFunction("poke"))).toMatchObject({
+      name: "EnvironmentError",
+      code: "function.not_found",
+      message: "environment 'counter@1.0.0' has no function 'poke'; it has: peek, echo, fail",
+    });
+  });
+
+  it("carries a function's own message and code", async () => {
+    expect(await failure((await counterEnv()).callFunction("fail"))).toMatchObject({
+      name: "EnvironmentError",
+      code: "function.failed",
+      message: expect.stringContaining("no such thing"),
+    });
+  });
+
+  it("gives the reward raw and as a score", async () => {
+    const env = await counterEnv();
+    await env.callTool("add", { n: 4 });
+    const raw = await env.callReward({});
+    expect(raw).toEqual({ reward: expect.any(Number), components: { high: 1, even: 1 } });
+    expect(await env.score()).toEqual(raw);
+  });
+
+  it("gives the health check's whole answer, also a bad one", async () => {
+    const env = await counterEnv();
+    expect(await env.checkHealth()).toEqual({ success: true, data: { status: "healthy" } });
+    await env.callTool("add", { n: 99 });
+    expect(await env.checkHealth({ deep: true })).toEqual({ success: true, data: { status: "sick" } });
+  });
+});
+
+describe("tasks and state", () => {
+  it("lists all tasks, over as many pages as there are, or one split", async () => {
+    const env = await counterEnv();
+    const tasks = await env.tasks();
+    expect(tasks).toHaveLength(1_203);
+    expect(new Set(tasks.map((task) => task.id)).size).toBe(1_203);
+    expect(await env.tasks({ split: "test" })).toHaveLength(601);
+  });
+
+  it("resets to a task, and says when there is none of that id", async () => {
+    const env = await counterEnv();
+    await env.reset({ task: "t7", seed: 1 });
+    expect(await env.callFunction("peek")).toBe(7);
+    await env.callTool("add", { n: 1 });
+    await env.reset();
+    expect(await env.callFunction("peek")).toBe(7);
+    expect(await failure(env.reset({ task: "none" }))).toMatchObject({ name: "EnvironmentError", code: "task.not_found" });
+  });
+
+  it("goes back to a snapshot", async () => {
+    const env = await counterEnv();
+    await env.callTool("add", { n: 3 });
+    const snapshot = await env.snapshot();
+    await env.callTool("add", { n: 3 });
+    await env.restore(snapshot);
+    expect(await env.callFunction("peek")).toBe(3);
+    expect(await failure(env.restore({ not: "a snapshot" }))).toMatchObject({ code: "snapshot.invalid" });
+  });
+
+  it("forks copies that go their own ways, and each is released on its own", async () => {
+    const env = await counterEnv();
+    await env.callTool("add", { n: 5 });
+    const before = served.host.size;
+    const copies = await env.fork(3);
+    expect(served.host.size).toBe(before + 3);
+    await Promise.all(copies.map((copy, at) => copy.callTool("add", { n: at })));
+    expect(await Promise.all(copies.map((copy) => copy.callFunction("peek")))).toEqual([5, 6, 7]);
+    expect(await env.callFunction("peek")).toBe(5);
+    await Promise.all(copies.map((copy) => copy.release()));
+    expect(served.host.size).toBe(before);
+    expect(await failure(copies[0]?.callTool("add", { n: 1 }) ?? Promise.resolve())).toMatchObject({ code: "instance.not_found" });
+  });
+
+  it.each([0, -1, 1.5, 1_001])("refuses to fork %d times", async (count) => {
+    expect(await failure((await counterEnv()).fork(count))).toBeInstanceOf(ValidationError);
+  });
+});
+
+describe("opening and releasing in local mode", () => {
+  it("is switched on by DUMMY_INSTANCE_IP, and a data URL then says where", async () => {
+    vi.stubEnv("DUMMY_INSTANCE_IP", "http://localhost");
+    const env = await Environment.create("counter", { dataUrl: served.url });
+    expect(await env.getEnvInfo()).toEqual({
+      name: "counter",
+      instanceId: "test",
+      status: "Running",
+      ip: "127.0.0.1",
+      createdAt: expect.stringMatching(/^\d{4}-.*Z$/),
+      updatedAt: expect.any(String),
+    });
+    await env.release();
+  });
+
+  it("leaves an environment that it did not make alone", async () => {
+    const size = served.host.size;
+    await Environment.use("counter", { instanceUrl: served.url }, async (env) => {
+      await env.waitForReady();
+    });
+    expect(served.host.size).toBe(size);
+  });
+
+  it("is opened again only on explicit wish after a release", async () => {
+    const env = await counterEnv();
+    await env.callTool("add", { n: 1 });
+    await env.release();
+    await env.release();
+    expect(await failure(env.callTool("add", { n: 1 }))).toMatchObject({
+      code: "instance.not_found",
+      message: expect.stringContaining("initialize()"),
+    });
+    await env.initialize();
+    expect((await env.callTool("add", { n: 1 })).json()).toEqual({ count: 2 });
+  });
+
+  it("can be released and opened again without a health check between", async () => {
+    const env = await counterEnv({ skipHealthCheck: true });
+    await env.initialize();
+    await env.release();
+    await env.initialize();
+    expect((await env.callTool("add", { n: 1 })).isError).toBe(false);
+    await env.release();
+    expect(await failure(env.callTool("add", { n: 1 }))).toMatchObject({ code: "instance.not_found" });
+  });
+
+  it("a released fork stays released", async () => {
+    const [copy] = await (await counterEnv()).fork();
+    await copy?.release();
+    expect(await failure(copy?.initialize() ?? Promise.resolve())).toMatchObject({ message: expect.stringContaining("fork again") });
+  });
+
+  it("is released by await using", async () => {
+    const root = new Environment("counter", { instanceUrl: served.url });
+    const size = served.host.size;
+    {
+      const [copy] = await root.fork(1);
+      await using env = copy as Environment;
+      await env.callTool("add", { n: 1 });
+      expect(served.host.size).toBe(size + 1);
+    }
+    expect(served.host.size).toBe(size);
+  });
+
+  it("says where nobody answers", async () => {
+    const url = await deadUrl();
+    const error = await failure(Environment.create("counter", { instanceUrl: url, healthTimeoutMs: 60 }));
+    expect(error).toBeInstanceOf(EnvironmentError);
+    expect(error).toMatchObject({ code: "instance.start_timeout", envName: "counter", message: expect.stringContaining(url) });
+  });
+
+  it("stops waiting when the instance is not there", async () => {
+    const error = await failure(Environment.create("counter", { instanceUrl: `${served.url}/env-instance/none` }));
+    expect(error).toMatchObject({ code: "instance.not_found", message: expect.stringContaining("'none' not found") });
+  });
+
+  it("gives up waiting when its own signal or the caller's aborts", async () => {
+    await using sick = await httpServer((_, response) => sendJson(response, { success: true, data: { status: "error" } }));
+    const own = new AbortController();
+    const waiting = failure(Environment.create("counter", { instanceUrl: sick.url, signal: own.signal }));
+    const theirs = new AbortController();
+    const other = failure(new Environment("counter", { instanceUrl: sick.url }).callTool("add", {}, { signal: theirs.signal }));
+    await vi.waitUntil(() => sick.requests.length > 2);
+    own.abort(new Error("own"));
+    theirs.abort(new Error("theirs"));
+    expect(await waiting).toEqual(new Error("own"));
+    expect(await other).toEqual(new Error("theirs"));
+  });
+
+  it("never shows the platform's key to a box", async () => {
+    vi.stubEnv("AENV_API_KEY", "secret");
+    await using box = await httpServer((_, response) => sendJson(response, { success: false, code: 404, message: "no", data: null }, 404));
+    const env = new Environment("counter", { instanceUrl: box.url, skipHealthCheck: true });
+    await failure(env.fork(1));
+    await failure(env.callTool("add", { n: 1 }));
+    expect(box.requests).toHaveLength(2);
+    expect(box.requests.every(({ headers }) => headers.authorization === undefined)).toBe(true);
+  });
+});
+
+it("needs a name", () => {
+  expect(() => new Environment(" ")).toThrow(ValidationError);
+});

@@ -1,0 +1,75 @@
+import { describe, expect, it } from "vitest";
+import { readFailure } from "./failure.ts";
+import { StatusError } from "./http.ts";
+
+function read(status: number, body: unknown) {
+  return readFailure(new StatusError(status, typeof body === "string" ? body : JSON.stringify(body), null), "instance.not_found");
+}
+
+describe("readFailure", () => {
+  it("keeps the code, the message and the request's id that a control plane names", () => {
+    const error = { code: "quota.exceeded", retryable: false, requestId: "r1" };
+    expect(read(429, { success: false, code: 429, message: "too many", data: null, error })).toEqual({
+      message: "too many",
+      code: "quota.exceeded",
+      isNamed: true,
+      retryable: false,
+      requestId: "r1",
+    });
+  });
+
+  it("keeps the code that a box names", () => {
+    const body = { success: false, error: "no such task", errorInfo: { code: "task.not_found", retryable: false } };
+    expect(read(404, body)).toMatchObject({ message: "no such task", code: "task.not_found", isNamed: true });
+  });
+
+  it("keeps the code inside a JSON-RPC error's data", () => {
+    const body = { jsonrpc: "2.0", id: null, error: { code: -32000, message: "draining", data: { code: "server.draining" } } };
+    expect(read(503, body)).toMatchObject({ message: "draining", code: "server.draining", isNamed: true });
+  });
+
+  it("reads the gateway's error together with its details", () => {
+    expect(read(502, { error: "Failed to forward", details: "dial tcp" })).toMatchObject({
+      message: "Failed to forward: dial tcp",
+      code: "network.failed",
+    });
+  });
+
+  it("finds the not-found that the original hides in a 500", () => {
+    expect(read(500, { success: false, message: 'Failed to query: request failed with status: 404, body: pods "x" not found' }).code).toBe(
+      "instance.not_found",
+    );
+    expect(read(500, { success: false, message: "Failed to find environment: request failed with status: 404, body: {}" }).code).toBe(
+      "environment.not_found",
+    );
+  });
+
+  it("knows the original's instance limit for a quota", () => {
+    expect(read(403, { success: false, message: "Instance count exceeds limit: 2" }).code).toBe("quota.exceeded");
+    expect(read(403, { success: false, message: "token required" }).code).toBe("access.denied");
+  });
+
+  it.each([
+    [400, "request.invalid"],
+    [401, "access.unauthenticated"],
+    [404, "instance.not_found"],
+    [413, "request.too_large"],
+    [418, "request.invalid"],
+    [500, "internal"],
+    [504, "request.timeout"],
+  ])("guesses from the status %i what a plain text means", (status, code) => {
+    expect(read(status, "just text")).toEqual({ message: "just text", code, isNamed: false });
+  });
+
+  it("shows no more than the beginning of a long body, and says when there is none", () => {
+    expect(read(500, "x".repeat(5_000)).message.length).toBeLessThan(250);
+    expect(read(502, "").message).toBe("HTTP 502 without a body");
+  });
+
+  it("ignores a code that is not in the table", () => {
+    expect(read(400, { success: false, message: "no", error: { code: "made.up" } })).toMatchObject({
+      code: "request.invalid",
+      isNamed: false,
+    });
+  });
+});

@@ -1,0 +1,126 @@
+import { describe, expect, it } from "vitest";
+import { fakeClock } from "../fixtures/fake-clock.ts";
+import { httpServer, type Seen, sendJson, type TestServer } from "../fixtures/http-server.ts";
+import { ValidationError } from "./errors.ts";
+import { HubClient } from "./hub-client.ts";
+
+const record = {
+  id: "weather-demo-1.0.0",
+  name: "weather-demo",
+  description: "",
+  version: "1.0.0",
+  tags: null,
+  code_url: "",
+  status: 6,
+  artifacts: null,
+  build_config: { dockerfile: "./Dockerfile" },
+  test_config: null,
+  deploy_config: { cpu: "1" },
+  created_at: "2025-12-08T14:21:04.143332845+08:00",
+  updated_at: "2025-12-08T14:21:04.143332845+08:00",
+};
+
+/** A hub that answers as the original does: data on success, a message otherwise. */
+function hubServer(answer: (seen: Seen) => { data?: unknown; status?: number; message?: string }): Promise<TestServer> {
+  return httpServer((seen, response) => {
+    const { data = null, status = 200, message = "" } = answer(seen);
+    sendJson(response, { success: status === 200, code: status === 200 ? 0 : status, message, data }, status);
+  });
+}
+
+async function failure(work: Promise<unknown>): Promise<unknown> {
+  return work.then(
+    () => null,
+    (error: unknown) => error,
+  );
+}
+
+const ref = "weather-demo@1.0.0";
+
+describe("HubClient", () => {
+  it("asks whether a version exists", async () => {
+    await using server = await hubServer(({ path }) => ({
+      data: path.includes("/1.0.0/") ? { exists: true, status: 6 } : { exists: false },
+    }));
+    const hub = new HubClient(server.url);
+    expect(await hub.exists(ref)).toEqual({ exists: true, status: "Ready" });
+    expect(await hub.exists("weather-demo@2.0.0")).toEqual({ exists: false, status: null });
+    expect(server.requests[0]?.path).toBe("/env/weather-demo/1.0.0/exists");
+  });
+
+  it("gets a version as the hub describes it", async () => {
+    await using server = await hubServer(() => ({ data: record }));
+    expect(await new HubClient(server.url).get(ref)).toEqual(record);
+  });
+
+  it("says that there is no such environment", async () => {
+    await using server = await hubServer(() => ({ status: 404, message: "Environment not found" }));
+    expect(await failure(new HubClient(server.url).get("nope@1.0.0"))).toMatchObject({
+      name: "EnvironmentError",
+      code: "environment.not_found",
+      message: "could not get environment 'nope@1.0.0': Environment not found",
+    });
+  });
+
+  it("lists a page, with the slash that spares a redirect, and takes null for none", async () => {
+    await using server = await hubServer(({ query }) => ({ data: query.get("offset") === "0" ? [record] : null }));
+    const hub = new HubClient(server.url);
+    expect(await hub.list()).toEqual([record]);
+    expect(await hub.list({ limit: 5, offset: 5 })).toEqual([]);
+    expect(server.requests[1]).toMatchObject({ path: "/env/" });
+    expect(server.requests[1]?.query.toString()).toBe("limit=5&offset=5");
+  });
+
+  it("publishes once, with name and version from the reference", async () => {
+    await using server = await hubServer(() => ({ data: true }));
+    await new HubClient(server.url, { apiKey: "secret" }).create(ref, { status: "Ready", deployConfig: { cpu: "1" } });
+    expect(server.requests[0]).toMatchObject({
+      method: "POST",
+      path: "/env/",
+      json: { name: "weather-demo", version: "1.0.0", status: "Ready", deployConfig: { cpu: "1" } },
+      headers: { authorization: "Bearer secret" },
+    });
+  });
+
+  it("says that a version is there already, and does not publish again after a fault", async () => {
+    await using full = await hubServer(() => ({ status: 409, message: "Environment with same name and version already exists" }));
+    expect(await failure(new HubClient(full.url).create(ref, {}))).toMatchObject({ code: "environment.exists" });
+    await using broken = await httpServer((_, response) => response.destroy());
+    expect(await failure(new HubClient(broken.url, { clock: fakeClock() }).create(ref, {}))).toMatchObject({ name: "NetworkError" });
+    expect(broken.requests).toHaveLength(1);
+  });
+
+  it("updates, asks for the status, and releases", async () => {
+    await using server = await hubServer(({ path }) => ({ data: path.endsWith("/status") ? { status: "Released" } : true }));
+    const hub = new HubClient(server.url);
+    await hub.update(ref, { codeUrl: "x" });
+    expect(await hub.status(ref)).toBe("Released");
+    await hub.release(ref);
+    expect(server.requests.map(({ method, path }) => `${method} ${path}`)).toEqual([
+      "PUT /env/weather-demo/1.0.0",
+      "GET /env/weather-demo/1.0.0/status",
+      "POST /env/weather-demo/1.0.0/release",
+    ]);
+  });
+
+  it("carries on after a fault that passes, where repeating does no harm", async () => {
+    let asked = 0;
+    await using server = await httpServer((_, response) => {
+      if (asked++ === 0) return response.writeHead(503).end();
+      return sendJson(response, { success: true, code: 0, message: "", data: record });
+    });
+    expect(await new HubClient(server.url, { clock: fakeClock() }).get(ref)).toEqual(record);
+  });
+
+  it.each(["weather-demo", "@1.0.0", "a@b@c"])("refuses the reference '%s' before asking", async (bad) => {
+    await using server = await hubServer(() => ({ data: record }));
+    expect(await failure(new HubClient(server.url).get(bad))).toBeInstanceOf(ValidationError);
+    expect(server.requests).toHaveLength(0);
+  });
+
+  it("refuses a description and a status that it does not understand", async () => {
+    await using server = await hubServer(() => ({ data: { status: "Odd" } }));
+    expect(await failure(new HubClient(server.url).get(ref))).toBeInstanceOf(ValidationError);
+    expect(await failure(new HubClient(server.url).status(ref))).toBeInstanceOf(ValidationError);
+  });
+});

@@ -1,0 +1,120 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { fakeClock } from "../fixtures/fake-clock.ts";
+import { StatusError, TransportError } from "./http.ts";
+import { mayRepeat, parseRetryAfter, type RetryRule, retry, waitBefore } from "./retry.ts";
+
+const neverLeft = new TransportError("refused", { wasSent: false });
+const brokeOff = new TransportError("reset", { wasSent: true });
+const status = (code: number, retryAfter: string | null = null) => new StatusError(code, "", retryAfter);
+
+/** Fails with each error in turn, then succeeds; counts. */
+function failing(...errors: Error[]) {
+  const attempts = { count: 0 };
+  const attempt = async () => {
+    const error = errors[attempts.count++];
+    if (error !== undefined) throw error;
+    return "done";
+  };
+  return { attempt, attempts };
+}
+
+describe("mayRepeat", () => {
+  it.each<[RetryRule, Error, boolean]>([
+    ["idempotent", neverLeft, true],
+    ["idempotent", brokeOff, true],
+    ["idempotent", status(429), true],
+    ["idempotent", status(502), true],
+    ["idempotent", status(503), true],
+    ["idempotent", status(504), true],
+    ["idempotent", status(500), false],
+    ["idempotent", status(404), false],
+    ["keyed", brokeOff, true],
+    ["keyed", status(429), true],
+    ["keyed", status(503), true],
+    ["keyed", status(502), false],
+    ["keyed", status(504), false],
+    ["once", neverLeft, true],
+    ["once", brokeOff, false],
+    ["once", status(429), false],
+    ["once", status(503), false],
+    ["idempotent", new Error("a bug"), false],
+  ])("for a request that is %s, after %s: %s", (rule, error, expected) => {
+    expect(mayRepeat(rule, error)).toBe(expected);
+  });
+});
+
+describe("retry", () => {
+  it("goes on until it succeeds, waiting longer each time", async () => {
+    const clock = fakeClock();
+    const { attempt, attempts } = failing(brokeOff, status(503), brokeOff);
+    expect(await retry(attempt, { rule: "idempotent", maxRetries: 10, clock })).toBe("done");
+    expect(attempts.count).toBe(4);
+    expect(clock.sleeps).toEqual([75, 150, 300]);
+  });
+
+  it("ends with the last error when the attempts are used up", async () => {
+    const { attempt, attempts } = failing(brokeOff, brokeOff, status(503), brokeOff);
+    await expect(retry(attempt, { rule: "idempotent", maxRetries: 2, clock: fakeClock() })).rejects.toThrow("HTTP 503");
+    expect(attempts.count).toBe(3);
+  });
+
+  it("does not begin a wait that the deadline would cut off", async () => {
+    const clock = fakeClock();
+    const { attempt, attempts } = failing(brokeOff, brokeOff, brokeOff, brokeOff);
+    const deadlineAt = clock.now() + 300;
+    await expect(retry(attempt, { rule: "idempotent", maxRetries: 10, clock, deadlineAt })).rejects.toBe(brokeOff);
+    expect(attempts.count).toBe(3);
+  });
+
+  it("waits as long as Retry-After asks", async () => {
+    const clock = fakeClock();
+    await retry(failing(status(429, "7")).attempt, { rule: "idempotent", maxRetries: 1, clock });
+    expect(clock.sleeps).toEqual([7_000]);
+  });
+
+  it("takes the answer as final when Retry-After asks for too much", async () => {
+    const { attempt, attempts } = failing(status(429, "3600"));
+    await expect(retry(attempt, { rule: "idempotent", maxRetries: 5, clock: fakeClock() })).rejects.toThrow("HTTP 429");
+    expect(attempts.count).toBe(1);
+  });
+
+  it("stops when the caller gives up", async () => {
+    const controller = new AbortController();
+    const attempts = { count: 0 };
+    const attempt = async () => {
+      attempts.count++;
+      controller.abort(new Error("enough"));
+      throw brokeOff;
+    };
+    await expect(retry(attempt, { rule: "idempotent", maxRetries: 5, clock: fakeClock(), signal: controller.signal })).rejects.toBe(
+      brokeOff,
+    );
+    expect(attempts.count).toBe(1);
+  });
+});
+
+describe("waitBefore", () => {
+  it("lies between half and the whole of a doubling time, and never beyond five seconds", () => {
+    const chance = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+    fc.assert(
+      fc.property(fc.nat({ max: 60 }), chance, (tried, random) => {
+        const whole = Math.min(5_000, 100 * 2 ** tried);
+        const waitMs = waitBefore(tried, brokeOff, { random: () => random });
+        expect(waitMs).toBeGreaterThanOrEqual(whole / 2);
+        expect(waitMs).toBeLessThanOrEqual(whole);
+      }),
+    );
+  });
+});
+
+describe("parseRetryAfter", () => {
+  it("reads seconds, dates, and nothing else", () => {
+    const now = Date.parse("2026-01-12T03:25:46Z");
+    expect(parseRetryAfter("2", now)).toBe(2_000);
+    expect(parseRetryAfter("Mon, 12 Jan 2026 03:25:56 GMT", now)).toBe(10_000);
+    expect(parseRetryAfter("Mon, 12 Jan 2026 03:25:36 GMT", now)).toBe(0);
+    expect(parseRetryAfter("soon", now)).toBeNull();
+    expect(parseRetryAfter(null, now)).toBeNull();
+  });
+});

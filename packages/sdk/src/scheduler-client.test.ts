@@ -1,0 +1,222 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type FakeClock, fakeClock } from "../fixtures/fake-clock.ts";
+import { sendJson } from "../fixtures/http-server.ts";
+import { WirePlatform } from "../fixtures/wire-platform.ts";
+import { EnvironmentError, NetworkError, ValidationError } from "./errors.ts";
+import type { Transport } from "./http.ts";
+import { SchedulerClient, type SchedulerClientOptions } from "./scheduler-client.ts";
+import { defaultTransport } from "./transport/node.ts";
+
+let platform: WirePlatform;
+let clock: FakeClock;
+beforeEach(async () => {
+  platform = await WirePlatform.open();
+  clock = fakeClock();
+});
+afterEach(() => platform[Symbol.asyncDispose]());
+
+function scheduler(options: SchedulerClientOptions = {}): SchedulerClient {
+  return new SchedulerClient(platform.control.url, { clock, apiKey: "secret", ...options });
+}
+
+async function failure(work: Promise<unknown>): Promise<unknown> {
+  return work.then(
+    () => null,
+    (error: unknown) => error,
+  );
+}
+
+describe("creating an instance", () => {
+  const request = { envName: "weather-demo@1.0.0", ttl: "30m", environment_variables: { A: "1" } };
+
+  it("sends what the original's clients send, and reads its answer", async () => {
+    const instance = await scheduler().createInstance(request);
+    expect(instance).toMatchObject({ id: "weather-demo-a1b2c0", status: "Pending", created_at: "", ip: "", ttl: "" });
+    const [seen] = platform.control.requests;
+    expect(seen?.json).toEqual({ ...request, datasource: "" });
+    expect(seen?.headers).toMatchObject({ authorization: "Bearer secret", "content-type": "application/json", accept: "application/json" });
+  });
+
+  it("carries one key per create through every repetition", async () => {
+    let refused = 0;
+    platform.faults.control = (_, response) => {
+      if (refused++ > 2) return false;
+      if (refused === 1) response.destroy();
+      else if (refused === 2) response.writeHead(503).end();
+      else response.writeHead(429, { "retry-after": "1" }).end();
+      return true;
+    };
+    await scheduler({ maxRetries: 5 }).createInstance(request);
+    await scheduler().createInstance(request);
+    const keys = platform.control.requests.map(({ headers }) => headers["idempotency-key"]);
+    expect(keys).toHaveLength(5);
+    expect(new Set(keys.slice(0, 4)).size).toBe(1);
+    expect(keys[4]).not.toBe(keys[0]);
+    expect(platform.control.requests.map(({ headers }) => headers["env-instance-trace-id"])).toEqual(keys);
+    expect(clock.sleeps[2]).toBe(1_000);
+  });
+
+  it.each([500, 502, 504])("is not repeated after a %i, which may come from a half-done job", async (status) => {
+    platform.faults.control = (_, response) => {
+      sendJson(response, { success: false, code: status, message: "no", data: null }, status);
+      return true;
+    };
+    expect(await failure(scheduler().createInstance(request))).toBeInstanceOf(EnvironmentError);
+    expect(platform.control.requests).toHaveLength(1);
+  });
+
+  it("is not repeated after a lost answer where the server knows no keys", async () => {
+    platform.faults.control = (_, response) => {
+      response.destroy();
+      return true;
+    };
+    expect(await failure(scheduler({ dedupesCreate: false }).createInstance(request))).toBeInstanceOf(NetworkError);
+    expect(platform.control.requests).toHaveLength(1);
+  });
+
+  it("tells an unknown environment from other failures, though the original answers 500", async () => {
+    expect(await failure(scheduler().createInstance({ envName: "nope@1.0.0" }))).toMatchObject({
+      name: "EnvironmentError",
+      code: "environment.not_found",
+      message: expect.stringContaining("could not create an instance of 'nope@1.0.0'"),
+    });
+  });
+
+  it("gives each attempt its time, and reports the last as a timeout", async () => {
+    platform.faults.control = () => true;
+    let sent = 0;
+    const transport: Transport = {
+      send: (one) => {
+        sent++;
+        return defaultTransport.send(one);
+      },
+    };
+    expect(await failure(scheduler({ timeoutMs: 15, maxRetries: 1, transport }).createInstance(request))).toMatchObject({
+      name: "NetworkError",
+      code: "request.timeout",
+    });
+    expect(sent).toBe(2);
+  });
+});
+
+describe("looking at instances", () => {
+  it("gets one by its id", async () => {
+    const { id } = await scheduler().createInstance({ envName: "weather-demo@1.0.0" });
+    expect(await scheduler().getInstance(id)).toMatchObject({ id, status: "Running", ip: "10.244.1.10", env: null });
+  });
+
+  it("finds the not-found inside the original's 500", async () => {
+    expect(await failure(scheduler().getInstance("gone"))).toMatchObject({ code: "instance.not_found", retryable: false });
+  });
+
+  it("takes null for an empty list, and both shapes of a full one", async () => {
+    expect(await scheduler().listInstances()).toEqual([]);
+    const { id } = await scheduler().createInstance({ envName: "weather-demo@1.0.0" });
+    expect((await scheduler().listInstances()).map((one) => one.id)).toEqual([id]);
+    const [item] = await scheduler().listInstances();
+    platform.faults.control = (_, response) => {
+      sendJson(response, { success: true, code: 0, message: "", data: { items: [item] } });
+      return true;
+    };
+    expect(await scheduler().listInstances()).toEqual([item]);
+  });
+
+  it("compares the version and the status by itself, since the original ignores them", async () => {
+    await scheduler().createInstance({ envName: "weather-demo@1.0.0" });
+    expect(await scheduler().listInstances({ ref: "weather-demo@1.0.0", status: "Running" })).toHaveLength(1);
+    expect(await scheduler().listInstances({ ref: "weather-demo@2.0.0" })).toHaveLength(0);
+    expect(await scheduler().listInstances({ status: "Pending" })).toHaveLength(0);
+    expect(platform.control.requests.at(-2)?.path).toBe("/env-instance/weather-demo%402.0.0/list");
+  });
+
+  it("carries the server's own code and request id through", async () => {
+    platform.faults.control = (_, response) => {
+      const error = { code: "access.denied", retryable: false, requestId: "req-7" };
+      sendJson(response, { success: false, code: 403, message: "not yours", data: null, error }, 403);
+      return true;
+    };
+    expect(await failure(scheduler().getInstance("x"))).toMatchObject({ code: "access.denied", requestId: "req-7" });
+  });
+
+  it.each([
+    ["not JSON", "<html>", ValidationError],
+    ["not an instance", JSON.stringify({ success: true, code: 0, message: "", data: { id: 7 } }), ValidationError],
+    ["a failure under 200", JSON.stringify({ success: false, code: 0, message: "odd", data: null }), EnvironmentError],
+  ])("refuses an answer that is %s", async (_, body, kind) => {
+    platform.faults.control = (_, response) => {
+      response.writeHead(200, { "content-type": "application/json" }).end(body);
+      return true;
+    };
+    expect(await failure(scheduler().getInstance("x"))).toBeInstanceOf(kind);
+  });
+});
+
+describe("deleting an instance", () => {
+  it("says whether it was there", async () => {
+    const { id } = await scheduler().createInstance({ envName: "weather-demo@1.0.0" });
+    expect(await scheduler().deleteInstance(id)).toBe(true);
+    expect(await scheduler().deleteInstance(id)).toBe(false);
+  });
+
+  it("is repeated when the answer is lost", async () => {
+    const { id } = await scheduler().createInstance({ envName: "weather-demo@1.0.0" });
+    let lost = 0;
+    platform.faults.control = (_, response) => {
+      if (lost++ > 0) return false;
+      response.destroy();
+      return true;
+    };
+    expect(await scheduler().deleteInstance(id)).toBe(true);
+    expect(platform.alive.size).toBe(0);
+  });
+});
+
+describe("waiting for a status", () => {
+  async function created(): Promise<string> {
+    return (await scheduler().createInstance({ envName: "weather-demo@1.0.0" })).id;
+  }
+
+  it("looks often at first, then less often", async () => {
+    platform.statuses = [
+      { status: "Pending", ip: "" },
+      { status: "Unknown", ip: "" },
+      { status: "Running", ip: "10.244.1.10" },
+    ];
+    expect(await scheduler().waitForStatus(await created(), "Running")).toMatchObject({ status: "Running" });
+    expect(clock.sleeps).toEqual([50, 75]);
+  });
+
+  it("waits for the address too", async () => {
+    platform.statuses = [
+      { status: "Running", ip: "" },
+      { status: "Running", ip: "10.244.1.10" },
+    ];
+    expect(await scheduler().waitForStatus(await created(), "Running")).toMatchObject({ ip: "10.244.1.10" });
+  });
+
+  it.each(["Failed", "Terminated", "Succeeded"])("stops at once when the instance is %s, and says why", async (status) => {
+    platform.statuses = [{ status, ip: "", reason: "ImagePullBackOff" }];
+    expect(await failure(scheduler().waitForStatus(await created(), "Running"))).toMatchObject({
+      name: "EnvironmentError",
+      code: "instance.start_failed",
+      message: expect.stringMatching(`is ${status} and will not become Running: ImagePullBackOff`),
+    });
+    expect(clock.sleeps).toEqual([]);
+  });
+
+  it("stops at once when the instance is gone", async () => {
+    expect(await failure(scheduler().waitForStatus("gone", "Running"))).toMatchObject({ code: "instance.not_found" });
+  });
+
+  it("names the last status when the time is over", async () => {
+    platform.statuses = [{ status: "Pending", ip: "" }];
+    expect(await failure(scheduler().waitForStatus(await created(), "Running", { timeoutMs: 500 }))).toMatchObject({
+      code: "instance.start_timeout",
+      message: expect.stringContaining("its last status was Pending"),
+    });
+  });
+});
+
+it("says that a server without forks cannot fork", async () => {
+  expect(await failure(scheduler().forkInstance("x", 2))).toMatchObject({ code: "instance.unsupported" });
+});

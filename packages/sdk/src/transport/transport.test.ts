@@ -1,0 +1,114 @@
+import { createServer, type Server } from "node:net";
+import { afterEach, describe, expect, it } from "vitest";
+import { deadUrl, httpServer } from "../../fixtures/http-server.ts";
+import { type HttpRequest, type Transport, TransportError } from "../http.ts";
+import { fetchTransport } from "./fetch.ts";
+import { defaultTransport } from "./node.ts";
+
+const transports: [string, Transport][] = [
+  ["undici", defaultTransport],
+  ["fetch", fetchTransport((url, init) => fetch(url, init))],
+];
+
+const raw: Server[] = [];
+afterEach(() => Promise.all(raw.splice(0).map((server) => new Promise((resolve) => server.close(resolve)))));
+
+/** Accepts, reads the request, writes the given bytes and hangs up. */
+async function rawServer(answer: string): Promise<string> {
+  const server = createServer((socket) => {
+    socket.on("error", () => {});
+    socket.once("data", () => socket.end(answer));
+  });
+  raw.push(server);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  return `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
+}
+
+const get = (url: string, signal?: AbortSignal): HttpRequest => ({ method: "GET", url, headers: {}, ...(signal && { signal }) });
+
+async function failure(work: Promise<unknown>): Promise<unknown> {
+  return work.then(
+    () => null,
+    (error: unknown) => error,
+  );
+}
+
+describe.each(transports)("the transport by %s", (name, transport) => {
+  it("sends method, headers, path, query and body, and reads status, header and text", async () => {
+    await using server = await httpServer((seen, response) =>
+      response.writeHead(201, { "x-kind": "echo" }).end(`${seen.method}:${seen.text}`),
+    );
+    const answer = await transport.send({ method: "PUT", url: `${server.url}/a/b?c=d`, headers: { "x-own": "1" }, body: "häh" });
+    expect([answer.status, answer.header("X-Kind"), answer.header("x-none"), await answer.text()]).toEqual([201, "echo", null, "PUT:häh"]);
+    expect(server.requests[0]).toMatchObject({ path: "/a/b", headers: { "x-own": "1" } });
+    expect(server.requests[0]?.query.get("c")).toBe("d");
+  });
+
+  it("gives the body in chunks as they come", async () => {
+    await using server = await httpServer((_, response) => response.end("abc"));
+    const answer = await transport.send(get(server.url));
+    let text = "";
+    for await (const chunk of answer.chunks()) text += new TextDecoder().decode(chunk);
+    expect(text).toBe("abc");
+  });
+
+  it("cannot prove that a request stayed here when the connection broke after it was made", async () => {
+    const error = await failure(transport.send(get(await rawServer(""))));
+    expect(error).toBeInstanceOf(TransportError);
+    expect(error).toMatchObject({ wasSent: true });
+  });
+
+  it("reports an answer that breaks off in its body", async () => {
+    const answer = await transport.send(get(await rawServer("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc")));
+    expect(await failure(answer.text())).toMatchObject({ name: "TransportError", wasSent: true });
+    const other = await transport.send(get(await rawServer("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc")));
+    const read = async () => {
+      for await (const _ of other.chunks());
+    };
+    expect(await failure(read())).toMatchObject({ name: "TransportError", wasSent: true });
+  });
+
+  it("throws the signal's own reason, before and while waiting and while reading", async () => {
+    const reason = new Error("enough");
+    expect(await failure(transport.send(get("http://127.0.0.1:9", AbortSignal.abort(reason))))).toBe(reason);
+
+    const waiting = new AbortController();
+    await using silent = await httpServer(() => waiting.abort(reason));
+    expect(await failure(transport.send(get(silent.url, waiting.signal)))).toBe(reason);
+
+    const reading = new AbortController();
+    await using slow = await httpServer((_, response) => response.writeHead(200).write("begin"));
+    const answer = await transport.send(get(slow.url, reading.signal));
+    const text = failure(answer.text());
+    reading.abort(reason);
+    expect(await text).toBe(reason);
+  });
+
+  it(
+    name === "undici" ? "knows that a refused request never left" : "does not claim to know that a refused request never left",
+    async () => {
+      expect(await failure(transport.send(get(await deadUrl())))).toMatchObject({ name: "TransportError", wasSent: name !== "undici" });
+    },
+  );
+});
+
+describe("the transport by undici", () => {
+  it("knows that a request to an unknown name never left", async () => {
+    expect(await failure(defaultTransport.send(get("http://no-such-host.invalid/")))).toMatchObject({
+      name: "TransportError",
+      wasSent: false,
+    });
+  });
+
+  it("keeps its connections for later requests", async () => {
+    const ports = new Set<number | undefined>();
+    await using server = await httpServer((_, response) => {
+      ports.add(response.socket?.remotePort);
+      response.end("ok");
+    });
+    for (let at = 0; at < 20; at++) await (await defaultTransport.send(get(server.url))).text();
+    // A second one may be opened while the first is being put back.
+    expect(ports.size).toBeLessThanOrEqual(2);
+  });
+});

@@ -1,0 +1,68 @@
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { findSnippets } from "./check/snippets.ts";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const snippetsOf = (path: string) => findSnippets(readFileSync(root + path, "utf8")).map((snippet) => snippet.code);
+
+/** Runs code as if it stood in a file at the repository's root. */
+function run(code: string): { status: number | null; stdout: string; stderr: string } {
+  return spawnSync(process.execPath, ["--input-type=module-typescript", "--eval", code], { cwd: root, encoding: "utf8" });
+}
+
+describe("the README", () => {
+  it("opens with a dozen lines of code that do what they say", () => {
+    const [code = ""] = snippetsOf("README.md");
+    expect(run(code)).toMatchObject({ status: 0, stdout: "1\n", stderr: "" });
+    expect(code.split("\n").filter((line) => line.trim() !== "").length).toBeLessThanOrEqual(13);
+  });
+
+  it("has one sentence, the code and the two commands on its first screen", () => {
+    const screen = readFileSync(`${root}README.md`, "utf8").split("\n").slice(0, 30).join("\n");
+    expect(screen).toContain("npm install && npm run quickstart");
+    expect(screen).toContain("npm install && npm test");
+  });
+});
+
+describe("the guides", () => {
+  it("test an environment with code that passes", () => {
+    const code = snippetsOf("docs/guides/write-an-environment.md").at(-1) ?? "";
+    expect(code).toContain("console.assert");
+    expect(run(code)).toMatchObject({ status: 0, stdout: "", stderr: "" });
+  });
+
+  it("define environments that can be served", () => {
+    const definitions = snippetsOf("docs/guides/write-an-environment.md").filter((code) => code.includes("export default"));
+    expect(definitions.length).toBeGreaterThan(2);
+    for (const code of definitions) {
+      const serving = 'import { serve as serveIt } from "aenvironment";\nawait (await serveIt(environment, { port: 0 })).close();\n';
+      expect(run(code.replace("export default", "const environment =") + serving)).toMatchObject({ status: 0, stderr: "" });
+    }
+  });
+});
+
+describe("the guide to the command line", () => {
+  const guide = readFileSync(`${root}docs/guides/command-line.md`, "utf8");
+  const aenv = (...args: string[]) =>
+    spawnSync(process.execPath, ["packages/aenv/bin/aenv.js", ...args], { cwd: root, encoding: "utf8" }).stdout;
+  const help = aenv("--help");
+  const commands = [...(/Commands:\n([\s\S]*?)\n\n/.exec(help)?.[1]?.matchAll(/^ {2}(\w+)/gm) ?? [])].map((found) => found[1] as string);
+
+  it.each(commands.filter((name) => name !== "help"))("has every option of `aenv %s`", (name) => {
+    const section = new RegExp(`^## ${name}\\b[\\s\\S]*?(?=^## |$(?![\\s\\S]))`, "m").exec(guide)?.[0] ?? "";
+    const options = [...aenv(name, "--help").matchAll(/^ {2}(?:-\w, )?(--[\w-]+)/gm)].map((found) => found[1] as string);
+    const own = options.filter((option) => !["--help", "--verbose", "--json"].includes(option));
+    for (const option of own) expect(section).toContain(option);
+    const documented = [...section.matchAll(/^\| `(?:-\w, )?(--[\w-]+)/gm)].map((found) => found[1] as string);
+    expect(own).toEqual(expect.arrayContaining(documented));
+  });
+
+  it("has the exit codes that the command ends with", () => {
+    const codes = [...help.matchAll(/^ {2}(\d+) +(.+)$/gm)].map((found) => [found[1], found[2]]);
+    expect(codes.length).toBeGreaterThan(3);
+    const documented = [...guide.matchAll(/^\| (\d+) +\| (.+?) +\|$/gm)].map((found) => [found[1], found[2]]);
+    expect(documented).toEqual(codes);
+  });
+});

@@ -1,0 +1,44 @@
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { describeNeeding, oldNode } from "@aenv/testing";
+import { describe, expect, it } from "vitest";
+
+const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+const run = (node: string, ...args: string[]) => spawnSync(node, args, { encoding: "utf8", env: { ...process.env, NO_COLOR: "1" } });
+
+describe("npm run quickstart", () => {
+  it("creates an instance, uses all of it, releases it, and says what to try next", () => {
+    const { status, stdout, stderr } = run(process.execPath, path("quickstart.ts"));
+    expect(stderr).toBe("");
+    expect(status).toBe(0);
+    const lines = stdout.split("\n").map((line) => line.trim());
+    expect(lines.filter((line) => line.startsWith("✓"))).toEqual([
+      "✓ Served    environments/echo",
+      expect.stringMatching(/^✓ Created {3}echo-[a-z2-7]{20}$/),
+      "✓ Task      \"Echo the word 'hello'.\"",
+      "✓ Tools     echo, remember",
+      '✓ Called    echo({ text: "hello" }) -> hello',
+      '✓ Called    transcript() -> {"echoes":["hello"],"notes":{}}',
+      "✓ Reward    1 = 0.8 x said_it (1) + 0.2 x brief (1)",
+      '✓ Health    {"status":"healthy","echoes":1}',
+      expect.stringMatching(/^✓ Released {2}echo-/),
+    ]);
+    expect(stdout).toContain("0 instances left");
+    expect(stdout).toContain("npx aenvironment init my-env");
+  });
+
+  it("has every script of the repository ask for a Node that can run it", () => {
+    const { scripts } = JSON.parse(readFileSync(path("../package.json"), "utf8"));
+    for (const name of ["quickstart", "test", "check", "bench", "build"]) expect(scripts[name]).toMatch(/^node scripts\/need-node\.js && /);
+    expect(run(process.execPath, path("need-node.js"))).toMatchObject({ status: 0, stdout: "", stderr: "" });
+  });
+});
+
+describeNeeding("old-node", "on a Node that is too old", () => {
+  it("says in one line which Node it needs", () => {
+    const { status, stdout, stderr } = run(oldNode() ?? "", path("need-node.js"));
+    expect(stdout + stderr).toMatch(/^AEnv needs Node 22\.19 or newer, and this is \d+\.\d+\.\d+\. .*\n$/);
+    expect(status).toBe(1);
+  });
+});
