@@ -20,6 +20,8 @@ export interface ServeOptions {
   readonly port?: number;
   /** A unix socket instead of host and port. */
   readonly socketPath?: string;
+  /** A server that listens already, instead of host, port and socket; from now on it is ours, to close too. */
+  readonly server?: Server;
   /** Names beside loopback's own by which a server on loopback may be addressed. */
   readonly allowedHosts?: readonly string[];
   /** How the first instance begins; null for a process that starts without one. */
@@ -93,18 +95,21 @@ class Box {
     });
     host.onEnd((id) => this.#mcp.forget(id));
     this.#visitors = new VisitorCheck(isLoopback(options.host ?? "127.0.0.1") ? (options.allowedHosts ?? []) : null);
-    this.#server = createServer((request, response) => this.#onRequest(request, response));
+    this.#server = options.server ?? createServer();
+    this.#server.on("request", (request, response) => this.#onRequest(request, response));
     // Clients keep connections for longer than Node's five seconds, and lose a request if the server closes first.
     this.#server.keepAliveTimeout = 75_000;
   }
 
   async listen(): Promise<Served> {
     const { host = "127.0.0.1", port = 8081, socketPath } = this.#options;
-    this.#server.listen(socketPath === undefined ? { host, port } : { path: socketPath });
-    try {
-      await once(this.#server, "listening");
-    } catch (error) {
-      throw cannotListen(error, socketPath ?? `${host}:${port}`);
+    if (!this.#server.listening) {
+      this.#server.listen(socketPath === undefined ? { host, port } : { path: socketPath });
+      try {
+        await once(this.#server, "listening");
+      } catch (error) {
+        throw cannotListen(error, socketPath ?? `${host}:${port}`);
+      }
     }
     const address = this.#server.address() as AddressInfo | string;
     const boundPort = typeof address === "string" ? 0 : address.port;
