@@ -35,6 +35,8 @@ async function decide({ request, segments }: ControlVisit, host: Host, maxBodyBy
       demandSameEnvironment(spec.envName, host);
       return toRecord(await host.create(spec), ip);
     }
+    case "GET ":
+      return about(host);
     case "GET items":
       return { items: host.list().map((instance) => toRecord(instance, ip)) };
     case "GET list":
@@ -53,6 +55,13 @@ async function decide({ request, segments }: ControlVisit, host: Host, maxBodyBy
     default:
       throw new PlatformError("route.method_not_allowed", `${request.method} is not possible on ${request.url}`);
   }
+}
+
+/** What every instance of this process offers, for those who have none yet. */
+async function about(host: Host): Promise<Record<string, unknown>> {
+  const { name, version, catalogue, keepsStateInModules } = host.blueprint;
+  const tools = [...host.blueprint.tools.values()].map((tool) => tool.descriptor);
+  return { name, version, tools, catalogue, keepsStateInModules, taskCount: (await host.tasks()).size };
 }
 
 function demandSameEnvironment(envName: string | undefined, host: Host): void {
