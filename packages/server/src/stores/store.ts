@@ -1,4 +1,7 @@
-/** A value and the revision under which it was read; a change names the revision it is based on. */
+/**
+ * A value and the revision under which it was read; a change names the revision it is based on. A key's revisions only grow,
+ * also when it was removed and came back.
+ */
 export interface Versioned<T> {
   readonly key: string;
   readonly rev: number;
@@ -13,6 +16,7 @@ export interface InsertOptions {
   readonly limit?: { readonly index: string; readonly value: string; readonly max: number };
 }
 
+/** A key that is there already `exists`, whatever the limit. */
 export type InsertResult = "inserted" | "exists" | "limit";
 
 export interface ListOptions {
