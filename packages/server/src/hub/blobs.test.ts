@@ -215,6 +215,17 @@ describe("a damaged blob", () => {
     expect(await read(blobs, digest)).toEqual(bytes);
   });
 
+  it("is also one whose label cannot be read", async () => {
+    const { blobs, tree } = setUp();
+    const { digest, bytes } = noise(1_000);
+    await blobs.put(chunked(bytes), { owner: "ada" });
+    const hex = digest.slice(7);
+    writeFileSync(join(tree.path, "blobs/sha256", hex.slice(0, 2), `${hex}.json`), "{");
+    await expect(blobs.open(digest)).rejects.toMatchObject({ code: "bundle.not_found" });
+    await blobs.put(chunked(bytes), { owner: "ada", digest });
+    expect(await read(blobs, digest)).toEqual(bytes);
+  });
+
   it("is also one that was cut short", async () => {
     const { blobs, tree } = setUp();
     const { digest, bytes } = noise(1_000);

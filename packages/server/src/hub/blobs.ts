@@ -243,8 +243,10 @@ export class BlobStore {
     try {
       return JSON.parse(await readFile(this.#labelPath(digest), "utf8")) as Label;
     } catch (error) {
-      if (isMissing(error)) return null;
-      throw error;
+      // An unreadable label is none: out of the way, so that the next upload of the same content heals it.
+      if (error instanceof SyntaxError) await rm(this.#labelPath(digest), { force: true });
+      else if (!isMissing(error)) throw error;
+      return null;
     }
   }
 

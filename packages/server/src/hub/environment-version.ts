@@ -73,8 +73,11 @@ export function versionKey(name: string, version: string): string {
 }
 
 export function versionIndexes(row: VersionRow): Indexes {
-  if (row.isRemoved) return { removed: "yes" };
+  // Removed ones count too: an owner who publishes and removes without end comes to one.
+  const { owner } = row;
+  if (row.isRemoved) return { owner, removed: "yes" };
   return {
+    owner,
     all: "yes",
     name: row.name,
     ...(row.bundleDigest !== null && { bundle: row.bundleDigest }),

@@ -14,6 +14,9 @@ export interface Meter extends Disposable {
   add(bytes: number): void;
 }
 
+/** Keeps an owner's row short, however small the pieces are. */
+const MAX_BLOBS = 10_000;
+
 interface Usage {
   stored: number;
   arriving: number;
@@ -81,6 +84,7 @@ export class Holdings {
       const row = await this.#rows.find(owner);
       const blobs = row?.value.blobs ?? {};
       if (Object.hasOwn(blobs, digest)) return false;
+      if (Object.keys(blobs).length >= MAX_BLOBS) throw exceeded(owner, `at most ${MAX_BLOBS} archives`, { maxBlobs: MAX_BLOBS });
       const next = { owner, blobs: { ...blobs, [digest]: { size, since: now.toISOString() } } };
       this.#demandRoom(owner, sumOf(next));
       const isDone = row === null ? (await this.#rows.insert(owner, next)) === "inserted" : await this.#rows.swap(row, next);
@@ -111,10 +115,13 @@ export class Holdings {
 
   #demandRoom(owner: string, bytes: number): void {
     const quota = this.#quotaOf(owner);
-    if (bytes <= quota) return;
-    const message = `'${owner}' may store ${quota} bytes of bundles, and this would make it more; delete versions that are no longer needed, or ask for more`;
-    throw new PlatformError("quota.exceeded", message, { retryable: false, details: { owner, quotaBytes: quota, retryAfterSeconds: 60 } });
+    if (bytes > quota) throw exceeded(owner, `${quota} bytes of archives`, { quotaBytes: quota });
   }
+}
+
+function exceeded(owner: string, limit: string, details: object): PlatformError {
+  const message = `'${owner}' may store ${limit}, and this would be more; delete versions that are no longer needed, or ask for more`;
+  return new PlatformError("quota.exceeded", message, { retryable: false, details: { owner, ...details, retryAfterSeconds: 60 } });
 }
 
 function sumOf(row: HoldingRow): number {

@@ -218,6 +218,20 @@ describe("what may be published", () => {
     expect((await hub.list({}, root)).total).toBe(0);
   });
 
+  it("is not too much of what every search must read, nor too many versions of one owner", async () => {
+    const { hub } = openTestHub("memory", { maxVersions: 3 });
+    await expect(hub.publish({ name: "a", version: "1", description: "x".repeat(10_001) }, ada)).rejects.toThrow("description is too long");
+    await expect(hub.publish({ name: "a", version: "1", tags: ["x".repeat(101)] }, ada)).rejects.toThrow("tags are too many or too long");
+    for (const version of ["1", "2", "3"]) await hub.publish({ name: "a", version }, ada);
+    await hub.remove("a", "1", ada);
+    await expect(hub.publish({ name: "a", version: "4" }, ada)).rejects.toMatchObject({
+      code: "quota.exceeded",
+      details: { maxVersions: 3 },
+    });
+    expect((await hub.publish({ name: "a", version: "1" }, ada)).isNew).toBe(true);
+    await hub.publish({ name: "b", version: "4" }, bob);
+  });
+
   it("needs the role publisher, and a name that nobody else has", async () => {
     const { hub } = openTestHub();
     await expect(hub.publish({ name: "a", version: "1.0.0" }, tim)).rejects.toMatchObject({ code: "access.denied" });
@@ -304,6 +318,7 @@ describe.each(stores)("finding, with the store in %s", (store) => {
     expect(await refs({ offset: 1, limit: 2 })).toEqual(["mine@1.0.0", "tau2@2.0.0-rc.1", 8]);
     expect(await refs({ offset: 100 })).toEqual([8]);
     expect(await refs({ tag: "bench" })).toEqual(["tau2@1.0.0", 1]);
+    expect(await refs({ tag: ["bench", "web"] })).toEqual([0]);
     expect(await refs({ query: "SERVICE tau" })).toEqual(["tau2@1.0.0", 1]);
     expect(await refs({ query: "web" })).toEqual(["alpha@0.1.0", 1]);
     expect(await refs({ name: "tau2", limit: 1 })).toEqual(["tau2@2.0.0-rc.1", 5]);

@@ -30,6 +30,8 @@ export interface HubOptions {
   readonly now: () => Date;
   /** Of a name's first version, if its publisher does not say: private unless told otherwise. */
   readonly visibility?: Visibility;
+  /** How many versions one owner may publish. */
+  readonly maxVersions?: number;
 }
 
 const NO_CHANGE: Alteration = { status: null, visibility: null, sharedWith: null };
@@ -47,8 +49,8 @@ export class Hub {
   readonly #removal: Removal;
 
   constructor(options: HubOptions) {
-    const { store, blobs, bundles, inspect, isInUse, now, visibility = "private" } = options;
-    const shelf = new Shelf(store);
+    const { store, blobs, bundles, inspect, isInUse, now, visibility = "private", maxVersions = 10_000 } = options;
+    const shelf = new Shelf(store, maxVersions);
     this.#options = options;
     this.#shelf = shelf;
     this.transfers = new Transfers({ store, shelf, blobs, now });

@@ -31,6 +31,8 @@ const VERSION = /^[A-Za-z0-9][A-Za-z0-9._+-]*$/;
 const MAX_VERSION = 128;
 const MAX_LIST = 1_000;
 const MAX_CONFIG_BYTES = 2 ** 20;
+const MAX_DESCRIPTION = 10_000;
+const MAX_TAGS = 100;
 
 /** Reads what the original's clients send, which is config.json, and our own fields beside it. Null means left out. */
 export function parsePublication(value: unknown): Publication {
@@ -41,6 +43,7 @@ export function parsePublication(value: unknown): Publication {
   const { artifacts: checked = [], ...config } = parseConfig({ ...rest, ...(artifacts !== undefined && { artifacts }) });
   const name = parseName(config.name);
   const version = parseVersion(config.version);
+  demandShort(config);
   const listed = parseDependencies(dependencies ?? [], name);
   // As it was sent: a list that is empty is not the same text as none, and both must give their own digest again.
   const whole = dependencies === undefined ? config : { ...config, dependencies: listed };
@@ -89,6 +92,15 @@ export function parseVisibility(visibility: unknown, sharedWith: unknown): Pick<
   if (sharedWith === undefined) return { visibility: known ?? null, sharedWith: null };
   const owners = texts("sharedWith", sharedWith, "owners");
   return { visibility: known ?? (owners.length > 0 ? "shared" : null), sharedWith: [...new Set(owners)] };
+}
+
+/** What every search reads must be short. */
+function demandShort({ description = "", tags = [] }: EnvironmentConfig): void {
+  if (description.length > MAX_DESCRIPTION)
+    throw invalid("description", "is too long", `at most ${MAX_DESCRIPTION} characters are allowed`);
+  if (tags.length > MAX_TAGS || tags.some((tag) => tag.length > MAX_TAGS)) {
+    throw invalid("tags", "are too many or too long", `at most ${MAX_TAGS} of at most ${MAX_TAGS} characters are allowed`);
+  }
 }
 
 function parseDependencies(value: unknown, self: string): string[] {

@@ -147,6 +147,17 @@ describe("collecting", () => {
     expect(await blobs.find(digest)).toBeNull();
   });
 
+  it("forgets after a month what was removed, but not that it was released", async () => {
+    const { hub, push, later, store } = openTestHub();
+    for (const version of ["1.0.0", "2.0.0"]) await push(ada, "a", version);
+    await hub.release("a", "2.0.0", ada);
+    await hub.remove("a", null, root);
+    later(31 * 24 * HOURS);
+    await hub.collect();
+    expect((await store.list<{ version: string }>("environment", { limit: 9 })).map(({ value }) => value.version)).toEqual(["2.0.0"]);
+    await expect(push(ada, "a", "2.0.0", {}, "other()")).rejects.toMatchObject({ code: "environment.exists" });
+  });
+
   it("forgets the contents of publications that lost, and keeps those that won", async () => {
     const { hub, push, later, store } = openTestHub();
     await Promise.allSettled(Array.from({ length: 6 }, (_, at) => push(ada, "race", "1.0.0", {}, `run(${at})`)));

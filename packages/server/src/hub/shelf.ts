@@ -15,16 +15,20 @@ interface NameRow {
 const CONTENTS_REMEMBERED = 500;
 /** Longer than any publication takes from its content to its row. */
 const CONTENT_GRACE_MS = 3_600_000;
+/** How long one can still read what became of a removed version. */
+const REMOVED_KEPT_MS = 30 * 24 * 3_600_000;
 
 /** Where versions stand: a short row each, its content beside it under its digest, and who owns the name. */
 export class Shelf {
   readonly rows: Collection<VersionRow>;
   readonly #contents: Collection<Content>;
   readonly #names: Collection<NameRow>;
+  readonly #maxVersions: number;
   /** Content never changes once its metadata is there, so what was read once need not be read again. */
   readonly #remembered = new Map<string, Content>();
 
-  constructor(store: Store) {
+  constructor(store: Store, maxVersions: number) {
+    this.#maxVersions = maxVersions;
     this.rows = new Collection(store, "environment", versionIndexes);
     this.#contents = new Collection<Content>(store, "environment-content", () => ({}));
     this.#names = new Collection<NameRow>(store, "environment-name", () => ({}));
@@ -74,8 +78,11 @@ export class Shelf {
    */
   async place(fresh: VersionRow, replaces: (removed: VersionRow) => VersionRow): Promise<{ row: VersionRow; isNew: boolean }> {
     const key = versionKey(fresh.name, fresh.version);
+    const limit = { index: "owner", value: fresh.owner, max: this.#maxVersions };
     for (;;) {
-      if ((await this.rows.insert(key, fresh)) === "inserted") return { row: fresh, isNew: true };
+      const inserted = await this.rows.insert(key, fresh, { limit });
+      if (inserted === "inserted") return { row: fresh, isNew: true };
+      if (inserted === "limit") throw tooMany(limit.value, limit.max);
       const known = await this.rows.find(key);
       if (known === null) continue;
       if (!known.value.isRemoved) return { row: known.value, isNew: false };
@@ -111,9 +118,16 @@ export class Shelf {
     }
   }
 
-  /** Removes contents that no row refers to: of publications that lost a race, and of versions that were replaced. */
+  /**
+   * Forgets versions that were removed long ago, but never one that was released, and contents that no row refers to: of
+   * publications that lost a race, and of versions that were replaced.
+   */
   async collect(now: Date): Promise<void> {
-    const young = new Date(now.getTime() - CONTENT_GRACE_MS).toISOString();
+    const before = (ms: number) => new Date(now.getTime() - ms).toISOString();
+    const [old, young] = [before(REMOVED_KEPT_MS), before(CONTENT_GRACE_MS)];
+    for await (const { key, rev, value } of this.rows.each({ index: "removed", value: "yes" })) {
+      if (value.updatedAt < old && value.status !== "Released") await this.rows.remove(key, rev);
+    }
     for await (const { key, rev, value } of this.#contents.each()) {
       if (value.createdAt > young) continue;
       const row = await this.rows.find(versionKey(value.name, value.version));
@@ -126,6 +140,11 @@ export class Shelf {
     if (oldest !== undefined && this.#remembered.size >= CONTENTS_REMEMBERED) this.#remembered.delete(oldest);
     this.#remembered.set(digest, content);
   }
+}
+
+function tooMany(owner: string, max: number): PlatformError {
+  const message = `'${owner}' has published ${max} versions, which is the limit; delete old ones, or ask for more`;
+  return new PlatformError("quota.exceeded", message, { retryable: false, details: { owner, maxVersions: max, retryAfterSeconds: 60 } });
 }
 
 /** Says what there is instead, if there is something that the caller may see. */
