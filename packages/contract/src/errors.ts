@@ -53,6 +53,7 @@ export const errorTable = {
   "store.damaged": { status: 500, retryable: false, meaning: "what the store holds cannot be read" },
   "store.invalid": { status: 500, retryable: false, meaning: "the store's address is wrong, or it holds what this server does not know" },
   "quota.exceeded": { status: 429, retryable: true, meaning: "a limit of this owner or server is reached" },
+  "server.locked": { status: 409, retryable: false, meaning: "another server uses the same home" },
   "server.draining": { status: 503, retryable: true, meaning: "the server is shutting down" },
   "network.failed": { status: 502, retryable: true, meaning: "the other side could not be reached, or the connection broke" },
   "request.timeout": { status: 504, retryable: true, meaning: "no answer came in time" },

@@ -1,16 +1,16 @@
 import { randomBytes } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { hostname } from "node:os";
-import { parseDuration, PlatformError } from "@aenv/contract";
+import { PlatformError, parseDuration } from "@aenv/contract";
 import { ProcessEngine, type SandboxEngine } from "@aenv/sandbox";
 import { Access } from "./access/access.ts";
 import { FairQueue } from "./access/fair-queue.ts";
 import { Quotas } from "./access/quotas.ts";
 import { type TokenRow, Tokens } from "./access/tokens.ts";
-import { createApp } from "./api/app.ts";
+import { type AppOptions, createApp } from "./api/app.ts";
 import { hubRoutes } from "./api/hub-routes.ts";
 import { instanceRoutes } from "./api/instance-routes.ts";
-import { operationRoutes } from "./api/operation-routes.ts";
+import { adminRoutes, operationRoutes } from "./api/operation-routes.ts";
 import { tokenRoutes } from "./api/token-routes.ts";
 import type { ServerConfig } from "./config.ts";
 import { Gateway } from "./gateway/gateway.ts";
@@ -30,6 +30,7 @@ import { type ReplicaRow, Replicas } from "./instances/replicas.ts";
 import { type InstanceRow, instanceIndexes, isLive } from "./instances/row.ts";
 import { Targets } from "./instances/targets.ts";
 import { finish, listen, urlOf } from "./listen.ts";
+import { lockHome } from "./lock.ts";
 import { createLogger } from "./operations/logger.ts";
 import { Metrics } from "./operations/metrics.ts";
 import { startRounds } from "./rounds.ts";
@@ -48,18 +49,27 @@ export interface ServerParts {
 export interface RunningServer extends AsyncDisposable {
   readonly controlUrl: string;
   readonly dataUrl: string;
+  /** On loopback only; null unless configured. */
+  readonly adminUrl: string | null;
+  /** For who starts the server: to make the first token. */
+  readonly access: Access;
   /** Takes nothing new, lets calls in flight finish, and ends or hands over what runs. */
   close(): Promise<void>;
 }
 
 const ROUND_MS = 3_000;
+const SWEEP_MS = 5 * 60_000;
 const GRACE_MS = 10_000;
+/** An empty host waits this long for the next episode. */
+const IDLE_HOST_MS = 60_000;
 
 /** Opens every room and puts them together. The only place that knows concrete classes. */
 export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const { config } = parts;
   demandSafe(config);
   await mkdir(config.home, { recursive: true, mode: 0o700 });
+  const isAlone = !/^rediss?[:+]/.test(config.store);
+  const unlock = isAlone ? lockHome(config.home) : () => {};
   const now = () => new Date();
   const logger = createLogger(config.logLevel);
   const store = await openStore(config.store);
@@ -85,14 +95,24 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     now: Date.now,
   });
   const hosts = new Hosts({ pool, maxHosts: config.maxHosts, spreadAt: 64 });
-  const hub = openHub({ home: config.home, store, quotas, now, inspect: inspector({ pool, clients, startTimeoutMs }), isInUse: inUse(rows) });
+  const hub = openHub({
+    home: config.home,
+    store,
+    quotas,
+    now,
+    inspect: inspector({ pool, clients, startTimeoutMs }),
+    isInUse: inUse(rows),
+  });
   const placement = new Placement({
     pool,
     hosts,
     clients,
     bundleFolder: (digest) => hub.bundleFolder(digest),
     startTimeoutMs,
-    onExit: (boxId, exit) => void instances.onBoxExit(boxId, exit.reason).catch((error: unknown) => logger.error({ err: error, boxId }, "a box ended and its instances could not be marked")),
+    onExit: (ids, exit) =>
+      void instances
+        .onBoxExit(ids, exit.reason)
+        .catch((error: unknown) => logger.error({ err: error, ids }, "a box ended and its instances could not be marked")),
   });
   const targets = new Targets(rows);
   const metrics = new Metrics({
@@ -115,7 +135,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     now,
     onChange: (row) => {
       targets.note(row);
-      if (row.status === "Running") metrics.started("running", Date.parse(row.updatedAt) - Date.parse(row.createdAt));
+      if (row.events.at(-1)?.what === "running") metrics.started("running", Date.parse(row.updatedAt) - Date.parse(row.createdAt));
       if (row.status === "Failed" || row.status === "Terminated") metrics.ended(row.status);
       logger.debug({ instanceId: row.id, status: row.status, reason: row.reason }, "instance");
     },
@@ -125,7 +145,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     place: `${hostname()}:${config.home}`,
     rows: new Collection<ReplicaRow>(store, "replica", () => ({})),
     now,
-    isAlone: !config.store.startsWith("redis"),
+    isAlone,
   });
   const recovery = new Recovery({ engine, rows, instances, placement, hosts, replicas, clients });
 
@@ -153,49 +173,72 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     ...tokenRoutes(tokens),
   ];
   const operations = operationRoutes({ store, metrics, config, version: parts.version, isReady: () => isReady, others: routes });
-  const app = createApp({
-    routes: [...routes, ...operations],
+  const common: Omit<AppOptions, "routes"> = {
     access,
     visitors,
     logger,
     maxBodyBytes: 64 * 1024 * 1024,
     onAnswer: ({ method, route, status, durationMs }) => metrics.request(method, route, status, durationMs),
-  });
+  };
+  const app = createApp({ ...common, routes: [...routes, ...operations] });
 
+  const admin =
+    config.adminPort === null
+      ? null
+      : createApp({ ...common, routes: adminRoutes(metrics, config), visitors: visitorRule("127.0.0.1", []) });
   await replicas.beat();
   const recovered = await recovery.run();
   logger.info({ ...recovered, replica, store: store.name }, "ready");
   const tidy = async () => {
     await replicas.beat();
-    await recovery.run();
-    await hosts.closeEmpty();
-    await idempotency.sweep();
+    if ((await replicas.others()).some((other) => !other.isAlive))
+      logger.warn(await recovery.run(), "another server has died; what it left is looked after");
+    await hosts.closeIdle(IDLE_HOST_MS);
+    await pool.trim();
   };
-  const rounds = startRounds(tidy, ROUND_MS, (error) => logger.error({ err: error }, "a round failed"));
+  const sweep = async () => {
+    await idempotency.sweep();
+    await hub.collect();
+  };
+  const onFailure = (error: unknown) => logger.error({ err: error }, "a round failed");
+  const rounds = [startRounds(tidy, ROUND_MS, onFailure), startRounds(sweep, SWEEP_MS, onFailure)];
   await app.ready();
   await listen(app.server, config.host, config.controlPort);
+  if (admin !== null && config.adminPort !== null) {
+    await admin.ready();
+    await listen(admin.server, "127.0.0.1", config.adminPort);
+  }
   void pool.warmUp().catch((error: unknown) => logger.error({ err: error }, "the pool cannot be filled"));
   isReady = true;
 
   const close = async () => {
     isReady = false;
-    await rounds.stop();
+    await Promise.all(rounds.map((one) => one.stop()));
     instances.drain();
     gateway.drain();
-    await Promise.all([finish(app.server, GRACE_MS), finish(gateway.server, GRACE_MS)]);
+    await Promise.all([app.server, gateway.server, ...(admin === null ? [] : [admin.server])].map((one) => finish(one, GRACE_MS)));
     await instances.close();
     const heirs = (await replicas.others()).filter((one) => one.isAlive && one.row.place === replicas.place);
-    if (heirs.length === 0) for await (const { key } of rows.each({ index: "liveReplica", value: replica })) await instances.end(key, "the server was stopped");
+    if (heirs.length === 0)
+      for await (const { key } of rows.each({ index: "liveReplica", value: replica })) await instances.end(key, "the server was stopped");
     await pool.close();
-    await hosts.closeEmpty();
+    await hosts.closeIdle(0);
     await replicas.leave();
     await clients.close();
     await engine.close();
     await store.close();
+    unlock();
   };
   let closing: Promise<void> | undefined;
   const closeOnce = () => (closing ??= close());
-  return { controlUrl: urlOf(app.server, config.host), dataUrl, close: closeOnce, [Symbol.asyncDispose]: closeOnce };
+  return {
+    controlUrl: urlOf(app.server, config.host),
+    dataUrl,
+    adminUrl: admin === null ? null : urlOf(admin.server, "127.0.0.1"),
+    access,
+    close: closeOnce,
+    [Symbol.asyncDispose]: closeOnce,
+  };
 }
 
 /** A process is a weak wall: who lets strangers in must say that it is meant. */

@@ -1,5 +1,5 @@
 import { errorTable, isPlatformError, messageOf, PlatformError } from "@aenv/contract";
-import { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from "fastify";
+import { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest, fastify, LogController } from "fastify";
 import type { z } from "zod";
 import type { Access, Caller } from "../access/access.ts";
 import type { VisitorRule } from "../gateway/visitors.ts";
@@ -18,7 +18,7 @@ export interface AppOptions {
 export function createApp(options: AppOptions): FastifyInstance {
   const app = fastify({
     loggerInstance: options.logger,
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: options.maxBodyBytes,
     genReqId: (request) => requestIdOf(request.headers["x-request-id"]),
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },

@@ -1,7 +1,7 @@
 import type { ServerConfig } from "../config.ts";
 import { shownConfig } from "../config.ts";
-import { openApi, openApiPage } from "../operations/openapi.ts";
 import type { Metrics } from "../operations/metrics.ts";
+import { openApi, openApiPage } from "../operations/openapi.ts";
 import type { Store } from "../stores/store.ts";
 import { type ApiRoute, route } from "./route.ts";
 
@@ -14,6 +14,29 @@ export interface OperationRooms {
   readonly isReady: () => boolean;
   /** The routes beside these. */
   readonly others: readonly ApiRoute[];
+}
+
+/** What should not be public. On the admin port everybody on this machine may ask, elsewhere only administrators. */
+export function adminRoutes(metrics: Metrics, config: ServerConfig): ApiRoute[] {
+  return [
+    route({
+      method: "GET",
+      path: "/metrics",
+      summary: "Prometheus metrics",
+      tag: "operations",
+      roles: null,
+      isRaw: true,
+      handle: async ({ reply }) => reply.type(metrics.registry.contentType).send(await metrics.registry.metrics()),
+    }),
+    route({
+      method: "GET",
+      path: "/config",
+      summary: "The server's configuration, without secrets",
+      tag: "operations",
+      roles: null,
+      handle: async () => shownConfig(config),
+    }),
+  ];
 }
 
 export function operationRoutes(rooms: OperationRooms): ApiRoute[] {
@@ -43,23 +66,7 @@ export function operationRoutes(rooms: OperationRooms): ApiRoute[] {
         return reply.code(isReady ? 200 : 503).send({ status: isReady ? "ready" : "not ready", store });
       },
     }),
-    route({
-      method: "GET",
-      path: "/metrics",
-      summary: "Prometheus metrics",
-      tag: "operations",
-      roles: ["admin"],
-      isRaw: true,
-      handle: async ({ reply }) => reply.type(rooms.metrics.registry.contentType).send(await rooms.metrics.registry.metrics()),
-    }),
-    route({
-      method: "GET",
-      path: "/config",
-      summary: "The server's configuration, without secrets",
-      tag: "operations",
-      roles: ["admin"],
-      handle: async () => shownConfig(rooms.config),
-    }),
+    ...adminRoutes(rooms.metrics, rooms.config).map((one) => ({ ...one, roles: ["admin"] as const })),
     route({
       method: "GET",
       path: "/openapi.json",

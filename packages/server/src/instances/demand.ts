@@ -25,5 +25,7 @@ const REFILL_SECONDS = 0.5;
 
 /** How many should wait: what is asked for while one is being replaced, and at least the least. */
 export function targetSize(perSecond: number, min: number, max: number): number {
-  return Math.max(Math.min(min, max), Math.min(max, min + Math.ceil(perSecond * REFILL_SECONDS)));
+  const wanted = perSecond * REFILL_SECONDS;
+  // What was asked for once, minutes ago, is no demand any more.
+  return Math.min(max, min + (wanted < 0.001 ? 0 : Math.ceil(wanted)));
 }

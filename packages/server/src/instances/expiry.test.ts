@@ -67,7 +67,8 @@ describe("the pool's size", () => {
     expect(demand.perSecond(10_000)).toBeGreaterThan(5);
     expect(targetSize(demand.perSecond(10_000), 1, 8)).toBeGreaterThan(3);
     expect(targetSize(1_000, 1, 8)).toBe(8);
-    expect(targetSize(demand.perSecond(200_000), 1, 8)).toBe(2);
+    expect(targetSize(demand.perSecond(60_000), 1, 8)).toBe(2);
+    expect(targetSize(demand.perSecond(300_000), 1, 8)).toBe(1);
     expect(targetSize(0, 1, 8)).toBe(1);
     expect(targetSize(0, 0, 0)).toBe(0);
   });

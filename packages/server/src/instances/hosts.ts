@@ -5,6 +5,8 @@ import type { ClaimSpec, Pool } from "./pool.ts";
 interface Host {
   readonly box: Box;
   seats: number;
+  /** Since when nobody sits in it. */
+  emptySince: number;
 }
 
 interface Group {
@@ -54,7 +56,7 @@ export class Hosts {
   /** Counts a seat that is there already, after a restart. */
   adopt(owner: string, digest: string, box: Box, seats: number): void {
     const name = nameOf(owner, digest);
-    this.#add(name, this.#group(name), { box, seats });
+    this.#add(name, this.#group(name), { box, seats, emptySince: Date.now() });
   }
 
   /** A seat in the very same process, for a fork. */
@@ -63,16 +65,18 @@ export class Hosts {
     if (host !== null) host.seats += count;
   }
 
-  /** Gives a seat back. A host whose last seat is given back stays for the next episode; the reaper ends it if none comes. */
+  /** Gives a seat back. A host whose last seat is given back stays a while for the next episode. */
   leave(boxId: string): void {
     const host = this.#find(boxId);
-    if (host !== null) host.seats--;
+    if (host === null) return;
+    host.seats--;
+    host.emptySince = Date.now();
   }
 
-  /** Ends the hosts in which nobody sits. */
-  async closeEmpty(): Promise<void> {
+  /** Ends the hosts in which nobody has sat for so long. */
+  async closeIdle(forMs: number): Promise<void> {
     for (const [name, group] of this.#groups) {
-      for (const host of group.hosts.filter((one) => one.seats <= 0)) {
+      for (const host of group.hosts.filter((one) => one.seats <= 0 && Date.now() - one.emptySince >= forMs)) {
         group.hosts.splice(group.hosts.indexOf(host), 1);
         await host.box.destroy();
       }
@@ -82,7 +86,7 @@ export class Hosts {
 
   #open(name: string, group: Group, spec: ClaimSpec, signal: AbortSignal): Promise<Host> {
     const opening = this.#options.pool.claim(spec, signal).then((box) => {
-      const host: Host = { box, seats: 0 };
+      const host: Host = { box, seats: 0, emptySince: Date.now() };
       this.#add(name, group, host);
       return host;
     });

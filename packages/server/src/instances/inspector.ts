@@ -23,7 +23,12 @@ export function inspector({ pool, clients, startTimeoutMs }: InspectorOptions): 
     const signal = AbortSignal.timeout(startTimeoutMs);
     const box = await pool.claim({ folder, digest: folder, variables: {}, labels: {}, mayBePrepared: false, warm: 0 }, signal);
     try {
-      const answer = await askBox(clients, box.id, box.address, { method: "GET", path: "/env-instance", timeoutMs: startTimeoutMs, signal });
+      const answer = await askBox(clients, box.id, box.address, {
+        method: "GET",
+        path: "/env-instance",
+        timeoutMs: startTimeoutMs,
+        signal,
+      });
       return offer.parse(answer);
     } finally {
       await box.destroy();

@@ -33,6 +33,9 @@ export interface Asking {
   readonly idempotencyKey?: string;
 }
 
+/** No start takes longer that anyone still waits for. */
+const START_LIMIT_MS = 120_000;
+
 const LIVE: readonly InstanceStatus[] = ["Pending", "Creating", "Running"];
 
 /** The running environments: each is a row first and a box second, so that nothing runs unseen. */
@@ -65,8 +68,17 @@ export class Instances {
 
     const reserved = await idempotency.reserve(owner, asking.idempotencyKey, request, fresh.id);
     const known = await this.#options.rows.find(reserved.instanceId);
-    if (known !== null) return { row: known.value, started: this.#starting.get(known.key) ?? Promise.resolve(known.value) };
+    if (known !== null) return { row: known.value, started: this.#again(known.value, asking.caller) };
     return this.#begin(environment, request, { ...fresh, id: reserved.instanceId }, asking.caller);
+  }
+
+  /** What the first request with the same key was answered, or will be. */
+  async #again(row: InstanceRow, caller: Caller): Promise<InstanceRow> {
+    const started = this.#starting.get(row.id);
+    if (started !== undefined) return started;
+    const settled = await this.untilStarted(row.id, START_LIMIT_MS, caller);
+    if (settled.status === "Failed") throw new PlatformError(settled.reasonCode ?? "instance.failed", settled.reason ?? "the start failed");
+    return settled;
   }
 
   async get(id: string, caller: Caller): Promise<InstanceRow> {
@@ -116,6 +128,7 @@ export class Instances {
     const seat = seatOf(parent);
     const { hub, placement } = this.#options;
     const environment = await hub.resolve(`${parent.environment.name}@${parent.environment.version}`, asking.caller);
+    this.#options.quotas.admitCreate(parent.owner, count);
     const drawn = Array.from({ length: count }, () => this.#drawFork(parent));
     const written: InstanceRow[] = [];
     try {
@@ -154,11 +167,8 @@ export class Instances {
   }
 
   /** The instances of a box that is gone fail with the cause, and only those. */
-  async onBoxExit(boxId: string, reason: string): Promise<void> {
-    for await (const { value: row } of this.#options.rows.each({ index: "liveReplica", value: this.#options.replica })) {
-      if (row.seat?.boxId !== boxId) continue;
-      await this.#change(row.id, (now, at) => moved(now, LIVE, "Failed", reason, at, { reason })).catch(() => {});
-    }
+  async onBoxExit(ids: readonly string[], reason: string): Promise<void> {
+    for (const id of ids) await this.#fail(id, new PlatformError("sandbox.lost", reason));
   }
 
   /** Looks after an instance again that an earlier process has left running. */
@@ -167,9 +177,11 @@ export class Instances {
     await this.#change(row.id, (now, at) => (isLive(now) ? { ...noted(now, "adopted after a restart of the server", at), replica } : null));
   }
 
-  /** A call has come: an instance that is used is not idle. */
+  /** A call has come: an instance that is used is not idle. Noted now and then, not for every call. */
   touch(row: InstanceRow): void {
     if (row.idleSeconds === null) return;
+    const since = this.#options.now().getTime() - Date.parse(row.lastUsedAt);
+    if (since < row.idleSeconds * 250) return;
     void this.#change(row.id, (now, at) => (isLive(now) ? { ...now, lastUsedAt: at.toISOString() } : null)).catch(() => {});
   }
 
@@ -211,11 +223,17 @@ export class Instances {
     try {
       seat = await queue.run(row.owner, () => placement.place(environment, row.owner, opening, abort.signal));
     } catch (error) {
-      const reason = messageOf(error);
-      await this.#change(row.id, (now, at) => moved(now, LIVE, "Failed", reason, at, { reason })).catch(() => {});
+      await this.#fail(row.id, error);
       throw error;
     }
     return this.#becomeRunning(row.id, seat);
+  }
+
+  /** Notes why it failed, unless it has ended already. */
+  async #fail(id: string, error: unknown): Promise<void> {
+    const reason = messageOf(error);
+    const reasonCode = isPlatformError(error) ? error.code : "instance.start_failed";
+    await this.#change(id, (row, now) => moved(row, LIVE, "Failed", reason, now, { reason, reasonCode })).catch(() => {});
   }
 
   async #becomeRunning(id: string, seat: Seat): Promise<InstanceRow> {
@@ -282,6 +300,7 @@ export class Instances {
       digest: environment.bundleDigest ?? "",
       status: "Creating",
       reason: null,
+      reasonCode: null,
       createdAt: since,
       updatedAt: since,
       expiresAt: new Date(at.getTime() + parseTtl(ttl)).toISOString(),

@@ -27,8 +27,8 @@ export interface PlacementOptions {
   /** The environment's unpacked bundle. */
   readonly bundleFolder: (digest: string) => Promise<string>;
   readonly startTimeoutMs: number;
-  /** Called when a box ends that held instances, whoever ended it. */
-  readonly onExit: (boxId: string, exit: BoxExit) => void;
+  /** Called when a box ends under the instances that sat in it. */
+  readonly onExit: (instanceIds: readonly string[], exit: BoxExit) => void;
 }
 
 const openingAnswer = z.object({
@@ -43,6 +43,8 @@ const openingAnswer = z.object({
 export class Placement {
   readonly #options: PlacementOptions;
   readonly #boxes = new Map<string, Box>();
+  /** Who sits in which box. */
+  readonly #seated = new Map<string, Set<string>>();
 
   constructor(options: PlacementOptions) {
     this.#options = options;
@@ -56,7 +58,7 @@ export class Placement {
     const isolation = isolationOf(environment.config);
     const spec = await this.#claimSpec(environment, opening, isolation);
     const box = isolation === "shared" ? await this.#options.hosts.sit(owner, spec, signal) : await this.#options.pool.claim(spec, signal);
-    this.watch(box);
+    this.watch(box, [opening.id]);
     const seat: Seat = { boxId: box.id, address: box.address, prefix: instancePrefix(opening.id), isOwnBox: isolation === "instance" };
     try {
       await this.#ask(seat, "POST", "/env-instance", toRequest(opening), signal);
@@ -70,10 +72,11 @@ export class Placement {
   /** Copies an instance within its own process. */
   async forkBeside(parentId: string, seat: Seat, ids: readonly string[], signal: AbortSignal): Promise<Seat[]> {
     this.#options.hosts.sitBeside(seat.boxId, ids.length);
+    for (const id of ids) this.#seated.get(seat.boxId)?.add(id);
     try {
       await this.#ask(seat, "POST", `${instancePrefix(parentId)}/fork`, { ids }, signal);
     } catch (error) {
-      for (const _ of ids) this.#options.hosts.leave(seat.boxId);
+      for (const id of ids) await this.leave(seat, id);
       throw error;
     }
     return ids.map((id) => ({ ...seat, prefix: instancePrefix(id) }));
@@ -89,6 +92,7 @@ export class Placement {
   /** Ends an instance's place: the whole box if it was alone in it. Never fails: what is gone is gone. */
   async leave(seat: Seat, instanceId: string): Promise<void> {
     const box = this.#boxes.get(seat.boxId);
+    this.#seated.get(seat.boxId)?.delete(instanceId);
     if (seat.isOwnBox) return box?.destroy();
     this.#options.hosts.leave(seat.boxId);
     if (box !== undefined) await this.#ask(seat, "DELETE", instancePrefix(instanceId), undefined).catch(() => {});
@@ -99,14 +103,18 @@ export class Placement {
     return this.#ask(seat, method, `${seat.prefix}${path}`, body, signal);
   }
 
-  /** Takes a box under its eyes; also one that an earlier process of ours has left. */
-  watch(box: Box): void {
+  /** Takes a box and who sits in it under its eyes; also a box that an earlier process of ours has left. */
+  watch(box: Box, instanceIds: readonly string[]): void {
+    const seated = this.#seated.get(box.id) ?? new Set();
+    for (const id of instanceIds) seated.add(id);
     if (this.#boxes.has(box.id)) return;
     this.#boxes.set(box.id, box);
+    this.#seated.set(box.id, seated);
     void box.exited.then((exit) => {
       this.#boxes.delete(box.id);
+      this.#seated.delete(box.id);
       void this.#options.clients.forget(box.id);
-      this.#options.onExit(box.id, exit);
+      if (seated.size > 0) this.#options.onExit([...seated], exit);
     });
   }
 

@@ -67,11 +67,14 @@ export class Pool {
     return this.#bind(blank ?? (await this.#start(signal)), spec.folder, spec.variables, signal);
   }
 
-  /** Ends what waits for an environment that is gone. */
-  async drop(digest: string): Promise<void> {
-    const shelf = this.#shelves.get(digest);
-    this.#shelves.delete(digest);
-    if (shelf !== undefined) await empty(shelf);
+  /** Lets go of what waits in vain: demand that is over needs no processes. */
+  async trim(): Promise<void> {
+    for (const shelf of this.#shelves.values()) {
+      shelf.target = this.#targetOf(shelf);
+      const surplus = shelf.ready.splice(shelf.target);
+      await Promise.all(surplus.map((box) => box.destroy()));
+      if (shelf.target === 0 && shelf.folder !== null && shelf.filling === null) this.#shelves.delete(shelf.name);
+    }
   }
 
   async close(): Promise<void> {
@@ -97,11 +100,15 @@ export class Pool {
 
   #take(shelf: Shelf): Box | null {
     shelf.demand.note(this.#options.now());
-    shelf.target = targetSize(shelf.demand.perSecond(this.#options.now()), shelf.min, this.#options.max);
+    shelf.target = this.#targetOf(shelf);
     const box = shelf.ready.shift() ?? null;
     // Not awaited: whoever claims one need not wait for the next.
     this.#fill(shelf).catch(() => {});
     return box;
+  }
+
+  #targetOf(shelf: Shelf): number {
+    return targetSize(shelf.demand.perSecond(this.#options.now()), shelf.min, this.#options.max);
   }
 
   #fill(shelf: Shelf): Promise<void> {

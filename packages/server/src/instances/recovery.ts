@@ -69,7 +69,7 @@ export class Recovery {
     const { placement, hosts, instances } = this.#options;
     const seats = seated.get(box.id) ?? new Set();
     seated.set(box.id, seats.add(row.id));
-    placement.watch(box);
+    placement.watch(box, [row.id]);
     if (row.seat !== null && !row.seat.isOwnBox) {
       if (seats.size === 1) hosts.adopt(row.owner, row.digest, box, 1);
       else hosts.sitBeside(box.id, 1);

@@ -1,4 +1,4 @@
-import type { InstanceStatus } from "@aenv/contract";
+import type { ErrorCode, InstanceStatus } from "@aenv/contract";
 import type { BoxAddress } from "@aenv/sandbox";
 import type { Indexes } from "../stores/store.ts";
 
@@ -29,6 +29,8 @@ export interface InstanceRow {
   readonly status: InstanceStatus;
   /** Why it failed or ended. */
   readonly reason: string | null;
+  /** The error of a start that failed, so that whoever asks again with the same key hears the same. */
+  readonly reasonCode: ErrorCode | null;
   readonly createdAt: string;
   readonly updatedAt: string;
   readonly expiresAt: string;
