@@ -33,6 +33,7 @@ import { finish, listen, urlOf } from "./listen.ts";
 import { lockHome } from "./lock.ts";
 import { createLogger } from "./operations/logger.ts";
 import { Metrics } from "./operations/metrics.ts";
+import { noTracing, openTracing } from "./operations/tracing.ts";
 import { startRounds } from "./rounds.ts";
 import { Collection } from "./stores/collection.ts";
 import { openStore } from "./stores/open.ts";
@@ -72,6 +73,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const unlock = isAlone ? lockHome(config.home) : () => {};
   const now = () => new Date();
   const logger = createLogger(config.logLevel);
+  const tracing = config.otlpUrl === null ? noTracing : await openTracing(config.otlpUrl, parts.version);
   const store = await openStore(config.store);
   const replica = `r-${randomBytes(8).toString("hex")}`;
   const engine = parts.engine ?? new ProcessEngine({ home: config.home });
@@ -87,6 +89,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     engine,
     clients,
     runner: parts.runner,
+    variables: config.otlpUrl === null ? {} : { OTEL_EXPORTER_OTLP_ENDPOINT: config.otlpUrl },
     replica,
     min: config.poolMin,
     max: config.poolMax,
@@ -158,6 +161,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     idsAreKeys: config.idsAreKeys,
     visitors,
     maxBodyBytes: config.maxBodyBytes,
+    tracing,
     onUse: (row) => instances.touch(row),
     onCall: ({ door, status, end, durationMs, requestId, instanceId }) => {
       metrics.call(door ?? "none", status, end, durationMs);
@@ -178,6 +182,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     visitors,
     logger,
     maxBodyBytes: 64 * 1024 * 1024,
+    tracing,
     onAnswer: ({ method, route, status, durationMs }) => metrics.request(method, route, status, durationMs),
   };
   const app = createApp({ ...common, routes: [...routes, ...operations] });
@@ -227,6 +232,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     await clients.close();
     await engine.close();
     await store.close();
+    await tracing.close().catch(() => {});
     unlock();
   };
   let closing: Promise<void> | undefined;

@@ -8,6 +8,7 @@ import { Host, type InstanceSpec } from "../host.ts";
 import { McpDoor } from "../mcp/door.ts";
 import { answerControl, isControl } from "./control.ts";
 import { sendFailure, sendText } from "./http.ts";
+import { BoxTracer } from "./trace.ts";
 import { answerTrainer } from "./trainer-door.ts";
 import { isLoopback, VisitorCheck } from "./visitor.ts";
 
@@ -34,6 +35,8 @@ export interface ServeOptions {
   readonly maxSessions?: number;
   /** How long calls in flight may go on after `close`. */
   readonly graceMs?: number;
+  /** Where spans of traced calls go, as OTLP over HTTP; OTEL_EXPORTER_OTLP_ENDPOINT unless given. */
+  readonly otlpUrl?: string;
   /** Answer everything through the MCP SDK; for comparison only. */
   readonly useHotPath?: boolean;
 }
@@ -77,6 +80,7 @@ class Box {
   readonly #server: Server;
   readonly #mcp: McpDoor;
   readonly #visitors: VisitorCheck;
+  readonly #tracer: BoxTracer | null;
   readonly #maxBodyBytes: number;
   #isDraining = false;
   #answering = 0;
@@ -95,6 +99,8 @@ class Box {
     });
     host.onEnd((id) => this.#mcp.forget(id));
     this.#visitors = new VisitorCheck(isLoopback(options.host ?? "127.0.0.1") ? (options.allowedHosts ?? []) : null);
+    const { otlpUrl = process.env.OTEL_EXPORTER_OTLP_ENDPOINT } = options;
+    this.#tracer = otlpUrl === undefined || otlpUrl === "" ? null : new BoxTracer(otlpUrl, host.blueprint);
     this.#server = options.server ?? createServer();
     this.#server.on("request", (request, response) => this.#onRequest(request, response));
     // Clients keep connections for longer than Node's five seconds, and lose a request if the server closes first.
@@ -129,6 +135,7 @@ class Box {
       this.#answering--;
       if (this.#answering === 0) this.#onIdle?.();
     });
+    this.#tracer?.follow(request, response);
     this.#answer(request, response).catch((error: unknown) => sendFailure(response, error));
   }
 
@@ -170,6 +177,7 @@ class Box {
       await this.#untilIdle(1_000);
     }
     await this.#host.close("the server is shutting down");
+    await this.#tracer?.flush();
     this.#server.closeAllConnections();
     await closed;
   }

@@ -3,6 +3,7 @@ import { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type F
 import type { z } from "zod";
 import type { Access, Caller } from "../access/access.ts";
 import type { VisitorRule } from "../gateway/visitors.ts";
+import type { Traced, Tracing } from "../operations/tracing.ts";
 import type { ApiRoute } from "./route.ts";
 
 export interface AppOptions {
@@ -11,6 +12,7 @@ export interface AppOptions {
   readonly visitors: VisitorRule;
   readonly logger: FastifyBaseLogger;
   readonly maxBodyBytes: number;
+  readonly tracing: Tracing;
   readonly onAnswer: (answer: { method: string; route: string; status: number; durationMs: number }) => void;
 }
 
@@ -36,8 +38,13 @@ export function createApp(options: AppOptions): FastifyInstance {
   // Everything else is a stream for whoever wants one: uploads are never held in memory.
   app.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
   app.addHook("onRequest", async (request) => options.visitors.demand(request.headers));
+  const traces = new WeakMap<FastifyRequest, Traced>();
+  app.addHook("onRequest", async (request) => {
+    traces.set(request, options.tracing.start(`${request.method} ${request.routeOptions.url ?? "none"}`, request.headers));
+  });
   app.addHook("onResponse", async (request, reply) => {
     const route = request.routeOptions.url ?? "none";
+    traces.get(request)?.end({ "http.route": route, "http.response.status_code": reply.statusCode }, reply.statusCode >= 500);
     options.onAnswer({ method: request.method, route, status: reply.statusCode, durationMs: reply.elapsedTime });
   });
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply));

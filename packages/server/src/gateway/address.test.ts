@@ -14,7 +14,11 @@ describe("the addressee of a call", () => {
   });
 
   it("stands in the original's headers, whose URL is compared and never believed", () => {
-    expect(readAddressee("/mcp", byHeaders("shop-abc", "http://shop-abc:8081"))).toEqual({ door: "trainer", instanceId: "shop-abc", path: "/mcp" });
+    expect(readAddressee("/mcp", byHeaders("shop-abc", "http://shop-abc:8081"))).toEqual({
+      door: "trainer",
+      instanceId: "shop-abc",
+      path: "/mcp",
+    });
     expect(readAddressee("/mcp", byHeaders(undefined, "http://shop-abc:8081"))).toMatchObject({ instanceId: "shop-abc" });
     expect(readAddressee("/mcp", byHeaders("shop-abc"))).toMatchObject({ instanceId: "shop-abc" });
     expect(() => readAddressee("/mcp", byHeaders("shop-abc", "http://169.254.169.254/"))).toThrow(/does not name the instance/);
@@ -24,7 +28,14 @@ describe("the addressee of a call", () => {
 
   it("of an agent link is its tools and nothing else", () => {
     expect(readAddressee("/agent/key/mcp", {})).toEqual({ door: "agent", agentKey: "key", path: "/mcp" });
-    for (const path of ["/agent/key/task/reward", "/agent/key/functions/list", "/agent/key/health", "/agent/key", "/agent/key/mcp/../task/reward", "/agent/key/%6dcp"]) {
+    for (const path of [
+      "/agent/key/task/reward",
+      "/agent/key/functions/list",
+      "/agent/key/health",
+      "/agent/key",
+      "/agent/key/mcp/../task/reward",
+      "/agent/key/%6dcp",
+    ]) {
       expect(() => readAddressee(path, {})).toThrow(/opens the tools at \/mcp and nothing else/);
     }
   });

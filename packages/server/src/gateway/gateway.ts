@@ -6,6 +6,7 @@ import { type BoxClients, originOf } from "../instances/box-client.ts";
 import { maySee } from "../instances/instances.ts";
 import type { InstanceRow } from "../instances/row.ts";
 import type { Target, Targets } from "../instances/targets.ts";
+import type { Tracing } from "../operations/tracing.ts";
 import { type Addressee, readAddressee } from "./address.ts";
 import { headersForBox, type RelayEnd, relay } from "./relay.ts";
 import type { VisitorRule } from "./visitors.ts";
@@ -18,6 +19,7 @@ export interface GatewayOptions {
   readonly idsAreKeys: boolean;
   readonly visitors: VisitorRule;
   readonly maxBodyBytes: number | null;
+  readonly tracing: Tracing;
   /** Who is used is not idle. */
   readonly onUse: (row: InstanceRow) => void;
   readonly onCall: (call: GatewayCall) => void;
@@ -57,6 +59,7 @@ export class Gateway {
     let addressee: Addressee | null = null;
     let instanceId: string | null = null;
     let end: GatewayCall["end"] = "refused";
+    const traced = this.#options.tracing.start("gateway", request.headers);
     try {
       this.#options.visitors.demand(request.headers);
       const url = request.url ?? "/";
@@ -69,10 +72,17 @@ export class Gateway {
       const target = await this.#admit(addressee, request);
       instanceId = target.instanceId;
       this.#options.onUse(target.row);
-      end = await this.#relay(target, addressee.path + (at < 0 ? "" : url.slice(at)), requestId, request, response);
+      end = await this.#relay(
+        target,
+        addressee.path + (at < 0 ? "" : url.slice(at)),
+        { "x-request-id": requestId, ...traced.headers },
+        request,
+        response,
+      );
     } catch (error) {
       refuse(response, error);
     } finally {
+      traced.end({ "http.response.status_code": response.statusCode, "aenv.door": addressee?.door ?? "none" }, response.statusCode >= 500);
       this.#options.onCall({
         requestId,
         instanceId,
@@ -106,7 +116,7 @@ export class Gateway {
   async #relay(
     target: Extract<Target, { kind: "ready" }>,
     path: string,
-    requestId: string,
+    headers: Readonly<Record<string, string>>,
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<RelayEnd["kind"]> {
@@ -115,7 +125,7 @@ export class Gateway {
       agent: clients.agent(target.boxId, target.address),
       origin: originOf(target.address),
       path: `${target.prefix}${path}`,
-      headers: headersForBox(request, { "x-request-id": requestId }),
+      headers: headersForBox(request, headers),
       maxBodyBytes,
     });
     if (end.kind === "too_large") throw new PlatformError("request.too_large", `the request body is larger than ${maxBodyBytes} bytes`);

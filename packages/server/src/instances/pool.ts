@@ -9,6 +9,8 @@ export interface PoolOptions {
   readonly clients: BoxClients;
   /** The blank runner's command line. */
   readonly runner: readonly string[];
+  /** What every runner finds in its environment. */
+  readonly variables: Readonly<Record<string, string>>;
   readonly replica: string;
   readonly min: number;
   readonly max: number;
@@ -132,9 +134,9 @@ export class Pool {
   }
 
   #start(signal: AbortSignal): Promise<Box> {
-    const { engine, runner, replica, startTimeoutMs, memoryMb } = this.#options;
+    const { engine, runner, variables, replica, startTimeoutMs, memoryMb } = this.#options;
     const id = `runner-${randomBytes(10).toString("hex")}`;
-    return engine.create({ id, command: runner, variables: {}, labels: { replica, role: "runner" }, startTimeoutMs, memoryMb }, signal);
+    return engine.create({ id, command: runner, variables, labels: { replica, role: "runner" }, startTimeoutMs, memoryMb }, signal);
   }
 
   async #bind(box: Box, folder: string, variables: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Box> {

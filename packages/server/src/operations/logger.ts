@@ -1,7 +1,20 @@
 import { type Logger, pino } from "pino";
 
 /** Fields whose values never reach a log, wherever they stand. */
-const SECRETS = ["authorization", "cookie", "token", "secret", "password", "api_key", "apiKey", "environment_variables", "variables", "arguments", "agentKey", "agent_url"];
+const SECRETS = [
+  "authorization",
+  "cookie",
+  "token",
+  "secret",
+  "password",
+  "api_key",
+  "apiKey",
+  "environment_variables",
+  "variables",
+  "arguments",
+  "agentKey",
+  "agent_url",
+];
 
 /** One JSON line an event. Bodies are not logged at all; what could be a secret is taken out of the rest. */
 export function createLogger(level: string, destination?: NodeJS.WritableStream): Logger {

@@ -23,12 +23,39 @@ export class Metrics {
   constructor(sources: MetricSources) {
     const registers = [this.registry];
     collectDefaultMetrics({ register: this.registry });
-    this.#requests = new Counter({ name: "aenv_api_requests_total", help: "Requests on the control port", labelNames: ["method", "endpoint", "status"], registers });
-    this.#requestMs = new Histogram({ name: "aenv_api_request_duration_ms", help: "Time of a control request", labelNames: ["method", "endpoint"], buckets: MS, registers });
-    this.#calls = new Counter({ name: "aenv_api_mcp_requests_total", help: "Calls through the gateway", labelNames: ["door", "status", "end"], registers });
-    this.#callMs = new Histogram({ name: "aenv_api_mcp_request_duration_ms", help: "Time of a call through the gateway", labelNames: ["door"], buckets: MS, registers });
+    this.#requests = new Counter({
+      name: "aenv_api_requests_total",
+      help: "Requests on the control port",
+      labelNames: ["method", "endpoint", "status"],
+      registers,
+    });
+    this.#requestMs = new Histogram({
+      name: "aenv_api_request_duration_ms",
+      help: "Time of a control request",
+      labelNames: ["method", "endpoint"],
+      buckets: MS,
+      registers,
+    });
+    this.#calls = new Counter({
+      name: "aenv_api_mcp_requests_total",
+      help: "Calls through the gateway",
+      labelNames: ["door", "status", "end"],
+      registers,
+    });
+    this.#callMs = new Histogram({
+      name: "aenv_api_mcp_request_duration_ms",
+      help: "Time of a call through the gateway",
+      labelNames: ["door"],
+      buckets: MS,
+      registers,
+    });
     this.#starts = new Counter({ name: "aenv_instance_starts_total", help: "Starts by result", labelNames: ["result"], registers });
-    this.#startMs = new Histogram({ name: "aenv_instance_start_duration_ms", help: "From the request to a running instance", buckets: MS, registers });
+    this.#startMs = new Histogram({
+      name: "aenv_instance_start_duration_ms",
+      help: "From the request to a running instance",
+      buckets: MS,
+      registers,
+    });
     this.#ends = new Counter({ name: "aenv_instance_ends_total", help: "Ended instances", labelNames: ["status"], registers });
     const gauge = (name: string, help: string, read: () => Promise<number> | number) =>
       new Gauge({

@@ -12,7 +12,11 @@ export function openApi(routes: readonly ApiRoute[], version: string): Record<st
   }
   return {
     openapi: "3.1.0",
-    info: { title: "AEnv", version, description: "Environments for agentic reinforcement learning: the hub, the instances and who may use them." },
+    info: {
+      title: "AEnv",
+      version,
+      description: "Environments for agentic reinforcement learning: the hub, the instances and who may use them.",
+    },
     paths,
     components: {
       securitySchemes: { token: { type: "http", scheme: "bearer" } },
@@ -50,7 +54,10 @@ function describe(one: ApiRoute): Record<string, unknown> {
     ...(parameters.length > 0 && { parameters }),
     ...(one.body !== undefined && { requestBody: { content: { "application/json": { schema: toJsonSchema(one.body) } } } }),
     responses: {
-      200: one.isRaw === true ? { description: "as the summary says" } : { description: "done", content: { "application/json": { schema: ref("Envelope") } } },
+      200:
+        one.isRaw === true
+          ? { description: "as the summary says" }
+          : { description: "done", content: { "application/json": { schema: ref("Envelope") } } },
       default: { description: "what went wrong", content: { "application/json": { schema: ref("Error") } } },
     },
   };
@@ -59,7 +66,12 @@ function describe(one: ApiRoute): Record<string, unknown> {
 function parametersOf(schema: z.ZodType | undefined, place: "path" | "query"): Record<string, unknown>[] {
   if (schema === undefined) return [];
   const { properties = {}, required = [] } = toJsonSchema(schema) as { properties?: Record<string, unknown>; required?: string[] };
-  return Object.entries(properties).map(([name, shape]) => ({ name, in: place, required: place === "path" || required.includes(name), schema: shape }));
+  return Object.entries(properties).map(([name, shape]) => ({
+    name,
+    in: place,
+    required: place === "path" || required.includes(name),
+    schema: shape,
+  }));
 }
 
 function toJsonSchema(schema: z.ZodType): Record<string, unknown> {
