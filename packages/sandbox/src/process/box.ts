@@ -3,7 +3,6 @@ import type { BoxFolder, BoxRecord } from "./box-folder.ts";
 import { BoxLog } from "./box-log.ts";
 import { describeEnding, type Ending } from "./ending.ts";
 import type { ProcessIdentity } from "./process-table.ts";
-import { markerOf } from "./program.ts";
 
 /** A running program, started by us or by an earlier process of ours. */
 export class ProcessBox implements Box {
@@ -47,10 +46,6 @@ export class ProcessBox implements Box {
 
   get hasExited(): boolean {
     return this.#exit !== null;
-  }
-
-  get marker(): string {
-    return markerOf(this.folder);
   }
 
   /** What is about to end the box, if we do it ourselves: the system only tells the signal. */

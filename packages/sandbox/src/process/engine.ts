@@ -1,14 +1,14 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, existsSync, mkdirSync, openSync, realpathSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
 import type { Box, BoxSpec, EngineAbilities, SandboxEngine } from "../engine.ts";
 import { untilAnswers } from "../probe.ts";
 import { Rounds } from "../rounds.ts";
 import { ProcessBox } from "./box.ts";
 import { BoxFolder, type BoxRecord, isBoxId, readBoxes, removeFolder, socketFor } from "./box-folder.ts";
-import { killAll, signalGroup } from "./kill.ts";
+import { type Doomed, killAll, signalGroup } from "./kill.ts";
 import { isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "./process-table.ts";
 import { defaultPath, markerOf, type Program, programOf } from "./program.ts";
 
@@ -172,7 +172,7 @@ export class ProcessEngine implements SandboxEngine {
 
   async #destroy(box: ProcessBox): Promise<void> {
     box.blame("the box was destroyed");
-    await killAll({ id: box.id, leader: box.process, marker: box.marker }, this.#table, this.#options.graceMs);
+    await killAll(doomed(box.folder, box.record), this.#table, this.#options.graceMs);
     box.noteExit(null);
     try {
       await box.folder.remove(box.record, this.#self);
@@ -204,7 +204,7 @@ export class ProcessEngine implements SandboxEngine {
   }
 
   async #clear(folder: BoxFolder, record: BoxRecord | null): Promise<void> {
-    await killAll({ id: record?.id ?? folder.path, leader: record?.process ?? null, marker: markerOf(folder) }, this.#table, 0);
+    await killAll(doomed(folder, record), this.#table, 0);
     await folder.remove(record, this.#self);
   }
 
@@ -239,6 +239,10 @@ function launch({ file, args, variables }: Program, folder: BoxFolder): Promise<
       throw new PlatformError("sandbox.start_failed", `cannot run '${file}': ${why}`, { cause, retryable: cause.code === "EAGAIN" });
     })
     .finally(() => closeSync(log));
+}
+
+function doomed(folder: BoxFolder, record: BoxRecord | null): Doomed {
+  return { id: basename(folder.path), leader: record?.process ?? null, marker: markerOf(folder), log: folder.log };
 }
 
 function isAlive(record: BoxRecord | null, table: ProcessTable): record is BoxRecord & { process: ProcessIdentity } {

@@ -8,13 +8,15 @@ export interface Doomed {
   readonly leader: ProcessIdentity | null;
   /** What stands in the environment of all its processes. */
   readonly marker: string;
+  /** The file into which they print. */
+  readonly log: string;
 }
 
 /** A killed process that is still there after this long hangs in the system, and no signal reaches it. */
 const STUCK_MS = 5_000;
 
 /** Ends all processes of a box: they are asked to, and after the grace they have to. Resolves when none is left. */
-export async function killAll({ id, leader, marker }: Doomed, table: ProcessTable, graceMs: number): Promise<void> {
+export async function killAll({ id, leader, marker, log }: Doomed, table: ProcessTable, graceMs: number): Promise<void> {
   if (leader !== null) {
     if (graceMs > 0 && isRunning(table, leader)) {
       signalGroup(table, leader, "SIGTERM");
@@ -26,7 +28,10 @@ export async function killAll({ id, leader, marker }: Doomed, table: ProcessTabl
   // Children may have left the group, and only their environment still says whose they are.
   const deadline = performance.now() + STUCK_MS;
   for (let pauseMs = 1; ; pauseMs = Math.min(pauseMs * 2, 100)) {
-    const strays = (await table.findMarked(marker)).filter((pid) => pid !== process.pid);
+    const strays = await table.findMarked(marker);
+    // Whoever was to write the leader down died in the middle of starting it. Until the new process runs its program, it has the
+    // environment of the old; but its log is open already.
+    if (leader === null) strays.push(...(await table.findWriters(log)).filter((pid) => pid !== process.pid));
     if (strays.length === 0) return;
     if (performance.now() > deadline) throw stuck(id, strays);
     for (const pid of strays) send(pid, "SIGKILL");

@@ -1,5 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { join } from "node:path";
+import { temporaryTree } from "@aenv/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { isRunning, type ProcessTable, ProcTable, PsTable } from "./process-table.ts";
 
@@ -51,6 +53,15 @@ describe.runIf(hasProc)("searching by environment", () => {
     const search = table.findMarked("MARK=none");
     expect(await table.findMarked("MARK=d")).toEqual([d]);
     expect(await search).toEqual([]);
+  });
+
+  it("finds who writes a file, not who reads it", async () => {
+    using tree = temporaryTree({ log: "" });
+    const log = join(tree.path, "log");
+    const writer = spawn("sh", ["-c", 'exec sleep 600 >> "$0"', log]);
+    const reader = spawn("sh", ["-c", 'exec sleep 600 < "$0"', log]);
+    children.push(writer, reader);
+    await expect.poll(() => new ProcTable().findWriters(log)).toEqual([writer.pid]);
   });
 
   it("counts the memory of children to their parent", async () => {

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 
 /** A process that cannot be mistaken for a later one with the same number. */
@@ -18,6 +18,8 @@ export interface ProcessTable {
   memoryMbOf(pid: number): number | null;
   /** The processes whose environment holds the entry `NAME=value`. */
   findMarked(entry: string): Promise<number[]>;
+  /** The processes that have the file open for writing. Dearer than to search by environment. */
+  findWriters(path: string): Promise<number[]>;
 }
 
 export interface Sighting {
@@ -79,17 +81,44 @@ export class ProcTable implements ProcessTable {
     await setImmediate();
     const wanted = this.#wanted;
     this.#wanted = new Map();
-    let seen = 0;
-    for (const name of readdirSync("/proc")) {
-      const pid = Number(name);
-      if (!Number.isInteger(pid)) continue;
-      if (++seen % 50 === 0) await setImmediate();
+    for await (const pid of everyone(50)) {
       const environment = read(`/proc/${pid}/environ`);
       if (environment === null || environment === "") continue;
       for (const entry of environment.split("\0")) wanted.get(entry)?.push(pid);
     }
   }
+
+  async findWriters(path: string): Promise<number[]> {
+    const found: number[] = [];
+    for await (const pid of everyone(5)) if (isWriter(pid, path)) found.push(pid);
+    return found;
+  }
 }
+
+/** All processes, with a pause after every few, so that a long walk holds nobody up. */
+async function* everyone(few: number): AsyncGenerator<number> {
+  let seen = 0;
+  for (const name of readdirSync("/proc")) {
+    const pid = Number(name);
+    if (!Number.isInteger(pid)) continue;
+    if (++seen % few === 0) await setImmediate();
+    yield pid;
+  }
+}
+
+function isWriter(pid: number, path: string): boolean {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).some((fd) => {
+      const link = `/proc/${pid}/fd/${fd}`;
+      return readlinkSync(link) === path && (lstatSync(link).mode & OWNER_MAY_WRITE) !== 0;
+    });
+  } catch {
+    return false;
+  }
+}
+
+/** On a file descriptor's link, this tells how it was opened. */
+const OWNER_MAY_WRITE = 0o200;
 
 /** Elsewhere: `ps` tells who runs and how large it is, but not reliably with which environment. */
 export class PsTable implements ProcessTable {
@@ -106,6 +135,10 @@ export class PsTable implements ProcessTable {
   }
 
   findMarked(): Promise<number[]> {
+    return Promise.resolve([]);
+  }
+
+  findWriters(): Promise<number[]> {
     return Promise.resolve([]);
   }
 }
