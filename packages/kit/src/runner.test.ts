@@ -16,16 +16,15 @@ const bundle = {
   "main.js": `
     import { defineEnvironment, serve } from ${JSON.stringify(kit)};
     const greeting = process.env.GREETING ?? "nothing";
-    let release;
     export const name = "shop";
     export const version = "1.2.0";
     export const definition = defineEnvironment({
       setup: () => ({ sold: 0 }),
       tools: [{ name: "sell", run: (_, { state }) => greeting + " " + ++state.sold }],
-      functions: [
-        { name: "hang", run: () => { console.log("hanging"); return new Promise((resolve) => { release = resolve; }); } },
-        { name: "release", run: () => { release("released"); return null; } },
-      ],
+      functions: [{
+        name: "work",
+        run: () => { console.log("working"); return new Promise((resolve) => process.once("SIGTERM", () => setImmediate(resolve, "done"))); },
+      }],
     });
     export const serveOn = (server, options) => serve(definition, { first: null, ...options, name, version, server });
   `,
@@ -61,8 +60,8 @@ describe("the blank runner", () => {
     const lines: string[] = [];
     createInterface({ input: child.stdout }).on("line", (line) => lines.push(line));
     const exit = once(child, "exit").then(([code]) => code as number | null);
-    await expect.poll(() => existsSync(socketPath), { interval: 5, timeout: 10_000 }).toBe(true);
     const ask = (method: string, path: string, body?: unknown) => answerOf({ socketPath, agent, method, path }, body);
+    await expect.poll(() => ask("GET", "/health").catch(() => null), { interval: 5, timeout: 10_000 }).toMatchObject({ status: 503 });
     return { child, exit, lines, ask };
   }
 
@@ -152,12 +151,10 @@ describe("the blank runner", () => {
     const running = await start();
     await bind(running);
     await running.ask("POST", "/env-instance", { id: "a" });
-    const hanging = running.ask("POST", "/env-instance/a/functions/hang");
-    await expect.poll(() => running.lines).toEqual(["hanging"]);
-    const releasing = running.ask("POST", "/env-instance/a/functions/release");
+    const working = running.ask("POST", "/env-instance/a/functions/work");
+    await expect.poll(() => running.lines, { timeout: 5_000 }).toEqual(["working"]);
     running.child.kill("SIGTERM");
-    expect(await hanging).toEqual({ status: 200, body: { success: true, data: "released" } });
-    await releasing;
+    expect(await working).toEqual({ status: 200, body: { success: true, data: "done" } });
     expect(await running.exit).toBe(0);
   });
 

@@ -1,5 +1,4 @@
 import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -20,7 +19,8 @@ it("serves in a process that waited for a bundle, when it is imported there", as
   const runner = fileURLToPath(import.meta.resolve("@aenv/kit/runner"));
   const child = spawn(process.execPath, [runner, "--socket", socketPath], { stdio: "inherit" });
   try {
-    await expect.poll(() => existsSync(socketPath), { interval: 5, timeout: 10_000 }).toBe(true);
+    const isWaiting = () => ask(socketPath, "/health", {}).catch(() => null);
+    await expect.poll(isWaiting, { interval: 5, timeout: 10_000 }).toMatchObject({ error: "blank" });
     expect(await ask(socketPath, "/bind", { folder })).toMatchObject({ success: true, data: { name: "echo", version: "1.0.0" } });
     expect(await ask(socketPath, "/env-instance", { id: "a" })).toMatchObject({ success: true });
     const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "echo", arguments: { text: "hello" } } };
