@@ -16,6 +16,8 @@ const NOT_NOW = /^(?:LOADING|READONLY|TRYAGAIN|CLUSTERDOWN|MASTERDOWN|BUSY) /;
 const NOT_HERE = /^(?:MOVED|ASK) /;
 /** The client's own words for a command that never left. */
 const NOT_SENT = /enableOfflineQueue/;
+/** What the client says of a command when there is no connection; why there is none was said before. */
+const SAYS_NOTHING = /enableOfflineQueue|^(?:Connection is closed|Reached the max retries|Command aborted|Failed to refresh slots)/;
 
 /**
  * A client that comes back by itself, and the one place that decides what to send again.
@@ -33,7 +35,7 @@ export class RedisConnection {
   readonly receiptMs: number;
   readonly #closing = new AbortController();
   #lostAt: number | null = null;
-  #lastTrouble = "no connection yet";
+  #lastTrouble = "nothing answers there";
 
   static async open(address: RedisAddress, { patienceMs = 10_000 }: ConnectionOptions = {}): Promise<RedisConnection> {
     const connection = new RedisConnection(address, patienceMs);
@@ -52,12 +54,13 @@ export class RedisConnection {
     this.#patienceMs = patienceMs;
     this.receiptMs = 2 * patienceMs + 40_000;
     this.#client = createClient(address);
-    this.#client.on("error", (error: unknown) => this.#note(error));
+    for (const event of ["error", "node error"]) this.#client.on(event, (error: unknown) => this.#note(error));
     this.#client.on("close", () => {
       this.#lostAt ??= performance.now();
     });
     this.#client.on("ready", () => {
       this.#lostAt = null;
+      this.#lastTrouble = "the connection broke";
     });
   }
 
@@ -66,7 +69,7 @@ export class RedisConnection {
     const startedAt = performance.now();
     let mayHaveChanged = false;
     for (let pauseMs = 10; ; pauseMs = Math.min(pauseMs * 2, 200)) {
-      if (this.#closing.signal.aborted) throw this.#closed();
+      if (this.#closing.signal.aborted) throw this.#closed(mayHaveChanged);
       try {
         return await send(this.#client);
       } catch (error) {
@@ -104,7 +107,7 @@ export class RedisConnection {
   async close(): Promise<void> {
     if (this.#closing.signal.aborted) return;
     this.#closing.abort();
-    if (this.#client.status === "ready") await Promise.race([this.#client.quit(), delay(1_000)]).catch(() => {});
+    if (this.#client.status === "ready") await Promise.race([this.#client.quit(), delay(1_000, undefined, { ref: false })]).catch(() => {});
     this.#client.disconnect();
   }
 
@@ -118,11 +121,8 @@ export class RedisConnection {
   }
 
   #note(error: unknown): void {
-    const message = messageOf(error);
-    // These say only that there is no connection; why not was said before.
-    if (!NOT_SENT.test(message) && !/^(?:Connection is closed|Reached the max retries|Command aborted)/.test(message)) {
-      this.#lastTrouble = message;
-    }
+    const message = messageOf(error).replace(/\.$/, "");
+    if (!SAYS_NOTHING.test(message)) this.#lastTrouble = message.startsWith("All sentinels") ? "no sentinel answers" : message;
   }
 
   #mayPass(answer: Error): boolean {
@@ -140,8 +140,8 @@ export class RedisConnection {
     return new PlatformError("store.unavailable", `${this.#where} refused a command: ${error.message}`);
   }
 
-  #closed(): PlatformError {
-    return new PlatformError("store.unavailable", `the connection to ${this.#where} is closed`);
+  #closed(mayHaveChanged = false): PlatformError {
+    return new PlatformError("store.unavailable", `the connection to ${this.#where} is closed`, { details: { mayHaveChanged } });
   }
 }
 
