@@ -16,9 +16,19 @@ async function setUp() {
 
 describe("an unpacked bundle", () => {
   it("is made once, whole, for all who ask at the same time", async () => {
-    const { bundles, digest, root } = await setUp();
+    const { tree, digest, root } = await setUp();
+    let opened = 0;
+    class Counted extends BlobStore {
+      override open(wanted: string) {
+        opened += 1;
+        return super.open(wanted);
+      }
+    }
+    const blobs = new Counted({ home: tree.path, store: new MemoryStore(), quotaOf: () => 0 });
+    const bundles = new Bundles({ home: tree.path, blobs });
     const folders = await Promise.all(Array.from({ length: 20 }, () => bundles.folder(digest)));
     expect(new Set(folders).size).toBe(1);
+    expect(opened).toBe(1);
     expect(readdirSync(root)).toEqual([digest.slice(7)]);
     expect(readFileSync(join(folders[0] as string, "data/x"), "utf8")).toBe("1");
     expect((await bundles.open(digest)).manifest.main).toBe("main.js");

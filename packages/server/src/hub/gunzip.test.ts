@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { Readable } from "node:stream";
 import { gunzipSync, gzipSync } from "node:zlib";
 import fc from "fast-check";
@@ -73,12 +74,45 @@ describe("gunzip", () => {
     await expect(gunzip(stalling(gzipSync(new Uint8Array(100_000))), { limits }, refuse)).rejects.toThrow("not wanted");
   });
 
+  it("reads nothing more of a source once it has refused it", async () => {
+    const source = new Readable({ read() {} });
+    const seen: number[] = [];
+    const onPacked = async (chunk: Uint8Array) => void seen.push(chunk.length);
+    const refuse = async (chunks: AsyncIterable<Uint8Array>) => {
+      for await (const _ of chunks) throw new Error("not wanted");
+    };
+    const bytes = gzipSync(new Uint8Array(200_000));
+    source.push(bytes.subarray(0, 150));
+    await expect(gunzip(source, { limits, onPacked }, refuse)).rejects.toThrow("not wanted");
+    source.push(bytes.subarray(150));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(seen).toEqual([150]);
+    source.destroy();
+  });
+
   it("leaves the source open on an error, for its sender to be answered", async () => {
     const source = new Readable({ read() {} });
     source.push("no gzip");
     await expect(gunzip(source, { limits }, join)).rejects.toMatchObject({ code: "bundle.invalid" });
     expect(source.destroyed).toBe(false);
     source.destroy();
+  });
+
+  it("holds no more than a few chunks, however much goes through", async () => {
+    const block = gzipSync(randomBytes(2 ** 20), { level: 0 });
+    let [unpacked, most] = [0, 0];
+    const members = async function* () {
+      for (let at = 0; at < 256; at += 1) {
+        yield Uint8Array.from(block);
+        most = Math.max(most, process.memoryUsage().arrayBuffers);
+      }
+    };
+    const before = process.memoryUsage().arrayBuffers;
+    await gunzip(members(), { limits }, async (chunks) => {
+      for await (const chunk of chunks) unpacked += chunk.length;
+    });
+    expect(unpacked).toBe(256 * 2 ** 20);
+    expect(most - before).toBeLessThan(128 * 2 ** 20);
   });
 
   it("passes on what went wrong with the source", async () => {

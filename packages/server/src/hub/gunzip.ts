@@ -38,8 +38,6 @@ export async function gunzip<T>(
   let failure: unknown;
   const fail = (error: unknown): never => {
     failure ??= error;
-    // The source may be silent for good: nobody waits for it any longer.
-    stop.abort(error);
     throw error;
   };
   const read = async function* () {
@@ -60,6 +58,7 @@ export async function gunzip<T>(
     }
   };
   const unzip = createGunzip({ chunkSize: 64 * 1024 });
+  // Whatever goes wrong ends here. The source may be silent for good: nobody waits for it any longer, nor reads on.
   unzip.once("error", (error) => stop.abort(error));
   let result: T | undefined;
   try {
@@ -77,19 +76,22 @@ async function* until(signal: AbortSignal, source: Bytes): AsyncGenerator<Uint8A
   const chunks: AsyncIterator<Uint8Array> = (source instanceof Readable ? source.iterator({ destroyOnReturn: false }) : source)[
     Symbol.asyncIterator
   ]();
-  const { promise: stopped, reject } = Promise.withResolvers<never>();
-  stopped.catch(() => {});
-  const stop = () => reject(signal.reason);
-  signal.addEventListener("abort", stop, { once: true });
+  let stop = () => {};
+  const onAbort = () => stop();
+  signal.addEventListener("abort", onAbort, { once: true });
   try {
-    signal.throwIfAborted();
     for (;;) {
-      const next = await Promise.race([chunks.next(), stopped]);
+      signal.throwIfAborted();
+      // A promise of its own for each chunk: one for all, raced against each, would hold every chunk until the end.
+      const next = await new Promise<IteratorResult<Uint8Array>>((resolve, reject) => {
+        stop = () => reject(signal.reason);
+        chunks.next().then(resolve, reject);
+      });
       if (next.done === true) return;
       yield next.value;
     }
   } finally {
-    signal.removeEventListener("abort", stop);
+    signal.removeEventListener("abort", onAbort);
     // Not awaited: a source that waits for its next chunk answers only then.
     if (signal.aborted) chunks.return?.().catch(() => {});
     else await chunks.return?.();

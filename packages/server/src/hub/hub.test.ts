@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { PlatformError } from "@aenv/contract";
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { bundleOf, chunked } from "./fixtures/archives.ts";
 import { ada, bob, callerOf, metadata, openTestHub, root, stores, tim } from "./fixtures/hub.ts";
@@ -216,6 +217,42 @@ describe("what may be published", () => {
     await expect(hub.publish({ name: "a", version: "1", artifacts: twice }, ada)).rejects.toThrow("two bundles");
     await expect(hub.publish({ name: "a", version: "1", x: "y".repeat(2 ** 21) }, ada)).rejects.toThrow("too large");
     expect((await hub.list({}, root)).total).toBe(0);
+  });
+
+  it("is never a crash: any JSON is published as it was sent, or refused as invalid", async () => {
+    const { hub } = openTestHub();
+    const fields = [
+      "description",
+      "tags",
+      "status",
+      "artifacts",
+      "visibility",
+      "sharedWith",
+      "dependencies",
+      "deployConfig",
+      "__proto__",
+      "x",
+    ];
+    let at = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        fc.dictionary(fc.constantFrom(...fields), fc.jsonValue(), { noNullPrototype: true }),
+        fc.jsonValue(),
+        async (given, whole) => {
+          await expect(hub.publish(whole, ada)).rejects.toMatchObject({ code: expect.stringMatching(/^(request|environment)\.invalid$/) });
+          at += 1;
+          const upsert = JSON.parse(JSON.stringify({ ...given, name: "garbage", version: `1.0.${at}` }));
+          const published = await hub.publish(upsert, ada).catch((error) => {
+            expect(error).toMatchObject({ code: expect.stringMatching(/^(request|environment)\.invalid$/) });
+            return null;
+          });
+          if (published === null) return;
+          expect((await hub.publish(upsert, ada)).isNew).toBe(false);
+          expect((await hub.update("garbage", `1.0.${at}`, upsert, ada)).contentDigest).toBe(published.environment.contentDigest);
+          if ("x" in upsert && upsert.x !== null) expect(published.environment.config.x).toEqual(upsert.x);
+        },
+      ),
+    );
   });
 
   it("is not too much of what every search must read, nor too many versions of one owner", async () => {
