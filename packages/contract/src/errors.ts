@@ -25,7 +25,7 @@ export const errorTable = {
   "ticket.not_found": { status: 404, retryable: false, meaning: "the upload or download link is unknown, used or too old" },
   "instance.not_found": { status: 404, retryable: false, meaning: "no such instance, or not yours" },
   "instance.exists": { status: 409, retryable: false, meaning: "an instance of this id is there already" },
-  "instance.starting": { status: 409, retryable: true, meaning: "the instance is not ready yet" },
+  "instance.starting": { status: 503, retryable: true, meaning: "the instance is not ready yet" },
   "instance.gone": { status: 410, retryable: false, meaning: "the instance has ended" },
   "instance.failed": { status: 502, retryable: false, meaning: "the instance did not start, or broke" },
   "instance.setup_failed": { status: 500, retryable: false, meaning: "the environment's setup raised an error" },

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { availableParallelism, homedir } from "node:os";
 import { join, resolve } from "node:path";
-import { messageOf, parseDuration, PlatformError } from "@aenv/contract";
+import { messageOf, PlatformError, parseDuration } from "@aenv/contract";
 import { z } from "zod";
 
 const duration = z.string().refine(isDuration, { message: "must be a duration such as 30m" });
@@ -11,7 +11,10 @@ const count = z.coerce.number().int().min(0);
 
 /** Everything that can be set, with its default and what it means. */
 export const serverConfig = z.strictObject({
-  home: z.string().default(() => join(homedir(), ".aenv")).describe("where the database, bundles and boxes are kept"),
+  home: z
+    .string()
+    .default(() => join(homedir(), ".aenv"))
+    .describe("where the database, bundles and boxes are kept"),
   host: z.string().default("127.0.0.1").describe("the address to listen on"),
   controlPort: port.default(8080).describe("control and hub"),
   dataPort: port.default(8081).describe("the gateway to instances"),
@@ -47,7 +50,11 @@ export function readServerConfig(options: {
   readonly variables: Readonly<Record<string, string | undefined>>;
   readonly file?: string;
 }): ServerConfig {
-  const merged = { ...(options.file === undefined ? {} : readFile(options.file)), ...fromVariables(options.variables), ...withoutUndefined(options.flags) };
+  const merged = {
+    ...(options.file === undefined ? {} : readFile(options.file)),
+    ...fromVariables(options.variables),
+    ...withoutUndefined(options.flags),
+  };
   const parsed = serverConfig.safeParse(merged);
   if (!parsed.success) throw invalid(parsed.error, merged);
   const config = { ...parsed.data, home: resolve(parsed.data.home.replace(/^~(?=$|\/)/, homedir())) };
@@ -79,7 +86,8 @@ function readFile(file: string): Record<string, unknown> {
 
 function invalid(error: z.ZodError, given: Readonly<Record<string, unknown>>): PlatformError {
   const problems = error.issues.map((issue) => {
-    if (issue.code === "unrecognized_keys") return `'${issue.keys.join("', '")}' is not a setting; known are ${Object.keys(serverConfig.shape).join(", ")}`;
+    if (issue.code === "unrecognized_keys")
+      return `'${issue.keys.join("', '")}' is not a setting; known are ${Object.keys(serverConfig.shape).join(", ")}`;
     const key = String(issue.path[0] ?? "");
     return `${key} is ${JSON.stringify(given[key])}; ${issue.message}`;
   });
