@@ -138,7 +138,8 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       handle: async (ask) => {
         const row = await instances.get(ask.params.id, ask.caller);
         const settled = ask.query.wait === undefined ? row : await instances.untilStarted(row.id, waitOf(ask.query.wait), ask.caller);
-        return record(settled, ask.caller, false);
+        // The original's command shows the environment's name from here.
+        return toRecord(settled, dataUrl, minimalEnvironment(settled));
       },
     }),
     route({
@@ -193,6 +194,21 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       handle: async (ask) => {
         const rows = await instances.fork(ask.params.id, ask.body.count ?? 1, { caller: ask.caller, signal: ask.signal });
         return rows.map((row) => toRecord(row, dataUrl, null));
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/env-instance/:id/presign-url",
+      summary: "A link to a port inside the box, as the original's clients ask; no engine here opens ports",
+      tag: "instances",
+      roles: trainer,
+      params: id,
+      handle: async (ask) => {
+        const row = await instances.get(ask.params.id, ask.caller);
+        throw new PlatformError(
+          "instance.unsupported",
+          `instance '${row.id}' runs in a box that opens no ports of its own; reach it through the data port instead`,
+        );
       },
     }),
     route({
