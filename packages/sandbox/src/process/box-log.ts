@@ -27,12 +27,8 @@ export class BoxLog {
   trim(): void {
     const size = statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0;
     if (size <= this.#maxBytes) return;
-    try {
-      writeFileSync(this.#older, readEnd(this.#path, Math.floor(this.#maxBytes / 2)));
-    } catch {
-      // On a full disk, making room comes first.
-    }
-    truncateSync(this.#path);
+    attempt(() => writeFileSync(this.#older, readEnd(this.#path, Math.floor(this.#maxBytes / 2))));
+    attempt(() => truncateSync(this.#path));
     this.#trims++;
   }
 
@@ -96,6 +92,13 @@ export class BoxLog {
   get #older(): string {
     return `${this.#path}.1`;
   }
+}
+
+/** On a full disk, making room comes first; and if the file is gone meanwhile, nothing is to be done. */
+function attempt(work: () => void): void {
+  try {
+    work();
+  } catch {}
 }
 
 /** Cuts what a file gains into lines; one that never ends is cut into pieces. */

@@ -1,5 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, existsSync, mkdirSync, openSync, realpathSync } from "node:fs";
+import { existsSync, mkdirSync, realpathSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
@@ -10,7 +9,7 @@ import { ProcessBox } from "./box.ts";
 import { BoxFolder, type BoxRecord, isBoxId, readBoxes, removeFolder, socketFor } from "./box-folder.ts";
 import { type Doomed, killAll, signalGroup } from "./kill.ts";
 import { isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "./process-table.ts";
-import { defaultPath, markerOf, type Program, programOf } from "./program.ts";
+import { defaultPath, launch, markerOf, programOf } from "./program.ts";
 
 export interface ProcessEngineOptions {
   /** Boxes live in its subfolder `boxes`. */
@@ -69,14 +68,14 @@ export class ProcessEngine implements SandboxEngine {
     if (signal.aborted) throw cancelled(spec.id);
     const folder = new BoxFolder(join(this.#folder, spec.id));
     const record = this.#newRecord(spec, folder);
-    // Written before there is a process: a crash in between leaves something that the next engine can see.
-    this.#write(spec, () => folder.create(record));
-    const making = this.#start(spec, folder, record, signal);
-    this.#making.set(spec.id, making);
     try {
-      return await making;
-    } finally {
-      this.#making.delete(spec.id);
+      // Written before there is a process: a crash in between leaves something that the next engine can see.
+      folder.create(record);
+      const making = this.#start(spec, folder, record, signal);
+      this.#making.set(spec.id, making);
+      return await making.finally(() => this.#making.delete(spec.id));
+    } catch (error) {
+      throw isPlatformError(error) ? error : startFailed(spec, messageOf(error), []);
     }
   }
 
@@ -117,9 +116,9 @@ export class ProcessEngine implements SandboxEngine {
       started = { ...record, process };
       const box = this.#openBox(folder, { ...record, process, isReady: true });
       child.once("exit", (code, signal) => box.noteExit({ code, signal }));
-      this.#write(spec, () => folder.write(started));
+      folder.write(started);
       await this.#untilReady(box, spec, signal);
-      this.#write(spec, () => folder.write(box.record));
+      folder.write(box.record);
       this.#hold(box);
       return box;
     } catch (error) {
@@ -128,17 +127,9 @@ export class ProcessEngine implements SandboxEngine {
     }
   }
 
-  #write(spec: BoxSpec, work: () => void): void {
-    try {
-      work();
-    } catch (error) {
-      throw isPlatformError(error) ? error : startFailed(spec, messageOf(error), []);
-    }
-  }
-
   async #untilReady(box: ProcessBox, spec: BoxSpec, signal: AbortSignal): Promise<void> {
     const stop = new AbortController();
-    const fail = (reason: string) => stop.abort(startFailed(spec, reason, box.log.tail(20)));
+    const fail = (reason: string) => stop.signal.aborted || stop.abort(startFailed(spec, reason, box.log.tail(20)));
     const cancel = () => stop.abort(cancelled(spec.id));
     const timer = setTimeout(() => fail(lateness(box, spec)), spec.startTimeoutMs);
     box.exited.then(({ reason }) => fail(reason));
@@ -148,6 +139,7 @@ export class ProcessEngine implements SandboxEngine {
     try {
       await untilAnswers(box.record.socket, stop.signal);
     } finally {
+      stop.abort();
       clearTimeout(timer);
       signal.removeEventListener("abort", cancel);
       this.#closing.signal.removeEventListener("abort", cancel);
@@ -224,22 +216,6 @@ export class ProcessEngine implements SandboxEngine {
 }
 
 const defaults = { nodeOptions: [], graceMs: 3_000, logBytes: 4 * 1024 * 1024 } as const;
-
-/** Resolves when the program runs, ready or not. Nothing ties it to us: it writes its log itself, and leads its own session. */
-function launch({ file, args, variables }: Program, folder: BoxFolder): Promise<ChildProcess> {
-  const log = openSync(folder.log, "a", 0o600);
-  return new Promise<ChildProcess>((resolve, reject) => {
-    const child = spawn(file, args, { cwd: folder.work, env: { ...variables }, detached: true, stdio: ["ignore", log, log] });
-    child.once("error", reject);
-    child.once("spawn", () => resolve(child));
-    child.unref();
-  })
-    .catch((cause: NodeJS.ErrnoException) => {
-      const why = cause.code === "ENOENT" ? "there is no such program" : messageOf(cause);
-      throw new PlatformError("sandbox.start_failed", `cannot run '${file}': ${why}`, { cause, retryable: cause.code === "EAGAIN" });
-    })
-    .finally(() => closeSync(log));
-}
 
 function doomed(folder: BoxFolder, record: BoxRecord | null): Doomed {
   return { id: basename(folder.path), leader: record?.process ?? null, marker: markerOf(folder), log: folder.log };

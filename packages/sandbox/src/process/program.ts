@@ -1,4 +1,7 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync, openSync } from "node:fs";
 import { basename, dirname } from "node:path";
+import { messageOf, PlatformError } from "@aenv/contract";
 import type { BoxSpec } from "../engine.ts";
 import type { BoxFolder } from "./box-folder.ts";
 
@@ -35,6 +38,22 @@ export function programOf(spec: BoxSpec, folder: BoxFolder, socket: string, opti
       [MARKER]: folder.path,
     },
   };
+}
+
+/** Resolves when the program runs, ready or not. Nothing ties it to us: it writes its log itself, and leads its own session. */
+export function launch({ file, args, variables }: Program, folder: BoxFolder): Promise<ChildProcess> {
+  const log = openSync(folder.log, "a", 0o600);
+  return new Promise<ChildProcess>((resolve, reject) => {
+    const child = spawn(file, args, { cwd: folder.work, env: { ...variables }, detached: true, stdio: ["ignore", log, log] });
+    child.once("error", reject);
+    child.once("spawn", () => resolve(child));
+    child.unref();
+  })
+    .catch((cause: NodeJS.ErrnoException) => {
+      const why = cause.code === "ENOENT" ? "there is no such program" : messageOf(cause);
+      throw new PlatformError("sandbox.start_failed", `cannot run '${file}': ${why}`, { cause, retryable: cause.code === "EAGAIN" });
+    })
+    .finally(() => closeSync(log));
 }
 
 /** The entry in the environment of all processes of a box. */
