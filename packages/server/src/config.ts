@@ -37,12 +37,17 @@ export const serverConfig = z.strictObject({
   blobBytes: count.default(10 * 1024 ** 3).describe("bytes of bundles of one owner"),
   startsAtOnce: count.min(1).default(64).describe("starts that run at the same time; the others wait in turn"),
   maxBodyBytes: count.nullable().default(null).describe("the largest request through the gateway; none unless set"),
-  logLevel: z.enum(["trace", "debug", "info", "warn", "error", "silent"]).default("info"),
+  logLevel: z.enum(["trace", "debug", "info", "warn", "error", "silent"]).default("info").describe("how much is logged, on stderr"),
   otlpUrl: z.url().nullable().default(null).describe("where traces go, as OTLP over HTTP; none unless set"),
 });
 export type ServerConfig = z.infer<typeof serverConfig>;
 
 const PREFIX = "AENV_";
+
+/** The environment variable of a setting: `AENV_CONTROL_PORT` of `controlPort`. */
+export function variableOf(key: string): string {
+  return PREFIX + key.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
+}
 
 /** What the command line says over what the environment says over what the file says. */
 export function readServerConfig(options: {
@@ -63,13 +68,14 @@ export function readServerConfig(options: {
 
 /** The same for people to look at: a password in it is hidden. */
 export function shownConfig(config: ServerConfig): Record<string, unknown> {
-  return { ...config, store: config.store.replace(/(:\/\/[^:@/]*):[^@/]*@/, "$1:***@") };
+  const hidden = (text: string) => text.replace(/(:\/\/[^:@/]*):[^@/]*@/, "$1:***@").replace(/([?&]\w*password=)[^&]*/gi, "$1***");
+  return Object.fromEntries(Object.entries(config).map(([key, value]) => [key, typeof value === "string" ? hidden(value) : value]));
 }
 
 function fromVariables(variables: Readonly<Record<string, string | undefined>>): Record<string, unknown> {
   const found: Record<string, unknown> = {};
   for (const key of Object.keys(serverConfig.shape)) {
-    const value = variables[PREFIX + key.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()];
+    const value = variables[variableOf(key)];
     if (value === undefined || value === "") continue;
     found[key] = key === "allowedHosts" ? value.split(",") : value;
   }
