@@ -12,6 +12,8 @@ export interface Caller {
   readonly tokenId: string | null;
   /** The token's own limit on live instances, where it has one. */
   readonly maxInstances: number | null;
+  /** The environments that the token is good for; all if there are none. */
+  readonly scopes?: readonly string[];
 }
 
 /** With access off, whoever reaches the server may do everything: it listens on loopback only. */

@@ -2,6 +2,7 @@ import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { PlatformError } from "@aenv/contract";
 import type { Collection } from "../stores/collection.ts";
 import { type Caller, type Role, roles } from "./access.ts";
+import { parseScopes } from "./scopes.ts";
 
 /** A token as the store keeps it: its hash, never itself. */
 export interface TokenRow {
@@ -15,6 +16,7 @@ export interface TokenRow {
   readonly lastUsedAt: string | null;
   /** This owner's own limits; null for the server's. */
   readonly maxInstances: number | null;
+  readonly scopes: readonly string[];
 }
 
 export interface NewToken {
@@ -23,6 +25,7 @@ export interface NewToken {
   readonly note?: string;
   readonly expiresAt?: Date;
   readonly maxInstances?: number;
+  readonly scopes?: readonly string[];
 }
 
 /** How long an answer is believed: a revoked token works at most this much longer on another replica. */
@@ -62,6 +65,7 @@ export class Tokens {
       expiresAt: spec.expiresAt?.toISOString() ?? null,
       lastUsedAt: null,
       maxInstances: spec.maxInstances ?? null,
+      scopes: parseScopes(spec.scopes ?? []),
     };
     await this.#rows.insert(id, row);
     return { token: `aenv_${id}_${secret}`, row };
@@ -77,8 +81,8 @@ export class Tokens {
     const row = await this.#rows.find(id);
     if (row === null || !isSame(row.value.hash, hashOf(secret)) || isOver(row.value, now)) return null;
     void this.#noteUse(row.value, now).catch(() => {});
-    const { owner, roles: given, maxInstances } = row.value;
-    const caller: Caller = { owner, roles: new Set(given), tokenId: id, maxInstances };
+    const { owner, roles: given, maxInstances, scopes } = row.value;
+    const caller: Caller = { owner, roles: new Set(given), tokenId: id, maxInstances, scopes };
     if (this.#believed.size >= 10_000) this.#believed.clear();
     this.#believed.set(token, { caller, until: now + BELIEVE_MS });
     return caller;

@@ -12,6 +12,7 @@ const newToken = z.object({
   note: z.string().max(200).default(""),
   expiresAt: z.iso.datetime().optional(),
   maxInstanceCount: z.number().int().min(1).optional(),
+  scopes: z.array(z.string()).default([]),
 });
 
 export function tokenRoutes(tokens: Tokens): ApiRoute[] {
@@ -30,6 +31,7 @@ export function tokenRoutes(tokens: Tokens): ApiRoute[] {
           owner,
           roles: body.roles,
           note: body.note,
+          scopes: body.scopes,
           ...(body.expiresAt !== undefined && { expiresAt: new Date(body.expiresAt) }),
           ...(body.maxInstanceCount !== undefined && { maxInstances: body.maxInstanceCount }),
         });

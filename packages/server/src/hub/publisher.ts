@@ -52,7 +52,7 @@ export class Publisher {
     const publication = parsePublication(upsert);
     const { name, version } = publication;
     const owner = await shelf.ownerOf(name);
-    if (owner !== null) demandName(name, owner, caller);
+    demandName(name, owner, caller);
     const known = (await shelf.rows.find(versionKey(name, version)))?.value ?? null;
     const isThere = known !== null && !known.isRemoved;
     const source = (await transfers.take(name, version, caller)) ?? (isThere ? known.sourceDigest : null);

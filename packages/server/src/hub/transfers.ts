@@ -75,7 +75,7 @@ export class Transfers {
       parseName(name);
       parseVersion(version);
       const owner = await this.#shelf.ownerOf(name);
-      if (owner !== null) demandName(name, owner, caller);
+      demandName(name, owner, caller);
     }
     return this.#tickets.issue({ direction, name, version, owner: caller.owner });
   }
