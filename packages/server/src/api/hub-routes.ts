@@ -156,6 +156,30 @@ export function hubRoutes({ hub, controlUrl }: { readonly hub: Hub; readonly con
     }),
     route({
       method: "POST",
+      path: "/env/:name/:version/aci_trigger",
+      summary: "The original's build callback: names the image of a version; another one than it has is refused",
+      tag,
+      roles: publisher,
+      params: version,
+      body: z.object({ image: z.string().min(1) }),
+      handle: async ({ params, body, caller }) => {
+        const { artifacts } = await hub.get(params.name, params.version, caller);
+        const image = { id: "", type: "image", content: body.image };
+        await hub.update(params.name, params.version, { artifacts: [...artifacts.filter((one) => one.type !== "image"), image] }, caller);
+        return null;
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/data",
+      summary: "The image of a data set's instance; this server knows no data sets, so there is never one",
+      tag,
+      roles: readers,
+      query: z.object({ scenario: z.string().min(1), instance: z.string().min(1) }),
+      handle: async () => null,
+    }),
+    route({
+      method: "POST",
       path: "/env/:name/:version/visibility",
       summary: "Say who sees a version: private, public, or shared with named owners",
       tag,
