@@ -40,9 +40,19 @@ describe("the addressee of a call", () => {
     }
   });
 
-  it("is never one of the control port's", () => {
-    for (const path of ["/env-instance/a", "/env-instance/a/fork", "/env-instance/a/opening", "/env-instance", "/env-instance/a/list"]) {
-      expect(() => readAddressee(path, {})).toThrow(/belongs to the control port/);
+  it("is never one of the control port's, however it is written", () => {
+    for (const verb of ["", "/", "/fork", "/opening", "/list", "/fork/", "/%66ork", "/openin%67/"]) {
+      expect(() => readAddressee(`/env-instance/a${verb}`, {})).toThrow(/belongs to the control port/);
+      if (verb !== "") expect(() => readAddressee(verb, byHeaders("shop-abc"))).toThrow(/belongs to the control port/);
+    }
+    for (const path of ["/env-instance", "/env-instance/"]) expect(() => readAddressee(path, byHeaders("a"))).toThrow(/control port/);
+    expect(readAddressee("/env-instance/a/functions/fork", {})).toMatchObject({ path: "/functions/fork" });
+  });
+
+  it("is never found by climbing out of the instance's own folder", () => {
+    for (const path of ["/../b/mcp", "/./fork", "/x/../../b", "/%2e%2e/b/mcp", "/mcp/.."]) {
+      expect(() => readAddressee(`/env-instance/a${path}`, {})).toThrow(/leads nowhere/);
+      expect(() => readAddressee(path, byHeaders("shop-abc"))).toThrow(/leads nowhere/);
     }
   });
 

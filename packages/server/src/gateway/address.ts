@@ -7,7 +7,7 @@ export type Addressee =
   | { readonly door: "agent"; readonly agentKey: string; readonly path: string };
 
 /** Verbs behind an instance's id that belong to the control port. */
-const CONTROL_VERBS = new Set(["/fork", "/opening", "/list"]);
+const CONTROL_VERBS = new Set(["fork", "opening", "list"]);
 
 /**
  * Reads the addressee from the path (`/env-instance/<id>/…`, `/agent/<key>/…`) or from the original's headers. The URL in
@@ -22,10 +22,25 @@ export function readAddressee(path: string, headers: IncomingHttpHeaders): Addre
     return { door: "agent", agentKey: decode(second), path: "/mcp" };
   }
   if (first === "env-instance") {
-    if (rest.length === 0 || CONTROL_VERBS.has(below)) throw new PlatformError("route.not_found", `${path} belongs to the control port`);
+    demandInstanceRoute(rest, path);
     return { door: "trainer", instanceId: decode(second), path: below };
   }
-  return { door: "trainer", instanceId: fromHeaders(headers), path };
+  const instanceId = fromHeaders(headers);
+  demandInstanceRoute(path.split("/").slice(1), path);
+  return { door: "trainer", instanceId, path };
+}
+
+/**
+ * A box that seats many also makes, copies and ends its seats by HTTP, and that is for the platform alone. It is as lenient
+ * with escapes and slashes at the end as this must be strict.
+ */
+function demandInstanceRoute(segments: readonly string[], path: string): void {
+  const below = segments.map(decode);
+  if (below.at(-1) === "") below.pop();
+  if (below.some((segment) => segment === "." || segment === "..")) throw new PlatformError("route.not_found", `${path} leads nowhere`);
+  const [verb = ""] = below;
+  if (below.length === 0 || (below.length === 1 && CONTROL_VERBS.has(verb)))
+    throw new PlatformError("route.not_found", `${path} belongs to the control port`);
 }
 
 function fromHeaders(headers: IncomingHttpHeaders): string {

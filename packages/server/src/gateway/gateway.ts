@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { boxFailure, isPlatformError, messageOf, PlatformError } from "@aenv/contract";
+import { boxFailure, isPlatformError, PlatformError } from "@aenv/contract";
 import type { Access } from "../access/access.ts";
 import { type BoxClients, originOf } from "../instances/box-client.ts";
 import { maySee } from "../instances/instances.ts";
@@ -8,6 +8,7 @@ import type { InstanceRow } from "../instances/row.ts";
 import type { Target, Targets } from "../instances/targets.ts";
 import type { Tracing } from "../operations/tracing.ts";
 import { type Addressee, readAddressee } from "./address.ts";
+import { refusalOf } from "./refusal.ts";
 import { headersForBox, type RelayEnd, relay } from "./relay.ts";
 import type { VisitorRule } from "./visitors.ts";
 
@@ -62,6 +63,7 @@ export class Gateway {
     const traced = this.#options.tracing.start("gateway", request.headers);
     try {
       this.#options.visitors.demand(request.headers);
+      demandPlainHttp(request);
       const url = request.url ?? "/";
       const at = url.indexOf("?");
       const path = at < 0 ? url : url.slice(0, at);
@@ -74,7 +76,8 @@ export class Gateway {
       this.#options.onUse(target.row);
       end = await this.#relay(
         target,
-        addressee.path + (at < 0 ? "" : url.slice(at)),
+        addressee,
+        at < 0 ? "" : url.slice(at),
         { "x-request-id": requestId, ...traced.headers },
         request,
         response,
@@ -105,17 +108,16 @@ export class Gateway {
     if (addressee.door === "trainer" && access.isOn && (authorization !== undefined || !idsAreKeys)) {
       const caller = await access.identify(authorization);
       access.demand(caller, "trainer", "publisher");
-      const row = target.kind === "ready" ? target.row : null;
-      if (row !== null && !maySee(row, caller))
-        throw new PlatformError("instance.not_found", `instance '${addressee.instanceId}' not found`);
+      if (target.kind !== "unknown" && !maySee(target.row, caller)) throw refusalOf({ kind: "unknown" }, addressee);
     }
     if (target.kind === "ready") return target;
-    throw new PlatformError(CODES[target.kind], target.message);
+    throw refusalOf(target, addressee);
   }
 
   async #relay(
     target: Extract<Target, { kind: "ready" }>,
-    path: string,
+    addressee: Addressee,
+    query: string,
     headers: Readonly<Record<string, string>>,
     request: IncomingMessage,
     response: ServerResponse,
@@ -124,7 +126,7 @@ export class Gateway {
     const end = await relay(request, response, {
       agent: clients.agent(target.boxId, target.address),
       origin: originOf(target.address),
-      path: `${target.prefix}${path}`,
+      path: `${target.prefix}${addressee.path}${query}`,
       headers: headersForBox(request, headers),
       maxBodyBytes,
     });
@@ -132,14 +134,15 @@ export class Gateway {
     if (end.kind === "lost" && !response.headersSent) {
       // Memory may be behind: another replica may have ended the instance, or its box may just have died.
       const now = await targets.find(target.instanceId);
-      if (now.kind !== "ready") throw new PlatformError(CODES[now.kind], now.message);
-      throw new PlatformError("sandbox.lost", `Failed to forward request to MCP server: ${messageOf(end.error)}`);
+      if (now.kind !== "ready") throw refusalOf(now, addressee);
+      // Where the box is and how it is spoken to is nobody else's business.
+      throw new PlatformError("sandbox.lost", "Failed to forward request to MCP server: the instance's box does not answer", {
+        cause: end.error,
+      });
     }
     return end.kind;
   }
 }
-
-const CODES = { unknown: "instance.not_found", starting: "instance.starting", failed: "instance.failed", gone: "instance.gone" } as const;
 
 function refuse(response: ServerResponse, error: unknown): void {
   const failure = isPlatformError(error) ? error : new PlatformError("internal", "a fault of ours; the log says more");
@@ -147,6 +150,12 @@ function refuse(response: ServerResponse, error: unknown): void {
   if (failure.retryable) response.setHeader("retry-after", String(failure.details.retryAfterSeconds ?? 1));
   if (failure.code === "request.too_large") response.setHeader("connection", "close");
   sendJson(response, failure.status, boxFailure(failure));
+}
+
+/** Whoever asks for a WebSocket would wait in vain for one; other offers to upgrade, such as HTTP/2, may be passed over. */
+function demandPlainHttp({ headers }: IncomingMessage): void {
+  if (headers.upgrade?.toLowerCase() !== "websocket") return;
+  throw new PlatformError("request.invalid", "WebSocket is not spoken here; use MCP's Streamable HTTP at /mcp");
 }
 
 function sendJson(response: ServerResponse, status: number, body: unknown): void {

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Readable } from "node:stream";
 import type { Agent, Dispatcher } from "undici";
 
 export interface RelayOptions {
@@ -30,6 +31,10 @@ const HOP_BY_HOP = new Set([
 
 /** Streams a request into a box and its answer back, unread and unbuffered; whoever hangs up ends both sides. */
 export function relay(request: IncomingMessage, response: ServerResponse, options: RelayOptions): Promise<RelayEnd> {
+  // It may have hung up while we looked for its instance: what nobody waits for is not begun.
+  if (response.destroyed) return Promise.resolve({ kind: "left" });
+  if (Number(request.headers["content-length"]) > (options.maxBodyBytes ?? Number.POSITIVE_INFINITY))
+    return Promise.resolve({ kind: "too_large" });
   return new Promise((resolve) => {
     let controller: Dispatcher.DispatchController | null = null;
     let isOver = false;
@@ -43,20 +48,17 @@ export function relay(request: IncomingMessage, response: ServerResponse, option
       finish({ kind: "left" });
       controller?.abort(new Error("the client went away"));
     });
-    const hasBody = request.headers["content-length"] !== undefined || request.headers["transfer-encoding"] !== undefined;
-    if (hasBody && options.maxBodyBytes !== null) {
-      watchSize(request, options.maxBodyBytes, () => {
-        finish({ kind: "too_large" });
-        controller?.abort(new Error("the body is too large"));
-      });
-    }
+    const onTooLarge = () => {
+      finish({ kind: "too_large" });
+      controller?.abort(new Error("the body is too large"));
+    };
     options.agent.dispatch(
       {
         origin: options.origin,
         path: options.path,
         method: request.method as Dispatcher.HttpMethod,
         headers: options.headers,
-        body: hasBody ? request : null,
+        body: bodyOf(request, options.maxBodyBytes, onTooLarge) as Readable | null,
       },
       {
         onRequestStart(started) {
@@ -65,6 +67,8 @@ export function relay(request: IncomingMessage, response: ServerResponse, option
         },
         onResponseStart(started, status, headers) {
           if (response.destroyed || isOver) return started.abort(new Error("the client went away"));
+          // A hint, not the answer yet.
+          if (status < 200) return;
           response.writeHead(status, endToEnd(headers));
           // A stream's client must know at once that it has begun.
           response.flushHeaders();
@@ -86,15 +90,23 @@ export function relay(request: IncomingMessage, response: ServerResponse, option
   });
 }
 
-/** Counts what passes by without holding it up. */
-function watchSize(request: IncomingMessage, maxBytes: number, onExceeded: () => void): void {
-  if (Number(request.headers["content-length"]) > maxBytes) onExceeded();
+/**
+ * The request's body, piece by piece. Not the request itself: what stops to take it would destroy it, and so hang up on a client
+ * that has yet to be told why.
+ */
+function bodyOf(request: IncomingMessage, maxBytes: number | null, onTooLarge: () => void): AsyncIterable<Buffer> | null {
+  if (request.headers["content-length"] === undefined && request.headers["transfer-encoding"] === undefined) return null;
+  const pieces = request.iterator({ destroyOnReturn: false });
+  return maxBytes === null ? pieces : limited(pieces, maxBytes, onTooLarge);
+}
+
+async function* limited(pieces: AsyncIterable<Buffer>, maxBytes: number, onTooLarge: () => void): AsyncIterable<Buffer> {
   let size = 0;
-  request.on("data", (chunk: Buffer) => {
-    size += chunk.length;
-    if (size > maxBytes) onExceeded();
-  });
-  request.pause();
+  for await (const piece of pieces) {
+    size += piece.length;
+    if (size > maxBytes) return onTooLarge();
+    yield piece;
+  }
 }
 
 function endToEnd(headers: Record<string, string | string[] | undefined>): Record<string, string | string[]> {

@@ -13,7 +13,8 @@ export type Target =
       readonly owner: string;
       readonly row: InstanceRow;
     }
-  | { readonly kind: "starting" | "gone" | "failed" | "unknown"; readonly message: string };
+  | { readonly kind: "starting" | "gone" | "failed"; readonly row: InstanceRow }
+  | { readonly kind: "unknown" };
 
 const REMEMBERED = 100_000;
 
@@ -45,7 +46,7 @@ export class Targets {
 
   async find(id: string): Promise<Target> {
     const row = await this.#rows.find(id);
-    if (row === null) return { kind: "unknown", message: `instance '${id}' not found` };
+    if (row === null) return { kind: "unknown" };
     this.note(row.value);
     return targetOf(row.value);
   }
@@ -54,7 +55,7 @@ export class Targets {
     const known = this.#idByAgentKey.get(key);
     if (known !== undefined) return this.peek(known) ?? (await this.find(known));
     const [row] = await this.#rows.list({ where: { index: "agent", value: key }, limit: 1 });
-    if (row === undefined) return { kind: "unknown", message: "this agent link leads nowhere" };
+    if (row === undefined) return { kind: "unknown" };
     this.note(row.value);
     return targetOf(row.value);
   }
@@ -68,7 +69,7 @@ export class Targets {
 function targetOf(row: InstanceRow): Target {
   switch (row.status) {
     case "Running":
-      if (row.seat === null) return { kind: "failed", message: `instance '${row.id}' has no box` };
+      if (row.seat === null) return { kind: "failed", row };
       return {
         kind: "ready",
         instanceId: row.id,
@@ -80,10 +81,10 @@ function targetOf(row: InstanceRow): Target {
       };
     case "Pending":
     case "Creating":
-      return { kind: "starting", message: `instance '${row.id}' is still starting; try again in a moment` };
+      return { kind: "starting", row };
     case "Failed":
-      return { kind: "failed", message: `instance '${row.id}' has failed: ${row.reason}` };
+      return { kind: "failed", row };
     case "Terminated":
-      return { kind: "gone", message: `instance '${row.id}' has ended: ${row.reason}` };
+      return { kind: "gone", row };
   }
 }
