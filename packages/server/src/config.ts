@@ -36,6 +36,8 @@ export const serverConfig = z.strictObject({
   createsPerSecond: z.coerce.number().positive().default(2_000).describe("creations a second of one owner"),
   blobBytes: count.default(10 * 1024 ** 3).describe("bytes of bundles of one owner"),
   startsAtOnce: count.min(1).default(64).describe("starts that run at the same time; the others wait in turn"),
+  round: duration.default("3s").describe("how often this server says that it lives, and tidies up"),
+  silence: duration.default("10s").describe("how long a server on another machine may be silent before it is taken for dead"),
   maxBodyBytes: count.nullable().default(null).describe("the largest request through the gateway; none unless set"),
   logLevel: z.enum(["trace", "debug", "info", "warn", "error", "silent"]).default("info").describe("how much is logged, on stderr"),
   otlpUrl: z.url().nullable().default(null).describe("where traces go, as OTLP over HTTP; none unless set"),

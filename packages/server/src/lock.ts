@@ -1,6 +1,8 @@
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { PlatformError } from "@aenv/contract";
+import { isRunning, ownIdentity } from "./process-identity.ts";
 
 /**
  * Keeps a second server away from a home that is not meant to be shared: each would take the other's boxes for strays.
@@ -8,47 +10,64 @@ import { PlatformError } from "@aenv/contract";
  */
 export function lockHome(home: string): () => void {
   const file = join(home, "server.lock");
-  const own = `${process.pid} ${startOf(process.pid)}`;
-  for (;;) {
-    try {
-      writeFileSync(file, own, { flag: "wx", mode: 0o600 });
-      return () => {
-        if (read(file) === own) rmSync(file, { force: true });
-      };
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  // Two servers in one process are two servers all the same.
+  const own = `${ownIdentity()} ${randomBytes(6).toString("hex")}`;
+  // Whole when it appears: what is read from it is never half a name.
+  const draft = `${file}.${own.replaceAll(" ", "-")}`;
+  writeFileSync(draft, own, { mode: 0o600 });
+  try {
+    while (!link(draft, file)) {
+      const other = read(file);
+      if (other === null) continue;
+      const [pid] = other.split(" ");
+      if (isRunning(processOf(other))) {
+        throw new PlatformError(
+          "server.locked",
+          `another server (process ${pid}) uses ${home}; stop it, or choose another home, or share a Redis store`,
+        );
+      }
+      putAside(file, other, `${draft}.old`);
     }
-    const other = read(file);
-    const [pid = "", start = ""] = other.split(" ");
-    if (other !== own && Number(pid) > 0 && startOf(Number(pid)) === start && isAlive(Number(pid))) {
-      throw new PlatformError(
-        "server.locked",
-        `another server (process ${pid}) uses ${home}; stop it, or choose another home, or share a Redis store`,
-      );
-    }
-    rmSync(file, { force: true });
+  } finally {
+    rmSync(draft, { force: true });
+  }
+  return () => {
+    if (read(file) === own) rmSync(file, { force: true });
+  };
+}
+
+/** Takes a dead server's file away; one that a living server has put there meanwhile goes back. */
+function putAside(file: string, dead: string, aside: string): void {
+  try {
+    renameSync(file, aside);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
+    throw error;
+  }
+  if (read(aside) !== dead) link(aside, file);
+  rmSync(aside, { force: true });
+}
+
+/** False if the file is there already. */
+function link(from: string, file: string): boolean {
+  try {
+    linkSync(from, file);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
   }
 }
 
-function read(file: string): string {
+function processOf(content: string): string {
+  return content.slice(0, content.lastIndexOf(" "));
+}
+
+function read(file: string): string | null {
   try {
     return readFileSync(file, "utf8");
-  } catch {
-    return "";
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw error;
   }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** When the process began, where the system tells: a number that is used again must not be taken for the same process. */
-function startOf(pid: number): string {
-  const stat = read(`/proc/${pid}/stat`);
-  return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "";
 }

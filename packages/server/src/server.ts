@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdir } from "node:fs/promises";
+import { mkdir, realpath } from "node:fs/promises";
 import { hostname } from "node:os";
 import { PlatformError, parseDuration } from "@aenv/contract";
 import { ProcessEngine, type SandboxEngine } from "@aenv/sandbox";
@@ -12,15 +12,17 @@ import { hubRoutes } from "./api/hub-routes.ts";
 import { instanceRoutes } from "./api/instance-routes.ts";
 import { adminRoutes, operationRoutes } from "./api/operation-routes.ts";
 import { tokenRoutes } from "./api/token-routes.ts";
+import { Closers } from "./closers.ts";
 import type { ServerConfig } from "./config.ts";
 import { Gateway } from "./gateway/gateway.ts";
 import { isLoopback, visitorRule } from "./gateway/visitors.ts";
 import { openHub } from "./hub/open.ts";
 import { BoxClients } from "./instances/box-client.ts";
 import { Hosts } from "./instances/hosts.ts";
-import { Idempotency, type IdempotencyRow } from "./instances/idempotency.ts";
+import { Idempotency, idempotencyIndexes } from "./instances/idempotency.ts";
 import { inspector } from "./instances/inspector.ts";
 import { Instances } from "./instances/instances.ts";
+import { Keeper } from "./instances/keeper.ts";
 import { InstanceList } from "./instances/list.ts";
 import { InstanceLogs } from "./instances/logs.ts";
 import { Placement } from "./instances/placement.ts";
@@ -34,6 +36,7 @@ import { lockHome } from "./lock.ts";
 import { createLogger } from "./operations/logger.ts";
 import { Metrics } from "./operations/metrics.ts";
 import { noTracing, openTracing } from "./operations/tracing.ts";
+import { ownIdentity } from "./process-identity.ts";
 import { startRounds } from "./rounds.ts";
 import { Collection } from "./stores/collection.ts";
 import { openStore } from "./stores/open.ts";
@@ -58,27 +61,42 @@ export interface RunningServer extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-const ROUND_MS = 3_000;
 const SWEEP_MS = 5 * 60_000;
 const GRACE_MS = 10_000;
-/** An empty host waits this long for the next episode. */
-const IDLE_HOST_MS = 60_000;
+/** How long another replica's change of an instance may go unnoticed at our gateway. */
+const BELIEVE_MS = 1_000;
 
-/** Opens every room and puts them together. The only place that knows concrete classes. */
+/** Opens every room; if one cannot be opened, those that are open are closed again. */
 export async function startServer(parts: ServerParts): Promise<RunningServer> {
+  const closers = new Closers();
+  try {
+    return await open(parts, closers);
+  } catch (error) {
+    await closers.close().catch(() => {});
+    throw error;
+  }
+}
+
+/** Puts the rooms together. The only place that knows concrete classes. */
+async function open(parts: ServerParts, closers: Closers): Promise<RunningServer> {
   const { config } = parts;
   demandSafe(config);
   await mkdir(config.home, { recursive: true, mode: 0o700 });
   const isAlone = !/^rediss?[:+]/.test(config.store);
-  const unlock = isAlone ? lockHome(config.home) : () => {};
+  if (isAlone) closers.add(lockHome(config.home));
   const now = () => new Date();
   const logger = createLogger(config.logLevel);
   const tracing = config.otlpUrl === null ? noTracing : await openTracing(config.otlpUrl, parts.version);
+  closers.add(() => tracing.close());
   const store = await openStore(config.store);
+  closers.add(() => store.close());
   const replica = `r-${randomBytes(8).toString("hex")}`;
   const engine = parts.engine ?? new ProcessEngine({ home: config.home });
+  closers.add(() => engine.close());
   const clients = new BoxClients();
+  closers.add(() => clients.close());
   const startTimeoutMs = parseDuration(config.startTimeout);
+  const roundMs = parseDuration(config.round);
 
   const rows = new Collection<InstanceRow>(store, "instance", instanceIndexes);
   const tokens = new Tokens(new Collection<TokenRow>(store, "token", () => ({})), now);
@@ -97,7 +115,13 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     memoryMb: config.memoryMb,
     now: Date.now,
   });
-  const hosts = new Hosts({ pool, maxHosts: config.maxHosts, spreadAt: 64 });
+  const hosts = new Hosts({
+    pool,
+    maxHosts: config.maxHosts,
+    spreadAt: 64,
+    isTaken: async (boxId) => (await rows.count("box", boxId)) > 0,
+    now: Date.now,
+  });
   const hub = openHub({
     home: config.home,
     store,
@@ -112,19 +136,20 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     clients,
     bundleFolder: (digest) => hub.bundleFolder(digest),
     startTimeoutMs,
-    onExit: (ids, exit) =>
+    findBox: async (boxId) => (await engine.list()).find(({ id }) => id === boxId) ?? null,
+    onExit: (boxId, ids, exit) =>
       void instances
-        .onBoxExit(ids, exit.reason)
-        .catch((error: unknown) => logger.error({ err: error, ids }, "a box ended and its instances could not be marked")),
+        .onBoxExit(boxId, ids, exit.reason)
+        .catch((error: unknown) => logger.error({ err: error, boxId, ids }, "a box ended and its instances could not be marked")),
   });
-  const targets = new Targets(rows);
+  const targets = new Targets(rows, isAlone ? Number.POSITIVE_INFINITY : BELIEVE_MS);
   const metrics = new Metrics({
     liveInstances: () => rows.count("live", "yes"),
     pool: () => pool.sizes(),
     hosts: () => hosts.size,
     waiting: () => queue.depth,
   });
-  const idempotency = new Idempotency(new Collection<IdempotencyRow>(store, "idempotency", () => ({})), now);
+  const idempotency = new Idempotency(new Collection(store, "idempotency", idempotencyIndexes), now);
   const instances = new Instances({
     rows,
     idempotency,
@@ -136,23 +161,41 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     defaultTtl: config.defaultTtl,
     defaultIdleSeconds: config.idleAfter === null ? null : parseDuration(config.idleAfter) / 1_000,
     now,
-    onChange: (row) => {
+    onChange: (row, before) => {
       targets.note(row);
-      if (row.events.at(-1)?.what === "running") metrics.started("running", Date.parse(row.updatedAt) - Date.parse(row.createdAt));
-      if (row.status === "Failed" || row.status === "Terminated") metrics.ended(row.status);
+      if (row.status === before?.status) return;
+      if (before?.status === "Creating") metrics.started(row.status === "Running" ? "running" : "failed", ageOf(row));
+      if (!isLive(row)) metrics.ended(row.status);
       logger.debug({ instanceId: row.id, status: row.status, reason: row.reason }, "instance");
     },
   });
   const replicas = new Replicas({
     id: replica,
-    place: `${hostname()}:${config.home}`,
+    place: `${hostname()}:${await realpath(config.home)}`,
+    process: ownIdentity(),
     rows: new Collection<ReplicaRow>(store, "replica", () => ({})),
     now,
     isAlone,
+    // Who says so rarely that it lives cannot be expected to say it often.
+    silentMs: Math.max(parseDuration(config.silence), 3 * roundMs),
   });
-  const recovery = new Recovery({ engine, rows, instances, placement, hosts, replicas, clients });
-
+  const recovery = new Recovery({ engine, rows, instances, placement, replicas, clients, startTimeoutMs, now: Date.now });
+  const keeper = new Keeper({
+    replicas,
+    recovery,
+    instances,
+    placement,
+    hosts,
+    pool,
+    clients,
+    engine,
+    roundMs,
+    onTakeOver: (recovered) => logger.warn(recovered, "another server is gone; what it left is looked after"),
+    onFailure: (error) => logger.error({ err: error }, "a round failed"),
+  });
   let isReady = false;
+  let wasReady = false;
+  closers.add(() => (wasReady ? keeper.close(GRACE_MS) : keeper.letGo()));
   const visitors = visitorRule(config.host, config.allowedHosts);
   const gateway = new Gateway({
     targets,
@@ -162,12 +205,16 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     visitors,
     maxBodyBytes: config.maxBodyBytes,
     tracing,
-    onUse: (row) => instances.touch(row),
+    onUse: (row) => instances.use(row),
+    onUsed: (row) => instances.release(row),
     onCall: ({ door, status, end, durationMs, requestId, instanceId }) => {
       metrics.call(door ?? "none", status, end, durationMs);
       logger.debug({ requestId, instanceId, door, status, end, durationMs }, "call");
     },
   });
+  const servers = [gateway.server];
+  closers.add(() => Promise.all(servers.map((one) => finish(one, GRACE_MS))));
+  closers.add(() => gateway.drain());
   await listen(gateway.server, config.host, config.dataPort);
   const dataUrl = config.publicUrl?.replace(/\/$/, "") ?? urlOf(gateway.server, config.host);
 
@@ -191,59 +238,40 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     config.adminPort === null
       ? null
       : createApp({ ...common, routes: adminRoutes(metrics, config), visitors: visitorRule("127.0.0.1", []) });
-  await replicas.beat();
-  const recovered = await recovery.run();
-  logger.info({ ...recovered, replica, store: store.name }, "ready");
-  const tidy = async () => {
-    await replicas.beat();
-    if ((await replicas.others()).some((other) => !other.isAlive))
-      logger.warn(await recovery.run(), "another server has died; what it left is looked after");
-    await hosts.closeIdle(IDLE_HOST_MS);
-    await pool.trim();
-  };
+  const recovered = await keeper.open();
   const sweep = async () => {
+    await instances.sweep();
     await idempotency.sweep();
     await hub.collect();
   };
-  const onFailure = (error: unknown) => logger.error({ err: error }, "a round failed");
-  const rounds = [startRounds(tidy, ROUND_MS, onFailure), startRounds(sweep, SWEEP_MS, onFailure)];
+  const onFailure = (error: unknown) => logger.error({ err: error }, "a sweep failed");
+  const sweeps = startRounds(sweep, SWEEP_MS, onFailure);
+  closers.add(() => sweeps.stop());
   await app.ready();
+  servers.push(app.server);
   await listen(app.server, config.host, config.controlPort);
   if (admin !== null && config.adminPort !== null) {
     await admin.ready();
+    servers.push(admin.server);
     await listen(admin.server, "127.0.0.1", config.adminPort);
   }
   void pool.warmUp().catch((error: unknown) => logger.error({ err: error }, "the pool cannot be filled"));
-  isReady = true;
-
-  const close = async () => {
+  isReady = wasReady = true;
+  closers.add(() => {
     isReady = false;
-    await Promise.all(rounds.map((one) => one.stop()));
-    instances.drain();
-    gateway.drain();
-    await Promise.all([app.server, gateway.server, ...(admin === null ? [] : [admin.server])].map((one) => finish(one, GRACE_MS)));
-    await instances.close();
-    const heirs = (await replicas.others()).filter((one) => one.isAlive && one.row.place === replicas.place);
-    if (heirs.length === 0)
-      for await (const { key } of rows.each({ index: "liveReplica", value: replica })) await instances.end(key, "the server was stopped");
-    await pool.close();
-    await hosts.closeIdle(0);
-    await replicas.leave();
-    await clients.close();
-    await engine.close();
-    await store.close();
-    await tracing.close().catch(() => {});
-    unlock();
-  };
+    instances.refuseNew();
+  });
+  logger.info({ ...recovered, replica, store: store.name }, "ready");
+
   let closing: Promise<void> | undefined;
-  const closeOnce = () => (closing ??= close());
+  const close = () => (closing ??= closers.close());
   return {
     controlUrl: urlOf(app.server, config.host),
     dataUrl,
     adminUrl: admin === null ? null : urlOf(admin.server, "127.0.0.1"),
     access,
-    close: closeOnce,
-    [Symbol.asyncDispose]: closeOnce,
+    close,
+    [Symbol.asyncDispose]: close,
   };
 }
 
@@ -254,6 +282,10 @@ function demandSafe(config: ServerConfig): void {
     "request.invalid",
     `listening on ${config.host} lets others run code in plain processes of this machine, which isolate little; set allowProcessEngine if that is meant, or listen on 127.0.0.1`,
   );
+}
+
+function ageOf(row: InstanceRow): number {
+  return Date.parse(row.updatedAt) - Date.parse(row.createdAt);
 }
 
 /** Whether live instances use a version, which then cannot be deleted. */

@@ -18,8 +18,8 @@ describe("a platform of a test's own", () => {
 
   it("fails at its end when something of it is left", async () => {
     const platform = await startPlatform({ store: "memory:" });
-    mkdirSync(join(platform.home, "boxes", "left"), { recursive: true });
-    await expect(platform.close()).rejects.toThrow("has left 1 boxes (left) and 0 processes");
+    mkdirSync(join(platform.home, "boxes", ".left"), { recursive: true });
+    await expect(platform.close()).rejects.toThrow("has left 1 boxes (.left) and 0 processes");
     expect(existsSync(platform.home)).toBe(false);
   });
 

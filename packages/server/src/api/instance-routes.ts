@@ -11,6 +11,7 @@ import { z } from "zod";
 import type { Caller } from "../access/access.ts";
 import type { Hub } from "../hub/hub.ts";
 import { toRecord as toEnvironmentRecord } from "../hub/record.ts";
+import type { Asking } from "../instances/asking.ts";
 import type { Instances } from "../instances/instances.ts";
 import type { InstanceList } from "../instances/list.ts";
 import type { InstanceLogs } from "../instances/logs.ts";
@@ -53,11 +54,11 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
     ask: Ask<unknown, unknown, unknown>,
     key: string | undefined,
   ): Promise<InstanceRow> {
-    const asking = { caller: ask.caller, signal: ask.signal, ...(key !== undefined && { idempotencyKey: key }) };
-    const { row, started } = await instances.create(body, asking);
-    const waitMs = waitOf(body.wait);
-    if (waitMs === 0) return row;
-    return (await within(started, waitMs)) ?? instances.get(row.id, ask.caller);
+    // How long someone waits is not part of what they ask for: the same key may come again and wait longer.
+    const { wait, ...request } = body;
+    const waitMs = waitOf(wait);
+    const row = await instances.create(request, askingOf(ask, key));
+    return waitMs === 0 ? row : instances.started(row.id, waitMs, ask.caller);
   }
 
   async function record(row: InstanceRow, caller: Caller, isFull: boolean): Promise<InstanceRecord> {
@@ -137,7 +138,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       query: z.object({ wait: z.string().optional() }),
       handle: async (ask) => {
         const row = await instances.get(ask.params.id, ask.caller);
-        const settled = ask.query.wait === undefined ? row : await instances.untilStarted(row.id, waitOf(ask.query.wait), ask.caller);
+        const settled = ask.query.wait === undefined ? row : await instances.untilSettled(row.id, waitOf(ask.query.wait), ask.caller);
         // The original's command shows the environment's name from here.
         return toRecord(settled, dataUrl, minimalEnvironment(settled));
       },
@@ -192,7 +193,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       params: id,
       body: forkRequest,
       handle: async (ask) => {
-        const rows = await instances.fork(ask.params.id, ask.body.count ?? 1, { caller: ask.caller, signal: ask.signal });
+        const rows = await instances.fork(ask.params.id, ask.body.count ?? 1, askingOf(ask, headerOf(ask, "idempotency-key")));
         return rows.map((row) => toRecord(row, dataUrl, null));
       },
     }),
@@ -283,13 +284,8 @@ function waitOf(value: boolean | string | undefined): number {
   return Math.min(ms, LONGEST_WAIT_MS);
 }
 
-/** The value if it comes in time, null if not; an error that comes in time is thrown. */
-async function within<T>(promise: Promise<T>, ms: number): Promise<T | null> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<null>((resolve) => {
-    timer = setTimeout(() => resolve(null), ms);
-  });
-  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+function askingOf({ caller, signal }: Ask<unknown, unknown, unknown>, key: string | undefined): Asking {
+  return { caller, signal, ...(key !== undefined && { idempotencyKey: key }) };
 }
 
 function headerOf(ask: Ask<unknown, unknown, unknown>, name: string): string | undefined {

@@ -21,8 +21,10 @@ export interface GatewayOptions {
   readonly visitors: VisitorRule;
   readonly maxBodyBytes: number | null;
   readonly tracing: Tracing;
-  /** Who is used is not idle. */
+  /** Who is used is not idle, */
   readonly onUse: (row: InstanceRow) => void;
+  /** for as long as the call takes. */
+  readonly onUsed?: (row: InstanceRow) => void;
   readonly onCall: (call: GatewayCall) => void;
 }
 
@@ -59,6 +61,7 @@ export class Gateway {
     const requestId = requestIdOf(request);
     let addressee: Addressee | null = null;
     let instanceId: string | null = null;
+    let used: InstanceRow | null = null;
     let end: GatewayCall["end"] = "refused";
     const traced = this.#options.tracing.start("gateway", request.headers);
     try {
@@ -73,7 +76,8 @@ export class Gateway {
       addressee = readAddressee(path, request.headers);
       const target = await this.#admit(addressee, request);
       instanceId = target.instanceId;
-      this.#options.onUse(target.row);
+      used = target.row;
+      this.#options.onUse(used);
       end = await this.#relay(
         target,
         addressee,
@@ -85,6 +89,7 @@ export class Gateway {
     } catch (error) {
       refuse(response, error);
     } finally {
+      if (used !== null) this.#options.onUsed?.(used);
       traced.end({ "http.response.status_code": response.statusCode, "aenv.door": addressee?.door ?? "none" }, response.statusCode >= 500);
       this.#options.onCall({
         requestId,

@@ -1,7 +1,7 @@
 import type { InstanceRow } from "./row.ts";
 
 /** Ended instances stay visible this long, so that their owner can read why. */
-const KEEP_ENDED_MS = 10 * 60_000;
+export const KEEP_ENDED_MS = 10 * 60_000;
 
 /** When something is due for a row, and what: the end of a live instance, or the row's own. */
 export interface Due {

@@ -7,6 +7,7 @@ interface Host {
   seats: number;
   /** Since when nobody sits in it. */
   emptySince: number;
+  hasExited: boolean;
 }
 
 interface Group {
@@ -21,6 +22,9 @@ export interface HostsOptions {
   readonly maxHosts: number;
   /** A second host is opened when the first has this many seats taken. */
   readonly spreadAt: number;
+  /** Whether anyone sits in a box, whoever seated them: other replicas fork into our hosts. */
+  readonly isTaken: (boxId: string) => Promise<boolean>;
+  readonly now: () => number;
 }
 
 /**
@@ -53,13 +57,14 @@ export class Hosts {
     return take(await (host === null && opening !== undefined ? opening : this.#open(name, group, spec, signal)));
   }
 
-  /** Counts a seat that is there already, after a restart. */
-  adopt(owner: string, digest: string, box: Box, seats: number): void {
+  /** Counts a seat in a host that another process of ours has opened. */
+  adopt(owner: string, digest: string, box: Box): void {
     const name = nameOf(owner, digest);
-    this.#add(name, this.#group(name), { box, seats, emptySince: Date.now() });
+    if (this.#find(box.id) === null) this.#add(name, this.#group(name), this.#hostOf(box));
+    this.sitBeside(box.id, 1);
   }
 
-  /** A seat in the very same process, for a fork. */
+  /** Seats in the very same process, for forks. */
   sitBeside(boxId: string, count: number): void {
     const host = this.#find(boxId);
     if (host !== null) host.seats += count;
@@ -70,23 +75,37 @@ export class Hosts {
     const host = this.#find(boxId);
     if (host === null) return;
     host.seats--;
-    host.emptySince = Date.now();
+    host.emptySince = this.#options.now();
   }
 
   /** Ends the hosts in which nobody has sat for so long. */
   async closeIdle(forMs: number): Promise<void> {
+    const since = this.#options.now() - forMs;
     for (const [name, group] of this.#groups) {
-      for (const host of group.hosts.filter((one) => one.seats <= 0 && Date.now() - one.emptySince >= forMs)) {
-        group.hosts.splice(group.hosts.indexOf(host), 1);
-        await host.box.destroy();
-      }
+      for (const host of group.hosts.filter((one) => one.seats <= 0 && one.emptySince <= since)) await this.#close(group, host);
       if (group.hosts.length + group.opening.size === 0) this.#groups.delete(name);
     }
   }
 
+  /** Out of sight first: nobody is to sit down in it meanwhile. */
+  async #close(group: Group, host: Host): Promise<void> {
+    group.hosts.splice(group.hosts.indexOf(host), 1);
+    try {
+      if (!(await this.#options.isTaken(host.box.id))) return await host.box.destroy();
+    } catch {
+      // Whether it is taken cannot be said now, or it could not be ended; it is met again.
+    }
+    host.emptySince = this.#options.now();
+    if (!host.hasExited) group.hosts.push(host);
+  }
+
+  #hostOf(box: Box): Host {
+    return { box, seats: 0, emptySince: this.#options.now(), hasExited: false };
+  }
+
   #open(name: string, group: Group, spec: ClaimSpec, signal: AbortSignal): Promise<Host> {
     const opening = this.#options.pool.claim(spec, signal).then((box) => {
-      const host: Host = { box, seats: 0, emptySince: Date.now() };
+      const host = this.#hostOf(box);
       this.#add(name, group, host);
       return host;
     });
@@ -98,6 +117,7 @@ export class Hosts {
     this.#groups.set(name, group);
     group.hosts.push(host);
     void host.box.exited.then(() => {
+      host.hasExited = true;
       const at = group.hosts.indexOf(host);
       if (at >= 0) group.hosts.splice(at, 1);
     });

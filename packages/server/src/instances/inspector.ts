@@ -21,7 +21,7 @@ export interface InspectorOptions {
 export function inspector({ pool, clients, startTimeoutMs }: InspectorOptions): (folder: string) => Promise<Metadata> {
   return async (folder) => {
     const signal = AbortSignal.timeout(startTimeoutMs);
-    const box = await pool.claim({ folder, digest: folder, variables: {}, labels: {}, mayBePrepared: false, warm: 0 }, signal);
+    const box = await pool.claim({ folder, digest: folder, variables: {}, mayBePrepared: false, warm: 0 }, signal);
     try {
       const answer = await askBox(clients, box.id, box.address, {
         method: "GET",

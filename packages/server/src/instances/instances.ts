@@ -1,102 +1,101 @@
-import { randomBytes, randomInt } from "node:crypto";
-import { type CreateInstanceRequest, type InstanceStatus, isPlatformError, messageOf, PlatformError, parseDuration } from "@aenv/contract";
+import { setTimeout as pause } from "node:timers/promises";
+import { type CreateInstanceRequest, isPlatformError, PlatformError } from "@aenv/contract";
 import type { Caller } from "../access/access.ts";
 import type { FairQueue } from "../access/fair-queue.ts";
 import type { Quotas } from "../access/quotas.ts";
+import { isInScope } from "../access/scopes.ts";
 import type { EnvironmentVersion, Hub } from "../hub/hub.ts";
 import type { Collection } from "../stores/collection.ts";
-import { Alarms } from "./alarms.ts";
-import { dueNow, dueOf } from "./expiry.ts";
-import type { Idempotency } from "./idempotency.ts";
-import type { Opening, Placement } from "./placement.ts";
-import { type InstanceRow, isLive, moved, noted, type Seat } from "./row.ts";
+import type { Asking } from "./asking.ts";
+import { type DrawingOptions, drawRow, expiryOf } from "./drawing.ts";
+import { Forks } from "./forks.ts";
+import { demandRemembered, type Idempotency } from "./idempotency.ts";
+import { Ledger, type LedgerOptions } from "./ledger.ts";
+import type { Placement } from "./placement.ts";
+import { type InstanceRow, isLive, isSettled, LIVE, moved, noted, type Seat, seatOf } from "./row.ts";
+import { Starter } from "./starter.ts";
+import { within } from "./within.ts";
 
-export interface InstancesOptions {
+export interface InstancesOptions extends DrawingOptions, Pick<LedgerOptions, "now" | "onChange"> {
   readonly rows: Collection<InstanceRow>;
   readonly idempotency: Idempotency;
   readonly hub: Hub;
   readonly quotas: Quotas;
   readonly queue: FairQueue;
   readonly placement: Placement;
-  readonly replica: string;
-  readonly defaultTtl: string;
-  readonly defaultIdleSeconds: number | null;
-  readonly now: () => Date;
-  /** Told of every change, so that the gateway's memory and the metrics stay true. */
-  readonly onChange: (row: InstanceRow) => void;
 }
-
-/** Who asks, and how long they will wait. */
-export interface Asking {
-  readonly caller: Caller;
-  readonly signal: AbortSignal;
-  readonly idempotencyKey?: string;
-}
-
-/** No start takes longer that anyone still waits for. */
-const START_LIMIT_MS = 120_000;
-
-const LIVE: readonly InstanceStatus[] = ["Pending", "Creating", "Running"];
 
 /** The running environments: each is a row first and a box second, so that nothing runs unseen. */
 export class Instances {
   readonly #options: InstancesOptions;
-  readonly #alarms: Alarms;
-  /** Starts in progress here, for those who wait for one. */
-  readonly #starting = new Map<string, Promise<InstanceRow>>();
+  readonly #ledger: Ledger;
+  readonly #starter: Starter;
+  readonly #forks: Forks;
+  /** Calls in progress, by instance, of those that may be ended for idleness. */
+  readonly #inUse = new Map<string, number>();
   #isDraining = false;
 
   constructor(options: InstancesOptions) {
     this.#options = options;
-    this.#alarms = new Alarms(
-      (id) => void this.#onAlarm(id).catch(() => {}),
-      () => options.now().getTime(),
-    );
+    this.#ledger = new Ledger({ ...options, onDue: (row, what) => this.#onDue(row, what) });
+    this.#starter = new Starter({ ...options, ledger: this.#ledger });
+    this.#forks = new Forks({ ...options, ledger: this.#ledger, starter: this.#starter });
   }
 
-  /** Writes the row, then starts the instance; answers at once with the row and with the start to wait for. */
-  async create(request: CreateInstanceRequest, asking: Asking): Promise<{ row: InstanceRow; started: Promise<InstanceRow> }> {
+  /** Writes the row and begins the start; `started` waits for it. */
+  async create(request: CreateInstanceRequest, asking: Asking): Promise<InstanceRow> {
     this.#demandOpen();
-    const { hub, idempotency } = this.#options;
+    const { hub, idempotency, now } = this.#options;
     if (request.envName === undefined || request.envName === "") {
       throw new PlatformError("request.invalid", "Invalid request parameters: envName is missing; give 'name' or 'name@version'");
     }
     const environment = await hub.resolve(request.envName, asking.caller);
-    const owner = this.#ownerOf(request, asking.caller);
-    const fresh = this.#draw(environment, request, owner);
+    const owner = ownerOf(request, asking.caller);
+    const fresh = drawRow(environment, request, owner, now(), this.#options);
     if (asking.idempotencyKey === undefined) return this.#begin(environment, request, fresh, asking.caller);
 
-    const reserved = await idempotency.reserve(owner, asking.idempotencyKey, request, fresh.id);
-    const known = await this.#options.rows.find(reserved.instanceId);
-    if (known !== null) return { row: known.value, started: this.#again(known.value, asking.caller) };
-    return this.#begin(environment, request, { ...fresh, id: reserved.instanceId }, asking.caller);
+    const reserved = await idempotency.reserve(owner, asking.idempotencyKey, request, [fresh.id]);
+    const [id = fresh.id] = reserved.instanceIds;
+    for (;;) {
+      const known = await this.#ledger.find(id);
+      if (known !== null) return known;
+      demandRemembered(reserved, now());
+      try {
+        return await this.#begin(environment, request, { ...fresh, id }, asking.caller);
+      } catch (error) {
+        // Another request with the same key was a moment faster.
+        if (!isPlatformError(error, "instance.exists")) throw error;
+      }
+    }
   }
 
-  /** What the first request with the same key was answered, or will be. */
-  async #again(row: InstanceRow, caller: Caller): Promise<InstanceRow> {
-    const started = this.#starting.get(row.id);
-    if (started !== undefined) return started;
-    const settled = await this.untilStarted(row.id, START_LIMIT_MS, caller);
-    if (settled.status === "Failed") throw new PlatformError(settled.reasonCode ?? "instance.failed", settled.reason ?? "the start failed");
-    return settled;
-  }
-
-  async get(id: string, caller: Caller): Promise<InstanceRow> {
-    const row = await this.#options.rows.find(id);
-    if (row === null || !maySee(row.value, caller)) throw new PlatformError("instance.not_found", `instance '${id}' not found`);
-    return row.value;
+  /** The instance once it runs, or as it stands when the time is over. A start that fails is an error. */
+  async started(id: string, limitMs: number, caller: Caller): Promise<InstanceRow> {
+    const starting = this.#starter.find(id);
+    if (starting !== null) return (await within(starting, limitMs)) ?? this.get(id, caller);
+    const row = await this.untilSettled(id, limitMs, caller);
+    if (row.status === "Failed" && row.reasonCode !== null) throw new PlatformError(row.reasonCode, row.reason ?? "the start failed");
+    return row;
   }
 
   /** The row once its start is decided, or as it stands when the time is over. */
-  async untilStarted(id: string, limitMs: number, caller: Caller): Promise<InstanceRow> {
-    const over = this.#options.now().getTime() + limitMs;
+  async untilSettled(id: string, limitMs: number, caller: Caller): Promise<InstanceRow> {
+    const over = performance.now() + limitMs;
     for (;;) {
       const row = await this.get(id, caller);
-      const left = over - this.#options.now().getTime();
-      if ((row.status !== "Pending" && row.status !== "Creating") || left <= 0) return row;
+      const left = over - performance.now();
+      if (isSettled(row) || left <= 0) return row;
+      const starting = this.#starter.find(id);
       // A start of ours tells us; one on another replica is looked at now and then.
-      await Promise.race([this.#starting.get(id)?.catch(() => {}) ?? pause(Math.min(left, 100)), pause(left)]);
+      if (starting === null) await pause(Math.min(left, LOOK_MS));
+      else await within(starting, left).catch(() => {});
     }
+  }
+
+  async get(id: string, caller: Caller): Promise<InstanceRow> {
+    const row = await this.#ledger.find(id);
+    if (row === null || !maySee(row, caller)) throw new PlatformError("instance.not_found", `instance '${id}' not found`);
+    return row;
   }
 
   /** Ends an instance. Ending one that has ended is no error. */
@@ -107,235 +106,163 @@ export class Instances {
 
   async renew(id: string, ttl: string, caller: Caller): Promise<InstanceRow> {
     await this.get(id, caller);
-    const ms = parseTtl(ttl);
-    return this.#change(id, (row, now) =>
-      isLive(row) ? { ...noted(row, `renewed for ${ttl}`, now), ttl, expiresAt: new Date(now.getTime() + ms).toISOString() } : null,
+    return this.#ledger.change(id, (row, now) =>
+      isLive(row) ? { ...noted(row, `renewed for ${ttl}`, now), ttl, expiresAt: expiryOf(ttl, now) } : null,
     );
   }
 
   /** Asks a running instance's box, and notes it if it matters to the story. */
   async ask(id: string, caller: Caller, method: "GET" | "POST", path: string, body: unknown, note?: string): Promise<unknown> {
     const row = await this.get(id, caller);
-    const answer = await this.#options.placement.ask(seatOf(row), method, path, body);
-    if (note !== undefined) await this.#change(id, (now, at) => noted(now, note, at));
-    return answer;
+    this.use(row);
+    try {
+      const answer = await this.#options.placement.ask(seatOf(row), method, path, body);
+      if (note !== undefined) await this.#ledger.change(id, (latest, now) => noted(latest, note, now));
+      return answer;
+    } finally {
+      this.release(row);
+    }
   }
 
-  /** Copies that go on from where the instance stands. In a shared process they sit beside it, else each gets its own. */
+  /** Copies that go on from where the instance stands: all of them, or none. */
   async fork(id: string, count: number, asking: Asking): Promise<InstanceRow[]> {
     this.#demandOpen();
-    const parent = await this.get(id, asking.caller);
-    const seat = seatOf(parent);
-    const { hub, placement } = this.#options;
-    const environment = await hub.resolve(`${parent.environment.name}@${parent.environment.version}`, asking.caller);
-    this.#options.quotas.admitCreate(parent.owner, count);
-    const drawn = Array.from({ length: count }, () => this.#drawFork(parent));
-    const written: InstanceRow[] = [];
-    try {
-      for (const row of drawn) {
-        await this.#insert(row, asking.caller);
-        written.push(row);
-      }
-      if (!seat.isOwnBox) {
-        const seats = await placement.forkBeside(
-          id,
-          seat,
-          drawn.map((row) => row.id),
-          asking.signal,
-        );
-        return await Promise.all(drawn.map((row, at) => this.#becomeRunning(row.id, seats[at] as Seat)));
-      }
-      const copy = await placement.openingOf(id, seat, asking.signal);
-      return await Promise.all(drawn.map((row) => this.#start(environment, { ...copy, id: row.id }, row)));
-    } catch (error) {
-      for (const row of written) await this.end(row.id, `the fork failed: ${messageOf(error)}`, "Failed");
-      throw error;
-    }
+    return this.#forks.fork(await this.get(id, asking.caller), count, asking);
   }
 
   /** Ends a live instance for a reason; what it occupied is given back. */
   async end(id: string, reason: string, to: "Terminated" | "Failed" = "Terminated"): Promise<void> {
-    let seat: Seat | null = null;
-    await this.#change(id, (row, now) => {
-      seat = row.seat;
-      return moved(row, LIVE, to, reason, now, { reason });
-    }).catch((error: unknown) => {
-      if (!isPlatformError(error, "instance.not_found")) throw error;
-      seat = null;
-    });
-    if (seat !== null) await this.#options.placement.leave(seat, id);
+    const { placement } = this.#options;
+    let seat = null as Seat | null;
+    try {
+      await this.#ledger.change(id, (row, now) => {
+        seat = row.seat;
+        // A seat in another replica's box stays in the row, for that one's books are to be set right too.
+        const isOurs = seat === null || placement.holds(seat.boxId);
+        return moved(row, LIVE, to, reason, now, { reason, ...(isOurs && { seat: null }) });
+      });
+    } catch (error) {
+      if (isPlatformError(error, "instance.not_found")) return;
+      throw error;
+    }
+    if (seat !== null) await placement.leave(seat, id);
+  }
+
+  /** Ends those that were forked together. */
+  async endGroup(group: string, reason: string): Promise<void> {
+    for await (const { key } of this.#ledger.rows.each({ index: "group", value: group })) await this.end(key, reason, "Failed");
+  }
+
+  /** Ends all that is kept under these names. */
+  async endAll(replicas: Iterable<string>, reason: string): Promise<void> {
+    for (const value of replicas) {
+      let ending: Promise<void>[] = [];
+      for await (const { key } of this.#ledger.rows.each({ index: "liveReplica", value })) {
+        ending.push(this.end(key, reason));
+        if (ending.length < AT_ONCE) continue;
+        await Promise.all(ending);
+        ending = [];
+      }
+      await Promise.all(ending);
+    }
   }
 
   /** The instances of a box that is gone fail with the cause, and only those. */
-  async onBoxExit(ids: readonly string[], reason: string): Promise<void> {
-    for (const id of ids) await this.#fail(id, new PlatformError("sandbox.lost", reason));
+  async onBoxExit(boxId: string, ids: readonly string[], reason: string): Promise<void> {
+    const cause = new PlatformError("sandbox.lost", reason);
+    for (const id of ids) await this.#ledger.fail(id, cause);
+    // Other replicas may have forked into it.
+    await this.#ledger.insist(async () => {
+      for await (const { key } of this.#ledger.rows.each({ index: "box", value: boxId })) await this.#ledger.fail(key, cause);
+    });
   }
 
-  /** Looks after an instance again that an earlier process has left running. */
-  async adopt(row: InstanceRow): Promise<void> {
+  /** Looks after an instance again that another process has left running. */
+  async adopt({ id }: InstanceRow): Promise<void> {
     const { replica } = this.#options;
-    await this.#change(row.id, (now, at) => (isLive(now) ? { ...noted(now, "adopted after a restart of the server", at), replica } : null));
+    await this.#ledger.insist(() =>
+      this.#ledger.change(id, (row, now) =>
+        isLive(row) ? { ...noted(row, "adopted from a server that is no more", now), replica } : null,
+      ),
+    );
   }
 
-  /** A call has come: an instance that is used is not idle. Noted now and then, not for every call. */
-  touch(row: InstanceRow): void {
+  /** Notes that an instance was lost with the server that kept it. */
+  async lose(id: string, reason: string): Promise<void> {
+    await this.#ledger.fail(id, new PlatformError("instance.start_failed", reason));
+  }
+
+  /** A call has come: who is used is not idle until the call is over. */
+  use(row: InstanceRow): void {
     if (row.idleSeconds === null) return;
-    const since = this.#options.now().getTime() - Date.parse(row.lastUsedAt);
-    if (since < row.idleSeconds * 250) return;
-    void this.#change(row.id, (now, at) => (isLive(now) ? { ...now, lastUsedAt: at.toISOString() } : null)).catch(() => {});
+    this.#inUse.set(row.id, (this.#inUse.get(row.id) ?? 0) + 1);
+    this.#touch(row);
   }
 
-  drain(): void {
+  release(row: InstanceRow): void {
+    const left = (this.#inUse.get(row.id) ?? 0) - 1;
+    if (left > 0) this.#inUse.set(row.id, left);
+    else this.#inUse.delete(row.id);
+    if (row.idleSeconds !== null) this.#touch(row);
+  }
+
+  /** Notes of those in use that they are: another replica may be the one that would end them. */
+  async touchUsed(): Promise<void> {
+    for (const id of this.#inUse.keys()) {
+      const row = await this.#ledger.find(id);
+      if (row !== null) this.#touch(row);
+    }
+  }
+
+  sweep(): Promise<void> {
+    return this.#ledger.sweep();
+  }
+
+  /** Begins nothing new from now on. */
+  refuseNew(): void {
     this.#isDraining = true;
   }
 
-  async close(): Promise<void> {
-    this.drain();
-    this.#alarms.close();
-    await Promise.allSettled(this.#starting.values());
+  /** Waits so long for what is underway, and then gives it up. */
+  async drain(graceMs: number): Promise<void> {
+    this.refuseNew();
+    await this.#starter.close(graceMs);
   }
 
-  async #begin(
-    environment: EnvironmentVersion,
-    request: CreateInstanceRequest,
-    row: InstanceRow,
-    caller: Caller,
-  ): Promise<{ row: InstanceRow; started: Promise<InstanceRow> }> {
-    this.#options.quotas.admitCreate(row.owner);
-    await this.#insert(row, caller);
-    const opening: Opening = {
-      ...openingOf(row),
+  close(): void {
+    this.#ledger.close();
+  }
+
+  async #begin(environment: EnvironmentVersion, request: CreateInstanceRequest, row: InstanceRow, caller: Caller): Promise<InstanceRow> {
+    const { quotas } = this.#options;
+    quotas.admitCreate(row.owner);
+    await this.#ledger.insert(row, Math.min(quotas.instanceLimit(row.owner), caller.maxInstances ?? Number.MAX_SAFE_INTEGER));
+    this.#starter.begin(environment, row, {
+      id: row.id,
+      task: row.task,
+      seed: row.seed,
       variables: request.environment_variables ?? {},
       arguments: request.arguments ?? [],
       ...(request.snapshot !== undefined && { snapshot: request.snapshot }),
-    };
-    const started = this.#start(environment, opening, row).finally(() => this.#starting.delete(row.id));
-    // Whoever created it may not wait; a failure is in the row then.
-    started.catch(() => {});
-    this.#starting.set(row.id, started);
-    return { row, started };
+    });
+    return row;
   }
 
-  async #start(environment: EnvironmentVersion, opening: Opening, row: InstanceRow): Promise<InstanceRow> {
-    const { queue, placement } = this.#options;
-    const abort = new AbortController();
-    let seat: Seat;
-    try {
-      seat = await queue.run(row.owner, () => placement.place(environment, row.owner, opening, abort.signal));
-    } catch (error) {
-      await this.#fail(row.id, error);
-      throw error;
-    }
-    return this.#becomeRunning(row.id, seat);
+  async #onDue(row: InstanceRow, what: "expire" | "idle"): Promise<void> {
+    if (what === "expire") return this.end(row.id, `its time to live of ${row.ttl} was over`);
+    if (!this.#inUse.has(row.id)) return this.end(row.id, `it was idle for ${row.idleSeconds} s`);
+    this.#touch(row);
   }
 
-  /** Notes why it failed, unless it has ended already. */
-  async #fail(id: string, error: unknown): Promise<void> {
-    const reason = messageOf(error);
-    const reasonCode = isPlatformError(error) ? error.code : "instance.start_failed";
-    await this.#change(id, (row, now) => moved(row, LIVE, "Failed", reason, now, { reason, reasonCode })).catch(() => {});
-  }
-
-  async #becomeRunning(id: string, seat: Seat): Promise<InstanceRow> {
-    try {
-      return await this.#change(id, (row, now) => moved(row, ["Pending", "Creating"], "Running", "running", now, { seat }));
-    } catch (error) {
-      // It was ended while it started: what has started late is ended again.
-      await this.#options.placement.leave(seat, id);
-      throw error;
-    }
-  }
-
-  async #insert(row: InstanceRow, caller: Caller): Promise<void> {
-    const max = Math.min(this.#options.quotas.instanceLimit(row.owner), caller.maxInstances ?? Number.MAX_SAFE_INTEGER);
-    const inserted = await this.#options.rows.insert(row.id, row, { limit: { index: "liveOwner", value: row.owner, max } });
-    if (inserted === "limit") {
-      throw new PlatformError("quota.exceeded", `Instance count exceeds limit: ${max}; end some, or ask for more`, {
-        details: { owner: row.owner, limit: max, retryAfterSeconds: 5 },
-      });
-    }
-    if (inserted === "exists") throw new PlatformError("instance.exists", `instance '${row.id}' is there already`);
-    this.#changed(row);
-  }
-
-  /** Changes a row; an error if it is gone or does not stand where the change wants it. */
-  async #change(id: string, change: (row: InstanceRow, now: Date) => InstanceRow | null): Promise<InstanceRow> {
-    const next = await this.#options.rows.update(id, (row) => change(row, this.#options.now()));
-    if (next === null) throw new PlatformError("instance.not_found", `instance '${id}' not found, or it has ended`);
-    this.#changed(next);
-    return next;
-  }
-
-  #changed(row: InstanceRow): void {
-    this.#alarms.set(row.id, dueOf(row).at);
-    this.#options.onChange(row);
-  }
-
-  async #onAlarm(id: string): Promise<void> {
-    const row = await this.#options.rows.find(id);
-    if (row === null) return;
-    switch (dueNow(row.value, this.#options.now())) {
-      case "forget":
-        await this.#options.rows.remove(id, row.rev);
-        return;
-      case "expire":
-        return this.end(id, `its time to live of ${row.value.ttl} was over`);
-      case "idle":
-        return this.end(id, `it was idle for ${row.value.idleSeconds} s`);
-      case null:
-        this.#alarms.set(id, dueOf(row.value).at);
-    }
-  }
-
-  #draw(environment: EnvironmentVersion, request: CreateInstanceRequest, owner: string): InstanceRow {
-    const { defaultTtl, defaultIdleSeconds, now, replica } = this.#options;
-    const ttl = request.ttl || environment.config.deployConfig?.ttl || defaultTtl;
-    const at = now();
-    const since = at.toISOString();
-    return {
-      id: newId(environment.name),
-      agentKey: newKey(),
-      owner,
-      environment: { name: environment.name, version: environment.version },
-      digest: environment.bundleDigest ?? "",
-      status: "Creating",
-      reason: null,
-      reasonCode: null,
-      createdAt: since,
-      updatedAt: since,
-      expiresAt: new Date(at.getTime() + parseTtl(ttl)).toISOString(),
-      ttl,
-      idleSeconds: defaultIdleSeconds,
-      lastUsedAt: since,
-      labels: request.labels ?? {},
-      task: request.task ?? null,
-      seed: request.seed ?? randomInt(2 ** 31),
-      datasource: request.datasource ?? "",
-      seat: null,
-      replica,
-      events: [{ at: since, what: "asked for" }],
-    };
-  }
-
-  #drawFork(parent: InstanceRow): InstanceRow {
-    const since = this.#options.now().toISOString();
-    return {
-      ...parent,
-      id: newId(parent.environment.name),
-      agentKey: newKey(),
-      status: "Creating",
-      createdAt: since,
-      updatedAt: since,
-      lastUsedAt: since,
-      seat: null,
-      replica: this.#options.replica,
-      events: [{ at: since, what: `forked from ${parent.id}` }],
-    };
-  }
-
-  /** With access on, an owner is who the token says; without, whoever the request names. */
-  #ownerOf(request: CreateInstanceRequest, caller: Caller): string {
-    return caller.tokenId === null && request.owner ? request.owner : caller.owner;
+  /** Noted now and then, not for every call. */
+  #touch(row: InstanceRow): void {
+    const isStale = ({ lastUsedAt, idleSeconds }: InstanceRow, now: Date) =>
+      now.getTime() - Date.parse(lastUsedAt) >= (idleSeconds ?? 0) * 250;
+    if (!isStale(row, this.#options.now())) return;
+    const touched = this.#ledger.change(row.id, (latest, now) =>
+      isLive(latest) && isStale(latest, now) ? { ...latest, lastUsedAt: now.toISOString() } : null,
+    );
+    touched.catch(() => {});
   }
 
   #demandOpen(): void {
@@ -343,41 +270,15 @@ export class Instances {
   }
 }
 
+const LOOK_MS = 100;
+const AT_ONCE = 64;
+
+/** With access on, an owner is who the token says; without, whoever the request names. */
+function ownerOf(request: CreateInstanceRequest, caller: Caller): string {
+  return caller.tokenId === null && request.owner ? request.owner : caller.owner;
+}
+
 /** One owner's instance is another's 404. */
 export function maySee(row: InstanceRow, caller: Caller): boolean {
-  return caller.roles.has("admin") || row.owner === caller.owner;
-}
-
-function seatOf(row: InstanceRow): Seat {
-  if (row.status === "Running" && row.seat !== null) return row.seat;
-  if (row.status === "Creating" || row.status === "Pending")
-    throw new PlatformError("instance.starting", `instance '${row.id}' is still starting`);
-  if (row.status === "Failed") throw new PlatformError("instance.failed", `instance '${row.id}' has failed: ${row.reason}`);
-  throw new PlatformError("instance.gone", `instance '${row.id}' has ended: ${row.reason}`);
-}
-
-function openingOf(row: InstanceRow): Opening {
-  return { id: row.id, task: row.task, seed: row.seed, variables: {}, arguments: [] };
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms).unref());
-}
-
-function parseTtl(ttl: string): number {
-  const ms = parseDuration(ttl);
-  if (ms > 0) return ms;
-  throw new PlatformError("request.invalid", `ttl is '${ttl}'; it must be longer than nothing, such as 30m`);
-}
-
-const ALPHABET = "abcdefghijklmnopqrstuvwxyz234567";
-
-/** 100 random bits: who knows the key may use what it opens. */
-function newKey(): string {
-  return [...randomBytes(20)].map((byte) => ALPHABET[byte & 31]).join("");
-}
-
-/** Short enough for a DNS label, so that it may also name a pod. */
-function newId(name: string): string {
-  return `${name.slice(0, 42).replace(/-+$/, "")}-${newKey()}`;
+  return isInScope(caller, row.environment.name) && (caller.roles.has("admin") || row.owner === caller.owner);
 }

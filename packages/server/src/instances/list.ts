@@ -1,5 +1,6 @@
 import { PlatformError, splitRef } from "@aenv/contract";
 import type { Caller } from "../access/access.ts";
+import { isInScope } from "../access/scopes.ts";
 import type { Collection } from "../stores/collection.ts";
 import type { ListOptions } from "../stores/store.ts";
 import type { InstanceRow } from "./row.ts";
@@ -38,7 +39,7 @@ export class InstanceList {
       const page = await this.#rows.list({ where, limit: 500, ...(after !== undefined && { after }) });
       for (const row of page) {
         after = row.key;
-        if (matches(row.value)) found.push(row.value);
+        if (matches(row.value) && isInScope(caller, row.value.environment.name)) found.push(row.value);
         if (found.length === filter.limit) return { rows: found, next: row.key };
       }
       if (page.length < 500) return { rows: found, next: null };

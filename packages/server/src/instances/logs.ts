@@ -12,7 +12,7 @@ export class InstanceLogs {
   }
 
   async answer(row: InstanceRow, tail: number, isFollowing: boolean, reply: FastifyReply, signal: AbortSignal): Promise<unknown> {
-    const box = row.seat === null ? null : this.#placement.box(row.seat.boxId);
+    const box = row.seat === null ? null : await this.#placement.find(row.seat.boxId);
     if (box === null) {
       throw new PlatformError(
         "instance.gone",

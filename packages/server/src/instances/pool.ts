@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { PlatformError } from "@aenv/contract";
+import { isPlatformError, PlatformError } from "@aenv/contract";
 import type { Box, SandboxEngine } from "@aenv/sandbox";
-import { askBox, type BoxClients } from "./box-client.ts";
+import { askBox, type BoxClients, causeOf } from "./box-client.ts";
 import { Demand, targetSize } from "./demand.ts";
 
 export interface PoolOptions {
@@ -25,7 +25,6 @@ export interface ClaimSpec {
   readonly digest: string;
   /** What the process is to find in its environment before any of the author's code runs. */
   readonly variables: Readonly<Record<string, string>>;
-  readonly labels: Readonly<Record<string, string>>;
   /** Its state is a value: it does not matter to it which process of the right code it gets. */
   readonly mayBePrepared: boolean;
   /** How many prepared ones its author wants to stand ready. */
@@ -66,17 +65,18 @@ export class Pool {
       if (prepared !== null) return prepared;
     }
     const blank = this.#take(this.#shelf(BLANK, null, this.#options.min));
-    return this.#bind(blank ?? (await this.#start(signal)), spec.folder, spec.variables, signal);
+    try {
+      if (blank !== null) return await this.#bind(blank, spec.folder, spec.variables, signal);
+    } catch (error) {
+      // It may have died while it waited, which is no fault of the bundle's.
+      if (!isPlatformError(error, "sandbox.lost")) throw error;
+    }
+    return this.#bind(await this.#start(signal), spec.folder, spec.variables, signal);
   }
 
-  /** Lets go of what waits in vain: demand that is over needs no processes. */
+  /** Lets go of what waits in vain, and replaces what has died waiting. */
   async trim(): Promise<void> {
-    for (const shelf of this.#shelves.values()) {
-      shelf.target = this.#targetOf(shelf);
-      const surplus = shelf.ready.splice(shelf.target);
-      await Promise.all(surplus.map((box) => box.destroy()));
-      if (shelf.target === 0 && shelf.folder !== null && shelf.filling === null) this.#shelves.delete(shelf.name);
-    }
+    await Promise.all([...this.#shelves.values()].map((shelf) => this.#trim(shelf)));
   }
 
   async close(): Promise<void> {
@@ -89,6 +89,14 @@ export class Pool {
         await empty(shelf);
       }),
     );
+  }
+
+  async #trim(shelf: Shelf): Promise<void> {
+    shelf.target = this.#targetOf(shelf);
+    const isOver = shelf.target === 0 && shelf.folder !== null && shelf.filling === null;
+    if (isOver) this.#shelves.delete(shelf.name);
+    await Promise.all(shelf.ready.splice(shelf.target).map((box) => box.destroy()));
+    if (!isOver) this.#fill(shelf).catch(() => {});
   }
 
   #shelf(name: string, folder: string | null, min: number): Shelf {
@@ -126,9 +134,11 @@ export class Pool {
       const box = await this.#start(this.#stop.signal);
       if (shelf.folder !== null) await this.#bind(box, shelf.folder, {}, this.#stop.signal);
       shelf.ready.push(box);
-      void box.exited.then(() => {
+      void box.exited.then(async () => {
         const at = shelf.ready.indexOf(box);
-        if (at >= 0) shelf.ready.splice(at, 1);
+        if (at < 0) return;
+        shelf.ready.splice(at, 1);
+        await box.destroy().catch(() => {});
       });
     }
   }
@@ -151,8 +161,9 @@ export class Pool {
       });
       return box;
     } catch (error) {
+      const cause = await causeOf(box, error);
       await box.destroy();
-      throw error;
+      throw cause;
     }
   }
 }

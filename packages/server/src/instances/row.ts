@@ -1,4 +1,4 @@
-import type { ErrorCode, InstanceStatus } from "@aenv/contract";
+import { type ErrorCode, type InstanceStatus, PlatformError } from "@aenv/contract";
 import type { BoxAddress } from "@aenv/sandbox";
 import type { Indexes } from "../stores/store.ts";
 
@@ -29,7 +29,7 @@ export interface InstanceRow {
   readonly status: InstanceStatus;
   /** Why it failed or ended. */
   readonly reason: string | null;
-  /** The error of a start that failed, so that whoever asks again with the same key hears the same. */
+  /** The error of a start that failed, so that whoever asks again with the same key hears the same; null if it once ran. */
   readonly reasonCode: ErrorCode | null;
   readonly createdAt: string;
   readonly updatedAt: string;
@@ -41,16 +41,34 @@ export interface InstanceRow {
   readonly task: string | null;
   readonly seed: number;
   readonly datasource: string;
+  /** Of an ended instance: a seat that whoever keeps the box has yet to give back. */
   readonly seat: Seat | null;
-  /** The server process that looks after it. */
+  /** The server process that starts it and, once it runs, the one that keeps its box. */
   readonly replica: string;
+  /** Forks that were asked for together: they are there all, or none of them is. */
+  readonly group: string | null;
   readonly events: readonly InstanceEvent[];
 }
 
 const EVENTS_KEPT = 40;
 
+export const LIVE: readonly InstanceStatus[] = ["Pending", "Creating", "Running"];
+
 export function isLive(row: InstanceRow): boolean {
-  return row.status === "Pending" || row.status === "Creating" || row.status === "Running";
+  return LIVE.includes(row.status);
+}
+
+/** Whether it is decided how the start went. */
+export function isSettled(row: InstanceRow): boolean {
+  return row.status !== "Pending" && row.status !== "Creating";
+}
+
+/** The seat of a running instance; why it has none is an error. */
+export function seatOf({ id, status, seat, reason }: InstanceRow): Seat {
+  if (status === "Running" && seat !== null) return seat;
+  if (status === "Creating" || status === "Pending") throw new PlatformError("instance.starting", `instance '${id}' is still starting`);
+  if (status === "Failed") throw new PlatformError("instance.failed", `instance '${id}' has failed: ${reason}`);
+  throw new PlatformError("instance.gone", `instance '${id}' has ended: ${reason}`);
 }
 
 /** What rows are found by. Only live ones count against a quota. */
@@ -62,7 +80,17 @@ export function instanceIndexes(row: InstanceRow): Indexes {
     agent: row.agentKey,
     environment: name,
     ownerEnvironment: `${row.owner}\n${name}`,
-    ...(isLive(row) ? { live: "yes", liveOwner: row.owner, liveReplica: row.replica } : { ended: "yes" }),
+    ...(isLive(row) ? liveIndexes(row) : row.seat !== null && { leaving: row.replica }),
+  };
+}
+
+function liveIndexes({ owner, replica, seat, group }: InstanceRow): Indexes {
+  return {
+    live: "yes",
+    liveOwner: owner,
+    liveReplica: replica,
+    ...(seat !== null && { box: seat.boxId }),
+    ...(group !== null && { group }),
   };
 }
 

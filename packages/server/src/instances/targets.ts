@@ -18,35 +18,51 @@ export type Target =
 
 const REMEMBERED = 100_000;
 
-/** Instances by id and by agent key, from memory; the store is asked only for those never seen here. */
+interface Known {
+  readonly row: InstanceRow;
+  readonly notedAt: number;
+}
+
+/** Instances by id and by agent key, from memory; the store is asked only for those not seen here lately. */
 export class Targets {
   readonly #rows: Collection<InstanceRow>;
-  readonly #byId = new Map<string, InstanceRow>();
+  readonly #believeMs: number;
+  readonly #byId = new Map<string, Known>();
   readonly #idByAgentKey = new Map<string, string>();
 
-  constructor(rows: Collection<InstanceRow>) {
+  /** Memory is believed for ever if nobody else changes the rows, and for a moment if other replicas do. */
+  constructor(rows: Collection<InstanceRow>, believeMs = Number.POSITIVE_INFINITY) {
     this.#rows = rows;
+    this.#believeMs = believeMs;
   }
 
   /** Takes note of a row as it is now. */
   note(row: InstanceRow): void {
     this.#byId.delete(row.id);
-    this.#byId.set(row.id, row);
+    this.#byId.set(row.id, { row, notedAt: performance.now() });
     this.#idByAgentKey.set(row.agentKey, row.id);
     if (this.#byId.size <= REMEMBERED) return;
     const [oldest] = this.#byId.values();
-    if (oldest !== undefined) this.#forget(oldest);
+    if (oldest !== undefined) this.#forget(oldest.row);
   }
 
   /** What memory says at once, or null if the store must be asked. */
   peek(id: string): Target | null {
-    const row = this.#byId.get(id);
-    return row?.status === "Running" ? targetOf(row) : null;
+    const known = this.#byId.get(id);
+    if (known?.row.status !== "Running" || performance.now() - known.notedAt > this.#believeMs) return null;
+    return targetOf(known.row);
   }
 
   async find(id: string): Promise<Target> {
+    const before = this.#byId.get(id);
     const row = await this.#rows.find(id);
-    if (row === null) return { kind: "unknown" };
+    const known = this.#byId.get(id);
+    // What we changed ourselves while we asked is newer than the answer.
+    if (known !== undefined && known !== before) return targetOf(known.row);
+    if (row === null) {
+      if (known !== undefined) this.#forget(known.row);
+      return { kind: "unknown" };
+    }
     this.note(row.value);
     return targetOf(row.value);
   }
