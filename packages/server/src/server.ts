@@ -36,6 +36,7 @@ import { lockHome } from "./lock.ts";
 import { createLogger } from "./operations/logger.ts";
 import { Metrics } from "./operations/metrics.ts";
 import { noTracing, openTracing } from "./operations/tracing.ts";
+import type { Patience } from "./patience.ts";
 import { ownIdentity } from "./process-identity.ts";
 import { startRounds } from "./rounds.ts";
 import { Collection } from "./stores/collection.ts";
@@ -197,6 +198,11 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   let wasReady = false;
   closers.add(() => (wasReady ? keeper.close(GRACE_MS) : keeper.letGo()));
   const visitors = visitorRule(config.host, config.allowedHosts);
+  const patience: Patience = {
+    headersMs: parseDuration(config.headersTimeout),
+    requestMs: parseDuration(config.requestTimeout),
+    connections: config.maxConnections,
+  };
   const gateway = new Gateway({
     targets,
     clients,
@@ -204,6 +210,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     idsAreKeys: config.idsAreKeys,
     visitors,
     maxBodyBytes: config.maxBodyBytes,
+    patience,
     tracing,
     onUse: (row) => instances.use(row),
     onUsed: (row) => instances.release(row),
@@ -229,6 +236,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     visitors,
     logger,
     maxBodyBytes: 64 * 1024 * 1024,
+    patience,
     tracing,
     onAnswer: ({ method, route, status, durationMs }) => metrics.request(method, route, status, durationMs),
   };

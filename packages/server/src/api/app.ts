@@ -4,6 +4,7 @@ import type { z } from "zod";
 import type { Access, Caller } from "../access/access.ts";
 import type { VisitorRule } from "../gateway/visitors.ts";
 import type { Traced, Tracing } from "../operations/tracing.ts";
+import { limitConnections, type Patience, serverOptions } from "../patience.ts";
 import type { ApiRoute } from "./route.ts";
 
 export interface AppOptions {
@@ -12,13 +13,18 @@ export interface AppOptions {
   readonly visitors: VisitorRule;
   readonly logger: FastifyBaseLogger;
   readonly maxBodyBytes: number;
+  readonly patience: Patience;
   readonly tracing: Tracing;
   readonly onAnswer: (answer: { method: string; route: string; status: number; durationMs: number }) => void;
 }
 
 /** The control port. The only place that knows what an error's status is. */
 export function createApp(options: AppOptions): FastifyInstance {
+  const { requestTimeout = 0, keepAliveTimeout = 0, ...http } = serverOptions(options.patience);
   const app = fastify({
+    http,
+    requestTimeout,
+    keepAliveTimeout,
     loggerInstance: options.logger,
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: options.maxBodyBytes,
@@ -27,6 +33,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     // The original's clients send bodies with DELETE and empty bodies with a JSON type; both are harmless.
     forceCloseConnections: "idle",
   });
+  limitConnections(app.server, options.patience);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", { parseAs: "string" }, (_, text, done) => {
     try {

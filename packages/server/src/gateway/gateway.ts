@@ -7,6 +7,7 @@ import { maySee } from "../instances/instances.ts";
 import type { InstanceRow } from "../instances/row.ts";
 import type { Target, Targets } from "../instances/targets.ts";
 import type { Tracing } from "../operations/tracing.ts";
+import { limitConnections, type Patience, serverOptions } from "../patience.ts";
 import { type Addressee, readAddressee } from "./address.ts";
 import { refusalOf } from "./refusal.ts";
 import { headersForBox, type RelayEnd, relay } from "./relay.ts";
@@ -20,6 +21,7 @@ export interface GatewayOptions {
   readonly idsAreKeys: boolean;
   readonly visitors: VisitorRule;
   readonly maxBodyBytes: number | null;
+  readonly patience: Patience;
   readonly tracing: Tracing;
   /** Who is used is not idle, */
   readonly onUse: (row: InstanceRow) => void;
@@ -45,11 +47,8 @@ export class Gateway {
 
   constructor(options: GatewayOptions) {
     this.#options = options;
-    this.server = createServer((request, response) => void this.#answer(request, response));
-    this.server.keepAliveTimeout = 75_000;
-    // A client that sends its headers by the drop is not waited for.
-    this.server.headersTimeout = 20_000;
-    this.server.requestTimeout = 0;
+    this.server = createServer(serverOptions(options.patience), (request, response) => void this.#answer(request, response));
+    limitConnections(this.server, options.patience);
   }
 
   drain(): void {
