@@ -26,8 +26,10 @@ export async function finish(server: Server, graceMs: number): Promise<void> {
   if (!server.listening) return;
   const closed = once(server, "close");
   server.close();
-  server.closeIdleConnections();
-  const timer = setTimeout(() => server.closeAllConnections(), graceMs);
+  // Again and again: a connection whose call has just finished would be kept for the next one.
+  const idle = setInterval(() => server.closeIdleConnections(), 50);
+  const late = setTimeout(() => server.closeAllConnections(), graceMs);
   await closed;
-  clearTimeout(timer);
+  clearInterval(idle);
+  clearTimeout(late);
 }
