@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import type { InstanceRecord } from "@aenv/contract";
 import { type RunningServer, readServerConfig, startServer } from "@aenv/server";
 import { type BundleOptions, bundleOf, cacheFolder } from "./bundles.ts";
-import { endProcesses, processesOf } from "./processes.ts";
+import { endProcesses, leftOf } from "./processes.ts";
 
 export interface PlatformOptions {
   /** `memory:`, `sqlite:FILE` or `redis://…`; SQLite in the platform's home unless set. */
@@ -22,6 +22,9 @@ export interface Platform extends AsyncDisposable {
   readonly home: string;
   readonly controlUrl: string;
   readonly dataUrl: string;
+  readonly server: RunningServer;
+  /** A new token as the header that shows it. */
+  token(owner: string, ...roles: readonly Role[]): Promise<{ readonly authorization: string }>;
   /** Asks the control port; a value is sent as JSON, bytes as an archive. */
   ask(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Answer>;
   /** The same for what must succeed: only the data. */
@@ -30,6 +33,8 @@ export interface Platform extends AsyncDisposable {
   /** Closes the server, takes its home away, and fails if a process or a box of it is left. Idempotent. */
   close(): Promise<void>;
 }
+
+type Role = "admin" | "publisher" | "trainer" | "agent";
 
 /** What the control port answers. */
 export interface Answer {
@@ -75,7 +80,11 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Plat
     closing ??= server.close().finally(() => clear(home, isOwnHome));
     return closing;
   };
-  return { home, ...clientOf(server), close, [Symbol.asyncDispose]: close };
+  const token: Platform["token"] = async (owner, ...roles) => {
+    const made = await server.access.tokens.create({ owner, roles });
+    return { authorization: `Bearer ${made.token}` };
+  };
+  return { home, server, token, ...clientOf(server), close, [Symbol.asyncDispose]: close };
 }
 
 /** What a test asks a server, wherever that runs. */
@@ -118,9 +127,9 @@ export async function publish(platform: Pick<Platform, "demand">, project: strin
 /** Takes what is left of a platform away, and fails if that was more than its files. */
 async function clear(home: string, isOwnHome: boolean): Promise<void> {
   if (!isOwnHome) return;
-  const processes = await processesOf(home);
+  const processes = await leftOf(home);
   const boxes = readdirSync(home).includes("boxes") ? readdirSync(join(home, "boxes")) : [];
-  await endProcesses(processes);
+  endProcesses(processes);
   rmSync(home, { recursive: true, force: true });
   if (processes.length + boxes.length === 0) return;
   const commands = processes.map(({ pid, command }) => `\n  ${pid}: ${command}`).join("");
