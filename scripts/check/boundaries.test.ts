@@ -106,7 +106,11 @@ describe("checkBoundaries", () => {
   it("lets tests import any room and package, but by the front door", async () => {
     const source = 'import "vitest";\nimport "node:fs";\nimport "@house/kit";\nimport "@house/kit/src/extra.ts";\n';
     expect(
-      await problemsWith({ "packages/contract/src/index.test.ts": source, "packages/contract/fixtures/a.ts": 'import "@house/kit";\n' }),
+      await problemsWith({
+        "packages/contract/src/index.test.ts": source,
+        "packages/contract/src/conformance.ts": 'import "vitest";\n',
+        "packages/contract/fixtures/a.ts": 'import "@house/kit";\n',
+      }),
     ).toEqual(["packages/contract/src/index.test.ts:4: '@house/kit/src/extra.ts' reaches into kit: import one of its exported subpaths"]);
   });
 

@@ -56,9 +56,9 @@ export async function readRooms(root: string): Promise<Room[]> {
   return Promise.all(folders.map((folder) => readRoom(root, folder, all)));
 }
 
-/** Tests, what they share, and whole rooms that are only for tests. */
+/** Tests, what they share (`conformance.ts` is a suite for every implementation), and whole rooms that are only for tests. */
 export function isTest(path: string): boolean {
-  return /\.test\.\w+$/.test(path) || /(?:^|\/)(?:fixtures|testing|interop)\//.test(path);
+  return /(?:\.test|\/conformance)\.\w+$/.test(path) || /(?:^|\/)(?:fixtures|testing|interop)\//.test(path);
 }
 
 export function resolveImport(rooms: readonly Room[], from: SourceFile, specifier: string): Target {

@@ -28,6 +28,10 @@ export const components = {
     probe: () => absent("@modelcontextprotocol/conformance"),
     get: interopInstall,
   },
+  redis: {
+    probe: () => (run("redis-server", ["--version"]).ok ? null : "no redis-server on the PATH"),
+    get: "apt-get install redis-server (no service needs to run)",
+  },
   "npm-registry": {
     probe: probeRegistry,
     get: "let npm reach its registry (`npm ping` shows which one it asks)",

@@ -1,5 +1,6 @@
 export { type Component, type ComponentName, components, oldNode, pythonPath } from "./components.ts";
 export { describeNeeding, type MissingComponent, missing } from "./needs.ts";
+export { type RedisServer, type RedisSettings, startRedis } from "./redis.ts";
 export { type ScriptedOpenAi, scriptedOpenAi } from "./scripted-openai.ts";
 export type { Message, ModelRequest, OfferedTool, Script, ScriptedToolCall, ScriptedTurn, ToolCall } from "./scripted-openai-script.ts";
 export { type Files, type Tree, temporaryTree } from "./tree.ts";

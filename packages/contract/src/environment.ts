@@ -14,6 +14,10 @@ export const environmentStatuses = [
 ] as const;
 export type EnvironmentStatus = (typeof environmentStatuses)[number];
 
+/** Who finds a published environment besides its owner: nobody, everybody, or named owners. */
+export const visibilities = ["private", "public", "shared"] as const;
+export type Visibility = (typeof visibilities)[number];
+
 export const artifact = z.object({ id: z.string().default(""), type: z.string(), content: z.string() });
 
 /** A published environment as the hub's wire format has it. */

@@ -4,7 +4,15 @@ export { type Catalogue, type CatalogueEntry, catalogue, catalogueEntry } from "
 export { type ConfigCheck, type ConfigProblem, checkConfig, type EnvironmentConfig, environmentConfig, parseConfig } from "./config.ts";
 export { formatDuration, parseDuration } from "./duration.ts";
 export { type BoxEnvelope, boxEnvelope, boxFailure, type ControlEnvelope, controlEnvelope } from "./envelope.ts";
-export { artifact, type EnvironmentRecord, type EnvironmentStatus, environment, environmentStatuses } from "./environment.ts";
+export {
+  artifact,
+  type EnvironmentRecord,
+  type EnvironmentStatus,
+  environment,
+  environmentStatuses,
+  type Visibility,
+  visibilities,
+} from "./environment.ts";
 export { type ErrorCode, errorTable, isErrorCode, isPlatformError, messageOf, PlatformError, type PlatformErrorOptions } from "./errors.ts";
 export {
   type CreateInstanceRequest,

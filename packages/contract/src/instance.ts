@@ -21,6 +21,9 @@ export const instance = z.looseObject({
 });
 export type InstanceRecord = z.infer<typeof instance>;
 
+/** Good as a DNS label, so that it may also name a pod. */
+const instanceId = z.string().regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/, "must be 1 to 63 lower-case letters, digits and '-'");
+
 /** What `POST /env-instance` takes: the original's fields, then ours. */
 export const createInstanceRequest = z.object({
   envName: z.string().optional(),
@@ -30,10 +33,7 @@ export const createInstanceRequest = z.object({
   ttl: z.string().optional(),
   owner: z.string().optional(),
   labels: z.record(z.string(), z.string()).optional(),
-  id: z
-    .string()
-    .regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/, "must be 1 to 63 lower-case letters, digits and '-'")
-    .optional(),
+  id: instanceId.optional(),
   task: z.string().optional(),
   seed: z.number().int().optional(),
   snapshot: z.unknown().optional(),
@@ -47,4 +47,7 @@ export const resetRequest = z.object({
 });
 export type ResetRequest = z.infer<typeof resetRequest>;
 
-export const forkRequest = z.object({ count: z.number().int().min(1).max(1_000) });
+/** How many copies to make; a platform that has chosen their ids names them instead. */
+export const forkRequest = z
+  .object({ count: z.number().int().min(1).max(1_000).optional(), ids: z.array(instanceId).min(1).max(1_000).optional() })
+  .refine(({ count, ids }) => (count === undefined) !== (ids === undefined), { message: "give either 'count' or 'ids'" });

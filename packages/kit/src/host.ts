@@ -76,15 +76,21 @@ export class Host {
     }
   }
 
-  /** Copies that go on from where the instance stands now, each on its own. */
-  async fork(id: string, count: number): Promise<Instance[]> {
+  /** All that it takes to go on elsewhere from where the instance stands now. */
+  async opening(id: string): Promise<InstanceSpec> {
     const parent = this.get(id);
     const snapshot = await parent.snapshot();
     const { task, seed, variables, args } = parent.episode;
-    const episode = { task: task?.id, seed, environment_variables: { ...variables }, arguments: [...args], snapshot };
+    return { ...(task !== null && { task: task.id }), seed, environment_variables: { ...variables }, arguments: [...args], snapshot };
+  }
+
+  /** Copies that go on from here, each on its own; the ids may be given. */
+  async fork(id: string, wanted: number | readonly string[]): Promise<Instance[]> {
+    const opening = await this.opening(id);
+    const ids = typeof wanted === "number" ? Array.from({ length: wanted }, () => newId(this.blueprint.name)) : wanted;
     const copies: Instance[] = [];
     try {
-      for (let made = 0; made < count; made++) copies.push(await this.create(withoutUndefined(episode)));
+      for (const copy of ids) copies.push(await this.create({ ...opening, id: copy }));
       return copies;
     } catch (error) {
       for (const copy of copies) await this.destroy(copy.id);
@@ -171,10 +177,4 @@ function newId(name: string): string {
   const alphabet = "abcdefghijklmnopqrstuvwxyz234567";
   const suffix = [...randomBytes(20)].map((byte) => alphabet[byte & 31]).join("");
   return `${name.slice(0, 42)}-${suffix}`;
-}
-
-function withoutUndefined<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(value).filter(([, entry]) => entry !== undefined)) as {
-    [K in keyof T]: Exclude<T[K], undefined>;
-  };
 }

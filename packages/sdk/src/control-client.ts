@@ -4,10 +4,10 @@ import { exactUrl } from "./addresses.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { EnvironmentError, ValidationError } from "./errors.ts";
 import { preview, readFailure } from "./failure.ts";
-import { StatusError, type Transport, TransportError } from "./http.ts";
+import { type HttpAnswer, isSuccess, StatusError, type Transport, TransportError } from "./http.ts";
 import { JsonClient } from "./json-client.ts";
 import { networkError } from "./network-failure.ts";
-import type { RetryRule } from "./retry.ts";
+import { type RetryRule, retry } from "./retry.ts";
 import { readSettings } from "./settings.ts";
 
 export interface ControlClientOptions {
@@ -36,10 +36,17 @@ export interface ControlCall {
   readonly deadlineAt?: number | undefined;
 }
 
+export interface StreamCall extends Omit<ControlCall, "body"> {
+  /** Begins the body anew for each attempt. */
+  readonly stream?: () => AsyncIterable<Uint8Array>;
+}
+
 /** Speaks the control plane's and the hub's envelope `{success, code, message, data}`. */
 export class ControlClient {
   readonly clock: Clock;
   readonly #baseUrl: string;
+  readonly #transport: Transport;
+  readonly #maxRetries: number;
   readonly #client: JsonClient;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #timeoutMs: number;
@@ -49,6 +56,8 @@ export class ControlClient {
     const apiKey = options.apiKey ?? readSettings().apiKey;
     this.clock = clock;
     this.#baseUrl = exactUrl(baseUrl);
+    this.#transport = transport;
+    this.#maxRetries = maxRetries;
     this.#client = new JsonClient({ transport, clock, maxRetries });
     this.#headers = !apiKey ? {} : { authorization: `Bearer ${apiKey}` };
     this.#timeoutMs = options.timeoutMs ?? 30_000;
@@ -73,6 +82,53 @@ export class ControlClient {
     } catch (error) {
       throw this.#explain(call, error);
     }
+    return this.#unwrap(call, body);
+  }
+
+  /** The answer itself, its body unread: for archives and event streams. Only the caller's signal limits how long it takes. */
+  async open(call: StreamCall): Promise<HttpAnswer> {
+    const { method, rule, signal, deadlineAt, stream } = call;
+    const attempt = async () => {
+      const answer = await this.#transport.send({
+        method,
+        url: this.#baseUrl + call.path,
+        headers: { ...this.#headers, ...call.headers },
+        ...(stream !== undefined && { body: stream() }),
+        ...(signal && { signal }),
+      });
+      if (!isSuccess(answer.status)) throw await StatusError.of(answer);
+      return answer;
+    };
+    const explain = (error: unknown) => Promise.reject(this.#explain(call, error));
+    const answer = await retry(attempt, { rule, signal, deadlineAt, clock: this.clock, maxRetries: this.#maxRetries }).catch(explain);
+    return {
+      status: answer.status,
+      header: (name) => answer.header(name),
+      text: () => answer.text().catch(explain),
+      chunks: () => this.#chunks(call, answer),
+    };
+  }
+
+  /** Sends a stream and reads the envelope that answers it. */
+  async upload(call: StreamCall): Promise<unknown> {
+    const text = await (await this.open(call)).text();
+    try {
+      return this.#unwrap(call, JSON.parse(text));
+    } catch (cause) {
+      if (!(cause instanceof SyntaxError)) throw cause;
+      throw new ValidationError(`could not ${call.doing}: unexpected answer ${preview(text) || "(empty)"}`, { cause });
+    }
+  }
+
+  async *#chunks(call: StreamCall, answer: HttpAnswer): AsyncGenerator<Uint8Array> {
+    try {
+      yield* answer.chunks();
+    } catch (error) {
+      throw this.#explain(call, error);
+    }
+  }
+
+  #unwrap(call: StreamCall, body: unknown): unknown {
     const envelope = controlEnvelope.safeParse(body);
     if (!envelope.success)
       throw new ValidationError(`could not ${call.doing}: unexpected answer ${preview(JSON.stringify(body) ?? "(empty)")}`);
@@ -81,7 +137,7 @@ export class ControlClient {
     return envelope.data.data;
   }
 
-  #explain(call: ControlCall, error: unknown): unknown {
+  #explain(call: StreamCall, error: unknown): unknown {
     if (error instanceof StatusError) {
       const { message, code, isNamed, ...rest } = readFailure(error, call.notFound);
       const isConflict = !isNamed && error.status === 409 && call.conflict !== undefined;

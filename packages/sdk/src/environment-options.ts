@@ -12,9 +12,14 @@ export interface EnvironmentOptions extends AddressOptions {
   /** How long the instance may live, such as `30m`, `1h30m` or `1d`; `30m` if absent, no limit if empty. */
   readonly ttl?: string;
   readonly environmentVariables?: Readonly<Record<string, string>>;
+  /** The same in a word; where both name one, this one counts. */
+  readonly variables?: Readonly<Record<string, string>>;
   readonly arguments?: readonly string[];
   readonly owner?: string;
   readonly labels?: Readonly<Record<string, string>>;
+  /** The task that the first episode plays, and its seed; without them the environment and the platform choose. */
+  readonly task?: string;
+  readonly seed?: number;
   /** A bearer token for the control API; `AENV_API_KEY` if absent. The data plane never sees it. */
   readonly apiKey?: string;
   /** How long a call may take, and each attempt at the control API; 60 s if absent. */
@@ -29,7 +34,7 @@ export interface EnvironmentOptions extends AddressOptions {
   readonly maxRetries?: number;
   /** How long to wait between two looks at a starting instance; from 50 ms growing to 1 s if absent. */
   readonly pollIntervalMs?: number | { readonly min: number; readonly max: number };
-  /** A larger MCP request is refused before it is sent; 1 MiB in remote mode, where the original's gateway cuts off what is longer. */
+  /** A larger MCP request is refused before it is sent; 1 MiB behind the original's gateway, which cuts off what is longer, else no limit. */
   readonly maxRequestBytes?: number;
   /** False for control planes that ignore idempotency keys, such as the original's: a create whose answer was lost is not sent again. */
   readonly dedupesCreate?: boolean;
@@ -51,10 +56,12 @@ export function toCreateRequest(ref: string, options: EnvironmentOptions): Creat
     envName: ref,
     datasource: options.datasource ?? "",
     ttl: toWireTtl(options.ttl ?? "30m"),
-    environment_variables: { ...options.environmentVariables, envNAME: name, envversion: version },
+    environment_variables: { ...options.environmentVariables, ...options.variables, envNAME: name, envversion: version },
     arguments: [...(options.arguments ?? [])],
     ...(options.owner !== undefined && { owner: options.owner }),
     ...(options.labels !== undefined && { labels: { ...options.labels } }),
+    ...(options.task !== undefined && { task: options.task }),
+    ...(options.seed !== undefined && { seed: options.seed }),
   };
 }
 
@@ -75,6 +82,7 @@ export function pollInterval(option: EnvironmentOptions["pollIntervalMs"]): { mi
   return typeof option === "number" ? { minMs: option, maxMs: option } : { minMs: option.min, maxMs: option.max };
 }
 
-export function requestLimit(options: EnvironmentOptions, mode: "local" | "remote"): number {
-  return options.maxRequestBytes ?? (mode === "remote" ? MEBIBYTE : Number.POSITIVE_INFINITY);
+/** Only behind the original's gateway there is a limit to be heeded. */
+export function requestLimit(options: EnvironmentOptions, isBehindOriginal: boolean): number {
+  return options.maxRequestBytes ?? (isBehindOriginal ? MEBIBYTE : Number.POSITIVE_INFINITY);
 }

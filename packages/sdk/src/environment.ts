@@ -5,8 +5,8 @@ import { BoxClient, type CallOptions } from "./box-client.ts";
 import { CircuitBreaker } from "./breaker.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { type EnvironmentOptions, requestLimit } from "./environment-options.ts";
-import { ToolError, UnrecoverableEnvironmentError, ValidationError } from "./errors.ts";
-import type { HeldInstance } from "./held-instance.ts";
+import { EnvironmentError, ToolError, UnrecoverableEnvironmentError, ValidationError } from "./errors.ts";
+import { agentUrlOf, type HeldInstance } from "./held-instance.ts";
 import type { Transport } from "./http.ts";
 import { InstanceKeeper } from "./instance-keeper.ts";
 import { JsonClient } from "./json-client.ts";
@@ -19,6 +19,7 @@ import { readSettings } from "./settings.ts";
 import { ToolResult } from "./tool-result.ts";
 import type { ToolSource } from "./tool-source.ts";
 import { fetchTransport } from "./transport/fetch.ts";
+import { tracedTransport } from "./transport/traced.ts";
 
 export interface CallToolOptions extends CallOptions {
   readonly onProgress?: (progress: ToolProgress) => void;
@@ -76,7 +77,9 @@ export class Environment implements ToolSource {
     const { timeoutMs = DEFAULT_TIMEOUT_MS, maxRetries = DEFAULT_RETRIES, clock = systemClock, logger = silentLogger } = options;
     const settings = readSettings();
     const addresses = resolveAddresses(options, settings);
-    const transport = options.transport ?? (options.fetch === undefined ? defaultTransport : fetchTransport(options.fetch));
+    const transport = tracedTransport(
+      options.transport ?? (options.fetch === undefined ? defaultTransport : fetchTransport(options.fetch)),
+    );
     this.name = ref;
     // What the variables said now holds for forks too.
     this.#options = { ...(settings.apiKey && { apiKey: settings.apiKey }), ...options, ...pinAddresses(addresses) };
@@ -199,6 +202,22 @@ export class Environment implements ToolSource {
     return { name: this.name, instanceId: id, status, ip: ip ?? "", createdAt: created_at, updatedAt: updated_at };
   }
 
+  /**
+   * The address for an agent's MCP client: it opens this instance's tools and nothing else. Only a platform can give one.
+   *
+   * @example
+   * const transport = new StreamableHTTPClientTransport(new URL(await env.agentUrl()));
+   */
+  async agentUrl(options: Pick<CallOptions, "signal"> = {}): Promise<string> {
+    const { record, url } = (await this.#open(options)).held;
+    const link = agentUrlOf(record);
+    if (link !== null) return link;
+    throw new EnvironmentError(
+      `there is no link for agents to '${this.name}', for no platform of ours stands in front of it; its tools are at ${url}/mcp, beside all else`,
+      { code: "instance.unsupported", envName: this.name },
+    );
+  }
+
   /** Waits until the instance runs and is healthy. */
   async waitForReady(options: CallOptions = {}): Promise<void> {
     await this.#keeper.waitForReady(options.timeoutMs ?? READY_TIMEOUT_MS, this.#signal(options));
@@ -269,7 +288,7 @@ export class Environment implements ToolSource {
       transport: this.#transport,
       clock: this.#clock,
       maxRetries: this.#maxRetries,
-      maxRequestBytes: requestLimit(this.#options, this.#addresses.mode),
+      maxRequestBytes: requestLimit(this.#options, this.#addresses.mode === "remote" && agentUrlOf(held.record) === null),
     });
     const box = new BoxClient(this.#client, { envName: this.name, url, headers, timeoutMs: this.#timeoutMs });
     this.#speakers = { held, mcp, box };

@@ -31,6 +31,11 @@ export function madeInstance(addresses: Addresses, record: InstanceRecord): Held
   return { record, url, headers: proxyHeaders(record), controlId: record.id, isOwned: true };
 }
 
+/** The link that opens an instance's tools and nothing else; only our platform gives one, so null tells others apart. */
+export function agentUrlOf({ agent_url: url }: InstanceRecord): string | null {
+  return typeof url === "string" && url !== "" ? url : null;
+}
+
 /** The gateway finds the instance by these; a box does not mind them. */
 function proxyHeaders({ id, ip }: InstanceRecord): Record<string, string> {
   const host = ip?.includes(":") && !ip.startsWith("[") ? `[${ip}]` : ip;

@@ -1,9 +1,9 @@
-/** One HTTP request; the body is text because all that the SDK sends is JSON. */
+/** One HTTP request; the body is JSON as text, or a stream of bytes for an archive. */
 export interface HttpRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string;
+  readonly body?: string | AsyncIterable<Uint8Array>;
   readonly signal?: AbortSignal;
 }
 

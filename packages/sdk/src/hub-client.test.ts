@@ -112,7 +112,7 @@ describe("HubClient", () => {
     expect(await new HubClient(server.url, { clock: fakeClock() }).get(ref)).toEqual(record);
   });
 
-  it.each(["weather-demo", "@1.0.0", "a@b@c"])("refuses the reference '%s' before asking", async (bad) => {
+  it.each(["", "@1.0.0", "a@b@c"])("refuses the reference '%s' before asking", async (bad) => {
     await using server = await hubServer(() => ({ data: record }));
     expect(await failure(new HubClient(server.url).get(bad))).toBeInstanceOf(ValidationError);
     expect(server.requests).toHaveLength(0);
@@ -122,5 +122,82 @@ describe("HubClient", () => {
     await using server = await hubServer(() => ({ data: { status: "Odd" } }));
     expect(await failure(new HubClient(server.url).get(ref))).toBeInstanceOf(ValidationError);
     expect(await failure(new HubClient(server.url).status(ref))).toBeInstanceOf(ValidationError);
+  });
+});
+
+describe("our own hub", () => {
+  const digest = `sha256:${"0".repeat(64)}`;
+
+  it("finds the newest version of a name, and lists by name, tag and text", async () => {
+    await using server = await hubServer(({ path }) => ({ data: path === "/env/" ? [record] : record }));
+    const hub = new HubClient(server.url);
+    expect(await hub.get("weather-demo")).toEqual(record);
+    await hub.list({ limit: 5, name: "weather-demo", tag: "a&b", query: "sun" });
+    const [get, list] = server.requests;
+    expect(get?.path).toBe("/env/weather-demo/latest");
+    expect(Object.fromEntries(list?.query ?? [])).toEqual({ limit: "5", offset: "0", name: "weather-demo", tag: "a&b", q: "sun" });
+  });
+
+  it("tells versions, deletes one or all, and changes who sees it", async () => {
+    await using server = await hubServer(({ method }) => ({ data: method === "POST" ? true : ["1.0.0"] }));
+    const hub = new HubClient(server.url);
+    await hub.versions("weather-demo");
+    expect(await hub.delete("weather-demo")).toEqual(["1.0.0"]);
+    expect(await hub.delete(ref)).toEqual(["1.0.0"]);
+    await hub.setVisibility(ref, { visibility: "shared", sharedWith: ["bob"] });
+    expect(server.requests.map(({ method, path }) => `${method} ${path}`)).toEqual([
+      "GET /env/weather-demo",
+      "DELETE /env/weather-demo",
+      "DELETE /env/weather-demo/1.0.0",
+      "POST /env/weather-demo/1.0.0/visibility",
+    ]);
+    expect(server.requests.at(-1)?.json).toEqual({ visibility: "shared", sharedWith: ["bob"] });
+  });
+
+  it("uploads a bundle, tells how far it is, and begins anew when the connection broke", async () => {
+    let isFirst = true;
+    await using server = await httpServer((_, response) => {
+      if (isFirst) response.destroy();
+      else sendJson(response, { success: true, code: 0, message: "", data: { digest } });
+      isFirst = false;
+    });
+    const told: number[] = [];
+    const bytes = new Uint8Array(150_000).fill(65);
+    await new HubClient(server.url, { clock: fakeClock() }).uploadBundle(digest, bytes, { onProgress: (count) => told.push(count) });
+    expect(server.requests.map(({ text }) => text.length)).toEqual([150_000, 150_000]);
+    expect(server.requests[1]).toMatchObject({ method: "PUT", headers: { "content-type": "application/gzip" } });
+    expect(told.slice(-3)).toEqual([65_536, 131_072, 150_000]);
+  });
+
+  it("tells why an upload was refused", async () => {
+    await using server = await httpServer((_, response) => {
+      const error = { code: "quota.exceeded", retryable: false, requestId: "r" };
+      sendJson(response, { success: false, code: 413, message: "too much", data: null, error }, 413);
+    });
+    expect(await failure(new HubClient(server.url).uploadBundle(digest, new Uint8Array(10)))).toMatchObject({
+      code: "quota.exceeded",
+      message: expect.stringContaining("too much"),
+    });
+  });
+
+  it("downloads a bundle with its digest, and reports one that breaks off", async () => {
+    await using server = await httpServer((seen, response) => {
+      response.writeHead(200, { "x-digest": digest, "content-length": 6 });
+      if (seen.path.includes("broken")) response.write("abc", () => response.destroy());
+      else response.end("abcdef");
+    });
+    const hub = new HubClient(server.url);
+    const { bytes, digest: known } = await hub.downloadBundle(ref);
+    expect([Buffer.from(bytes).toString(), known]).toEqual(["abcdef", digest]);
+    expect(await failure(hub.downloadBundle("broken@1.0.0"))).toMatchObject({ name: "NetworkError", code: "network.failed" });
+  });
+
+  it("skips the start of what it publishes only when told", async () => {
+    await using server = await hubServer(() => ({ data: true }));
+    const hub = new HubClient(server.url);
+    await hub.create(ref, {});
+    await hub.create(ref, { visibility: "public" }, { verify: false });
+    expect(server.requests.map(({ query }) => query.get("verify"))).toEqual([null, "false"]);
+    expect(server.requests[1]?.json).toEqual({ visibility: "public", name: "weather-demo", version: "1.0.0" });
   });
 });

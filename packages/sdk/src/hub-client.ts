@@ -9,15 +9,51 @@ import {
   isObject,
   messageOf,
   parseRef,
+  splitRef,
+  type Visibility,
 } from "@aenv/contract";
 import { ControlClient, type ControlClientOptions } from "./control-client.ts";
 import { ValidationError } from "./errors.ts";
+import { withQuery } from "./json-client.ts";
 import type { RequestOptions } from "./scheduler-client.ts";
 
 /** What is published: an environment's config, in whole or, for an update, in part. */
 export type Publication = Partial<
   Pick<EnvironmentConfig, "description" | "tags" | "status" | "codeUrl" | "artifacts" | "buildConfig" | "testConfig" | "deployConfig">
->;
+> & { readonly visibility?: Visibility; readonly sharedWith?: readonly string[]; readonly [field: string]: unknown };
+
+/** Which environments; what is left out does not matter. */
+export interface EnvironmentFilter {
+  readonly limit?: number;
+  readonly offset?: number;
+  readonly name?: string;
+  readonly tag?: string;
+  /** Any text of the name or the description. */
+  readonly query?: string;
+}
+
+/** One version of a name, as our hub tells its story. */
+export interface VersionInfo {
+  readonly version: string;
+  readonly status: EnvironmentStatus;
+  readonly visibility: Visibility;
+  readonly sharedWith: readonly string[];
+  readonly publisher: string;
+  readonly description: string;
+  readonly bundleDigest: string | null;
+  readonly createdAt: string;
+  readonly history: readonly { readonly at: string; readonly by: string; readonly what: string; readonly detail?: string }[];
+}
+
+export interface PublishOptions extends RequestOptions {
+  /** False: our hub does not start the environment to see what it offers. */
+  readonly verify?: boolean;
+}
+
+export interface TransferOptions extends RequestOptions {
+  /** Told as bytes go over the line. */
+  readonly onProgress?: (bytes: number) => void;
+}
 
 /**
  * Finds and publishes environments.
@@ -39,22 +75,24 @@ export class HubClient {
     return { exists: data.exists, status: data.exists ? readStatus(data.status ?? 0) : null };
   }
 
+  /** A version; of a name alone the newest, which only our hub can tell. */
   async get(ref: string, options: RequestOptions = {}): Promise<EnvironmentRecord> {
-    return readEnvironment(await this.#send("GET", pathOf(ref), `get environment '${ref}'`, options), ref);
+    return readEnvironment(await this.#send("GET", pathOf(withLatest(ref)), `get environment '${ref}'`, options), ref);
   }
 
-  async list(page: { limit?: number; offset?: number } = {}, options: RequestOptions = {}): Promise<EnvironmentRecord[]> {
-    const { limit = 100, offset = 0 } = page;
+  async list(filter: EnvironmentFilter = {}, options: RequestOptions = {}): Promise<EnvironmentRecord[]> {
+    const { limit = 100, offset = 0, name, tag, query: q } = filter;
     // With the slash: the original redirects the path without it.
-    const data = await this.#send("GET", `/env/?limit=${limit}&offset=${offset}`, "list environments", options);
+    const data = await this.#send("GET", withQuery("/env/", { limit, offset, name, tag, q }), "list environments", options);
     if (data === null || data === undefined) return [];
     if (!Array.isArray(data)) throw unexpected("list", data);
     return data.map((one) => readEnvironment(one, "list"));
   }
 
   /** Publishes a version; an error with the code `environment.exists` if it is there already. */
-  async create(ref: string, publication: Publication, options: RequestOptions = {}): Promise<void> {
-    await this.#send("POST", "/env/", `publish environment '${ref}'`, options, { ...publication, ...readRef(ref) });
+  async create(ref: string, publication: Publication, { verify, ...options }: PublishOptions = {}): Promise<void> {
+    const path = withQuery("/env/", { verify });
+    await this.#send("POST", path, `publish environment '${ref}'`, options, { ...publication, ...readRef(ref) });
   }
 
   /** Replaces the given parts of a version that is not yet released. */
@@ -73,11 +111,88 @@ export class HubClient {
     await this.#send("POST", `${pathOf(ref)}/release`, `release environment '${ref}'`, options);
   }
 
+  /** A name's versions, newest first. */
+  async versions(name: string, options: RequestOptions = {}): Promise<VersionInfo[]> {
+    const data = await this.#send("GET", `/env/${encodeURIComponent(name)}`, `list the versions of '${name}'`, options);
+    if (!Array.isArray(data)) throw unexpected(name, data);
+    return data as VersionInfo[];
+  }
+
+  /** Deletes a version, or of a name alone all of them or none; answers which. */
+  async delete(ref: string, options: RequestOptions = {}): Promise<string[]> {
+    const path = ref.includes("@") ? pathOf(ref) : `/env/${encodeURIComponent(ref)}`;
+    const data = await this.#send("DELETE", path, `delete environment '${ref}'`, options);
+    return Array.isArray(data) ? data.map(String) : [splitRef(ref).version];
+  }
+
+  async setVisibility(
+    ref: string,
+    wish: { readonly visibility?: Visibility; readonly sharedWith?: readonly string[] },
+    options: RequestOptions = {},
+  ): Promise<void> {
+    await this.#send("POST", `${pathOf(ref)}/visibility`, `change who sees environment '${ref}'`, options, wish);
+  }
+
+  /** Whether the caller has uploaded this bundle before. */
+  async hasBundle(digest: string, options: RequestOptions = {}): Promise<boolean> {
+    const data = await this.#send("GET", `/bundle/${encodeURIComponent(digest)}`, `ask for bundle ${digest}`, options);
+    return isObject(data) && data.exists === true;
+  }
+
+  /** Uploads a bundle under its digest, to be published afterwards. */
+  async uploadBundle(digest: string, bytes: Uint8Array, { onProgress, ...options }: TransferOptions = {}): Promise<void> {
+    await this.#control.upload({
+      ...options,
+      method: "PUT",
+      path: `/bundle/${encodeURIComponent(digest)}`,
+      doing: `upload bundle ${digest}`,
+      rule: "idempotent",
+      notFound: "route.not_found",
+      headers: { "content-type": "application/gzip" },
+      stream: () => pieces(bytes, onProgress),
+    });
+  }
+
+  /** A version's archive, and the digest that the hub knows it by. */
+  async downloadBundle(ref: string, { onProgress, ...options }: TransferOptions = {}): Promise<{ digest: string; bytes: Uint8Array }> {
+    const answer = await this.#control.open({
+      ...options,
+      method: "GET",
+      path: `${pathOf(ref)}/bundle`,
+      doing: `download environment '${ref}'`,
+      rule: "idempotent",
+      notFound: "environment.not_found",
+    });
+    const parts: Uint8Array<ArrayBuffer>[] = [];
+    let size = 0;
+    for await (const part of answer.chunks()) {
+      parts.push(new Uint8Array(part));
+      size += part.length;
+      onProgress?.(size);
+    }
+    return { digest: answer.header("x-digest") ?? "", bytes: new Uint8Array(await new Blob(parts).arrayBuffer()) };
+  }
+
   #send(method: string, path: string, doing: string, options: RequestOptions, body?: unknown): Promise<unknown> {
     const rule = method === "POST" ? "once" : "idempotent";
     const codes: { notFound: ErrorCode; conflict: ErrorCode } = { notFound: "environment.not_found", conflict: "environment.exists" };
     return this.#control.send({ ...options, method, path, doing, rule, body, ...codes });
   }
+}
+
+const PIECE_BYTES = 64 * 1024;
+
+/** A little at a time, so that there is progress to tell. */
+async function* pieces(bytes: Uint8Array, onProgress: TransferOptions["onProgress"]): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
+    const piece = bytes.subarray(at, at + PIECE_BYTES);
+    yield piece;
+    onProgress?.(at + piece.length);
+  }
+}
+
+function withLatest(ref: string): string {
+  return ref.includes("@") ? ref : `${ref}@latest`;
 }
 
 function readRef(ref: string): EnvironmentRef {

@@ -14,6 +14,7 @@ export {
   type Reward,
   type Task,
   type ToolDescriptor,
+  type Visibility,
 } from "@aenv/contract";
 export type { AddressOptions } from "./addresses.ts";
 export type { CallOptions } from "./box-client.ts";
@@ -35,10 +36,29 @@ export {
   ValidationError,
 } from "./errors.ts";
 export { type HttpAnswer, type HttpRequest, type Transport, TransportError } from "./http.ts";
-export { HubClient, type Publication } from "./hub-client.ts";
+export {
+  type EnvironmentFilter,
+  HubClient,
+  type Publication,
+  type PublishOptions,
+  type TransferOptions,
+  type VersionInfo,
+} from "./hub-client.ts";
 export type { Logger } from "./logger.ts";
 export type { ToolLog, ToolProgress } from "./mcp-client.ts";
-export { type RequestOptions, SchedulerClient, type SchedulerClientOptions, type WaitOptions } from "./scheduler-client.ts";
+export {
+  type CreateOptions,
+  type InstanceEvent,
+  type InstanceFilter,
+  type InstancePage,
+  type LogOptions,
+  type LookOptions,
+  type RequestOptions,
+  SchedulerClient,
+  type SchedulerClientOptions,
+  type WaitOptions,
+} from "./scheduler-client.ts";
+export { type Identity, type NewToken, type Role, TokenClient, type TokenInfo } from "./token-client.ts";
 export { ToolResult } from "./tool-result.ts";
 export type { ToolSource } from "./tool-source.ts";
 export { type Fetch, fetchTransport } from "./transport/fetch.ts";

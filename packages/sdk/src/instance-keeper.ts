@@ -6,7 +6,7 @@ import { untilAborted } from "./deadline.ts";
 import { type EnvironmentOptions, pollInterval, toCreateRequest } from "./environment-options.ts";
 import { EnvironmentError } from "./errors.ts";
 import { preview } from "./failure.ts";
-import { foundInstance, type HeldInstance, madeInstance } from "./held-instance.ts";
+import { agentUrlOf, foundInstance, type HeldInstance, madeInstance } from "./held-instance.ts";
 import type { JsonClient } from "./json-client.ts";
 import type { Logger } from "./logger.ts";
 import { poll } from "./polling.ts";
@@ -111,7 +111,8 @@ export class InstanceKeeper {
     let held: HeldInstance | null = null;
     try {
       held = addresses.mode === "local" ? foundInstance(addresses, new Date()) : await this.#create(addresses, signal);
-      if (options.skipHealthCheck !== true) {
+      // What our platform calls running has answered its health check.
+      if (options.skipHealthCheck !== true && agentUrlOf(held.record) === null) {
         await this.#untilHealthy(held, options.healthTimeoutMs ?? HEALTH_TIMEOUT_MS[addresses.mode], signal);
       }
       this.#held = held;

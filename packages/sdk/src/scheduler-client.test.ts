@@ -220,3 +220,73 @@ describe("waiting for a status", () => {
 it("says that a server without forks cannot fork", async () => {
   expect(await failure(scheduler().forkInstance("x", 2))).toMatchObject({ code: "instance.unsupported" });
 });
+
+describe("our own platform's instances", () => {
+  /** Answers every request with this data. */
+  function answering(answer: (path: string, query: URLSearchParams) => unknown): void {
+    platform.faults.control = ({ path, query }, response) => {
+      sendJson(response, { success: true, code: 0, message: "", data: answer(path, query) });
+      return true;
+    };
+  }
+  const record = (id: string) => ({ id, env: null, status: "Running", created_at: "", updated_at: "", ip: id });
+
+  it("says how long the server may wait only when told", async () => {
+    answering(() => record("a"));
+    await scheduler().createInstance({ envName: "x" });
+    await scheduler().createInstance({ envName: "x" }, { wait: false });
+    expect(platform.control.requests.map(({ json }) => json.wait)).toEqual([undefined, false]);
+  });
+
+  it("are listed page by page, by every filter", async () => {
+    answering((_, query) => (query.has("after") ? { items: [record("c")], next: null } : { items: [record("a"), record("b")], next: "b" }));
+    const found: string[] = [];
+    for await (const { id } of scheduler().eachInstance({ ref: "x@1", labels: { run: "a b", k: "v" } })) found.push(id);
+    expect(found).toEqual(["a", "b", "c"]);
+    const [first, second] = platform.control.requests;
+    expect([first?.query.getAll("label"), first?.query.get("envName"), second?.query.get("after")]).toEqual([
+      ["run=a b", "k=v"],
+      "x@1",
+      "b",
+    ]);
+  });
+
+  it("are renewed and reset, and tell their story", async () => {
+    answering((path) => (path.endsWith("/events") ? [{ at: "now", what: "running" }] : record("a")));
+    expect(await scheduler().renewInstance("a", "1h")).toMatchObject({ id: "a" });
+    await scheduler().resetInstance("a", { task: "t", seed: 3 });
+    expect(await scheduler().listEvents("a")).toEqual([{ at: "now", what: "running" }]);
+    expect(platform.control.requests.map(({ method, path, json }) => [method, path, json])).toEqual([
+      ["POST", "/env-instance/a/renew", { ttl: "1h" }],
+      ["POST", "/env-instance/a/reset", { task: "t", seed: 3 }],
+      ["GET", "/env-instance/a/events", undefined],
+    ]);
+  });
+
+  async function collect(lines: AsyncIterable<string>): Promise<string[]> {
+    const found: string[] = [];
+    for await (const line of lines) found.push(line);
+    return found;
+  }
+
+  it("tell what they printed, and with `follow` what comes", async () => {
+    platform.faults.control = ({ query }, response) => {
+      if (query.get("follow") === "true") response.end("data: one\n\n: ping\n\ndata: two\n\n");
+      else response.end("one\ntwo\n");
+      return true;
+    };
+    expect(await collect(scheduler().logs("a", { tail: 2 }))).toEqual(["one", "two"]);
+    expect(await collect(scheduler().logs("a", { follow: true }))).toEqual(["one", "two"]);
+    expect(platform.control.requests.map(({ query }) => query.toString())).toEqual(["tail=2", "follow=true"]);
+  });
+
+  it("are no longer followed once the signal fires", async () => {
+    platform.faults.control = (_, response) => response.write("data: one\n\n");
+    const controller = new AbortController();
+    const reason = new Error("enough");
+    const following = async () => {
+      for await (const _ of scheduler().logs("a", { follow: true, signal: controller.signal })) controller.abort(reason);
+    };
+    expect(await failure(following())).toBe(reason);
+  });
+});

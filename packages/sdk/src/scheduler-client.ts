@@ -9,12 +9,15 @@ import {
   instance,
   isObject,
   isPlatformError,
+  type ResetRequest,
   splitRef,
 } from "@aenv/contract";
 import { ControlClient, type ControlClientOptions } from "./control-client.ts";
 import { EnvironmentError, ValidationError } from "./errors.ts";
 import { randomId } from "./ids.ts";
+import { withQuery } from "./json-client.ts";
 import { poll } from "./polling.ts";
+import { SseDecoder } from "./sse.ts";
 
 export interface SchedulerClientOptions extends ControlClientOptions {
   /**
@@ -30,6 +33,44 @@ export interface RequestOptions {
   readonly deadlineAt?: number | undefined;
 }
 
+export interface CreateOptions extends RequestOptions {
+  /** How long our platform may hold its answer until the instance runs, such as `10s`; false for not at all. It waits if this is absent. */
+  readonly wait?: boolean | string;
+}
+
+export interface LookOptions extends RequestOptions {
+  /** How long our platform may hold its answer until the start is decided. */
+  readonly waitMs?: number;
+}
+
+/** Which instances; what is left out does not matter. */
+export interface InstanceFilter {
+  /** `name` or `name@version`. */
+  readonly ref?: string;
+  readonly status?: string;
+  readonly owner?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+export interface InstancePage {
+  readonly items: readonly InstanceRecord[];
+  /** Where the next page begins; null at the end. */
+  readonly next: string | null;
+}
+
+/** One line of an instance's story. */
+export interface InstanceEvent {
+  readonly at: string;
+  readonly what: string;
+}
+
+export interface LogOptions extends RequestOptions {
+  /** How many of the last lines; 100 if absent. */
+  readonly tail?: number;
+  /** Go on with what comes, until the signal or the instance's end. */
+  readonly follow?: boolean;
+}
+
 export interface WaitOptions extends RequestOptions {
   /** 300 s if absent. */
   readonly timeoutMs?: number;
@@ -38,6 +79,9 @@ export interface WaitOptions extends RequestOptions {
 }
 
 export const POLL_INTERVAL = { minMs: 50, maxMs: 1_000 };
+
+/** Longer than a start should take, shorter than what proxies on the way put up with. */
+const LONGEST_LOOK_MS = 20_000;
 
 /** Statuses that no instance leaves again. */
 const FINAL: readonly string[] = ["Failed", "Terminated", "Succeeded"];
@@ -53,21 +97,23 @@ const FINAL: readonly string[] = ["Failed", "Terminated", "Succeeded"];
 export class SchedulerClient {
   readonly #control: ControlClient;
   readonly #dedupesCreate: boolean;
+  readonly #timeoutMs: number;
 
   constructor(controlUrl: string, options: SchedulerClientOptions = {}) {
     this.#control = new ControlClient(controlUrl, options);
     this.#dedupesCreate = options.dedupesCreate ?? true;
+    this.#timeoutMs = options.timeoutMs ?? Number.POSITIVE_INFINITY;
   }
 
   /** Each call makes one instance, however often the request has to be sent. */
-  async createInstance(request: CreateInstanceRequest, options: RequestOptions = {}): Promise<InstanceRecord> {
+  async createInstance(request: CreateInstanceRequest, { wait, ...options }: CreateOptions = {}): Promise<InstanceRecord> {
     const key = randomId();
     const data = await this.#control.send({
       ...options,
       ...controlRoutes.createInstance,
       doing: `create an instance of '${request.envName ?? ""}'`,
       rule: this.#dedupesCreate ? "keyed" : "once",
-      body: { ...request, datasource: request.datasource ?? "", ttl: request.ttl ?? "" },
+      body: { ...request, datasource: request.datasource ?? "", ttl: request.ttl ?? "", ...(wait !== undefined && { wait }) },
       headers: { [headers.traceId]: key, "idempotency-key": key },
       notFound: "environment.not_found",
       conflict: "instance.exists",
@@ -75,8 +121,40 @@ export class SchedulerClient {
     return readInstance(data);
   }
 
-  async getInstance(id: string, options: RequestOptions = {}): Promise<InstanceRecord> {
-    return readInstance(await this.#send(controlRoutes.getInstance, id, `look at instance '${id}'`, "idempotent", options));
+  async getInstance(id: string, { waitMs, ...options }: LookOptions = {}): Promise<InstanceRecord> {
+    const { method, path } = controlRoutes.getInstance;
+    const route = { method, path: withQuery(path, { wait: waitMs ? `${waitMs}ms` : undefined }) };
+    return readInstance(await this.#send(route, id, `look at instance '${id}'`, "idempotent", options));
+  }
+
+  /** One page of our platform's instances, by its own filters. */
+  async pageInstances(
+    { labels = {}, ...filter }: InstanceFilter & { limit?: number; after?: string } = {},
+    options: RequestOptions = {},
+  ): Promise<InstancePage> {
+    const { ref: envName, ...rest } = filter;
+    const label = Object.entries(labels).map(([key, value]) => `label=${encodeURIComponent(`${key}=${value}`)}`);
+    const path = withQuery(["/env-instance/list", label.join("&")].filter(Boolean).join("?"), { envName, ...rest });
+    const data = await this.#control.send({
+      ...options,
+      method: "GET",
+      path,
+      doing: "list instances",
+      rule: "idempotent",
+      notFound: "instance.unsupported",
+    });
+    if (!isObject(data) || !Array.isArray(data.items)) throw new ValidationError("the page of instances is not a list");
+    return { items: data.items.map(readInstance), next: typeof data.next === "string" ? data.next : null };
+  }
+
+  /** Every instance that fits, page by page. */
+  async *eachInstance(filter: InstanceFilter = {}, options: RequestOptions = {}): AsyncGenerator<InstanceRecord> {
+    let after: string | null | undefined;
+    do {
+      const page: InstancePage = await this.pageInstances({ ...filter, limit: 1_000, ...(after && { after }) }, options);
+      yield* page.items;
+      after = page.next;
+    } while (after !== null);
   }
 
   /** Instances of `name` or `name@version`, or all; the version is compared here because the original ignores it. */
@@ -110,6 +188,43 @@ export class SchedulerClient {
     }
   }
 
+  /** Lets it live for this much longer, from now on. */
+  async renewInstance(id: string, ttl: string, options: RequestOptions = {}): Promise<InstanceRecord> {
+    return readInstance(await this.#post(id, "renew", `renew instance '${id}'`, { ttl }, options));
+  }
+
+  /** Begins a new episode; what is left out stays as it was. */
+  async resetInstance(id: string, episode: ResetRequest = {}, options: RequestOptions = {}): Promise<void> {
+    await this.#post(id, "reset", `reset instance '${id}'`, episode, options);
+  }
+
+  /** What has happened to it, also why it failed. */
+  async listEvents(id: string, options: RequestOptions = {}): Promise<InstanceEvent[]> {
+    const route = { method: "GET", path: "/env-instance/:id/events" };
+    const data = await this.#send(route, id, `read the events of instance '${id}'`, "idempotent", options);
+    if (!Array.isArray(data)) throw new ValidationError(`the events of '${id}' are not a list`);
+    return data as InstanceEvent[];
+  }
+
+  /** What its box printed, line by line. */
+  async *logs(id: string, { tail, follow, ...options }: LogOptions = {}): AsyncGenerator<string> {
+    const answer = await this.#control.open({
+      ...options,
+      method: "GET",
+      path: withQuery(`/env-instance/${encodeURIComponent(id)}/logs`, { tail, follow }),
+      doing: `read the logs of instance '${id}'`,
+      rule: "idempotent",
+      notFound: "instance.not_found",
+    });
+    if (!follow) {
+      const lines = (await answer.text()).split("\n");
+      yield* lines.at(-1) === "" ? lines.slice(0, -1) : lines;
+      return;
+    }
+    const decoder = new SseDecoder();
+    for await (const chunk of answer.chunks()) for (const { data } of decoder.push(chunk)) yield data;
+  }
+
   /** Copies that go on from where the instance stands now. */
   async forkInstance(id: string, count: number, options: RequestOptions = {}): Promise<InstanceRecord[]> {
     const data = await this.#send(controlRoutes.forkInstance, id, `fork instance '${id}'`, "once", options, {
@@ -126,7 +241,9 @@ export class SchedulerClient {
     const { clock } = this.#control;
     let last = "unknown";
     const look = async (leftMs: number) => {
-      const record = await this.getInstance(id, { signal, deadlineAt: clock.now() + leftMs });
+      // Ours answers as soon as it is decided; others do not know the question and answer at once.
+      const waitMs = status === "Running" ? Math.floor(Math.min(leftMs, LONGEST_LOOK_MS, this.#timeoutMs / 2)) : 0;
+      const record = await this.getInstance(id, { signal, deadlineAt: clock.now() + leftMs, waitMs });
       last = record.status;
       // Without an address it cannot be used, whatever its status says.
       if (record.status === status) return status === "Running" && !record.ip ? null : record;
@@ -137,6 +254,10 @@ export class SchedulerClient {
     if (found !== null) return found;
     const message = `instance '${id}' did not become ${status} within ${timeoutMs} ms; its last status was ${last}`;
     throw new EnvironmentError(last === status ? `${message}, without an address` : message, { code: "instance.start_timeout" });
+  }
+
+  #post(id: string, verb: string, doing: string, body: unknown, options: RequestOptions): Promise<unknown> {
+    return this.#send({ method: "POST", path: `/env-instance/:id/${verb}` }, id, doing, "once", options, { body });
   }
 
   #send(

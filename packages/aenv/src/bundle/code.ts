@@ -69,15 +69,20 @@ const COMMONJS_NAMES = [
   "const require=__bundleCreateRequire(import.meta.url),__bundleFilename=import.meta.filename,__bundleDirname=import.meta.dirname;",
 ].join("");
 
-/** A bundle is a project of its own: its config.json names the bundled module, and the kit loads it like any other. */
+/**
+ * A bundle is a project of its own: its config.json names the bundled module, and the kit loads it like any other. Started,
+ * it serves; imported, by a process that waited for it, it says what it is and serves on the server it is given.
+ */
 function mainModule(): string {
   return `
     import { realpathSync } from "node:fs";
-    import { loadEnvironment, runBox } from "aenvironment/kit";
+    import { loadEnvironment, runBox, serve } from "aenvironment/kit";
     const loading = loadEnvironment(import.meta.dirname);
     const isStarted = process.argv[1] !== undefined && realpathSync(process.argv[1]) === realpathSync(import.meta.filename);
     if (isStarted) await runBox(() => loading, process.argv.slice(2));
-    export default isStarted ? undefined : (await loading).definition;
+    export const { name, version, definition } = isStarted ? {} : await loading;
+    export const serveOn = (server, options) => serve(definition, { first: null, ...options, name, version, server });
+    export default definition;
   `;
 }
 

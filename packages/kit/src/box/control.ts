@@ -13,7 +13,7 @@ export interface ControlVisit {
 
 /** True if the path makes, lists or ends instances, rather than going to one of them. */
 export function isControl(segments: readonly string[]): boolean {
-  return segments.length <= 1 || (segments.length === 2 && (segments[1] === "list" || segments[1] === "fork"));
+  return segments.length <= 1 || (segments.length === 2 && ["list", "fork", "opening"].includes(segments[1] as string));
 }
 
 /** Makes and ends instances in this process, in the control plane's words, so that one client speaks to both. */
@@ -35,6 +35,8 @@ async function decide({ request, segments }: ControlVisit, host: Host, maxBodyBy
       demandSameEnvironment(spec.envName, host);
       return toRecord(await host.create(spec), ip);
     }
+    case "GET ":
+      return about(host);
     case "GET items":
       return { items: host.list().map((instance) => toRecord(instance, ip)) };
     case "GET list":
@@ -45,12 +47,21 @@ async function decide({ request, segments }: ControlVisit, host: Host, maxBodyBy
       if (!(await host.destroy(id))) throw new PlatformError("instance.not_found", `instance '${id}' not found in this process`);
       return "Deleted successfully";
     case "POST fork": {
-      const { count } = parseRequest(forkRequest, await body());
-      return (await host.fork(id, count)).map((instance) => toRecord(instance, ip));
+      const { count, ids } = parseRequest(forkRequest, await body());
+      return (await host.fork(id, ids ?? count ?? 1)).map((instance) => toRecord(instance, ip));
     }
+    case "GET opening":
+      return host.opening(id);
     default:
       throw new PlatformError("route.method_not_allowed", `${request.method} is not possible on ${request.url}`);
   }
+}
+
+/** What every instance of this process offers, for those who have none yet. */
+async function about(host: Host): Promise<Record<string, unknown>> {
+  const { name, version, catalogue, keepsStateInModules } = host.blueprint;
+  const tools = [...host.blueprint.tools.values()].map((tool) => tool.descriptor);
+  return { name, version, tools, catalogue, keepsStateInModules, taskCount: (await host.tasks()).size };
 }
 
 function demandSameEnvironment(envName: string | undefined, host: Host): void {

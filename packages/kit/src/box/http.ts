@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { finished } from "node:stream";
 import { boxFailure, isObject, messageOf, PlatformError } from "@aenv/contract";
 
 /** The whole body as text, or an error as soon as it is known to be too large. */
@@ -10,10 +11,8 @@ export function readBody(request: IncomingMessage, maxBytes: number): Promise<st
     let size = 0;
     request.on("data", (chunk: Buffer) => {
       size += chunk.length;
-      if (size > maxBytes) {
-        request.pause();
-        reject(tooLarge(maxBytes));
-      } else chunks.push(chunk);
+      if (size > maxBytes) reject(tooLarge(maxBytes));
+      else chunks.push(chunk);
     });
     request.on("end", () => resolve((chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)).toString("utf8")));
     request.on("error", reject);
@@ -38,11 +37,20 @@ export function sendText(response: ServerResponse, status: number, text: string,
   response.end(text);
 }
 
-/** Answers and closes: the rest of an oversized body is not read. */
+/** How long whoever sends too much may go on: a connection that breaks at once may take the answer with it. */
+const LINGER_MS = 2_000;
+
+/** Answers in the middle of a request, and closes when the rest of it has come and gone, or soon. */
 export function sendAndClose(response: ServerResponse, status: number, body: unknown): void {
   if (response.headersSent || response.destroyed) return;
-  response.setHeader("connection", "close");
-  sendJson(response, status, body);
+  const text = JSON.stringify(body);
+  response.writeHead(status, { connection: "close", "content-type": "application/json", "content-length": Buffer.byteLength(text) });
+  response.write(text);
+  const timer = setTimeout(() => response.end(), LINGER_MS);
+  finished(response.req.resume(), () => {
+    clearTimeout(timer);
+    response.end();
+  });
 }
 
 /** A failure in the box's envelope; a status other than the table's where the original's protocol says so. */

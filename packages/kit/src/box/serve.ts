@@ -8,6 +8,7 @@ import { Host, type InstanceSpec } from "../host.ts";
 import { McpDoor } from "../mcp/door.ts";
 import { answerControl, isControl } from "./control.ts";
 import { sendFailure, sendText } from "./http.ts";
+import { BoxTracer } from "./trace.ts";
 import { answerTrainer } from "./trainer-door.ts";
 import { isLoopback, VisitorCheck } from "./visitor.ts";
 
@@ -20,6 +21,8 @@ export interface ServeOptions {
   readonly port?: number;
   /** A unix socket instead of host and port. */
   readonly socketPath?: string;
+  /** A server that listens already, instead of host, port and socket; from now on it is ours, to close too. */
+  readonly server?: Server;
   /** Names beside loopback's own by which a server on loopback may be addressed. */
   readonly allowedHosts?: readonly string[];
   /** How the first instance begins; null for a process that starts without one. */
@@ -32,6 +35,8 @@ export interface ServeOptions {
   readonly maxSessions?: number;
   /** How long calls in flight may go on after `close`. */
   readonly graceMs?: number;
+  /** Where spans of traced calls go, as OTLP over HTTP; OTEL_EXPORTER_OTLP_ENDPOINT unless given. */
+  readonly otlpUrl?: string;
   /** Answer everything through the MCP SDK; for comparison only. */
   readonly useHotPath?: boolean;
 }
@@ -75,6 +80,7 @@ class Box {
   readonly #server: Server;
   readonly #mcp: McpDoor;
   readonly #visitors: VisitorCheck;
+  readonly #tracer: BoxTracer | null;
   readonly #maxBodyBytes: number;
   #isDraining = false;
   #answering = 0;
@@ -93,18 +99,23 @@ class Box {
     });
     host.onEnd((id) => this.#mcp.forget(id));
     this.#visitors = new VisitorCheck(isLoopback(options.host ?? "127.0.0.1") ? (options.allowedHosts ?? []) : null);
-    this.#server = createServer((request, response) => this.#onRequest(request, response));
+    const { otlpUrl = process.env.OTEL_EXPORTER_OTLP_ENDPOINT } = options;
+    this.#tracer = otlpUrl === undefined || otlpUrl === "" ? null : new BoxTracer(otlpUrl, host.blueprint);
+    this.#server = options.server ?? createServer();
+    this.#server.on("request", (request, response) => this.#onRequest(request, response));
     // Clients keep connections for longer than Node's five seconds, and lose a request if the server closes first.
     this.#server.keepAliveTimeout = 75_000;
   }
 
   async listen(): Promise<Served> {
     const { host = "127.0.0.1", port = 8081, socketPath } = this.#options;
-    this.#server.listen(socketPath === undefined ? { host, port } : { path: socketPath });
-    try {
-      await once(this.#server, "listening");
-    } catch (error) {
-      throw cannotListen(error, socketPath ?? `${host}:${port}`);
+    if (!this.#server.listening) {
+      this.#server.listen(socketPath === undefined ? { host, port } : { path: socketPath });
+      try {
+        await once(this.#server, "listening");
+      } catch (error) {
+        throw cannotListen(error, socketPath ?? `${host}:${port}`);
+      }
     }
     const address = this.#server.address() as AddressInfo | string;
     const boundPort = typeof address === "string" ? 0 : address.port;
@@ -124,6 +135,7 @@ class Box {
       this.#answering--;
       if (this.#answering === 0) this.#onIdle?.();
     });
+    this.#tracer?.follow(request, response);
     this.#answer(request, response).catch((error: unknown) => sendFailure(response, error));
   }
 
@@ -165,6 +177,7 @@ class Box {
       await this.#untilIdle(1_000);
     }
     await this.#host.close("the server is shutting down");
+    await this.#tracer?.flush();
     this.#server.closeAllConnections();
     await closed;
   }

@@ -9,10 +9,11 @@ export function fetchTransport(fetch: Fetch): Transport {
 }
 
 async function send(fetch: Fetch, request: HttpRequest): Promise<HttpAnswer> {
-  const { url, signal, ...rest } = request;
+  const { url, signal, body, ...rest } = request;
   let response: Response;
   try {
-    response = await fetch(url, { ...rest, ...(signal && { signal }) });
+    const sent = body === undefined || typeof body === "string" ? body : await whole(body);
+    response = await fetch(url, { ...rest, ...(sent !== undefined && { body: sent }), ...(signal && { signal }) });
   } catch (cause) {
     throw failed(request, cause);
   }
@@ -22,6 +23,13 @@ async function send(fetch: Fetch, request: HttpRequest): Promise<HttpAnswer> {
     text: () => response.text().catch((cause) => Promise.reject(failed(request, cause))),
     chunks: () => chunks(request, response),
   };
+}
+
+/** Not every `fetch` can send a stream. */
+async function whole(body: AsyncIterable<Uint8Array>): Promise<Blob> {
+  const parts: Uint8Array<ArrayBuffer>[] = [];
+  for await (const part of body) parts.push(new Uint8Array(part));
+  return new Blob(parts);
 }
 
 async function* chunks(request: HttpRequest, response: Response): AsyncGenerator<Uint8Array> {

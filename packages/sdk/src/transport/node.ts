@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import { messageOf } from "@aenv/contract";
 import { Agent, type Dispatcher } from "undici";
 import { type HttpAnswer, type HttpRequest, type Transport, TransportError } from "../http.ts";
@@ -40,8 +41,9 @@ class Exchange implements Dispatcher.DispatchHandler, HttpAnswer {
     signal?.addEventListener("abort", this.#onAbort, { once: true });
     const { origin, pathname, search } = new URL(url);
     const path = pathname + search;
+    const sent = body === undefined || typeof body === "string" ? (body ?? null) : Readable.from(body, { objectMode: false });
     try {
-      dispatcher.dispatch({ origin, path, method: method as Dispatcher.HttpMethod, headers: { ...headers }, body: body ?? null }, this);
+      dispatcher.dispatch({ origin, path, method: method as Dispatcher.HttpMethod, headers: { ...headers }, body: sent }, this);
     } catch (error) {
       this.#end(error);
     }

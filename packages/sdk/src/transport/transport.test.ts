@@ -45,6 +45,15 @@ describe.each(transports)("the transport by %s", (name, transport) => {
     expect(server.requests[0]?.query.get("c")).toBe("d");
   });
 
+  it("sends a body that comes piece by piece", async () => {
+    await using server = await httpServer((seen, response) => response.end(seen.text));
+    async function* pieces() {
+      for (const text of ["one ", "two ", "three"]) yield new TextEncoder().encode(text);
+    }
+    const answer = await transport.send({ method: "PUT", url: server.url, headers: {}, body: pieces() });
+    expect(await answer.text()).toBe("one two three");
+  });
+
   it("gives the body in chunks as they come", async () => {
     await using server = await httpServer((_, response) => response.end("abc"));
     const answer = await transport.send(get(server.url));

@@ -1,0 +1,233 @@
+import { type ExecFileException, execFile } from "node:child_process";
+import { randomInt } from "node:crypto";
+import { dirname, join } from "node:path";
+import { describeNeeding, pythonPath, type RedisServer, startRedis, type Tree, temporaryTree } from "@aenv/testing";
+import { type Platform, projects, publish, startPlatform } from "aenvironment/platform-tests";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+const text = (line: string) => ({ content: [{ type: "text", text: line }], is_error: false });
+
+describeNeeding("python", "the original Python SDK in remote mode, unchanged", () => {
+  describe("with the store on SQLite", () => describeRemoteMode(async () => ({ url: "" })));
+  describeNeeding("redis", "with the store on Redis", () => describeRemoteMode(startRedis));
+});
+
+function describeRemoteMode(openStore: () => Promise<Partial<RedisServer> & { readonly url: string }>): void {
+  // Its clients know no ports but 8080 and 8081; all of 127/8 is loopback, so there is an address that nobody else uses.
+  const host = `127.${randomInt(1, 255)}.${randomInt(1, 255)}.${randomInt(2, 255)}`;
+  const url = `http://${host}`;
+  let store: Awaited<ReturnType<typeof openStore>>;
+  let platform: Platform;
+
+  beforeAll(async () => {
+    store = await openStore();
+    platform = await startPlatform({ store: store.url, flags: { host, controlPort: 8080, dataPort: 8081 } });
+    for (const project of [projects.echo, projects.probe, projects.tally]) await publish(platform, project);
+  });
+  afterAll(async () => {
+    await platform?.close();
+    await store?.[Symbol.asyncDispose]?.();
+  });
+
+  const report = async (part: string) => {
+    const { stdout } = await run(pythonPath, [join(import.meta.dirname, "remote_mode.py"), url, part], {});
+    return JSON.parse(stdout.trim().split("\n").at(-1) ?? "")[part];
+  };
+
+  it("opens an environment, and every public method works", { timeout: 60_000 }, async () => {
+    expect(await report("methods")).toEqual({
+      tools: ["echo@1.0.0/echo", "echo@1.0.0/remember"],
+      text: text("hello"),
+      prefixed: text("ho ho"),
+      object: text('{"name":"color","text":"blue"}'),
+      error: { content: [{ type: "text", text: "nothing is remembered as 'shape'; known: color" }], is_error: true },
+      invalid: { content: [{ type: "text", text: expect.stringContaining("times: ") }], is_error: true },
+      functions: ["transcript"],
+      function: { echoes: ["hello", "ho ho"], notes: { color: "blue" } },
+      function_unknown: { raised: "EnvironmentError", message: expect.stringContaining("404") },
+      reward: { reward: 1, components: { said_it: 1, brief: 1 } },
+      reward_invalid: { raised: "EnvironmentError", message: expect.stringContaining("calls: ") },
+      health: { success: true, data: { status: "healthy", echoes: 2 } },
+      info: {
+        name: "echo@1.0.0",
+        instance_id: expect.stringMatching(/^echo-[a-z2-7]{20}$/),
+        status: "Running",
+        ip: expect.stringMatching(/^echo-[a-z2-7]{20}$/),
+        created_at: expect.stringMatching(/Z$/),
+        updated_at: expect.stringMatching(/Z$/),
+      },
+      ready: null,
+      // An extra of the package brings it; without that, the SDK itself says so.
+      openai_tools: expect.toSatisfy((answer) => answer.raised === "ImportError" || answer.length === 2),
+      presigned: { raised: "EnvironmentError", message: expect.stringContaining("opens no ports of its own") },
+      at_once: Array.from({ length: 16 }, (_, n) => `${n}`),
+      released: true,
+    });
+    expect(await platform.demand("GET", "/env-instance/*/list?status=Running")).toEqual([]);
+  });
+
+  it("opens by hand, releases, and opens another by the next call", { timeout: 60_000 }, async () => {
+    const life = await report("life");
+    expect(life).toMatchObject({ opened: true, added: text("2"), anew: text("3") });
+    expect(life.second).not.toBe(life.first);
+  });
+
+  it("hears a long call while it runs, and gives one up that the environment is told of", { timeout: 60_000 }, async () => {
+    expect(await report("long_call")).toEqual({
+      talking: text("talked"),
+      gone: { raised: "ToolError", message: expect.stringContaining("Timed out") },
+      waits: ["aborted"],
+      after: text("1"),
+    });
+  });
+
+  it("passes variables on, and is not disturbed by what only other engines need", { timeout: 60_000 }, async () => {
+    expect(await report("options")).toEqual({
+      GREETING: text("hi"),
+      envNAME: text("probe"),
+      envversion: text("1.0.0"),
+      without_data_plane: "Running",
+      tool_without_data_plane: { raised: "EnvironmentError", message: expect.stringContaining("enable_data_plane=False") },
+      count: text("1"),
+    });
+  });
+
+  it("reads what went wrong, and gets the latest version if it names none", { timeout: 60_000 }, async () => {
+    const message = (part: string) => ({ raised: "EnvironmentError", message: expect.stringContaining(part) });
+    expect(await report("mistakes")).toEqual({
+      unknown: message("Environment not found: 'nowhere@1.0.0'"),
+      no_version: text("latest"),
+      bad_ttl: message("invalid duration 'soon'"),
+      failing_setup: message("told to fail in setup"),
+    });
+  });
+
+  it("creates, gets, lists, waits for and deletes instances through its scheduler client", { timeout: 60_000 }, async () => {
+    expect(await report("scheduler")).toEqual({
+      made: expect.objectContaining({
+        status: "Running",
+        labels: { run: "7" },
+        env: expect.objectContaining({ name: "echo", version: "1.0.0" }),
+      }),
+      running: ["Running", true],
+      got: ["Running", { run: "7" }],
+      listed: ["made", "other"],
+      listed_by_name: ["made"],
+      listed_by_version: ["other"],
+      listed_of_none: [],
+      listed_running: ["made", "other"],
+      listed_failed: [],
+      presigned: { raised: "EnvironmentError", message: expect.stringContaining("opens no ports of its own") },
+      deleted: [true, true],
+      deleted_again: true,
+      deleted_unknown: false,
+      after: "Terminated",
+      unknown: { raised: "EnvironmentError", message: expect.stringContaining("not found") },
+      listed_after: [],
+    });
+  });
+
+  describe("its command", () => {
+    let tree: Tree;
+    beforeAll(() => {
+      tree = temporaryTree({ "project/config.json": project({}), "project/src/tools.py": "answer = 42\n" });
+    });
+    afterAll(() => tree?.[Symbol.dispose]());
+
+    // Its home and the folder it is called in are the test's own: it writes into both.
+    const aenv = (...args: string[]) =>
+      run(join(dirname(pythonPath), "aenv"), args, {
+        cwd: join(tree.path, "project"),
+        variables: { HOME: tree.path, TMPDIR: tree.path, HUB_BACKEND: `${url}:8080`, AENV_SYSTEM_URL: url, COLUMNS: "200" },
+      });
+
+    it("pushes a project, pushes it again, and gets and lists it", { timeout: 90_000 }, async () => {
+      for (const _ of ["new", "the same again"])
+        expect(await aenv("push")).toMatchObject({ code: 0, stdout: expect.stringContaining("Push successfully") });
+      expect(JSON.parse((await aenv("get", "py-demo")).stdout)).toMatchObject({
+        name: "py-demo",
+        version: "1.0.0",
+        status: 6,
+        code_url: "~/.aenv/envs/py-demo_1.0.0.zip",
+        deploy_config: { cpu: "1", memory: "2Gi" },
+        artifacts: [{ type: "image", content: "docker.io/aenv/py-demo:1.0.0" }],
+      });
+      const listed = await aenv("list", "--limit", "2", "--offset", "1", "--format", "json");
+      expect(JSON.parse(listed.stdout)).toMatchObject([{ name: "probe" }, { name: "py-demo" }]);
+      expect((await aenv("list")).stdout).toMatch(/echo .*probe .*py-demo .*tally /s);
+      expect(await aenv("get", "nowhere")).toMatchObject({ code: 1, stderr: expect.stringContaining("Environment not found") });
+    });
+
+    it("is refused another content under the same version, and may push it under the next", { timeout: 90_000 }, async () => {
+      tree.write({ "project/config.json": project({ deployConfig: { cpu: "2" } }) });
+      expect(await aenv("push")).toMatchObject({ code: 1 });
+      expect((await aenv("push", "--version", "1.0.1")).code).toBe(0);
+      expect(JSON.parse((await aenv("get", "py-demo", "-v", "1.0.1")).stdout)).toMatchObject({ deploy_config: { cpu: "2" } });
+      expect(JSON.parse((await aenv("get", "py-demo")).stdout)).toMatchObject({ deploy_config: { cpu: "1" } });
+    });
+
+    it("uploads its files by the link it is given, when its storage is the hub", { timeout: 90_000 }, async () => {
+      await aenv("config", "set", "storage_config.type", "aenv_hub");
+      expect(await aenv("push", "--version", "2.0.0")).toMatchObject({ code: 0 });
+      const link = await platform.demand("POST", "/env/py-demo/2.0.0/sign?style=read");
+      const archive = await fetch(String(link));
+      expect(archive.status).toBe(200);
+      expect((await archive.arrayBuffer()).byteLength).toBeGreaterThan(100);
+    });
+
+    it("lists, gets and deletes instances", { timeout: 90_000 }, async () => {
+      const { id } = await platform.create("echo@1.0.0");
+      expect(JSON.parse((await aenv("instance", "list", "--name", "echo", "--output", "json")).stdout)).toMatchObject([
+        { id, status: "Running", env: { name: "echo", version: "1.0.0" } },
+      ]);
+      expect((await aenv("instance", "list")).stdout).toContain(id);
+      expect((await aenv("instance", "list", "--name", "echo", "--version", "9.9.9")).stdout).toContain("No running instances");
+      expect((await aenv("instance", "get", id)).stdout).toMatch(new RegExp(`${id}.*echo.*1\\.0\\.0.*Running`, "s"));
+      expect((await aenv("instance", "delete", id, "--yes")).stdout).toContain("deleted successfully");
+      expect((await aenv("instance", "list", "--name", "echo")).stdout).toContain("No running instances");
+      expect(await aenv("instance", "get", "echo-unknown")).toMatchObject({
+        code: 1,
+        stdout: expect.stringContaining("Instance not found"),
+      });
+      expect(await aenv("instance", "delete", "echo-unknown", "--yes")).toMatchObject({ code: 1 });
+    });
+
+    it("creates an instance that stays", { timeout: 90_000 }, async () => {
+      const { stdout } = await aenv("instance", "create", "echo@1.0.0", "--keep-alive", "--ttl", "5m");
+      const [, id] = /Instance ID: (\S+)/.exec(stdout) ?? [];
+      expect(await platform.demand("GET", `/env-instance/${id}`)).toMatchObject({ status: "Running", ttl: "5m" });
+    });
+  });
+}
+
+/** A config.json as the original's `aenv init` writes it, and then some. */
+function project(change: { readonly deployConfig?: object }): object {
+  return {
+    name: "py-demo",
+    version: "1.0.0",
+    tags: ["linux"],
+    status: "Ready",
+    codeUrl: "",
+    artifacts: [{ type: "image", content: "docker.io/aenv/py-demo:1.0.0" }],
+    buildConfig: { dockerfile: "./Dockerfile" },
+    testConfig: { script: "" },
+    deployConfig: { cpu: "1", memory: "2Gi", os: "linux", ephemeralStorage: "5Gi", environmentVariables: {}, ...change.deployConfig },
+  };
+}
+
+interface Ran {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function run(file: string, args: readonly string[], options: { cwd?: string; variables?: Record<string, string> }): Promise<Ran> {
+  const env = { ...process.env, PYTHONDONTWRITEBYTECODE: "1", PYTHONWARNINGS: "ignore", ...options.variables };
+  return new Promise((resolve, reject) => {
+    execFile(file, args, { env, timeout: 60_000, ...(options.cwd !== undefined && { cwd: options.cwd }) }, (error, stdout, stderr) => {
+      const code = (error as ExecFileException | null)?.code ?? 0;
+      if (typeof code === "number" && error?.killed !== true) resolve({ code, stdout, stderr });
+      else reject(new Error(`${file} ${args.join(" ")} did not run:\n${stderr}`, { cause: error }));
+    });
+  });
+}

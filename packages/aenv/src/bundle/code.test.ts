@@ -1,0 +1,43 @@
+import { spawn } from "node:child_process";
+import { request } from "node:http";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { temporaryTree } from "@aenv/testing";
+import { expect, it } from "vitest";
+import { readProject } from "../project.ts";
+import { unpackArchive } from "./archive.ts";
+import { bundleProject } from "./bundle.ts";
+
+const echo = fileURLToPath(new URL("../../../../environments/echo", import.meta.url));
+
+it("serves in a process that waited for a bundle, when it is imported there", async () => {
+  using tree = temporaryTree();
+  const folder = join(tree.path, "bundle");
+  const { bytes } = await bundleProject(readProject(echo, "/"), () => undefined);
+  unpackArchive(bytes, folder);
+  const socketPath = join(tree.path, "s");
+  const runner = fileURLToPath(import.meta.resolve("@aenv/kit/runner"));
+  const child = spawn(process.execPath, [runner, "--socket", socketPath], { stdio: "inherit" });
+  try {
+    const isWaiting = () => ask(socketPath, "/health", {}).catch(() => null);
+    await expect.poll(isWaiting, { interval: 5, timeout: 10_000 }).toMatchObject({ error: "blank" });
+    expect(await ask(socketPath, "/bind", { folder })).toMatchObject({ success: true, data: { name: "echo", version: "1.0.0" } });
+    expect(await ask(socketPath, "/env-instance", { id: "a" })).toMatchObject({ success: true });
+    const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "echo", arguments: { text: "hello" } } };
+    expect(await ask(socketPath, "/env-instance/a/mcp", call)).toMatchObject({ result: { content: [{ type: "text", text: "hello" }] } });
+  } finally {
+    child.kill("SIGKILL");
+  }
+});
+
+function ask(socketPath: string, path: string, body: object): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const headers = { accept: "application/json, text/event-stream", "content-type": "application/json" };
+    const asking = request({ socketPath, method: "POST", path, headers }, (response) => {
+      let text = "";
+      response.setEncoding("utf8").on("data", (piece: string) => (text += piece));
+      response.on("error", reject).on("end", () => resolve(JSON.parse(text)));
+    });
+    asking.on("error", reject).end(JSON.stringify(body));
+  });
+}

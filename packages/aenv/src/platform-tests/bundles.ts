@@ -1,0 +1,81 @@
+import { createHash, randomUUID } from "node:crypto";
+import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { EnvironmentConfig } from "@aenv/contract";
+import { openArchive } from "../bundle/archive.ts";
+import { bundleProject } from "../bundle/bundle.ts";
+import { readProject } from "../project.ts";
+
+export interface BundleOptions {
+  /** `shared` puts many instances into one process; the name then ends in `-shared`, for it is another environment. */
+  readonly isolation?: "instance" | "shared";
+  readonly version?: string;
+  readonly deployConfig?: Readonly<Record<string, unknown>>;
+}
+
+export interface Bundle {
+  readonly config: EnvironmentConfig;
+  readonly digest: string;
+  readonly bytes: Uint8Array;
+}
+
+const root = fileURLToPath(new URL("../../../..", import.meta.url));
+/** Also for compiled code, which is found by its contents too. */
+export const cacheFolder = join(root, "node_modules/.cache/aenv-platform");
+/** All that goes into a bundle besides the project. */
+const ingredients = ["packages/contract", "packages/kit", "packages/sdk", "packages/aenv/src/bundle", "package-lock.json"];
+
+const made = new Map<string, Promise<Bundle>>();
+
+/** Bundles a project once, and again only when something has changed that goes into it. */
+export function bundleOf(path: string, options: BundleOptions = {}): Promise<Bundle> {
+  const key = JSON.stringify([path, options]);
+  let bundle = made.get(key);
+  if (bundle === undefined) {
+    bundle = make(path, options);
+    made.set(key, bundle);
+  }
+  return bundle;
+}
+
+async function make(path: string, { isolation = "instance", version, deployConfig }: BundleOptions): Promise<Bundle> {
+  const project = readProject(path, root);
+  const { name } = project.config;
+  const config: EnvironmentConfig = {
+    ...project.config,
+    name: isolation === "shared" ? `${name}-shared` : name,
+    ...(version !== undefined && { version }),
+    deployConfig: { ...project.config.deployConfig, ...deployConfig, isolation },
+  };
+  const hash = createHash("sha256").update(JSON.stringify([process.version, config]));
+  for (const one of [path, ...ingredients.map((name) => join(root, name))]) addTo(hash, one);
+  const file = join(cacheFolder, `${hash.digest("hex")}.tgz`);
+  let bytes = read(file);
+  if (bytes === null) {
+    ({ bytes } = await bundleProject({ ...project, config }, () => {}));
+    mkdirSync(cacheFolder, { recursive: true });
+    // Whole or not at all: another test may look for it now.
+    const part = `${file}.${randomUUID()}`;
+    writeFileSync(part, bytes);
+    renameSync(part, file);
+  }
+  return { config, digest: openArchive(bytes).digest, bytes };
+}
+
+function addTo(hash: ReturnType<typeof createHash>, path: string): void {
+  const own = read(path);
+  if (own !== null) return void hash.update(path).update(own);
+  for (const entry of readdirSync(path, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    if (entry.name !== "node_modules" && !entry.name.endsWith(".test.ts")) addTo(hash, join(path, entry.name));
+  }
+}
+
+/** Null for a folder, and for what is not there. */
+function read(file: string): Uint8Array | null {
+  try {
+    return readFileSync(file);
+  } catch {
+    return null;
+  }
+}

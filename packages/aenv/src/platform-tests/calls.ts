@@ -1,0 +1,57 @@
+import type { Platform } from "./platform.ts";
+
+/** What a tool answered, or how the call was refused. */
+export interface Called {
+  readonly status: number;
+  /** The first text of the result. */
+  readonly text: string | null;
+  readonly isError: boolean;
+  /** Of a refusal: its code and what it says. */
+  readonly code: string | null;
+  readonly message: string | null;
+}
+
+/** Where an instance is reached on the data port. */
+export function urlOf(platform: Pick<Platform, "dataUrl">, id: string, path = "/mcp"): string {
+  return `${platform.dataUrl}/env-instance/${id}${path}`;
+}
+
+/** A call of a tool as the wire has it. */
+export function toolCall(name: string, args: object = {}): RequestInit {
+  return {
+    method: "POST",
+    headers: { "content-type": "application/json", accept: "application/json, text/event-stream" },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: args } }),
+  };
+}
+
+/** Calls a tool at a URL and reads the whole answer, be it JSON or a stream. */
+export async function callTool(url: string, name: string, args: object = {}, more: RequestInit = {}): Promise<Called> {
+  const call = toolCall(name, args);
+  const response = await fetch(url, { ...call, ...more, headers: { ...call.headers, ...more.headers } });
+  const text = await response.text();
+  const last = response.headers.get("content-type")?.startsWith("text/event-stream")
+    ? text
+        .split("\n")
+        .findLast((line) => line.startsWith("data: {"))
+        ?.slice(6)
+    : text;
+  const body = JSON.parse(last ?? "{}");
+  return {
+    status: response.status,
+    text: body.result?.content?.[0]?.text ?? null,
+    isError: body.result?.isError ?? false,
+    code: body.errorInfo?.code ?? null,
+    message: body.error?.message ?? body.error ?? null,
+  };
+}
+
+/** Calls a function at the trainer's door. */
+export async function callFunction(platform: Pick<Platform, "dataUrl">, id: string, name: string, args: object = {}): Promise<unknown> {
+  const response = await fetch(urlOf(platform, id, `/functions/${name}`), {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(args),
+  });
+  return ((await response.json()) as { data: unknown }).data;
+}

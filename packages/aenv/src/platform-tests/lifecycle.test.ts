@@ -1,0 +1,195 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { callFunction, callTool, toolCall, urlOf } from "./calls.ts";
+import { type Platform, projects, publish, startPlatform } from "./platform.ts";
+
+const soon = { timeout: 10_000, interval: 20 };
+
+/** An instance as the control port shows it now. */
+const look = (platform: Platform, id: string) => platform.demand("GET", `/env-instance/${id}`) as Promise<Record<string, string>>;
+
+const untilStatus = (platform: Platform, id: string, status: string) =>
+  vi.waitFor(async () => {
+    const row = await look(platform, id);
+    expect(row.status).toBe(status);
+    return row;
+  }, soon);
+
+describe.each(["instance", "shared"] as const)("an instance with isolation '%s'", (isolation) => {
+  let platform: Platform;
+  let probe: string;
+  beforeAll(async () => {
+    platform = await startPlatform();
+    probe = await publish(platform, projects.probe, { isolation });
+  });
+  afterAll(() => platform?.close());
+
+  it("ends when its time is over, within the second, and everybody is told why", async () => {
+    const { id, expires_at: due } = await platform.create(probe, { ttl: "1s" });
+    expect((await callTool(urlOf(platform, id), "count")).text).toBe("1");
+    const ended = await untilStatus(platform, id, "Terminated");
+    const late = Date.parse(String(ended.updated_at)) - Date.parse(String(due));
+    expect(late).toBeGreaterThanOrEqual(0);
+    expect(late).toBeLessThan(1_000);
+    expect(ended.reason).toBe("its time to live of 1s was over");
+    expect(await callTool(urlOf(platform, id), "count")).toMatchObject({
+      status: 410,
+      code: "instance.gone",
+      message: expect.stringContaining("its time to live of 1s was over"),
+    });
+  });
+
+  it("lives on when it is renewed", async () => {
+    const { id, expires_at: before } = await platform.create(probe, { ttl: "2s" });
+    const renewed = await look(platform, id).then(() => platform.demand("POST", `/env-instance/${id}/renew`, { ttl: "1h" }));
+    expect(renewed).toMatchObject({ status: "Running", ttl: "1h" });
+    expect(Date.parse(String((await look(platform, id)).expires_at)) - Date.parse(String(before))).toBeGreaterThan(3_000_000);
+    await platform.demand("DELETE", `/env-instance/${id}`);
+  });
+
+  it("hears that a client has hung up: the tool's signal fires", async () => {
+    const { id } = await platform.create(probe);
+    const gone = new AbortController();
+    const call = fetch(urlOf(platform, id), { ...toolCall("wait", { ms: 60_000 }), signal: gone.signal }).catch(() => null);
+    await vi.waitFor(async () => expect(await callFunction(platform, id, "waits")).toEqual(["begun"]), soon);
+    gone.abort();
+    await call;
+    await vi.waitFor(async () => expect(await callFunction(platform, id, "waits")).toEqual(["aborted"]), soon);
+    await platform.demand("DELETE", `/env-instance/${id}`);
+  });
+
+  it("says one thing after the other, and each is heard when it is said", async () => {
+    const { id } = await platform.create(probe);
+    const call = toolCall("talk", { times: 4, everyMs: 400 });
+    const body = { ...JSON.parse(String(call.body)) };
+    body.params._meta = { progressToken: "p" };
+    const response = await fetch(urlOf(platform, id), { ...call, body: JSON.stringify(body) });
+    const heard: { at: number; text: string }[] = [];
+    for await (const piece of response.body ?? []) heard.push({ at: performance.now(), text: Buffer.from(piece).toString() });
+    const whole = heard.map(({ text }) => text).join("");
+    expect(whole).toMatch(/at 1.*at 2.*at 3.*at 4.*talked/s);
+    const first = heard.find(({ text }) => text.includes("at 3"))?.at ?? 0;
+    const last = heard.find(({ text }) => text.includes("talked"))?.at ?? 0;
+    expect(last - first).toBeGreaterThan(300);
+    await platform.demand("DELETE", `/env-instance/${id}`);
+  });
+
+  it("takes a large request, and says of one that is too large for it that it is", async () => {
+    const { id } = await platform.create(probe);
+    const call = async (size: number) => callTool(urlOf(platform, id), "size", { text: "x".repeat(size) });
+    expect((await call(10_000_000)).text).toBe("10000000");
+    expect(await call(30_000_000)).toMatchObject({ status: 413, message: expect.stringContaining("larger than") });
+    expect((await call(10)).text).toBe("10");
+    await platform.demand("DELETE", `/env-instance/${id}`);
+  });
+
+  it("is told apart while it starts, and stays ended when its start finishes late", async () => {
+    const request = { environment_variables: { SETUP_MS: "700" }, wait: false };
+    const { id, status } = await platform.create(probe, request);
+    expect(status).toBe("Creating");
+    expect(await callTool(urlOf(platform, id), "count")).toMatchObject({ code: "instance.starting" });
+    await untilStatus(platform, id, "Running");
+    expect((await callTool(urlOf(platform, id), "count")).text).toBe("1");
+
+    const other = await platform.create(probe, request);
+    await platform.demand("DELETE", `/env-instance/${other.id}`);
+    for (let round = 0; round < 12; round++) {
+      expect((await look(platform, other.id)).status).toBe("Terminated");
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    await platform.demand("DELETE", `/env-instance/${id}`);
+  });
+
+  it("that does not start says why, and keeps the reason to be read", async () => {
+    const answer = await platform.ask("POST", "/env-instance", { envName: probe, environment_variables: { SETUP: "fail" } });
+    expect(answer).toMatchObject({ success: false, message: expect.stringContaining("told to fail in setup") });
+    const [failed] = (await platform.demand("GET", `/env-instance/${probe}/list?status=Failed`)) as { id: string; reason: string }[];
+    expect(failed?.reason).toContain("told to fail in setup");
+    const events = (await platform.demand("GET", `/env-instance/${failed?.id}/events`)) as { what: string }[];
+    expect(events.at(-1)?.what).toContain("told to fail in setup");
+    expect(await callTool(urlOf(platform, failed?.id ?? ""), "count")).toMatchObject({
+      status: 502,
+      code: "instance.failed",
+      message: expect.stringContaining("told to fail in setup"),
+    });
+  });
+});
+
+describe("a box that breaks", () => {
+  let platform: Platform;
+  let own: string;
+  let shared: string;
+  beforeAll(async () => {
+    platform = await startPlatform({ flags: { maxHosts: 1 } });
+    own = await publish(platform, projects.probe);
+    shared = await publish(platform, projects.probe, { isolation: "shared" });
+  });
+  afterAll(() => platform?.close());
+
+  it("fails its own seats and only those, with the cause", async () => {
+    const [left, right, elsewhere, alone] = await Promise.all([
+      platform.create(shared, { owner: "ada" }),
+      platform.create(shared, { owner: "ada" }),
+      platform.create(shared, { owner: "eve" }),
+      platform.create(own),
+    ]);
+    const broken = await callTool(urlOf(platform, left.id), "crash");
+    expect(broken.status).toBe(502);
+    for (const { id } of [left, right]) {
+      expect((await untilStatus(platform, id, "Failed")).reason).toMatch(/exit.* 7/);
+      const events = (await platform.demand("GET", `/env-instance/${id}/events`)) as { what: string }[];
+      expect(events.at(-1)?.what).toMatch(/exit.* 7/);
+      expect(await callTool(urlOf(platform, id), "count")).toMatchObject({ status: 502, code: "instance.failed" });
+    }
+    for (const { id } of [elsewhere, alone]) expect((await callTool(urlOf(platform, id), "count")).text).toBe("1");
+    expect((await platform.create(shared, { owner: "ada" })).status).toBe("Running");
+    for (const { id } of [elsewhere, alone]) await platform.demand("DELETE", `/env-instance/${id}`);
+  });
+
+  it("killed by force fails the call that was under way, and its instance", async () => {
+    const { id } = await platform.create(own);
+    const call = callTool(urlOf(platform, id), "wait", { ms: 60_000 });
+    await vi.waitFor(async () => expect(await callFunction(platform, id, "waits")).toEqual(["begun"]), soon);
+    process.kill(Number(await callFunction(platform, id, "pid")), "SIGKILL");
+    expect(await call).toMatchObject({ status: 502 });
+    expect((await untilStatus(platform, id, "Failed")).reason).toContain("killed from outside");
+  });
+});
+
+describe("instances that nobody uses", () => {
+  it("are ended by policy, but not while they are used or while a call takes its time", async () => {
+    await using platform = await startPlatform({ flags: { idleAfter: "1s" } });
+    const ref = await publish(platform, projects.probe, { isolation: "shared" });
+    const [idle, used, busy] = await Promise.all([platform.create(ref), platform.create(ref), platform.create(ref)]);
+    const long = callTool(urlOf(platform, busy.id), "wait", { ms: 1_700 });
+    const began = performance.now();
+    while (performance.now() - began < 1_600) {
+      expect((await callTool(urlOf(platform, used.id), "count")).status).toBe(200);
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+    expect((await look(platform, idle.id)).status).toBe("Terminated");
+    expect((await look(platform, idle.id)).reason).toBe("it was idle for 1 s");
+    expect((await look(platform, used.id)).status).toBe("Running");
+    expect((await long).text).toBe("waited");
+    const ended = await untilStatus(platform, used.id, "Terminated");
+    expect(ended.reason).toBe("it was idle for 1 s");
+  });
+});
+
+describe("a server that is stopped", () => {
+  it("finishes the calls in flight, takes no new ones, and leaves nothing", async () => {
+    await using platform = await startPlatform();
+    const ref = await publish(platform, projects.probe);
+    const [{ id }, other] = await Promise.all([platform.create(ref), platform.create(ref)]);
+    const call = callTool(urlOf(platform, id), "wait", { ms: 1_500 });
+    await vi.waitFor(async () => expect(await callFunction(platform, id, "waits")).toEqual(["begun"]), soon);
+    const began = performance.now();
+    const closing = platform.close();
+    const late = await callTool(urlOf(platform, other.id), "count").catch(() => null);
+    expect(late?.code ?? "refused").toMatch(/server\.draining|refused/);
+    expect((await call).text).toBe("waited");
+    await closing;
+    // As soon as the last call is answered, though its client keeps the connection.
+    expect(performance.now() - began).toBeLessThan(6_000);
+    await expect(fetch(`${platform.controlUrl}/health`)).rejects.toThrow("fetch failed");
+  });
+});

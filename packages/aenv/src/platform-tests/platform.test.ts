@@ -1,0 +1,33 @@
+import { existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { projects, publish, startPlatform } from "./platform.ts";
+
+describe("a platform of a test's own", () => {
+  it("runs what is published on it, and leaves nothing behind", async () => {
+    const platform = await startPlatform();
+    try {
+      const ref = await publish(platform, projects.tally);
+      expect(ref).toBe("tally@1.0.0");
+      expect(await platform.create(ref)).toMatchObject({ status: "Running", environment: ref });
+    } finally {
+      await platform.close();
+    }
+    expect(existsSync(platform.home)).toBe(false);
+  });
+
+  it("fails at its end when something of it is left", async () => {
+    const platform = await startPlatform({ store: "memory:" });
+    mkdirSync(join(platform.home, "boxes", ".left"), { recursive: true });
+    await expect(platform.close()).rejects.toThrow("has left 1 boxes (.left) and 0 processes");
+    expect(existsSync(platform.home)).toBe(false);
+  });
+
+  it.each(["echo", "probe"] as const)("seats %s in a shared process or in one of its own", async (name) => {
+    await using platform = await startPlatform();
+    for (const isolation of ["instance", "shared"] as const) {
+      const ref = await publish(platform, projects[name], { isolation });
+      expect(await platform.create(ref)).toMatchObject({ status: "Running", environment: ref });
+    }
+  });
+});

@@ -1,0 +1,145 @@
+import { mkdtempSync, readdirSync, realpathSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { InstanceRecord } from "@aenv/contract";
+import { type RunningServer, readServerConfig, startServer } from "@aenv/server";
+import { type BundleOptions, bundleOf, cacheFolder } from "./bundles.ts";
+import { endProcesses, leftOf } from "./processes.ts";
+
+export interface PlatformOptions {
+  /** `memory:`, `sqlite:FILE` or `redis://…`; SQLite in the platform's home unless set. */
+  readonly store?: string;
+  /** Any setting of the server's configuration. */
+  readonly flags?: Readonly<Record<string, unknown>>;
+  /** A home that outlives this platform, for restarts and replicas; whoever gives it takes it away. */
+  readonly home?: string;
+}
+
+/** A whole server of the test's own: on loopback, on free ports, in a temporary home. */
+export interface Platform extends AsyncDisposable {
+  readonly home: string;
+  readonly controlUrl: string;
+  readonly dataUrl: string;
+  readonly server: RunningServer;
+  /** A new token as the header that shows it. */
+  token(owner: string, ...roles: readonly Role[]): Promise<{ readonly authorization: string }>;
+  /** Asks the control port; a value is sent as JSON, bytes as an archive. */
+  ask(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Answer>;
+  /** The same for what must succeed: only the data. */
+  demand(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<unknown>;
+  create(ref: string, request?: Readonly<Record<string, unknown>>, headers?: Readonly<Record<string, string>>): Promise<InstanceRecord>;
+  /** Closes the server, takes its home away, and fails if a process or a box of it is left. Idempotent. */
+  close(): Promise<void>;
+}
+
+type Role = "admin" | "publisher" | "trainer" | "agent";
+
+/** What the control port answers. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly success: boolean;
+  readonly code: number;
+  readonly message: string;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  readonly data: any;
+  readonly error?: { readonly code: string; readonly retryable: boolean; readonly requestId: string };
+}
+
+const root = fileURLToPath(new URL("../../../..", import.meta.url));
+const runner = createRequire(import.meta.url).resolve("@aenv/kit/runner");
+
+/** Projects that tests publish. */
+export const projects = {
+  echo: join(root, "environments/echo"),
+  /** Tools that wait, talk, crash, count bytes and tell their variables. */
+  probe: fileURLToPath(new URL("fixtures/probe", import.meta.url)),
+  /** The one-file style: its state is in its module. */
+  tally: fileURLToPath(new URL("fixtures/tally", import.meta.url)),
+} as const;
+
+/** `await using platform = await startPlatform()`, or `afterAll(() => platform?.close())`. */
+export async function startPlatform(options: PlatformOptions = {}): Promise<Platform> {
+  const home = realpathSync(options.home ?? mkdtempSync(join(tmpdir(), "aenv-platform-")));
+  const isOwnHome = options.home === undefined;
+  const config = readServerConfig({
+    flags: { home, controlPort: 0, dataPort: 0, logLevel: "silent", poolMin: 0, store: options.store, ...options.flags },
+    variables: {},
+  });
+  let server: RunningServer;
+  try {
+    server = await startServer({ config, runner: [process.execPath, runner, "--compile-cache", cacheFolder], version: "0.0.0" });
+  } catch (error) {
+    await clear(home, isOwnHome).catch(() => {});
+    throw error;
+  }
+  let closing: Promise<void> | undefined;
+  const close = () => {
+    closing ??= server.close().finally(() => clear(home, isOwnHome));
+    return closing;
+  };
+  const token: Platform["token"] = async (owner, ...roles) => {
+    const made = await server.access.tokens.create({ owner, roles });
+    return { authorization: `Bearer ${made.token}` };
+  };
+  return { home, server, token, ...clientOf(server), close, [Symbol.asyncDispose]: close };
+}
+
+/** What a test asks a server, wherever that runs. */
+export function clientOf(server: { readonly controlUrl: string; readonly dataUrl: string }) {
+  const { controlUrl, dataUrl } = server;
+  const ask: Platform["ask"] = async (method, path, body, headers = {}) => {
+    const isArchive = body instanceof Uint8Array;
+    const type = body === undefined ? {} : { "content-type": isArchive ? "application/gzip" : "application/json" };
+    const response = await fetch(controlUrl + path, {
+      method,
+      headers: { ...type, ...headers },
+      ...(body !== undefined && { body: isArchive ? (body as Uint8Array<ArrayBuffer>) : JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return { ...parse(text), status: response.status, headers: response.headers };
+  };
+  const demand: Platform["demand"] = async (method, path, body, headers) => {
+    const answer = await ask(method, path, body, headers);
+    if (!answer.success) throw new Error(`${method} ${path} was answered with ${answer.status}: ${answer.message}`);
+    return answer.data;
+  };
+  const create: Platform["create"] = async (ref, request = {}, headers = {}) =>
+    (await demand("POST", "/env-instance", { envName: ref, ...request }, headers)) as InstanceRecord;
+  return { controlUrl, dataUrl, ask, demand, create };
+}
+
+export interface PublishOptions extends BundleOptions {
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Publishes a project and answers its `name@version`. */
+export async function publish(platform: Pick<Platform, "demand">, project: string, options: PublishOptions = {}): Promise<string> {
+  const { headers = {}, ...rest } = options;
+  const { config, digest, bytes } = await bundleOf(project, rest);
+  await platform.demand("PUT", `/bundle/sha256:${digest}`, bytes, headers);
+  await platform.demand("POST", "/env", { ...config, artifacts: [{ type: "bundle", content: `sha256:${digest}` }] }, headers);
+  return `${config.name}@${config.version}`;
+}
+
+/** Takes what is left of a platform away, and fails if that was more than its files. */
+async function clear(home: string, isOwnHome: boolean): Promise<void> {
+  if (!isOwnHome) return;
+  const processes = await leftOf(home);
+  const boxes = readdirSync(home).includes("boxes") ? readdirSync(join(home, "boxes")) : [];
+  endProcesses(processes);
+  rmSync(home, { recursive: true, force: true });
+  if (processes.length + boxes.length === 0) return;
+  const commands = processes.map(({ pid, command }) => `\n  ${pid}: ${command}`).join("");
+  throw new Error(`the closed platform has left ${boxes.length} boxes (${boxes.join(", ")}) and ${processes.length} processes:${commands}`);
+}
+
+function parse(text: string): Omit<Answer, "status" | "headers"> {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return { success: false, code: 0, message: text, data: text };
+  }
+}

@@ -1,0 +1,23 @@
+import type { Platform } from "./platform.ts";
+
+/** A line of the server's own route table, as `/openapi.json` has it. */
+export interface ListedRoute {
+  readonly method: string;
+  /** With `{names}` for what changes. */
+  readonly path: string;
+  /** Null for what everybody may ask. */
+  readonly roles: readonly string[] | null;
+}
+
+/** Every route of the control port: who asks here about "every route" is told of new ones too. */
+export async function routesOf(platform: Pick<Platform, "controlUrl">): Promise<ListedRoute[]> {
+  const response = await fetch(`${platform.controlUrl}/openapi.json`);
+  const { paths } = (await response.json()) as { paths: Record<string, Record<string, { "x-roles"?: string[] }>> };
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, one]) => ({ method: method.toUpperCase(), path, roles: one["x-roles"] ?? null })),
+  );
+}
+
+export function fill(path: string, values: Readonly<Record<string, string>>): string {
+  return path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(values[name] ?? `unknown-${name}`));
+}

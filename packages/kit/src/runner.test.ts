@@ -1,0 +1,207 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readdirSync, rmSync } from "node:fs";
+import { Agent, request } from "node:http";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { type Files, type Tree, temporaryTree } from "@aenv/testing";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+
+const runnerFile = fileURLToPath(new URL("./runner.ts", import.meta.url));
+const kit = new URL("./index.ts", import.meta.url).href;
+
+/** A bundle as `aenv build` makes it, but with this very kit. */
+const bundle = {
+  "main.js": `
+    import { defineEnvironment, serve } from ${JSON.stringify(kit)};
+    const greeting = process.env.GREETING ?? "nothing";
+    export const name = "shop";
+    export const version = "1.2.0";
+    export const definition = defineEnvironment({
+      setup: () => ({ sold: 0 }),
+      tools: [{ name: "sell", run: (_, { state }) => greeting + " " + ++state.sold }],
+      functions: [{
+        name: "work",
+        run: () => { console.log("working"); return new Promise((resolve) => process.once("SIGTERM", () => setImmediate(resolve, "done"))); },
+      }],
+    });
+    export const serveOn = (server, options) => serve(definition, { first: null, ...options, name, version, server });
+  `,
+};
+
+interface Running {
+  readonly child: ChildProcess;
+  readonly exit: Promise<number | null>;
+  readonly lines: string[];
+  ask(method: string, path: string, body?: unknown): Promise<{ status: number; body: unknown }>;
+}
+
+describe("the blank runner", () => {
+  let tree: Tree;
+  const ends: (() => void)[] = [];
+
+  beforeEach(() => {
+    tree = temporaryTree({ "box/README": "", ...inFolder("bundle", bundle) });
+  });
+  afterEach(() => {
+    for (const end of ends.splice(0)) end();
+    tree[Symbol.dispose]();
+  });
+
+  async function start(...args: string[]): Promise<Running> {
+    const socketPath = join(tree.path, "box/s");
+    const child = spawn(process.execPath, [runnerFile, "--socket", socketPath, ...args], { stdio: ["ignore", "pipe", "inherit"] });
+    const agent = new Agent({ keepAlive: true, maxSockets: 4 });
+    ends.push(() => {
+      agent.destroy();
+      child.kill("SIGKILL");
+    });
+    const lines: string[] = [];
+    createInterface({ input: child.stdout }).on("line", (line) => lines.push(line));
+    const exit = once(child, "exit").then(([code]) => code as number | null);
+    const ask = (method: string, path: string, body?: unknown) => answerOf({ socketPath, agent, method, path }, body);
+    await expect.poll(() => ask("GET", "/health").catch(() => null), { interval: 5, timeout: 10_000 }).toMatchObject({ status: 503 });
+    return { child, exit, lines, ask };
+  }
+
+  function bind(running: Running, variables: Record<string, string> = {}, folder = join(tree.path, "bundle")) {
+    return running.ask("POST", "/bind", { folder, variables });
+  }
+
+  it("listens at once, and is unhealthy until it is bound", async () => {
+    const running = await start();
+    const blank = { status: 503, body: { success: false, error: "blank", errorInfo: { code: "environment.unhealthy", retryable: true } } };
+    expect(await running.ask("GET", "/health")).toEqual(blank);
+    expect(await running.ask("POST", "/env-instance", {})).toEqual(blank);
+  });
+
+  it("becomes the environment of the bundle it is given, with its variables set before any of its code runs", async () => {
+    const running = await start();
+    expect(await bind(running, { GREETING: "sold" })).toEqual({
+      status: 200,
+      body: { success: true, data: { name: "shop", version: "1.2.0" } },
+    });
+    expect(await running.ask("GET", "/env-instance/list")).toMatchObject({ status: 200, body: { data: { items: [] } } });
+    for (const id of ["a", "b"]) {
+      expect(await running.ask("POST", "/env-instance", { id })).toMatchObject({ status: 200, body: { data: { id, status: "Running" } } });
+      expect(await running.ask("GET", `/env-instance/${id}/health`)).toMatchObject({ status: 200 });
+      const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "sell", arguments: {} } };
+      const { body } = await running.ask("POST", `/env-instance/${id}/mcp`, call);
+      expect(body).toMatchObject({ result: { content: [{ type: "text", text: "sold 1" }] } });
+    }
+  });
+
+  it("answers whoever comes through a gateway, under any name", async () => {
+    const running = await start();
+    await bind(running);
+    const socketPath = join(tree.path, "box/s");
+    const headers = { host: "environments.example.org", origin: "https://example.org" };
+    expect(await answerOf({ socketPath, method: "GET", path: "/env-instance/list", headers })).toMatchObject({ status: 200 });
+  });
+
+  it("is bound once only", async () => {
+    const running = await start();
+    const answers = await Promise.all([bind(running), bind(running)]);
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409]);
+    expect(await bind(running)).toMatchObject({ status: 409, body: { success: false, errorInfo: { code: "sandbox.bound" } } });
+    expect(await running.ask("GET", "/env-instance/list")).toMatchObject({ status: 200 });
+  });
+
+  it.each([
+    ["is not JSON", "{", /JSON/],
+    ["names no folder", {}, /'folder' must be an absolute path/],
+    ["names a folder that depends on where one stands", { folder: "bundle" }, /absolute path, not "bundle"/],
+    ["has a variable that is no text", { folder: "/", variables: { PORT: 80 } }, /'PORT' must be a text, not 80/],
+  ])("refuses a request that %s, and stays blank", async (_, body, words) => {
+    const running = await start();
+    expect(await running.ask("POST", "/bind", body)).toMatchObject({ status: 400, body: { error: expect.stringMatching(words) } });
+    expect(await bind(running)).toMatchObject({ status: 200 });
+  });
+
+  it.each([
+    ["throws", { "main.js": "\n\nthrow new Error('no stock');" }, /^main\.js:3: no stock$/],
+    ["throws in another file", { "main.js": "import './a.js';", "a.js": "\nnull.price;" }, /^a\.js:2: Cannot read/],
+    ["cannot be parsed", { "main.js": "export const name = 'shop';\nconst = 3;" }, /Unexpected token/],
+    ["is not there", { "config.json": "{}" }, /main\.js/],
+    ["knows nothing of waiting processes", { "main.js": "export default {};" }, /serveOn.*build it again/],
+    ["fails to serve", { "main.js": "export const serveOn = () => { throw new Error('closed'); };" }, /^main\.js:1: closed$/],
+  ])("says where, and ends, when the bundle's code %s", async (_, files, words) => {
+    tree.write(inFolder("broken", files));
+    const running = await start();
+    const answer = await bind(running, {}, join(tree.path, "broken"));
+    expect(answer).toMatchObject({
+      status: 400,
+      body: { success: false, error: expect.stringMatching(words), errorInfo: { code: "environment.invalid", retryable: false } },
+    });
+    expect(await running.exit).toBe(1);
+  });
+
+  it("ends when it is told to, blank or bound", async () => {
+    const blank = await start();
+    expect(await blank.ask("POST", "/stop")).toMatchObject({ status: 200 });
+    expect(await blank.exit).toBe(0);
+    const bound = await start();
+    await bind(bound);
+    expect(await bound.ask("POST", "/stop")).toMatchObject({ status: 200 });
+    expect(await bound.exit).toBe(0);
+  });
+
+  it("lets calls in flight finish before it ends on a signal", async () => {
+    const running = await start();
+    await bind(running);
+    await running.ask("POST", "/env-instance", { id: "a" });
+    const working = running.ask("POST", "/env-instance/a/functions/work");
+    await expect.poll(() => running.lines, { timeout: 5_000 }).toEqual(["working"]);
+    running.child.kill("SIGTERM");
+    expect(await working).toEqual({ status: 200, body: { success: true, data: "done" } });
+    expect(await running.exit).toBe(0);
+  });
+
+  it("ends when its box's folder is gone", async () => {
+    const running = await start();
+    await bind(running);
+    rmSync(join(tree.path, "box"), { recursive: true });
+    expect(await running.exit).toBe(0);
+  });
+
+  it("keeps compiled code for the next process where it is told to", async () => {
+    const cache = join(tree.path, "cache");
+    const running = await start("--compile-cache", cache);
+    await bind(running);
+    await expect.poll(() => existsSync(cache) && readdirSync(cache, { recursive: true }).length, { timeout: 5_000 }).toBeGreaterThan(5);
+  });
+
+  it("says what it needs", async () => {
+    const child = spawn(process.execPath, [runnerFile], { stdio: ["ignore", "ignore", "pipe"] });
+    const [[text], [code]] = await Promise.all([once(child.stderr, "data"), once(child, "exit")]);
+    expect(String(text)).toContain("--socket <path>");
+    expect(code).toBe(2);
+  });
+});
+
+function inFolder(folder: string, files: Files): Files {
+  return Object.fromEntries(Object.entries(files).map(([name, text]) => [`${folder}/${name}`, text]));
+}
+
+function answerOf(options: object, body?: unknown): Promise<{ status: number; body: unknown }> {
+  return new Promise((resolve, reject) => {
+    const asking = request(
+      {
+        ...options,
+        headers: { accept: "application/json, text/event-stream", "content-type": "application/json", ...(options as Headed).headers },
+      },
+      (response) => {
+        let text = "";
+        response.setEncoding("utf8").on("data", (piece: string) => (text += piece));
+        response.on("error", reject).on("end", () => resolve({ status: response.statusCode ?? 0, body: JSON.parse(text) }));
+      },
+    );
+    asking.on("error", reject);
+    asking.end(typeof body === "string" ? body : body === undefined ? undefined : JSON.stringify(body));
+  });
+}
+
+interface Headed {
+  readonly headers?: Record<string, string>;
+}

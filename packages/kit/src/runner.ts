@@ -1,0 +1,188 @@
+import { existsSync, realpathSync } from "node:fs";
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
+import { enableCompileCache, flushCompileCache } from "node:module";
+import { isAbsolute, join, relative } from "node:path";
+import { pathToFileURL } from "node:url";
+import { parseArgs } from "node:util";
+import type { Served, ServeOptions } from "./box/serve.ts";
+import { firstPlace, type Place } from "./place.ts";
+
+// The blank runner: a process that is started before anyone needs it, and becomes an environment when it is told which.
+// node runner.ts --socket <path> [--compile-cache <folder>]
+//
+// It imports nothing of the rest of the kit: a bundle brings its own, and what is loaded here would only be paid twice.
+
+/** What a bundle's main.js exports. */
+interface Bundle {
+  readonly name: string;
+  readonly version: string;
+  /** Serves the environment, without an instance, on a server that listens already. */
+  serveOn(server: Server, options: ServeOptions): Promise<Served>;
+}
+
+interface BindRequest {
+  readonly folder: string;
+  readonly variables: Readonly<Record<string, string>>;
+}
+
+type State =
+  | { readonly kind: "blank" }
+  | { readonly kind: "binding" | "failed"; readonly folder: string }
+  | { readonly kind: "bound"; readonly folder: string; readonly served: Served; readonly answer: RequestListener };
+
+const MAX_BIND_BYTES = 1024 * 1024;
+const ORPHAN_CHECK_MS = 1_000;
+
+class Runner {
+  readonly #server = createServer((request, response) => this.#onRequest(request, response));
+  readonly #socket: string;
+  #state: State = { kind: "blank" };
+
+  constructor(socket: string) {
+    this.#socket = socket;
+  }
+
+  start(): void {
+    this.#server.listen(this.#socket, warmUp);
+    for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => this.#stop());
+    // Whoever takes the socket away has no more use for us, or is no more.
+    setInterval(() => {
+      if (!existsSync(this.#socket)) this.#stop();
+    }, ORPHAN_CHECK_MS).unref();
+  }
+
+  #onRequest(request: IncomingMessage, response: ServerResponse): void {
+    if (request.method === "POST" && request.url === "/bind") this.#onBind(request, response);
+    else if (request.method === "POST" && request.url === "/stop")
+      sendJson(response, 200, { success: true, data: null }, () => this.#stop());
+    else if (this.#state.kind === "bound") this.#state.answer(request, response);
+    else refuse(response, 503, "environment.unhealthy", "blank", { retryable: true });
+  }
+
+  async #onBind(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    let asked: BindRequest;
+    try {
+      asked = parseBind(await readBody(request));
+    } catch (error) {
+      refuse(response, 400, "request.invalid", (error as Error).message);
+      return;
+    }
+    if (this.#state.kind !== "blank") {
+      refuse(response, 409, "sandbox.bound", `this process is bound already, to ${this.#state.folder}`);
+      return;
+    }
+    try {
+      const { name, version } = await this.#bind(asked);
+      sendJson(response, 200, { success: true, data: { name, version } });
+    } catch (error) {
+      // The author's code may have run in part, so this process is of no use to anyone else.
+      this.#state = { kind: "failed", folder: asked.folder };
+      const { code, message, place } = explain(error, asked.folder);
+      refuse(response, 400, code, message, { place }, () => process.exit(1));
+    }
+  }
+
+  async #bind({ folder, variables }: BindRequest): Promise<Bundle> {
+    this.#state = { kind: "binding", folder };
+    Object.assign(process.env, variables);
+    const bundle: Partial<Bundle> = await import(pathToFileURL(join(folder, "main.js")).href);
+    if (typeof bundle.serveOn !== "function") {
+      throw new Error("main.js exports no function 'serveOn': the bundle was made by an older version; build it again");
+    }
+    const own = this.#server.listeners("request");
+    // A gateway stands in front, and whose names it answers to is its own business.
+    const served = await bundle.serveOn(this.#server, { first: null, host: "0.0.0.0" });
+    // The bundle answers from now on, but what is asked of this process itself is kept from it.
+    const [answer] = this.#server.listeners("request").filter((one) => !own.includes(one)) as RequestListener[];
+    if (answer === undefined) throw new Error("the bundle's serveOn did not take the server");
+    this.#server.off("request", answer);
+    this.#state = { kind: "bound", folder, served, answer };
+    // Written now rather than at the end, which may come by force.
+    setTimeout(flushCompileCache, 1_000).unref();
+    return bundle as Bundle;
+  }
+
+  #stop(): void {
+    if (this.#state.kind !== "bound") {
+      // Takes the socket's file away too.
+      this.#server.close();
+      process.exit(0);
+    }
+    this.#state.served.close().then(
+      () => process.exit(0),
+      () => process.exit(1),
+    );
+  }
+}
+
+/** Node loads much of itself only when it is touched; what every kit touches is touched before anyone waits. */
+async function warmUp(): Promise<void> {
+  await Promise.all(["node:crypto", "node:fs/promises", "node:timers/promises", "node:zlib"].map((name) => import(name)));
+  new Response(new Blob(["warm"]).stream(), { headers: new Headers() });
+  new Request("http://localhost", { signal: new AbortController().signal });
+  structuredClone(new TextDecoder().decode(new TextEncoder().encode("warm")));
+}
+
+function parseBind(text: string): BindRequest {
+  const { folder, variables = {} } = JSON.parse(text) as Partial<BindRequest>;
+  if (typeof folder !== "string" || !isAbsolute(folder))
+    throw new Error(`'folder' must be an absolute path, not ${JSON.stringify(folder)}`);
+  for (const [name, value] of Object.entries(variables)) {
+    if (typeof value !== "string") throw new Error(`the variable '${name}' must be a text, not ${JSON.stringify(value)}`);
+  }
+  return { folder, variables };
+}
+
+async function readBody(request: IncomingMessage): Promise<string> {
+  let text = "";
+  for await (const piece of request.setEncoding("utf8")) {
+    text += piece;
+    if (text.length > MAX_BIND_BYTES) throw new Error(`the body is larger than ${MAX_BIND_BYTES} bytes`);
+  }
+  return text;
+}
+
+/** What went wrong, and on which line of the bundle as far as that is known. */
+function explain(error: unknown, folder: string): { code: string; message: string; place: Place | null } {
+  const { code, message, details, stack } = error as Error & { code?: unknown; details?: { place?: Place } };
+  const isOurs = typeof code === "string" && /^[a-z]+\.[a-z_]+$/.test(code);
+  const known = details?.place ?? null;
+  const place = known ?? placeInside(folder, stack ?? "");
+  const text = message ?? String(error);
+  return {
+    code: isOurs ? code : "environment.invalid",
+    message: known !== null || place === null ? text : `${relative(realpath(folder), place.file)}:${place.line}: ${text}`,
+    place,
+  };
+}
+
+function placeInside(folder: string, stack: string): Place | null {
+  for (const line of stack.split("\n")) {
+    const place = firstPlace(line);
+    if (place?.file.startsWith(realpath(folder))) return place;
+  }
+  return null;
+}
+
+function realpath(folder: string): string {
+  return existsSync(folder) ? realpathSync(folder) : folder;
+}
+
+function refuse(response: ServerResponse, status: number, code: string, error: string, more: object = {}, onSent?: () => void): void {
+  sendJson(response, status, { success: false, error, errorInfo: { code, retryable: false, ...more } }, onSent);
+}
+
+function sendJson(response: ServerResponse, status: number, body: object, onSent?: () => void): void {
+  const text = JSON.stringify(body);
+  response.writeHead(status, { "content-type": "application/json", "content-length": Buffer.byteLength(text) });
+  if (onSent !== undefined) response.once("close", onSent);
+  response.end(text);
+}
+
+const { values } = parseArgs({ options: { socket: { type: "string" }, "compile-cache": { type: "string" } } });
+if (values.socket === undefined) {
+  console.error("the runner needs a place to listen: --socket <path>");
+  process.exit(2);
+}
+if (values["compile-cache"] !== undefined) enableCompileCache(values["compile-cache"]);
+new Runner(values.socket).start();

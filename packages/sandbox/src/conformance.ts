@@ -1,0 +1,303 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import type { Box, BoxSpec, SandboxEngine } from "./engine.ts";
+import { openProcessTable } from "./process/process-table.ts";
+
+/** What the program in a box does; `fixtures/program.js` can all of it. */
+export type Behaviour = "serve" | "stubborn" | "exit" | "silent" | "deaf" | "missing";
+
+export interface EngineCase {
+  /** An engine that keeps what it must in `home`; two on the same home are one after the other. */
+  readonly open: (home: string) => SandboxEngine;
+  readonly command: (behaviour: Behaviour) => readonly string[];
+  /** What is still there of boxes, by name; asked after they are destroyed. */
+  readonly leftovers?: (home: string) => readonly string[] | Promise<readonly string[]>;
+  /** Claims that this engine cannot keep, and why. */
+  readonly skip?: Partial<Record<Claim, string>>;
+  /** Why the whole suite cannot run here. */
+  readonly skipAll?: string | false;
+}
+
+const claims = [
+  "a box answers when create resolves",
+  "a program that ends at once is a failed start with its last words",
+  "a program that never listens is a failed start, in time",
+  "a program that listens but never answers is a failed start, in time",
+  "a program that does not exist is a failed start that names it",
+  "a caller who gives up during the start leaves nothing",
+  "the list is what truly runs",
+  "destroying is possible any number of times",
+  "destroying ends a program that will not listen to reason",
+  "destroying ends children and grandchildren",
+  "twenty boxes are made at once",
+  "an id that is taken is refused, and is free again afterwards",
+  "a box is known by the last lines it printed",
+  "a follower gets each line as it is printed, until the box ends",
+  "a follower leaves when it is told to",
+  "a box that ends by itself says why",
+  "no variable of ours gets into a box",
+  "boxes outlive their engine and are found by the next",
+  "nothing is left behind",
+] as const;
+
+export type Claim = (typeof claims)[number];
+
+const OURS = "AENV_CONFORMANCE_SECRET";
+
+/** The suite that every engine passes. */
+export function describeEngine(name: string, { open, command, leftovers, skip = {}, skipAll = false }: EngineCase): void {
+  describe.skipIf(skipAll !== false)(`engine ${name}${skipAll === false ? "" : ` (${skipAll})`}`, () => {
+    const ends: (() => unknown)[] = [];
+    let made = 0;
+
+    afterEach(async () => {
+      for (const end of ends.splice(0).reverse()) await end();
+      delete process.env[OURS];
+    });
+
+    /** An engine whose boxes are gone after the test, whatever happened in it. */
+    function start(home = newHome()): { engine: SandboxEngine; home: string } {
+      const engine = open(home);
+      ends.push(async () => {
+        for (const box of await engine.list()) await box.destroy();
+        await engine.close();
+      });
+      return { engine, home };
+    }
+
+    function newHome(): string {
+      const home = mkdtempSync(join(tmpdir(), "aenv-engine-"));
+      ends.push(() => rmSync(home, { recursive: true, force: true }));
+      return home;
+    }
+
+    function spec(behaviour: Behaviour, more: Partial<BoxSpec> = {}): BoxSpec {
+      return { id: `box-${++made}`, command: command(behaviour), variables: {}, labels: {}, startTimeoutMs: 15_000, ...more };
+    }
+
+    function make(engine: SandboxEngine, more: Partial<BoxSpec> = {}): Promise<Box> {
+      return engine.create(spec("serve", more), new AbortController().signal);
+    }
+
+    function claim(title: Claim, body: () => Promise<void>): void {
+      const reason = skip[title];
+      it.skipIf(reason !== undefined)(reason === undefined ? title : `${title} (${reason})`, body);
+    }
+
+    claim("a box answers when create resolves", async () => {
+      const { engine } = start();
+      const box = await make(engine, { id: "first", labels: { owner: "ada" } });
+      expect(await ask(box, "GET", "/health")).toEqual({ success: true });
+      expect(box).toMatchObject({ id: "first", labels: { owner: "ada" } });
+    });
+
+    for (const [title, behaviour, words, startTimeoutMs] of [
+      ["a program that ends at once is a failed start with its last words", "exit", /nothing to serve here/, 15_000],
+      ["a program that never listens is a failed start, in time", "silent", /within 400 ms/, 400],
+      ["a program that listens but never answers is a failed start, in time", "deaf", /within 700 ms/, 700],
+      ["a program that does not exist is a failed start that names it", "missing", /no such program|not found/, 15_000],
+    ] as const) {
+      claim(title, async () => {
+        const { engine, home } = start();
+        const failure = engine.create(spec(behaviour, { startTimeoutMs }), new AbortController().signal);
+        await expect(failure).rejects.toMatchObject({ code: "sandbox.start_failed", message: expect.stringMatching(words) });
+        expect(await engine.list()).toEqual([]);
+        expect((await leftovers?.(home)) ?? []).toEqual([]);
+      });
+    }
+
+    claim("a caller who gives up during the start leaves nothing", async () => {
+      const { engine, home } = start();
+      const early = AbortSignal.abort();
+      await expect(engine.create(spec("serve"), early)).rejects.toMatchObject({ code: "request.cancelled" });
+      for (const afterMs of [0, 5, 20, 80]) {
+        const giveUp = new AbortController();
+        const making = engine.create(spec("deaf"), giveUp.signal);
+        setTimeout(() => giveUp.abort(), afterMs);
+        await expect(making).rejects.toMatchObject({ code: "request.cancelled" });
+      }
+      expect(await engine.list()).toEqual([]);
+      expect((await leftovers?.(home)) ?? []).toEqual([]);
+    });
+
+    claim("the list is what truly runs", async () => {
+      const { engine } = start();
+      expect(await engine.list()).toEqual([]);
+      const [a, b, c] = await Promise.all(["a", "b", "c"].map((id) => make(engine, { id, labels: { id } })));
+      expect((await engine.list()).map((box) => [box.id, box.labels]).sort()).toEqual(["a", "b", "c"].map((id) => [id, { id }]));
+      await a?.destroy();
+      expect(await idsOf(engine)).toEqual(["b", "c"]);
+      await ask(b as Box, "POST", "/exit?code=0");
+      await b?.exited;
+      expect(await engine.list()).toEqual([c]);
+    });
+
+    claim("destroying is possible any number of times", async () => {
+      const { engine } = start();
+      const box = await make(engine);
+      await Promise.all([box.destroy(), box.destroy()]);
+      await box.destroy();
+      expect(await engine.list()).toEqual([]);
+      expect((await box.exited).reason).toMatch(/destroyed/);
+      expect(await box.tail(10)).toEqual([]);
+    });
+
+    claim("destroying ends a program that will not listen to reason", async () => {
+      const { engine } = start();
+      const box = await engine.create(spec("stubborn"), new AbortController().signal);
+      await box.destroy();
+      expect(await engine.list()).toEqual([]);
+      await expect(ask(box, "GET", "/health")).rejects.toThrow();
+    });
+
+    claim("destroying ends children and grandchildren", async () => {
+      const { engine } = start();
+      const box = await make(engine);
+      const { inGroup, strays } = (await ask(box, "POST", "/family")) as { inGroup: number[]; strays: number[] };
+      const table = openProcessTable();
+      const running = () => [...inGroup, ...(engine.can.findsStrays ? strays : [])].filter((pid) => table.look(pid)?.isZombie === false);
+      expect(running()).not.toEqual([]);
+      await box.destroy();
+      await expect.poll(running).toEqual([]);
+      if (!engine.can.findsStrays) for (const pid of strays) process.kill(pid);
+    });
+
+    claim("twenty boxes are made at once", async () => {
+      const { engine, home } = start();
+      const boxes = await Promise.all(Array.from({ length: 20 }, () => make(engine)));
+      expect(new Set(boxes.map(({ address }) => JSON.stringify(address))).size).toBe(20);
+      await Promise.all(boxes.map((box) => ask(box, "GET", "/health")));
+      expect(await engine.list()).toHaveLength(20);
+      await Promise.all(boxes.map((box) => box.destroy()));
+      expect(await engine.list()).toEqual([]);
+      expect((await leftovers?.(home)) ?? []).toEqual([]);
+    });
+
+    claim("an id that is taken is refused, and is free again afterwards", async () => {
+      const { engine } = start();
+      const outcomes = await Promise.allSettled([make(engine, { id: "same" }), make(engine, { id: "same" })]);
+      expect(outcomes.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+      await expect(make(engine, { id: "same" })).rejects.toMatchObject({ code: "sandbox.exists" });
+      const [box] = await engine.list();
+      expect(await ask(box as Box, "GET", "/health")).toEqual({ success: true });
+      await box?.destroy();
+      const next = await make(engine, { id: "same" });
+      await box?.destroy();
+      expect(await ask(next, "GET", "/health")).toEqual({ success: true });
+    });
+
+    claim("a box is known by the last lines it printed", async () => {
+      const { engine } = start();
+      const box = await make(engine);
+      for (const line of ["one", "two", "three", "vier → fünf"]) await ask(box, "POST", `/print?line=${encodeURIComponent(line)}`);
+      await expect.poll(() => box.tail(2)).toEqual(["three", "vier → fünf"]);
+      expect(await box.tail(100)).toEqual(["one", "two", "three", "vier → fünf"]);
+      expect(await box.tail(0)).toEqual([]);
+    });
+
+    claim("a follower gets each line as it is printed, until the box ends", async () => {
+      const { engine } = start();
+      const box = await make(engine);
+      await ask(box, "POST", "/print?line=before");
+      await expect.poll(() => box.tail(1)).toEqual(["before"]);
+      const lines: string[] = [];
+      const following = (async () => {
+        for await (const line of box.follow(new AbortController().signal)) lines.push(line);
+      })();
+      await ask(box, "POST", "/print?line=first");
+      await expect.poll(() => lines).toEqual(["first"]);
+      await ask(box, "POST", "/print?line=second");
+      await ask(box, "POST", "/exit?code=0&line=last");
+      await following;
+      expect(lines).toEqual(["first", "second", "last"]);
+    });
+
+    claim("a follower leaves when it is told to", async () => {
+      const { engine } = start();
+      const box = await make(engine);
+      const leave = new AbortController();
+      const lines: string[] = [];
+      const following = (async () => {
+        for await (const line of box.follow(leave.signal)) lines.push(line);
+      })();
+      await ask(box, "POST", "/print?line=first");
+      await expect.poll(() => lines).toEqual(["first"]);
+      leave.abort();
+      await following;
+      expect(await ask(box, "GET", "/health")).toEqual({ success: true });
+    });
+
+    claim("a box that ends by itself says why", async () => {
+      const { engine } = start();
+      const box = await make(engine);
+      await ask(box, "POST", `/exit?code=7&line=${encodeURIComponent("Error: the shop burned down")}`);
+      const { at, reason } = await box.exited;
+      expect(reason).toMatch(/exit code 7.*the shop burned down/);
+      expect(at).toBeInstanceOf(Date);
+      expect(await box.tail(1)).toEqual(["Error: the shop burned down"]);
+      await box.destroy();
+      expect((await box.exited).reason).toBe(reason);
+    });
+
+    claim("no variable of ours gets into a box", async () => {
+      process.env[OURS] = "do not tell";
+      const { engine } = start();
+      const box = await make(engine, { variables: { GREETING: "hello", LANG: "de_DE.UTF-8" } });
+      const { variables } = (await ask(box, "GET", "/environment")) as { variables: Record<string, string> };
+      expect(variables).toMatchObject({ GREETING: "hello", LANG: "de_DE.UTF-8" });
+      expect(Object.keys(variables).sort()).toEqual([...EXPECTED.filter((key) => key in variables), "GREETING"].sort());
+    });
+
+    claim("boxes outlive their engine and are found by the next", async () => {
+      const { engine, home } = start();
+      const labels = { owner: "ada", env: "shop@1.0.0" };
+      const made = await Promise.all(["left", "right"].map((id) => make(engine, { id, labels })));
+      await engine.close();
+      const { engine: next } = start(home);
+      const found = [...(await next.list())].sort((a, b) => (a.id < b.id ? -1 : 1));
+      expect(found.map(({ id, labels, address, pid }) => ({ id, labels, address, pid }))).toEqual(
+        made.map(({ id, address, pid }) => ({ id, labels, address, pid })),
+      );
+      const [left, right] = found as [Box, Box];
+      await expect(make(next, { id: "left" })).rejects.toMatchObject({ code: "sandbox.exists" });
+      await ask(left, "POST", "/exit?code=1&line=tired");
+      expect((await left.exited).reason).toMatch(/tired/);
+      expect(await next.list()).toEqual([right]);
+      await ask(right, "POST", "/print?line=kept");
+      await expect.poll(() => right.tail(1)).toEqual(["kept"]);
+      await Promise.all(found.map((box) => box.destroy()));
+      expect(await next.list()).toEqual([]);
+      expect((await leftovers?.(home)) ?? []).toEqual([]);
+    });
+
+    claim("nothing is left behind", async () => {
+      const { engine, home } = start();
+      const boxes = [await make(engine), await make(engine)];
+      await ask(boxes[0] as Box, "POST", "/exit?code=1");
+      await Promise.all(boxes.map((box) => box.destroy()));
+      expect((await leftovers?.(home)) ?? []).toEqual([]);
+    });
+  });
+}
+
+/** Variables that an engine may set by itself. */
+const EXPECTED = ["PATH", "HOME", "TMPDIR", "LANG", "HOSTNAME", "AENV_BOX"];
+
+async function idsOf(engine: SandboxEngine): Promise<string[]> {
+  return (await engine.list()).map(({ id }) => id).sort();
+}
+
+function ask({ address }: Box, method: string, path: string): Promise<unknown> {
+  const where = address.kind === "unix" ? { socketPath: address.path } : { host: address.host, port: address.port };
+  return new Promise((resolve, reject) => {
+    const asking = request({ ...where, method, path, agent: false }, (response) => {
+      let text = "";
+      response.setEncoding("utf8").on("data", (piece: string) => (text += piece));
+      response.on("error", reject).on("end", () => resolve(JSON.parse(text)));
+    });
+    asking.on("error", reject).end();
+  });
+}

@@ -1,0 +1,96 @@
+import { once } from "node:events";
+import type { Server } from "node:http";
+import { Bell } from "../bell.ts";
+import type { Box, BoxAddress, BoxExit, BoxSpec } from "../engine.ts";
+
+const MAX_LINES = 10_000;
+
+export class MemoryBox implements Box {
+  readonly id: string;
+  readonly address: BoxAddress;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly pid = null;
+  readonly exited: Promise<BoxExit>;
+  readonly #path: string;
+  readonly #onDestroyed: () => void;
+  readonly #lines: string[] = [];
+  readonly #followers = new Set<(line: string | null) => void>();
+  #server: Server | undefined;
+  #isOver = false;
+  #isDestroyed = false;
+  #resolveExit: (exit: BoxExit) => void = () => undefined;
+
+  constructor(spec: BoxSpec, path: string, onDestroyed: () => void) {
+    this.id = spec.id;
+    this.labels = spec.labels;
+    this.address = { kind: "unix", path };
+    this.#path = path;
+    this.#onDestroyed = onDestroyed;
+    this.exited = new Promise((resolve) => {
+      this.#resolveExit = resolve;
+    });
+  }
+
+  get hasExited(): boolean {
+    return this.#isOver;
+  }
+
+  async listen(server: Server): Promise<void> {
+    this.#server = server.listen(this.#path);
+    await once(server, "listening");
+  }
+
+  /** What the box's program says. */
+  print(line: string): void {
+    this.#lines.push(line);
+    if (this.#lines.length > MAX_LINES) this.#lines.shift();
+    for (const follower of this.#followers) follower(line);
+  }
+
+  async exit(reason: string): Promise<void> {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#server?.close();
+    this.#server?.closeAllConnections();
+    this.#resolveExit({ at: new Date(), reason });
+    for (const follower of this.#followers) follower(null);
+  }
+
+  async tail(lines: number): Promise<string[]> {
+    return lines <= 0 ? [] : this.#lines.slice(-lines);
+  }
+
+  follow(signal: AbortSignal): AsyncIterable<string> {
+    const bell = new Bell();
+    const waiting: string[] = [];
+    const follower = (line: string | null) => {
+      if (line !== null) waiting.push(line);
+      bell.ring();
+    };
+    this.#followers.add(follower);
+    signal.addEventListener("abort", () => bell.ring());
+    return this.#follow(waiting, bell, signal, () => this.#followers.delete(follower));
+  }
+
+  async *#follow(waiting: string[], bell: Bell, signal: AbortSignal, stop: () => void): AsyncGenerator<string> {
+    try {
+      while (!signal.aborted) {
+        const line = waiting.shift();
+        if (line !== undefined) yield line;
+        else if (this.#isOver) return;
+        else await bell.wait();
+      }
+    } finally {
+      stop();
+    }
+  }
+
+  async destroy(): Promise<void> {
+    // Only once: by the second time its id may be another's.
+    if (this.#isDestroyed) return;
+    this.#isDestroyed = true;
+    await this.exit("the box was destroyed");
+    this.#lines.length = 0;
+    this.#onDestroyed();
+  }
+}

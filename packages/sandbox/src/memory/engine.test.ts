@@ -1,0 +1,53 @@
+import type { RequestListener } from "node:http";
+import { afterEach, expect, it } from "vitest";
+import { describeEngine } from "../conformance.ts";
+import type { BoxSpec } from "../engine.ts";
+import type { MemoryBox } from "./box.ts";
+import { MemoryEngine } from "./engine.ts";
+
+/** What fixtures/program.js does, without a process. */
+function program(spec: BoxSpec, self: MemoryBox): RequestListener {
+  const [behaviour] = spec.command;
+  if (behaviour === "exit") throw new Error("nothing to serve here");
+  if (behaviour === "missing") throw new Error("no such program");
+  if (behaviour === "silent" || behaviour === "deaf") return () => undefined;
+  return (request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? "/", "http://box");
+    const line = searchParams.get("line") ?? "";
+    const answers: Record<string, () => unknown> = {
+      "/health": () => ({ success: true }),
+      "/environment": () => ({ variables: spec.variables }),
+      "/print": () => self.print(line),
+      "/exit": () => {
+        self.print(line);
+        response.on("finish", () => self.exit(`exit code ${searchParams.get("code")}: ${line}`));
+      },
+    };
+    response.end(JSON.stringify(answers[pathname]?.() ?? null));
+  };
+}
+
+describeEngine("memory", {
+  open: () => new MemoryEngine({ start: program }),
+  command: (behaviour) => [behaviour],
+  skip: {
+    "destroying ends children and grandchildren": "its boxes are no processes",
+    "boxes outlive their engine and are found by the next": "its boxes live in its own memory",
+  },
+});
+
+const engines: MemoryEngine[] = [];
+afterEach(async () => {
+  for (const engine of engines.splice(0)) await engine.close();
+});
+
+it("crashes a box on demand, with the reason that was given", async () => {
+  const engine = new MemoryEngine({ start: program });
+  engines.push(engine);
+  const spec = { id: "a", command: ["serve"], variables: {}, labels: {}, startTimeoutMs: 1_000 };
+  const box = await engine.create(spec, new AbortController().signal);
+  await engine.crash("a", "the dog ate it");
+  expect((await box.exited).reason).toBe("the dog ate it");
+  expect(await engine.list()).toEqual([]);
+  await expect(engine.crash("b", "nobody")).rejects.toMatchObject({ code: "sandbox.lost" });
+});

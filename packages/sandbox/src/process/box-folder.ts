@@ -1,0 +1,146 @@
+import { randomBytes } from "node:crypto";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { PlatformError } from "@aenv/contract";
+import type { ProcessIdentity } from "./process-table.ts";
+
+/** What is known of a box, as it stands in its `box.json`. */
+export interface BoxRecord {
+  readonly format: 1;
+  readonly id: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly createdAt: string;
+  /** Where it listens: in its folder, or, if that path is too long for a socket, in a folder of its own elsewhere. */
+  readonly socket: string;
+  readonly memoryMb: number | null;
+  /** Who makes it; while that process lives, an unfinished box is none of anyone else's business. */
+  readonly maker: ProcessIdentity;
+  /** Null until the program is started. */
+  readonly process: ProcessIdentity | null;
+  /** Whether it has answered, and so belongs to someone. */
+  readonly isReady: boolean;
+}
+
+const RECORD = "box.json";
+/** Folders that are being made or removed; their names tell by whom. */
+const PART = ".part-";
+
+/** The place of one box on disk: its record, its log, and a working and a temporary directory for the program. */
+export class BoxFolder {
+  readonly path: string;
+
+  constructor(path: string) {
+    this.path = path;
+  }
+
+  get log(): string {
+    return join(this.path, "log");
+  }
+
+  get work(): string {
+    return join(this.path, "work");
+  }
+
+  get temporary(): string {
+    return join(this.path, "tmp");
+  }
+
+  /** Appears whole or not at all; refused if a box of this id is there. */
+  create(record: BoxRecord): void {
+    const part = partName(dirname(this.path), record.maker);
+    mkdirSync(join(part, "work"), { recursive: true, mode: 0o700 });
+    mkdirSync(join(part, "tmp"), { mode: 0o700 });
+    writeFileSync(join(part, RECORD), JSON.stringify(record));
+    try {
+      renameSync(part, this.path);
+    } catch (cause) {
+      rmSync(part, { recursive: true, force: true });
+      if (!["ENOTEMPTY", "EEXIST"].includes((cause as NodeJS.ErrnoException).code ?? "")) throw cause;
+      throw new PlatformError("sandbox.exists", `a box '${record.id}' is there already; destroy it first, or choose another id`, { cause });
+    }
+    if (dirname(record.socket) !== this.path) mkdirSync(dirname(record.socket), { mode: 0o700 });
+  }
+
+  write(record: BoxRecord): void {
+    const part = join(this.path, `${RECORD}.part`);
+    writeFileSync(part, JSON.stringify(record));
+    renameSync(part, join(this.path, RECORD));
+  }
+
+  /** Null if there is none, or none that this version understands. */
+  read(): BoxRecord | null {
+    try {
+      const record = JSON.parse(readFileSync(join(this.path, RECORD), "utf8"));
+      return record?.format === 1 ? record : null;
+    } catch {
+      return null;
+    }
+  }
+
+  /** Gone from sight at once; the files follow. */
+  async remove(record: BoxRecord | null, remover: ProcessIdentity): Promise<void> {
+    if (record !== null && dirname(record.socket) !== this.path) await removeFolder(dirname(record.socket));
+    const part = partName(dirname(this.path), remover);
+    try {
+      renameSync(this.path, part);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
+      throw error;
+    }
+    await removeFolder(part);
+  }
+}
+
+/** Everything below the folder of all boxes: boxes by id, and what is being made or removed with who does so. */
+export function readBoxes(boxes: string): { ids: string[]; parts: { path: string; by: ProcessIdentity }[] } {
+  const ids: string[] = [];
+  const parts: { path: string; by: ProcessIdentity }[] = [];
+  for (const entry of readdirSync(boxes, { withFileTypes: true })) {
+    if (!entry.isDirectory()) continue;
+    if (isBoxId(entry.name)) ids.push(entry.name);
+    if (!entry.name.startsWith(PART)) continue;
+    const [pid, start = ""] = entry.name.slice(PART.length).split("_");
+    parts.push({ path: join(boxes, entry.name), by: { pid: Number(pid), start } });
+  }
+  return { ids, parts };
+}
+
+/** An id names a folder, so it must stay where it is put. */
+export function isBoxId(id: string): boolean {
+  return /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(id);
+}
+
+/** The longest path a socket may have, without the zero at its end. */
+const MAX_SOCKET_BYTES = process.platform === "linux" ? 107 : 103;
+
+/** A socket in the box's folder, or, if its path were too long, in a short one below the runtime folder. */
+export function socketFor(folder: string, runtime: string): string {
+  const own = join(folder, "s");
+  if (Buffer.byteLength(own) <= MAX_SOCKET_BYTES) return own;
+  const short = join(runtime, `aenv-${randomBytes(9).toString("hex")}`, "s");
+  if (Buffer.byteLength(short) <= MAX_SOCKET_BYTES) return short;
+  throw new PlatformError("sandbox.unsupported", `a socket's path may have ${MAX_SOCKET_BYTES} bytes; neither ${own} nor ${short} fits`);
+}
+
+function partName(boxes: string, { pid, start }: ProcessIdentity): string {
+  return join(boxes, `${PART}${pid}_${start}_${randomBytes(6).toString("hex")}`);
+}
+
+/** Removes a folder, also if its owner took its own permissions away, as caches of packages do. */
+export async function removeFolder(path: string): Promise<void> {
+  const options = { recursive: true, force: true, maxRetries: 3 } as const;
+  try {
+    await rm(path, options);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== "EACCES" && code !== "EPERM") throw error;
+    unlock(path);
+    await rm(path, options);
+  }
+}
+
+function unlock(folder: string): void {
+  chmodSync(folder, 0o700);
+  for (const entry of readdirSync(folder, { withFileTypes: true })) if (entry.isDirectory()) unlock(join(folder, entry.name));
+}

@@ -1,0 +1,80 @@
+import type { Box, BoxAddress, BoxExit } from "../engine.ts";
+import type { BoxFolder, BoxRecord } from "./box-folder.ts";
+import { BoxLog } from "./box-log.ts";
+import { describeEnding, type Ending } from "./ending.ts";
+import type { ProcessIdentity } from "./process-table.ts";
+
+/** A running program, started by us or by an earlier process of ours. */
+export class ProcessBox implements Box {
+  readonly id: string;
+  readonly address: BoxAddress;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly exited: Promise<BoxExit>;
+  readonly folder: BoxFolder;
+  readonly record: BoxRecord;
+  readonly process: ProcessIdentity;
+  readonly log: BoxLog;
+  #exit: BoxExit | null = null;
+  #resolveExit: (exit: BoxExit) => void = () => undefined;
+  #why: string | null = null;
+  readonly #destroy: (box: ProcessBox) => Promise<void>;
+  #destroying: Promise<void> | undefined;
+
+  constructor(
+    folder: BoxFolder,
+    record: BoxRecord,
+    process: ProcessIdentity,
+    logBytes: number,
+    destroy: (box: ProcessBox) => Promise<void>,
+  ) {
+    this.id = record.id;
+    this.address = { kind: "unix", path: record.socket };
+    this.labels = record.labels;
+    this.folder = folder;
+    this.record = record;
+    this.process = process;
+    this.log = new BoxLog(folder.log, logBytes);
+    this.#destroy = destroy;
+    this.exited = new Promise((resolve) => {
+      this.#resolveExit = resolve;
+    });
+  }
+
+  get pid(): number {
+    return this.process.pid;
+  }
+
+  get hasExited(): boolean {
+    return this.#exit !== null;
+  }
+
+  /** What is about to end the box, if we do it ourselves: the system only tells the signal. */
+  blame(why: string): void {
+    this.#why ??= why;
+  }
+
+  noteExit(exit: Ending["exit"]): void {
+    if (this.#exit !== null) return;
+    const reason = this.#why ?? describeEnding({ exit, lines: this.log.tail(REASON_LINES), memoryMb: this.record.memoryMb });
+    this.#exit = { at: new Date(), reason };
+    this.#resolveExit(this.#exit);
+  }
+
+  async tail(lines: number): Promise<string[]> {
+    return this.log.tail(lines);
+  }
+
+  follow(signal: AbortSignal): AsyncIterable<string> {
+    return this.log.follow(signal, this.exited);
+  }
+
+  destroy(): Promise<void> {
+    this.#destroying ??= this.#destroy(this).catch((error: unknown) => {
+      this.#destroying = undefined;
+      throw error;
+    });
+    return this.#destroying;
+  }
+}
+
+const REASON_LINES = 40;

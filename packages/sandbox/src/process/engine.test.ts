@@ -1,0 +1,228 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { get } from "node:http";
+import { dirname, join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { type Tree, temporaryTree } from "@aenv/testing";
+import { afterEach, describe, expect, it } from "vitest";
+import { describeEngine } from "../conformance.ts";
+import type { Box, BoxSpec } from "../engine.ts";
+import { processesOf } from "../fixtures/marked.ts";
+import type { BoxRecord } from "./box-folder.ts";
+import { ProcessEngine, type ProcessEngineOptions } from "./engine.ts";
+import { openProcessTable } from "./process-table.ts";
+
+const hasProc = process.platform === "linux";
+const program = fileURLToPath(new URL("../fixtures/program.js", import.meta.url));
+const owner = fileURLToPath(new URL("../fixtures/owner.ts", import.meta.url));
+
+function leftovers(home: string): string[] {
+  return [...readdirSync(join(home, "boxes")), ...(hasProc ? processesOf(home) : [])].map(String);
+}
+
+describeEngine("process", {
+  open: (home) => new ProcessEngine({ home, graceMs: 500 }),
+  command: (behaviour) => (behaviour === "missing" ? ["/nowhere/no-such-program"] : [process.execPath, program, behaviour]),
+  leftovers,
+});
+
+describe("the process engine", () => {
+  const trees: Tree[] = [];
+  const engines: ProcessEngine[] = [];
+
+  afterEach(async () => {
+    for (const engine of engines.splice(0)) {
+      for (const box of await engine.list()) await box.destroy();
+      await engine.close();
+    }
+    for (const tree of trees.splice(0)) tree[Symbol.dispose]();
+  });
+
+  function newHome(): string {
+    const tree = temporaryTree();
+    trees.push(tree);
+    return tree.path;
+  }
+
+  function open(options: Partial<ProcessEngineOptions> = {}): ProcessEngine {
+    const engine = new ProcessEngine({ home: newHome(), graceMs: 500, ...options });
+    engines.push(engine);
+    return engine;
+  }
+
+  function make(engine: ProcessEngine, more: Partial<BoxSpec> = {}): Promise<Box> {
+    const command = [process.execPath, program, "serve"];
+    const spec = { id: "box", command, variables: {}, labels: {}, startTimeoutMs: 15_000, ...more };
+    return engine.create(spec, new AbortController().signal);
+  }
+
+  it.runIf(hasProc).each([1, 2, 3, 4, 5, 6])(
+    "finds every box whole or not at all after its maker was killed in the middle (%i)",
+    async (seed) => {
+      const home = newHome();
+      const maker = spawn(process.execPath, [owner, home, program], { stdio: ["ignore", "pipe", "inherit"] });
+      maker.stdout.resume();
+      await once(maker.stdout, "data");
+      await setTimeout((seed * 37) % 150);
+      maker.kill("SIGKILL");
+      await once(maker, "exit");
+
+      const engine = open({ home });
+      const boxes = await engine.list();
+      await Promise.all(boxes.map((box) => ask(box, "/health")));
+      expect(processesOf(home).sort()).toEqual(boxes.map(({ pid }) => pid).sort());
+      expect(readdirSync(join(home, "boxes")).sort()).toEqual(boxes.map(({ id }) => id).sort());
+      await Promise.all(boxes.map((box) => box.destroy()));
+      expect(leftovers(home)).toEqual([]);
+    },
+  );
+
+  it("never takes a process for a box because it has its number", async () => {
+    const home = newHome();
+    const stranger = spawn("sleep", ["600"], { detached: true });
+    try {
+      const maker = { pid: process.pid, start: "another" };
+      writeRecord(home, { maker, process: { pid: stranger.pid as number, start: "another" }, isReady: true });
+      expect(await open({ home }).list()).toEqual([]);
+      expect(leftovers(home)).toEqual([]);
+      expect(openProcessTable().look(stranger.pid as number)?.isZombie).toBe(false);
+    } finally {
+      stranger.kill("SIGKILL");
+    }
+  });
+
+  it("leaves a box alone that another process is making, and clears it away when that is gone", async () => {
+    const home = newHome();
+    const self = { pid: process.pid, start: openProcessTable().look(process.pid)?.start ?? "" };
+    writeRecord(home, { maker: self, process: null, isReady: false });
+    const engine = open({ home });
+    expect(await engine.list()).toEqual([]);
+    expect(leftovers(home)).toEqual(["box"]);
+    writeRecord(home, { maker: { ...self, start: "earlier" }, process: null, isReady: false });
+    expect(await engine.list()).toEqual([]);
+    expect(leftovers(home)).toEqual([]);
+  });
+
+  it("clears away what it cannot read, and touches nothing that is no box", async () => {
+    const home = newHome();
+    mkdirSync(join(home, "boxes", "damaged"), { recursive: true });
+    writeFileSync(join(home, "boxes", "damaged", "box.json"), "{");
+    writeFileSync(join(home, "boxes", "README"), "not a box");
+    mkdirSync(join(home, "boxes", ".part-1_long-ago_abc"));
+    expect(await open({ home }).list()).toEqual([]);
+    expect(leftovers(home)).toEqual(["README"]);
+  });
+
+  it("gives a box its own folders and nothing else", async () => {
+    const engine = open({ path: "/usr/bin:/bin" });
+    const box = await make(engine);
+    const { variables, folder } = (await ask(box, "/environment")) as { variables: Record<string, string>; folder: string };
+    const own = dirname(folder);
+    expect(variables).toEqual({ PATH: "/usr/bin:/bin", HOME: folder, TMPDIR: join(own, "tmp"), LANG: "C.UTF-8", AENV_BOX: own });
+    expect(statSync(variables.TMPDIR as string).isDirectory()).toBe(true);
+  });
+
+  it("finds a shorter place for a socket whose path would be too long, and removes it too", async () => {
+    const home = join(newHome(), "x".repeat(100));
+    const runtimeFolder = newHome();
+    const engine = open({ home, runtimeFolder });
+    const box = await make(engine);
+    expect(box.address).toMatchObject({ kind: "unix", path: expect.stringContaining(runtimeFolder) });
+    await engine.close();
+    const [found] = await open({ home, runtimeFolder }).list();
+    expect(found?.address).toEqual(box.address);
+    await found?.destroy();
+    expect(readdirSync(runtimeFolder)).toEqual([]);
+  });
+
+  it("keeps a box's log from filling the disk, and still knows its last lines", async () => {
+    const engine = open({ logBytes: 2_000 });
+    const box = await make(engine);
+    const log = join(dirname(((await ask(box, "/environment")) as { folder: string }).folder), "log");
+    for (let n = 0; n < 300; n++) await ask(box, `/print?line=line-${n}-${"x".repeat(20)}`, "POST");
+    await expect.poll(() => statSync(log).size, { timeout: 5_000 }).toBeLessThan(2_000);
+    expect((await box.tail(1))[0]).toBe(`line-299-${"x".repeat(20)}`);
+    expect(await box.tail(20)).toHaveLength(20);
+    await ask(box, "/print?line=after", "POST");
+    await expect.poll(() => box.tail(1)).toEqual(["after"]);
+  });
+
+  it("ends a box that takes more memory than it may, and says so", async () => {
+    const engine = open();
+    const box = await make(engine, { memoryMb: 100 });
+    ask(box, "/allocate?mb=200", "POST").catch(() => undefined);
+    expect((await box.exited).reason).toMatch(/used \d{3} MB of memory, and it may have 100 MB/);
+  });
+
+  it("says when a box ran out of its heap", async () => {
+    const engine = open({ nodeOptions: ["--max-old-space-size=32"] });
+    const box = await make(engine, { memoryMb: 1_000, command: [process.execPath, program, "hoard"] });
+    expect((await box.exited).reason).toBe("the program ran out of memory (it may have 1000 MB)");
+  });
+
+  it("ends a box that has used up its CPU time, and says so", async () => {
+    const engine = open();
+    const box = await make(engine, { cpuSeconds: 1 });
+    ask(box, "/burn", "POST").catch(() => undefined);
+    expect((await box.exited).reason).toMatch(/used up its CPU time/);
+  });
+
+  it("refuses ids that would lead elsewhere", async () => {
+    const engine = open();
+    for (const id of ["", "..", "../other", "a/b", ".hidden", "x".repeat(129), "a\0b"]) {
+      await expect(make(engine, { id })).rejects.toMatchObject({ code: "request.invalid" });
+    }
+    await expect(make(engine, { command: [] })).rejects.toMatchObject({ code: "request.invalid" });
+  });
+
+  it("makes no more boxes once it is closed, and gives up those it was making", async () => {
+    const engine = open();
+    const making = make(engine, { command: [process.execPath, program, "silent"] });
+    const outcome = expect(making).rejects.toMatchObject({ code: "request.cancelled" });
+    await engine.close();
+    await outcome;
+    await expect(make(engine)).rejects.toMatchObject({ code: "server.draining" });
+    expect(await engine.list()).toEqual([]);
+  });
+
+  it("tells a disk that cannot be written from an id that is taken", async () => {
+    const home = newHome();
+    const engine = open({ home });
+    rmdirSync(join(home, "boxes"));
+    writeFileSync(join(home, "boxes"), "in the way");
+    await expect(make(engine)).rejects.toMatchObject({ code: "sandbox.start_failed", message: expect.stringContaining("ENOTDIR") });
+    rmSync(join(home, "boxes"));
+    mkdirSync(join(home, "boxes"));
+  });
+
+  it("refuses Windows by name", () => {
+    const platform = Object.getOwnPropertyDescriptor(process, "platform") as PropertyDescriptor;
+    Object.defineProperty(process, "platform", { value: "win32" });
+    try {
+      expect(() => new ProcessEngine({ home: "never" })).toThrow(expect.objectContaining({ code: "sandbox.unsupported" }));
+    } finally {
+      Object.defineProperty(process, "platform", platform);
+    }
+    expect(existsSync("never")).toBe(false);
+  });
+});
+
+function writeRecord(home: string, more: Pick<BoxRecord, "maker" | "process" | "isReady">): void {
+  const folder = join(home, "boxes", "box");
+  mkdirSync(folder, { recursive: true });
+  const record: BoxRecord = { format: 1, id: "box", labels: {}, createdAt: "", socket: join(folder, "s"), memoryMb: null, ...more };
+  writeFileSync(join(folder, "box.json"), JSON.stringify(record));
+}
+
+function ask({ address }: Box, path: string, method = "GET"): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const asking = get({ socketPath: address.kind === "unix" ? address.path : "", method, path, agent: false }, (response) => {
+      let text = "";
+      response.setEncoding("utf8").on("data", (piece: string) => (text += piece));
+      response.on("error", reject).on("end", () => resolve(JSON.parse(text)));
+    });
+    asking.on("error", reject);
+  });
+}

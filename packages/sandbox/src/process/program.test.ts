@@ -1,0 +1,37 @@
+import { describe, expect, it } from "vitest";
+import type { BoxSpec } from "../engine.ts";
+import { BoxFolder } from "./box-folder.ts";
+import { markerOf, programOf } from "./program.ts";
+
+const folder = new BoxFolder("/home/ada/boxes/a=b");
+const options = { path: "/bin", nodeOptions: ["--no-warnings"] };
+
+function run(more: Partial<BoxSpec>) {
+  const spec = { id: "a", command: ["node", "main.js"], variables: {}, labels: {}, startTimeoutMs: 1, ...more };
+  return programOf(spec, folder, "/s", options);
+}
+
+describe("what is run for a spec", () => {
+  it("is the command and where to listen", () => {
+    expect(run({ command: ["python3", "main.py"] })).toMatchObject({ file: "python3", args: ["main.py", "--socket", "/s"] });
+  });
+
+  it("tells Node, and nobody else, how large its heap may be", () => {
+    expect(run({ memoryMb: 400 }).args).toEqual(["--max-old-space-size=300", "--no-warnings", "main.js", "--socket", "/s"]);
+    expect(run({ command: [process.execPath], memoryMb: 1 }).args[0]).toBe("--max-old-space-size=16");
+    expect(run({ command: ["python3"], memoryMb: 400 }).args).toEqual(["--socket", "/s"]);
+  });
+
+  it("has the system limit the CPU time", () => {
+    const { file, args } = run({ cpuSeconds: 1.5 });
+    expect(file).toBe("/bin/sh");
+    expect(args[1]).toContain("ulimit -S -t 2");
+    expect(args.slice(2)).toEqual(["sh", "node", "--no-warnings", "main.js", "--socket", "/s"]);
+  });
+
+  it("always carries the box's mark, whatever else the spec says", () => {
+    const { variables } = run({ variables: { AENV_BOX: "forged", HOME: "/elsewhere" } });
+    expect(variables).toMatchObject({ AENV_BOX: folder.path, HOME: "/elsewhere", PATH: "/bin" });
+    expect(markerOf(folder)).toBe(`AENV_BOX=${folder.path}`);
+  });
+});

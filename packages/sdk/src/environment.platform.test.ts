@@ -1,0 +1,92 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type FakeClock, fakeClock } from "../fixtures/fake-clock.ts";
+import { sendJson } from "../fixtures/http-server.ts";
+import { WirePlatform } from "../fixtures/wire-platform.ts";
+import { Environment } from "./environment.ts";
+import type { EnvironmentOptions } from "./environment-options.ts";
+
+const REF = "weather-demo@1.0.0";
+const AGENT_URL = "http://127.0.0.1:8081/agent/abcdefghij234567abcd/mcp";
+
+let platform: WirePlatform;
+let clock: FakeClock;
+beforeEach(async () => {
+  platform = await WirePlatform.open();
+  clock = fakeClock();
+});
+afterEach(() => platform[Symbol.asyncDispose]());
+
+/** Answers a create as our own platform does: once it runs, and with a link for agents. */
+function answerAsOurs(status = "Running"): void {
+  platform.faults.control = (seen, response) => {
+    if (seen.method !== "POST" || seen.path !== "/env-instance") return false;
+    platform.alive.add("ours-1");
+    const ip = status === "Running" ? "10.244.1.10" : "";
+    const data = { id: "ours-1", env: null, status, created_at: "", updated_at: "", ip, agent_url: AGENT_URL };
+    sendJson(response, { success: true, code: 0, message: "", data });
+    return true;
+  };
+}
+
+function weather(options: EnvironmentOptions = {}): Environment {
+  return new Environment(REF, { controlUrl: platform.control.url, dataUrl: platform.data.url, clock, ...options });
+}
+
+describe("against our own platform", () => {
+  it("needs one request to have a healthy instance", async () => {
+    answerAsOurs();
+    const env = weather();
+    await env.initialize();
+    expect(platform.control.requests.map(({ method, path }) => `${method} ${path}`)).toEqual(["POST /env-instance"]);
+    expect(platform.data.requests).toEqual([]);
+    await env.release();
+    expect(platform.alive.size).toBe(0);
+  });
+
+  it("lets the server hold its answer when a start takes longer", async () => {
+    answerAsOurs("Creating");
+    const env = weather({ timeoutMs: 10_000 });
+    await env.initialize();
+    const [, look] = platform.control.requests;
+    expect([look?.path, look?.query.get("wait")]).toEqual(["/env-instance/ours-1", "5000ms"]);
+    expect(clock.sleeps).toEqual([]);
+    await env.release();
+  });
+
+  it("gives the link that opens tools only", async () => {
+    answerAsOurs();
+    const env = weather();
+    expect(await env.agentUrl()).toBe(AGENT_URL);
+    await env.release();
+  });
+
+  it("sends requests of any size, unless told otherwise", async () => {
+    answerAsOurs();
+    const city = "x".repeat(1_100_000);
+    const env = weather();
+    expect((await env.callTool("get_weather", { city })).isError).toBe(false);
+    const strict = weather({ maxRequestBytes: 1_000_000 });
+    await expect(strict.callTool("get_weather", { city })).rejects.toMatchObject({ code: "request.too_large" });
+    await Promise.all([env.release(), strict.release()]);
+  });
+
+  it("passes variables by their short name too, and the first episode's task and seed", async () => {
+    answerAsOurs();
+    const env = weather({ environmentVariables: { A: "1", B: "1" }, variables: { B: "2" }, task: "t1", seed: 7 });
+    await env.initialize();
+    const variables = { A: "1", B: "2", envNAME: "weather-demo", envversion: "1.0.0" };
+    expect(platform.control.requests[0]?.json).toMatchObject({ environment_variables: variables, task: "t1", seed: 7 });
+    await env.release();
+  });
+});
+
+describe("where no platform of ours is", () => {
+  it("has no link for agents, and says where the tools are", async () => {
+    const env = weather();
+    await expect(env.agentUrl()).rejects.toMatchObject({
+      code: "instance.unsupported",
+      message: expect.stringContaining(`${platform.data.url}/mcp`),
+    });
+    await env.release();
+  });
+});

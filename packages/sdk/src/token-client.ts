@@ -1,0 +1,91 @@
+import { isObject } from "@aenv/contract";
+import { ControlClient, type ControlClientOptions } from "./control-client.ts";
+import { ValidationError } from "./errors.ts";
+import type { RequestOptions } from "./scheduler-client.ts";
+
+/** What a token lets its bearer do. */
+export type Role = "admin" | "publisher" | "trainer" | "agent";
+
+export interface NewToken {
+  readonly owner: string;
+  /** Publisher and trainer if absent. */
+  readonly roles?: readonly Role[];
+  readonly note?: string;
+  /** It works for ever if absent. */
+  readonly expiresAt?: Date;
+  /** The owner's limit on live instances where it is to be another than the server's. */
+  readonly maxInstances?: number;
+}
+
+/** A token as its server shows it: without the secret. */
+export interface TokenInfo {
+  readonly id: string;
+  readonly owner: string;
+  readonly roles: readonly Role[];
+  readonly note: string;
+  readonly createdAt: string;
+  readonly expiresAt: string | null;
+  readonly lastUsedAt: string | null;
+}
+
+export interface Identity {
+  readonly owner: string;
+  readonly roles: readonly Role[];
+  /** Null where the server asks nobody for a token. */
+  readonly token: string | null;
+}
+
+/**
+ * Makes and revokes the tokens of a platform; that is for administrators.
+ *
+ * @example
+ * const { token } = await new TokenClient("http://localhost:8080").create({ owner: "ada", roles: ["trainer"] });
+ */
+export class TokenClient {
+  readonly #control: ControlClient;
+
+  constructor(controlUrl: string, options: ControlClientOptions = {}) {
+    this.#control = new ControlClient(controlUrl, options);
+  }
+
+  /** The token itself is in this answer and can never be read again. */
+  async create(token: NewToken, options: RequestOptions = {}): Promise<TokenInfo & { readonly token: string }> {
+    const { maxInstances, expiresAt, ...rest } = token;
+    const body = {
+      ...rest,
+      ...(expiresAt && { expiresAt: expiresAt.toISOString() }),
+      ...(maxInstances && { maxInstanceCount: maxInstances }),
+    };
+    const data = await this.#send("POST", "/token", "create a token", options, body);
+    if (!isObject(data) || typeof data.token !== "string") throw unexpected(data);
+    return data as unknown as TokenInfo & { readonly token: string };
+  }
+
+  async list(filter: { readonly owner?: string } = {}, options: RequestOptions = {}): Promise<TokenInfo[]> {
+    const query = filter.owner === undefined ? "" : `?owner=${encodeURIComponent(filter.owner)}`;
+    const data = await this.#send("GET", `/token${query}`, "list tokens", options);
+    if (!Array.isArray(data)) throw unexpected(data);
+    return data as TokenInfo[];
+  }
+
+  /** From now on it opens nothing. */
+  async revoke(id: string, options: RequestOptions = {}): Promise<void> {
+    await this.#send("DELETE", `/token/${encodeURIComponent(id)}`, `revoke token '${id}'`, options);
+  }
+
+  /** Who the token makes its bearer. */
+  async whoAmI(options: RequestOptions = {}): Promise<Identity> {
+    const data = await this.#send("GET", "/whoami", "ask who this token belongs to", options);
+    if (!isObject(data) || typeof data.owner !== "string") throw unexpected(data);
+    return data as unknown as Identity;
+  }
+
+  #send(method: string, path: string, doing: string, options: RequestOptions, body?: unknown): Promise<unknown> {
+    const rule = method === "POST" ? "once" : "idempotent";
+    return this.#control.send({ ...options, method, path, doing, rule, body, notFound: "access.token_not_found" });
+  }
+}
+
+function unexpected(data: unknown): ValidationError {
+  return new ValidationError(`the server answered in an unexpected shape: ${(JSON.stringify(data) ?? "nothing").slice(0, 200)}`);
+}

@@ -1,0 +1,53 @@
+import { PlatformError } from "@aenv/contract";
+import type { Tokens } from "./tokens.ts";
+
+export const roles = ["admin", "publisher", "trainer", "agent"] as const;
+export type Role = (typeof roles)[number];
+
+/** Who is at the door. */
+export interface Caller {
+  readonly owner: string;
+  readonly roles: ReadonlySet<Role>;
+  /** Null where access is off and everybody is let in. */
+  readonly tokenId: string | null;
+  /** The token's own limit on live instances, where it has one. */
+  readonly maxInstances: number | null;
+  /** The environments that the token is good for; all if there are none. */
+  readonly scopes?: readonly string[];
+}
+
+/** With access off, whoever reaches the server may do everything: it listens on loopback only. */
+const ANYBODY: Caller = { owner: "default", roles: new Set(roles), tokenId: null, maxInstances: null };
+
+/** Decides who someone is and what they may do. Asked before any room is entered. */
+export class Access {
+  readonly tokens: Tokens;
+  readonly isOn: boolean;
+
+  constructor(tokens: Tokens, isOn: boolean) {
+    this.tokens = tokens;
+    this.isOn = isOn;
+  }
+
+  async identify(authorization: string | undefined): Promise<Caller> {
+    if (!this.isOn) return ANYBODY;
+    if (authorization === undefined) throw unauthenticated("Missing Authorization header");
+    const match = /^bearer +(\S+)$/i.exec(authorization.trim());
+    if (match === null) throw unauthenticated("Authorization header format should be Bearer <token>");
+    const caller = await this.tokens.verify(match[1] as string);
+    if (caller === null) throw unauthenticated("Invalid token");
+    return caller;
+  }
+
+  demand(caller: Caller, ...anyOf: readonly Role[]): void {
+    if (caller.roles.has("admin") || anyOf.some((role) => caller.roles.has(role))) return;
+    throw new PlatformError(
+      "access.denied",
+      `this needs the role ${anyOf.join(" or ")}; the token has ${[...caller.roles].join(", ") || "none"}`,
+    );
+  }
+}
+
+function unauthenticated(message: string): PlatformError {
+  return new PlatformError("access.unauthenticated", message);
+}

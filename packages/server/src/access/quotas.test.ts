@@ -1,0 +1,25 @@
+import { describe, expect, it } from "vitest";
+import { Quotas } from "./quotas.ts";
+
+const limits = { instances: 10, createsPerSecond: 2, blobBytes: 100 };
+
+describe("quotas", () => {
+  it("admit a second's worth at once, then as time goes by, and say when", () => {
+    let now = 0;
+    const quotas = new Quotas(limits, {}, () => now);
+    quotas.admitCreate("ada");
+    quotas.admitCreate("ada");
+    expect(() => quotas.admitCreate("ada")).toThrow(/2 creations a second for 'ada'; try again in 1 s/);
+    quotas.admitCreate("bob");
+    now = 500;
+    quotas.admitCreate("ada");
+    expect(() => quotas.admitCreate("ada")).toThrow();
+  });
+
+  it("are an owner's own where some are set, also for owners with odd names", () => {
+    const quotas = new Quotas(limits, { ada: { instances: 99 } });
+    expect(quotas.instanceLimit("ada")).toBe(99);
+    expect(quotas.blobLimit("ada")).toBe(100);
+    expect(quotas.instanceLimit("constructor")).toBe(10);
+  });
+});

@@ -1,0 +1,60 @@
+import { PlatformError } from "@aenv/contract";
+
+/** What one owner may have. */
+export interface Limits {
+  readonly instances: number;
+  readonly createsPerSecond: number;
+  readonly blobBytes: number;
+}
+
+interface Bucket {
+  tokens: number;
+  at: number;
+}
+
+/** Keeps one owner from taking what all others need. Limits by owner, else the server's own. */
+export class Quotas {
+  readonly #limits: Limits;
+  readonly #byOwner: Readonly<Record<string, Partial<Limits>>>;
+  readonly #now: () => number;
+  readonly #buckets = new Map<string, Bucket>();
+
+  constructor(limits: Limits, byOwner: Readonly<Record<string, Partial<Limits>>> = {}, now: () => number = Date.now) {
+    this.#limits = limits;
+    this.#byOwner = byOwner;
+    this.#now = now;
+  }
+
+  of(owner: string): Limits {
+    return { ...this.#limits, ...(Object.hasOwn(this.#byOwner, owner) ? this.#byOwner[owner] : {}) };
+  }
+
+  instanceLimit(owner: string): number {
+    return this.of(owner).instances;
+  }
+
+  blobLimit(owner: string): number {
+    return this.of(owner).blobBytes;
+  }
+
+  /** Takes part of the owner's rate; the error says when there will be enough again. A second's worth may come at once. */
+  admitCreate(owner: string, count = 1): void {
+    const rate = this.of(owner).createsPerSecond;
+    const now = this.#now();
+    const bucket = this.#buckets.get(owner) ?? { tokens: rate, at: now };
+    const tokens = Math.min(rate, bucket.tokens + ((now - bucket.at) / 1_000) * rate);
+    if (this.#buckets.size > 10_000) this.#buckets.clear();
+    if (tokens < Math.min(count, rate)) {
+      this.#buckets.set(owner, { tokens, at: now });
+      const retryAfterSeconds = Math.max(1, Math.ceil((Math.min(count, rate) - tokens) / rate));
+      throw new PlatformError(
+        "quota.exceeded",
+        `You have reached maximum request limit: ${rate} creations a second for '${owner}'; try again in ${retryAfterSeconds} s`,
+        {
+          details: { owner, createsPerSecond: rate, retryAfterSeconds },
+        },
+      );
+    }
+    this.#buckets.set(owner, { tokens: tokens - count, at: now });
+  }
+}

@@ -1,0 +1,80 @@
+import { describe, expect, it } from "vitest";
+import { Collection } from "../stores/collection.ts";
+import { MemoryStore } from "../stores/memory/store.ts";
+import { Access } from "./access.ts";
+import { isInScope } from "./scopes.ts";
+import { type TokenRow, Tokens } from "./tokens.ts";
+
+function open(now: () => Date = () => new Date(0)) {
+  const rows = new Collection<TokenRow>(new MemoryStore(), "token", () => ({}));
+  return { rows, tokens: new Tokens(rows, now) };
+}
+
+describe("a token", () => {
+  it("is shown once, and only its hash is kept", async () => {
+    const { tokens, rows } = open();
+    const { token, row } = await tokens.create({ owner: "ada", roles: ["trainer"] });
+    expect(token).toMatch(/^aenv_[0-9a-f]{12}_[\w-]{27}$/);
+    const kept = JSON.stringify(await rows.find(row.id));
+    expect(kept).not.toContain(token.split("_")[2]);
+    expect(await tokens.verify(token)).toMatchObject({ owner: "ada", tokenId: row.id });
+  });
+
+  it("is refused when it is changed, cut, unknown, too old or revoked", async () => {
+    let now = 0;
+    const { tokens } = open(() => new Date(now));
+    const { token, row } = await tokens.create({ owner: "ada", roles: ["trainer"], expiresAt: new Date(60_000) });
+    for (const wrong of ["", "x", token.slice(0, -1), `${token}x`, token.replace(/.$/, (last) => (last === "A" ? "B" : "A"))]) {
+      expect(await tokens.verify(wrong)).toBeNull();
+    }
+    expect(await tokens.verify(token)).not.toBeNull();
+    now = 60_000;
+    expect(await tokens.verify(token)).toBeNull();
+    now = 0;
+    expect(await tokens.verify(token)).not.toBeNull();
+    expect(await tokens.revoke(row.id)).toBe(true);
+    expect(await tokens.verify(token)).toBeNull();
+    expect(await tokens.revoke(row.id)).toBe(false);
+  });
+
+  it("says when it was last used, to the minute", async () => {
+    let now = 1_000;
+    const { tokens } = open(() => new Date(now));
+    const { token } = await tokens.create({ owner: "ada", roles: ["trainer"] });
+    await tokens.verify(token);
+    await expect.poll(async () => (await tokens.list())[0]?.lastUsedAt).toBe("1970-01-01T00:00:01.000Z");
+    now = 120_000;
+    await tokens.verify(token);
+    await expect.poll(async () => (await tokens.list())[0]?.lastUsedAt).toBe("1970-01-01T00:02:00.000Z");
+  });
+
+  it("is not made for an owner, a role or a scope that makes no sense", async () => {
+    const { tokens } = open();
+    await expect(tokens.create({ owner: "a b", roles: ["trainer"] })).rejects.toThrow(/owner is 'a b'/);
+    await expect(tokens.create({ owner: "a", roles: [] })).rejects.toThrow(/give one or more of admin, publisher, trainer, agent/);
+    await expect(tokens.create({ owner: "a", roles: ["trainer"], scopes: ["Tau2"] })).rejects.toThrow(/scope is 'Tau2'/);
+  });
+
+  it("is good for the environments of its scopes only", async () => {
+    const { tokens } = open();
+    const { token } = await tokens.create({ owner: "ada", roles: ["trainer"], scopes: ["tau2", "shop-*"] });
+    const caller = await tokens.verify(token);
+    if (caller === null) throw new Error("the token was refused");
+    expect(["tau2", "shop-eu", "shop", "tau"].map((name) => isInScope(caller, name))).toEqual([true, true, false, false]);
+  });
+});
+
+describe("access", () => {
+  it("asks for a token only where it is on, and says what is wrong with one", async () => {
+    const { tokens } = open();
+    expect((await new Access(tokens, false).identify(undefined)).roles.has("admin")).toBe(true);
+    const access = new Access(tokens, true);
+    await expect(access.identify(undefined)).rejects.toThrow("Missing Authorization header");
+    await expect(access.identify("Basic abc")).rejects.toThrow("Authorization header format should be Bearer <token>");
+    await expect(access.identify("Bearer nope")).rejects.toMatchObject({ code: "access.unauthenticated", message: "Invalid token" });
+    const { token } = await tokens.create({ owner: "ada", roles: ["trainer"] });
+    const caller = await access.identify(`bearer ${token}`);
+    expect(() => access.demand(caller, "publisher")).toThrow(/needs the role publisher; the token has trainer/);
+    access.demand(caller, "publisher", "trainer");
+  });
+});

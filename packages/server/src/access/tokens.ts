@@ -1,0 +1,119 @@
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { PlatformError } from "@aenv/contract";
+import type { Collection } from "../stores/collection.ts";
+import { type Caller, type Role, roles } from "./access.ts";
+import { parseScopes } from "./scopes.ts";
+
+/** A token as the store keeps it: its hash, never itself. */
+export interface TokenRow {
+  readonly id: string;
+  readonly hash: string;
+  readonly owner: string;
+  readonly roles: readonly Role[];
+  readonly note: string;
+  readonly createdAt: string;
+  readonly expiresAt: string | null;
+  readonly lastUsedAt: string | null;
+  /** This owner's own limits; null for the server's. */
+  readonly maxInstances: number | null;
+  readonly scopes: readonly string[];
+}
+
+export interface NewToken {
+  readonly owner: string;
+  readonly roles: readonly Role[];
+  readonly note?: string;
+  readonly expiresAt?: Date;
+  readonly maxInstances?: number;
+  readonly scopes?: readonly string[];
+}
+
+/** How long an answer is believed: a revoked token works at most this much longer on another replica. */
+const BELIEVE_MS = 2_000;
+/** Last use is shown to people; to the minute is enough, and spares a write a request. */
+const NOTE_USE_EVERY_MS = 60_000;
+const OWNER = /^[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}$/;
+
+/** Tokens `aenv_<id>_<secret>`: 160 random bits, so a plain hash is enough to keep them safe at rest. */
+export class Tokens {
+  readonly #rows: Collection<TokenRow>;
+  readonly #now: () => Date;
+  readonly #believed = new Map<string, { caller: Caller; until: number }>();
+
+  constructor(rows: Collection<TokenRow>, now: () => Date) {
+    this.#rows = rows;
+    this.#now = now;
+  }
+
+  /** The token itself is in this answer only; nobody can read it again. */
+  async create(spec: NewToken): Promise<{ token: string; row: TokenRow }> {
+    if (!OWNER.test(spec.owner))
+      throw new PlatformError("request.invalid", `owner is '${spec.owner}'; use 1 to 64 letters, digits, '_', '.', '@' and '-'`);
+    const unknown = spec.roles.find((role) => !roles.includes(role));
+    if (unknown !== undefined || spec.roles.length === 0) {
+      throw new PlatformError("request.invalid", `roles are '${spec.roles.join(",")}'; give one or more of ${roles.join(", ")}`);
+    }
+    const id = randomBytes(6).toString("hex");
+    const secret = randomBytes(20).toString("base64url");
+    const row: TokenRow = {
+      id,
+      hash: hashOf(secret),
+      owner: spec.owner,
+      roles: spec.roles,
+      note: spec.note ?? "",
+      createdAt: this.#now().toISOString(),
+      expiresAt: spec.expiresAt?.toISOString() ?? null,
+      lastUsedAt: null,
+      maxInstances: spec.maxInstances ?? null,
+      scopes: parseScopes(spec.scopes ?? []),
+    };
+    await this.#rows.insert(id, row);
+    return { token: `aenv_${id}_${secret}`, row };
+  }
+
+  /** Who the token makes its bearer, or null. */
+  async verify(token: string): Promise<Caller | null> {
+    const known = this.#believed.get(token);
+    const now = this.#now().getTime();
+    if (known !== undefined && known.until > now) return known.caller;
+    const [, id, secret] = /^aenv_([0-9a-f]{12})_([\w-]{27})$/.exec(token) ?? [];
+    if (id === undefined || secret === undefined) return null;
+    const row = await this.#rows.find(id);
+    if (row === null || !isSame(row.value.hash, hashOf(secret)) || isOver(row.value, now)) return null;
+    void this.#noteUse(row.value, now).catch(() => {});
+    const { owner, roles: given, maxInstances, scopes } = row.value;
+    const caller: Caller = { owner, roles: new Set(given), tokenId: id, maxInstances, scopes };
+    if (this.#believed.size >= 10_000) this.#believed.clear();
+    this.#believed.set(token, { caller, until: now + BELIEVE_MS });
+    return caller;
+  }
+
+  async list(owner?: string): Promise<TokenRow[]> {
+    const found: TokenRow[] = [];
+    for await (const { value } of this.#rows.each()) if (owner === undefined || value.owner === owner) found.push(value);
+    return found.sort((a, b) => a.createdAt.localeCompare(b.createdAt));
+  }
+
+  /** True if there was such a token. */
+  async revoke(id: string): Promise<boolean> {
+    this.#believed.clear();
+    return this.#rows.remove(id);
+  }
+
+  async #noteUse(row: TokenRow, now: number): Promise<void> {
+    if (row.lastUsedAt !== null && now - Date.parse(row.lastUsedAt) < NOTE_USE_EVERY_MS) return;
+    await this.#rows.update(row.id, (latest) => ({ ...latest, lastUsedAt: new Date(now).toISOString() }));
+  }
+}
+
+function isOver(row: TokenRow, now: number): boolean {
+  return row.expiresAt !== null && Date.parse(row.expiresAt) <= now;
+}
+
+function hashOf(secret: string): string {
+  return createHash("sha256").update(secret).digest("hex");
+}
+
+function isSame(a: string, b: string): boolean {
+  return a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
+}

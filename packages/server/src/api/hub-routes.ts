@@ -1,0 +1,278 @@
+import type { Readable } from "node:stream";
+import { environmentStatuses, PlatformError } from "@aenv/contract";
+import type { FastifyReply } from "fastify";
+import { z } from "zod";
+import type { Download, Hub } from "../hub/hub.ts";
+import { toFullRecord, toRecord } from "../hub/record.ts";
+import { type ApiRoute, route } from "./route.ts";
+
+const version = z.object({ name: z.string(), version: z.string() });
+const named = z.object({ name: z.string() });
+const upsert = z.record(z.string(), z.unknown());
+const pageQuery = z.object({
+  limit: z.coerce.number().int().min(1).max(1_000).default(100),
+  offset: z.coerce.number().int().min(0).default(0),
+  name: z.string().optional(),
+  q: z.string().optional(),
+  tag: z.string().optional(),
+  tags: z.string().optional(),
+});
+const verify = z.object({ verify: z.enum(["true", "false"]).default("true") });
+
+const readers = ["trainer", "publisher"] as const;
+const publisher = ["publisher"] as const;
+
+/** The hub as the original's clients know it, and what it could not do. */
+export function hubRoutes({ hub, controlUrl }: { readonly hub: Hub; readonly controlUrl: () => string }): ApiRoute[] {
+  const tag = "environments" as const;
+  const search = (query: z.infer<typeof pageQuery>) => ({
+    limit: query.limit,
+    offset: query.offset,
+    ...(query.name !== undefined && { name: query.name }),
+    ...(query.q !== undefined && { query: query.q }),
+    ...((query.tag ?? query.tags) !== undefined && { tag: query.tag ?? query.tags?.split(",")[0] ?? "" }),
+  });
+
+  return [
+    route({
+      method: "POST",
+      path: "/env",
+      summary: "Publish a version; the same again changes nothing, other content is refused",
+      tag,
+      roles: publisher,
+      query: verify,
+      body: upsert,
+      handle: async ({ body, caller, query }) => {
+        await hub.publish(body, caller, { verify: query.verify === "true" });
+        return true;
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/env",
+      summary: "List environments by name, text and tag, a page at a time; the total is in X-Total-Count",
+      tag,
+      roles: readers,
+      query: pageQuery,
+      handle: async ({ query, caller, reply }) => {
+        const { items, total } = await hub.list(search(query), caller);
+        void reply.header("x-total-count", String(total));
+        return items.map(toRecord);
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/api/v1/environments/search",
+      summary: "The same under the name that the original's client asks for",
+      tag,
+      roles: readers,
+      query: pageQuery,
+      handle: async ({ query, caller }) => {
+        const { items, total } = await hub.list(search(query), caller);
+        return { environments: items.map(toRecord), total };
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/env/:name",
+      summary: "A name's versions, newest first, each with its story",
+      tag,
+      roles: readers,
+      params: named,
+      handle: async ({ params, caller }) => hub.versions(params.name, caller),
+    }),
+    route({
+      method: "DELETE",
+      path: "/env/:name",
+      summary: "Delete every version of a name, or none",
+      tag,
+      roles: publisher,
+      params: named,
+      handle: async ({ params, caller }) => hub.remove(params.name, null, caller),
+    }),
+    route({
+      method: "GET",
+      path: "/env/:name/:version",
+      summary: "One version; `latest` and ranges such as `^1.2` are resolved",
+      tag,
+      roles: readers,
+      params: version,
+      handle: async ({ params, caller }) => toFullRecord(await hub.resolve(`${params.name}@${params.version}`, caller)),
+    }),
+    route({
+      method: "PUT",
+      path: "/env/:name/:version",
+      summary: "Change a version's status and visibility; its content stays",
+      tag,
+      roles: publisher,
+      params: version,
+      body: upsert,
+      handle: async ({ params, body, caller }) => {
+        await hub.update(params.name, params.version, body, caller);
+        return true;
+      },
+    }),
+    route({
+      method: "DELETE",
+      path: "/env/:name/:version",
+      summary: "Delete a version that is neither released nor in use",
+      tag,
+      roles: publisher,
+      params: version,
+      handle: async ({ params, caller }) => hub.remove(params.name, params.version, caller),
+    }),
+    route({
+      method: "GET",
+      path: "/env/:name/:version/exists",
+      summary: "Whether there is such a version",
+      tag,
+      roles: readers,
+      params: version,
+      handle: async ({ params, caller }) => {
+        const found = await hub.exists(params.name, params.version, caller);
+        return found.exists ? { exists: true, status: environmentStatuses.indexOf(found.status) } : { exists: false };
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/env/:name/:version/status",
+      summary: "A version's status by name",
+      tag,
+      roles: readers,
+      params: version,
+      handle: async ({ params, caller }) => ({ status: await hub.status(params.name, params.version, caller) }),
+    }),
+    route({
+      method: "POST",
+      path: "/env/:name/:version/release",
+      summary: "Release a version: from then on it stays",
+      tag,
+      roles: publisher,
+      params: version,
+      handle: async ({ params, caller }) => {
+        await hub.release(params.name, params.version, caller);
+        return true;
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/env/:name/:version/aci_trigger",
+      summary: "The original's build callback: names the image of a version; another one than it has is refused",
+      tag,
+      roles: publisher,
+      params: version,
+      body: z.object({ image: z.string().min(1) }),
+      handle: async ({ params, body, caller }) => {
+        const { artifacts } = await hub.get(params.name, params.version, caller);
+        const image = { id: "", type: "image", content: body.image };
+        await hub.update(params.name, params.version, { artifacts: [...artifacts.filter((one) => one.type !== "image"), image] }, caller);
+        return null;
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/data",
+      summary: "The image of a data set's instance; this server knows no data sets, so there is never one",
+      tag,
+      roles: readers,
+      query: z.object({ scenario: z.string().min(1), instance: z.string().min(1) }),
+      handle: async () => null,
+    }),
+    route({
+      method: "POST",
+      path: "/env/:name/:version/visibility",
+      summary: "Say who sees a version: private, public, or shared with named owners",
+      tag,
+      roles: publisher,
+      params: version,
+      body: z.object({ visibility: z.string().optional(), sharedWith: z.array(z.string()).optional() }),
+      handle: async ({ params, body, caller }) => {
+        await hub.setVisibility(params.name, params.version, body, caller);
+        return true;
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/env/:name/:version/sign",
+      summary: "A link to upload a project's files, or with style=read to download them, once and without a token",
+      tag,
+      roles: readers,
+      params: version,
+      query: z.object({ style: z.string().optional() }),
+      handle: async ({ params, query, caller }) => {
+        const direction = query.style === "read" ? "download" : "upload";
+        const { ticket } = await hub.transfers.sign(params.name, params.version, direction, caller);
+        return `${controlUrl()}/transfer/${ticket}`;
+      },
+    }),
+    route({
+      method: "PUT",
+      path: "/transfer/:ticket",
+      summary: "Upload by such a link",
+      tag,
+      roles: null,
+      params: z.object({ ticket: z.string() }),
+      isRaw: true,
+      handle: async ({ params, request, reply, signal }) => {
+        await hub.transfers.receive(params.ticket, streamOf(request.body), signal);
+        return reply.code(200).send({ success: true, code: 0, message: "", data: true });
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/transfer/:ticket",
+      summary: "Download by such a link",
+      tag,
+      roles: null,
+      params: z.object({ ticket: z.string() }),
+      isRaw: true,
+      handle: async ({ params, reply }) => sendDownload(reply, await hub.transfers.send(params.ticket)),
+    }),
+    route({
+      method: "PUT",
+      path: "/bundle/:digest",
+      summary: "Upload a bundle under its digest, to publish it afterwards",
+      tag,
+      roles: publisher,
+      params: z.object({ digest: z.string() }),
+      isRaw: true,
+      handle: async ({ params, request, reply, caller, signal }) => {
+        const blob = await hub.transfers.upload(params.digest, streamOf(request.body), caller, signal);
+        return reply.send({ success: true, code: 0, message: "", data: { digest: blob.digest } });
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/bundle/:digest",
+      summary: "Whether the caller has uploaded this bundle already",
+      tag,
+      roles: publisher,
+      params: z.object({ digest: z.string() }),
+      handle: async ({ params, caller }) => ({ exists: await hub.transfers.has(params.digest, caller) }),
+    }),
+    route({
+      method: "GET",
+      path: "/env/:name/:version/bundle",
+      summary: "Download a version's archive",
+      tag,
+      roles: readers,
+      params: version,
+      isRaw: true,
+      handle: async ({ params, caller, reply }) => sendDownload(reply, await hub.transfers.download(params.name, params.version, caller)),
+    }),
+  ];
+}
+
+function sendDownload(reply: FastifyReply, { blob, fileName, stream }: Download): FastifyReply {
+  return reply
+    .type("application/gzip")
+    .header("content-disposition", `attachment; filename="${fileName}"`)
+    .header("x-digest", blob.digest)
+    .send(stream);
+}
+
+/** A body that is not JSON arrives as a stream. */
+function streamOf(body: unknown): Readable {
+  if (typeof body === "object" && body !== null && "pipe" in body) return body as Readable;
+  throw new PlatformError("request.invalid", "send the archive as the body, with content-type application/gzip");
+}

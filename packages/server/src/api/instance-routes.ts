@@ -1,0 +1,298 @@
+import {
+  createInstanceRequest,
+  forkRequest,
+  type InstanceRecord,
+  messageOf,
+  PlatformError,
+  parseDuration,
+  resetRequest,
+} from "@aenv/contract";
+import { z } from "zod";
+import type { Caller } from "../access/access.ts";
+import type { Hub } from "../hub/hub.ts";
+import { toRecord as toEnvironmentRecord } from "../hub/record.ts";
+import type { Asking } from "../instances/asking.ts";
+import type { Instances } from "../instances/instances.ts";
+import type { InstanceList } from "../instances/list.ts";
+import type { InstanceLogs } from "../instances/logs.ts";
+import type { InstanceRow } from "../instances/row.ts";
+import { type ApiRoute, type Ask, route } from "./route.ts";
+
+export interface InstanceRooms {
+  readonly instances: Instances;
+  readonly list: InstanceList;
+  readonly logs: InstanceLogs;
+  readonly hub: Hub;
+  /** Where agents and trainers reach the data port, as this server is configured. */
+  readonly dataUrl: string;
+}
+
+const id = z.object({ id: z.string().min(1).max(128) });
+const wait = z.union([z.boolean(), z.string()]).optional();
+const createBody = createInstanceRequest.extend({ wait });
+const batchBody = z
+  .object({ requests: z.array(createBody).min(1).max(1_000).optional(), count: z.int().min(1).max(1_000).optional() })
+  .loose();
+const pageQuery = z.object({
+  status: z.string().optional(),
+  envName: z.string().optional(),
+  owner: z.string().optional(),
+  label: z.union([z.string(), z.array(z.string())]).optional(),
+  limit: z.coerce.number().int().min(1).max(1_000).default(100),
+  after: z.string().optional(),
+});
+
+/** A start that takes longer is answered with what is known by then; the client asks again. */
+const LONGEST_WAIT_MS = 25_000;
+
+export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
+  const { instances, list, logs, hub, dataUrl } = rooms;
+  const trainer = ["trainer", "publisher"] as const;
+
+  async function create(
+    body: z.infer<typeof createBody>,
+    ask: Ask<unknown, unknown, unknown>,
+    key: string | undefined,
+  ): Promise<InstanceRow> {
+    // How long someone waits is not part of what they ask for: the same key may come again and wait longer.
+    const { wait, ...request } = body;
+    const waitMs = waitOf(wait);
+    const row = await instances.create(request, askingOf(ask, key));
+    return waitMs === 0 ? row : instances.started(row.id, waitMs, ask.caller);
+  }
+
+  async function record(row: InstanceRow, caller: Caller, isFull: boolean): Promise<InstanceRecord> {
+    const { name, version } = row.environment;
+    const environment = isFull ? await hub.resolve(`${name}@${version}`, caller).catch(() => null) : null;
+    return toRecord(row, dataUrl, environment === null ? null : toEnvironmentRecord(environment));
+  }
+
+  return [
+    route({
+      method: "POST",
+      path: "/env-instance",
+      summary: "Create an instance; waits until it runs unless `wait` says otherwise",
+      tag: "instances",
+      roles: trainer,
+      body: createBody,
+      handle: async (ask) => record(await create(ask.body, ask, headerOf(ask, "idempotency-key")), ask.caller, true),
+    }),
+    route({
+      method: "POST",
+      path: "/env-instance/batch",
+      summary: "Create many instances at once; says of each whether it came up",
+      tag: "instances",
+      roles: trainer,
+      body: batchBody,
+      handle: async (ask) => {
+        const { requests, count, ...common } = ask.body;
+        const all = requests ?? Array.from({ length: count ?? 1 }, () => createBody.parse(common));
+        const key = headerOf(ask, "idempotency-key");
+        const items = await Promise.all(
+          all.map(async (body, at) => {
+            try {
+              return { success: true, data: await record(await create(body, ask, key && `${key}#${at}`), ask.caller, false) };
+            } catch (error) {
+              return { success: false, message: messageOf(error), error: codeOf(error) };
+            }
+          }),
+        );
+        return { items, created: items.filter((item) => item.success).length, failed: items.filter((item) => !item.success).length };
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/env-instance/list",
+      summary: "List instances, a page at a time",
+      tag: "instances",
+      roles: trainer,
+      query: pageQuery,
+      handle: async (ask) => {
+        const page = await list.page(ask.query, ask.caller);
+        return { items: page.rows.map((row) => toRecord(row, dataUrl, null)), next: page.next };
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/env-instance/:id/list",
+      summary: "List instances of an environment (`*` for all), as the original's clients ask",
+      tag: "instances",
+      roles: trainer,
+      params: id,
+      query: pageQuery,
+      handle: async (ask) => {
+        const ref = ask.params.id === "*" ? (ask.query.envName ?? "") : ask.params.id;
+        const page = await list.page({ ...ask.query, envName: ref, limit: 1_000 }, ask.caller);
+        const records = page.rows.map((row) => toRecord(row, dataUrl, minimalEnvironment(row)));
+        // The original's scheduler client wants `{items}` and is the only one that sends this header; its CLI wants the array.
+        return headerOf(ask, "env-instance-trace-id") === undefined ? records : { items: records };
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/env-instance/:id",
+      summary: "Look at an instance; `wait` holds the answer until it runs or has failed",
+      tag: "instances",
+      roles: trainer,
+      params: id,
+      query: z.object({ wait: z.string().optional() }),
+      handle: async (ask) => {
+        const row = await instances.get(ask.params.id, ask.caller);
+        const settled = ask.query.wait === undefined ? row : await instances.untilSettled(row.id, waitOf(ask.query.wait), ask.caller);
+        // The original's command shows the environment's name from here.
+        return toRecord(settled, dataUrl, minimalEnvironment(settled));
+      },
+    }),
+    route({
+      method: "DELETE",
+      path: "/env-instance/:id",
+      summary: "End an instance",
+      tag: "instances",
+      roles: trainer,
+      params: id,
+      handle: async (ask) => {
+        await instances.destroy(ask.params.id, ask.caller);
+        return "Deleted successfully";
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/env-instance/:id/renew",
+      summary: "Give an instance more time, from now",
+      tag: "instances",
+      roles: trainer,
+      params: id,
+      body: z.object({ ttl: z.string() }),
+      handle: async (ask) => record(await instances.renew(ask.params.id, ask.body.ttl, ask.caller), ask.caller, false),
+    }),
+    route({
+      method: "POST",
+      path: "/env-instance/:id/reset",
+      summary: "Begin a new episode",
+      tag: "instances",
+      roles: trainer,
+      params: id,
+      body: resetRequest,
+      handle: async (ask) => instances.ask(ask.params.id, ask.caller, "POST", "/task/reset", ask.body, "reset"),
+    }),
+    route({
+      method: "POST",
+      path: "/env-instance/:id/snapshot",
+      summary: "Write an instance's state down",
+      tag: "instances",
+      roles: trainer,
+      params: id,
+      handle: async (ask) => instances.ask(ask.params.id, ask.caller, "POST", "/state/snapshot", {}),
+    }),
+    route({
+      method: "POST",
+      path: "/env-instance/:id/fork",
+      summary: "Make copies that go on from here",
+      tag: "instances",
+      roles: trainer,
+      params: id,
+      body: forkRequest,
+      handle: async (ask) => {
+        const rows = await instances.fork(ask.params.id, ask.body.count ?? 1, askingOf(ask, headerOf(ask, "idempotency-key")));
+        return rows.map((row) => toRecord(row, dataUrl, null));
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/env-instance/:id/presign-url",
+      summary: "A link to a port inside the box, as the original's clients ask; no engine here opens ports",
+      tag: "instances",
+      roles: trainer,
+      params: id,
+      handle: async (ask) => {
+        const row = await instances.get(ask.params.id, ask.caller);
+        throw new PlatformError(
+          "instance.unsupported",
+          `instance '${row.id}' runs in a box that opens no ports of its own; reach it through the data port instead`,
+        );
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/env-instance/:id/events",
+      summary: "What happened to an instance, and why it failed",
+      tag: "instances",
+      roles: trainer,
+      params: id,
+      handle: async (ask) => (await instances.get(ask.params.id, ask.caller)).events,
+    }),
+    route({
+      method: "GET",
+      path: "/env-instance/:id/logs",
+      summary: "What an instance's box printed: the last lines, and with `follow` what comes, as server-sent events",
+      tag: "instances",
+      roles: trainer,
+      params: id,
+      query: z.object({
+        tail: z.coerce.number().int().min(0).max(10_000).default(100),
+        follow: z.enum(["true", "false"]).default("false"),
+      }),
+      isRaw: true,
+      handle: async (ask) =>
+        logs.answer(await instances.get(ask.params.id, ask.caller), ask.query.tail, ask.query.follow === "true", ask.reply, ask.signal),
+    }),
+  ];
+}
+
+/** An instance as the wire has it: the original's fields, then ours. */
+export function toRecord(row: InstanceRow, dataUrl: string, env: InstanceRecord["env"]): InstanceRecord {
+  return {
+    id: row.id,
+    env,
+    status: row.status,
+    created_at: row.createdAt,
+    updated_at: row.updatedAt,
+    // A host token that survives the original SDK's URL parsing; the gateway compares it and never dials it.
+    ip: row.status === "Running" ? row.id : "",
+    ttl: row.ttl,
+    owner: row.owner,
+    labels: row.labels,
+    environment: `${row.environment.name}@${row.environment.version}`,
+    expires_at: row.expiresAt,
+    reason: row.reason,
+    task: row.task,
+    seed: row.seed,
+    agent_url: `${dataUrl}/agent/${row.agentKey}/mcp`,
+  };
+}
+
+function minimalEnvironment(row: InstanceRow): InstanceRecord["env"] {
+  const { name, version } = row.environment;
+  return {
+    id: `${name}-${version}`,
+    name,
+    description: "",
+    version,
+    code_url: "",
+    status: 6,
+    created_at: row.createdAt,
+    updated_at: row.createdAt,
+  };
+}
+
+function waitOf(value: boolean | string | undefined): number {
+  if (value === false) return 0;
+  if (value === undefined || value === true || value === "true") return LONGEST_WAIT_MS;
+  if (value === "false") return 0;
+  const ms = parseDuration(value);
+  if (ms < 0) throw new PlatformError("request.invalid", `wait is '${value}'; it must not be negative`);
+  return Math.min(ms, LONGEST_WAIT_MS);
+}
+
+function askingOf({ caller, signal }: Ask<unknown, unknown, unknown>, key: string | undefined): Asking {
+  return { caller, signal, ...(key !== undefined && { idempotencyKey: key }) };
+}
+
+function headerOf(ask: Ask<unknown, unknown, unknown>, name: string): string | undefined {
+  const value = ask.request.headers[name];
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+function codeOf(error: unknown): { code: string; retryable: boolean } {
+  return error instanceof PlatformError ? { code: error.code, retryable: error.retryable } : { code: "internal", retryable: false };
+}

@@ -1,0 +1,91 @@
+import type { ServerConfig } from "../config.ts";
+import { shownConfig } from "../config.ts";
+import type { Metrics } from "../operations/metrics.ts";
+import { openApi, openApiPage } from "../operations/openapi.ts";
+import type { Store } from "../stores/store.ts";
+import { type ApiRoute, route } from "./route.ts";
+
+export interface OperationRooms {
+  readonly store: Store;
+  readonly metrics: Metrics;
+  readonly config: ServerConfig;
+  readonly version: string;
+  /** False while the server starts or stops. */
+  readonly isReady: () => boolean;
+  /** The routes beside these. */
+  readonly others: readonly ApiRoute[];
+}
+
+/** What should not be public. On the admin port everybody on this machine may ask, elsewhere only administrators. */
+export function adminRoutes(metrics: Metrics, config: ServerConfig): ApiRoute[] {
+  return [
+    route({
+      method: "GET",
+      path: "/metrics",
+      summary: "Prometheus metrics",
+      tag: "operations",
+      roles: null,
+      isRaw: true,
+      handle: async ({ reply }) => reply.type(metrics.registry.contentType).send(await metrics.registry.metrics()),
+    }),
+    route({
+      method: "GET",
+      path: "/config",
+      summary: "The server's configuration, without secrets",
+      tag: "operations",
+      roles: null,
+      handle: async () => shownConfig(config),
+    }),
+  ];
+}
+
+export function operationRoutes(rooms: OperationRooms): ApiRoute[] {
+  const own: ApiRoute[] = [
+    route({
+      method: "GET",
+      path: "/health",
+      summary: "Whether the process answers",
+      tag: "operations",
+      roles: null,
+      isRaw: true,
+      handle: async () => ({}),
+    }),
+    route({
+      method: "GET",
+      path: "/ready",
+      summary: "Whether calls may come: the store answers and the server neither starts nor stops",
+      tag: "operations",
+      roles: null,
+      isRaw: true,
+      handle: async ({ reply }) => {
+        const store = await rooms.store.ping().then(
+          () => "ok",
+          () => "unreachable",
+        );
+        const isReady = store === "ok" && rooms.isReady();
+        return reply.code(isReady ? 200 : 503).send({ status: isReady ? "ready" : "not ready", store });
+      },
+    }),
+    ...adminRoutes(rooms.metrics, rooms.config).map((one) => ({ ...one, roles: ["admin"] as const })),
+    route({
+      method: "GET",
+      path: "/openapi.json",
+      summary: "This description",
+      tag: "operations",
+      roles: null,
+      isRaw: true,
+      handle: async () => description,
+    }),
+    route({
+      method: "GET",
+      path: "/docs",
+      summary: "This description as a page",
+      tag: "operations",
+      roles: null,
+      isRaw: true,
+      handle: async ({ reply }) => reply.type("text/html; charset=utf-8").send(openApiPage(description)),
+    }),
+  ];
+  const description = openApi([...rooms.others, ...own], rooms.version);
+  return own;
+}

@@ -1,0 +1,76 @@
+import { PlatformError } from "@aenv/contract";
+import { z } from "zod";
+import { roles } from "../access/access.ts";
+import type { TokenRow, Tokens } from "../access/tokens.ts";
+import { type ApiRoute, route } from "./route.ts";
+
+const newToken = z.object({
+  /** The original's name for the owner. */
+  user: z.string().optional(),
+  owner: z.string().optional(),
+  roles: z.array(z.enum(roles)).default(["publisher", "trainer"]),
+  note: z.string().max(200).default(""),
+  expiresAt: z.iso.datetime().optional(),
+  maxInstanceCount: z.number().int().min(1).optional(),
+  scopes: z.array(z.string()).default([]),
+});
+
+export function tokenRoutes(tokens: Tokens): ApiRoute[] {
+  return [
+    route({
+      method: "POST",
+      path: "/token",
+      summary: "Create a token; it is shown in this answer and never again",
+      tag: "access",
+      roles: ["admin"],
+      body: newToken,
+      handle: async ({ body }) => {
+        const owner = body.owner ?? body.user;
+        if (owner === undefined) throw new PlatformError("request.invalid", "Invalid request parameters: owner is missing");
+        const { token, row } = await tokens.create({
+          owner,
+          roles: body.roles,
+          note: body.note,
+          scopes: body.scopes,
+          ...(body.expiresAt !== undefined && { expiresAt: new Date(body.expiresAt) }),
+          ...(body.maxInstanceCount !== undefined && { maxInstances: body.maxInstanceCount }),
+        });
+        return { ...shown(row), token };
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/token",
+      summary: "List tokens, without their secrets",
+      tag: "access",
+      roles: ["admin"],
+      query: z.object({ owner: z.string().optional() }),
+      handle: async ({ query }) => (await tokens.list(query.owner)).map(shown),
+    }),
+    route({
+      method: "DELETE",
+      path: "/token/:id",
+      summary: "Revoke a token",
+      tag: "access",
+      roles: ["admin"],
+      params: z.object({ id: z.string() }),
+      handle: async ({ params }) => {
+        if (!(await tokens.revoke(params.id))) throw new PlatformError("access.token_not_found", `Token does not exist: '${params.id}'`);
+        return "Deleted successfully";
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/whoami",
+      summary: "Who the token makes its bearer",
+      tag: "access",
+      roles: ["admin", "publisher", "trainer", "agent"],
+      handle: async ({ caller }) => ({ owner: caller.owner, roles: [...caller.roles], token: caller.tokenId }),
+    }),
+  ];
+}
+
+function shown(row: TokenRow) {
+  const { hash: _, maxInstances, ...rest } = row;
+  return { ...rest, user: row.owner, maxInstanceCount: maxInstances };
+}

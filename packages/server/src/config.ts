@@ -1,0 +1,118 @@
+import { readFileSync } from "node:fs";
+import { availableParallelism, homedir } from "node:os";
+import { join, resolve } from "node:path";
+import { messageOf, PlatformError, parseDuration } from "@aenv/contract";
+import { z } from "zod";
+
+const duration = z.string().refine(isDuration, { message: "must be a duration such as 30m" });
+const port = z.coerce.number().int().min(0).max(65_535);
+const flag = z.union([z.boolean(), z.enum(["true", "false"]).transform((text) => text === "true")]);
+const count = z.coerce.number().int().min(0);
+
+/** Everything that can be set, with its default and what it means. */
+export const serverConfig = z.strictObject({
+  home: z
+    .string()
+    .default(() => join(homedir(), ".aenv"))
+    .describe("where the database, bundles and boxes are kept"),
+  host: z.string().default("127.0.0.1").describe("the address to listen on"),
+  controlPort: port.default(8080).describe("control and hub"),
+  dataPort: port.default(8081).describe("the gateway to instances"),
+  adminPort: port.nullable().default(null).describe("metrics and profiles, on loopback only; none unless set"),
+  publicUrl: z.url().nullable().default(null).describe("the data port's address as clients see it, for agent links"),
+  store: z.string().default("").describe("memory:, sqlite:FILE or redis://…; SQLite below home unless set"),
+  access: z.enum(["auto", "on", "off"]).default("auto").describe("whether tokens are needed; auto: only beyond loopback"),
+  idsAreKeys: flag.default(true).describe("an instance's unguessable id is enough on the data port, as the original's clients need"),
+  allowProcessEngine: flag.default(false).describe("let strangers beyond loopback run code in plain processes of this machine"),
+  allowedHosts: z.array(z.string()).default([]).describe("names beside loopback's own by which a server on loopback may be addressed"),
+  defaultTtl: duration.default("30m").describe("how long an instance lives if nobody says"),
+  idleAfter: duration.nullable().default(null).describe("ends instances that nobody has used for so long"),
+  startTimeout: duration.default("60s").describe("how long a start may take"),
+  poolMin: count.default(1).describe("blank processes that always wait"),
+  poolMax: count.default(8).describe("processes that wait at most, of each kind"),
+  maxHosts: count.min(1).default(availableParallelism()).describe("shared processes for each owner and environment"),
+  memoryMb: count.min(64).default(2_048).describe("memory of one process"),
+  maxInstances: count.min(1).default(25_000).describe("live instances of one owner"),
+  createsPerSecond: z.coerce.number().positive().default(2_000).describe("creations a second of one owner"),
+  blobBytes: count.default(10 * 1024 ** 3).describe("bytes of bundles of one owner"),
+  startsAtOnce: count.min(1).default(64).describe("starts that run at the same time; the others wait in turn"),
+  round: duration.default("3s").describe("how often this server says that it lives, and tidies up"),
+  silence: duration.default("10s").describe("how long a server on another machine may be silent before it is taken for dead"),
+  headersTimeout: duration.default("20s").describe("how long a client may take over a request's headers, or over its first word"),
+  requestTimeout: duration.default("30m").describe("how long a client may take over a whole request; an answer may take longer"),
+  maxConnections: count.min(1).default(20_000).describe("open connections of each port"),
+  maxBodyBytes: count.nullable().default(null).describe("the largest request through the gateway; none unless set"),
+  logLevel: z.enum(["trace", "debug", "info", "warn", "error", "silent"]).default("info").describe("how much is logged, on stderr"),
+  otlpUrl: z.url().nullable().default(null).describe("where traces go, as OTLP over HTTP; none unless set"),
+});
+export type ServerConfig = z.infer<typeof serverConfig>;
+
+const PREFIX = "AENV_";
+
+/** The environment variable of a setting: `AENV_CONTROL_PORT` of `controlPort`. */
+export function variableOf(key: string): string {
+  return PREFIX + key.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
+}
+
+/** What the command line says over what the environment says over what the file says. */
+export function readServerConfig(options: {
+  readonly flags: Readonly<Record<string, unknown>>;
+  readonly variables: Readonly<Record<string, string | undefined>>;
+  readonly file?: string;
+}): ServerConfig {
+  const merged = {
+    ...(options.file === undefined ? {} : readFile(options.file)),
+    ...fromVariables(options.variables),
+    ...withoutUndefined(options.flags),
+  };
+  const parsed = serverConfig.safeParse(merged);
+  if (!parsed.success) throw invalid(parsed.error, merged);
+  const config = { ...parsed.data, home: resolve(parsed.data.home.replace(/^~(?=$|\/)/, homedir())) };
+  return { ...config, store: config.store === "" ? `sqlite:${join(config.home, "server.db")}` : config.store };
+}
+
+/** The same for people to look at: a password in it is hidden. */
+export function shownConfig(config: ServerConfig): Record<string, unknown> {
+  const hidden = (text: string) => text.replace(/(:\/\/[^:@/]*):[^@/]*@/, "$1:***@").replace(/([?&]\w*password=)[^&]*/gi, "$1***");
+  return Object.fromEntries(Object.entries(config).map(([key, value]) => [key, typeof value === "string" ? hidden(value) : value]));
+}
+
+function fromVariables(variables: Readonly<Record<string, string | undefined>>): Record<string, unknown> {
+  const found: Record<string, unknown> = {};
+  for (const key of Object.keys(serverConfig.shape)) {
+    const value = variables[variableOf(key)];
+    if (value === undefined || value === "") continue;
+    found[key] = key === "allowedHosts" ? value.split(",") : value;
+  }
+  return found;
+}
+
+function readFile(file: string): Record<string, unknown> {
+  try {
+    return JSON.parse(readFileSync(file, "utf8"));
+  } catch (error) {
+    throw new PlatformError("request.invalid", `the config file ${file} cannot be read: ${messageOf(error)}`);
+  }
+}
+
+function invalid(error: z.ZodError, given: Readonly<Record<string, unknown>>): PlatformError {
+  const problems = error.issues.map((issue) => {
+    if (issue.code === "unrecognized_keys")
+      return `'${issue.keys.join("', '")}' is not a setting; known are ${Object.keys(serverConfig.shape).join(", ")}`;
+    const key = String(issue.path[0] ?? "");
+    return `${key} is ${JSON.stringify(given[key])}; ${issue.message}`;
+  });
+  return new PlatformError("request.invalid", `the server's configuration is wrong: ${problems.join("; ")}`);
+}
+
+function withoutUndefined(value: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(value).filter(([, entry]) => entry !== undefined));
+}
+
+function isDuration(text: string): boolean {
+  try {
+    return parseDuration(text) > 0;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,71 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { readAddressee } from "./address.ts";
+
+const byHeaders = (id?: string, url?: string) => ({
+  ...(id !== undefined && { "aenvcore-envinstance-id": id }),
+  ...(url !== undefined && { "aenvcore-mcpproxy-url": url }),
+});
+
+describe("the addressee of a call", () => {
+  it("stands in the path, for any MCP client", () => {
+    expect(readAddressee("/env-instance/shop-abc/mcp", {})).toEqual({ door: "trainer", instanceId: "shop-abc", path: "/mcp" });
+    expect(readAddressee("/env-instance/shop-abc/functions/peek", {})).toMatchObject({ path: "/functions/peek" });
+  });
+
+  it("stands in the original's headers, whose URL is compared and never believed", () => {
+    expect(readAddressee("/mcp", byHeaders("shop-abc", "http://shop-abc:8081"))).toEqual({
+      door: "trainer",
+      instanceId: "shop-abc",
+      path: "/mcp",
+    });
+    expect(readAddressee("/mcp", byHeaders(undefined, "http://shop-abc:8081"))).toMatchObject({ instanceId: "shop-abc" });
+    expect(readAddressee("/mcp", byHeaders("shop-abc"))).toMatchObject({ instanceId: "shop-abc" });
+    expect(() => readAddressee("/mcp", byHeaders("shop-abc", "http://169.254.169.254/"))).toThrow(/does not name the instance/);
+    expect(() => readAddressee("/mcp", byHeaders("shop-abc", "10.0.0.5:8081"))).toThrow("Invalid MCP server URL format");
+    expect(() => readAddressee("/mcp", {})).toThrow("AEnvCore-MCPProxy-URL header is required");
+  });
+
+  it("of an agent link is its tools and nothing else", () => {
+    expect(readAddressee("/agent/key/mcp", {})).toEqual({ door: "agent", agentKey: "key", path: "/mcp" });
+    for (const path of [
+      "/agent/key/task/reward",
+      "/agent/key/functions/list",
+      "/agent/key/health",
+      "/agent/key",
+      "/agent/key/mcp/../task/reward",
+      "/agent/key/%6dcp",
+    ]) {
+      expect(() => readAddressee(path, {})).toThrow(/opens the tools at \/mcp and nothing else/);
+    }
+  });
+
+  it("is never one of the control port's, however it is written", () => {
+    for (const verb of ["", "/", "/fork", "/opening", "/list", "/fork/", "/%66ork", "/openin%67/"]) {
+      expect(() => readAddressee(`/env-instance/a${verb}`, {})).toThrow(/belongs to the control port/);
+      if (verb !== "") expect(() => readAddressee(verb, byHeaders("shop-abc"))).toThrow(/belongs to the control port/);
+    }
+    for (const path of ["/env-instance", "/env-instance/"]) expect(() => readAddressee(path, byHeaders("a"))).toThrow(/control port/);
+    expect(readAddressee("/env-instance/a/functions/fork", {})).toMatchObject({ path: "/functions/fork" });
+  });
+
+  it("is never found by climbing out of the instance's own folder", () => {
+    for (const path of ["/../b/mcp", "/./fork", "/x/../../b", "/%2e%2e/b/mcp", "/mcp/.."]) {
+      expect(() => readAddressee(`/env-instance/a${path}`, {})).toThrow(/leads nowhere/);
+      expect(() => readAddressee(path, byHeaders("shop-abc"))).toThrow(/leads nowhere/);
+    }
+  });
+
+  it("is read from every path without breaking", () => {
+    fc.assert(
+      fc.property(fc.string(), fc.option(fc.string(), { nil: undefined }), fc.option(fc.webUrl(), { nil: undefined }), (path, id, url) => {
+        try {
+          const addressee = readAddressee(`/${path}`, byHeaders(id, url));
+          if (addressee.door === "agent") expect(addressee.path).toBe("/mcp");
+        } catch (error) {
+          expect(error).toHaveProperty("code");
+        }
+      }),
+    );
+  });
+});

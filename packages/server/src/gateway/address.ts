@@ -1,0 +1,71 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { PlatformError } from "@aenv/contract";
+
+/** Whom a request on the data port is for, and through which door. */
+export type Addressee =
+  | { readonly door: "trainer"; readonly instanceId: string; readonly path: string }
+  | { readonly door: "agent"; readonly agentKey: string; readonly path: string };
+
+/** Verbs behind an instance's id that belong to the control port. */
+const CONTROL_VERBS = new Set(["fork", "opening", "list"]);
+
+/**
+ * Reads the addressee from the path (`/env-instance/<id>/…`, `/agent/<key>/…`) or from the original's headers. The URL in
+ * those headers is only ever compared: where a call goes is decided by our own table.
+ */
+export function readAddressee(path: string, headers: IncomingHttpHeaders): Addressee {
+  const [, first, second, ...rest] = path.split("/");
+  const below = `/${rest.join("/")}`;
+  if (first === "agent") {
+    if (below !== "/mcp" && below !== "/mcp/")
+      throw new PlatformError("access.denied", "an agent link opens the tools at /mcp and nothing else");
+    return { door: "agent", agentKey: decode(second), path: "/mcp" };
+  }
+  if (first === "env-instance") {
+    demandInstanceRoute(rest, path);
+    return { door: "trainer", instanceId: decode(second), path: below };
+  }
+  const instanceId = fromHeaders(headers);
+  demandInstanceRoute(path.split("/").slice(1), path);
+  return { door: "trainer", instanceId, path };
+}
+
+/**
+ * A box that seats many also makes, copies and ends its seats by HTTP, and that is for the platform alone. It is as lenient
+ * with escapes and slashes at the end as this must be strict.
+ */
+function demandInstanceRoute(segments: readonly string[], path: string): void {
+  const below = segments.map(decode);
+  if (below.at(-1) === "") below.pop();
+  if (below.some((segment) => segment === "." || segment === "..")) throw new PlatformError("route.not_found", `${path} leads nowhere`);
+  const [verb = ""] = below;
+  if (below.length === 0 || (below.length === 1 && CONTROL_VERBS.has(verb)))
+    throw new PlatformError("route.not_found", `${path} belongs to the control port`);
+}
+
+function fromHeaders(headers: IncomingHttpHeaders): string {
+  const named = single(headers["aenvcore-envinstance-id"]);
+  const url = single(headers["aenvcore-mcpproxy-url"]);
+  if (named === undefined && url === undefined) throw new PlatformError("request.invalid", "AEnvCore-MCPProxy-URL header is required");
+  if (url === undefined) return named as string;
+  if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) throw new PlatformError("request.invalid", "Invalid MCP server URL format");
+  const host = new URL(url).hostname;
+  // An instance's advertised ip is its own id, so the two must say the same.
+  if (named !== undefined && named.toLowerCase() !== host) {
+    throw new PlatformError("access.denied", "the AEnvCore-MCPProxy-URL header does not name the instance of AEnvCore-EnvInstance-ID");
+  }
+  return named ?? host;
+}
+
+function single(value: string | string[] | undefined): string | undefined {
+  if (Array.isArray(value)) throw new PlatformError("request.invalid", "a header that names the instance was sent twice");
+  return value === "" ? undefined : value;
+}
+
+function decode(segment: string | undefined): string {
+  try {
+    return decodeURIComponent(segment ?? "");
+  } catch {
+    throw new PlatformError("route.not_found", "the path is badly escaped");
+  }
+}

@@ -1,0 +1,22 @@
+import { PlatformError } from "@aenv/contract";
+import type { Target } from "../instances/targets.ts";
+import type { Addressee } from "./address.ts";
+
+/**
+ * Why a call cannot go to its instance. An agent is told neither the instance's id, which would open the trainer's door, nor the
+ * reason, which may speak of what only the trainer may know.
+ */
+export function refusalOf(target: Exclude<Target, { kind: "ready" }>, addressee: Addressee): PlatformError {
+  const isAgent = addressee.door === "agent";
+  const name = isAgent ? "the instance of this agent link" : `instance '${addressee.instanceId}'`;
+  switch (target.kind) {
+    case "unknown":
+      return new PlatformError("instance.not_found", isAgent ? "this agent link leads nowhere" : `${name} not found`);
+    case "starting":
+      return new PlatformError("instance.starting", `${name} is still starting; try again in a moment`);
+    case "failed":
+      return new PlatformError("instance.failed", `${name} has failed${isAgent ? "" : `: ${target.row.reason ?? "it has no box"}`}`);
+    case "gone":
+      return new PlatformError("instance.gone", `${name} has ended${isAgent ? "" : `: ${target.row.reason}`}`);
+  }
+}

@@ -1,0 +1,67 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { imageOf, isImageReference } from "./datasource.ts";
+
+describe("the image of a datasource", () => {
+  it.each([
+    ["what works in the original: a prefix without a separator", "inst1", "registry.example.com/envs", "registry.example.com/envs:inst1"],
+    ["what works in the original: no prefix, a bare key", "inst1", undefined, "docker.io/library/aenv:inst1"],
+    ["what is documented: a prefix that ends in a colon", "inst1", "reg.io/swebench/common_name:", "reg.io/swebench/common_name:inst1"],
+    ["what is documented: a whole image", "swebench/sweb.eval.x86_64.x:latest", undefined, "swebench/sweb.eval.x86_64.x:latest"],
+    ["an empty prefix as none", "foo:1", "", "foo:1"],
+    ["a prefix that ends in a slash", "inst1:v2", "reg.io/envs/", "reg.io/envs/inst1:v2"],
+    ["a datasource that begins with its separator", ":v2", "reg.io/envs", "reg.io/envs:v2"],
+  ])("keeps %s", (_, datasource, prefix, image) => {
+    expect(imageOf(datasource, prefix)).toBe(image);
+  });
+
+  it("is what a data set says, if one knows the key and there is no prefix", () => {
+    const lookUp = (key: string) => (key === "swebench/astropy-1" ? "reg.io/swe/astropy:1" : null);
+    expect(imageOf("swebench/astropy-1", undefined, lookUp)).toBe("reg.io/swe/astropy:1");
+    expect(imageOf("swebench/other", undefined, lookUp)).toBe("swebench/other");
+    expect(imageOf("swebench/astropy-1", "p.io/x/", lookUp)).toBe("p.io/x/swebench/astropy-1");
+  });
+
+  it("is refused when it is no image's name, with what it came from", () => {
+    expect(() => imageOf("a b", "reg.io/envs")).toThrow("the datasource 'a b' with the imagePrefix 'reg.io/envs' gives 'reg.io/envs:a b'");
+    for (const bad of ["../../etc/passwd", "a/../b", "UPPER/x", "x:", "a::b", "http://reg.io/a", "", "x --privileged/y"]) {
+      expect(() => imageOf(bad, undefined), bad).toThrow("no image's name");
+    }
+  });
+
+  it("never holds a space, an option or a way out, whatever comes in", () => {
+    fc.assert(
+      fc.property(fc.string(), fc.option(fc.string(), { nil: undefined }), (datasource, prefix) => {
+        let image: string;
+        try {
+          image = imageOf(datasource, prefix);
+        } catch {
+          return;
+        }
+        expect(image).toMatch(/^[\w.:/@+-]+$/);
+        expect(image.startsWith("-")).toBe(false);
+        expect(image.split("/")).not.toContain("..");
+      }),
+    );
+  });
+});
+
+describe("an image reference", () => {
+  it("may have a host, a port, a tag and a digest", () => {
+    const digest = `sha256:${"a".repeat(64)}`;
+    for (const good of [
+      "a",
+      "a/b",
+      "localhost/a",
+      "localhost:5000/a:1",
+      "reg.io/a/b_c__d-e.f:V1.0-x",
+      `reg.io/a@${digest}`,
+      `a:1@${digest}`,
+    ]) {
+      expect(isImageReference(good), good).toBe(true);
+    }
+    for (const bad of ["", "/a", "a/", "A", "a:", "a:-x", "a@sha256:12", "a@b@c", "-a", "a//b", `a:${"x".repeat(129)}`]) {
+      expect(isImageReference(bad), bad).toBe(false);
+    }
+  });
+});

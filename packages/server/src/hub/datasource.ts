@@ -1,0 +1,46 @@
+import { PlatformError } from "@aenv/contract";
+
+/** The image that stands behind a data source's key, such as `swebench/astropy-1`; null if no data set knows it. */
+export type DatasetLookup = (key: string) => string | null;
+
+const DEFAULT_PREFIX = "docker.io/library/aenv:";
+
+/**
+ * The image that an instance's `datasource` names. It keeps every case that works in the original and every case that
+ * its documents promise: a prefix that ends in a separator is simply continued, another one is given the ':' it lacks.
+ */
+export function imageOf(datasource: string, imagePrefix: string | undefined, lookUp: DatasetLookup = () => null): string {
+  const image = compose(datasource, imagePrefix ?? "", lookUp);
+  if (isImageReference(image)) return image;
+  const from = imagePrefix ? ` with the imagePrefix '${imagePrefix}'` : "";
+  throw new PlatformError("request.invalid", `the datasource '${datasource}'${from} gives '${image}', which is no image's name`, {
+    details: { datasource, imagePrefix, image },
+  });
+}
+
+function compose(datasource: string, prefix: string, lookUp: DatasetLookup): string {
+  if (prefix !== "") return /[:/@-]$/.test(prefix) || /^[:/@]/.test(datasource) ? prefix + datasource : `${prefix}:${datasource}`;
+  const known = lookUp(datasource);
+  if (known !== null) return known;
+  return /[/:@]/.test(datasource) ? datasource : DEFAULT_PREFIX + datasource;
+}
+
+// The grammar of an image reference: [host[:port]/]path[:tag][@digest].
+const HOST = /^(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)*(?::\d{1,5})?$/;
+const PART = /^[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*$/;
+const TAG = /^\w[\w.-]{0,127}$/;
+const IMAGE_DIGEST = /^[a-z0-9]+(?:[+._-][a-z0-9]+)*:[0-9a-fA-F]{32,}$/;
+const MAX_LENGTH = 512;
+
+export function isImageReference(text: string): boolean {
+  if (text.length > MAX_LENGTH) return false;
+  const [rest = "", digest, ...more] = text.split("@");
+  if (more.length > 0 || (digest !== undefined && !IMAGE_DIGEST.test(digest))) return false;
+  const slash = rest.lastIndexOf("/");
+  const colon = rest.indexOf(":", slash + 1);
+  if (colon >= 0 && !TAG.test(rest.slice(colon + 1))) return false;
+  const [first = "", ...parts] = (colon < 0 ? rest : rest.slice(0, colon)).split("/");
+  // As docker does: a first part is a host only if it looks like one.
+  const isHost = parts.length > 0 && (/[.:]/.test(first) || first === "localhost");
+  return isHost ? HOST.test(first) && parts.every((part) => PART.test(part)) : [first, ...parts].every((part) => PART.test(part));
+}

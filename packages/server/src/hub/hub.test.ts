@@ -1,0 +1,536 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { PlatformError } from "@aenv/contract";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { bundleOf, chunked } from "./fixtures/archives.ts";
+import { ada, bob, callerOf, metadata, openTestHub, root, stores, tim } from "./fixtures/hub.ts";
+
+describe.each(stores)("publishing, with the store in %s", (store) => {
+  it("keeps all that was sent, what was found by starting it, who published it and when", async () => {
+    const { hub, push, world } = openTestHub(store);
+    const fields = { description: "a shop", tags: ["web"], deployConfig: { ttl: "1h", custom: { deep: [1] } }, unknown: "kept" };
+    const { environment, isNew } = await push(ada, "shop", "1.0.0", fields);
+    expect(isNew).toBe(true);
+    expect(environment).toMatchObject({
+      name: "shop",
+      version: "1.0.0",
+      description: "a shop",
+      tags: ["web"],
+      status: "Verified",
+      publisher: "ada",
+      visibility: "private",
+      metadata,
+      createdAt: "2026-01-12T03:25:46.000Z",
+      config: { name: "shop", deployConfig: { custom: { deep: [1] } }, unknown: "kept" },
+      bundleDigest: expect.stringMatching(/^sha256:/),
+      contentDigest: expect.stringMatching(/^sha256:/),
+    });
+    expect(world.inspected).toEqual([await hub.bundleFolder(environment.bundleDigest as string)]);
+    expect(await hub.get("shop", "1.0.0", ada)).toEqual(environment);
+    expect(readFileSync(join(world.inspected[0] as string, "main.js"), "utf8")).toBe("run()");
+  });
+
+  it("takes what the original's client sends, nulls included", async () => {
+    const { hub } = openTestHub(store);
+    const body = {
+      name: "weather-demo",
+      version: "1.0.0",
+      tags: null,
+      status: "ready",
+      codeUrl: "~/x.zip",
+      artifacts: [{ type: "image", content: "docker.io/aenv/w:1" }],
+    };
+    const { environment } = await hub.publish({ ...body, buildConfig: { dockerfile: "./Dockerfile" }, testConfig: null }, ada);
+    expect(environment).toMatchObject({
+      status: "Ready",
+      metadata: null,
+      bundleDigest: null,
+      tags: [],
+      artifacts: [{ id: "", type: "image", content: "docker.io/aenv/w:1" }],
+    });
+  });
+
+  it("does nothing when the same is published again, whatever the order of its fields", async () => {
+    const { hub, world, later } = openTestHub(store);
+    const first = await hub.publish({ name: "a", version: "1.0.0", tags: ["x"], deployConfig: { ttl: "1h", cpu: "1" } }, ada);
+    later();
+    const again = await hub.publish(
+      { deployConfig: { cpu: "1", ttl: "1h" }, tags: ["x"], version: "1.0.0", name: "a", status: "Failed" },
+      ada,
+    );
+    expect(again).toEqual({ environment: first.environment, isNew: false });
+    expect(world.inspected).toEqual([]);
+  });
+
+  it("refuses other content under the same version, and says to raise the version", async () => {
+    const { hub, push } = openTestHub(store);
+    await push(ada, "a", "1.0.0");
+    const attempts = [
+      () => push(ada, "a", "1.0.0", {}, "other()"),
+      () => push(ada, "a", "1.0.0", { tags: ["new"] }),
+      () => hub.publish({ name: "a", version: "1.0.0" }, ada),
+    ];
+    for (const attempt of attempts) {
+      await expect(attempt()).rejects.toMatchObject({ code: "environment.exists", message: expect.stringContaining("raise the version") });
+    }
+    await expect(push(root, "a", "1.0.0", {}, "other()")).rejects.toMatchObject({ code: "environment.exists" });
+  });
+
+  it("lets exactly one of many win that publish different content at once", async () => {
+    const { hub, push } = openTestHub(store);
+    const settled = await Promise.allSettled(Array.from({ length: 12 }, (_, at) => push(ada, "race", "1.0.0", {}, `run(${at})`)));
+    const won = settled.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
+    expect(won).toHaveLength(1);
+    for (const one of settled) if (one.status === "rejected") expect(one.reason).toMatchObject({ code: "environment.exists" });
+    expect((await hub.get("race", "1.0.0", ada)).contentDigest).toBe(won[0]?.environment.contentDigest);
+  });
+
+  it("gives all of many the same answer that publish the same at once, and is new to one", async () => {
+    const { push, hub } = openTestHub(store);
+    const all = await Promise.all(Array.from({ length: 8 }, () => push(ada, "same", "1.0.0")));
+    expect(all.filter(({ isNew }) => isNew)).toHaveLength(1);
+    expect(new Set(all.map(({ environment }) => environment.contentDigest)).size).toBe(1);
+    const [{ history = [] } = {}] = await hub.versions("same", ada);
+    expect(history.map(({ what }) => what)).toEqual(["published", "verified"]);
+  });
+
+  it("lets exactly one own a name that two take at once", async () => {
+    const { push } = openTestHub(store);
+    const settled = await Promise.allSettled([push(ada, "name", "1.0.0"), push(bob, "name", "2.0.0")]);
+    expect(settled.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+  });
+
+  it("keeps names and versions apart that the original confuses", async () => {
+    const { hub } = openTestHub(store);
+    await hub.publish({ name: "a-1", version: "2" }, ada);
+    await hub.publish({ name: "a", version: "1-2" }, ada);
+    expect((await hub.get("a", "1-2", ada)).name).toBe("a");
+    expect((await hub.get("a-1", "2", ada)).name).toBe("a-1");
+  });
+
+  it("leaves nothing when the environment does not start, and says why", async () => {
+    const inspect = async () => {
+      throw new Error("SyntaxError in main.js:3");
+    };
+    const { hub, push } = openTestHub(store, { inspect });
+    await expect(push(ada, "broken", "1.0.0")).rejects.toMatchObject({
+      code: "environment.invalid",
+      message: "broken@1.0.0 is not published, for it could not be started: SyntaxError in main.js:3",
+    });
+    expect(await hub.exists("broken", "1.0.0", ada)).toEqual({ exists: false });
+    expect((await hub.publish({ name: "broken", version: "2.0.0" }, bob)).environment.owner).toBe("bob");
+  });
+
+  it("blames the server, not the environment, when it could not even try", async () => {
+    const inspect = async () => {
+      throw new PlatformError("sandbox.start_failed", "no process could be made");
+    };
+    await expect(openTestHub(store, { inspect }).push(ada, "a", "1.0.0")).rejects.toMatchObject({
+      code: "sandbox.start_failed",
+      retryable: true,
+    });
+  });
+
+  it("skips starting it on demand, and catches up when the same is published again", async () => {
+    const { hub, world } = openTestHub(store);
+    const { digest, bytes } = bundleOf({ "main.js": "x" }, { name: "a" });
+    await hub.transfers.upload(digest, chunked(bytes), ada);
+    const upsert = { name: "a", version: "1.0.0", artifacts: [{ type: "bundle", content: digest }] };
+    expect((await hub.publish(upsert, ada, { verify: false })).environment).toMatchObject({ metadata: null, status: "Init" });
+    expect(world.inspected).toEqual([]);
+    expect((await hub.publish(upsert, ada)).environment).toMatchObject({ metadata, status: "Verified" });
+    await hub.publish(upsert, ada);
+    expect(world.inspected).toHaveLength(1);
+    expect((await hub.versions("a", ada))[0]?.history.map(({ what }) => what)).toEqual(["published", "verified"]);
+  });
+
+  it("refuses a bundle that was not uploaded, is someone else's, is another environment's, or is unsafe", async () => {
+    const { hub } = openTestHub(store);
+    const publish = (digest: string, caller = ada) =>
+      hub.publish({ name: "demo", version: "1.0.0", artifacts: [{ type: "bundle", content: digest }] }, caller, { verify: false });
+    const mine = bundleOf({ "main.js": "x" });
+    await expect(publish(mine.digest)).rejects.toMatchObject({
+      code: "bundle.not_found",
+      message: expect.stringContaining("upload it first"),
+    });
+    await hub.transfers.upload(mine.digest, chunked(mine.bytes), bob);
+    await expect(publish(mine.digest)).rejects.toMatchObject({ code: "bundle.not_found" });
+    const other = bundleOf({ "main.js": "x" }, { name: "other" });
+    await hub.transfers.upload(other.digest, chunked(other.bytes), ada);
+    await expect(publish(other.digest)).rejects.toThrow("the bundle is of other@1.0.0, not of demo@1.0.0");
+    const evil = bundleOf({ "main.js": "x" }, { extra: [{ path: "../../evil", bytes: "x" }] });
+    await hub.transfers.upload(evil.digest, chunked(evil.bytes), ada);
+    await expect(publish(evil.digest)).rejects.toMatchObject({ code: "bundle.invalid" });
+    expect((await hub.list({}, root)).total).toBe(0);
+    await expect(publish(mine.digest, bob)).resolves.toMatchObject({ isNew: true });
+  });
+
+  it("remembers what an environment depends on, if the publisher can have it", async () => {
+    const { hub } = openTestHub(store);
+    await hub.publish({ name: "search", version: "1.4.0", visibility: "public" }, bob);
+    await hub.publish({ name: "secret", version: "1.0.0" }, bob);
+    const { environment } = await hub.publish({ name: "a", version: "1.0.0", dependencies: ["search@^1.2"] }, ada);
+    expect(environment.dependencies).toEqual(["search@^1.2"]);
+    await expect(hub.publish({ name: "a", version: "1.0.1", dependencies: ["search@^2"] }, ada)).rejects.toThrow("which cannot be had");
+    await expect(hub.publish({ name: "a", version: "1.0.1", dependencies: ["secret"] }, ada)).rejects.toThrow("Environment not found");
+    await expect(hub.publish({ name: "a", version: "1.0.1", dependencies: ["a@1.0.0"] }, ada)).rejects.toThrow("cannot depend on itself");
+  });
+});
+
+describe("what may be published", () => {
+  it.each(["", "A", "../x", "a/b", "a@b", "-a", "a-", "a b", "ä", "a\n", "a".repeat(254), "."])("is no name like %j", async (name) => {
+    await expect(openTestHub().hub.publish({ name, version: "1.0.0" }, ada)).rejects.toMatchObject({ code: "environment.invalid" });
+  });
+
+  it.each(["", "..", "../1", "1/2", "1@2", "latest", " 1", "1\n", "-1", "1".repeat(129), "1%2f", "\u0000"])(
+    "is no version like %j",
+    async (version) => {
+      await expect(openTestHub().hub.publish({ name: "a", version }, ada)).rejects.toMatchObject({
+        code: expect.stringMatching(/invalid/),
+      });
+    },
+  );
+
+  it("is nothing that is not a config", async () => {
+    const { hub } = openTestHub();
+    for (const upsert of [null, undefined, [], "x", 1, {}, { name: 1, version: 2 }, { name: "a" }]) {
+      await expect(hub.publish(upsert, ada)).rejects.toMatchObject({ code: expect.stringMatching(/invalid/) });
+    }
+    const bad = [
+      { status: "Done" },
+      { visibility: "hidden" },
+      { sharedWith: "bob" },
+      { sharedWith: [""] },
+      { dependencies: ["../x"] },
+      { artifacts: [{ type: "bundle", content: "x" }] },
+    ];
+    for (const fields of bad)
+      await expect(hub.publish({ name: "a", version: "1", ...fields }, ada)).rejects.toMatchObject({
+        code: expect.stringMatching(/invalid/),
+      });
+    const digest = `sha256:${"a".repeat(64)}`;
+    const twice = [
+      { type: "bundle", content: digest },
+      { type: "bundle", content: digest },
+    ];
+    await expect(hub.publish({ name: "a", version: "1", artifacts: twice }, ada)).rejects.toThrow("two bundles");
+    await expect(hub.publish({ name: "a", version: "1", x: "y".repeat(2 ** 21) }, ada)).rejects.toThrow("too large");
+    expect((await hub.list({}, root)).total).toBe(0);
+  });
+
+  it("is never a crash: any JSON is published as it was sent, or refused as invalid", async () => {
+    const { hub } = openTestHub();
+    const fields = [
+      "description",
+      "tags",
+      "status",
+      "artifacts",
+      "visibility",
+      "sharedWith",
+      "dependencies",
+      "deployConfig",
+      "__proto__",
+      "x",
+    ];
+    let at = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        fc.dictionary(fc.constantFrom(...fields), fc.jsonValue(), { noNullPrototype: true }),
+        fc.jsonValue(),
+        async (given, whole) => {
+          await expect(hub.publish(whole, ada)).rejects.toMatchObject({ code: expect.stringMatching(/^(request|environment)\.invalid$/) });
+          at += 1;
+          const upsert = JSON.parse(JSON.stringify({ ...given, name: "garbage", version: `1.0.${at}` }));
+          const published = await hub.publish(upsert, ada).catch((error) => {
+            expect(error).toMatchObject({ code: expect.stringMatching(/^(request|environment)\.invalid$/) });
+            return null;
+          });
+          if (published === null) return;
+          expect((await hub.publish(upsert, ada)).isNew).toBe(false);
+          expect((await hub.update("garbage", `1.0.${at}`, upsert, ada)).contentDigest).toBe(published.environment.contentDigest);
+          if ("x" in upsert && upsert.x !== null) expect(published.environment.config.x).toEqual(upsert.x);
+        },
+      ),
+    );
+  });
+
+  it("is not too much of what every search must read, nor too many versions of one owner", async () => {
+    const { hub } = openTestHub("memory", { maxVersions: 3 });
+    await expect(hub.publish({ name: "a", version: "1", description: "x".repeat(10_001) }, ada)).rejects.toThrow("description is too long");
+    await expect(hub.publish({ name: "a", version: "1", tags: ["x".repeat(101)] }, ada)).rejects.toThrow("tags are too many or too long");
+    for (const version of ["1", "2", "3"]) await hub.publish({ name: "a", version }, ada);
+    await hub.remove("a", "1", ada);
+    await expect(hub.publish({ name: "a", version: "4" }, ada)).rejects.toMatchObject({
+      code: "quota.exceeded",
+      details: { maxVersions: 3 },
+    });
+    expect((await hub.publish({ name: "a", version: "1" }, ada)).isNew).toBe(true);
+    await hub.publish({ name: "b", version: "4" }, bob);
+  });
+
+  it("needs the role publisher, and a name that nobody else has", async () => {
+    const { hub } = openTestHub();
+    await expect(hub.publish({ name: "a", version: "1.0.0" }, tim)).rejects.toMatchObject({ code: "access.denied" });
+    await hub.publish({ name: "a", version: "1.0.0", visibility: "public" }, ada);
+    await expect(hub.publish({ name: "a", version: "1.1.0" }, bob)).rejects.toMatchObject({
+      code: "access.denied",
+      message: expect.not.stringContaining("ada"),
+    });
+    await expect(hub.publish({ name: "a", version: "1.0.0" }, bob)).rejects.toMatchObject({ code: "access.denied" });
+    expect((await hub.publish({ name: "a", version: "1.2.0" }, root)).environment).toMatchObject({ owner: "ada", publisher: "root" });
+    expect((await hub.get("a", "1.2.0", ada)).version).toBe("1.2.0");
+  });
+});
+
+describe.each(stores)("finding, with the store in %s", (store) => {
+  async function shelf() {
+    const opened = openTestHub(store);
+    const { hub, later } = opened;
+    for (const [name, version, fields] of [
+      ["tau2", "1.0.0", { visibility: "public", tags: ["bench"], description: "Customer service" }],
+      ["tau2", "1.10.0", {}],
+      ["tau2", "1.9.0", {}],
+      ["tau2", "2.0.0-rc.1", {}],
+      ["tau2", "nightly", {}],
+      ["alpha", "0.1.0", { visibility: "public", tags: ["web"] }],
+      ["mine", "1.0.0", {}],
+      ["team", "1.0.0", { sharedWith: ["tim"] }],
+    ] as const) {
+      await hub.publish({ name, version, ...fields }, ada);
+      later();
+    }
+    return opened;
+  }
+
+  it("takes the highest stable version where none is given, and a range where one is", async () => {
+    const { hub } = await shelf();
+    const found = async (ref: string) => (await hub.resolve(ref, tim)).version;
+    expect(await found("tau2")).toBe("1.10.0");
+    expect(await found("tau2@latest")).toBe("1.10.0");
+    expect(await found("tau2@^1.0")).toBe("1.10.0");
+    expect(await found("tau2@~1.9")).toBe("1.9.0");
+    expect(await found("tau2@1.0.0")).toBe("1.0.0");
+    expect(await found("tau2@nightly")).toBe("nightly");
+    expect(await found("tau2@^2")).toBe("2.0.0-rc.1");
+  });
+
+  it("passes over a version that failed, unless it is asked for by its number", async () => {
+    const { hub } = await shelf();
+    await hub.setStatus("tau2", "1.10.0", "failed", ada);
+    expect((await hub.resolve("tau2", tim)).version).toBe("1.9.0");
+    expect((await hub.resolve("tau2@1.10.0", tim)).version).toBe("1.10.0");
+  });
+
+  it("says what there is when a version is not there", async () => {
+    const { hub } = await shelf();
+    await expect(hub.resolve("tau2@3.0.0", tim)).rejects.toThrow("'tau2@3.0.0'; there are 2.0.0-rc.1, 1.10.0, 1.9.0, 1.0.0, nightly");
+    await expect(hub.resolve("nope", tim)).rejects.toMatchObject({
+      code: "environment.not_found",
+      message: "Environment not found: 'nope'",
+    });
+    for (const ref of ["", "@", "tau2@", "@1", "a@1@2", "../x", "TAU2", "a b@1"]) {
+      await expect(hub.resolve(ref, tim)).rejects.toMatchObject({ code: "request.invalid" });
+    }
+    await expect(hub.resolve("tau2@not a range", tim)).rejects.toMatchObject({ code: "environment.not_found" });
+  });
+
+  it("lists page by page, by name and newest first, with the true total", async () => {
+    const { hub } = await shelf();
+    const refs = async (query: object, caller = ada) => {
+      const { items, total } = await hub.list(query, caller);
+      return [...items.map(({ name, version }) => `${name}@${version}`), total];
+    };
+    expect(await refs({})).toEqual([
+      "alpha@0.1.0",
+      "mine@1.0.0",
+      "tau2@2.0.0-rc.1",
+      "tau2@1.10.0",
+      "tau2@1.9.0",
+      "tau2@1.0.0",
+      "tau2@nightly",
+      "team@1.0.0",
+      8,
+    ]);
+    expect(await refs({ offset: 1, limit: 2 })).toEqual(["mine@1.0.0", "tau2@2.0.0-rc.1", 8]);
+    expect(await refs({ offset: 100 })).toEqual([8]);
+    expect(await refs({ tag: "bench" })).toEqual(["tau2@1.0.0", 1]);
+    expect(await refs({ tag: ["bench", "web"] })).toEqual([0]);
+    expect(await refs({ query: "SERVICE tau" })).toEqual(["tau2@1.0.0", 1]);
+    expect(await refs({ query: "web" })).toEqual(["alpha@0.1.0", 1]);
+    expect(await refs({ name: "tau2", limit: 1 })).toEqual(["tau2@2.0.0-rc.1", 5]);
+    expect(await refs({ name: "tau" })).toEqual([0]);
+    for (const bad of [{ offset: -1 }, { limit: 0 }, { limit: 1_001 }, { offset: 0.5 }, { limit: Number.NaN }]) {
+      await expect(hub.list(bad, ada)).rejects.toMatchObject({ code: "request.invalid" });
+    }
+  });
+
+  it("finds and counts only what the caller may see", async () => {
+    const { hub } = await shelf();
+    const names = async (caller = tim) => new Set((await hub.list({}, caller)).items.map(({ name }) => name));
+    expect(await names(bob)).toEqual(new Set(["alpha", "tau2"]));
+    expect(await names(tim)).toEqual(new Set(["alpha", "tau2", "team"]));
+    expect(await names(root)).toEqual(new Set(["alpha", "mine", "tau2", "team"]));
+    expect((await hub.list({}, bob)).total).toBe(6);
+  });
+
+  it("tells each version's story, newest version first", async () => {
+    const { hub, later } = await shelf();
+    await hub.setStatus("tau2", "1.9.0", "Testing", ada);
+    later();
+    await hub.release("tau2", "1.9.0", root);
+    const versions = await hub.versions("tau2", tim);
+    expect(versions.map(({ version }) => version)).toEqual(["2.0.0-rc.1", "1.10.0", "1.9.0", "1.0.0", "nightly"]);
+    expect(versions[2]?.history.map(({ what, by, detail }) => [what, by, detail])).toEqual([
+      ["published", "ada", versions[2]?.contentDigest],
+      ["status", "ada", "Testing"],
+      ["released", "root", "Released"],
+    ]);
+    expect(versions[2]?.updatedAt).toBe(versions[2]?.history[2]?.at);
+  });
+
+  it("gives a new version the visibility of the last one, unless told otherwise", async () => {
+    const { hub } = await shelf();
+    expect((await hub.publish({ name: "team", version: "1.1.0" }, ada)).environment).toMatchObject({
+      visibility: "shared",
+      sharedWith: ["tim"],
+    });
+    expect((await hub.publish({ name: "team", version: "1.2.0", visibility: "private" }, ada)).environment).toMatchObject({
+      visibility: "private",
+      sharedWith: [],
+    });
+  });
+});
+
+describe("what someone may not see", () => {
+  it("is not there for them, by every method, and looks the same as what never was", async () => {
+    const { hub } = openTestHub();
+    await hub.publish({ name: "mine", version: "1.0.0" }, ada);
+    const asks = (name: string, version: string, caller = bob): [string, () => Promise<unknown>][] => [
+      ["get", () => hub.get(name, version, caller)],
+      ["status", () => hub.status(name, version, caller)],
+      ["versions", () => hub.versions(name, caller)],
+      ["resolve", () => hub.resolve(name, caller)],
+      ["resolve exactly", () => hub.resolve(`${name}@${version}`, caller)],
+      ["update", () => hub.update(name, version, { status: "Ready" }, caller)],
+      ["release", () => hub.release(name, version, caller)],
+      ["setStatus", () => hub.setStatus(name, version, "Ready", caller)],
+      ["setVisibility", () => hub.setVisibility(name, version, { visibility: "public" }, caller)],
+      ["remove", () => hub.remove(name, version, caller)],
+      ["remove all", () => hub.remove(name, null, caller)],
+      ["download", () => hub.transfers.download(name, version, caller)],
+      ["sign for download", () => hub.transfers.sign(name, version, "download", caller)],
+    ];
+    for (const caller of [bob, tim, callerOf("eve")]) {
+      const never = asks("nope", "1.0.0", caller);
+      for (const [at, [method, ask]] of asks("mine", "1.0.0", caller).entries()) {
+        const refused = await ask().catch((error) => error);
+        const unknown = await never[at]?.[1]().catch((error) => error);
+        expect(refused, method).toMatchObject({ code: "environment.not_found" });
+        expect(String(refused).replaceAll("mine", "nope"), method).toBe(String(unknown));
+      }
+      expect(await hub.exists("mine", "1.0.0", caller)).toEqual({ exists: false });
+    }
+    expect(await hub.exists("mine", "1.0.0", ada)).toEqual({ exists: true, status: "Init" });
+    expect((await hub.get("mine", "1.0.0", root)).publisher).toBe("ada");
+  });
+
+  it("comes and goes with its owner's wish", async () => {
+    const { hub } = openTestHub();
+    await hub.publish({ name: "a", version: "1.0.0" }, ada);
+    await hub.setVisibility("a", "1.0.0", { sharedWith: ["bob", "bob"] }, ada);
+    expect(await hub.get("a", "1.0.0", bob)).toMatchObject({ visibility: "shared", sharedWith: ["bob"] });
+    await expect(hub.get("a", "1.0.0", tim)).rejects.toMatchObject({ code: "environment.not_found" });
+    await hub.setVisibility("a", "1.0.0", { visibility: "public" }, ada);
+    expect((await hub.get("a", "1.0.0", tim)).visibility).toBe("public");
+    await hub.setVisibility("a", "1.0.0", { visibility: "private" }, root);
+    await expect(hub.get("a", "1.0.0", bob)).rejects.toMatchObject({ code: "environment.not_found" });
+    await hub.publish({ name: "a", version: "1.0.0", visibility: "public" }, ada);
+    expect((await hub.get("a", "1.0.0", tim)).history.filter(({ what }) => what === "visibility")).toHaveLength(4);
+  });
+
+  it("may be seen and still not be changed", async () => {
+    const { hub } = openTestHub();
+    await hub.publish({ name: "a", version: "1.0.0", visibility: "public" }, ada);
+    for (const caller of [bob, tim]) {
+      await expect(hub.update("a", "1.0.0", { status: "Failed" }, caller)).rejects.toMatchObject({ code: "access.denied" });
+      await expect(hub.release("a", "1.0.0", caller)).rejects.toMatchObject({ code: "access.denied" });
+      await expect(hub.setVisibility("a", "1.0.0", {}, caller)).rejects.toMatchObject({ code: "access.denied" });
+      await expect(hub.remove("a", "1.0.0", caller)).rejects.toMatchObject({ code: "access.denied" });
+      await expect(hub.remove("a", null, caller)).rejects.toMatchObject({ code: "access.denied" });
+    }
+  });
+});
+
+describe("changing a version", () => {
+  it("changes its status and nothing that it is made of", async () => {
+    const { hub, later } = openTestHub();
+    const { environment } = await hub.publish(
+      { name: "a", version: "1.0.0", tags: ["x"], codeUrl: "oss://x", testConfig: { script: "t" } },
+      ada,
+    );
+    later();
+    const updated = await hub.update(
+      "a",
+      "1.0.0",
+      { name: "a", version: "1.0.0", status: "READY", codeUrl: "", tags: null, artifacts: [] },
+      ada,
+    );
+    expect(updated).toMatchObject({
+      status: "Ready",
+      contentDigest: environment.contentDigest,
+      tags: ["x"],
+      updatedAt: "2026-01-12T03:25:47.000Z",
+    });
+    expect(await hub.update("a", "1.0.0", { tags: ["x"], codeUrl: "oss://x", status: "Ready" }, ada)).toEqual(updated);
+    for (const patch of [
+      { tags: ["y"] },
+      { codeUrl: "oss://y" },
+      { description: "new" },
+      { deployConfig: { cpu: "1" } },
+      { artifacts: [{ type: "image", content: "x" }] },
+    ]) {
+      await expect(hub.update("a", "1.0.0", patch, ada)).rejects.toMatchObject({
+        code: "environment.exists",
+        message: expect.stringContaining("raise the version"),
+      });
+    }
+    await expect(hub.update("a", "1.0.0", { name: "b" }, ada)).rejects.toThrow("the path says name 'a'");
+    await expect(hub.update("a", "1.0.0", { version: "2" }, ada)).rejects.toThrow("the path says version '1.0.0'");
+    await expect(hub.update("a", "1.0.0", [], ada)).rejects.toMatchObject({ code: "request.invalid" });
+    await expect(hub.update("a", "1.0.1", {}, ada)).rejects.toMatchObject({ code: "environment.not_found" });
+  });
+
+  it("is over for a released one, except who sees it", async () => {
+    const { hub } = openTestHub();
+    await hub.publish({ name: "a", version: "1.0.0" }, ada);
+    expect((await hub.release("a", "1.0.0", ada)).status).toBe("Released");
+    await expect(hub.release("a", "1.0.0", ada)).rejects.toMatchObject({
+      code: "environment.released",
+      message: "Environment already released",
+    });
+    await expect(hub.update("a", "1.0.0", { status: "Ready" }, ada)).rejects.toMatchObject({ code: "environment.released" });
+    await expect(hub.setStatus("a", "1.0.0", "Failed", root)).rejects.toMatchObject({ code: "environment.released" });
+    expect((await hub.setVisibility("a", "1.0.0", { visibility: "public" }, ada)).status).toBe("Released");
+    expect((await hub.publish({ name: "a", version: "1.0.0", status: "Ready" }, ada)).environment.status).toBe("Released");
+  });
+
+  it("loses no change when many come at once", async () => {
+    const { hub } = openTestHub("sqlite");
+    await hub.publish({ name: "a", version: "1.0.0" }, ada);
+    const statuses = ["Pending", "Creating", "Created", "Testing", "Ready"];
+    await Promise.all(statuses.map((status) => hub.setStatus("a", "1.0.0", status, ada)));
+    const [{ history = [] } = {}] = await hub.versions("a", ada);
+    expect(history.map(({ detail }) => detail).sort()).toEqual([...statuses, history[0]?.detail].sort());
+  });
+
+  it("forgets the middle of a long story, never its beginning", async () => {
+    const { hub } = openTestHub();
+    await hub.publish({ name: "a", version: "1.0.0" }, ada);
+    for (let at = 0; at < 150; at += 1) await hub.setStatus("a", "1.0.0", at % 2 === 0 ? "Pending" : "Ready", ada);
+    const [{ history = [] } = {}] = await hub.versions("a", ada);
+    expect(history).toHaveLength(100);
+    expect(history[0]?.what).toBe("published");
+    expect(history.at(-1)?.detail).toBe("Ready");
+  });
+});

@@ -1,0 +1,25 @@
+import type { Store } from "../stores/store.ts";
+import { BlobStore } from "./blobs.ts";
+import { Bundles } from "./bundles.ts";
+import { Hub, type HubOptions } from "./hub.ts";
+
+export interface OpenHubOptions extends Omit<HubOptions, "blobs" | "bundles"> {
+  /** `blobs/` and `bundles/` are kept here. */
+  readonly home: string;
+  readonly store: Store;
+  readonly quotas: { blobLimit(owner: string): number };
+  /** The largest upload. */
+  readonly maxUploadBytes?: number;
+}
+
+/** A hub with its archives in a folder. */
+export function openHub({ home, quotas, maxUploadBytes, ...rest }: OpenHubOptions): Hub {
+  const blobs = new BlobStore({
+    home,
+    store: rest.store,
+    quotaOf: (owner) => quotas.blobLimit(owner),
+    now: rest.now,
+    ...(maxUploadBytes !== undefined && { maxBytes: maxUploadBytes }),
+  });
+  return new Hub({ ...rest, blobs, bundles: new Bundles({ home, blobs }) });
+}

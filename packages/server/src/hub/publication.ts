@@ -1,0 +1,139 @@
+import {
+  type EnvironmentConfig,
+  type EnvironmentStatus,
+  environmentStatuses,
+  isObject,
+  nameProblem,
+  PlatformError,
+  parseConfig,
+  parseName,
+  splitRef,
+  type Visibility,
+  visibilities,
+} from "@aenv/contract";
+import { canonicalJson, digestOf, parseDigest } from "./digest.ts";
+import type { Artifact } from "./environment-version.ts";
+
+/** What someone wants to publish, checked. Null is what they left open. */
+export interface Publication {
+  readonly name: string;
+  readonly version: string;
+  readonly config: EnvironmentConfig;
+  readonly artifacts: readonly Artifact[];
+  readonly dependencies: readonly string[];
+  readonly bundleDigest: string | null;
+  readonly status: EnvironmentStatus | null;
+  readonly visibility: Visibility | null;
+  readonly sharedWith: readonly string[] | null;
+}
+
+const VERSION = /^[A-Za-z0-9][A-Za-z0-9._+-]*$/;
+const MAX_VERSION = 128;
+const MAX_LIST = 1_000;
+const MAX_CONFIG_BYTES = 2 ** 20;
+const MAX_DESCRIPTION = 10_000;
+const MAX_TAGS = 100;
+
+/** Reads what the original's clients send, which is config.json, and our own fields beside it. Null means left out. */
+export function parsePublication(value: unknown): Publication {
+  if (!isObject(value))
+    throw new PlatformError("request.invalid", "Invalid request format: the body must be an object, such as a config.json");
+  const given = Object.fromEntries(Object.entries(value).filter(([, field]) => field !== null && field !== undefined));
+  const { status, visibility, sharedWith, dependencies, artifacts, ...rest } = given;
+  const { artifacts: checked = [], ...config } = parseConfig({ ...rest, ...(artifacts !== undefined && { artifacts }) });
+  const name = parseName(config.name);
+  const version = parseVersion(config.version);
+  demandShort(config);
+  const listed = parseDependencies(dependencies ?? [], name);
+  // As it was sent: a list that is empty is not the same text as none, and both must give their own digest again.
+  const whole = dependencies === undefined ? config : { ...config, dependencies: listed };
+  if (canonicalJson(whole).length > MAX_CONFIG_BYTES)
+    throw invalid("config.json", "is too large", `at most ${MAX_CONFIG_BYTES} bytes are allowed`);
+  const wares = checked.map(({ id = "", type, content }) => ({ id, type, content }));
+  return {
+    name,
+    version,
+    config: whole,
+    artifacts: wares,
+    dependencies: listed,
+    bundleDigest: bundleOf(wares),
+    status: status === undefined || status === "" ? null : parseStatus(status),
+    ...parseVisibility(visibility, sharedWith),
+  };
+}
+
+/** What stands for all that a version is made of. Two publications with the same one are the same. */
+export function contentDigestOf({ config, artifacts }: Publication, sourceDigest: string | null): string {
+  return digestOf(canonicalJson({ config, artifacts, sourceDigest }));
+}
+
+/** A version that may be published: part of a path, a file name and a range, and never mistaken for 'latest'. */
+export function parseVersion(version: string): string {
+  if (version.length <= MAX_VERSION && VERSION.test(version) && version !== "latest") return version;
+  const shown = version.slice(0, MAX_VERSION);
+  const rule = `1 to ${MAX_VERSION} letters, digits, '.', '_', '+' and '-', beginning with a letter or digit, and not 'latest'`;
+  throw new PlatformError("request.invalid", `invalid environment version: '${shown}' must be ${rule}; such as 1.0.0`, {
+    details: { version: shown },
+  });
+}
+
+/** Names in any spelling of case, as the original takes them. */
+export function parseStatus(status: unknown): EnvironmentStatus {
+  const found = typeof status === "string" && environmentStatuses.find((known) => known.toLowerCase() === status.toLowerCase());
+  if (found) return found;
+  throw invalid("status", `is ${shown(status)}`, `it must be one of ${environmentStatuses.join(", ")}`);
+}
+
+export function parseVisibility(visibility: unknown, sharedWith: unknown): Pick<Publication, "visibility" | "sharedWith"> {
+  const known = visibilities.find((one) => one === visibility);
+  if (visibility !== undefined && known === undefined) {
+    throw invalid("visibility", `is ${shown(visibility)}`, `it must be one of ${visibilities.join(", ")}`);
+  }
+  if (sharedWith === undefined) return { visibility: known ?? null, sharedWith: null };
+  const owners = texts("sharedWith", sharedWith, "owners");
+  return { visibility: known ?? (owners.length > 0 ? "shared" : null), sharedWith: [...new Set(owners)] };
+}
+
+/** What every search reads must be short. */
+function demandShort({ description = "", tags = [] }: EnvironmentConfig): void {
+  if (description.length > MAX_DESCRIPTION)
+    throw invalid("description", "is too long", `at most ${MAX_DESCRIPTION} characters are allowed`);
+  if (tags.length > MAX_TAGS || tags.some((tag) => tag.length > MAX_TAGS)) {
+    throw invalid("tags", "are too many or too long", `at most ${MAX_TAGS} of at most ${MAX_TAGS} characters are allowed`);
+  }
+}
+
+function parseDependencies(value: unknown, self: string): string[] {
+  const refs = texts("dependencies", value, "environments, such as 'search@^1.2'");
+  for (const ref of refs) {
+    const { name } = splitRef(ref);
+    const problem = nameProblem(name);
+    if (problem !== null) throw invalid("dependencies", `names ${shown(ref)}`, problem);
+    if (name === self) throw invalid("dependencies", `names ${shown(ref)}`, "an environment cannot depend on itself");
+  }
+  return refs;
+}
+
+function bundleOf(artifacts: readonly Artifact[]): string | null {
+  const [bundle, second] = artifacts.filter(({ type }) => type === "bundle");
+  if (second !== undefined) throw invalid("artifacts", "holds two bundles", "one version is one bundle");
+  return bundle === undefined ? null : parseDigest(bundle.content);
+}
+
+function texts(field: string, value: unknown, what: string): string[] {
+  if (
+    Array.isArray(value) &&
+    value.length <= MAX_LIST &&
+    value.every((one) => typeof one === "string" && one.length > 0 && one.length <= 300)
+  )
+    return value;
+  throw invalid(field, `is ${shown(value)}`, `it must be a list of at most ${MAX_LIST} ${what}`);
+}
+
+function shown(value: unknown): string {
+  return (JSON.stringify(value) ?? String(value)).slice(0, 80);
+}
+
+function invalid(field: string, is: string, rule: string): PlatformError {
+  return new PlatformError("environment.invalid", `${field} ${is}; ${rule}`, { details: { field } });
+}

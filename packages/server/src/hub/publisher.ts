@@ -1,0 +1,186 @@
+import { isPlatformError, messageOf, PlatformError, type Visibility } from "@aenv/contract";
+import type { Caller } from "../access/access.ts";
+import { altered } from "./alteration.ts";
+import type { BlobStore } from "./blobs.ts";
+import type { Bundles } from "./bundles.ts";
+import {
+  type Content,
+  type EnvironmentVersion,
+  happened,
+  type Metadata,
+  type VersionEvent,
+  type VersionRow,
+  versionKey,
+  wholeOf,
+} from "./environment-version.ts";
+import { contentDigestOf, type Publication, parsePublication } from "./publication.ts";
+import { demandName, demandPublisher } from "./rights.ts";
+import type { Shelf } from "./shelf.ts";
+import type { Transfers } from "./transfers.ts";
+
+export interface PublisherOptions {
+  readonly shelf: Shelf;
+  readonly transfers: Transfers;
+  readonly blobs: BlobStore;
+  readonly bundles: Bundles;
+  /** Starts the bundle in a folder and finds out what it offers; rejects with the reason if it does not start. */
+  readonly inspect: (folder: string) => Promise<Metadata>;
+  /** Rejects if the caller cannot have this dependency. */
+  readonly resolve: (ref: string, caller: Caller) => Promise<unknown>;
+  readonly now: () => Date;
+  /** Of a name's first version, if its publisher does not say. Later ones are seen by whoever sees the last. */
+  readonly visibility: Visibility;
+}
+
+export interface Published {
+  readonly environment: EnvironmentVersion;
+  /** False if the same was published before. */
+  readonly isNew: boolean;
+}
+
+/** Puts new versions on the shelf. Everything is checked before the first row is written, so that a refusal leaves nothing. */
+export class Publisher {
+  readonly #options: PublisherOptions;
+
+  constructor(options: PublisherOptions) {
+    this.#options = options;
+  }
+
+  async publish(upsert: unknown, caller: Caller, verify: boolean): Promise<Published> {
+    demandPublisher(caller);
+    const { shelf, transfers } = this.#options;
+    const publication = parsePublication(upsert);
+    const { name, version } = publication;
+    const owner = await shelf.ownerOf(name);
+    demandName(name, owner, caller);
+    const known = (await shelf.rows.find(versionKey(name, version)))?.value ?? null;
+    const isThere = known !== null && !known.isRemoved;
+    const source = (await transfers.take(name, version, caller)) ?? (isThere ? known.sourceDigest : null);
+    const digest = contentDigestOf(publication, source);
+    if (isThere) return this.#again(known, digest, publication, caller, verify);
+    if (known !== null) demandReplaceable(known, digest);
+
+    await this.#demandArchives(publication, source, caller);
+    for (const dependency of publication.dependencies) await this.#demandDependency(dependency, caller);
+    const metadata = await this.#inspect(publication, verify);
+
+    const content = this.#contentOf(publication, source, metadata);
+    const fresh = await this.#rowOf(publication, digest, content, caller);
+    await shelf.keep(digest, content);
+    const { row, isNew } = await shelf.place(fresh, (removed) => {
+      demandReplaceable(removed, digest);
+      return { ...fresh, history: [...removed.history, ...fresh.history] };
+    });
+    if (!isNew) return this.#again(row, digest, publication, caller, false);
+    // Once more: until a row referred to it, a sweep could take it away.
+    await shelf.keep(digest, content);
+    return { environment: wholeOf(row, content), isNew };
+  }
+
+  /** The same again: what was not verified then is verified now, and a wish who may see it is granted. */
+  async #again(row: VersionRow, digest: string, publication: Publication, caller: Caller, verify: boolean): Promise<Published> {
+    if (row.contentDigest !== digest) throw taken(row);
+    const { shelf, now } = this.#options;
+    const content = await shelf.content(digest);
+    if (verify && content.metadata === null && content.bundleDigest !== null) {
+      await shelf.keep(digest, { ...content, metadata: await this.#inspect(publication, true) });
+      await shelf.change(row.name, row.version, caller, (current) =>
+        happened(current, this.#event("verified", caller), current.status === "Init" ? { status: "Verified" } : {}),
+      );
+    }
+    const wish = { ...publication, status: null };
+    const next = await shelf.change(row.name, row.version, caller, (current) => altered(current, wish, caller.owner, now()));
+    return { environment: await shelf.whole(next), isNew: false };
+  }
+
+  async #demandArchives({ bundleDigest }: Publication, source: string | null, caller: Caller): Promise<void> {
+    const { transfers, blobs } = this.#options;
+    const isBundleHere = bundleDigest === null || (await transfers.has(bundleDigest, caller));
+    for (const digest of [bundleDigest, source]) {
+      if (digest === null || (isBundleHere && (await blobs.keep(digest)))) continue;
+      const message = `'${caller.owner}' has not uploaded the bundle ${digest}; upload it first, then publish`;
+      throw new PlatformError("bundle.not_found", message, { details: { digest } });
+    }
+  }
+
+  async #demandDependency(ref: string, caller: Caller): Promise<void> {
+    await this.#options.resolve(ref, caller).catch((cause: unknown) => {
+      throw new PlatformError("environment.invalid", `dependencies names '${ref}', which cannot be had: ${messageOf(cause)}`, { cause });
+    });
+  }
+
+  /** Unpacks the bundle, for that alone finds what is unsafe or not what it says, and starts it if wanted. */
+  async #inspect({ name, version, bundleDigest }: Publication, isWanted: boolean): Promise<Metadata | null> {
+    if (bundleDigest === null) return null;
+    const { folder, manifest } = await this.#options.bundles.open(bundleDigest);
+    if (manifest.name !== name || manifest.version !== version) {
+      const message = `the bundle is of ${manifest.name}@${manifest.version}, not of ${name}@${version}; build it again`;
+      throw new PlatformError("environment.invalid", message);
+    }
+    if (!isWanted) return null;
+    try {
+      return await this.#options.inspect(folder);
+    } catch (cause) {
+      const message = `${name}@${version} is not published, for it could not be started: ${messageOf(cause)}`;
+      const code = isPlatformError(cause) && cause.retryable ? cause.code : "environment.invalid";
+      throw new PlatformError(code, message, { cause });
+    }
+  }
+
+  #contentOf(publication: Publication, sourceDigest: string | null, metadata: Metadata | null): Content {
+    const { name, version, config, artifacts, dependencies, bundleDigest } = publication;
+    const createdAt = this.#options.now().toISOString();
+    return { name, version, config, artifacts, dependencies, bundleDigest, sourceDigest, metadata, createdAt };
+  }
+
+  async #rowOf(publication: Publication, contentDigest: string, content: Content, caller: Caller): Promise<VersionRow> {
+    const { shelf, now } = this.#options;
+    const { name, version, config } = publication;
+    const { bundleDigest, sourceDigest, metadata, createdAt } = content;
+    const status = publication.status ?? (metadata === null ? "Init" : "Verified");
+    const history = [this.#event("published", caller, contentDigest)];
+    if (metadata !== null) history.push(this.#event("verified", caller));
+    if (status === "Released") history.push(this.#event("released", caller, status));
+    return {
+      name,
+      version,
+      owner: await shelf.claim(name, caller, now()),
+      publisher: caller.owner,
+      description: config.description ?? "",
+      tags: config.tags ?? [],
+      status,
+      ...(await this.#visibilityOf(publication)),
+      contentDigest,
+      bundleDigest,
+      sourceDigest,
+      createdAt,
+      updatedAt: createdAt,
+      history,
+      isRemoved: false,
+    };
+  }
+
+  async #visibilityOf({ name, visibility, sharedWith }: Publication): Promise<Pick<VersionRow, "visibility" | "sharedWith">> {
+    if (visibility !== null) return { visibility, sharedWith: sharedWith ?? [] };
+    let last: VersionRow | null = null;
+    for (const { value } of await this.#options.shelf.standing(name)) {
+      if (last === null || value.createdAt > last.createdAt) last = value;
+    }
+    return { visibility: last?.visibility ?? this.#options.visibility, sharedWith: sharedWith ?? last?.sharedWith ?? [] };
+  }
+
+  #event(what: VersionEvent["what"], caller: Caller, detail?: string): VersionEvent {
+    return { at: this.#options.now().toISOString(), by: caller.owner, what, ...(detail !== undefined && { detail }) };
+  }
+}
+
+/** A released version's number stays its own, even after it was taken away. */
+function demandReplaceable(removed: VersionRow, digest: string): void {
+  if (removed.status === "Released" && removed.contentDigest !== digest) throw taken(removed, "was released and taken away");
+}
+
+export function taken({ name, version, contentDigest }: VersionRow, what = "is published already"): PlatformError {
+  const rule = "A published version does not change: raise the version in config.json and publish again";
+  const message = `Environment with same name and version already exists: ${name}@${version} ${what} with other content. ${rule}`;
+  return new PlatformError("environment.exists", message, { details: { name, version, contentDigest } });
+}

@@ -1,0 +1,32 @@
+import { PlatformError } from "@aenv/contract";
+import type { Caller } from "../access/access.ts";
+import { isInScope } from "../access/scopes.ts";
+import type { VersionRow } from "./environment-version.ts";
+
+export function isAdmin(caller: Caller): boolean {
+  return caller.roles.has("admin");
+}
+
+/** Whoever may not see a version is told that there is none. */
+export function maySee(row: VersionRow, caller: Caller): boolean {
+  if (row.isRemoved || !isInScope(caller, row.name)) return false;
+  if (isAdmin(caller) || row.visibility === "public") return true;
+  if (row.owner === caller.owner || row.publisher === caller.owner) return true;
+  return row.visibility === "shared" && row.sharedWith.includes(caller.owner);
+}
+
+export function demandPublisher(caller: Caller): void {
+  if (isAdmin(caller) || caller.roles.has("publisher")) return;
+  throw new PlatformError("access.denied", "publishing needs the role publisher; ask for a token that has it");
+}
+
+/** The first publisher of a name owns it, and a token may be good for some names only. */
+export function demandName(name: string, owner: string | null, caller: Caller): void {
+  if (!isInScope(caller, name)) {
+    throw new PlatformError("access.denied", `this token is not good for '${name}', but for ${caller.scopes?.join(", ")}`, {
+      details: { name },
+    });
+  }
+  if (isAdmin(caller) || owner === null || owner === caller.owner) return;
+  throw new PlatformError("access.denied", `the name '${name}' belongs to another publisher; choose another name`, { details: { name } });
+}

@@ -1,0 +1,158 @@
+import { PlatformError } from "@aenv/contract";
+import type { Caller } from "../access/access.ts";
+import { Collection } from "../stores/collection.ts";
+import type { Store, Versioned } from "../stores/store.ts";
+import { type Content, type EnvironmentVersion, type VersionRow, versionIndexes, versionKey, wholeOf } from "./environment-version.ts";
+import { demandName, maySee } from "./rights.ts";
+import { byNewest } from "./versions.ts";
+
+interface NameRow {
+  readonly name: string;
+  readonly owner: string;
+  readonly createdAt: string;
+}
+
+const CONTENTS_REMEMBERED = 500;
+/** Longer than any publication takes from its content to its row. */
+const CONTENT_GRACE_MS = 3_600_000;
+/** How long one can still read what became of a removed version. */
+const REMOVED_KEPT_MS = 30 * 24 * 3_600_000;
+
+/** Where versions stand: a short row each, its content beside it under its digest, and who owns the name. */
+export class Shelf {
+  readonly rows: Collection<VersionRow>;
+  readonly #contents: Collection<Content>;
+  readonly #names: Collection<NameRow>;
+  readonly #maxVersions: number;
+  /** Content never changes once its metadata is there, so what was read once need not be read again. */
+  readonly #remembered = new Map<string, Content>();
+
+  constructor(store: Store, maxVersions: number) {
+    this.#maxVersions = maxVersions;
+    this.rows = new Collection(store, "environment", versionIndexes);
+    this.#contents = new Collection<Content>(store, "environment-content", () => ({}));
+    this.#names = new Collection<NameRow>(store, "environment-name", () => ({}));
+  }
+
+  /** A version that the caller may see. */
+  async get(name: string, version: string, caller: Caller): Promise<VersionRow> {
+    const row = await this.rows.find(versionKey(name, version));
+    if (row !== null && maySee(row.value, caller)) return row.value;
+    throw notFound(versionKey(name, version), await this.versions(name, caller));
+  }
+
+  /** A name's versions that the caller may see, in no order. */
+  async versions(name: string, caller: Caller): Promise<VersionRow[]> {
+    return (await this.standing(name)).map(({ value }) => value).filter((row) => maySee(row, caller));
+  }
+
+  /** All of a name's versions. */
+  async standing(name: string): Promise<Versioned<VersionRow>[]> {
+    const rows: Versioned<VersionRow>[] = [];
+    for await (const row of this.rows.each({ index: "name", value: name })) rows.push(row);
+    return rows;
+  }
+
+  async whole(row: VersionRow): Promise<EnvironmentVersion> {
+    return wholeOf(row, await this.content(row.contentDigest));
+  }
+
+  async content(digest: string): Promise<Content> {
+    const known = this.#remembered.get(digest);
+    if (known !== undefined) return known;
+    const found = await this.#contents.find(digest);
+    if (found === null) throw new PlatformError("internal", `the content ${digest} of a published version is missing from the store`);
+    if (found.value.metadata !== null) this.#remember(digest, found.value);
+    return found.value;
+  }
+
+  /** Puts content down before a row refers to it; what is there stays, and gains the metadata if it had none. */
+  async keep(digest: string, content: Content): Promise<void> {
+    if ((await this.#contents.insert(digest, content)) !== "exists" || content.metadata === null) return;
+    await this.#contents.update(digest, (known) => (known.metadata === null ? { ...known, metadata: content.metadata } : null));
+  }
+
+  /**
+   * Puts a version where nothing stands. Of many at once exactly one gets the place; the others get the row that stands
+   * there. Where a removed version stood, `replaces` says whether the new one may take its place.
+   */
+  async place(fresh: VersionRow, replaces: (removed: VersionRow) => VersionRow): Promise<{ row: VersionRow; isNew: boolean }> {
+    const key = versionKey(fresh.name, fresh.version);
+    const limit = { index: "owner", value: fresh.owner, max: this.#maxVersions };
+    for (;;) {
+      const inserted = await this.rows.insert(key, fresh, { limit });
+      if (inserted === "inserted") return { row: fresh, isNew: true };
+      if (inserted === "limit") throw tooMany(limit.value, limit.max);
+      const known = await this.rows.find(key);
+      if (known === null) continue;
+      if (!known.value.isRemoved) return { row: known.value, isNew: false };
+      const row = replaces(known.value);
+      if (await this.rows.swap(known, row)) return { row, isNew: true };
+    }
+  }
+
+  /** Changes a version that the caller may see; `change` answers the same row to leave it. */
+  async change(name: string, version: string, caller: Caller, change: (row: VersionRow) => VersionRow): Promise<VersionRow> {
+    for (;;) {
+      const found = await this.rows.find(versionKey(name, version));
+      if (found === null || !maySee(found.value, caller)) throw notFound(versionKey(name, version), await this.versions(name, caller));
+      const next = change(found.value);
+      if (next === found.value || (await this.rows.swap(found, next))) return next;
+    }
+  }
+
+  async ownerOf(name: string): Promise<string | null> {
+    return (await this.#names.find(name))?.value.owner ?? null;
+  }
+
+  /** Makes the caller the name's owner if it has none, and answers who is. */
+  async claim(name: string, caller: Caller, now: Date): Promise<string> {
+    for (;;) {
+      const owner = await this.ownerOf(name);
+      if (owner !== null) {
+        demandName(name, owner, caller);
+        return owner;
+      }
+      const row = { name, owner: caller.owner, createdAt: now.toISOString() };
+      if ((await this.#names.insert(name, row)) === "inserted") return caller.owner;
+    }
+  }
+
+  /**
+   * Forgets versions that were removed long ago, but never one that was released, and contents that no row refers to: of
+   * publications that lost a race, and of versions that were replaced.
+   */
+  async collect(now: Date): Promise<void> {
+    const before = (ms: number) => new Date(now.getTime() - ms).toISOString();
+    const [old, young] = [before(REMOVED_KEPT_MS), before(CONTENT_GRACE_MS)];
+    for await (const { key, rev, value } of this.rows.each({ index: "removed", value: "yes" })) {
+      if (value.updatedAt < old && value.status !== "Released") await this.rows.remove(key, rev);
+    }
+    for await (const { key, rev, value } of this.#contents.each()) {
+      if (value.createdAt > young) continue;
+      const row = await this.rows.find(versionKey(value.name, value.version));
+      if (row?.value.contentDigest !== key) await this.#contents.remove(key, rev);
+    }
+  }
+
+  #remember(digest: string, content: Content): void {
+    const [oldest] = this.#remembered.keys();
+    if (oldest !== undefined && this.#remembered.size >= CONTENTS_REMEMBERED) this.#remembered.delete(oldest);
+    this.#remembered.set(digest, content);
+  }
+}
+
+function tooMany(owner: string, max: number): PlatformError {
+  const message = `'${owner}' has published ${max} versions, which is the limit; delete old ones, or ask for more`;
+  return new PlatformError("quota.exceeded", message, { retryable: false, details: { owner, maxVersions: max, retryAfterSeconds: 60 } });
+}
+
+/** Says what there is instead, if there is something that the caller may see. */
+export function notFound(ref: string, others: readonly VersionRow[]): PlatformError {
+  const versions = [...others]
+    .sort(byNewest)
+    .map((row) => row.version)
+    .slice(0, 10);
+  const hint = versions.length === 0 ? "" : `; there are ${versions.join(", ")}${others.length > 10 ? " and others" : ""}`;
+  return new PlatformError("environment.not_found", `Environment not found: '${ref}'${hint}`, { details: { ref } });
+}

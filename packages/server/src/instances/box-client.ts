@@ -1,0 +1,114 @@
+import { setTimeout } from "node:timers/promises";
+import { boxEnvelope, controlEnvelope, type ErrorCode, isErrorCode, isPlatformError, messageOf, PlatformError } from "@aenv/contract";
+import type { Box, BoxAddress } from "@aenv/sandbox";
+import { Agent, type Dispatcher } from "undici";
+
+interface Line {
+  readonly agent: Agent;
+  usedAt: number;
+}
+
+/** Keep-alive connections to boxes, one pool a box; the gateway's calls go through the same. */
+export class BoxClients {
+  readonly #lines = new Map<string, Line>();
+
+  agent(boxId: string, address: BoxAddress): Agent {
+    let line = this.#lines.get(boxId);
+    if (line === undefined) {
+      const agent = new Agent({
+        ...(address.kind === "unix" && { connect: { socketPath: address.path } }),
+        keepAliveTimeout: 30_000,
+        // A tool may take as long as it likes; whoever waits for it decides how long.
+        headersTimeout: 0,
+        bodyTimeout: 0,
+      });
+      line = { agent, usedAt: 0 };
+      this.#lines.set(boxId, line);
+    }
+    line.usedAt = performance.now();
+    return line.agent;
+  }
+
+  /** Breaks what is in flight to a box that is gone. */
+  async forget(boxId: string): Promise<void> {
+    const line = this.#lines.get(boxId);
+    this.#lines.delete(boxId);
+    await line?.agent.destroy();
+  }
+
+  /** Lets go of lines that nobody has used for so long: of the end of another replica's box nobody tells us. */
+  trim(idleMs: number): void {
+    for (const [boxId, { agent, usedAt }] of this.#lines) {
+      if (performance.now() - usedAt < idleMs) continue;
+      this.#lines.delete(boxId);
+      // What is still in flight finishes.
+      void agent.close().catch(() => {});
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#lines.keys()].map((boxId) => this.forget(boxId)));
+  }
+}
+
+export function originOf(address: BoxAddress): string {
+  return address.kind === "unix" ? "http://localhost" : `http://${address.host}:${address.port}`;
+}
+
+export interface BoxRequest {
+  readonly method: Dispatcher.HttpMethod;
+  readonly path: string;
+  readonly body?: unknown;
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal;
+}
+
+/** Asks a box something of the platform's own; its refusals come back as the same errors, its absence as `sandbox.lost`. */
+export async function askBox(clients: BoxClients, boxId: string, address: BoxAddress, request: BoxRequest): Promise<unknown> {
+  const deadline = AbortSignal.timeout(request.timeoutMs);
+  const signal = request.signal === undefined ? deadline : AbortSignal.any([request.signal, deadline]);
+  let status: number;
+  let text: string;
+  try {
+    const answer = await clients.agent(boxId, address).request({
+      origin: originOf(address),
+      method: request.method,
+      path: request.path,
+      signal,
+      ...(request.body !== undefined && { body: JSON.stringify(request.body), headers: { "content-type": "application/json" } }),
+    });
+    status = answer.statusCode;
+    text = await answer.body.text();
+  } catch (error) {
+    if (request.signal?.aborted) throw request.signal.reason;
+    if (deadline.aborted)
+      throw new PlatformError("request.timeout", `the box did not answer ${request.path} within ${request.timeoutMs} ms`);
+    throw new PlatformError("sandbox.lost", `the box cannot be reached: ${messageOf(error)}`, { cause: error });
+  }
+  return readAnswer(status, text, request.path);
+}
+
+/** How long the system may take to tell that a box is gone. */
+const EXIT_MS = 1_000;
+
+/** Why a box was lost, if it has ended: that says more than that the connection broke. */
+export async function causeOf(box: Box, error: unknown): Promise<unknown> {
+  if (!isPlatformError(error, "sandbox.lost")) return error;
+  const exit = await Promise.race([box.exited, setTimeout(EXIT_MS, null, { ref: false })]);
+  return exit === null ? error : new PlatformError("sandbox.lost", `the box ended: ${exit.reason}`, { cause: error });
+}
+
+function readAnswer(status: number, text: string, path: string): unknown {
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    throw new PlatformError("sandbox.lost", `the box answered ${path} with ${status} and no JSON`);
+  }
+  const box = boxEnvelope.safeParse(body);
+  if (box.success && box.data.success) return box.data.data;
+  const control = controlEnvelope.safeParse(body);
+  const code = (box.data?.errorInfo ?? (control.success ? control.data.error : null))?.code;
+  const message = box.data?.error ?? (control.success ? control.data.message : null) ?? `the box answered ${path} with ${status}`;
+  throw new PlatformError(isErrorCode(code) ? (code as ErrorCode) : "sandbox.lost", message);
+}

@@ -1,0 +1,72 @@
+import { randomInt } from "node:crypto";
+import { type CreateInstanceRequest, PlatformError, parseDuration } from "@aenv/contract";
+import type { EnvironmentVersion } from "../hub/hub.ts";
+import { newId, newKey } from "./ids.ts";
+import type { InstanceRow } from "./row.ts";
+
+export interface DrawingOptions {
+  readonly replica: string;
+  readonly defaultTtl: string;
+  readonly defaultIdleSeconds: number | null;
+}
+
+/** The row of an instance that is asked for. */
+export function drawRow(
+  environment: EnvironmentVersion,
+  request: CreateInstanceRequest,
+  owner: string,
+  now: Date,
+  { replica, defaultTtl, defaultIdleSeconds }: DrawingOptions,
+): InstanceRow {
+  const ttl = request.ttl || environment.config.deployConfig?.ttl || defaultTtl;
+  const since = now.toISOString();
+  return {
+    id: newId(environment.name),
+    agentKey: newKey(),
+    owner,
+    environment: { name: environment.name, version: environment.version },
+    digest: environment.bundleDigest ?? "",
+    status: "Creating",
+    reason: null,
+    reasonCode: null,
+    createdAt: since,
+    updatedAt: since,
+    expiresAt: expiryOf(ttl, now),
+    ttl,
+    idleSeconds: defaultIdleSeconds,
+    lastUsedAt: since,
+    labels: request.labels ?? {},
+    task: request.task ?? null,
+    seed: request.seed ?? randomInt(2 ** 31),
+    datasource: request.datasource ?? "",
+    seat: null,
+    replica,
+    group: null,
+    events: [{ at: since, what: "asked for" }],
+  };
+}
+
+/** The row of a copy that goes on from where its parent stands. */
+export function drawFork(parent: InstanceRow, id: string, group: string | null, now: Date, replica: string): InstanceRow {
+  const since = now.toISOString();
+  return {
+    ...parent,
+    id,
+    agentKey: newKey(),
+    status: "Creating",
+    createdAt: since,
+    updatedAt: since,
+    expiresAt: expiryOf(parent.ttl, now),
+    lastUsedAt: since,
+    seat: null,
+    replica,
+    group,
+    events: [{ at: since, what: `forked from ${parent.id}` }],
+  };
+}
+
+export function expiryOf(ttl: string, now: Date): string {
+  const ms = parseDuration(ttl);
+  if (ms > 0) return new Date(now.getTime() + ms).toISOString();
+  throw new PlatformError("request.invalid", `ttl is '${ttl}'; it must be longer than nothing, such as 30m`);
+}

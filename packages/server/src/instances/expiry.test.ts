@@ -1,0 +1,75 @@
+import { describe, expect, it, vi } from "vitest";
+import { Alarms } from "./alarms.ts";
+import { Demand, targetSize } from "./demand.ts";
+import { dueNow, dueOf } from "./expiry.ts";
+import type { InstanceRow } from "./row.ts";
+
+const at = (seconds: number) => new Date(seconds * 1_000);
+const row = {
+  status: "Running",
+  updatedAt: at(0).toISOString(),
+  expiresAt: at(60).toISOString(),
+  lastUsedAt: at(10).toISOString(),
+  idleSeconds: null,
+} as InstanceRow;
+
+describe("expiry", () => {
+  it("comes at the end of the time to live, and not a second earlier", () => {
+    expect(dueNow(row, at(59))).toBeNull();
+    expect(dueNow(row, at(60))).toBe("expire");
+  });
+
+  it("comes earlier for who is idle, and never later than the time to live", () => {
+    const idle = { ...row, idleSeconds: 20 };
+    expect(dueNow(idle, at(29))).toBeNull();
+    expect(dueNow(idle, at(30))).toBe("idle");
+    expect(dueOf({ ...row, idleSeconds: 1_000 })).toEqual({ at: 60_000, what: "expire" });
+  });
+
+  it("keeps the ended for ten minutes, so that the reason can be read", () => {
+    for (const status of ["Failed", "Terminated"] as const) {
+      expect(dueNow({ ...row, status }, at(599))).toBeNull();
+      expect(dueNow({ ...row, status }, at(600))).toBe("forget");
+    }
+  });
+});
+
+describe("alarms", () => {
+  it("ring once at their time, also when it is further away than a timer reaches", () => {
+    vi.useFakeTimers();
+    try {
+      const rung: string[] = [];
+      const alarms = new Alarms((name) => rung.push(name));
+      const month = 40 * 86_400_000;
+      alarms.set("far", Date.now() + month);
+      alarms.set("near", Date.now() + 5);
+      alarms.set("moved", Date.now() + 5);
+      alarms.set("moved", Date.now() + 50);
+      alarms.set("cleared", Date.now() + 5);
+      alarms.clear("cleared");
+      vi.advanceTimersByTime(10);
+      expect(rung).toEqual(["near"]);
+      vi.advanceTimersByTime(month - 20);
+      expect(rung).toEqual(["near", "moved"]);
+      vi.advanceTimersByTime(20);
+      expect(rung).toEqual(["near", "moved", "far"]);
+      expect(alarms.size).toBe(0);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+});
+
+describe("the pool's size", () => {
+  it("follows demand up to its most, and goes back to its least", () => {
+    const demand = new Demand();
+    for (let n = 0; n < 200; n++) demand.note(n * 50);
+    expect(demand.perSecond(10_000)).toBeGreaterThan(5);
+    expect(targetSize(demand.perSecond(10_000), 1, 8)).toBeGreaterThan(3);
+    expect(targetSize(1_000, 1, 8)).toBe(8);
+    expect(targetSize(demand.perSecond(60_000), 1, 8)).toBe(2);
+    expect(targetSize(demand.perSecond(300_000), 1, 8)).toBe(1);
+    expect(targetSize(0, 1, 8)).toBe(1);
+    expect(targetSize(0, 0, 0)).toBe(0);
+  });
+});

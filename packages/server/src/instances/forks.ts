@@ -1,0 +1,138 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { instancePrefix, isPlatformError, PlatformError } from "@aenv/contract";
+import type { Quotas } from "../access/quotas.ts";
+import type { Hub } from "../hub/hub.ts";
+import type { Asking } from "./asking.ts";
+import { drawFork } from "./drawing.ts";
+import { demandRemembered, type Idempotency } from "./idempotency.ts";
+import { newId } from "./ids.ts";
+import type { Ledger } from "./ledger.ts";
+import type { Placement } from "./placement.ts";
+import { type InstanceRow, isSettled, type Seat, seatOf } from "./row.ts";
+import type { Starter } from "./starter.ts";
+
+export interface ForksOptions {
+  readonly ledger: Ledger;
+  readonly starter: Starter;
+  readonly placement: Placement;
+  readonly hub: Hub;
+  readonly quotas: Quotas;
+  readonly idempotency: Idempotency;
+  readonly replica: string;
+  readonly now: () => Date;
+}
+
+/** Copies of instances. In a shared process they sit beside their parent, else each gets a process of its own. */
+export class Forks {
+  readonly #options: ForksOptions;
+
+  constructor(options: ForksOptions) {
+    this.#options = options;
+  }
+
+  async fork(parent: InstanceRow, count: number, asking: Asking): Promise<InstanceRow[]> {
+    const { idempotency, now } = this.#options;
+    const ids = Array.from({ length: count }, () => newId(parent.environment.name));
+    const { idempotencyKey: key } = asking;
+    if (key === undefined) return this.#make(parent, ids, asking);
+
+    const reserved = await idempotency.reserve(parent.owner, key, { fork: parent.id, count }, ids);
+    for (;;) {
+      const known = await this.#known(reserved.instanceIds, asking.signal);
+      if (known !== null) return known;
+      demandRemembered(reserved, now());
+      try {
+        // Whoever sends the request again finds what the first one made, so it is made even if the first has gone.
+        return await this.#make(parent, reserved.instanceIds, { ...asking, signal: new AbortController().signal });
+      } catch (error) {
+        // Another request with the same key was a moment faster.
+        if (!isPlatformError(error, "instance.exists")) throw error;
+      }
+    }
+  }
+
+  /** What a request with the same key has made; null if there was none. */
+  async #known(ids: readonly string[], signal: AbortSignal): Promise<InstanceRow[] | null> {
+    for (;;) {
+      const rows = (await Promise.all(ids.map((id) => this.#options.ledger.find(id)))).filter((row) => row !== null);
+      if (rows.length === 0) return null;
+      const failed = rows.find(({ reasonCode }) => reasonCode !== null);
+      if (failed !== undefined) throw new PlatformError(failed.reasonCode ?? "instance.start_failed", failed.reason ?? "the fork failed");
+      if (!rows.every(isSettled)) await pause(LOOK_MS, undefined, { signal });
+      else if (rows.length === ids.length) return rows;
+      else throw new PlatformError("instance.gone", "some of the forks that this idempotency key has made have ended and are forgotten");
+    }
+  }
+
+  async #make(parent: InstanceRow, ids: readonly string[], asking: Asking): Promise<InstanceRow[]> {
+    const { quotas, replica, now, starter } = this.#options;
+    const seat = seatOf(parent);
+    quotas.admitCreate(parent.owner, ids.length);
+    const [first = ""] = ids;
+    const group = ids.length > 1 ? first : null;
+    const rows = ids.map((id) => {
+      const row = drawFork(parent, id, group, now(), replica);
+      // Known before it is taken: if the shared process ends meanwhile, its keeper finds who was to sit in it.
+      return seat.isOwnBox ? row : { ...row, seat: { ...seat, prefix: instancePrefix(id) } };
+    });
+    return starter.watch(this.#start(parent, seat, rows, asking));
+  }
+
+  async #start(parent: InstanceRow, seat: Seat, rows: readonly InstanceRow[], asking: Asking): Promise<InstanceRow[]> {
+    const { ledger, quotas, starter, placement } = this.#options;
+    const { caller, signal } = asking;
+    const max = Math.min(quotas.instanceLimit(parent.owner), caller.maxInstances ?? Number.MAX_SAFE_INTEGER);
+    const [first, ...others] = rows as [InstanceRow, ...InstanceRow[]];
+    // The first alone: of two requests with the same key, one gets no further.
+    await ledger.insert(first, max);
+    let seats: readonly Seat[] = [];
+    try {
+      await all(others.map((row) => ledger.insert(row, max)));
+      seats = seat.isOwnBox ? await this.#placeApart(parent, seat, rows, asking) : await this.#placeBeside(parent, seat, rows, signal);
+      // All have a seat before the first is said to run, so that a server that dies here leaves none behind.
+      const keeper = seat.isOwnBox ? {} : { replica: parent.replica };
+      return await all(rows.map((row, at) => starter.becomeRunning(row.id, seats[at] as Seat, keeper)));
+    } catch (error) {
+      for (const [at, { id }] of rows.entries()) {
+        const taken = seats[at];
+        if (taken !== undefined) await placement.leave(taken, id);
+        await ledger.fail(id, error, true);
+      }
+      throw error;
+    }
+  }
+
+  async #placeBeside(parent: InstanceRow, seat: Seat, rows: readonly InstanceRow[], signal: AbortSignal): Promise<Seat[]> {
+    const ids = rows.map(({ id }) => id);
+    await this.#options.placement.forkBeside(parent.id, seat, ids, signal);
+    return ids.map((id) => ({ ...seat, prefix: instancePrefix(id) }));
+  }
+
+  async #placeApart(parent: InstanceRow, seat: Seat, rows: readonly InstanceRow[], { caller, signal }: Asking): Promise<Seat[]> {
+    const { hub, placement, starter } = this.#options;
+    const { name, version } = parent.environment;
+    const environment = await hub.resolve(`${name}@${version}`, caller);
+    const opening = await placement.openingOf(parent.id, seat, signal);
+    const placed: { seat: Seat; id: string }[] = [];
+    try {
+      return await all(
+        rows.map(async ({ id }) => {
+          const own = await starter.place(environment, parent.owner, { ...opening, id });
+          placed.push({ seat: own, id });
+          return own;
+        }),
+      );
+    } catch (error) {
+      for (const one of placed) await placement.leave(one.seat, one.id);
+      throw error;
+    }
+  }
+}
+
+const LOOK_MS = 100;
+
+/** Everything that was begun is over when this is: nothing goes on behind the back of whoever cleans up. */
+async function all<T>(work: readonly Promise<T>[]): Promise<T[]> {
+  await Promise.allSettled(work);
+  return Promise.all(work);
+}

@@ -1,0 +1,156 @@
+import type { Box } from "@aenv/sandbox";
+import type { ClaimSpec, Pool } from "./pool.ts";
+
+/** A process that seats many instances of one owner's environment. */
+interface Host {
+  readonly box: Box;
+  seats: number;
+  /** Since when nobody sits in it. */
+  emptySince: number;
+  hasExited: boolean;
+}
+
+interface Group {
+  readonly hosts: Host[];
+  /** Hosts that are being started, so that a rush of creations does not start one each. */
+  readonly opening: Set<Promise<Host>>;
+}
+
+export interface HostsOptions {
+  readonly pool: Pool;
+  /** As many hosts as cores: more would only share the same ones. */
+  readonly maxHosts: number;
+  /** A second host is opened when the first has this many seats taken. */
+  readonly spreadAt: number;
+  /** Whether anyone sits in a box, whoever seated them: other replicas fork into our hosts. */
+  readonly isTaken: (boxId: string) => Promise<boolean>;
+  readonly now: () => number;
+}
+
+/**
+ * Seats in shared processes: one group of hosts for each owner and bundle, so that one owner's instances never share a
+ * process with another's.
+ */
+export class Hosts {
+  readonly #options: HostsOptions;
+  readonly #groups = new Map<string, Group>();
+
+  constructor(options: HostsOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    let count = 0;
+    for (const group of this.#groups.values()) count += group.hosts.length;
+    return count;
+  }
+
+  /** A seat in the host with the most room; the caller gives it back with `leave`. */
+  async sit(owner: string, spec: ClaimSpec, signal: AbortSignal): Promise<Box> {
+    const name = nameOf(owner, spec.digest);
+    const group = this.#group(name);
+    const host = leastTaken(group.hosts);
+    const isFull =
+      host === null || (host.seats >= this.#options.spreadAt && group.hosts.length + group.opening.size < this.#options.maxHosts);
+    if (host !== null && (!isFull || group.opening.size > 0)) return take(host);
+    const [opening] = group.opening;
+    return take(await (host === null && opening !== undefined ? opening : this.#open(name, group, spec, signal)));
+  }
+
+  /** Counts a seat in a host that another process of ours has opened. */
+  adopt(owner: string, digest: string, box: Box): void {
+    const name = nameOf(owner, digest);
+    if (this.#find(box.id) === null) this.#add(name, this.#group(name), this.#hostOf(box));
+    this.sitBeside(box.id, 1);
+  }
+
+  /** Seats in the very same process, for forks. */
+  sitBeside(boxId: string, count: number): void {
+    const host = this.#find(boxId);
+    if (host !== null) host.seats += count;
+  }
+
+  /** Gives a seat back. A host whose last seat is given back stays a while for the next episode. */
+  leave(boxId: string): void {
+    const host = this.#find(boxId);
+    if (host === null) return;
+    host.seats--;
+    host.emptySince = this.#options.now();
+  }
+
+  /** Ends the hosts in which nobody has sat for so long. */
+  async closeIdle(forMs: number): Promise<void> {
+    const since = this.#options.now() - forMs;
+    for (const [name, group] of this.#groups) {
+      for (const host of group.hosts.filter((one) => one.seats <= 0 && one.emptySince <= since)) await this.#close(group, host);
+      if (group.hosts.length + group.opening.size === 0) this.#groups.delete(name);
+    }
+  }
+
+  /** Out of sight first: nobody is to sit down in it meanwhile. */
+  async #close(group: Group, host: Host): Promise<void> {
+    group.hosts.splice(group.hosts.indexOf(host), 1);
+    try {
+      if (!(await this.#options.isTaken(host.box.id))) return await host.box.destroy();
+    } catch {
+      // Whether it is taken cannot be said now, or it could not be ended; it is met again.
+    }
+    host.emptySince = this.#options.now();
+    if (!host.hasExited) group.hosts.push(host);
+  }
+
+  #hostOf(box: Box): Host {
+    return { box, seats: 0, emptySince: this.#options.now(), hasExited: false };
+  }
+
+  #open(name: string, group: Group, spec: ClaimSpec, signal: AbortSignal): Promise<Host> {
+    const opening = this.#options.pool.claim(spec, signal).then((box) => {
+      const host = this.#hostOf(box);
+      this.#add(name, group, host);
+      return host;
+    });
+    group.opening.add(opening);
+    return opening.finally(() => group.opening.delete(opening));
+  }
+
+  #add(name: string, group: Group, host: Host): void {
+    this.#groups.set(name, group);
+    group.hosts.push(host);
+    void host.box.exited.then(() => {
+      host.hasExited = true;
+      const at = group.hosts.indexOf(host);
+      if (at >= 0) group.hosts.splice(at, 1);
+    });
+  }
+
+  #group(name: string): Group {
+    let group = this.#groups.get(name);
+    if (group === undefined) {
+      group = { hosts: [], opening: new Set() };
+      this.#groups.set(name, group);
+    }
+    return group;
+  }
+
+  #find(boxId: string): Host | null {
+    for (const group of this.#groups.values()) {
+      for (const host of group.hosts) if (host.box.id === boxId) return host;
+    }
+    return null;
+  }
+}
+
+function nameOf(owner: string, digest: string): string {
+  return `${owner}\n${digest}`;
+}
+
+function leastTaken(hosts: readonly Host[]): Host | null {
+  let best: Host | null = null;
+  for (const host of hosts) if (best === null || host.seats < best.seats) best = host;
+  return best;
+}
+
+function take(host: Host): Box {
+  host.seats++;
+  return host.box;
+}

@@ -1,0 +1,284 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { type CreateInstanceRequest, isPlatformError, PlatformError } from "@aenv/contract";
+import type { Caller } from "../access/access.ts";
+import type { FairQueue } from "../access/fair-queue.ts";
+import type { Quotas } from "../access/quotas.ts";
+import { isInScope } from "../access/scopes.ts";
+import type { EnvironmentVersion, Hub } from "../hub/hub.ts";
+import type { Collection } from "../stores/collection.ts";
+import type { Asking } from "./asking.ts";
+import { type DrawingOptions, drawRow, expiryOf } from "./drawing.ts";
+import { Forks } from "./forks.ts";
+import { demandRemembered, type Idempotency } from "./idempotency.ts";
+import { Ledger, type LedgerOptions } from "./ledger.ts";
+import type { Placement } from "./placement.ts";
+import { type InstanceRow, isLive, isSettled, LIVE, moved, noted, type Seat, seatOf } from "./row.ts";
+import { Starter } from "./starter.ts";
+import { within } from "./within.ts";
+
+export interface InstancesOptions extends DrawingOptions, Pick<LedgerOptions, "now" | "onChange"> {
+  readonly rows: Collection<InstanceRow>;
+  readonly idempotency: Idempotency;
+  readonly hub: Hub;
+  readonly quotas: Quotas;
+  readonly queue: FairQueue;
+  readonly placement: Placement;
+}
+
+/** The running environments: each is a row first and a box second, so that nothing runs unseen. */
+export class Instances {
+  readonly #options: InstancesOptions;
+  readonly #ledger: Ledger;
+  readonly #starter: Starter;
+  readonly #forks: Forks;
+  /** Calls in progress, by instance, of those that may be ended for idleness. */
+  readonly #inUse = new Map<string, number>();
+  #isDraining = false;
+
+  constructor(options: InstancesOptions) {
+    this.#options = options;
+    this.#ledger = new Ledger({ ...options, onDue: (row, what) => this.#onDue(row, what) });
+    this.#starter = new Starter({ ...options, ledger: this.#ledger });
+    this.#forks = new Forks({ ...options, ledger: this.#ledger, starter: this.#starter });
+  }
+
+  /** Writes the row and begins the start; `started` waits for it. */
+  async create(request: CreateInstanceRequest, asking: Asking): Promise<InstanceRow> {
+    this.#demandOpen();
+    const { hub, idempotency, now } = this.#options;
+    if (request.envName === undefined || request.envName === "") {
+      throw new PlatformError("request.invalid", "Invalid request parameters: envName is missing; give 'name' or 'name@version'");
+    }
+    const environment = await hub.resolve(request.envName, asking.caller);
+    const owner = ownerOf(request, asking.caller);
+    const fresh = drawRow(environment, request, owner, now(), this.#options);
+    if (asking.idempotencyKey === undefined) return this.#begin(environment, request, fresh, asking.caller);
+
+    const reserved = await idempotency.reserve(owner, asking.idempotencyKey, request, [fresh.id]);
+    const [id = fresh.id] = reserved.instanceIds;
+    for (;;) {
+      const known = await this.#ledger.find(id);
+      if (known !== null) return known;
+      demandRemembered(reserved, now());
+      try {
+        return await this.#begin(environment, request, { ...fresh, id }, asking.caller);
+      } catch (error) {
+        // Another request with the same key was a moment faster.
+        if (!isPlatformError(error, "instance.exists")) throw error;
+      }
+    }
+  }
+
+  /** The instance once it runs, or as it stands when the time is over. A start that fails is an error. */
+  async started(id: string, limitMs: number, caller: Caller): Promise<InstanceRow> {
+    const starting = this.#starter.find(id);
+    if (starting !== null) return (await within(starting, limitMs)) ?? this.get(id, caller);
+    const row = await this.untilSettled(id, limitMs, caller);
+    if (row.status === "Failed" && row.reasonCode !== null) throw new PlatformError(row.reasonCode, row.reason ?? "the start failed");
+    return row;
+  }
+
+  /** The row once its start is decided, or as it stands when the time is over. */
+  async untilSettled(id: string, limitMs: number, caller: Caller): Promise<InstanceRow> {
+    const over = performance.now() + limitMs;
+    for (;;) {
+      const row = await this.get(id, caller);
+      const left = over - performance.now();
+      if (isSettled(row) || left <= 0) return row;
+      const starting = this.#starter.find(id);
+      // A start of ours tells us; one on another replica is looked at now and then.
+      if (starting === null) await pause(Math.min(left, LOOK_MS));
+      else await within(starting, left).catch(() => {});
+    }
+  }
+
+  async get(id: string, caller: Caller): Promise<InstanceRow> {
+    const row = await this.#ledger.find(id);
+    if (row === null || !maySee(row, caller)) throw new PlatformError("instance.not_found", `instance '${id}' not found`);
+    return row;
+  }
+
+  /** Ends an instance. Ending one that has ended is no error. */
+  async destroy(id: string, caller: Caller): Promise<void> {
+    await this.get(id, caller);
+    await this.end(id, "deleted by its owner");
+  }
+
+  async renew(id: string, ttl: string, caller: Caller): Promise<InstanceRow> {
+    await this.get(id, caller);
+    return this.#ledger.change(id, (row, now) =>
+      isLive(row) ? { ...noted(row, `renewed for ${ttl}`, now), ttl, expiresAt: expiryOf(ttl, now) } : null,
+    );
+  }
+
+  /** Asks a running instance's box, and notes it if it matters to the story. */
+  async ask(id: string, caller: Caller, method: "GET" | "POST", path: string, body: unknown, note?: string): Promise<unknown> {
+    const row = await this.get(id, caller);
+    this.use(row);
+    try {
+      const answer = await this.#options.placement.ask(seatOf(row), method, path, body);
+      if (note !== undefined) await this.#ledger.change(id, (latest, now) => noted(latest, note, now));
+      return answer;
+    } finally {
+      this.release(row);
+    }
+  }
+
+  /** Copies that go on from where the instance stands: all of them, or none. */
+  async fork(id: string, count: number, asking: Asking): Promise<InstanceRow[]> {
+    this.#demandOpen();
+    return this.#forks.fork(await this.get(id, asking.caller), count, asking);
+  }
+
+  /** Ends a live instance for a reason; what it occupied is given back. */
+  async end(id: string, reason: string, to: "Terminated" | "Failed" = "Terminated"): Promise<void> {
+    const { placement } = this.#options;
+    let seat = null as Seat | null;
+    try {
+      await this.#ledger.change(id, (row, now) => {
+        seat = row.seat;
+        // A seat in another replica's box stays in the row, for that one's books are to be set right too.
+        const isOurs = seat === null || placement.holds(seat.boxId);
+        return moved(row, LIVE, to, reason, now, { reason, ...(isOurs && { seat: null }) });
+      });
+    } catch (error) {
+      if (isPlatformError(error, "instance.not_found")) return;
+      throw error;
+    }
+    if (seat !== null) await placement.leave(seat, id);
+  }
+
+  /** Ends those that were forked together. */
+  async endGroup(group: string, reason: string): Promise<void> {
+    for await (const { key } of this.#ledger.rows.each({ index: "group", value: group })) await this.end(key, reason, "Failed");
+  }
+
+  /** Ends all that is kept under these names. */
+  async endAll(replicas: Iterable<string>, reason: string): Promise<void> {
+    for (const value of replicas) {
+      let ending: Promise<void>[] = [];
+      for await (const { key } of this.#ledger.rows.each({ index: "liveReplica", value })) {
+        ending.push(this.end(key, reason));
+        if (ending.length < AT_ONCE) continue;
+        await Promise.all(ending);
+        ending = [];
+      }
+      await Promise.all(ending);
+    }
+  }
+
+  /** The instances of a box that is gone fail with the cause, and only those. */
+  async onBoxExit(boxId: string, ids: readonly string[], reason: string): Promise<void> {
+    const cause = new PlatformError("sandbox.lost", reason);
+    for (const id of ids) await this.#ledger.fail(id, cause);
+    // Other replicas may have forked into it.
+    await this.#ledger.insist(async () => {
+      for await (const { key } of this.#ledger.rows.each({ index: "box", value: boxId })) await this.#ledger.fail(key, cause);
+    });
+  }
+
+  /** Looks after an instance again that another process has left running. */
+  async adopt({ id }: InstanceRow): Promise<void> {
+    const { replica } = this.#options;
+    await this.#ledger.insist(() =>
+      this.#ledger.change(id, (row, now) =>
+        isLive(row) ? { ...noted(row, "adopted from a server that is no more", now), replica } : null,
+      ),
+    );
+  }
+
+  /** Notes that an instance was lost with the server that kept it. */
+  async lose(id: string, reason: string): Promise<void> {
+    await this.#ledger.fail(id, new PlatformError("instance.start_failed", reason));
+  }
+
+  /** A call has come: who is used is not idle until the call is over. */
+  use(row: InstanceRow): void {
+    if (row.idleSeconds === null) return;
+    this.#inUse.set(row.id, (this.#inUse.get(row.id) ?? 0) + 1);
+    this.#touch(row);
+  }
+
+  release(row: InstanceRow): void {
+    const left = (this.#inUse.get(row.id) ?? 0) - 1;
+    if (left > 0) this.#inUse.set(row.id, left);
+    else this.#inUse.delete(row.id);
+    if (row.idleSeconds !== null) this.#touch(row);
+  }
+
+  /** Notes of those in use that they are: another replica may be the one that would end them. */
+  async touchUsed(): Promise<void> {
+    for (const id of this.#inUse.keys()) {
+      const row = await this.#ledger.find(id);
+      if (row !== null) this.#touch(row);
+    }
+  }
+
+  sweep(): Promise<void> {
+    return this.#ledger.sweep();
+  }
+
+  /** Begins nothing new from now on. */
+  refuseNew(): void {
+    this.#isDraining = true;
+  }
+
+  /** Waits so long for what is underway, and then gives it up. */
+  async drain(graceMs: number): Promise<void> {
+    this.refuseNew();
+    await this.#starter.close(graceMs);
+  }
+
+  close(): void {
+    this.#ledger.close();
+  }
+
+  async #begin(environment: EnvironmentVersion, request: CreateInstanceRequest, row: InstanceRow, caller: Caller): Promise<InstanceRow> {
+    const { quotas } = this.#options;
+    quotas.admitCreate(row.owner);
+    await this.#ledger.insert(row, Math.min(quotas.instanceLimit(row.owner), caller.maxInstances ?? Number.MAX_SAFE_INTEGER));
+    this.#starter.begin(environment, row, {
+      id: row.id,
+      task: row.task,
+      seed: row.seed,
+      variables: request.environment_variables ?? {},
+      arguments: request.arguments ?? [],
+      ...(request.snapshot !== undefined && { snapshot: request.snapshot }),
+    });
+    return row;
+  }
+
+  async #onDue(row: InstanceRow, what: "expire" | "idle"): Promise<void> {
+    if (what === "expire") return this.end(row.id, `its time to live of ${row.ttl} was over`);
+    if (!this.#inUse.has(row.id)) return this.end(row.id, `it was idle for ${row.idleSeconds} s`);
+    this.#touch(row);
+  }
+
+  /** Noted now and then, not for every call. */
+  #touch(row: InstanceRow): void {
+    const isStale = ({ lastUsedAt, idleSeconds }: InstanceRow, now: Date) =>
+      now.getTime() - Date.parse(lastUsedAt) >= (idleSeconds ?? 0) * 250;
+    if (!isStale(row, this.#options.now())) return;
+    const touched = this.#ledger.change(row.id, (latest, now) =>
+      isLive(latest) && isStale(latest, now) ? { ...latest, lastUsedAt: now.toISOString() } : null,
+    );
+    touched.catch(() => {});
+  }
+
+  #demandOpen(): void {
+    if (this.#isDraining) throw new PlatformError("server.draining", "this server is shutting down; ask another, or later");
+  }
+}
+
+const LOOK_MS = 100;
+const AT_ONCE = 64;
+
+/** With access on, an owner is who the token says; without, whoever the request names. */
+function ownerOf(request: CreateInstanceRequest, caller: Caller): string {
+  return caller.tokenId === null && request.owner ? request.owner : caller.owner;
+}
+
+/** One owner's instance is another's 404. */
+export function maySee(row: InstanceRow, caller: Caller): boolean {
+  return isInScope(caller, row.environment.name) && (caller.roles.has("admin") || row.owner === caller.owner);
+}

@@ -1,0 +1,38 @@
+import { PlatformError } from "@aenv/contract";
+import type { FastifyReply } from "fastify";
+import type { Placement } from "./placement.ts";
+import type { InstanceRow } from "./row.ts";
+
+/** What an instance's box printed. Instances that share a process share what it prints; they have the same owner. */
+export class InstanceLogs {
+  readonly #placement: Placement;
+
+  constructor(placement: Placement) {
+    this.#placement = placement;
+  }
+
+  async answer(row: InstanceRow, tail: number, isFollowing: boolean, reply: FastifyReply, signal: AbortSignal): Promise<unknown> {
+    const box = row.seat === null ? null : await this.#placement.find(row.seat.boxId);
+    if (box === null) {
+      throw new PlatformError(
+        "instance.gone",
+        `instance '${row.id}' has no box here any more${row.reason === null ? "" : `: ${row.reason}`}; its events say what happened`,
+      );
+    }
+    const lines = tail === 0 ? [] : await box.tail(tail);
+    if (!isFollowing) return reply.type("text/plain; charset=utf-8").send(lines.map((line) => `${line}\n`).join(""));
+    reply.hijack();
+    const { raw } = reply;
+    raw.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache, no-transform" });
+    raw.flushHeaders();
+    const ping = setInterval(() => raw.write(": ping\n\n"), 15_000);
+    try {
+      for (const line of lines) raw.write(`data: ${line}\n\n`);
+      for await (const line of box.follow(signal)) raw.write(`data: ${line}\n\n`);
+    } finally {
+      clearInterval(ping);
+      raw.end();
+    }
+    return undefined;
+  }
+}

@@ -1,0 +1,222 @@
+import { type EnvironmentConfig, instancePrefix, PlatformError } from "@aenv/contract";
+import type { Box, BoxExit } from "@aenv/sandbox";
+import { z } from "zod";
+import type { EnvironmentVersion } from "../hub/hub.ts";
+import { askBox, type BoxClients, causeOf } from "./box-client.ts";
+import type { Hosts } from "./hosts.ts";
+import type { ClaimSpec, Pool } from "./pool.ts";
+import type { InstanceRow, Seat } from "./row.ts";
+
+/** How strong the walls around an instance are. */
+export type Isolation = "shared" | "instance";
+
+/** What a box is told when an instance begins in it. */
+export interface Opening {
+  readonly id: string;
+  readonly task: string | null;
+  readonly seed: number;
+  readonly variables: Readonly<Record<string, string>>;
+  readonly arguments: readonly string[];
+  readonly snapshot?: unknown;
+}
+
+export interface PlacementOptions {
+  readonly pool: Pool;
+  readonly hosts: Hosts;
+  readonly clients: BoxClients;
+  /** The environment's unpacked bundle. */
+  readonly bundleFolder: (digest: string) => Promise<string>;
+  readonly startTimeoutMs: number;
+  /** A box of this place that another replica keeps. */
+  readonly findBox: (boxId: string) => Promise<Box | null>;
+  /** Called when a box that is kept here ends, with those known to have sat in it. */
+  readonly onExit: (boxId: string, instanceIds: readonly string[], exit: BoxExit) => void;
+}
+
+const openingAnswer = z.object({
+  task: z.string().nullish(),
+  seed: z.number(),
+  environment_variables: z.record(z.string(), z.string()),
+  arguments: z.array(z.string()),
+  snapshot: z.unknown(),
+});
+
+/** Who ends an instance waits no longer than this for its box to hear of it; it is looked for again after a restart. */
+const LEAVE_MS = 5_000;
+
+/** Finds each instance a place in a box and begins its episode there. */
+export class Placement {
+  readonly #options: PlacementOptions;
+  readonly #boxes = new Map<string, Box>();
+  /** Who sits in which box. */
+  readonly #seated = new Map<string, Set<string>>();
+  /** Boxes that could not be ended; they are tried again. */
+  readonly #stuck = new Set<Box>();
+
+  constructor(options: PlacementOptions) {
+    this.#options = options;
+  }
+
+  /** Whether the box is kept here. */
+  holds(boxId: string): boolean {
+    return this.#boxes.has(boxId);
+  }
+
+  /** A box that is kept here, or by another replica at this place. */
+  async find(boxId: string): Promise<Box | null> {
+    return this.#boxes.get(boxId) ?? this.#options.findBox(boxId);
+  }
+
+  async place(environment: EnvironmentVersion, owner: string, opening: Opening, signal: AbortSignal): Promise<Seat> {
+    const isolation = isolationOf(environment.config);
+    const spec = await this.#claimSpec(environment, opening, isolation);
+    const box = isolation === "shared" ? await this.#options.hosts.sit(owner, spec, signal) : await this.#options.pool.claim(spec, signal);
+    this.#watch(box, opening.id);
+    const seat: Seat = { boxId: box.id, address: box.address, prefix: instancePrefix(opening.id), isOwnBox: isolation === "instance" };
+    try {
+      await this.#ask(seat, "POST", "/env-instance", toRequest(opening), signal);
+      return seat;
+    } catch (error) {
+      const cause = await causeOf(box, error);
+      await this.leave(seat, opening.id);
+      throw cause;
+    }
+  }
+
+  /** Copies an instance within its own process, which another replica may keep. */
+  async forkBeside(parentId: string, seat: Seat, ids: readonly string[], signal: AbortSignal): Promise<void> {
+    const seated = this.#seated.get(seat.boxId);
+    if (seated !== undefined) this.#options.hosts.sitBeside(seat.boxId, ids.length);
+    for (const id of ids) seated?.add(id);
+    try {
+      await this.#ask(seat, "POST", `${instancePrefix(parentId)}/fork`, { ids }, signal);
+    } catch (error) {
+      for (const id of ids) await this.leave(seat, id);
+      throw error;
+    }
+  }
+
+  /** All that another box needs to go on where this instance stands. */
+  async openingOf(id: string, seat: Seat, signal: AbortSignal): Promise<Opening> {
+    const answer = openingAnswer.parse(await this.#ask(seat, "GET", `${instancePrefix(id)}/opening`, undefined, signal));
+    const { task, seed, environment_variables: variables, arguments: args, snapshot } = answer;
+    return { id, task: task ?? null, seed, variables, arguments: args, snapshot };
+  }
+
+  /** Ends an instance's place: the whole box if it was alone in it. Never fails: what is gone is gone. */
+  async leave(seat: Seat, instanceId: string): Promise<void> {
+    const isSeated = this.#seated.get(seat.boxId)?.delete(instanceId) ?? false;
+    if (seat.isOwnBox) {
+      const box = await this.find(seat.boxId).catch(() => null);
+      if (box !== null) await this.#destroy(box);
+      return;
+    }
+    if (isSeated) this.#options.hosts.leave(seat.boxId);
+    const request = { method: "DELETE", path: instancePrefix(instanceId), timeoutMs: LEAVE_MS } as const;
+    await askBox(this.#options.clients, seat.boxId, seat.address, request).catch(() => {});
+  }
+
+  /** Tries again what could not be ended. */
+  async retry(): Promise<void> {
+    const stuck = [...this.#stuck];
+    this.#stuck.clear();
+    await Promise.all(stuck.map((box) => this.#destroy(box)));
+  }
+
+  /** Asks an instance something on the trainer's side. */
+  ask(seat: Seat, method: "GET" | "POST", path: string, body?: unknown, signal?: AbortSignal): Promise<unknown> {
+    return this.#ask(seat, method, `${seat.prefix}${path}`, body, signal);
+  }
+
+  /** Takes an instance and its box under its eyes that another process of ours has kept so far. */
+  adopt({ id, owner, digest, seat }: InstanceRow, box: Box): void {
+    const isSeated = this.#seated.get(box.id)?.has(id) ?? false;
+    this.#watch(box, id);
+    if (seat?.isOwnBox === false && !isSeated) this.#options.hosts.adopt(owner, digest, box);
+  }
+
+  #watch(box: Box, instanceId: string): void {
+    const known = this.#seated.get(box.id);
+    const seated = known ?? new Set<string>();
+    seated.add(instanceId);
+    if (known !== undefined) return;
+    this.#boxes.set(box.id, box);
+    this.#seated.set(box.id, seated);
+    void box.exited.then((exit) => {
+      this.#boxes.delete(box.id);
+      this.#seated.delete(box.id);
+      void this.#options.clients.forget(box.id);
+      this.#options.onExit(box.id, [...seated], exit);
+      // What ended by itself has left its files.
+      void this.#destroy(box);
+    });
+  }
+
+  async #destroy(box: Box): Promise<void> {
+    await box.destroy().catch(() => this.#stuck.add(box));
+  }
+
+  #ask(seat: Seat, method: "GET" | "POST", path: string, body?: unknown, signal?: AbortSignal): Promise<unknown> {
+    const { clients, startTimeoutMs } = this.#options;
+    const request = {
+      method,
+      path,
+      timeoutMs: startTimeoutMs,
+      ...(body !== undefined && { body }),
+      ...(signal !== undefined && { signal }),
+    };
+    return askBox(clients, seat.boxId, seat.address, request);
+  }
+
+  async #claimSpec(environment: EnvironmentVersion, opening: Opening, isolation: Isolation): Promise<ClaimSpec> {
+    const { bundleDigest, config, metadata, name, version } = environment;
+    if (bundleDigest === null) {
+      throw new PlatformError(
+        "instance.unsupported",
+        `${name}@${version} has no bundle, and this server runs bundles only; publish it with 'aenv push' from its project`,
+      );
+    }
+    const keepsState = metadata?.keepsStateInModules ?? true;
+    if (isolation === "shared" && keepsState && metadata !== null) {
+      throw new PlatformError(
+        "instance.unsupported",
+        `${name}@${version} asks for shared processes but keeps its state in its modules; use defineEnvironment, or isolation "instance"`,
+      );
+    }
+    const variables = isolation === "shared" ? {} : opening.variables;
+    return {
+      folder: await this.#options.bundleFolder(bundleDigest),
+      digest: bundleDigest,
+      variables,
+      // A process that is prepared has run the author's code already, and without these variables.
+      mayBePrepared: !keepsState && Object.keys(variables).length === 0,
+      warm: warmOf(config),
+    };
+  }
+}
+
+export function isolationOf(config: EnvironmentConfig): Isolation {
+  const value = config.deployConfig?.isolation;
+  if (value === undefined || value === "instance") return "instance";
+  if (value === "shared") return "shared";
+  throw new PlatformError(
+    "environment.invalid",
+    `deployConfig.isolation is ${JSON.stringify(value)}; this server knows "shared" and "instance"`,
+  );
+}
+
+function warmOf(config: EnvironmentConfig): number {
+  const value = config.deployConfig?.warm;
+  return typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : 0;
+}
+
+function toRequest(opening: Opening): Record<string, unknown> {
+  return {
+    id: opening.id,
+    seed: opening.seed,
+    environment_variables: opening.variables,
+    arguments: opening.arguments,
+    ...(opening.task !== null && { task: opening.task }),
+    ...(opening.snapshot !== undefined && { snapshot: opening.snapshot }),
+  };
+}

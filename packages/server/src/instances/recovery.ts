@@ -1,0 +1,159 @@
+import { isPlatformError } from "@aenv/contract";
+import type { Box, SandboxEngine } from "@aenv/sandbox";
+import { z } from "zod";
+import type { Collection } from "../stores/collection.ts";
+import { askBox, type BoxClients } from "./box-client.ts";
+import type { Instances } from "./instances.ts";
+import type { Placement } from "./placement.ts";
+import type { Replicas } from "./replicas.ts";
+import { type InstanceRow, isLive } from "./row.ts";
+
+export interface RecoveryOptions {
+  readonly engine: SandboxEngine;
+  readonly rows: Collection<InstanceRow>;
+  readonly instances: Instances;
+  readonly placement: Placement;
+  readonly replicas: Replicas;
+  readonly clients: BoxClients;
+  /** After this long no start that another process began goes on in a box. */
+  readonly startTimeoutMs: number;
+  readonly now: () => number;
+}
+
+export interface Recovered {
+  readonly adopted: number;
+  readonly failed: number;
+  readonly ended: number;
+}
+
+/** What a box says of who sits in it; `unsure` if it is there but too busy to answer. */
+type Seated = ReadonlySet<string> | "unsure" | "gone";
+
+const seatList = z.object({ items: z.array(z.object({ id: z.string() })) });
+const ANSWER_MS = 5_000;
+
+/**
+ * Puts the rows and what truly runs in agreement, at the start and whenever another replica has died: what still lives is
+ * adopted, what is gone is said to be gone, and what nobody keeps is ended.
+ */
+export class Recovery {
+  readonly #options: RecoveryOptions;
+  /** Shared boxes in which a start of the dead process may still have been underway, and when it must be over. */
+  readonly #doubtful = new Map<Box, number>();
+
+  constructor(options: RecoveryOptions) {
+    this.#options = options;
+  }
+
+  async run(): Promise<Recovered> {
+    const { engine, replicas, instances } = this.#options;
+    // In this order: the dead make no more boxes, and a box of someone who has come meanwhile bears a living one's name.
+    const { dead, names } = await replicas.claimDead();
+    const boxes = await engine.list();
+    const { others, isLast, isLastHere } = await replicas.hands();
+    const isUnknown = (name: string) => !others.has(name) && !replicas.names.includes(name);
+    const isOrphan = (name: string) => names.has(name) || (isLast && isUnknown(name));
+    const orphans = boxes.filter(({ labels: { replica = "" } }) => names.has(replica) || (isLastHere && isUnknown(replica)));
+
+    const lost = await this.#boxless(new Set(orphans.map(({ id }) => id)), isOrphan);
+    for (const { id } of lost) await instances.lose(id, "its box was gone, or not ready, when the server came back");
+    const counts = await Promise.all(orphans.map((box) => this.#takeOver(box, isOrphan)));
+    // Nobody was told of forks that did not all get ready, so nobody misses those that did.
+    for (const { group } of lost) if (group !== null) await instances.endGroup(group, "the server ended while it was forked");
+    const inUse = new Set(boxes.map(({ labels }) => labels.replica ?? ""));
+    for (const row of dead) await replicas.inherit(row, inUse);
+    return sum([{ adopted: 0, failed: lost.length, ended: 0 }, ...counts]);
+  }
+
+  /** Gives back the seats of instances that others have ended, and ends what a dead process's starts have left since. */
+  async settle(): Promise<void> {
+    const { rows, placement, replicas, now } = this.#options;
+    for (const name of replicas.names) {
+      for await (const { key, value: row } of rows.each({ index: "leaving", value: name })) {
+        if (row.seat !== null) await placement.leave(row.seat, key);
+        await rows.update(key, (latest) => (isLive(latest) ? null : { ...latest, seat: null }));
+      }
+    }
+    for (const [box, overAt] of this.#doubtful) {
+      if (now() < overAt) continue;
+      this.#doubtful.delete(box);
+      await this.#clearSeats(box, await this.#seatedIn(box));
+    }
+  }
+
+  /** The orphaned instances that run in none of the boxes. */
+  async #boxless(boxIds: ReadonlySet<string>, isOrphan: (replica: string) => boolean): Promise<InstanceRow[]> {
+    const found: InstanceRow[] = [];
+    for await (const { value: row } of this.#options.rows.each({ index: "live", value: "yes" })) {
+      const isBoxed = row.status === "Running" && row.seat !== null && boxIds.has(row.seat.boxId);
+      if (isOrphan(row.replica) && !isBoxed) found.push(row);
+    }
+    return found;
+  }
+
+  async #takeOver(box: Box, isOrphan: (replica: string) => boolean): Promise<Recovered> {
+    const { placement, instances, now, startTimeoutMs } = this.#options;
+    const rows = await this.#rowsIn(box);
+    const seated = rows.length === 0 ? "gone" : await this.#seatedIn(box);
+    if (seated === "gone") {
+      for (const { id } of rows) await instances.lose(id, "its box did not answer any more when the server came back");
+      await box.destroy();
+      return { adopted: 0, failed: rows.length, ended: 1 };
+    }
+    const mine = rows.filter((row) => isOrphan(row.replica));
+    const adopted = mine.filter((row) => seated === "unsure" || seated.has(row.id));
+    const missing = mine.filter((row) => !adopted.includes(row));
+    for (const { id } of missing) await instances.lose(id, "its box did not know it any more when the server came back");
+    if (adopted.length === 0 && mine.length === rows.length) {
+      await box.destroy();
+      return { adopted: 0, failed: missing.length, ended: 1 };
+    }
+    // Where another replica is forking into the box, that goes on, and the box is to be looked after all the same.
+    for (const row of rows) if (!missing.includes(row)) placement.adopt(row, box);
+    for (const row of adopted) await instances.adopt(row);
+    await this.#clearSeats(box, seated);
+    if (rows.some(({ seat }) => seat?.isOwnBox === false)) this.#doubtful.set(box, now() + startTimeoutMs);
+    return { adopted: adopted.length, failed: missing.length, ended: 0 };
+  }
+
+  async #rowsIn(box: Box): Promise<InstanceRow[]> {
+    const found: InstanceRow[] = [];
+    for await (const { value } of this.#options.rows.each({ index: "box", value: box.id })) found.push(value);
+    return found;
+  }
+
+  async #seatedIn(box: Box): Promise<Seated> {
+    try {
+      const request = { method: "GET", path: "/env-instance/list", timeoutMs: ANSWER_MS } as const;
+      const { items } = seatList.parse(await askBox(this.#options.clients, box.id, box.address, request));
+      return new Set(items.map(({ id }) => id));
+    } catch (error) {
+      return isPlatformError(error, "request.timeout") ? "unsure" : "gone";
+    }
+  }
+
+  /** Ends the seats that belong to no row: they were being made, or being ended, when the server died. */
+  async #clearSeats(box: Box, seated: Seated): Promise<void> {
+    const { rows, clients } = this.#options;
+    if (typeof seated === "string") return;
+    const known = new Set((await this.#rowsIn(box)).map(({ id }) => id));
+    for (const id of seated) {
+      if (known.has(id)) continue;
+      const row = await rows.find(id);
+      // Still on its way to its seat.
+      if (row !== null && isLive(row.value)) continue;
+      const path = `/env-instance/${encodeURIComponent(id)}`;
+      await askBox(clients, box.id, box.address, { method: "DELETE", path, timeoutMs: ANSWER_MS }).catch(() => {});
+    }
+  }
+}
+
+function sum(parts: readonly Recovered[]): Recovered {
+  const total = { adopted: 0, failed: 0, ended: 0 };
+  for (const { adopted, failed, ended } of parts) {
+    total.adopted += adopted;
+    total.failed += failed;
+    total.ended += ended;
+  }
+  return total;
+}

@@ -1,0 +1,114 @@
+import { type ErrorCode, type InstanceStatus, PlatformError } from "@aenv/contract";
+import type { BoxAddress } from "@aenv/sandbox";
+import type { Indexes } from "../stores/store.ts";
+
+/** Where an instance lives: a box, and its seat in it. */
+export interface Seat {
+  readonly boxId: string;
+  readonly address: BoxAddress;
+  /** Where the instance's routes begin inside the box. */
+  readonly prefix: string;
+  /** The box holds this instance alone and goes with it. */
+  readonly isOwnBox: boolean;
+}
+
+export interface InstanceEvent {
+  readonly at: string;
+  readonly what: string;
+}
+
+/** An instance as the store keeps it. Values of variables are not in it: they may be secrets, and only the box needs them. */
+export interface InstanceRow {
+  readonly id: string;
+  /** Opens the agent's door and no other. */
+  readonly agentKey: string;
+  readonly owner: string;
+  readonly environment: { readonly name: string; readonly version: string };
+  /** Of the bundle that runs. */
+  readonly digest: string;
+  readonly status: InstanceStatus;
+  /** Why it failed or ended. */
+  readonly reason: string | null;
+  /** The error of a start that failed, so that whoever asks again with the same key hears the same; null if it once ran. */
+  readonly reasonCode: ErrorCode | null;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  readonly expiresAt: string;
+  readonly ttl: string;
+  readonly idleSeconds: number | null;
+  readonly lastUsedAt: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly task: string | null;
+  readonly seed: number;
+  readonly datasource: string;
+  /** Of an ended instance: a seat that whoever keeps the box has yet to give back. */
+  readonly seat: Seat | null;
+  /** The server process that starts it and, once it runs, the one that keeps its box. */
+  readonly replica: string;
+  /** Forks that were asked for together: they are there all, or none of them is. */
+  readonly group: string | null;
+  readonly events: readonly InstanceEvent[];
+}
+
+const EVENTS_KEPT = 40;
+
+export const LIVE: readonly InstanceStatus[] = ["Pending", "Creating", "Running"];
+
+export function isLive(row: InstanceRow): boolean {
+  return LIVE.includes(row.status);
+}
+
+/** Whether it is decided how the start went. */
+export function isSettled(row: InstanceRow): boolean {
+  return row.status !== "Pending" && row.status !== "Creating";
+}
+
+/** The seat of a running instance; why it has none is an error. */
+export function seatOf({ id, status, seat, reason }: InstanceRow): Seat {
+  if (status === "Running" && seat !== null) return seat;
+  if (status === "Creating" || status === "Pending") throw new PlatformError("instance.starting", `instance '${id}' is still starting`);
+  if (status === "Failed") throw new PlatformError("instance.failed", `instance '${id}' has failed: ${reason}`);
+  throw new PlatformError("instance.gone", `instance '${id}' has ended: ${reason}`);
+}
+
+/** What rows are found by. Only live ones count against a quota. */
+export function instanceIndexes(row: InstanceRow): Indexes {
+  const { name } = row.environment;
+  return {
+    all: "yes",
+    owner: row.owner,
+    agent: row.agentKey,
+    environment: name,
+    ownerEnvironment: `${row.owner}\n${name}`,
+    ...(isLive(row) ? liveIndexes(row) : row.seat !== null && { leaving: row.replica }),
+  };
+}
+
+function liveIndexes({ owner, replica, seat, group }: InstanceRow): Indexes {
+  return {
+    live: "yes",
+    liveOwner: owner,
+    liveReplica: replica,
+    ...(seat !== null && { box: seat.boxId }),
+    ...(group !== null && { group }),
+  };
+}
+
+/** The next step of a row's life, or null if it does not stand at `from` any more: someone else has moved it. */
+export function moved(
+  row: InstanceRow,
+  from: readonly InstanceStatus[],
+  to: InstanceStatus,
+  what: string,
+  now: Date,
+  change: Partial<InstanceRow> = {},
+): InstanceRow | null {
+  if (!from.includes(row.status)) return null;
+  return { ...noted(row, what, now), status: to, ...change };
+}
+
+/** The row with one more line in its story. */
+export function noted(row: InstanceRow, what: string, now: Date): InstanceRow {
+  const at = now.toISOString();
+  return { ...row, updatedAt: at, events: [...row.events.slice(1 - EVENTS_KEPT), { at, what }] };
+}

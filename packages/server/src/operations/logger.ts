@@ -1,0 +1,24 @@
+import { type Logger, pino } from "pino";
+
+/** Fields whose values never reach a log, wherever they stand. */
+const SECRETS = [
+  "authorization",
+  "cookie",
+  "token",
+  "secret",
+  "password",
+  "api_key",
+  "apiKey",
+  "environment_variables",
+  "variables",
+  "arguments",
+  "agentKey",
+  "agent_url",
+];
+
+/** One JSON line an event. Bodies are not logged at all; what could be a secret is taken out of the rest. */
+export function createLogger(level: string, destination?: NodeJS.WritableStream): Logger {
+  const paths = SECRETS.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]);
+  const options = { level, base: { service: "aenv" }, redact: { paths, censor: "[hidden]" }, timestamp: pino.stdTimeFunctions.isoTime };
+  return destination === undefined ? pino(options, pino.destination({ fd: 2, sync: false })) : pino(options, destination);
+}

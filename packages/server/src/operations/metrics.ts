@@ -1,0 +1,98 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+
+export interface MetricSources {
+  readonly liveInstances: () => Promise<number> | number;
+  readonly pool: () => ReadonlyMap<string, { readonly ready: number; readonly target: number }>;
+  readonly hosts: () => number;
+  readonly waiting: () => number;
+}
+
+const MS = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000];
+
+/** What Prometheus sees. Labels are route templates, doors and codes: never ids, owners or paths, which have no end. */
+export class Metrics {
+  readonly registry = new Registry();
+  readonly #requests: Counter;
+  readonly #requestMs: Histogram;
+  readonly #calls: Counter;
+  readonly #callMs: Histogram;
+  readonly #starts: Counter;
+  readonly #startMs: Histogram;
+  readonly #ends: Counter;
+
+  constructor(sources: MetricSources) {
+    const registers = [this.registry];
+    collectDefaultMetrics({ register: this.registry });
+    this.#requests = new Counter({
+      name: "aenv_api_requests_total",
+      help: "Requests on the control port",
+      labelNames: ["method", "endpoint", "status"],
+      registers,
+    });
+    this.#requestMs = new Histogram({
+      name: "aenv_api_request_duration_ms",
+      help: "Time of a control request",
+      labelNames: ["method", "endpoint"],
+      buckets: MS,
+      registers,
+    });
+    this.#calls = new Counter({
+      name: "aenv_api_mcp_requests_total",
+      help: "Calls through the gateway",
+      labelNames: ["door", "status", "end"],
+      registers,
+    });
+    this.#callMs = new Histogram({
+      name: "aenv_api_mcp_request_duration_ms",
+      help: "Time of a call through the gateway",
+      labelNames: ["door"],
+      buckets: MS,
+      registers,
+    });
+    this.#starts = new Counter({ name: "aenv_instance_starts_total", help: "Starts by result", labelNames: ["result"], registers });
+    this.#startMs = new Histogram({
+      name: "aenv_instance_start_duration_ms",
+      help: "From the request to a running instance",
+      buckets: MS,
+      registers,
+    });
+    this.#ends = new Counter({ name: "aenv_instance_ends_total", help: "Ended instances", labelNames: ["status"], registers });
+    const gauge = (name: string, help: string, read: () => Promise<number> | number) =>
+      new Gauge({
+        name,
+        help,
+        registers,
+        async collect() {
+          this.set(await read());
+        },
+      });
+    gauge("aenv_instances_live", "Instances that start or run", sources.liveInstances);
+    gauge("aenv_hosts", "Shared processes", sources.hosts);
+    gauge("aenv_starts_waiting", "Starts that wait for their turn", sources.waiting);
+    const sumOf = (field: "ready" | "target", isBlank: boolean) => () =>
+      [...sources.pool()].filter(([name]) => (name === "blank") === isBlank).reduce((sum, [, shelf]) => sum + shelf[field], 0);
+    gauge("aenv_pool_blank_ready", "Blank processes that wait", sumOf("ready", true));
+    gauge("aenv_pool_blank_target", "Blank processes that should wait", sumOf("target", true));
+    gauge("aenv_pool_prepared_ready", "Prepared processes that wait", sumOf("ready", false));
+    gauge("aenv_pool_prepared_target", "Prepared processes that should wait", sumOf("target", false));
+  }
+
+  request(method: string, endpoint: string, status: number, durationMs: number): void {
+    this.#requests.inc({ method, endpoint, status });
+    this.#requestMs.observe({ method, endpoint }, durationMs);
+  }
+
+  call(door: string, status: number, end: string, durationMs: number): void {
+    this.#calls.inc({ door, status, end });
+    this.#callMs.observe({ door }, durationMs);
+  }
+
+  started(result: "running" | "failed", durationMs: number): void {
+    this.#starts.inc({ result });
+    if (result === "running") this.#startMs.observe(durationMs);
+  }
+
+  ended(status: string): void {
+    this.#ends.inc({ status });
+  }
+}

@@ -1,0 +1,307 @@
+import { randomBytes } from "node:crypto";
+import { mkdir, realpath } from "node:fs/promises";
+import { hostname } from "node:os";
+import { PlatformError, parseDuration } from "@aenv/contract";
+import { ProcessEngine, type SandboxEngine } from "@aenv/sandbox";
+import { Access } from "./access/access.ts";
+import { FairQueue } from "./access/fair-queue.ts";
+import { Quotas } from "./access/quotas.ts";
+import { type TokenRow, Tokens } from "./access/tokens.ts";
+import { type AppOptions, createApp } from "./api/app.ts";
+import { hubRoutes } from "./api/hub-routes.ts";
+import { instanceRoutes } from "./api/instance-routes.ts";
+import { adminRoutes, operationRoutes } from "./api/operation-routes.ts";
+import { tokenRoutes } from "./api/token-routes.ts";
+import { Closers } from "./closers.ts";
+import type { ServerConfig } from "./config.ts";
+import { Gateway } from "./gateway/gateway.ts";
+import { isLoopback, visitorRule } from "./gateway/visitors.ts";
+import { openHub } from "./hub/open.ts";
+import { BoxClients } from "./instances/box-client.ts";
+import { Hosts } from "./instances/hosts.ts";
+import { Idempotency, idempotencyIndexes } from "./instances/idempotency.ts";
+import { inspector } from "./instances/inspector.ts";
+import { Instances } from "./instances/instances.ts";
+import { Keeper } from "./instances/keeper.ts";
+import { InstanceList } from "./instances/list.ts";
+import { InstanceLogs } from "./instances/logs.ts";
+import { Placement } from "./instances/placement.ts";
+import { Pool } from "./instances/pool.ts";
+import { Recovery } from "./instances/recovery.ts";
+import { type ReplicaRow, Replicas } from "./instances/replicas.ts";
+import { type InstanceRow, instanceIndexes, isLive } from "./instances/row.ts";
+import { Targets } from "./instances/targets.ts";
+import { finish, listen, urlOf } from "./listen.ts";
+import { lockHome } from "./lock.ts";
+import { createLogger } from "./operations/logger.ts";
+import { Metrics } from "./operations/metrics.ts";
+import { noTracing, openTracing } from "./operations/tracing.ts";
+import type { Patience } from "./patience.ts";
+import { ownIdentity } from "./process-identity.ts";
+import { startRounds } from "./rounds.ts";
+import { Collection } from "./stores/collection.ts";
+import { openStore } from "./stores/open.ts";
+
+export interface ServerParts {
+  readonly config: ServerConfig;
+  /** The blank runner's command line; the server knows environments only by their doors. */
+  readonly runner: readonly string[];
+  readonly version: string;
+  /** Processes of this machine unless told otherwise. */
+  readonly engine?: SandboxEngine;
+}
+
+export interface RunningServer extends AsyncDisposable {
+  readonly controlUrl: string;
+  readonly dataUrl: string;
+  /** On loopback only; null unless configured. */
+  readonly adminUrl: string | null;
+  /** For who starts the server: to make the first token. */
+  readonly access: Access;
+  /** Takes nothing new, lets calls in flight finish, and ends or hands over what runs. */
+  close(): Promise<void>;
+}
+
+const SWEEP_MS = 5 * 60_000;
+const GRACE_MS = 10_000;
+/** How long another replica's change of an instance may go unnoticed at our gateway. */
+const BELIEVE_MS = 1_000;
+
+/** Opens every room; if one cannot be opened, those that are open are closed again. */
+export async function startServer(parts: ServerParts): Promise<RunningServer> {
+  const closers = new Closers();
+  try {
+    return await open(parts, closers);
+  } catch (error) {
+    await closers.close().catch(() => {});
+    throw error;
+  }
+}
+
+/** Puts the rooms together. The only place that knows concrete classes. */
+async function open(parts: ServerParts, closers: Closers): Promise<RunningServer> {
+  const { config } = parts;
+  demandSafe(config);
+  await mkdir(config.home, { recursive: true, mode: 0o700 });
+  const isAlone = !/^rediss?[:+]/.test(config.store);
+  if (isAlone) closers.add(lockHome(config.home));
+  const now = () => new Date();
+  const logger = createLogger(config.logLevel);
+  const tracing = config.otlpUrl === null ? noTracing : await openTracing(config.otlpUrl, parts.version);
+  closers.add(() => tracing.close());
+  const store = await openStore(config.store);
+  closers.add(() => store.close());
+  const replica = `r-${randomBytes(8).toString("hex")}`;
+  const engine = parts.engine ?? new ProcessEngine({ home: config.home });
+  closers.add(() => engine.close());
+  const clients = new BoxClients();
+  closers.add(() => clients.close());
+  const startTimeoutMs = parseDuration(config.startTimeout);
+  const roundMs = parseDuration(config.round);
+
+  const rows = new Collection<InstanceRow>(store, "instance", instanceIndexes);
+  const tokens = new Tokens(new Collection<TokenRow>(store, "token", () => ({})), now);
+  const access = new Access(tokens, config.access === "on" || (config.access === "auto" && !isLoopback(config.host)));
+  const quotas = new Quotas({ instances: config.maxInstances, createsPerSecond: config.createsPerSecond, blobBytes: config.blobBytes });
+  const queue = new FairQueue({ atOnce: config.startsAtOnce, maxWaiting: 50_000 });
+  const pool = new Pool({
+    engine,
+    clients,
+    runner: parts.runner,
+    variables: config.otlpUrl === null ? {} : { OTEL_EXPORTER_OTLP_ENDPOINT: config.otlpUrl },
+    replica,
+    min: config.poolMin,
+    max: config.poolMax,
+    startTimeoutMs,
+    memoryMb: config.memoryMb,
+    now: Date.now,
+  });
+  const hosts = new Hosts({
+    pool,
+    maxHosts: config.maxHosts,
+    spreadAt: 64,
+    isTaken: async (boxId) => (await rows.count("box", boxId)) > 0,
+    now: Date.now,
+  });
+  const hub = openHub({
+    home: config.home,
+    store,
+    quotas,
+    now,
+    inspect: inspector({ pool, clients, startTimeoutMs }),
+    isInUse: inUse(rows),
+  });
+  const placement = new Placement({
+    pool,
+    hosts,
+    clients,
+    bundleFolder: (digest) => hub.bundleFolder(digest),
+    startTimeoutMs,
+    findBox: async (boxId) => (await engine.list()).find(({ id }) => id === boxId) ?? null,
+    onExit: (boxId, ids, exit) =>
+      void instances
+        .onBoxExit(boxId, ids, exit.reason)
+        .catch((error: unknown) => logger.error({ err: error, boxId, ids }, "a box ended and its instances could not be marked")),
+  });
+  const targets = new Targets(rows, isAlone ? Number.POSITIVE_INFINITY : BELIEVE_MS);
+  const metrics = new Metrics({
+    liveInstances: () => rows.count("live", "yes"),
+    pool: () => pool.sizes(),
+    hosts: () => hosts.size,
+    waiting: () => queue.depth,
+  });
+  const idempotency = new Idempotency(new Collection(store, "idempotency", idempotencyIndexes), now);
+  const instances = new Instances({
+    rows,
+    idempotency,
+    hub,
+    quotas,
+    queue,
+    placement,
+    replica,
+    defaultTtl: config.defaultTtl,
+    defaultIdleSeconds: config.idleAfter === null ? null : parseDuration(config.idleAfter) / 1_000,
+    now,
+    onChange: (row, before) => {
+      targets.note(row);
+      if (row.status === before?.status) return;
+      if (before?.status === "Creating") metrics.started(row.status === "Running" ? "running" : "failed", ageOf(row));
+      if (!isLive(row)) metrics.ended(row.status);
+      logger.debug({ instanceId: row.id, status: row.status, reason: row.reason }, "instance");
+    },
+  });
+  const replicas = new Replicas({
+    id: replica,
+    place: `${hostname()}:${await realpath(config.home)}`,
+    process: ownIdentity(),
+    rows: new Collection<ReplicaRow>(store, "replica", () => ({})),
+    now,
+    isAlone,
+    // Who says so rarely that it lives cannot be expected to say it often.
+    silentMs: Math.max(parseDuration(config.silence), 3 * roundMs),
+  });
+  const recovery = new Recovery({ engine, rows, instances, placement, replicas, clients, startTimeoutMs, now: Date.now });
+  const keeper = new Keeper({
+    replicas,
+    recovery,
+    instances,
+    placement,
+    hosts,
+    pool,
+    clients,
+    engine,
+    roundMs,
+    onTakeOver: (recovered) => logger.warn(recovered, "another server is gone; what it left is looked after"),
+    onFailure: (error) => logger.error({ err: error }, "a round failed"),
+  });
+  let isReady = false;
+  let wasReady = false;
+  closers.add(() => (wasReady ? keeper.close(GRACE_MS) : keeper.letGo()));
+  const visitors = visitorRule(config.host, config.allowedHosts);
+  const patience: Patience = {
+    headersMs: parseDuration(config.headersTimeout),
+    requestMs: parseDuration(config.requestTimeout),
+    connections: config.maxConnections,
+  };
+  const gateway = new Gateway({
+    targets,
+    clients,
+    access,
+    idsAreKeys: config.idsAreKeys,
+    visitors,
+    maxBodyBytes: config.maxBodyBytes,
+    patience,
+    tracing,
+    onUse: (row) => instances.use(row),
+    onUsed: (row) => instances.release(row),
+    onCall: ({ door, status, end, durationMs, requestId, instanceId }) => {
+      metrics.call(door ?? "none", status, end, durationMs);
+      logger.debug({ requestId, instanceId, door, status, end, durationMs }, "call");
+    },
+  });
+  const servers = [gateway.server];
+  closers.add(() => Promise.all(servers.map((one) => finish(one, GRACE_MS))));
+  closers.add(() => gateway.drain());
+  await listen(gateway.server, config.host, config.dataPort);
+  const dataUrl = config.publicUrl?.replace(/\/$/, "") ?? urlOf(gateway.server, config.host);
+
+  const routes = [
+    ...hubRoutes({ hub, controlUrl: () => config.publicUrl ?? urlOf(app.server, config.host) }),
+    ...instanceRoutes({ instances, list: new InstanceList(rows), logs: new InstanceLogs(placement), hub, dataUrl }),
+    ...tokenRoutes(tokens),
+  ];
+  const operations = operationRoutes({ store, metrics, config, version: parts.version, isReady: () => isReady, others: routes });
+  const common: Omit<AppOptions, "routes"> = {
+    access,
+    visitors,
+    logger,
+    maxBodyBytes: 64 * 1024 * 1024,
+    patience,
+    tracing,
+    onAnswer: ({ method, route, status, durationMs }) => metrics.request(method, route, status, durationMs),
+  };
+  const app = createApp({ ...common, routes: [...routes, ...operations] });
+
+  const admin =
+    config.adminPort === null
+      ? null
+      : createApp({ ...common, routes: adminRoutes(metrics, config), visitors: visitorRule("127.0.0.1", []) });
+  const recovered = await keeper.open();
+  const sweep = async () => {
+    await instances.sweep();
+    await idempotency.sweep();
+    await hub.collect();
+  };
+  const onFailure = (error: unknown) => logger.error({ err: error }, "a sweep failed");
+  const sweeps = startRounds(sweep, SWEEP_MS, onFailure);
+  closers.add(() => sweeps.stop());
+  await app.ready();
+  servers.push(app.server);
+  await listen(app.server, config.host, config.controlPort);
+  if (admin !== null && config.adminPort !== null) {
+    await admin.ready();
+    servers.push(admin.server);
+    await listen(admin.server, "127.0.0.1", config.adminPort);
+  }
+  void pool.warmUp().catch((error: unknown) => logger.error({ err: error }, "the pool cannot be filled"));
+  isReady = wasReady = true;
+  closers.add(() => {
+    isReady = false;
+    instances.refuseNew();
+  });
+  logger.info({ ...recovered, replica, store: store.name }, "ready");
+
+  let closing: Promise<void> | undefined;
+  const close = () => (closing ??= closers.close());
+  return {
+    controlUrl: urlOf(app.server, config.host),
+    dataUrl,
+    adminUrl: admin === null ? null : urlOf(admin.server, "127.0.0.1"),
+    access,
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+/** A process is a weak wall: who lets strangers in must say that it is meant. */
+function demandSafe(config: ServerConfig): void {
+  if (isLoopback(config.host) || config.allowProcessEngine) return;
+  throw new PlatformError(
+    "request.invalid",
+    `listening on ${config.host} lets others run code in plain processes of this machine, which isolate little; set allowProcessEngine if that is meant, or listen on 127.0.0.1`,
+  );
+}
+
+function ageOf(row: InstanceRow): number {
+  return Date.parse(row.updatedAt) - Date.parse(row.createdAt);
+}
+
+/** Whether live instances use a version, which then cannot be deleted. */
+function inUse(rows: Collection<InstanceRow>): (name: string, version: string) => Promise<boolean> {
+  return async (name, version) => {
+    for await (const { value: row } of rows.each({ index: "environment", value: name })) {
+      if (isLive(row) && row.environment.version === version) return true;
+    }
+    return false;
+  };
+}

@@ -1,0 +1,118 @@
+import { randomBytes } from "node:crypto";
+import { checkQuery, checkRow, checkText, decode, encode, sortedIndexes } from "../row.ts";
+import type { Indexes, InsertOptions, InsertResult, ListOptions, Store, Versioned } from "../store.ts";
+import { parseAddress } from "./address.ts";
+import { type ConnectionOptions, RedisConnection } from "./connection.ts";
+import { indexEnd, Keys, type KindKeys } from "./keys.ts";
+import { insertScript, listScript, removeScript, type Script, swapScript } from "./scripts.ts";
+
+/**
+ * Rows that several servers share.
+ *
+ * Each change is one script, so it is made whole or not at all. When an answer is lost, the change is sent again under the
+ * same name, which the client chose: the script leaves a receipt of that name beside the change and, where it finds one,
+ * answers as it did the first time. So a swap whose answer was lost is never taken for someone else's, and an insert is not
+ * repeated after another has removed the row. Only when Redis stays away for longer than our patience does a change end in
+ * an error, and then it may have been made.
+ *
+ * What was answered is as safe as Redis keeps it: with `appendfsync always` it survives a crash of Redis; with the usual
+ * `everysec`, or when a replica takes over, the last second may be lost. Revisions are not used twice even then.
+ */
+export class RedisStore implements Store {
+  readonly name = "redis";
+  readonly #connection: RedisConnection;
+  readonly #keys: Keys;
+  readonly #self = randomBytes(9).toString("base64url");
+  #changes = 0;
+
+  /** See `redis/address.ts` for the forms of the URL. Rejects if Redis cannot be reached now. */
+  static async open(url: string, options: ConnectionOptions = {}): Promise<RedisStore> {
+    const address = parseAddress(url);
+    const keys = new Keys(address.prefix);
+    return new RedisStore(await RedisConnection.open(address, options), keys);
+  }
+
+  private constructor(connection: RedisConnection, keys: Keys) {
+    this.#connection = connection;
+    this.#keys = keys;
+  }
+
+  async get<T>(kind: string, key: string): Promise<Versioned<T> | null> {
+    checkText(kind, key);
+    const name = this.#keys.of(kind).row(key);
+    const [rev, value] = await this.#connection.run("reads", (client) => client.hmget(name, "r", "v"));
+    return typeof rev === "string" && typeof value === "string" ? { key, rev: Number(rev), value: decode<T>(value) } : null;
+  }
+
+  async insert<T>(kind: string, key: string, value: T, indexes: Indexes, options: InsertOptions = {}): Promise<InsertResult> {
+    checkRow(kind, key, indexes);
+    const keys = this.#keys.of(kind);
+    const { limit } = options;
+    const limited = limit === undefined ? keys.keys : keys.index(limit.index, limit.value);
+    const names = [keys.row(key), keys.keys, keys.rev, this.#receipt(keys), limited];
+    const args = [key, encode(value), encodeIndexes(indexes), keys.indexBase, this.#connection.receiptMs, limit?.max ?? ""];
+    return (await this.#change(insertScript, names, args)) as InsertResult;
+  }
+
+  async swap<T>(kind: string, key: string, rev: number, value: T, indexes: Indexes): Promise<boolean> {
+    checkRow(kind, key, indexes);
+    const keys = this.#keys.of(kind);
+    const names = [keys.row(key), keys.rev, this.#receipt(keys)];
+    const args = [key, encode(value), encodeIndexes(indexes), keys.indexBase, this.#connection.receiptMs, rev];
+    return (await this.#change(swapScript, names, args)) === 1;
+  }
+
+  async remove(kind: string, key: string, rev?: number): Promise<boolean> {
+    checkText(kind, key);
+    const keys = this.#keys.of(kind);
+    const names = [keys.row(key), keys.keys, this.#receipt(keys)];
+    return (await this.#change(removeScript, names, [key, keys.indexBase, this.#connection.receiptMs, rev ?? ""])) === 1;
+  }
+
+  async list<T>(kind: string, options: ListOptions): Promise<Versioned<T>[]> {
+    checkQuery(kind, options);
+    const { where, after, limit } = options;
+    const keys = this.#keys.of(kind);
+    const set = where === undefined ? keys.keys : keys.index(where.index, where.value);
+    const from = after === undefined ? "-" : `(${after}`;
+    const found = await this.#connection.run("reads", (client) => listScript.run(client, [set], [keys.rowBase, from, limit]));
+    return readList<T>(found as string[]);
+  }
+
+  async count(kind: string, where: { readonly index: string; readonly value: string }): Promise<number> {
+    checkQuery(kind, { where });
+    const set = this.#keys.of(kind).index(where.index, where.value);
+    return this.#connection.run("reads", (client) => client.zcard(set));
+  }
+
+  ping(): Promise<void> {
+    return this.#connection.ping();
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close();
+  }
+
+  #change(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    return this.#connection.run("changes", (client) => script.run(client, keys, args));
+  }
+
+  /** A name for one change, the same however often it is sent. */
+  #receipt(keys: KindKeys): string {
+    this.#changes += 1;
+    return keys.done(`${this.#self}.${this.#changes}`);
+  }
+}
+
+function encodeIndexes(indexes: Indexes): string {
+  return JSON.stringify(sortedIndexes(indexes).map(([name, value]) => indexEnd(name, value)));
+}
+
+function readList<T>(found: readonly string[]): Versioned<T>[] {
+  const rows: Versioned<T>[] = [];
+  for (let i = 0; i < found.length; i += 3) {
+    const [key, rev, value] = found.slice(i, i + 3) as [string, string, string];
+    rows.push({ key, rev: Number(rev), value: decode<T>(value) });
+  }
+  return rows;
+}

@@ -1,0 +1,85 @@
+import { PlatformError } from "@aenv/contract";
+import type { Database } from "better-sqlite3";
+
+export interface Migration {
+  /** What is true afterwards; kept in the version table for those who look into the file. */
+  readonly makes: string;
+  readonly sql: string;
+}
+
+/**
+ * Each step once, in this order; version 2 is the second. A step that was ever released stays as it is: what should be
+ * different becomes a new step.
+ */
+export const migrations: readonly Migration[] = [
+  {
+    makes: "rows, found by kind and key or by an index value",
+    sql: `
+      CREATE TABLE rows (
+        id INTEGER PRIMARY KEY,
+        kind TEXT NOT NULL, key TEXT NOT NULL, rev INTEGER NOT NULL, value TEXT NOT NULL, indexes TEXT NOT NULL,
+        UNIQUE (kind, key)
+      ) STRICT;
+      CREATE TABLE indexed (
+        kind TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, key TEXT NOT NULL, row INTEGER NOT NULL,
+        PRIMARY KEY (kind, name, value, key)
+      ) STRICT, WITHOUT ROWID;
+      CREATE TABLE revision (last INTEGER NOT NULL) STRICT;
+      INSERT INTO revision VALUES (0);`,
+  },
+  {
+    // Limits are checked on every insert: counting an owner's rows each time would grow with their number.
+    makes: "the number of rows with an index value, kept by triggers",
+    sql: `
+      CREATE TABLE counts (
+        kind TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, rows INTEGER NOT NULL,
+        PRIMARY KEY (kind, name, value)
+      ) STRICT, WITHOUT ROWID;
+      INSERT INTO counts SELECT kind, name, value, count(*) FROM indexed GROUP BY kind, name, value;
+      CREATE TRIGGER count_more AFTER INSERT ON indexed BEGIN
+        INSERT INTO counts VALUES (new.kind, new.name, new.value, 1)
+          ON CONFLICT DO UPDATE SET rows = rows + 1;
+      END;
+      CREATE TRIGGER count_less AFTER DELETE ON indexed BEGIN
+        UPDATE counts SET rows = rows - 1 WHERE kind = old.kind AND name = old.name AND value = old.value;
+        DELETE FROM counts WHERE kind = old.kind AND name = old.name AND value = old.value AND rows = 0;
+      END;`,
+  },
+];
+
+/** Brings a database to the last version, in one step: all or nothing, also when several processes open it at once. */
+export function migrate(db: Database, steps: readonly Migration[] = migrations): void {
+  if (versionOf(db) === steps.length) return;
+  db.transaction(() => {
+    const version = versionOf(db);
+    if (version > steps.length) {
+      throw new PlatformError(
+        "store.invalid",
+        `${db.name} is of version ${version}, but this server knows versions up to ${steps.length}: it was used by a newer one. ` +
+          "Run that server, or give this one another file.",
+      );
+    }
+    if (version === 0) {
+      refuseForeign(db);
+      db.exec("CREATE TABLE versions (version INTEGER PRIMARY KEY, makes TEXT NOT NULL, since TEXT NOT NULL) STRICT");
+    }
+    const note = db.prepare("INSERT INTO versions VALUES (?, ?, datetime('now'))");
+    for (const [index, { makes, sql }] of steps.entries()) {
+      if (index < version) continue;
+      db.exec(sql);
+      note.run(index + 1, makes);
+    }
+  }).immediate();
+}
+
+/** 0 for a file that we have not used yet. */
+function versionOf(db: Database): number {
+  const isOurs = db.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'versions'").get() !== undefined;
+  return isOurs ? (db.prepare<[], number>("SELECT coalesce(max(version), 0) FROM versions").pluck().get() ?? 0) : 0;
+}
+
+function refuseForeign(db: Database): void {
+  const table = db.prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table' LIMIT 1").pluck().get();
+  if (table === undefined) return;
+  throw new PlatformError("store.invalid", `${db.name} is a database of another program (it has a table '${table}'): name another file`);
+}
