@@ -45,18 +45,40 @@ describe("the guides", () => {
 
 describe("the guide to the command line", () => {
   const guide = readFileSync(`${root}docs/guides/command-line.md`, "utf8");
+  const operatorsGuide = readFileSync(`${root}docs/guides/run-a-server.md`, "utf8");
   const aenv = (...args: string[]) =>
     spawnSync(process.execPath, ["packages/aenv/bin/aenv.js", ...args], { cwd: root, encoding: "utf8" }).stdout;
   const help = aenv("--help");
-  const commands = [...(/Commands:\n([\s\S]*?)\n\n/.exec(help)?.[1]?.matchAll(/^ {2}(\w+)/gm) ?? [])].map((found) => found[1] as string);
+  const commandsOf = (...command: string[]) => {
+    const list = /Commands:\n([\s\S]*?)\n\n/.exec(aenv(...command, "--help"))?.[1] ?? "";
+    return [...list.matchAll(/^ {2}(\w+)/gm)].map((found) => found[1] as string).filter((name) => name !== "help");
+  };
+  // Told once for all commands that have them.
+  const shared = ["--help", "--verbose", "--json", "--system-url", "--api-key", "--output"];
+  const optionsOf = (...command: string[]) =>
+    [...aenv(...command, "--help").matchAll(/^ {2}(?:-\w, )?(--[\w-]+)/gm)]
+      .map((found) => found[1] as string)
+      .filter((option) => !shared.includes(option));
+  const sectionOf = (title: string) => new RegExp(`^## ${title}\\b[\\s\\S]*?(?=^## |$(?![\\s\\S]))`, "m").exec(guide)?.[0] ?? "";
 
-  it.each(commands.filter((name) => name !== "help"))("has every option of `aenv %s`", (name) => {
-    const section = new RegExp(`^## ${name}\\b[\\s\\S]*?(?=^## |$(?![\\s\\S]))`, "m").exec(guide)?.[0] ?? "";
-    const options = [...aenv(name, "--help").matchAll(/^ {2}(?:-\w, )?(--[\w-]+)/gm)].map((found) => found[1] as string);
-    const own = options.filter((option) => !["--help", "--verbose", "--json"].includes(option));
-    for (const option of own) expect(section).toContain(option);
-    const documented = [...section.matchAll(/^\| `(?:-\w, )?(--[\w-]+)/gm)].map((found) => found[1] as string);
-    expect(own).toEqual(expect.arrayContaining(documented));
+  it.each(commandsOf())(
+    "has every option of `aenv %s`",
+    (name) => {
+      // The server's settings are many, and the operator's.
+      const section = name === "server" ? sectionOf(name) + operatorsGuide : sectionOf(name);
+      const subcommands = commandsOf(name);
+      for (const subcommand of subcommands) expect(section).toContain(`${name} ${subcommand}`);
+      const options = [...optionsOf(name), ...subcommands.flatMap((subcommand) => optionsOf(name, subcommand))];
+      // The options of `config` are the same few, and its help has them.
+      for (const option of name === "config" ? [] : options) expect(section).toContain(option);
+      const documented = [...section.matchAll(/^\| `(?:-\w, )?(--[\w-]+)/gm)].map((found) => found[1] as string);
+      expect(options).toEqual(expect.arrayContaining(documented));
+    },
+    60_000,
+  );
+
+  it("has the options that all commands share which ask a server", () => {
+    for (const option of ["--system-url", "--api-key", "-o, --output"]) expect(sectionOf("Where the server is")).toContain(`| \`${option}`);
   });
 
   it("has the exit codes that the command ends with", () => {

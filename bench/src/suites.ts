@@ -1,5 +1,6 @@
 import { kit } from "./kit/suite.ts";
+import { platform } from "./platform/suite.ts";
 import type { Suite } from "./suite.ts";
 
 /** Every suite, in the order in which a full run takes them. */
-export const suites: readonly Suite[] = [kit];
+export const suites: readonly Suite[] = [kit, platform];

@@ -12,40 +12,39 @@ import { foreignCpuUs } from "../processes/usage.ts";
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
 
-/** The echo environment as `aenv build` bundles it, unpacked as it would be in a box. */
+/** An environment as `aenv build` bundles it, unpacked as it would be in a box. */
 export interface Bundle extends AsyncDisposable {
-  /** Starts it, and resolves when it has answered that it is healthy. */
-  start(): Promise<StartedBundle>;
+  /** Starts it, and resolves when it has answered the first question: whether it is healthy, unless another is given. */
+  start(ask?: (url: string) => Promise<void>): Promise<StartedBundle>;
 }
 
 export interface StartedBundle extends Target, AsyncDisposable {
   readonly pid: number;
-  /** From the spawning to the healthy answer. */
+  /** From the spawning to the first answer. */
   readonly startMs: number;
 }
 
-export async function buildBundle(): Promise<Bundle> {
+export async function buildBundle(project = join(root, "environments/echo")): Promise<Bundle> {
   const folder = await mkdtemp(join(tmpdir(), "aenv-bench-"));
   const run = promisify(execFile);
   const aenv = join(root, "packages/aenv/bin/aenv.js");
-  const project = join(root, "environments/echo");
   const { stdout } = await run(process.execPath, [aenv, "build", "--work-dir", project, "--out", folder, "--json"]);
   const { archive, main } = JSON.parse(stdout) as { archive: string; main: string };
   await run("tar", ["-xzf", archive, "-C", folder]);
   return {
-    start: () => start(join(folder, main)),
+    start: (ask = askHealth) => start(join(folder, main), ask),
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true }),
   };
 }
 
-async function start(file: string): Promise<StartedBundle> {
+async function start(file: string, ask: (url: string) => Promise<void>): Promise<StartedBundle> {
   const from = performance.now();
   const box = spawn(process.execPath, [file, "--port", "0"], { stdio: ["ignore", "pipe", "inherit"] });
   const stop = own(box);
   const [line] = await Promise.race([once(box.stdout, "data"), once(box, "exit")]);
   const url = /"url":"(.*?)"/.exec(String(line))?.[1];
   if (url === undefined) throw new Error(`the bundle did not start: ${line}`);
-  await askHealth(url);
+  await ask(url);
   const startMs = performance.now() - from;
   const pid = box.pid as number;
   return {

@@ -1,4 +1,4 @@
-import { type LoadJob, rpc, type Step, toolCall } from "../load/job.ts";
+import { type Address, type LoadJob, rpc, type Step, toolCall } from "../load/job.ts";
 import { Load, type Sample } from "../load/load.ts";
 import { startServer } from "../processes/server.ts";
 import { takeTurns } from "../rounds.ts";
@@ -36,7 +36,7 @@ export async function measureCalls(report: Report): Promise<void> {
 
   for (const lanes of [1, 64]) {
     report.say(`tool calls at concurrency ${lanes}`);
-    const job = (step: Step): Omit<LoadJob, "url"> => ({ lanes, steps: [step] });
+    const job = (step: Step): Omit<LoadJob, keyof Address> => ({ lanes, steps: [step] });
     const contenders = {
       bare: (limits = ROUND) => load.measure(bare, job(echo), limits),
       echo: (limits = ROUND) => load.measure(kit, job(echo), limits),

@@ -1,9 +1,15 @@
+/** Where requests go. */
+export interface Address {
+  readonly url: string;
+  /** What stands before every path: one server may hold many that are spoken to alike. */
+  readonly prefix?: string;
+}
+
 /**
  * What a load process sends: each turn goes through the steps one after another, and each of the `lanes` takes one turn
  * after another over a connection of its own. `{n}` in a step stands for the turn's number.
  */
-export interface LoadJob {
-  readonly url: string;
+export interface LoadJob extends Address {
   readonly lanes: number;
   /** Whether each lane opens an MCP session first, for servers that know no calls without. */
   readonly hasSession?: boolean;

@@ -39,6 +39,13 @@ describe("Load", () => {
     expect(requests.filter((one) => one !== "GET /health").sort()).toEqual(Array.from({ length: 20 }, (_, n) => `GET /${n}`).sort());
   });
 
+  it("puts what a target stands behind before every path", async () => {
+    await using load = new Load();
+    const below = { ...target, prefix: "/env-instance/a" };
+    await load.measure(below, { lanes: 1, steps: [{ method: "GET", path: "/mcp", expect: "/mcp" }] }, { turns: 1, ms: 10_000 });
+    expect(requests).toEqual(["GET /health", "GET /env-instance/a/mcp"]);
+  });
+
   it("fails when an answer is not the expected one", async () => {
     await using load = new Load();
     const ask = (path: string, expect: string) => load.measure(target, { lanes: 1, steps: [{ method: "GET", path, expect }] }, limits);

@@ -1,9 +1,8 @@
 import { Child } from "../processes/child.ts";
-import type { Limits, LoadJob, LoadResult } from "./job.ts";
+import type { Address, Limits, LoadJob, LoadResult } from "./job.ts";
 
 /** Something under load: where it listens, and what it has used. */
-export interface Target {
-  readonly url: string;
+export interface Target extends Address {
   cpuUs(): Promise<number>;
 }
 
@@ -17,8 +16,9 @@ export interface Sample extends LoadResult {
 export class Load implements AsyncDisposable {
   readonly #child = new Child(new URL("./worker.ts", import.meta.url));
 
-  async measure(target: Target, job: Omit<LoadJob, "url">, limits: Limits): Promise<Sample> {
-    await this.#child.ask("prepare", { ...job, url: target.url } satisfies LoadJob);
+  async measure(target: Target, job: Omit<LoadJob, keyof Address>, limits: Limits): Promise<Sample> {
+    const { url, prefix } = target;
+    await this.#child.ask("prepare", { ...job, url, ...(prefix !== undefined && { prefix }) } satisfies LoadJob);
     const before = await target.cpuUs();
     const result = await this.#child.ask<LoadResult>("run", limits);
     const after = await target.cpuUs();

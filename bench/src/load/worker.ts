@@ -17,6 +17,7 @@ interface Lane {
 
 interface Prepared {
   readonly pool: Pool;
+  readonly prefix: string;
   readonly templates: readonly Template[];
   readonly lanes: readonly Lane[];
 }
@@ -30,9 +31,11 @@ answerParent({ prepare, run, finish });
 
 /** Opens every lane's connection, and its session, before the clock runs. */
 async function prepare(job: LoadJob): Promise<void> {
-  const pool = new Pool(job.url, { connections: job.lanes, pipelining: 1 });
-  const open = () => (job.hasSession === true ? openSession(pool) : knock(pool));
-  prepared = { pool, templates: job.steps.map(toTemplate), lanes: await Promise.all(Array.from({ length: job.lanes }, open)) };
+  const { url, prefix = "" } = job;
+  const pool = new Pool(url, { connections: job.lanes, pipelining: 1 });
+  const open = () => (job.hasSession === true ? openSession(pool, prefix) : knock(pool));
+  const lanes = await Promise.all(Array.from({ length: job.lanes }, open));
+  prepared = { pool, prefix, templates: job.steps.map((step) => toTemplate(step, prefix)), lanes };
 }
 
 async function run(limits: Limits): Promise<LoadResult> {
@@ -58,9 +61,9 @@ async function run(limits: Limits): Promise<LoadResult> {
 
 async function finish(): Promise<void> {
   if (prepared === undefined) return;
-  const { pool, lanes } = prepared;
+  const { pool, prefix, lanes } = prepared;
   prepared = undefined;
-  for (const { headers } of lanes) if ("mcp-session-id" in headers) await send(pool, "DELETE", "/mcp", null, headers);
+  for (const { headers } of lanes) if ("mcp-session-id" in headers) await send(pool, "DELETE", `${prefix}/mcp`, null, headers);
   await pool.close();
 }
 
@@ -77,11 +80,12 @@ async function knock(pool: Pool): Promise<Lane> {
   return { headers: HEADERS };
 }
 
-async function openSession(pool: Pool): Promise<Lane> {
+async function openSession(pool: Pool, prefix: string): Promise<Lane> {
+  const path = `${prefix}/mcp`;
   const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "bench", version: "0.1.0" } };
-  const hello = await send(pool, "POST", "/mcp", JSON.stringify({ jsonrpc: "2.0", id: "hello", method: "initialize", params }), HEADERS);
+  const hello = await send(pool, "POST", path, JSON.stringify({ jsonrpc: "2.0", id: "hello", method: "initialize", params }), HEADERS);
   const headers = { ...HEADERS, "mcp-session-id": sessionId(hello), "mcp-protocol-version": params.protocolVersion };
-  await send(pool, "POST", "/mcp", JSON.stringify({ jsonrpc: "2.0", method: "notifications/initialized" }), headers);
+  await send(pool, "POST", path, JSON.stringify({ jsonrpc: "2.0", method: "notifications/initialized" }), headers);
   return { headers };
 }
 
@@ -91,6 +95,6 @@ function sessionId({ status, headers, body }: Answered): string {
   return id;
 }
 
-function toTemplate({ method, path, body, expect }: Step): Template {
-  return { method, path: path.split("{n}"), body: body?.split("{n}") ?? null, expect: expect.split("{n}") };
+function toTemplate({ method, path, body, expect }: Step, prefix: string): Template {
+  return { method, path: `${prefix}${path}`.split("{n}"), body: body?.split("{n}") ?? null, expect: expect.split("{n}") };
 }

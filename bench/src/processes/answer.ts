@@ -11,9 +11,9 @@ export interface Answer {
 }
 
 /** The child's side: answers the parent's questions until the parent is gone. */
-export function answerParent(answers: Readonly<Record<string, (argument: never) => unknown>>): void {
+export function answerParent(answers: Readonly<Record<string, (argument: never) => unknown>>, onGone: () => void = process.exit): void {
   process.on("message", (message) => void answer(message as Question));
-  process.once("disconnect", () => process.exit());
+  process.once("disconnect", () => onGone());
 
   async function answer({ id, name, argument }: Question): Promise<void> {
     try {

@@ -3,6 +3,12 @@ import { fileURLToPath } from "node:url";
 import type { Answer, Question } from "./answer.ts";
 import { own } from "./own.ts";
 
+export interface ChildOptions {
+  readonly nodeOptions?: readonly string[];
+  /** SIGTERM for a process that clears up after itself. */
+  readonly endBy?: "SIGKILL" | "SIGTERM";
+}
+
 /** A process of ours that answers questions; what it serves or sends is its own business. */
 export class Child implements AsyncDisposable {
   readonly #process: ChildProcess;
@@ -11,11 +17,11 @@ export class Child implements AsyncDisposable {
   readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>();
   #asked = 0;
 
-  constructor(file: URL, args: readonly string[] = [], nodeOptions: readonly string[] = []) {
+  constructor(file: URL, args: readonly string[] = [], { nodeOptions = [], endBy = "SIGKILL" }: ChildOptions = {}) {
     this.#name = `${file.pathname.split("/").at(-1)} ${args.join(" ")}`.trim();
     // Its standard output is closed: ours belongs to the results.
     this.#process = fork(fileURLToPath(file), args, { execArgv: [...nodeOptions], stdio: ["ignore", "ignore", "inherit", "ipc"] });
-    this.#end = own(this.#process);
+    this.#end = own(this.#process, endBy);
     this.#process.on("message", (message) => this.#settle(message as Answer));
     this.#process.on("exit", (code, signal) => this.#failAll(`ended with ${code ?? signal}`));
     this.#process.on("error", (error) => this.#failAll(error.message));

@@ -9,7 +9,7 @@ export interface Server extends Target, AsyncDisposable {
 }
 
 export async function startServer(file: URL, args: readonly string[] = [], nodeOptions: readonly string[] = []): Promise<Server> {
-  const child = new Child(file, args, nodeOptions);
+  const child = new Child(file, args, { nodeOptions });
   return {
     url: await child.ask<string>("url"),
     pid: child.pid,

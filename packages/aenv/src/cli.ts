@@ -10,11 +10,21 @@ interface CommandModule {
 }
 
 /** Only the command that is asked for is loaded, so that the others cost nothing. */
-const commands: Readonly<Record<string, { summary: string; load: () => Promise<CommandModule> }>> = {
+const commands: Readonly<Record<string, { summary: string; alias?: string; isHidden?: boolean; load: () => Promise<CommandModule> }>> = {
   init: { summary: "begin a new environment project", load: () => import("./commands/init.ts") },
   run: { summary: "serve the environment here, and again at every change", load: () => import("./commands/run.ts") },
   call: { summary: "call a tool, function or reward of a running environment", load: () => import("./commands/call.ts") },
   build: { summary: "bundle the environment into one archive", load: () => import("./commands/build.ts") },
+  server: { summary: "start the platform: hub, instances and gateway", alias: "up", load: () => import("./commands/server.ts") },
+  push: { summary: "publish the environment here", load: () => import("./commands/push.ts") },
+  pull: { summary: "download a published environment", load: () => import("./commands/pull.ts") },
+  list: { summary: "list published environments", load: () => import("./commands/list.ts") },
+  get: { summary: "show a published environment", load: () => import("./commands/get.ts") },
+  env: { summary: "look after published environments", load: () => import("./commands/env/index.ts") },
+  instance: { summary: "start and look after instances", load: () => import("./commands/instance/index.ts") },
+  instances: { summary: "the same as: instance list", isHidden: true, load: () => import("./commands/instance/list.ts") },
+  token: { summary: "make and revoke a server's tokens", load: () => import("./commands/token/index.ts") },
+  login: { summary: "keep a server's address and token", load: () => import("./commands/login.ts") },
   config: { summary: "look at and change this command's own settings", load: () => import("./commands/config/index.ts") },
   version: { summary: "say which version this is", load: () => import("./commands/version.ts") },
 };
@@ -48,9 +58,11 @@ async function createProgram(argv: readonly string[], terminal: Terminal): Promi
     .helpCommand("help [command]", "print help for a command")
     .addHelpText("after", `${examples("aenv init my-env", "aenv run", "aenv call add n=3")}\n${exitCodeTable()}`);
   const named = argv.filter((word) => !word.startsWith("-")).slice(0, 2);
-  for (const [name, { summary, load }] of Object.entries(commands)) {
-    const command = program.command(name).summary(summary).helpOption("-h, --help", "print this help");
-    if (named[0] === name || (named[0] === "help" && named[1] === name)) {
+  for (const [name, { summary, alias, isHidden = false, load }] of Object.entries(commands)) {
+    const command = program.command(name, { hidden: isHidden }).summary(summary).helpOption("-h, --help", "print this help");
+    if (alias !== undefined) command.alias(alias);
+    const asked = named[0] === "help" ? named[1] : named[0];
+    if (asked !== undefined && (asked === name || asked === alias)) {
       command.option("--verbose", "print more, and the stack of an unexpected error");
       (await load()).define(command, terminal);
     }

@@ -49,16 +49,18 @@ export function processTerminal(): Terminal {
   const env = { ...process.env };
   // Only for `init` to know; what this process starts has a Node that is new enough.
   delete process.env.AENV_STARTED_BY_NODE;
-  let stop: AbortSignal | undefined;
+  let stop: AbortController | undefined;
+  // Whoever reads no further wants no more, as in `aenv list | head`; what must still be cleared away is.
+  const onUnread = () => (stop === undefined ? process.exit() : stop.abort());
   return {
-    stdout: outputOf(process.stdout),
-    stderr: outputOf(process.stderr),
+    stdout: outputOf(process.stdout, onUnread),
+    stderr: outputOf(process.stderr, onUnread),
     cwd: process.cwd(),
     env,
     isInteractive: Boolean(process.stdin.isTTY && process.stderr.isTTY),
     stopSignal: () => {
       stop ??= onStop();
-      return stop;
+      return stop.signal;
     },
   };
 }
@@ -66,7 +68,7 @@ export function processTerminal(): Terminal {
 /** The same Ctrl-C may come twice, from the terminal and through npm; only one that comes later is impatience. */
 const SAME_KEYSTROKE_MS = 1_000;
 
-function onStop(): AbortSignal {
+function onStop(): AbortController {
   const controller = new AbortController();
   let first: number | undefined;
   const listener = (signal: NodeJS.Signals) => {
@@ -75,10 +77,14 @@ function onStop(): AbortSignal {
     controller.abort();
   };
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, listener);
-  return controller.signal;
+  return controller;
 }
 
-function outputOf(stream: NodeJS.WriteStream): Output {
+function outputOf(stream: NodeJS.WriteStream, onUnread: () => void): Output {
+  stream.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+    onUnread();
+  });
   const isTty = stream.isTTY === true;
   return {
     colors: picocolors.createColors(wantsColor(process.env, isTty)),

@@ -11,6 +11,8 @@ export interface NewToken {
   /** Publisher and trainer if absent. */
   readonly roles?: readonly Role[];
   readonly note?: string;
+  /** Environments that it is good for, by name or by beginnings such as `shop-*`; all if absent. */
+  readonly scopes?: readonly string[];
   /** It works for ever if absent. */
   readonly expiresAt?: Date;
   /** The owner's limit on live instances where it is to be another than the server's. */
@@ -23,6 +25,7 @@ export interface TokenInfo {
   readonly owner: string;
   readonly roles: readonly Role[];
   readonly note: string;
+  readonly scopes: readonly string[];
   readonly createdAt: string;
   readonly expiresAt: string | null;
   readonly lastUsedAt: string | null;

@@ -1,10 +1,13 @@
+import { Readable } from "node:stream";
 import { errorTable, isPlatformError, messageOf, PlatformError } from "@aenv/contract";
 import { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest, fastify, LogController } from "fastify";
 import type { z } from "zod";
 import type { Access, Caller } from "../access/access.ts";
 import type { VisitorRule } from "../gateway/visitors.ts";
+import { endRequest } from "../linger.ts";
 import type { Traced, Tracing } from "../operations/tracing.ts";
 import { limitConnections, type Patience, serverOptions } from "../patience.ts";
+import { parseJson } from "./json-body.ts";
 import type { ApiRoute } from "./route.ts";
 
 export interface AppOptions {
@@ -32,12 +35,14 @@ export function createApp(options: AppOptions): FastifyInstance {
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },
     // The original's clients send bodies with DELETE and empty bodies with a JSON type; both are harmless.
     forceCloseConnections: "idle",
+    // A path that cannot be read is answered like everything else.
+    frameworkErrors: (error, request, reply) => sendError(error, request, reply),
   });
   limitConnections(app.server, options.patience);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", { parseAs: "string" }, (_, text, done) => {
     try {
-      done(null, text === "" ? undefined : JSON.parse(text as string));
+      done(null, text === "" ? undefined : parseJson(text as string));
     } catch (error) {
       done(new PlatformError("request.invalid", `Invalid request format: ${messageOf(error)}`));
     }
@@ -49,6 +54,13 @@ export function createApp(options: AppOptions): FastifyInstance {
   app.addHook("onRequest", async (request) => {
     traces.set(request, options.tracing.start(`${request.method} ${request.routeOptions.url ?? "none"}`, request.headers));
   });
+  app.addHook("onSend", async (request, reply) => {
+    // Who is answered early is let finish below, also if it wants to hang up then.
+    if (request.raw.complete) return;
+    reply.removeHeader("connection");
+    reply.raw.shouldKeepAlive = true;
+  });
+  app.addHook("onResponse", async (request) => endRequest(request.raw));
   app.addHook("onResponse", async (request, reply) => {
     const route = request.routeOptions.url ?? "none";
     traces.get(request)?.end({ "http.route": route, "http.response.status_code": reply.statusCode }, reply.statusCode >= 500);
@@ -81,7 +93,7 @@ function register(app: FastifyInstance, one: ApiRoute, access: Access): void {
       const data = await one.handle({
         params: parse(one.params, request.params, "path"),
         query: parse(one.query, request.query, "query"),
-        body: one.isRaw === true && one.body === undefined ? request.body : parse(one.body, request.body, "body"),
+        body: bodyOf(one, request.body),
         caller,
         signal: controller.signal,
         request,
@@ -90,6 +102,12 @@ function register(app: FastifyInstance, one: ApiRoute, access: Access): void {
       return one.isRaw === true ? data : { success: true, code: 0, message: "", data: data ?? null };
     },
   });
+}
+
+function bodyOf(one: ApiRoute, body: unknown): unknown {
+  if (one.body === undefined) return one.isRaw === true ? body : undefined;
+  if (body instanceof Readable) throw new PlatformError("request.invalid", "send the body as JSON, with content-type application/json");
+  return parse(one.body, body, "body");
 }
 
 const NOBODY: Caller = { owner: "", roles: new Set(), tokenId: null, maxInstances: null };
@@ -115,6 +133,8 @@ function toPlatformError(error: unknown, request: FastifyRequest): PlatformError
   const code = (error as { code?: string }).code ?? "";
   if (code === "FST_ERR_CTP_BODY_TOO_LARGE")
     return new PlatformError("request.too_large", "the request body is larger than this server allows");
+  if (code === "FST_ERR_BAD_URL" || code === "FST_ERR_MAX_PARAM_LENGTH")
+    return new PlatformError("route.not_found", `the path cannot be read: ${messageOf(error)}`);
   if (code.startsWith("FST_ERR_CTP")) return new PlatformError("request.invalid", `Invalid request format: ${messageOf(error)}`);
   // What we did not foresee stays in our log: it may hold what others must not read.
   request.log.error({ err: error }, "unexpected failure");

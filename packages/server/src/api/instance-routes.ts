@@ -30,9 +30,10 @@ export interface InstanceRooms {
 const id = z.object({ id: z.string().min(1).max(128) });
 const wait = z.union([z.boolean(), z.string()]).optional();
 const createBody = createInstanceRequest.extend({ wait });
-const batchBody = z
-  .object({ requests: z.array(createBody).min(1).max(1_000).optional(), count: z.int().min(1).max(1_000).optional() })
-  .loose();
+const batchBody = createBody.extend({
+  requests: z.array(createBody).min(1).max(1_000).optional(),
+  count: z.int().min(1).max(1_000).optional(),
+});
 const pageQuery = z.object({
   status: z.string().optional(),
   envName: z.string().optional(),
@@ -86,7 +87,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       body: batchBody,
       handle: async (ask) => {
         const { requests, count, ...common } = ask.body;
-        const all = requests ?? Array.from({ length: count ?? 1 }, () => createBody.parse(common));
+        const all = requests ?? Array.from({ length: count ?? 1 }, () => common);
         const key = headerOf(ask, "idempotency-key");
         const items = await Promise.all(
           all.map(async (body, at) => {

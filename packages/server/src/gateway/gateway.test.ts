@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { Agent, type IncomingMessage, type ServerResponse } from "node:http";
 import { createConnection } from "node:net";
+import { pipeline } from "node:stream/promises";
 import { errorTable } from "@aenv/contract";
 import { describe, expect, it, vi } from "vitest";
 import { AGENT_KEY, ID, open, openGateway, responseOf, textOf } from "./fixtures/gateway.ts";
@@ -120,6 +121,35 @@ describe("the gateway streams", () => {
     response.end();
   });
 });
+
+describe("a gibibyte", () => {
+  it("passes, and little of it is ever held", { timeout: 60_000 }, async () => {
+    const piece = Buffer.alloc(1024 * 1024);
+    const received: number[] = [];
+    await using gateway = await openGateway(async (request, response) => {
+      let size = 0;
+      for await (const chunk of request) size += chunk.length;
+      received.push(size);
+      await pipeline(repeat(piece, 128), response);
+    });
+    const before = process.memoryUsage().rss;
+    let most = 0;
+    const watch = setInterval(() => {
+      most = Math.max(most, process.memoryUsage().rss - before);
+    }, 20);
+    const sent = open(gateway.url + byId(), { method: "POST" });
+    await pipeline(repeat(piece, 1024), sent);
+    let size = 0;
+    for await (const chunk of await responseOf(sent)) size += chunk.length;
+    clearInterval(watch);
+    expect([received, size]).toEqual([[2 ** 30], 2 ** 27]);
+    expect(most).toBeLessThan(300 * 1024 * 1024);
+  });
+});
+
+function* repeat(piece: Buffer, times: number): Generator<Buffer> {
+  for (let at = 0; at < times; at++) yield piece;
+}
 
 describe("the gateway passes on", () => {
   it("session and protocol headers, both ways, and what the caller asks beside them", async () => {
@@ -342,19 +372,36 @@ describe("the gateway answers clearly for", () => {
     sent.destroy();
   });
 
-  it("a box that refuses a request before it has read it all", async () => {
-    await using gateway = await openGateway((request, response) => {
-      request.once("data", () => response.writeHead(413).end("too much"));
-    });
-    const sent = open(gateway.url + byId(), { method: "POST" });
-    const write = () => {
-      while (!sent.destroyed && sent.write(Buffer.alloc(100_000)));
-    };
-    sent.on("drain", write);
-    write();
+  it.each(["keep-alive", "close"])(
+    "a client that sends all before it reads, and is refused at once (connection: %s)",
+    async (connection) => {
+      await using gateway = await openGateway((request, response) => {
+        request.once("data", () => response.writeHead(413).end("too much"));
+      });
+      for (const [id, expected] of [
+        [ID, "HTTP/1.1 413"],
+        ["shop-nobody", "HTTP/1.1 404"],
+      ]) {
+        const socket = createConnection(Number(new URL(gateway.url).port), "127.0.0.1").on("error", () => {});
+        socket.pause();
+        const size = 20_000_000;
+        socket.write(
+          `POST ${byId("/mcp", id)} HTTP/1.1\r\nHost: localhost\r\nConnection: ${connection}\r\nContent-Length: ${size}\r\n\r\n`,
+        );
+        await new Promise((resolve) => socket.write(Buffer.alloc(size), resolve));
+        expect(String((await once(socket.resume(), "data"))[0])).toContain(expected);
+        socket.destroy();
+      }
+    },
+  );
+
+  it("a client that never ends its request, for a while", async () => {
+    await using gateway = await openGateway(hello);
+    const sent = open(gateway.url + byId("/mcp", "shop-nobody"), { method: "POST" });
+    sent.write("for ever");
     const answer = await responseOf(sent);
-    expect([answer.statusCode, await textOf(answer)]).toEqual([413, "too much"]);
-    sent.destroy();
+    expect(answer.statusCode).toBe(404);
+    await once(sent, "close");
   });
 
   it("a body that is larger than allowed, said or found out", async () => {

@@ -6,6 +6,7 @@ import { type BoxClients, originOf } from "../instances/box-client.ts";
 import { maySee } from "../instances/instances.ts";
 import type { InstanceRow } from "../instances/row.ts";
 import type { Target, Targets } from "../instances/targets.ts";
+import { endAnswer } from "../linger.ts";
 import type { Tracing } from "../operations/tracing.ts";
 import { limitConnections, type Patience, serverOptions } from "../patience.ts";
 import { type Addressee, readAddressee } from "./address.ts";
@@ -152,7 +153,6 @@ function refuse(response: ServerResponse, error: unknown): void {
   const failure = isPlatformError(error) ? error : new PlatformError("internal", "a fault of ours; the log says more");
   if (response.headersSent || response.destroyed) return void response.destroy();
   if (failure.retryable) response.setHeader("retry-after", String(failure.details.retryAfterSeconds ?? 1));
-  if (failure.code === "request.too_large") response.setHeader("connection", "close");
   sendJson(response, failure.status, boxFailure(failure));
 }
 
@@ -165,7 +165,7 @@ function demandPlainHttp({ headers }: IncomingMessage): void {
 function sendJson(response: ServerResponse, status: number, body: unknown): void {
   const text = JSON.stringify(body);
   response.writeHead(status, { "content-type": "application/json", "content-length": Buffer.byteLength(text) });
-  response.end(text);
+  endAnswer(response, text);
 }
 
 function namesInstance(request: IncomingMessage): boolean {

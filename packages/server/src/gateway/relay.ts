@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Readable } from "node:stream";
 import type { Agent, Dispatcher } from "undici";
+import { endAnswer } from "../linger.ts";
 
 export interface RelayOptions {
   readonly agent: Agent;
@@ -79,7 +80,7 @@ export function relay(request: IncomingMessage, response: ServerResponse, option
           response.once("drain", () => started.resume());
         },
         onResponseEnd() {
-          response.end(() => finish({ kind: "answered", status: response.statusCode }));
+          endAnswer(response, "", () => finish({ kind: "answered", status: response.statusCode }));
         },
         onResponseError(_, error) {
           finish({ kind: "lost", error });

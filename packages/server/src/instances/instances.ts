@@ -148,11 +148,6 @@ export class Instances {
     if (seat !== null) await placement.leave(seat, id);
   }
 
-  /** Ends those that were forked together. */
-  async endGroup(group: string, reason: string): Promise<void> {
-    for await (const { key } of this.#ledger.rows.each({ index: "group", value: group })) await this.end(key, reason, "Failed");
-  }
-
   /** Ends all that is kept under these names. */
   async endAll(replicas: Iterable<string>, reason: string): Promise<void> {
     for (const value of replicas) {
@@ -190,6 +185,13 @@ export class Instances {
   /** Notes that an instance was lost with the server that kept it. */
   async lose(id: string, reason: string): Promise<void> {
     await this.#ledger.fail(id, new PlatformError("instance.start_failed", reason));
+  }
+
+  /** The same for those of the forks of one request that run already. */
+  async loseGroup(group: string, reason: string): Promise<void> {
+    for await (const { key, value } of this.#ledger.rows.each({ index: "group", value: group })) {
+      if (value.status === "Running") await this.#ledger.fail(key, new PlatformError("instance.start_failed", reason), true);
+    }
   }
 
   /** A call has come: who is used is not idle until the call is over. */

@@ -56,10 +56,12 @@ export class Recovery {
     const orphans = boxes.filter(({ labels: { replica = "" } }) => names.has(replica) || (isLastHere && isUnknown(replica)));
 
     const lost = await this.#boxless(new Set(orphans.map(({ id }) => id)), isOrphan);
-    for (const { id } of lost) await instances.lose(id, "its box was gone, or not ready, when the server came back");
+    for (const { id, group } of lost) {
+      // First those that got ready: as long as one has not, the next start knows that nobody was told of any of them.
+      if (group !== null) await instances.loseGroup(group, "the server ended before all forks were ready");
+      await instances.lose(id, "its box was gone, or not ready, when the server came back");
+    }
     const counts = await Promise.all(orphans.map((box) => this.#takeOver(box, isOrphan)));
-    // Nobody was told of forks that did not all get ready, so nobody misses those that did.
-    for (const { group } of lost) if (group !== null) await instances.endGroup(group, "the server ended while it was forked");
     const inUse = new Set(boxes.map(({ labels }) => labels.replica ?? ""));
     for (const row of dead) await replicas.inherit(row, inUse);
     return sum([{ adopted: 0, failed: lost.length, ended: 0 }, ...counts]);

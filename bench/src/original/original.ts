@@ -1,0 +1,53 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { type AddressInfo, connect, createServer } from "node:net";
+import { setTimeout as wait } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import type { Target } from "../load/load.ts";
+import { own } from "../processes/own.ts";
+import { foreignCpuUs } from "../processes/usage.ts";
+
+/** Where the interop tests keep the original, unless told otherwise. */
+const PYTHON = process.env.AENV_BENCH_PYTHON ?? fileURLToPath(new URL("../../../interop/python/.venv/bin/python", import.meta.url));
+
+/** What is missing to run the original, or null. */
+export function originalLacks(): string | null {
+  if (existsSync(PYTHON)) return null;
+  return "no interop/python/.venv; make one with `python3 -m venv interop/python/.venv && interop/python/.venv/bin/pip install -r interop/python/requirements.txt`";
+}
+
+/** The original's own server with the echo tool. */
+export async function startOriginal(): Promise<Target & AsyncDisposable> {
+  const port = await freePort();
+  const file = fileURLToPath(new URL("./echo.py", import.meta.url));
+  // What it logs is thrown away, which is the cheapest that logging can be for it.
+  const original = spawn(PYTHON, ["-m", "aenv.main", file, "--host", "127.0.0.1", "--port", String(port)], { stdio: "ignore" });
+  const stop = own(original);
+  for (let tries = 0; !(await isOpen(port)); tries++) {
+    if (original.exitCode !== null || tries > 600) {
+      await stop();
+      throw new Error(`the original Python stack did not start: ${PYTHON} -m aenv.main ended with ${original.exitCode}`);
+    }
+    await wait(50);
+  }
+  return { url: `http://127.0.0.1:${port}`, cpuUs: () => foreignCpuUs(original.pid as number), [Symbol.asyncDispose]: stop };
+}
+
+/** The original cannot choose a free port by itself. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+function isOpen(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1");
+    socket.once("connect", () => socket.end() && resolve(true));
+    socket.once("error", () => resolve(false));
+  });
+}

@@ -1,0 +1,48 @@
+import { describe, expect, it } from "vitest";
+import { type PlatformServer, startPlatformServer } from "./server.ts";
+import { Trainer } from "./trainer.ts";
+
+const isRunning = (pid: number) => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+
+describe("the platform that is measured", () => {
+  it("does all that the suite asks of it, and is gone with all its boxes afterwards", { timeout: 120_000 }, async () => {
+    let boxes: readonly number[];
+    {
+      await using server = await startPlatformServer();
+      await using trainer = await Trainer.open(server);
+      await visit(server, trainer);
+      boxes = await server.boxes();
+      expect(boxes.length).toBeGreaterThan(0);
+      expect((await server.memory()).heapBytes).toBeGreaterThan(0);
+      expect(await server.cpuUs()).toBeGreaterThan(0);
+    }
+    expect(boxes.filter(isRunning)).toEqual([]);
+  });
+});
+
+async function visit(server: PlatformServer, trainer: Trainer): Promise<void> {
+  const seat = await server.publish("ledger", "shared");
+  const own = await server.publish("ledger", "instance");
+  const shop = await server.publish("shop", "shared");
+  expect(await trainer.ask("firstResults", { ref: seat, count: 3, isPaced: false })).toHaveLength(3);
+  expect(await trainer.ask("firstResults", { ref: own, count: 1, isPaced: true })).toHaveLength(1);
+  expect(await trainer.ask("firstResultsAtOnce", { ref: own, count: 2 })).toHaveLength(2);
+
+  const { ids } = await trainer.ask("createBatches", { ref: seat, count: 7, size: 3, lanes: 2 });
+  expect(new Set(ids).size).toBe(7);
+  expect(await trainer.ask("callEach", { ids })).toMatchObject({ wrong: 0 });
+  // Called with the same numbers again, their sums are others: a wrong answer is noticed.
+  expect(await trainer.ask("callEach", { ids })).toMatchObject({ wrong: 6 });
+
+  const { ids: prepared } = await trainer.ask("create", { ref: shop, count: 1 });
+  const { ids: copies } = await trainer.ask("fork", { id: prepared[0] as string, count: 2 });
+  expect(await trainer.ask("live", undefined)).toBe(10);
+  await trainer.ask("end", { ids: [...ids, ...prepared, ...copies] });
+  expect(await trainer.ask("live", undefined)).toBe(0);
+}

@@ -1,0 +1,1 @@
+export { shop as default } from "../../../../kit/environment.ts";

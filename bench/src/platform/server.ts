@@ -1,0 +1,40 @@
+import { fileURLToPath } from "node:url";
+import { Child } from "../processes/child.ts";
+import type { Memory } from "../processes/usage.ts";
+
+/** The platform in a process of its own. At the end it fails if anything of it is left. */
+export interface PlatformServer extends AsyncDisposable {
+  readonly controlUrl: string;
+  readonly dataUrl: string;
+  cpuUs(): Promise<number>;
+  memory(): Promise<Memory>;
+  /** Publishes one of the suite's projects, and answers its `name@version`. */
+  publish(project: "ledger" | "shop", isolation: "shared" | "instance"): Promise<string>;
+  /** The pids of the processes that run environments, or wait to. */
+  boxes(): Promise<readonly number[]>;
+}
+
+/** The project that most of the suite runs. */
+export const ledger = fileURLToPath(new URL("./projects/ledger", import.meta.url));
+
+export async function startPlatformServer(settings: Readonly<Record<string, unknown>> = {}): Promise<PlatformServer> {
+  const child = new Child(new URL("./servers/platform.ts", import.meta.url), [JSON.stringify(settings)], {
+    nodeOptions: ["--expose-gc"],
+    endBy: "SIGTERM",
+  });
+  return {
+    controlUrl: await child.ask<string>("controlUrl"),
+    dataUrl: await child.ask<string>("url"),
+    cpuUs: () => child.ask("cpuUs"),
+    memory: () => child.ask("memory"),
+    publish: (project, isolation) => child.ask("publish", { project, isolation }),
+    boxes: () => child.ask("boxes"),
+    [Symbol.asyncDispose]: async () => {
+      try {
+        await child.ask("close");
+      } finally {
+        await child[Symbol.asyncDispose]();
+      }
+    },
+  };
+}

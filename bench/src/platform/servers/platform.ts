@@ -1,0 +1,37 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { publish, startPlatform } from "aenvironment/platform-tests";
+import { answerParent } from "../../processes/answer.ts";
+import { usageAnswers } from "../../processes/usage.ts";
+
+// node platform.ts <settings as JSON>: the whole server, with SQLite in a home of its own that goes with it.
+const [settings = "{}"] = process.argv.slice(2);
+const platform = await startPlatform({ flags: { logLevel: "warn", poolMin: 1, ...JSON.parse(settings) } });
+
+// Boxes outlive a server that is killed, so this one is never: whoever ends it, it closes itself.
+const leave = () => void platform.close().then(() => process.exit(0), fail);
+for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, leave);
+answerParent(
+  {
+    ...usageAnswers(platform.dataUrl),
+    controlUrl: () => platform.controlUrl,
+    publish: ({ project, isolation }: { project: string; isolation: "shared" | "instance" }) =>
+      publish(platform, fileURLToPath(new URL(`../projects/${project}`, import.meta.url)), { isolation }),
+    boxes,
+    close: () => platform.close(),
+  },
+  leave,
+);
+
+/** The processes that run environments here, or wait to. */
+function boxes(): number[] {
+  const folder = join(platform.home, "boxes");
+  const names = readdirSync(folder).filter((name) => !name.startsWith("."));
+  return names.flatMap((name) => JSON.parse(readFileSync(join(folder, name, "box.json"), "utf8")).process?.pid ?? []);
+}
+
+function fail(error: unknown): void {
+  console.error(error);
+  process.exit(1);
+}

@@ -1,0 +1,179 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { Pool } from "undici";
+import { type Headers, send } from "../load/exchange.ts";
+import { answerParent } from "../processes/answer.ts";
+import type { Ask } from "./trainer.ts";
+
+// What a trainer asks of the platform, in a process of its own, so that asking does not take the server's time.
+const LANES = 64;
+const HEADERS: Headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+const JSON_ONLY: Headers = { "content-type": "application/json" };
+
+let control: Pool;
+let data: Pool;
+
+answerParent({ open, firstResults, firstResultsAtOnce, create, createBatches, fork, callEach, end, live });
+
+/** The connections are there before the clock runs. */
+async function open({ controlUrl, dataUrl }: Ask["open"]): Promise<void> {
+  control = new Pool(controlUrl, { connections: LANES, pipelining: 1 });
+  data = new Pool(dataUrl, { connections: LANES, pipelining: 1 });
+  const knocks = Array.from({ length: LANES }, () => [send(control, "GET", "/health", null, {}), send(data, "GET", "/health", null, {})]);
+  await Promise.all(knocks.flat());
+}
+
+/** From asking for an instance to the first answer of a tool in it, one instance after another; with a pool, whenever it is full. */
+async function firstResults({ ref, count, isPaced }: Ask["firstResults"]): Promise<number[]> {
+  const timesMs: number[] = [];
+  for (let n = 0; n < count; n++) {
+    if (isPaced) await untilPoolIsFull();
+    const { ms, id } = await firstResult(ref, n);
+    timesMs.push(ms);
+    await endOne(id);
+  }
+  return timesMs;
+}
+
+/** All of them at the same moment, more than any pool holds. */
+async function firstResultsAtOnce({ ref, count }: Ask["firstResultsAtOnce"]): Promise<number[]> {
+  await untilPoolIsFull();
+  const results = await Promise.all(Array.from({ length: count }, (_, n) => firstResult(ref, n)));
+  await end({ ids: results.map(({ id }) => id) });
+  return results.map(({ ms }) => ms);
+}
+
+async function firstResult(ref: string, n: number): Promise<{ ms: number; id: string }> {
+  const from = performance.now();
+  const id = await createOne(ref);
+  await callOne(id, n);
+  return { ms: performance.now() - from, id };
+}
+
+/** One after another. */
+async function create({ ref, count }: Ask["create"]): Promise<Made> {
+  return timed(async () => {
+    const ids: string[] = [];
+    for (let n = 0; n < count; n++) ids.push(await createOne(ref));
+    return ids;
+  });
+}
+
+/** As many requests at once as lanes, each for a batch. */
+async function createBatches({ ref, count, size, lanes }: Ask["createBatches"]): Promise<Made> {
+  return timed(async () => {
+    const ids: string[] = [];
+    await each(lanes, Math.ceil(count / size), async (n) => {
+      const wanted = Math.min(size, count - n * size);
+      const { items } = (await ask("POST", "/env-instance/batch", { envName: ref, count: wanted })) as { items: Item[] };
+      const made = items.flatMap((item) => (item.success && item.data.status === "Running" ? item.data.id : []));
+      if (made.length !== wanted)
+        throw new Error(`of ${wanted} only ${made.length} came up: ${items.find((item) => !item.success)?.message}`);
+      ids.push(...made);
+    });
+    return ids;
+  });
+}
+
+async function fork({ id, count }: Ask["fork"]): Promise<Made> {
+  return timed(async () => {
+    const copies = (await ask("POST", `/env-instance/${id}/fork`, { count })) as { id: string; status: string }[];
+    const ids = copies.filter(({ status }) => status === "Running").map((copy) => copy.id);
+    if (ids.length !== count) throw new Error(`of ${count} forks only ${ids.length} run`);
+    return ids;
+  });
+}
+
+/** Each of them once. The number makes each one's answer its own: an instance that is lost or mixed up answers wrongly. */
+async function callEach({ ids }: Ask["callEach"]): Promise<{ ms: number; wrong: number }> {
+  let wrong = 0;
+  const from = performance.now();
+  await each(LANES, ids.length, async (n) => {
+    const answer = await send(data, "POST", pathOf(ids[n] as string), addCall(n), HEADERS);
+    if (!isSum(answer, n)) wrong++;
+  });
+  return { ms: performance.now() - from, wrong };
+}
+
+async function end({ ids }: Ask["end"]): Promise<number> {
+  const from = performance.now();
+  await each(LANES, ids.length, (n) => endOne(ids[n] as string));
+  return performance.now() - from;
+}
+
+/** How many instances the platform says are there. */
+async function live(): Promise<number> {
+  return (await gauges())("aenv_instances_live");
+}
+
+interface Made {
+  readonly ms: number;
+  readonly ids: string[];
+}
+
+type Item =
+  | { readonly success: true; readonly data: { readonly id: string; readonly status: string }; readonly message?: undefined }
+  | { readonly success: false; readonly message: string };
+
+async function createOne(ref: string): Promise<string> {
+  const { id, status } = (await ask("POST", "/env-instance", { envName: ref })) as { id: string; status: string };
+  if (status !== "Running") throw new Error(`${id} is ${status}`);
+  return id;
+}
+
+async function callOne(id: string, n: number): Promise<void> {
+  const answer = await send(data, "POST", pathOf(id), addCall(n), HEADERS);
+  if (!isSum(answer, n)) throw new Error(`${id} answered ${answer.status} without the sum ${n}: ${answer.body.slice(0, 500)}`);
+}
+
+async function endOne(id: string): Promise<void> {
+  await ask("DELETE", `/env-instance/${id}`);
+}
+
+async function ask(method: "POST" | "DELETE", path: string, body?: object): Promise<unknown> {
+  const answer = await send(control, method, path, body === undefined ? null : JSON.stringify(body), body === undefined ? {} : JSON_ONLY);
+  if (answer.status !== 200) throw new Error(`${method} ${path} answered ${answer.status}: ${answer.body.slice(0, 500)}`);
+  return JSON.parse(answer.body).data;
+}
+
+function pathOf(id: string): string {
+  return `/env-instance/${id}/mcp`;
+}
+
+function addCall(n: number): string {
+  return `{"jsonrpc":"2.0","id":${n},"method":"tools/call","params":{"name":"add","arguments":{"n":${n}}}}`;
+}
+
+function isSum({ status, body }: { readonly status: number; readonly body: string }, n: number): boolean {
+  return status === 200 && body.includes(`"sum is ${n}"`);
+}
+
+/** Until as many processes wait as should, so that what is measured is a start from a warm pool. */
+async function untilPoolIsFull(): Promise<void> {
+  for (let tries = 0; tries < 600; tries++) {
+    const gauge = await gauges();
+    const kinds = ["blank", "prepared"];
+    if (kinds.every((kind) => gauge(`aenv_pool_${kind}_ready`) >= gauge(`aenv_pool_${kind}_target`))) return;
+    await pause(50);
+  }
+  throw new Error("the pool was not full within 30 s");
+}
+
+async function gauges(): Promise<(name: string) => number> {
+  const { body } = await send(control, "GET", "/metrics", null, {});
+  return (name) => Number(new RegExp(`^${name} (.+)$`, "m").exec(body)?.[1]);
+}
+
+/** Works through 0 to count - 1, so many at a time. */
+async function each(lanes: number, count: number, work: (n: number) => Promise<void>): Promise<void> {
+  let next = 0;
+  const take = async () => {
+    while (next < count) await work(next++);
+  };
+  await Promise.all(Array.from({ length: lanes }, take));
+}
+
+async function timed(make: () => Promise<string[]>): Promise<Made> {
+  const from = performance.now();
+  const ids = await make();
+  return { ms: performance.now() - from, ids };
+}

@@ -1,0 +1,51 @@
+import { Child } from "../processes/child.ts";
+import type { PlatformServer } from "./server.ts";
+
+/** What a trainer can be told to do, and with what. */
+export interface Ask {
+  readonly open: { readonly controlUrl: string; readonly dataUrl: string };
+  readonly firstResults: { readonly ref: string; readonly count: number; readonly isPaced: boolean };
+  readonly firstResultsAtOnce: { readonly ref: string; readonly count: number };
+  readonly create: { readonly ref: string; readonly count: number };
+  readonly createBatches: { readonly ref: string; readonly count: number; readonly size: number; readonly lanes: number };
+  readonly fork: { readonly id: string; readonly count: number };
+  readonly callEach: { readonly ids: readonly string[] };
+  readonly end: { readonly ids: readonly string[] };
+  readonly live: undefined;
+}
+
+interface Answers {
+  readonly open: undefined;
+  readonly firstResults: readonly number[];
+  readonly firstResultsAtOnce: readonly number[];
+  readonly create: Made;
+  readonly createBatches: Made;
+  readonly fork: Made;
+  readonly callEach: { readonly ms: number; readonly wrong: number };
+  readonly end: number;
+  readonly live: number;
+}
+
+export interface Made {
+  readonly ms: number;
+  readonly ids: readonly string[];
+}
+
+/** A process that makes, calls and ends instances as a trainer does, and tells how long it took. */
+export class Trainer implements AsyncDisposable {
+  readonly #child = new Child(new URL("./trainer-worker.ts", import.meta.url));
+
+  static async open({ controlUrl, dataUrl }: PlatformServer): Promise<Trainer> {
+    const trainer = new Trainer();
+    await trainer.ask("open", { controlUrl, dataUrl });
+    return trainer;
+  }
+
+  ask<Name extends keyof Ask>(name: Name, argument: Ask[Name]): Promise<Answers[Name]> {
+    return this.#child.ask(name, argument);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#child[Symbol.asyncDispose]();
+  }
+}

@@ -1,0 +1,43 @@
+import type { Command } from "commander";
+import { confirms } from "../../ask.ts";
+import { examples } from "../../help.ts";
+import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
+import { refOf } from "../../ref-argument.ts";
+import { type Terminal, voiceOf } from "../../terminal.ts";
+
+interface Options extends PlatformOptions {
+  readonly version?: string;
+  readonly yes?: boolean;
+  readonly json?: boolean;
+}
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .summary("delete a version, or all of a name")
+    .description(
+      "Deletes a version, or of a name alone all versions or none. What is released or still has instances stays; a deleted version's number is never given to other content.",
+    )
+    .argument("<environment>", "name@version, or a name for all of its versions")
+    .option("-v, --version <version>", "the same as behind the @")
+    .option("-y, --yes", "do not ask")
+    .option("--json", "as JSON");
+  withPlatform(command)
+    .addHelpText("after", examples("aenv env delete my-env@1.0.0", "aenv env delete my-env --yes"))
+    .action((name: string, options: Options) => remove(name, options, terminal));
+}
+
+async function remove(name: string, options: Options, terminal: Terminal): Promise<void> {
+  const voice = voiceOf(terminal, options.json === true);
+  const ref = refOf(name, options.version);
+  const what = ref.includes("@") ? ref : `every version of ${ref}`;
+  const { hub, hubUrl } = openPlatform(options, terminal);
+  if (!options.yes && !(await confirms(`Delete ${what} at ${hubUrl}?`, terminal, "--yes"))) {
+    voice.data({ environment: ref, deleted: [] });
+    voice.say("Nothing was deleted.");
+    return;
+  }
+  const deleted = await asking(terminal, `Deleting ${ref}`, () => hub.delete(ref));
+  voice.data({ environment: ref, deleted });
+  const { colors } = voice.people;
+  voice.say(`${colors.green("✔")} deleted ${deleted.map((version) => colors.bold(`${ref.split("@")[0]}@${version}`)).join(", ")}`);
+}

@@ -1,0 +1,15 @@
+import type { Command } from "commander";
+import { addSubcommands } from "../../group.ts";
+import { examples } from "../../help.ts";
+import type { Terminal } from "../../terminal.ts";
+import * as deleteCommand from "./delete.ts";
+import * as release from "./release.ts";
+import * as versions from "./versions.ts";
+import * as visibility from "./visibility.ts";
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .description("Looks after environments that are published: their versions, who sees them, and their end.")
+    .addHelpText("after", examples("aenv env versions my-env", "aenv env release my-env@1.0.0", "aenv env visibility my-env@1.0.0 public"));
+  addSubcommands(command, terminal, { versions, release, visibility, delete: deleteCommand });
+}

@@ -1,0 +1,32 @@
+import type { Command } from "commander";
+import { examples } from "../../help.ts";
+import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
+import { exactRefOf } from "../../ref-argument.ts";
+import { type Terminal, voiceOf } from "../../terminal.ts";
+
+interface Options extends PlatformOptions {
+  readonly version?: string;
+  readonly json?: boolean;
+}
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .summary("release a version, so that it stays")
+    .description("Releases a version: from then on only an administrator can delete it.")
+    .argument("<environment>", "name@version")
+    .option("-v, --version <version>", "the same as behind the @")
+    .option("--json", "as JSON");
+  withPlatform(command)
+    .addHelpText("after", examples("aenv env release my-env@1.0.0"))
+    .action((name: string, options: Options) => release(name, options, terminal));
+}
+
+async function release(name: string, options: Options, terminal: Terminal): Promise<void> {
+  const voice = voiceOf(terminal, options.json === true);
+  const ref = exactRefOf(name, options.version);
+  const { hub } = openPlatform(options, terminal);
+  await asking(terminal, `Releasing ${ref}`, () => hub.release(ref));
+  voice.data({ environment: ref, status: "Released" });
+  const { colors } = voice.people;
+  voice.say(`${colors.green("✔")} ${colors.bold(ref)} is released`);
+}

@@ -1,0 +1,33 @@
+import type { Command } from "commander";
+import { type FormatOptions, voiceFor, withOutput } from "../../format.ts";
+import { examples } from "../../help.ts";
+import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
+import { statusText, table, timeText } from "../../table.ts";
+import type { Terminal } from "../../terminal.ts";
+
+interface Options extends PlatformOptions, FormatOptions {}
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .summary("list the versions of a name")
+    .description("Lists the versions of a name, newest first, each with its story.")
+    .argument("<name>", "the environment");
+  withPlatform(withOutput(command))
+    .addHelpText("after", examples("aenv env versions my-env", "aenv env versions my-env --json"))
+    .action((name: string, options: Options) => versions(name, options, terminal));
+}
+
+async function versions(name: string, options: Options, terminal: Terminal): Promise<void> {
+  const voice = voiceFor(terminal, options);
+  const { hub } = openPlatform(options, terminal);
+  const found = await asking(terminal, `Looking for ${name}`, () => hub.versions(name));
+  voice.data(found);
+  if (voice.isJson) return;
+  const { colors } = voice.people;
+  const rows = found.map((one) => {
+    const seen = one.sharedWith.length === 0 ? one.visibility : `${one.visibility} (${one.sharedWith.join(", ")})`;
+    const story = one.history.map(({ what, by }) => `${what} by ${by}`).join("\n");
+    return [colors.bold(one.version), statusText(one.status, colors), seen, one.publisher, timeText(one.createdAt), story];
+  });
+  voice.say(table(["version", "status", "seen by", "publisher", "created", "story"], rows, voice.people));
+}

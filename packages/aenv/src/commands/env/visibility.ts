@@ -1,0 +1,43 @@
+import { type Visibility, visibilities } from "@aenv/contract";
+import { Argument, type Command } from "commander";
+import { Failure } from "../../failure.ts";
+import { examples } from "../../help.ts";
+import { several } from "../../pairs.ts";
+import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
+import { exactRefOf } from "../../ref-argument.ts";
+import { type Terminal, voiceOf } from "../../terminal.ts";
+
+interface Options extends PlatformOptions {
+  readonly shareWith?: string[];
+  readonly json?: boolean;
+}
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .summary("say who sees a version")
+    .description("Says who sees a version besides its owner: nobody, everybody, or the owners that are named.")
+    .argument("<environment>", "name@version")
+    .addArgument(new Argument("<who>", "who sees it").choices(visibilities))
+    .option("--share-with <owner>", "with shared: an owner who sees it; may be repeated, and replaces those before", several)
+    .option("--json", "as JSON");
+  withPlatform(command)
+    .addHelpText(
+      "after",
+      examples("aenv env visibility my-env@1.0.0 public", "aenv env visibility my-env@1.0.0 shared --share-with ada --share-with bob"),
+    )
+    .action((name: string, who: Visibility, options: Options) => setVisibility(name, who, options, terminal));
+}
+
+async function setVisibility(name: string, visibility: Visibility, options: Options, terminal: Terminal): Promise<void> {
+  const voice = voiceOf(terminal, options.json === true);
+  const ref = exactRefOf(name);
+  const { shareWith: sharedWith } = options;
+  if (sharedWith !== undefined && visibility !== "shared")
+    throw new Failure(`--share-with goes with shared, not with ${visibility}`, { exit: "usage" });
+  const { hub } = openPlatform(options, terminal);
+  await asking(terminal, `Changing ${ref}`, () => hub.setVisibility(ref, { visibility, ...(sharedWith && { sharedWith }) }));
+  voice.data({ environment: ref, visibility, ...(sharedWith && { sharedWith }) });
+  const { colors } = voice.people;
+  const whom = sharedWith === undefined ? "" : ` with ${sharedWith.join(", ")}`;
+  voice.say(`${colors.green("✔")} ${colors.bold(ref)} is ${visibility}${whom}`);
+}

@@ -1,0 +1,65 @@
+import { type EnvironmentRecord, environmentStatuses, formatRef, isObject } from "@aenv/contract";
+import type { Command } from "commander";
+import { type Offer, offerTable } from "../catalogue.ts";
+import { type FormatOptions, voiceFor, withFormat } from "../format.ts";
+import { examples } from "../help.ts";
+import { asking, openPlatform, type PlatformOptions, withPlatform } from "../platform.ts";
+import { refOf } from "../ref-argument.ts";
+import { facts, statusText, timeText } from "../table.ts";
+import type { Terminal } from "../terminal.ts";
+
+interface Options extends PlatformOptions, FormatOptions {
+  readonly version?: string;
+}
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .description("Shows one published environment: what it offers, who published it, and its digest.")
+    .argument("<name>", "name or name@version; the newest version if none is given")
+    .option("-v, --version <version>", "the same as behind the @");
+  withPlatform(withFormat(command, "json"))
+    .addHelpText("after", examples("aenv get my-env", "aenv get my-env@1.0.0 --format table"))
+    .action((name: string, options: Options) => get(name, options, terminal));
+}
+
+async function get(name: string, options: Options, terminal: Terminal): Promise<void> {
+  const voice = voiceFor(terminal, options);
+  const { hub } = openPlatform(options, terminal);
+  const ref = refOf(name, options.version);
+  const found = await asking(terminal, `Looking for ${ref}`, () => hub.get(ref));
+  voice.data(found);
+  if (voice.isJson) return;
+  const { colors } = voice.people;
+  const status = environmentStatuses[found.status] ?? String(found.status);
+  const lines = facts(
+    [
+      ["Environment", colors.bold(formatRef(found))],
+      ["Description", found.description],
+      ["Status", statusText(status, colors)],
+      ["Seen by", textOf(found.visibility)],
+      ["Publisher", textOf(found.publisher)],
+      ["Tags", found.tags?.join(", ")],
+      ["Depends on", Array.isArray(found.dependencies) ? found.dependencies.join(", ") : ""],
+      ["Digest", textOf(found.bundle_digest)],
+      ["Created", timeText(found.created_at)],
+    ],
+    voice.people,
+  );
+  voice.say(lines);
+  const offer = offerOf(found);
+  if (offer !== null) voice.say(`\n${offerTable(offer, voice.people)}`);
+}
+
+/** What the hub found out by starting it; null where it did not. */
+function offerOf({ metadata }: EnvironmentRecord): Offer | null {
+  if (!isObject(metadata) || !isObject(metadata.catalogue)) return null;
+  const { tools, catalogue } = metadata as {
+    tools: Offer["tools"];
+    catalogue: { functions: Offer["functions"]; reward: Offer["rewards"] };
+  };
+  return { tools, functions: catalogue.functions, rewards: catalogue.reward };
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}

@@ -1,0 +1,125 @@
+import { once } from "node:events";
+import { formatRef, type InstanceRecord } from "@aenv/contract";
+import { Environment } from "@aenv/sdk";
+import { type Command, Option } from "commander";
+import { Failure } from "../../failure.ts";
+import { type FormatOptions, voiceFor, withOutput } from "../../format.ts";
+import { examples } from "../../help.ts";
+import { instanceFacts, usageLines } from "../../instance-view.ts";
+import { duration, integer } from "../../option.ts";
+import { pair, several } from "../../pairs.ts";
+import { asking, openPlatform, type Platform, type PlatformOptions, withPlatform } from "../../platform.ts";
+import { readProject } from "../../project.ts";
+import type { Terminal } from "../../terminal.ts";
+
+interface Options extends PlatformOptions, FormatOptions {
+  readonly ttl?: string;
+  readonly env?: Record<string, string>;
+  readonly arg?: string[];
+  readonly datasource?: string;
+  readonly owner?: string;
+  readonly label?: Record<string, string>;
+  readonly task?: string;
+  readonly seed?: number;
+  readonly keepAlive?: boolean;
+  readonly skipHealth?: boolean;
+  readonly timeout: number;
+  readonly startupTimeout: number;
+  readonly maxRetries: number;
+}
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .summary("start an instance, and end it on the way out")
+    .description(
+      "Starts an instance of a published environment and shows how to reach it. Ctrl-C, or the end of the input, releases it; with --keep-alive it lives on by itself.",
+    )
+    .argument("[environment]", "name or name@version; what ./config.json says if not given")
+    .option("-t, --ttl <duration>", "how long it may live, e.g. 1h30m; as its config.json says if not given, else 30m")
+    .option("-e, --env <KEY=VALUE>", "a variable for it; may be repeated", pair)
+    .option("-a, --arg <argument>", "an argument for it; may be repeated", several)
+    .option("-d, --datasource <name>", "what it works on, for environments that take one")
+    .option("--owner <owner>", "whose it is, where the server asks for no token; the setting owner if not given")
+    .option("-l, --label <KEY=VALUE>", "a label to find it by; may be repeated", pair)
+    .option("--task <id>", "the task of its first episode")
+    .option("--seed <number>", "the seed of its first episode", integer(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER))
+    .option("--keep-alive", "let it live on after this command")
+    .option("--skip-health", "do not wait until it is healthy, where the server does not see to that itself")
+    .addOption(new Option("--timeout <duration>", "how long a request may take").argParser(duration).default(60_000, "1m"))
+    .addOption(new Option("--startup-timeout <duration>", "how long its start may take").argParser(duration).default(500_000, "500s"))
+    .option("--max-retries <number>", "how often a request that may be repeated is repeated", integer(0, 100), 2);
+  withPlatform(withOutput(command))
+    .addHelpText(
+      "after",
+      examples(
+        "aenv instance create my-env",
+        "aenv instance create my-env@1.0.0 --ttl 2h --env DEBUG=1 --task t1 --seed 7",
+        "aenv instance create my-env --keep-alive --output json",
+      ),
+    )
+    .action((ref: string | undefined, options: Options) => create(ref, options, terminal));
+}
+
+async function create(given: string | undefined, options: Options, terminal: Terminal): Promise<void> {
+  const voice = voiceFor(terminal, options);
+  const { colors } = voice.people;
+  const ref = given ?? formatRef(readProject(".", terminal.cwd).config);
+  const platform = openPlatform(options, terminal, { timeoutMs: options.timeout, maxRetries: options.maxRetries });
+  const stop = terminal.stopSignal();
+  const record = await start(ref, platform, options, stop, terminal);
+  const isKept = options.keepAlive === true;
+  voice.data(record);
+  voice.say(`${colors.green("✔")} ${colors.bold(ref)} is running`);
+  voice.say();
+  voice.say(instanceFacts(record, voice.people));
+  voice.say();
+  for (const line of usageLines(record, voice.people)) voice.say(line);
+  voice.say();
+  if (isKept) {
+    voice.say(`  ${colors.dim("End it with:")} aenv instance delete ${record.id}`);
+    return;
+  }
+  voice.say(colors.dim("Ctrl-C releases it."));
+  await Promise.race([stop.aborted ? undefined : once(stop, "abort"), endOfInput()]);
+  process.stdin.destroy();
+  await asking(terminal, "Releasing it", () => platform.scheduler.deleteInstance(record.id));
+  voice.say(`${colors.green("✔")} ${record.id} is released`);
+}
+
+/** Whoever gives up while it starts leaves nothing behind. */
+async function start(ref: string, platform: Platform, options: Options, signal: AbortSignal, terminal: Terminal): Promise<InstanceRecord> {
+  const owner = options.owner ?? platform.owner;
+  const environment = new Environment(ref, {
+    controlUrl: platform.url,
+    apiKey: platform.apiKey,
+    // Empty lets the environment's own config decide, then the server.
+    ttl: options.ttl ?? "",
+    timeoutMs: options.timeout,
+    startupTimeoutMs: options.startupTimeout,
+    maxRetries: options.maxRetries,
+    ...(options.env && { variables: options.env }),
+    ...(options.arg && { arguments: options.arg }),
+    ...(options.datasource && { datasource: options.datasource }),
+    ...(owner && { owner }),
+    ...(options.label && { labels: options.label }),
+    ...(options.task && { task: options.task }),
+    ...(options.seed !== undefined && { seed: options.seed }),
+    ...(options.skipHealth && { skipHealthCheck: true }),
+  });
+  try {
+    return await asking(terminal, `Starting ${ref}`, async () => {
+      await environment.initialize({ signal });
+      return platform.scheduler.getInstance((await environment.getEnvInfo()).instanceId);
+    });
+  } catch (error) {
+    await environment.release();
+    if (signal.aborted) throw new Failure(`stopped before ${ref} was running; nothing of it is left`, { exit: "cancelled" });
+    throw error;
+  }
+}
+
+function endOfInput(): Promise<unknown> {
+  const ended = Promise.race(["end", "close", "error"].map((event) => once(process.stdin, event).catch(() => {})));
+  process.stdin.resume();
+  return ended;
+}

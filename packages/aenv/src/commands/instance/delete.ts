@@ -1,0 +1,49 @@
+import type { Command } from "commander";
+import { confirms } from "../../ask.ts";
+import { Failure } from "../../failure.ts";
+import { examples } from "../../help.ts";
+import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
+import { counted } from "../../table.ts";
+import { type Terminal, voiceOf } from "../../terminal.ts";
+
+interface Options extends PlatformOptions {
+  readonly yes?: boolean;
+  readonly json?: boolean;
+}
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .summary("end instances")
+    .description("Ends instances. Ending one that has ended already is no error.")
+    .argument("<ids...>", "the instances")
+    .option("-y, --yes", "do not ask")
+    .option("--json", "as JSON");
+  withPlatform(command)
+    .addHelpText("after", examples("aenv instance delete my-env-abc234", "aenv instance delete --yes my-env-abc234 my-env-def567"))
+    .action((ids: string[], options: Options) => remove(ids, options, terminal));
+}
+
+async function remove(ids: readonly string[], options: Options, terminal: Terminal): Promise<void> {
+  const voice = voiceOf(terminal, options.json === true);
+  const { scheduler } = openPlatform(options, terminal);
+  const what = ids.length === 1 ? ids[0] : counted(ids.length, "instance");
+  if (!options.yes && !(await confirms(`End ${what}?`, terminal, "--yes"))) {
+    voice.data({ deleted: [], missing: [] });
+    voice.say("Nothing was ended.");
+    return;
+  }
+  const deleted: string[] = [];
+  const missing: string[] = [];
+  await asking(terminal, `Ending ${what}`, async () => {
+    for (const id of ids) ((await scheduler.deleteInstance(id)) ? deleted : missing).push(id);
+  });
+  voice.data({ deleted, missing });
+  const { colors } = voice.people;
+  for (const id of deleted) voice.say(`${colors.green("✔")} ${id} has ended`);
+  if (missing.length === 0) return;
+  if (voice.isJson) throw new Failure([]);
+  throw new Failure(
+    missing.map((id) => ({ message: `there is no instance '${id}'` })),
+    { code: "instance.not_found", hint: "See what runs with: aenv instance list" },
+  );
+}

@@ -1,0 +1,27 @@
+import type { Command } from "commander";
+import { type FormatOptions, voiceFor, withOutput } from "../../format.ts";
+import { examples } from "../../help.ts";
+import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
+import { timeText } from "../../table.ts";
+import type { Terminal } from "../../terminal.ts";
+
+interface Options extends PlatformOptions, FormatOptions {}
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .summary("tell an instance's story")
+    .description("Tells what has happened to an instance, and why it failed or ended; for ten minutes after its end too.")
+    .argument("<id>", "the instance");
+  withPlatform(withOutput(command))
+    .addHelpText("after", examples("aenv instance events my-env-abc234"))
+    .action((id: string, options: Options) => events(id, options, terminal));
+}
+
+async function events(id: string, options: Options, terminal: Terminal): Promise<void> {
+  const voice = voiceFor(terminal, options);
+  const { scheduler } = openPlatform(options, terminal);
+  const found = await asking(terminal, `Looking for ${id}`, () => scheduler.listEvents(id));
+  voice.data(found);
+  if (voice.isJson) return;
+  for (const { at, what } of found) voice.say(`${voice.people.colors.dim(timeText(at))}  ${what}`);
+}

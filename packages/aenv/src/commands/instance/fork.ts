@@ -1,0 +1,36 @@
+import type { Command } from "commander";
+import { type FormatOptions, voiceFor, withOutput } from "../../format.ts";
+import { examples } from "../../help.ts";
+import { instanceTable } from "../../instance-view.ts";
+import { integer } from "../../option.ts";
+import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
+import { counted } from "../../table.ts";
+import type { Terminal } from "../../terminal.ts";
+
+interface Options extends PlatformOptions, FormatOptions {
+  readonly count: number;
+}
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .summary("copy an instance as it stands")
+    .description(
+      "Makes copies of an instance that go on from where it stands, each on its own. They live until they are deleted or expire.",
+    )
+    .argument("<id>", "the instance")
+    .option("-c, --count <number>", "how many copies", integer(1, 1_000), 1);
+  withPlatform(withOutput(command))
+    .addHelpText("after", examples("aenv instance fork my-env-abc234", "aenv instance fork my-env-abc234 --count 8 --json"))
+    .action((id: string, options: Options) => fork(id, options, terminal));
+}
+
+async function fork(id: string, options: Options, terminal: Terminal): Promise<void> {
+  const voice = voiceFor(terminal, options);
+  const { scheduler } = openPlatform(options, terminal, { timeoutMs: 120_000 });
+  const copies = await asking(terminal, `Forking ${id}`, () => scheduler.forkInstance(id, options.count));
+  voice.data(copies);
+  if (voice.isJson) return;
+  const { colors } = voice.people;
+  voice.say(`${colors.green("✔")} ${counted(copies.length, "fork")} of ${colors.bold(id)}`);
+  voice.say(instanceTable(copies, voice.people));
+}

@@ -1,0 +1,27 @@
+import type { Command } from "commander";
+import { type FormatOptions, voiceFor, withOutput } from "../../format.ts";
+import { examples } from "../../help.ts";
+import { instanceFacts } from "../../instance-view.ts";
+import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
+import type { Terminal } from "../../terminal.ts";
+
+interface Options extends PlatformOptions, FormatOptions {}
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .alias("info")
+    .summary("show one instance")
+    .description("Shows one instance: how it is, how to reach it, and when it ends.")
+    .argument("<id>", "the instance");
+  withPlatform(withOutput(command))
+    .addHelpText("after", examples("aenv instance get my-env-abc234", "aenv instance get my-env-abc234 --json"))
+    .action((id: string, options: Options) => get(id, options, terminal));
+}
+
+async function get(id: string, options: Options, terminal: Terminal): Promise<void> {
+  const voice = voiceFor(terminal, options);
+  const { scheduler } = openPlatform(options, terminal);
+  const record = await asking(terminal, `Looking for ${id}`, () => scheduler.getInstance(id));
+  voice.data(record);
+  if (!voice.isJson) voice.say(instanceFacts(record, voice.people));
+}

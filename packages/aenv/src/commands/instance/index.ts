@@ -1,0 +1,20 @@
+import type { Command } from "commander";
+import { addSubcommands } from "../../group.ts";
+import { examples } from "../../help.ts";
+import type { Terminal } from "../../terminal.ts";
+import * as create from "./create.ts";
+import * as deleteCommand from "./delete.ts";
+import * as events from "./events.ts";
+import * as fork from "./fork.ts";
+import * as get from "./get.ts";
+import * as list from "./list.ts";
+import * as logs from "./logs.ts";
+import * as renew from "./renew.ts";
+import * as reset from "./reset.ts";
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .description("Starts instances of published environments, looks after them, and ends them.")
+    .addHelpText("after", examples("aenv instance create my-env", "aenv instance list", "aenv instance logs ID --follow"));
+  addSubcommands(command, terminal, { create, list, get, logs, events, reset, fork, renew, delete: deleteCommand });
+}

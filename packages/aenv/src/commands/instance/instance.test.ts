@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { type Platform, projects, publish, startPlatform } from "../../platform-tests/platform.ts";
+import { type CommandOptions, RunningCommand, run, runHere, runJson } from "../../testing/command.ts";
+
+let platform: Platform;
+beforeAll(async () => {
+  platform = await startPlatform();
+  await publish(platform, projects.probe);
+});
+afterAll(() => platform?.close());
+
+const at = (options: CommandOptions = {}) => ({ ...options, env: { AENV_SYSTEM_URL: platform.controlUrl, ...options.env } });
+const live = async () => ((await platform.demand("GET", "/env-instance/list")) as { items: object[] }).items;
+
+describe("instance create", { timeout: 60_000 }, () => {
+  it("shows how to attach, and releases the instance at the end of the input", async () => {
+    const { code, stdout } = await run(["instance", "create", "probe"], at());
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/For agents +http:\/\/127\.0\.0\.1:\d+\/agent\/\w{20}\/mcp/);
+    expect(stdout).toContain('"mcpServers"');
+    expect(stdout).toMatch(/probe-\w+ is released/);
+    expect(await live()).toEqual([]);
+  });
+
+  it.each(["SIGINT", "SIGTERM"] as const)("keeps it until %s, and then releases it", async (signal) => {
+    await using running = new RunningCommand(["instance", "create", "probe@1.0.0"], at({ input: "open" }));
+    await running.says(/Ctrl-C releases it/);
+    expect(await live()).toHaveLength(1);
+    expect(await running.stop(signal)).toMatchObject({ code: 0, stdout: expect.stringMatching(/is released\n$/) });
+    expect(await live()).toEqual([]);
+  });
+
+  it("leaves nothing behind when it is stopped while it starts", async () => {
+    await using running = new RunningCommand(["instance", "create", "probe"], at({ input: "open" }));
+    await vi.waitUntil(async () => (await live()).length > 0, { interval: 5, timeout: 20_000 });
+    const { code, stderr } = await running.stop();
+    // It may have been quicker than the signal, and then it was released as always.
+    if (code !== 0) expect([code, stderr]).toEqual([130, expect.stringContaining("nothing of it is left")]);
+    expect(await live()).toEqual([]);
+  });
+
+  it("takes name and version from the project in this folder", async () => {
+    const record = await runJson(["instance", "create", "--keep-alive", "-o", "json"], at({ cwd: projects.probe }));
+    expect(record).toMatchObject({ status: "Running", environment: "probe@1.0.0" });
+    const { id } = record as { id: string };
+    expect((await runHere(["instance", "delete", "-y", id], at())).code).toBe(0);
+  });
+
+  it("passes variables, task, seed and labels on", async () => {
+    const argv = ["--env", "A = 1=2", "--task", "one", "--seed", "-3", "-l", "x=y", "--owner", "ada", "--keep-alive", "--json"];
+    const record = (await runJson(["instance", "create", "probe", ...argv], at())) as { id: string };
+    expect(record).toMatchObject({ task: "one", seed: -3, labels: { x: "y" }, owner: "ada" });
+    const url = `${platform.dataUrl}/env-instance/${record.id}`;
+    expect((await runHere(["call", "variable", "name=A", "--url", url])).stdout).toBe("1=2\n");
+    await runHere(["instance", "delete", "-y", record.id], at());
+  });
+
+  it.each([
+    [["instance", "create", "nope"], 1, "aenv list"],
+    [["instance", "create", "probe", "--env", "=x"], 2, "KEY=VALUE"],
+    [["instance", "create", "probe", "--ttl", "soon"], 2, "soon"],
+    [["instance", "create"], 1, "config.json"],
+    [["instance", "create", "probe", "--env", "SETUP=fail"], 1, "told to fail in setup"],
+    [["instance", "get", "probe-nope"], 1, "aenv instance list"],
+    [["instance", "list", "--version", "1.0.0"], 2, "--version needs --name"],
+    [["instance", "fork", "probe-nope"], 1, "probe-nope"],
+    [["instance", "renew", "probe-nope"], 2, "--ttl"],
+    [["get", "nope"], 1, "aenv list"],
+    [["pull", "nope"], 1, "aenv list"],
+    [["get", "probe@1.0.0", "--version", "2.0.0"], 2, "two versions"],
+    [["env", "visibility", "probe@1.0.0", "public", "--share-with", "ada"], 2, "--share-with"],
+  ])("says what is wrong with %j, and what to do", async (argv, code, hint) => {
+    const ended = await runHere(argv, at());
+    expect(ended.stderr).toContain(hint);
+    expect(ended.code).toBe(code);
+  });
+});
+
+describe("instance logs", { timeout: 60_000 }, () => {
+  it("prints what was printed, and follows what comes until Ctrl-C", async () => {
+    const { id } = await platform.create("probe@1.0.0");
+    const url = `${platform.dataUrl}/env-instance/${id}`;
+    const print = (line: string) => runHere(["call", "--function", "print", `line=${line}`, "--url", url]);
+    await print("one");
+    await vi.waitFor(async () => expect((await runHere(["instance", "logs", id], at())).stdout).toContain("one\n"), { timeout: 10_000 });
+    await using following = new RunningCommand(["instance", "logs", id, "--tail", "1", "--follow"], at({ input: "open" }));
+    await following.says(/one/);
+    await print("two");
+    await following.says(/two/);
+    expect((await following.stop()).code).toBe(0);
+    expect((await runHere(["instance", "logs", id, "--tail", "1", "--json"], at())).stdout).toBe('{"line":"two"}\n');
+    await platform.demand("DELETE", `/env-instance/${id}`);
+    const gone = await runHere(["instance", "logs", id], at());
+    expect([gone.code, gone.stderr]).toEqual([1, expect.stringContaining("aenv instance events")]);
+  });
+});
+
+describe("where no server is", { timeout: 60_000 }, () => {
+  it.each([["list"], ["instance", "list"], ["token", "list"], ["instance", "create", "probe"]])(
+    "ends with 69 and says how to start one: %s %s",
+    async (...argv) => {
+      const env = { AENV_SYSTEM_URL: "http://127.0.0.1:9" };
+      const { code, stdout, stderr } = await runHere([...argv.filter(Boolean), "--json"], { env });
+      expect(code).toBe(69);
+      expect(stderr).toContain("aenv server");
+      expect(JSON.parse(stdout).error.code).toBe("network.failed");
+    },
+  );
+});

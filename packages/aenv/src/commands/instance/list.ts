@@ -1,0 +1,65 @@
+import { instanceStatuses } from "@aenv/contract";
+import type { InstanceRecord } from "@aenv/sdk";
+import { type Command, Option } from "commander";
+import { Failure } from "../../failure.ts";
+import { type FormatOptions, voiceFor, withOutput } from "../../format.ts";
+import { examples } from "../../help.ts";
+import { instanceTable } from "../../instance-view.ts";
+import { integer } from "../../option.ts";
+import { pair } from "../../pairs.ts";
+import { asking, openPlatform, type Platform, type PlatformOptions, withPlatform } from "../../platform.ts";
+import { refOf } from "../../ref-argument.ts";
+import type { Terminal } from "../../terminal.ts";
+
+interface Options extends PlatformOptions, FormatOptions {
+  readonly name?: string;
+  readonly version?: string;
+  readonly status?: string;
+  readonly owner?: string;
+  readonly label?: Record<string, string>;
+  readonly limit?: number;
+}
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .summary("list instances")
+    .description("Lists your instances: those that live or start, and for ten minutes those that failed.")
+    .option("-n, --name <name>", "only of this environment; name@version too")
+    .option("--version <version>", "only of this version of --name")
+    .addOption(new Option("-s, --status <status>", "only of this status; Terminated ones are listed only then").choices(instanceStatuses))
+    .option("--owner <owner>", "only this owner's, for administrators")
+    .option("-l, --label <KEY=VALUE>", "only with this label; may be repeated", pair)
+    .option("--limit <number>", "how many at most; all if not given", integer(1, 1_000_000));
+  withPlatform(withOutput(command))
+    .addHelpText(
+      "after",
+      examples("aenv instance list", "aenv instance list --name my-env --version 1.0.0", "aenv instance list --status Failed --json"),
+    )
+    .action((options: Options) => list(options, terminal));
+}
+
+async function list(options: Options, terminal: Terminal): Promise<void> {
+  const voice = voiceFor(terminal, options);
+  if (options.version !== undefined && options.name === undefined) {
+    throw new Failure("--version needs --name", { exit: "usage", hint: "Write it as: --name my-env --version 1.0.0" });
+  }
+  const platform = openPlatform(options, terminal);
+  const ref = options.name === undefined ? undefined : refOf(options.name, options.version);
+  const found = await asking(terminal, `Asking ${platform.url}`, () => gather(platform, options, ref));
+  voice.data(found);
+  if (voice.isJson) return;
+  const of = ref === undefined ? "" : ` of ${ref}`;
+  if (found.length > 0) voice.say(instanceTable(found, voice.people));
+  else voice.say(`No instances${of}. Start one with: aenv instance create ${ref ?? "NAME"}`);
+}
+
+async function gather({ scheduler }: Platform, options: Options, ref: string | undefined): Promise<InstanceRecord[]> {
+  const { status, owner, label: labels, limit = Number.POSITIVE_INFINITY } = options;
+  const filter = { ...(ref && { ref }), ...(status && { status }), ...(owner && { owner }), ...(labels && { labels }) };
+  const found: InstanceRecord[] = [];
+  for await (const one of scheduler.eachInstance(filter)) {
+    found.push(one);
+    if (found.length >= limit) break;
+  }
+  return found;
+}

@@ -1,0 +1,30 @@
+import type { Command } from "commander";
+import { type FormatOptions, voiceFor, withOutput } from "../../format.ts";
+import { examples } from "../../help.ts";
+import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
+import { timeText } from "../../table.ts";
+import type { Terminal } from "../../terminal.ts";
+
+interface Options extends PlatformOptions, FormatOptions {
+  readonly ttl: string;
+}
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .summary("let an instance live longer")
+    .description("Lets an instance live for so long from now on.")
+    .argument("<id>", "the instance")
+    .requiredOption("-t, --ttl <duration>", "how long from now, e.g. 1h");
+  withPlatform(withOutput(command))
+    .addHelpText("after", examples("aenv instance renew my-env-abc234 --ttl 2h"))
+    .action((id: string, options: Options) => renew(id, options, terminal));
+}
+
+async function renew(id: string, options: Options, terminal: Terminal): Promise<void> {
+  const voice = voiceFor(terminal, options);
+  const { scheduler } = openPlatform(options, terminal);
+  const record = await asking(terminal, `Renewing ${id}`, () => scheduler.renewInstance(id, options.ttl));
+  voice.data(record);
+  const { colors } = voice.people;
+  voice.say(`${colors.green("✔")} ${colors.bold(id)} lives until ${timeText(String(record.expires_at ?? ""))}`);
+}

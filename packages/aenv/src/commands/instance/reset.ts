@@ -1,0 +1,34 @@
+import type { Command } from "commander";
+import { examples } from "../../help.ts";
+import { integer } from "../../option.ts";
+import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
+import { type Terminal, voiceOf } from "../../terminal.ts";
+
+interface Options extends PlatformOptions {
+  readonly task?: string;
+  readonly seed?: number;
+  readonly json?: boolean;
+}
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .summary("begin a new episode")
+    .description("Begins a new episode in an instance. Task and seed stay as they were unless they are given.")
+    .argument("<id>", "the instance")
+    .option("--task <id>", "the task to play")
+    .option("--seed <number>", "the seed to play it with", integer(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER))
+    .option("--json", "as JSON");
+  withPlatform(command)
+    .addHelpText("after", examples("aenv instance reset my-env-abc234", "aenv instance reset my-env-abc234 --task t2 --seed 7"))
+    .action((id: string, options: Options) => reset(id, options, terminal));
+}
+
+async function reset(id: string, { task, seed, ...options }: Options, terminal: Terminal): Promise<void> {
+  const voice = voiceOf(terminal, options.json === true);
+  const { scheduler } = openPlatform(options, terminal);
+  const episode = { ...(task !== undefined && { task }), ...(seed !== undefined && { seed }) };
+  await asking(terminal, `Resetting ${id}`, () => scheduler.resetInstance(id, episode));
+  voice.data({ id, ...episode });
+  const { colors } = voice.people;
+  voice.say(`${colors.green("✔")} ${colors.bold(id)} begins a new episode${task === undefined ? "" : ` of task ${task}`}`);
+}

@@ -1,0 +1,51 @@
+import { environmentStatuses } from "@aenv/contract";
+import type { Command } from "commander";
+import { type FormatOptions, voiceFor, withFormat } from "../format.ts";
+import { examples } from "../help.ts";
+import { integer } from "../option.ts";
+import { asking, openPlatform, type PlatformOptions, withPlatform } from "../platform.ts";
+import { shortened, statusText, table, timeText } from "../table.ts";
+import type { Terminal } from "../terminal.ts";
+
+interface Options extends PlatformOptions, FormatOptions {
+  readonly limit: number;
+  readonly offset: number;
+  readonly name?: string;
+  readonly tag?: string;
+}
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .description("Lists the environments that are published and that you may see, newest versions first.")
+    .option("-l, --limit <number>", "how many at most", integer(1, 1_000), 100)
+    .option("-o, --offset <number>", "how many to skip", integer(0, Number.MAX_SAFE_INTEGER), 0)
+    .option("-n, --name <name>", "only this name")
+    .option("-t, --tag <tag>", "only those with this tag");
+  withPlatform(withFormat(command))
+    .addHelpText("after", examples("aenv list", "aenv list --tag game --limit 20", "aenv list --name my-env --format json"))
+    .action((options: Options) => list(options, terminal));
+}
+
+async function list(options: Options, terminal: Terminal): Promise<void> {
+  const voice = voiceFor(terminal, options);
+  const { hub, hubUrl } = openPlatform(options, terminal);
+  const { limit, offset, name, tag } = options;
+  const found = await asking(terminal, `Asking ${hubUrl}`, () => hub.list({ limit, offset, ...(name && { name }), ...(tag && { tag }) }));
+  voice.data(found);
+  if (voice.isJson) return;
+  const { colors } = voice.people;
+  if (found.length === 0) {
+    voice.say(offset > 0 ? `There are no more than ${offset}.` : "No environments yet. Publish one with: aenv push");
+    return;
+  }
+  const rows = found.map((one) => [
+    colors.bold(one.name),
+    one.version,
+    statusText(environmentStatuses[one.status] ?? String(one.status), colors),
+    String(one.visibility ?? ""),
+    shortened(one.description, 60),
+    timeText(one.created_at),
+  ]);
+  voice.say(table(["name", "version", "status", "seen by", "description", "created"], rows, voice.people));
+  if (found.length === limit) voice.say(colors.dim(`There may be more: aenv list --offset ${offset + limit}`));
+}

@@ -1,0 +1,48 @@
+import { text as readAll } from "node:stream/consumers";
+import type { Command } from "commander";
+import { Failure } from "../failure.ts";
+import { examples } from "../help.ts";
+import { asking, controlUrl, openPlatform, type PlatformOptions, withPlatform } from "../platform.ts";
+import { checkSettings, readSettings, settingsPath, writeSettings } from "../settings.ts";
+import { type Terminal, voiceOf } from "../terminal.ts";
+
+interface Options extends PlatformOptions {
+  readonly json?: boolean;
+}
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .description(
+      "Keeps a server's address and a token for it in this command's settings, readable by you alone. The token is asked for, or read from the input.",
+    )
+    .argument("[url]", "the server; as --system-url")
+    .option("--json", "as JSON");
+  withPlatform(command)
+    .addHelpText("after", examples("aenv login http://aenv.example:8080", "aenv login http://aenv.example:8080 < token.txt"))
+    .action((url: string | undefined, options: Options) => login(url, options, terminal));
+}
+
+async function login(given: string | undefined, options: Options, terminal: Terminal): Promise<void> {
+  const voice = voiceOf(terminal, options.json === true);
+  const systemUrl = given ?? options.systemUrl;
+  const apiKey = options.apiKey ?? (await askToken(terminal));
+  const { url, tokens } = openPlatform({ ...(systemUrl && { systemUrl }), apiKey }, terminal);
+  const { owner, roles, token } = await asking(terminal, `Asking ${url}`, () => tokens.whoAmI());
+
+  const { path } = settingsPath(terminal);
+  const own = readSettings(path);
+  const hub_config = { ...own.hub_config, ...(token !== null && { api_key: apiKey }) };
+  writeSettings(path, checkSettings({ ...own, system_url: controlUrl(url), hub_config }));
+  voice.data({ url, owner, roles, path });
+  const { colors } = voice.people;
+  const as = token === null ? "which asks nobody for a token" : `as ${colors.bold(owner)} (${roles.join(", ")})`;
+  voice.say(`${colors.green("✔")} ${url}, ${as}; kept in ${path}`);
+}
+
+async function askToken({ isInteractive }: Terminal): Promise<string> {
+  if (!isInteractive) return (await readAll(process.stdin)).trim();
+  const prompts = await import("@clack/prompts");
+  const answer = await prompts.password({ message: "Token", output: process.stderr });
+  if (prompts.isCancel(answer)) throw new Failure("nothing was kept", { exit: "cancelled" });
+  return answer.trim();
+}

@@ -1,0 +1,93 @@
+import { mkdirSync } from "node:fs";
+import { join, relative, resolve } from "node:path";
+import { formatRef, isPlatformError, splitRef } from "@aenv/contract";
+import type { Command } from "commander";
+import { openArchive } from "../bundle/archive.ts";
+import type { TarEntry } from "../bundle/tar.ts";
+import { unpackInto } from "../bundle/unpack-into.ts";
+import { Failure } from "../failure.ts";
+import { examples } from "../help.ts";
+import { asking, explained, openPlatform, type Platform, type PlatformOptions, withPlatform } from "../platform.ts";
+import { progressBar } from "../progress.ts";
+import { refOf } from "../ref-argument.ts";
+import { isEmptyOrMissing } from "../scaffold.ts";
+import { bytesText, counted } from "../table.ts";
+import { type Terminal, voiceOf } from "../terminal.ts";
+
+interface Options extends PlatformOptions {
+  readonly version?: string;
+  readonly workDir: string;
+  readonly force?: boolean;
+  readonly json?: boolean;
+}
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .description("Downloads a published environment, checks it, and unpacks it into a folder of its name, where it can be run.")
+    .argument("<name>", "name or name@version; the newest version if none is given")
+    .option("-v, --version <version>", "the same as behind the @")
+    .option("-w, --work-dir <folder>", "where to put the environment's folder", ".")
+    .option("--force", "write into a folder that is not empty; files of other names stay")
+    .option("--json", "as JSON");
+  withPlatform(command)
+    .addHelpText("after", examples("aenv pull my-env", "aenv pull my-env@1.0.0 --work-dir /srv/environments", "aenv pull my-env --force"))
+    .action((name: string, options: Options) => pull(name, options, terminal));
+}
+
+async function pull(name: string, options: Options, terminal: Terminal): Promise<void> {
+  const voice = voiceOf(terminal, options.json === true);
+  const ref = refOf(name, options.version);
+  const platform = openPlatform(options, terminal);
+  const folder = join(resolve(terminal.cwd, options.workDir), splitRef(ref).name);
+  if (!isEmptyOrMissing(folder) && !options.force) {
+    throw new Failure(`the folder ${folder} is not empty`, { hint: "Choose another with --work-dir, or write into it with --force." });
+  }
+  const record = await asking(terminal, `Looking for ${ref}`, () => platform.hub.get(ref));
+  const found = formatRef(record);
+  const bytes = await download(platform, found, terminal);
+  const { entries, digest } = open(bytes, found);
+  if (typeof record.bundle_digest === "string" && record.bundle_digest !== digest) {
+    throw new Failure(`what arrived is not ${found}: it is ${digest}, and the hub has ${record.bundle_digest}`, {
+      code: "bundle.damaged",
+      hint: "Try again; if it stays so, something on the way changes it.",
+    });
+  }
+  mkdirSync(folder, { recursive: true });
+  unpackInto(folder, entries);
+
+  voice.data({ name: record.name, version: record.version, digest, folder, files: entries.map(({ path }) => path) });
+  const { colors } = voice.people;
+  const near = relative(terminal.cwd, folder);
+  const path = near.startsWith("..") ? folder : near;
+  voice.say(
+    `${colors.green("✔")} ${colors.bold(found)} is in ${colors.cyan(path)} ${colors.dim(`${counted(entries.length, "file")}, ${bytesText(bytes.length)}`)}`,
+  );
+  voice.say();
+  voice.say(`  ${colors.dim("Run it:")} node ${join(path, "main.js")} --port 8081`);
+}
+
+async function download({ hub }: Platform, ref: string, terminal: Terminal): Promise<Uint8Array> {
+  const bar = progressBar(terminal, `Downloading ${ref}`, null);
+  try {
+    return (await hub.downloadBundle(ref, { onProgress: (count) => bar.at(count) })).bytes;
+  } catch (error) {
+    throw explained(error);
+  } finally {
+    bar.end();
+  }
+}
+
+/** Refuses what is damaged, links, and paths that lead elsewhere. */
+function open(bytes: Uint8Array, ref: string): { entries: TarEntry[]; digest: string } {
+  try {
+    const { entries, digest } = openArchive(bytes);
+    return { entries, digest: `sha256:${digest}` };
+  } catch (error) {
+    if (!isPlatformError(error)) throw error;
+    throw new Failure(`${ref} cannot be unpacked: ${error.message}`, {
+      code: error.code,
+      hint: "It was not pushed by this command, or was changed on the way.",
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,129 @@
+import { type EnvironmentConfig, formatRef, isPlatformError, type Visibility, visibilities } from "@aenv/contract";
+import { type Command, Option } from "commander";
+import { bundleProject } from "../bundle/bundle.ts";
+import { Failure } from "../failure.ts";
+import { examples } from "../help.ts";
+import { several } from "../pairs.ts";
+import { asking, explained, openPlatform, type Platform, type PlatformOptions, withPlatform } from "../platform.ts";
+import { progressBar } from "../progress.ts";
+import { type Project, readProject } from "../project.ts";
+import { during } from "../spinner.ts";
+import { bytesText, counted } from "../table.ts";
+import { type Terminal, voiceOf } from "../terminal.ts";
+
+interface Options extends PlatformOptions {
+  readonly workDir: string;
+  readonly version?: string;
+  readonly dryRun?: boolean;
+  readonly verify: boolean;
+  readonly visibility?: Visibility;
+  readonly shareWith?: string[];
+  readonly force?: boolean;
+  readonly json?: boolean;
+}
+
+/** The hub starts what it is given before it answers, and a start may take its minute. */
+const PUBLISH_TIMEOUT_MS = 120_000;
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .description(
+      "Bundles the environment and publishes it. A published version never changes: the same again is nothing to do, other content needs another version.",
+    )
+    .option("-w, --work-dir <folder>", "the project", ".")
+    .option("-v, --version <version>", "publish under this version instead of config.json's")
+    .option("--dry-run", "say what would be done, and do nothing")
+    .option("--no-verify", "do not start the environment on the server to see what it offers")
+    .addOption(new Option("--visibility <who>", "who sees it; if not given as the version before, at first private").choices(visibilities))
+    .option("--share-with <owner>", "an owner who sees it too; may be repeated", several)
+    .addOption(new Option("--force").hideHelp())
+    .option("--json", "as JSON");
+  withPlatform(command)
+    .addHelpText("after", examples("aenv push", "aenv push --dry-run", "aenv push --version 1.1.0 --visibility public"))
+    .action((options: Options) => push(options, terminal));
+}
+
+async function push(options: Options, terminal: Terminal): Promise<void> {
+  const voice = voiceOf(terminal, options.json === true);
+  const { colors } = voice.people;
+  if (options.force) terminal.stderr.write("--force changes nothing: what is published stays as it is\n");
+  const project = withVersion(readProject(options.workDir, terminal.cwd), options.version);
+  const { config } = project;
+  const ref = formatRef(config);
+  const platform = openPlatform(options, terminal, { timeoutMs: PUBLISH_TIMEOUT_MS });
+  const bundle = await during(terminal, `Bundling ${config.name}`, () => bundleProject(project, (text) => terminal.stderr.write(text)));
+  const digest = `sha256:${bundle.digest}`;
+  const size = bundle.bytes.length;
+
+  const { isKnown, isUploaded } = await asking(terminal, `Asking ${platform.hubUrl}`, () => look(platform, ref, digest, config));
+  const { tools, functions, rewards } = bundle.manifest;
+  const told = { name: config.name, version: config.version, digest, size, hub: platform.hubUrl };
+  if (options.dryRun) {
+    voice.data({ ...told, dryRun: true, wouldPublish: !isKnown, wouldUpload: !isUploaded });
+    if (isKnown) voice.say(`${colors.bold(ref)} is published at ${platform.hubUrl} already; nothing would be done`);
+    else
+      voice.say(
+        `Would publish ${colors.bold(ref)} at ${platform.hubUrl}, ${isUploaded ? "whose bundle is there already" : `with a bundle of ${bytesText(size)}`}. Nothing was done.`,
+      );
+    return;
+  }
+
+  if (!isUploaded) await upload(platform, ref, digest, bundle.bytes, terminal);
+  const artifacts = [...(config.artifacts ?? []).filter(({ type }) => type !== "bundle"), { type: "bundle", content: digest }];
+  const wish = {
+    ...(options.visibility && { visibility: options.visibility }),
+    ...(options.shareWith && { sharedWith: options.shareWith }),
+  };
+  await asking(terminal, `Publishing ${ref}`, () =>
+    platform.hub.create(ref, { ...config, artifacts, ...wish }, { verify: options.verify }),
+  ).catch((error: unknown) => {
+    throw isPlatformError((error as Failure).cause, "environment.exists") ? taken(config) : error;
+  });
+  voice.data({ ...told, published: !isKnown });
+  if (isKnown) {
+    const seen = options.visibility === undefined ? "nothing to do" : `it is ${options.visibility} now`;
+    voice.say(`${colors.green("✔")} ${colors.bold(ref)} is already published at ${platform.hubUrl}; ${seen}`);
+    return;
+  }
+  const offers = [counted(tools.length, "tool"), counted(functions.length, "function"), counted(rewards.length, "reward")].join(", ");
+  voice.say(`${colors.green("✔")} ${colors.bold(ref)} is published at ${colors.cyan(platform.hubUrl)}`);
+  voice.say(`  ${colors.dim(`${offers}; ${bytesText(size)}; ${digest.slice(0, 19)}`)}`);
+  voice.say();
+  voice.say(`  ${colors.dim("Start an instance:")} aenv instance create ${ref}`);
+}
+
+function withVersion(project: Project, version: string | undefined): Project {
+  return version === undefined ? project : { ...project, config: { ...project.config, version } };
+}
+
+/** What the hub has of it. Another bundle under the same version ends it here, before anything is sent. */
+async function look({ hub }: Platform, ref: string, digest: string, config: EnvironmentConfig) {
+  if (!(await hub.exists(ref)).exists) return { isKnown: false, isUploaded: await hub.hasBundle(digest) };
+  const { bundle_digest: published } = await hub.get(ref);
+  if (published !== digest) throw taken(config);
+  return { isKnown: true, isUploaded: true };
+}
+
+async function upload({ hub }: Platform, ref: string, digest: string, bytes: Uint8Array, terminal: Terminal): Promise<void> {
+  const bar = progressBar(terminal, `Uploading ${ref}`, bytes.length);
+  try {
+    await hub.uploadBundle(digest, bytes, { onProgress: (count) => bar.at(count) });
+  } catch (error) {
+    throw explained(error);
+  } finally {
+    bar.end();
+  }
+}
+
+function taken({ name, version }: EnvironmentConfig): Failure {
+  return new Failure(`${name}@${version} is published already, with other content`, {
+    code: "environment.exists",
+    hint: `A published version never changes: raise "version" in config.json, or push with --version ${next(version)}`,
+  });
+}
+
+/** `1.0.3` after `1.0.2`; for what counts otherwise, only that it must be another. */
+function next(version: string): string {
+  const parts = /^(.*?)(\d+)$/.exec(version);
+  return parts === null ? "NEW" : `${parts[1]}${Number(parts[2]) + 1}`;
+}

@@ -1,0 +1,174 @@
+import { once } from "node:events";
+import { resolve } from "node:path";
+import { isPlatformError, messageOf } from "@aenv/contract";
+import { type RunningServer, readServerConfig, type ServerConfig, shownConfig, startServer } from "@aenv/server";
+import { type Command, Option } from "commander";
+import { Failure, failureOf } from "../failure.ts";
+import { examples } from "../help.ts";
+import { ownPackage } from "../own-package.ts";
+import { runnerCommand } from "../server/runner.ts";
+import { serverSettings, shortPath } from "../server/settings.ts";
+import { settingSources } from "../server/sources.ts";
+import { during } from "../spinner.ts";
+import { facts } from "../table.ts";
+import { type Terminal, type Voice, voiceOf } from "../terminal.ts";
+
+interface Options extends Readonly<Record<string, unknown>> {
+  readonly config?: string;
+  readonly printConfig?: boolean;
+  readonly json?: boolean;
+}
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .description(
+      "Starts the platform in this process: the hub, the instances and their gateway. On a laptop it needs nothing else. A flag wins over its variable, that over the config file. Ctrl-C stops it once calls in flight are done; a second one at once.",
+    )
+    .option("-c, --config <file>", "a JSON file with any of the settings below, by their names in camelCase")
+    .option("--print-config", "print the settings in force, without secrets, and start nothing")
+    .option("--json", "one JSON line an event on stdout");
+  for (const { flag, does, usual, variable, isList } of serverSettings()) {
+    const option = new Option(flag, `${does}${usual === "" ? "" : ` (${usual})`} [$${variable}]`);
+    command.addOption(isList ? option.argParser((text) => text.split(",")) : option);
+  }
+  command
+    .addHelpText(
+      "after",
+      examples(
+        "aenv server",
+        "aenv server --control-port 9080 --data-port 9081 --home ./platform",
+        "aenv server --store redis://localhost:6379 --host 0.0.0.0 --allow-process-engine",
+        "aenv server --print-config --json",
+      ),
+    )
+    .action((options: Options) => serve(options, terminal));
+}
+
+async function serve(options: Options, terminal: Terminal): Promise<void> {
+  const voice = voiceOf(terminal, options.json === true);
+  const flags = Object.fromEntries(serverSettings().map(({ key }) => [key, options[key]]));
+  const file = options.config === undefined ? undefined : resolve(terminal.cwd, options.config);
+  const given = { flags, variables: terminal.env, ...(file !== undefined && { file }) };
+  const config = readConfig(given);
+  const sources = settingSources(given);
+  if (options.printConfig) {
+    printConfig(shownConfig(config), sources, voice);
+    return;
+  }
+  const stop = terminal.stopSignal();
+  // At a terminal the words below are enough, unless someone wants more.
+  const isQuiet = terminal.stderr.isTty && !voice.isJson && sources.get("logLevel") === "default";
+  const server = await during(terminal, "Starting", () => start(isQuiet ? { ...config, logLevel: "warn" } : config));
+  try {
+    const token = await firstToken(server);
+    welcome(server, config, token, voice);
+    if (!stop.aborted) await once(stop, "abort");
+    voice.event({ event: "stopping" });
+    voice.say(voice.people.colors.dim("\nStopping; calls in flight may finish. Ctrl-C again stops at once."));
+  } finally {
+    await server.close();
+  }
+  voice.event({ event: "stopped" });
+}
+
+function readConfig(given: Parameters<typeof readServerConfig>[0]): ServerConfig {
+  try {
+    return readServerConfig(given);
+  } catch (error) {
+    const { problems, exit, code, cause } = failureOf(error);
+    throw new Failure(problems, { exit, code, cause, hint: "See what can be set with: aenv server --help" });
+  }
+}
+
+async function start(config: ServerConfig): Promise<RunningServer> {
+  try {
+    return await startServer({ config, runner: runnerCommand(config.home), version: ownPackage().version });
+  } catch (error) {
+    const { problems, exit, code, cause } = failureOf(error);
+    throw new Failure(problems, { exit, code, cause, hint: hintFor(error, config) });
+  }
+}
+
+function hintFor(error: unknown, config: ServerConfig): string | undefined {
+  const cause = (error as { cause?: NodeJS.ErrnoException }).cause?.code;
+  if (cause === "EADDRINUSE") return "Choose other ports, such as: aenv server --control-port 9080 --data-port 9081";
+  if (cause === "EACCES") return "Choose ports above 1024, or give this process the right to open that one.";
+  if (isPlatformError(error, "store.unavailable", "store.invalid"))
+    return `The store is ${String(shownConfig(config).store)}; choose one with --store.`;
+  if (isPlatformError(error, "request.invalid") && messageOf(error).includes("allowProcessEngine"))
+    return `If that is meant: aenv server --host ${config.host} --allow-process-engine`;
+  return undefined;
+}
+
+/** Where tokens are needed and there is none yet, nobody could make one; so the first is made here. */
+async function firstToken({ access }: RunningServer): Promise<string | null> {
+  if (!access.isOn || (await access.tokens.list()).length > 0) return null;
+  const { token } = await access.tokens.create({ owner: "admin", roles: ["admin"], note: "made at the first start" });
+  return token;
+}
+
+function welcome(server: RunningServer, config: ServerConfig, token: string | null, voice: Voice): void {
+  const { controlUrl, dataUrl, adminUrl, access } = server;
+  const { store } = shownConfig(config);
+  voice.event({
+    event: "ready",
+    controlUrl,
+    dataUrl,
+    adminUrl,
+    store,
+    home: config.home,
+    access: access.isOn ? "on" : "off",
+    pid: process.pid,
+    ...(token !== null && { token }),
+  });
+  const { people } = voice;
+  const { colors } = people;
+  const isUsual = new URL(controlUrl).port === "8080" && new URL(dataUrl).port === "8081";
+  voice.say(`${colors.green("✔")} AEnv ${ownPackage().version} is running`);
+  voice.say();
+  voice.say(
+    facts(
+      [
+        ["Control", `${colors.cyan(controlUrl)}  ${colors.dim(`the hub and instances; ${controlUrl}/docs lists the API`)}`],
+        ["Data", `${colors.cyan(dataUrl)}  ${colors.dim("agents and trainers")}`],
+        ["Admin", adminUrl === null ? "" : `${colors.cyan(adminUrl)}  ${colors.dim("metrics, on this machine only")}`],
+        ["Store", shortPath(String(store))],
+        ["Home", shortPath(config.home)],
+        ["Access", access.isOn ? "on: a token is needed" : `off: whoever reaches it may do everything`],
+      ],
+      people,
+    ),
+  );
+  voice.say();
+  if (token !== null) {
+    voice.say(`  ${colors.yellow("The first token, an administrator's. It is shown this once:")}`);
+    voice.say(`  ${colors.bold(token)}`);
+    voice.say(colors.dim(`  Keep it with: aenv login ${controlUrl}   then make others with: aenv token create --owner NAME`));
+    voice.say();
+  }
+  if (!isLoopbackUrl(config.host) && config.publicUrl === null) {
+    voice.say(
+      `  ${colors.yellow("Links for agents begin with")} ${dataUrl}${colors.yellow("; say how others reach it with --public-url")}`,
+    );
+    voice.say();
+  }
+  voice.say(`  ${colors.dim("Publish an environment, in its folder:")} aenv push${isUsual ? "" : ` --system-url ${controlUrl}`}`);
+  const use = isUsual ? "AENV_SYSTEM_URL=http://localhost" : `{ controlUrl: "${controlUrl}", dataUrl: "${dataUrl}" }`;
+  voice.say(`  ${colors.dim("Use it from code:")} await Environment.create("my-env")  ${colors.dim(`with ${use}`)}`);
+  voice.say();
+  voice.say(colors.dim("Ctrl-C stops."));
+}
+
+function isLoopbackUrl(host: string): boolean {
+  return host === "localhost" || host === "::1" || host.startsWith("127.");
+}
+
+function printConfig(shown: Readonly<Record<string, unknown>>, sources: ReadonlyMap<string, string>, voice: Voice): void {
+  voice.data(shown);
+  if (voice.isJson) return;
+  const { colors } = voice.people;
+  const width = Math.max(...Object.keys(shown).map((key) => key.length));
+  for (const [key, value] of Object.entries(shown)) {
+    voice.say(`${colors.cyan(key.padEnd(width))}  ${JSON.stringify(value)}  ${colors.dim(sources.get(key) ?? "")}`);
+  }
+}

@@ -1,0 +1,95 @@
+import type { Role } from "@aenv/sdk";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { type FormatOptions, voiceFor, withOutput } from "../../format.ts";
+import { examples } from "../../help.ts";
+import { duration, integer } from "../../option.ts";
+import { several } from "../../pairs.ts";
+import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
+import { facts, timeText } from "../../table.ts";
+import type { Terminal } from "../../terminal.ts";
+
+interface Options extends PlatformOptions, FormatOptions {
+  readonly owner: string;
+  readonly role?: Role[];
+  readonly scope?: string[];
+  readonly note?: string;
+  readonly expires?: number;
+  readonly maxInstances?: number;
+}
+
+/** What each role may do. */
+const roles: Readonly<Record<Role, string>> = {
+  admin: "everything",
+  publisher: "publish and use",
+  trainer: "use",
+  agent: "tools only",
+};
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .summary("make a token")
+    .description("Makes a token and shows it, this once: the server keeps only its hash.")
+    .requiredOption("--owner <owner>", "whose it is; what is made with it is theirs")
+    .addOption(
+      new Option(
+        "-r, --role <role>",
+        `${Object.entries(roles)
+          .map(([role, does]) => `${role} (${does})`)
+          .join(", ")}; may be repeated; publisher and trainer if not given`,
+      ).argParser(role),
+    )
+    .option(
+      "--scope <environment>",
+      "an environment it is good for, or names that begin so: shop-*; may be repeated; all if not given",
+      several,
+    )
+    .option("--note <text>", "what it is for")
+    .option("--expires <duration>", "how long it works, e.g. 90d; for ever if not given", duration)
+    .option("--max-instances <number>", "how many live instances its owner may have through it", integer(1, 10_000_000));
+  withPlatform(withOutput(command))
+    .addHelpText(
+      "after",
+      examples("aenv token create --owner ada", "aenv token create --owner ci --role publisher --expires 90d --note 'nightly push'"),
+    )
+    .action((options: Options) => create(options, terminal));
+}
+
+function role(text: string, known: readonly Role[] = []): Role[] {
+  if (!Object.hasOwn(roles, text)) throw new InvalidArgumentError(`Allowed are ${Object.keys(roles).join(", ")}.`);
+  return [...known, text as Role];
+}
+
+async function create(options: Options, terminal: Terminal): Promise<void> {
+  const voice = voiceFor(terminal, options);
+  const { tokens, url } = openPlatform(options, terminal);
+  const { owner, role: given, scope: scopes, note, expires, maxInstances } = options;
+  const made = await asking(terminal, `Asking ${url}`, () =>
+    tokens.create({
+      owner,
+      ...(given && { roles: given }),
+      ...(scopes && { scopes }),
+      ...(note && { note }),
+      ...(expires && { expiresAt: new Date(Date.now() + expires) }),
+      ...(maxInstances && { maxInstances }),
+    }),
+  );
+  voice.data(made);
+  if (voice.isJson) return;
+  const { colors } = voice.people;
+  voice.say(`${colors.green("✔")} ${colors.bold(made.token)}`);
+  voice.say();
+  voice.say(
+    facts(
+      [
+        ["Id", made.id],
+        ["Owner", made.owner],
+        ["Roles", made.roles.join(", ")],
+        ["Scopes", made.scopes.join(", ")],
+        ["Expires", made.expiresAt === null ? "never" : timeText(made.expiresAt)],
+      ],
+      voice.people,
+    ),
+  );
+  voice.say();
+  voice.say(colors.dim("It is shown this once. Keep it with: aenv login, or give it as AENV_API_KEY."));
+}

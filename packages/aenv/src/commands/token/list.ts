@@ -1,0 +1,44 @@
+import type { Command } from "commander";
+import { type FormatOptions, voiceFor, withOutput } from "../../format.ts";
+import { examples } from "../../help.ts";
+import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
+import { table, timeText } from "../../table.ts";
+import type { Terminal } from "../../terminal.ts";
+
+interface Options extends PlatformOptions, FormatOptions {
+  readonly owner?: string;
+}
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .summary("list tokens, without their secrets")
+    .description("Lists the server's tokens, without their secrets, and when each was last used.")
+    .option("--owner <owner>", "only this owner's");
+  withPlatform(withOutput(command))
+    .addHelpText("after", examples("aenv token list", "aenv token list --owner ada --json"))
+    .action((options: Options) => list(options, terminal));
+}
+
+async function list(options: Options, terminal: Terminal): Promise<void> {
+  const voice = voiceFor(terminal, options);
+  const { tokens, url } = openPlatform(options, terminal);
+  const found = await asking(terminal, `Asking ${url}`, () => tokens.list(options.owner ? { owner: options.owner } : {}));
+  voice.data(found);
+  if (voice.isJson) return;
+  if (found.length === 0) {
+    voice.say("No tokens. Make one with: aenv token create --owner NAME");
+    return;
+  }
+  const { colors } = voice.people;
+  const rows = found.map((one) => [
+    colors.bold(one.id),
+    one.owner,
+    one.roles.join(", "),
+    one.scopes.join(", "),
+    one.note,
+    timeText(one.createdAt),
+    one.expiresAt === null ? "never" : timeText(one.expiresAt),
+    one.lastUsedAt === null ? "never" : timeText(one.lastUsedAt),
+  ]);
+  voice.say(table(["id", "owner", "roles", "scopes", "note", "created", "expires", "last used"], rows, voice.people));
+}

@@ -1,0 +1,30 @@
+import type { Command } from "commander";
+import { examples } from "../../help.ts";
+import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
+import { type Terminal, voiceOf } from "../../terminal.ts";
+
+interface Options extends PlatformOptions {
+  readonly json?: boolean;
+}
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .summary("revoke a token")
+    .description("Revokes a token: it opens nothing any more. Other servers on the same store notice within seconds.")
+    .argument("<id>", "the token's id, as `aenv token list` shows it")
+    .option("--json", "as JSON");
+  withPlatform(command)
+    .addHelpText("after", examples("aenv token revoke 0123456789ab"))
+    .action((id: string, options: Options) => revoke(id, options, terminal));
+}
+
+async function revoke(given: string, options: Options, terminal: Terminal): Promise<void> {
+  const voice = voiceOf(terminal, options.json === true);
+  // Whoever pastes the whole token means its id.
+  const id = /^aenv_([0-9a-f]{12})_/.exec(given)?.[1] ?? given;
+  const { tokens } = openPlatform(options, terminal);
+  await asking(terminal, `Revoking ${id}`, () => tokens.revoke(id));
+  voice.data({ id, revoked: true });
+  const { colors } = voice.people;
+  voice.say(`${colors.green("✔")} token ${colors.bold(id)} is revoked`);
+}

@@ -1,0 +1,75 @@
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { type Tree, temporaryTree } from "@aenv/testing";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type CommandOptions, RunningCommand, run, runHere, runJson } from "../../testing/command.ts";
+
+describe("a server that asks for tokens", { timeout: 60_000 }, () => {
+  let tree: Tree;
+  let server: RunningCommand;
+  let url: string;
+  let admin: string;
+
+  beforeAll(async () => {
+    tree = temporaryTree();
+    const ports = ["--control-port", "0", "--data-port", "0", "--pool-min", "0", "--log-level", "silent"];
+    server = new RunningCommand(["server", "--json", "--access", "on", "--home", join(tree.path, "home"), ...ports], { input: "open" });
+    const ready = JSON.parse((await server.says(/^\{"event":"ready".*\}$/m))[0]);
+    url = ready.controlUrl;
+    admin = ready.token;
+  });
+  afterAll(async () => {
+    await server?.stop("SIGTERM");
+    tree?.[Symbol.dispose]();
+  });
+
+  const at = (token: string, options: CommandOptions = {}) => ({
+    ...options,
+    env: { AENV_SYSTEM_URL: url, AENV_API_KEY: token, ...options.env },
+  });
+
+  it("lets nobody in without one, and says how to come by one", async () => {
+    const { code, stderr } = await runHere(["list"], at(""));
+    expect([code, stderr]).toEqual([1, expect.stringContaining("aenv login")]);
+  });
+
+  it("makes a token that may do what its roles say, and no more", async () => {
+    const made = (await runJson(["token", "create", "--owner", "ada", "--role", "trainer", "--expires", "1d", "--json"], at(admin))) as {
+      id: string;
+      token: string;
+    };
+    expect(made).toMatchObject({ owner: "ada", roles: ["trainer"], token: expect.stringMatching(/^aenv_/) });
+    expect(await runJson(["list", "--json"], at(made.token))).toEqual([]);
+    const denied = await runHere(["token", "list"], at(made.token));
+    expect([denied.code, denied.stderr]).toEqual([1, expect.stringContaining("needs the role admin")]);
+
+    const listed = await runHere(["token", "list", "--owner", "ada", "--json"], at(admin));
+    expect(JSON.parse(listed.stdout)).toMatchObject([{ id: made.id, owner: "ada", expiresAt: expect.any(String) }]);
+    expect(listed.stdout).not.toContain(made.token);
+    expect((await runHere(["token", "list"], at(admin))).stdout).toMatch(/│ ada +│ trainer /);
+
+    // The whole token is understood as its id.
+    expect((await runHere(["token", "revoke", made.token], at(admin))).stdout).toContain(`${made.id} is revoked`);
+    expect((await runHere(["list"], at(made.token))).code).toBe(1);
+    const again = await runHere(["token", "revoke", made.id], at(admin));
+    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining("aenv token list")]);
+  });
+
+  it("refuses roles that it does not know, and a token for nobody", async () => {
+    expect((await runHere(["token", "create", "--owner", "ada", "--role", "king"], at(admin))).stderr).toContain("admin, publisher");
+    expect((await runHere(["token", "create"], at(admin))).code).toBe(2);
+  });
+
+  it("keeps address and token after a login, for the owner's eyes only", async () => {
+    using home = temporaryTree();
+    const env = { HOME: home.path };
+    const wrong = await run(["login", url, "--api-key", "aenv_wrong"], { env });
+    expect(wrong.code).toBe(1);
+    const { code, stdout } = await run(["login", url], { env, input: `${admin}\n` });
+    expect([code, stdout]).toEqual([0, expect.stringContaining("as admin (admin)")]);
+    const file = join(home.path, ".aenv/cli_config.json");
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({ system_url: url, hub_config: { api_key: admin } });
+    expect((await runHere(["token", "list"], { env })).code).toBe(0);
+  });
+});

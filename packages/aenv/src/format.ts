@@ -1,0 +1,28 @@
+import { type Command, Option } from "commander";
+import { type Terminal, type Voice, voiceOf } from "./terminal.ts";
+
+type Format = "table" | "json";
+
+export interface FormatOptions {
+  readonly output?: Format;
+  readonly format?: Format;
+  readonly json?: boolean;
+}
+
+/** `-o, --output table|json`, and `--json` for the same in a word. */
+export function withOutput(command: Command): Command {
+  return withFormatOption(command, "-o, --output <format>", "table");
+}
+
+/** The same by the name that `list` and `get` have for it. */
+export function withFormat(command: Command, usual: Format = "table"): Command {
+  return withFormatOption(command, "-f, --format <format>", usual);
+}
+
+export function voiceFor(terminal: Terminal, { output, format, json }: FormatOptions): Voice {
+  return voiceOf(terminal, json === true || (output ?? format) === "json");
+}
+
+function withFormatOption(command: Command, flags: string, usual: Format): Command {
+  return command.addOption(new Option(flags, "how to print it").choices(["table", "json"]).default(usual)).option("--json", "as JSON");
+}

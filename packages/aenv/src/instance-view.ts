@@ -1,0 +1,72 @@
+import { formatRef, type InstanceRecord, instancePrefix } from "@aenv/contract";
+import { facts, statusText, table, timeText } from "./table.ts";
+import type { Output } from "./terminal.ts";
+
+export function instanceTable(records: readonly InstanceRecord[], output: Output): string {
+  const { colors } = output;
+  const rows = records.map((one) => [
+    colors.bold(one.id),
+    environmentOf(one),
+    one.owner ?? "",
+    statusText(one.status, colors),
+    timeText(one.created_at),
+    timeText(textOf(one.expires_at)),
+  ]);
+  return table(["instance", "environment", "owner", "status", "created", "expires"], rows, output);
+}
+
+export function instanceFacts(one: InstanceRecord, output: Output): string {
+  const { colors } = output;
+  const labels = Object.entries(one.labels ?? {}).map(([key, value]) => `${key}=${value}`);
+  const ends = textOf(one.expires_at) === "" ? one.ttl : `${timeText(textOf(one.expires_at))}${one.ttl ? ` (${one.ttl})` : ""}`;
+  return facts(
+    [
+      ["Instance", colors.bold(one.id)],
+      ["Environment", environmentOf(one)],
+      ["Status", statusText(one.status, colors)],
+      ["Reason", textOf(one.reason)],
+      ["Owner", one.owner],
+      ["Task", textOf(one.task)],
+      ["Seed", typeof one.seed === "number" ? String(one.seed) : ""],
+      ["Labels", labels.join(", ")],
+      ["Created", timeText(one.created_at)],
+      ["Updated", timeText(one.updated_at)],
+      ["Expires", ends],
+      ["For agents", linked(textOf(one.agent_url), "tools only", output)],
+      ["For trainers", linked(trainerUrl(one) ?? "", "everything", output)],
+    ],
+    output,
+  );
+}
+
+/** How to use what runs: from an MCP client, from the shell and from code. */
+export function usageLines(one: InstanceRecord, { colors }: Output): string[] {
+  const agentUrl = textOf(one.agent_url);
+  if (agentUrl === "") return [];
+  const [name = "environment"] = environmentOf(one).split("@");
+  const snippet = JSON.stringify({ mcpServers: { [name]: { type: "http", url: agentUrl } } }, null, 2);
+  return [
+    colors.dim("  For the configuration of an MCP client:"),
+    snippet.replace(/^/gm, "  "),
+    "",
+    `  ${colors.dim("From the shell:")} aenv call --list --url ${trainerUrl(one)}`,
+  ];
+}
+
+/** Where the instance's routes are, all of them; null where the server does not tell. */
+export function trainerUrl(one: InstanceRecord): string | null {
+  const agentUrl = textOf(one.agent_url);
+  return agentUrl === "" ? null : agentUrl.replace(/\/agent\/[^/]+\/mcp$/, instancePrefix(one.id));
+}
+
+export function environmentOf(one: InstanceRecord): string {
+  return textOf(one.environment) || (one.env ? formatRef(one.env) : "");
+}
+
+function linked(url: string, opens: string, { colors }: Output): string {
+  return url === "" ? "" : `${colors.cyan(url)}  ${colors.dim(opens)}`;
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}

@@ -1,0 +1,83 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { lookAt } from "./crash/boxes.ts";
+import { check } from "./crash/check.ts";
+import { Load } from "./crash/load.ts";
+import { Random } from "./crash/random.ts";
+import { type ServerProcess, startServerProcess } from "./crash/server-process.ts";
+import { World } from "./crash/world.ts";
+import { projects, publish } from "./platform.ts";
+import { endProcesses, processesOf } from "./processes.ts";
+
+/** `AENV_CRASH_SEEDS=1000` for a long night; with `AENV_CRASH_FIRST` a run begins at another seed. */
+const SEEDS = Number(process.env.AENV_CRASH_SEEDS ?? 100);
+const FIRST = Number(process.env.AENV_CRASH_FIRST ?? 1);
+const FLAGS = { poolMin: 0, poolMax: 1, round: "200ms", startTimeout: "10s", maxHosts: 2 };
+
+describe("a server that is killed at any moment", () => {
+  const home = mkdtempSync(join(tmpdir(), "aenv-crash-"));
+  const world = new World();
+  let server: ServerProcess;
+  let refs: readonly [string, string];
+
+  beforeAll(async () => {
+    server = await startServerProcess(home, { flags: FLAGS }).ready;
+    refs = [await publish(server, projects.probe), await publish(server, projects.probe, { isolation: "shared" })];
+  });
+
+  afterAll(async () => {
+    await server?.kill();
+    await endProcesses(await processesOf(home));
+    rmSync(home, { recursive: true, force: true });
+  });
+
+  /**
+   * One life: load, and death at a moment that matters or at any other, sometimes again while the server comes back. Then
+   * everything must be as it was told, and now and then also after a while without a death.
+   */
+  async function live(seed: number): Promise<void> {
+    const random = new Random(seed);
+    if (!random.isOneIn(3)) await server.dieAfter(1 + random.below(200));
+    await new Load([server], world, random, refs).run(1 + random.below(60), () => kill(random));
+    while (random.isOneIn(4)) {
+      const starting = startServerProcess(home, { flags: FLAGS, moments: random.below(2) * (1 + random.below(80)) });
+      await Promise.race([starting.ready.catch(() => {}), pause(random.next() * 1_000)]);
+      await starting.kill();
+      world.counts.kills++;
+    }
+    server = await startServerProcess(home, { flags: FLAGS }).ready;
+    await check([server], world, home);
+    if (!random.isOneIn(6)) return;
+    await new Load([server], world, random, refs).run(30, async () => {});
+    await check([server], world, home);
+  }
+
+  async function kill(random: Random): Promise<void> {
+    const isAsked = random.isOneIn(10);
+    if (isAsked) server.askToStop();
+    await pause(random.next() * (isAsked ? 200 : 20));
+    await server.kill();
+    world.counts.kills++;
+  }
+
+  it(
+    `keeps its word over ${SEEDS} lives, and leaks nothing`,
+    async () => {
+      for (let seed = FIRST; seed < FIRST + SEEDS; seed++) {
+        await live(seed).catch((cause: unknown) => {
+          throw new Error(`seed ${seed}: ${(cause as Error).message}`, { cause });
+        });
+      }
+      console.log(`${SEEDS} lives: ${JSON.stringify(world.counts)}`);
+    },
+    SEEDS * 10_000,
+  );
+
+  it("leaves nothing when it is asked to stop", async () => {
+    await server.stop();
+    expect(await lookAt(home)).toEqual({ boxes: [], unfinished: [], processes: [], seats: new Map() });
+  });
+});

@@ -1,0 +1,108 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describeNeeding, type RedisServer, startRedis } from "@aenv/testing";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { killBoxOf, lookAt } from "./crash/boxes.ts";
+import { check } from "./crash/check.ts";
+import { Load } from "./crash/load.ts";
+import { Random } from "./crash/random.ts";
+import { type ServerProcess, startServerProcess } from "./crash/server-process.ts";
+import { World } from "./crash/world.ts";
+import { projects, publish } from "./platform.ts";
+import { endProcesses, processesOf } from "./processes.ts";
+
+/** `AENV_REPLICA_ROUNDS=100` for a long night. */
+const rounds = Array.from({ length: Number(process.env.AENV_REPLICA_ROUNDS ?? 6) }, (_, at) => at + 1);
+
+describeNeeding("redis", "two replicas on one Redis", () => {
+  vi.setConfig({ testTimeout: 60_000 });
+  const home = mkdtempSync(join(tmpdir(), "aenv-replicas-"));
+  const world = new World();
+  let redis: RedisServer;
+  let servers: ServerProcess[] = [];
+  let refs: readonly [string, string];
+
+  const start = () => {
+    const flags = { store: redis.url, poolMin: 0, poolMax: 1, round: "200ms", startTimeout: "10s", maxHosts: 2 };
+    return startServerProcess(home, { flags }).ready;
+  };
+  const load = (seed: number, operations: number, last: () => Promise<void>) =>
+    new Load(servers, world, new Random(seed), refs).run(operations, last);
+
+  beforeAll(async () => {
+    redis = await startRedis({ appendonly: "yes", appendfsync: "always" });
+    servers = await Promise.all([start(), start()]);
+    const [first] = servers as [ServerProcess, ServerProcess];
+    refs = [await publish(first, projects.probe), await publish(first, projects.probe, { isolation: "shared" })];
+  });
+
+  afterAll(async () => {
+    await Promise.all(servers.map((server) => server.kill()));
+    await endProcesses(await processesOf(home));
+    await redis?.[Symbol.asyncDispose]();
+    rmSync(home, { recursive: true, force: true });
+  });
+
+  it("serve the same instances, whichever is asked", async () => {
+    await load(1, 80, async () => {});
+    await check(servers, world, home);
+  });
+
+  it.each(rounds)("lose, double and leak nothing when one is killed under load, and one that comes joins (%i)", async (round) => {
+    const [victim, other] = (round % 2 === 0 ? servers : [...servers].reverse()) as [ServerProcess, ServerProcess];
+    await load(round, 40, () => victim.kill());
+    servers = [other];
+    await check(servers, world, home);
+    servers = [other, await start()];
+    await load(round, 20, async () => {});
+    await check(servers, world, home);
+  });
+
+  it("hand over what runs when one goes orderly", async () => {
+    const [victim, other] = servers as [ServerProcess, ServerProcess];
+    await load(10, 40, async () => {});
+    const before = world.usable.map(({ id }) => id);
+    await victim.stop();
+    servers = [other];
+    await check(servers, world, home);
+    expect(world.usable.map(({ id }) => id)).toEqual(expect.arrayContaining(before));
+    servers = [other, await start()];
+  });
+
+  it("come back by themselves when Redis was away under load, with all that was acknowledged", async () => {
+    await load(20, 40, async () => {
+      await redis.stop("SIGKILL");
+      await redis.start();
+    });
+    await check(servers, world, home);
+    await load(21, 30, async () => {});
+    await check(servers, world, home);
+  });
+
+  it("say what happened while Redis was away for longer than anyone waits", async () => {
+    const [first, second] = servers as [ServerProcess, ServerProcess];
+    const { id } = await first.create(refs[0]);
+    await redis.stop("SIGKILL");
+    await killBoxOf(home, id);
+    expect(await second.ask("GET", `/env-instance/${id}`)).toMatchObject({
+      status: 503,
+      error: { code: "store.unavailable", retryable: true },
+    });
+    await redis.start();
+    await vi.waitFor(
+      async () => {
+        const record = await second.demand("GET", `/env-instance/${id}`);
+        expect(record).toMatchObject({ status: "Failed", reason: expect.stringContaining("killed from outside") });
+      },
+      { timeout: 20_000 },
+    );
+    await check(servers, world, home);
+  });
+
+  it("leave nothing when both are asked to stop at once", async () => {
+    await Promise.all(servers.map((server) => server.stop()));
+    servers = [];
+    expect(await lookAt(home)).toEqual({ boxes: [], unfinished: [], processes: [], seats: new Map() });
+  });
+});

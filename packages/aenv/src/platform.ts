@@ -1,0 +1,105 @@
+import { HubClient, SchedulerClient, TokenClient } from "@aenv/sdk";
+import type { Command } from "commander";
+import { Failure, failureOf } from "./failure.ts";
+import { defaultSettings, readSettings, settingsPath } from "./settings.ts";
+import { during } from "./spinner.ts";
+import type { Terminal } from "./terminal.ts";
+
+/** What every command takes that asks a server. */
+export interface PlatformOptions {
+  readonly systemUrl?: string;
+  readonly apiKey?: string;
+}
+
+/** A server, and those who speak to it. */
+export interface Platform {
+  readonly url: string;
+  /** Where environments are published; the same server unless told otherwise. */
+  readonly hubUrl: string;
+  readonly apiKey: string;
+  /** Who the settings say that the user is; null if they do not. */
+  readonly owner: string | null;
+  readonly hub: HubClient;
+  readonly scheduler: SchedulerClient;
+  readonly tokens: TokenClient;
+}
+
+const USUAL_URL = "http://localhost:8080";
+const USUAL_PORT = 8080;
+
+export function withPlatform(command: Command): Command {
+  return command
+    .option("--system-url <url>", `the server; $AENV_SYSTEM_URL, the setting system_url or ${USUAL_URL} if not given`)
+    .option("--api-key <token>", "the token to show it; $AENV_API_KEY or the setting hub_config.api_key if not given");
+}
+
+/** The server that the options, else the variables, else the settings name. Nothing is asked yet. */
+export function openPlatform(
+  options: PlatformOptions,
+  terminal: Terminal,
+  limits: { readonly timeoutMs?: number; readonly maxRetries?: number } = {},
+): Platform {
+  const { env } = terminal;
+  const settings = readSettings(settingsPath(terminal).path);
+  const { hub_config: hub = {} } = settings;
+  const url = controlUrl(options.systemUrl || env.AENV_SYSTEM_URL || settings.system_url || USUAL_URL);
+  // What the original's command writes into every new file says nothing about where a hub is.
+  const ownHub = hub.hub_backend === defaultSettings.hub_config.hub_backend ? "" : hub.hub_backend;
+  const hubUrl = options.systemUrl ? url : env.HUB_BACKEND || ownHub || url;
+  const apiKey = options.apiKey || env.AENV_API_KEY || hub.api_key || "";
+  const { timeoutMs = (hub.timeout ?? 30) * 1_000, maxRetries = 2 } = limits;
+  const clients = { apiKey, timeoutMs, maxRetries };
+  return {
+    url,
+    hubUrl,
+    apiKey,
+    owner: settings.owner ?? null,
+    hub: new HubClient(hubUrl, clients),
+    scheduler: new SchedulerClient(url, clients),
+    tokens: new TokenClient(url, clients),
+  };
+}
+
+/** Does something with the server; what goes wrong is told with the next step. */
+export async function asking<T>(terminal: Terminal, label: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await during(terminal, label, work);
+  } catch (error) {
+    throw explained(error);
+  }
+}
+
+/** The failure with the next step of someone who asked a server. */
+export function explained(error: unknown): Failure {
+  const { problems, exit, code, hint, cause } = failureOf(error);
+  if (error instanceof Failure && hint !== undefined) return error;
+  return new Failure(problems, { exit, code, hint: hints[code], cause });
+}
+
+const hints: Readonly<Record<string, string>> = {
+  "network.failed":
+    "Is a server running there? Start one with: aenv server\nOr say where it is: --system-url, AENV_SYSTEM_URL, or aenv config set system_url http://…:8080",
+  "request.timeout": "The server is there but did not answer in time; its own log says more.",
+  "access.unauthenticated": "Give a token with --api-key or AENV_API_KEY, or keep one with: aenv login",
+  "access.denied": "Use a token that has the role; an administrator makes one with: aenv token create",
+  "access.token_not_found": "See which there are with: aenv token list",
+  "environment.not_found": "See what there is with: aenv list",
+  "environment.exists": 'A published version never changes: raise "version" in config.json, or push with --version.',
+  "environment.in_use": "See what runs with: aenv instance list --name NAME",
+  "instance.not_found": "See what runs with: aenv instance list",
+  "instance.gone": "It has ended; its story is told for ten minutes by: aenv instance events ID",
+  "instance.failed": "Read what happened with: aenv instance events ID",
+  "instance.start_failed": "Read what the server says with: aenv instance list --status Failed",
+  "quota.exceeded": "End what you no longer need with: aenv instance delete ID",
+};
+
+/** A port that is given counts; the scheme does too. The rest is as the original's clients read it: a host. */
+export function controlUrl(address: string): string {
+  const text = address.includes("://") ? address.trim() : `http://${address.trim()}`;
+  const parsed = URL.canParse(text) ? new URL(text) : null;
+  if (parsed === null || !/^https?:$/.test(parsed.protocol)) {
+    throw new Failure(`'${address}' is not the address of a server`, { exit: "usage", hint: `Write it as: --system-url ${USUAL_URL}` });
+  }
+  const port = /^\w+:\/\/[^/?#]*:(\d+)(?:[/?#]|$)/.exec(text)?.[1] ?? String(USUAL_PORT);
+  return `${parsed.protocol}//${parsed.hostname}:${port}${parsed.pathname.replace(/\/+$/, "")}`;
+}

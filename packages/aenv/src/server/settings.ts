@@ -1,0 +1,57 @@
+import { homedir } from "node:os";
+import { serverConfig, variableOf } from "@aenv/server";
+import { z } from "zod";
+
+/** One setting of the server as a person gives it: by a flag, by a variable, or in the config file. */
+export interface ServerSetting {
+  readonly key: string;
+  /** As commander takes it: `--control-port <number>`. */
+  readonly flag: string;
+  readonly variable: string;
+  readonly does: string;
+  /** What holds if nobody says; empty for nothing. */
+  readonly usual: string;
+  readonly isList: boolean;
+}
+
+/** All of them, made from the schema that also checks them. */
+export function serverSettings(): ServerSetting[] {
+  return Object.entries(serverConfig.shape).map(([key, schema]) => {
+    const kind = kindOf(schema);
+    const name = key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+    return {
+      key,
+      flag: `--${name} ${kind === "true|false" ? `[${kind}]` : `<${kind}>`}`,
+      variable: variableOf(key),
+      does: schema.description ?? "",
+      usual: usualOf(key, schema),
+      isList: kind === "a,b",
+    };
+  });
+}
+
+const probes = { number: "1000", "true|false": "true", duration: "30m", url: "http://x" } as const;
+
+/** What to write behind the flag: found out by trying, so that the schema alone says what is allowed. */
+function kindOf(schema: z.ZodType): string {
+  const takes = (text: unknown) => schema.safeParse(text).success;
+  if (takes("any text")) return "text";
+  const kind = Object.entries(probes).find(([, text]) => takes(text))?.[0];
+  if (kind !== undefined) return kind;
+  const { enum: choices } = z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
+  return choices === undefined ? "a,b" : choices.join("|");
+}
+
+/** Defaults that depend on the machine, in words. */
+const inWords: Readonly<Record<string, string>> = { home: "~/.aenv", maxHosts: "one a core" };
+
+function usualOf(key: string, schema: z.ZodType): string {
+  const value: unknown = schema.parse(undefined);
+  if (inWords[key] !== undefined) return inWords[key];
+  return value === null || value === "" || (Array.isArray(value) && value.length === 0) ? "" : String(value);
+}
+
+/** A path, or what ends in one, as people write it. */
+export function shortPath(path: string): string {
+  return path.replace(`${homedir()}/`, "~/");
+}

@@ -1,0 +1,19 @@
+import { readFileSync } from "node:fs";
+import { isObject } from "@aenv/contract";
+import { serverSettings } from "./settings.ts";
+
+/** Where each setting comes from: its flag, its variable, the config file, or nowhere. */
+export function settingSources(given: {
+  readonly flags: Readonly<Record<string, unknown>>;
+  readonly variables: Readonly<Record<string, string | undefined>>;
+  readonly file?: string;
+}): Map<string, string> {
+  const inFile: unknown = given.file === undefined ? {} : JSON.parse(readFileSync(given.file, "utf8"));
+  return new Map(
+    serverSettings().map(({ key, flag, variable }) => {
+      if (given.flags[key] !== undefined) return [key, flag.split(" ")[0] as string];
+      if (given.variables[variable]) return [key, `$${variable}`];
+      return [key, isObject(inFile) && Object.hasOwn(inFile, key) ? (given.file as string) : "default"];
+    }),
+  );
+}

@@ -1,0 +1,69 @@
+import picocolors from "picocolors";
+import { describe, expect, it } from "vitest";
+import { bytesText, counted, facts, shortened, statusText, table, timeText } from "./table.ts";
+
+const output = { colors: picocolors.createColors(false), isTty: false, columns: 100, write: () => {} };
+
+describe("tables", () => {
+  it("have one rule below their titles", () => {
+    const lines = table(
+      ["a", "b"],
+      [
+        ["1", "2"],
+        ["3", "4"],
+      ],
+      output,
+    ).split("\n");
+    expect(lines).toHaveLength(6);
+    expect(lines.filter((line) => line.includes("├"))).toHaveLength(1);
+  });
+
+  it("leave out facts without a value", () => {
+    expect(
+      facts(
+        [
+          ["One", "1"],
+          ["None", ""],
+          ["Nothing", null],
+          ["Longer", "2"],
+        ],
+        output,
+      ),
+    ).toBe("  One     1\n  Longer  2");
+  });
+});
+
+describe("texts", () => {
+  it.each([
+    [0, "0 B"],
+    [999, "999 B"],
+    [1_000, "1 kB"],
+    [210_400, "210 kB"],
+    [1_250_000, "1.3 MB"],
+    [3_000_000_000, "3.0 GB"],
+  ])("write %i bytes as %s", (bytes, text) => {
+    expect(bytesText(bytes)).toBe(text);
+  });
+
+  it("write one of a thing without an s", () => {
+    expect([counted(1, "tool"), counted(2, "tool"), counted(0, "tool")]).toEqual(["1 tool", "2 tools", "0 tools"]);
+  });
+
+  it("keep to one line of a description", () => {
+    expect(shortened("a long line\nand another", 6)).toBe("a lon…");
+    expect(shortened("short\nmore", 20)).toBe("short");
+  });
+
+  it("tell a time by the clock on the wall, and leave alone what is none", () => {
+    expect(timeText("2026-01-02T03:04:05.678Z")).toMatch(/^2026-01-0\d \d\d:\d4:05$/);
+    expect([timeText("soon"), timeText(null), timeText(undefined)]).toEqual(["soon", "", ""]);
+  });
+
+  it("colour a status by what it means", () => {
+    const colors = picocolors.createColors(true);
+    expect(statusText("Running", colors)).toBe(colors.green("Running"));
+    expect(statusText("Creating", colors)).toBe(colors.yellow("Creating"));
+    expect(statusText("Failed", colors)).toBe(colors.red("Failed"));
+    expect(statusText("Odd", colors)).toBe(colors.dim("Odd"));
+  });
+});

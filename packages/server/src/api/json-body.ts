@@ -1,0 +1,26 @@
+import { PlatformError } from "@aenv/contract";
+
+/** Deeper than anyone writes by hand, and not so deep that reading or writing it needs more stack than there is. */
+const MAX_DEPTH = 1_000;
+
+/** A body's value; what is nested without end would break whatever walks through it later. */
+export function parseJson(text: string): unknown {
+  if (depthOf(text) > MAX_DEPTH) throw new PlatformError("request.invalid", `the body is nested deeper than ${MAX_DEPTH} levels`);
+  return JSON.parse(text);
+}
+
+function depthOf(text: string): number {
+  let depth = 0;
+  let deepest = 0;
+  let isInString = false;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) isInString = !isInString;
+    else if (isInString) at += Number(code === BACKSLASH);
+    else if (code === BRACKET || code === BRACE) deepest = Math.max(deepest, ++depth);
+    else if (code === BRACKET + 2 || code === BRACE + 2) depth--;
+  }
+  return deepest;
+}
+
+const [QUOTE, BACKSLASH, BRACKET, BRACE] = [34, 92, 91, 123];
