@@ -238,7 +238,10 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     maxBodyBytes: 64 * 1024 * 1024,
     patience,
     tracing,
-    onAnswer: ({ method, route, status, durationMs }) => metrics.request(method, route, status, durationMs),
+    onAnswer: (answer) => {
+      metrics.request(answer.method, answer.route, answer.status, answer.durationMs);
+      logger.debug(answer, "request");
+    },
   };
   const app = createApp({ ...common, routes: [...routes, ...operations] });
 
