@@ -228,14 +228,10 @@ export class Instances {
     this.#isDraining = true;
   }
 
-  /** Waits so long for what is underway, and then gives it up. */
-  async drain(graceMs: number): Promise<void> {
+  /** Waits so long for what is underway, then gives it up; nothing is done by itself any more. */
+  async close(graceMs: number): Promise<void> {
     this.refuseNew();
     await this.#starter.close(graceMs);
-  }
-
-  close(): void {
-    this.#ledger.close();
   }
 
   async #begin(environment: EnvironmentVersion, request: CreateInstanceRequest, row: InstanceRow, caller: Caller): Promise<InstanceRow> {
