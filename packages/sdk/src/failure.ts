@@ -43,6 +43,7 @@ function guessCode(status: number, message: string, notFound: ErrorCode): ErrorC
     return message.includes("find environment") ? "environment.not_found" : notFound;
   }
   if (status === 403 && message.includes("exceeds limit")) return "quota.exceeded";
+  if (status === 403 && /\breleased\b/.test(message)) return "environment.released";
   if (status === 404) return notFound;
   return CODES[status] ?? (status >= 500 ? "internal" : "request.invalid");
 }

@@ -18,7 +18,7 @@ export const serverConfig = z.strictObject({
   host: z.string().default("127.0.0.1").describe("the address to listen on"),
   controlPort: port.default(8080).describe("control and hub"),
   dataPort: port.default(8081).describe("the gateway to instances"),
-  adminPort: port.nullable().default(null).describe("metrics and profiles, on loopback only; none unless set"),
+  adminPort: port.nullable().default(null).describe("metrics and the configuration, on loopback only; none unless set"),
   publicUrl: z.url().nullable().default(null).describe("the data port's address as clients see it, for agent links"),
   store: z.string().default("").describe("memory:, sqlite:FILE or redis://…; SQLite below home unless set"),
   access: z.enum(["auto", "on", "off"]).default("auto").describe("whether tokens are needed; auto: only beyond loopback"),

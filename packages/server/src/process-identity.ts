@@ -14,7 +14,7 @@ export function isRunning(identity: string): boolean {
 }
 
 /** Null if there is no such process, or if it has ended and nobody has asked yet how. */
-function identityOf(pid: number): string | null {
+export function identityOf(pid: number): string | null {
   const stat = read(`/proc/${pid}/stat`);
   // The name, in parentheses, may itself hold spaces and parentheses. Behind it: the state first, the start time twentieth.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");

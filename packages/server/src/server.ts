@@ -18,26 +18,16 @@ import { Gateway } from "./gateway/gateway.ts";
 import { isLoopback, visitorRule } from "./gateway/visitors.ts";
 import { openHub } from "./hub/open.ts";
 import { BoxClients } from "./instances/box-client.ts";
-import { Hosts } from "./instances/hosts.ts";
-import { Idempotency, idempotencyIndexes } from "./instances/idempotency.ts";
 import { inspector } from "./instances/inspector.ts";
-import { Instances } from "./instances/instances.ts";
-import { Keeper } from "./instances/keeper.ts";
-import { InstanceList } from "./instances/list.ts";
-import { InstanceLogs } from "./instances/logs.ts";
-import { Placement } from "./instances/placement.ts";
+import { openInstances } from "./instances/open.ts";
 import { Pool } from "./instances/pool.ts";
-import { Recovery } from "./instances/recovery.ts";
-import { type ReplicaRow, Replicas } from "./instances/replicas.ts";
-import { type InstanceRow, instanceIndexes, isLive } from "./instances/row.ts";
-import { Targets } from "./instances/targets.ts";
+import { type InstanceRow, instanceRows, isLive } from "./instances/row.ts";
 import { finish, listen, urlOf } from "./listen.ts";
 import { lockHome } from "./lock.ts";
 import { createLogger } from "./operations/logger.ts";
 import { Metrics } from "./operations/metrics.ts";
 import { noTracing, openTracing } from "./operations/tracing.ts";
 import type { Patience } from "./patience.ts";
-import { ownIdentity } from "./process-identity.ts";
 import { startRounds } from "./rounds.ts";
 import { Collection } from "./stores/collection.ts";
 import { openStore } from "./stores/open.ts";
@@ -64,8 +54,6 @@ export interface RunningServer extends AsyncDisposable {
 
 const SWEEP_MS = 5 * 60_000;
 const GRACE_MS = 10_000;
-/** How long another replica's change of an instance may go unnoticed at our gateway. */
-const BELIEVE_MS = 1_000;
 
 /** Opens every room; if one cannot be opened, those that are open are closed again. */
 export async function startServer(parts: ServerParts): Promise<RunningServer> {
@@ -99,7 +87,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   const startTimeoutMs = parseDuration(config.startTimeout);
   const roundMs = parseDuration(config.round);
 
-  const rows = new Collection<InstanceRow>(store, "instance", instanceIndexes);
+  const rows = instanceRows(store);
   const tokens = new Tokens(new Collection<TokenRow>(store, "token", () => ({})), now);
   const access = new Access(tokens, config.access === "on" || (config.access === "auto" && !isLoopback(config.host)));
   const quotas = new Quotas({ instances: config.maxInstances, createsPerSecond: config.createsPerSecond, blobBytes: config.blobBytes });
@@ -116,13 +104,6 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     memoryMb: config.memoryMb,
     now: Date.now,
   });
-  const hosts = new Hosts({
-    pool,
-    maxHosts: config.maxHosts,
-    spreadAt: 64,
-    isTaken: async (boxId) => (await rows.count("box", boxId)) > 0,
-    now: Date.now,
-  });
   const hub = openHub({
     home: config.home,
     store,
@@ -131,68 +112,39 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     inspect: inspector({ pool, clients, startTimeoutMs }),
     isInUse: inUse(rows),
   });
-  const placement = new Placement({
-    pool,
-    hosts,
+  const { instances, hosts, targets, idempotency, keeper, list, logs } = openInstances({
+    store,
+    engine,
     clients,
-    bundleFolder: (digest) => hub.bundleFolder(digest),
-    startTimeoutMs,
-    findBox: async (boxId) => (await engine.list()).find(({ id }) => id === boxId) ?? null,
-    onExit: (boxId, ids, exit) =>
-      void instances
-        .onBoxExit(boxId, ids, exit.reason)
-        .catch((error: unknown) => logger.error({ err: error, boxId, ids }, "a box ended and its instances could not be marked")),
-  });
-  const targets = new Targets(rows, isAlone ? Number.POSITIVE_INFINITY : BELIEVE_MS);
-  const metrics = new Metrics({
-    liveInstances: () => rows.count("live", "yes"),
-    pool: () => pool.sizes(),
-    hosts: () => hosts.size,
-    waiting: () => queue.depth,
-  });
-  const idempotency = new Idempotency(new Collection(store, "idempotency", idempotencyIndexes), now);
-  const instances = new Instances({
-    rows,
-    idempotency,
+    pool,
     hub,
     quotas,
     queue,
-    placement,
     replica,
+    place: `${hostname()}:${await realpath(config.home)}`,
+    isAlone,
+    maxHosts: config.maxHosts,
     defaultTtl: config.defaultTtl,
     defaultIdleSeconds: config.idleAfter === null ? null : parseDuration(config.idleAfter) / 1_000,
+    startTimeoutMs,
+    roundMs,
+    // Who says so rarely that it lives cannot be expected to say it often.
+    silentMs: Math.max(parseDuration(config.silence), 3 * roundMs),
     now,
     onChange: (row, before) => {
-      targets.note(row);
       if (row.status === before?.status) return;
       if (before?.status === "Creating") metrics.started(row.status === "Running" ? "running" : "failed", ageOf(row));
       if (!isLive(row)) metrics.ended(row.status);
       logger.debug({ instanceId: row.id, status: row.status, reason: row.reason }, "instance");
     },
-  });
-  const replicas = new Replicas({
-    id: replica,
-    place: `${hostname()}:${await realpath(config.home)}`,
-    process: ownIdentity(),
-    rows: new Collection<ReplicaRow>(store, "replica", () => ({})),
-    now,
-    isAlone,
-    // Who says so rarely that it lives cannot be expected to say it often.
-    silentMs: Math.max(parseDuration(config.silence), 3 * roundMs),
-  });
-  const recovery = new Recovery({ engine, rows, instances, placement, replicas, clients, startTimeoutMs, now: Date.now });
-  const keeper = new Keeper({
-    replicas,
-    recovery,
-    instances,
-    placement,
-    hosts,
-    pool,
-    clients,
-    engine,
-    roundMs,
     onTakeOver: (recovered) => logger.warn(recovered, "another server is gone; what it left is looked after"),
-    onFailure: (error) => logger.error({ err: error }, "a round failed"),
+    onFailure: (error) => logger.error({ err: error }, "looking after the instances failed; it is tried again"),
+  });
+  const metrics = new Metrics({
+    liveInstances: () => rows.count("live", "yes"),
+    pool: () => pool.sizes(),
+    hosts: () => hosts.size,
+    waiting: () => queue.depth,
   });
   let isReady = false;
   let wasReady = false;
@@ -227,7 +179,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
 
   const routes = [
     ...hubRoutes({ hub, controlUrl: () => config.publicUrl ?? urlOf(app.server, config.host) }),
-    ...instanceRoutes({ instances, list: new InstanceList(rows), logs: new InstanceLogs(placement), hub, dataUrl }),
+    ...instanceRoutes({ instances, list, logs, hub, dataUrl }),
     ...tokenRoutes(tokens),
   ];
   const operations = operationRoutes({ store, metrics, config, version: parts.version, isReady: () => isReady, others: routes });
@@ -238,7 +190,10 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     maxBodyBytes: 64 * 1024 * 1024,
     patience,
     tracing,
-    onAnswer: ({ method, route, status, durationMs }) => metrics.request(method, route, status, durationMs),
+    onAnswer: (answer) => {
+      metrics.request(answer.method, answer.route, answer.status, answer.durationMs);
+      logger.debug(answer, "request");
+    },
   };
   const app = createApp({ ...common, routes: [...routes, ...operations] });
 

@@ -121,6 +121,8 @@ describe("a server of its own that is weighed", () => {
     const files = filesIn(join(child.home, "blobs"));
     const answer = await child.ask("PUT", `/bundle/sha256:${"0".repeat(64)}`, bomb);
     expect(answer).toMatchObject({ success: false, status: 400, error: { code: "bundle.invalid" } });
+    const link = String(await child.demand("POST", "/env/bomb/1.0.0/sign"));
+    expect(await child.ask("PUT", new URL(link).pathname, bomb)).toMatchObject({ success: false, status: expect.toBeOneOf([400, 413]) });
     expect((child.peakMb() ?? 0) - before).toBeLessThan(150);
     expect(filesIn(join(child.home, "blobs"))).toEqual(files);
     await answersOn(child);

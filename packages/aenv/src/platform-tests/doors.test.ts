@@ -198,6 +198,50 @@ describe("the data port", () => {
   });
 });
 
+describe("the routes by which a box makes and ends its seats", () => {
+  it("are the platform's alone, however they are written", async () => {
+    const shared = await publish(platform, projects.probe, { isolation: "shared", headers: ada });
+    const { id } = await platform.create(shared, { environment_variables: { KEY: "hidden" } }, ada);
+    const { hostname, port } = new URL(platform.dataUrl);
+    const ask = async (method: string, path: string, headers: Record<string, string> = {}) => {
+      const sent = request({ hostname, port, path, method, headers: { "content-type": "application/json", ...headers }, agent: false });
+      sent.end(method !== "POST" ? undefined : JSON.stringify({ count: 1, ids: ["stray"], id: "stray" }));
+      const [response] = await once(sent, "response");
+      let text = "";
+      for await (const piece of response.setEncoding("utf8")) text += piece;
+      expect([method, path, response.statusCode]).toEqual([method, path, 404]);
+      expect(text).not.toContain("hidden");
+    };
+    const byHeader = { "AEnvCore-EnvInstance-ID": id };
+    for (const verb of [
+      "",
+      "/",
+      "//",
+      "/fork",
+      "/fork/",
+      "/%66ork",
+      "/opening",
+      "/opening/",
+      "/./opening",
+      "/list",
+      "/../../env-instance",
+      "/..%2f..%2fbind",
+    ]) {
+      for (const method of ["GET", "POST", "DELETE"]) {
+        await ask(method, `/env-instance/${id}${verb}`);
+        if (verb !== "") await ask(method, verb, byHeader);
+      }
+    }
+    for (const path of ["/env-instance", "/env-instance/", "/env-instance/list", "/env-instance/*/list", "/bind", "/stop"]) {
+      await ask("GET", path, byHeader);
+      await ask("POST", path, byHeader);
+    }
+    expect((await callTool(urlOf(platform, id), "variable", { name: "KEY" })).text).toBe("hidden");
+    expect((await fetch(urlOf(platform, "stray"), { method: "POST" })).status).toBe(404);
+    await send(ada, "DELETE", `/env-instance/${id}`);
+  });
+});
+
 describe("an agent link", () => {
   const linkOf = () => String(instance.agent_url).replace(/\/mcp$/, "");
   const tricks = [

@@ -18,7 +18,18 @@ export interface AppOptions {
   readonly maxBodyBytes: number;
   readonly patience: Patience;
   readonly tracing: Tracing;
-  readonly onAnswer: (answer: { method: string; route: string; status: number; durationMs: number }) => void;
+  readonly onAnswer: (answer: ApiAnswer) => void;
+}
+
+export interface ApiAnswer {
+  readonly requestId: string;
+  readonly method: string;
+  /** As the table has it, with names for what changes. */
+  readonly route: string;
+  /** Of a route about one instance. */
+  readonly instanceId: string | undefined;
+  readonly status: number;
+  readonly durationMs: number;
 }
 
 /** The control port. The only place that knows what an error's status is. */
@@ -44,7 +55,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     try {
       done(null, text === "" ? undefined : parseJson(text as string));
     } catch (error) {
-      done(new PlatformError("request.invalid", `Invalid request format: ${messageOf(error)}`));
+      done(error as Error);
     }
   });
   // Everything else is a stream for whoever wants one: uploads are never held in memory.
@@ -64,7 +75,9 @@ export function createApp(options: AppOptions): FastifyInstance {
   app.addHook("onResponse", async (request, reply) => {
     const route = request.routeOptions.url ?? "none";
     traces.get(request)?.end({ "http.route": route, "http.response.status_code": reply.statusCode }, reply.statusCode >= 500);
-    options.onAnswer({ method: request.method, route, status: reply.statusCode, durationMs: reply.elapsedTime });
+    const instanceId = route.startsWith("/env-instance/:id") ? (request.params as { id: string }).id : undefined;
+    const { statusCode: status, elapsedTime: durationMs } = reply;
+    options.onAnswer({ requestId: request.id, method: request.method, route, instanceId, status, durationMs });
   });
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply));
   app.setNotFoundHandler((request, reply) => {

@@ -18,6 +18,20 @@ describe("parseJson", () => {
     expect(() => parseJson("[".repeat(1_000_000))).toThrow("nested deeper");
   });
 
+  it("says what is wrong without quoting what it was sent", () => {
+    for (const text of [
+      "secret",
+      '{"key":"secret",}',
+      '{"key":secret}',
+      `["${"secret".repeat(20)}" secret]`,
+      '{"key":"secret\n"}',
+      `${"[1,".repeat(50)}secret`,
+    ]) {
+      expect(() => parseJson(text)).toThrow(/^Invalid request format: /);
+      expect(() => parseJson(text)).not.toThrow(/secret/);
+    }
+  });
+
   it("counts no brackets inside of strings", () => {
     for (const text of ["[".repeat(5_000), `\\"${"{".repeat(5_000)}`, "\\\\"])
       expect(parseJson(JSON.stringify([text, "]"]))).toEqual([text, "]"]);

@@ -1,12 +1,21 @@
-import { PlatformError } from "@aenv/contract";
+import { messageOf, PlatformError } from "@aenv/contract";
 
 /** Deeper than anyone writes by hand, and not so deep that reading or writing it needs more stack than there is. */
 const MAX_DEPTH = 1_000;
 
 /** A body's value; what is nested without end would break whatever walks through it later. */
 export function parseJson(text: string): unknown {
-  if (depthOf(text) > MAX_DEPTH) throw new PlatformError("request.invalid", `the body is nested deeper than ${MAX_DEPTH} levels`);
-  return JSON.parse(text);
+  if (depthOf(text) > MAX_DEPTH) throw invalid(`the body is nested deeper than ${MAX_DEPTH} levels`);
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    // Node quotes a part of the text, which may be a part of a secret.
+    throw invalid(messageOf(error).replace(/, (?:\.{3})?".*"(?:\.{3})? is not/s, ": the body is not"));
+  }
+}
+
+function invalid(why: string): PlatformError {
+  return new PlatformError("request.invalid", `Invalid request format: ${why}`);
 }
 
 function depthOf(text: string): number {

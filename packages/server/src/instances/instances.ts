@@ -105,10 +105,13 @@ export class Instances {
   }
 
   async renew(id: string, ttl: string, caller: Caller): Promise<InstanceRow> {
+    const { now } = this.#options;
+    expiryOf(ttl, now());
     await this.get(id, caller);
-    return this.#ledger.change(id, (row, now) =>
-      isLive(row) ? { ...noted(row, `renewed for ${ttl}`, now), ttl, expiresAt: expiryOf(ttl, now) } : null,
-    );
+    return this.#ledger.change(id, (row, at) => {
+      if (isLive(row)) return { ...noted(row, `renewed for ${ttl}`, at), ttl, expiresAt: expiryOf(ttl, at) };
+      throw new PlatformError("instance.gone", `instance '${id}' has ended: ${row.reason}`);
+    });
   }
 
   /** Asks a running instance's box, and notes it if it matters to the story. */
@@ -225,14 +228,10 @@ export class Instances {
     this.#isDraining = true;
   }
 
-  /** Waits so long for what is underway, and then gives it up. */
-  async drain(graceMs: number): Promise<void> {
+  /** Waits so long for what is underway, then gives it up; nothing is done by itself any more. */
+  async close(graceMs: number): Promise<void> {
     this.refuseNew();
     await this.#starter.close(graceMs);
-  }
-
-  close(): void {
-    this.#ledger.close();
   }
 
   async #begin(environment: EnvironmentVersion, request: CreateInstanceRequest, row: InstanceRow, caller: Caller): Promise<InstanceRow> {

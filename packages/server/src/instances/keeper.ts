@@ -49,54 +49,64 @@ export class Keeper {
     return recovered;
   }
 
+  /** Each of it whatever became of the others. */
   async tidy(): Promise<void> {
-    const { replicas, recovery, instances, placement, hosts, pool, clients, onTakeOver } = this.#options;
-    if ((await replicas.claimDead()).dead.length > 0) onTakeOver(await recovery.run());
-    await recovery.settle();
-    await instances.touchUsed();
-    await placement.retry();
-    await hosts.closeIdle(IDLE_HOST_MS);
-    await pool.trim();
-    clients.trim(IDLE_LINE_MS);
+    const { recovery, instances, placement, hosts, pool, clients, onFailure } = this.#options;
+    const steps = [
+      () => this.#takeOver(),
+      () => recovery.settle(),
+      () => instances.touchUsed(),
+      () => placement.retry(),
+      () => hosts.closeIdle(IDLE_HOST_MS),
+      () => pool.trim(),
+      () => clients.trim(IDLE_LINE_MS),
+    ];
+    for (const step of steps) await attempt(step, onFailure);
   }
 
   /** Waits so long for starts, then hands what runs to another process at this place or, if there is none, ends it. */
   async close(graceMs: number): Promise<void> {
     const { replicas, instances, pool, hosts, onFailure } = this.#options;
     await this.#stop();
-    await instances.drain(graceMs);
-    try {
-      if (await replicas.leave()) await hosts.closeIdle(0);
-      else await this.#endAll();
-    } catch (error) {
-      // The store is away: what runs is left as it is, and whoever comes next looks after it.
-      onFailure(error);
-    }
-    await pool.close();
-    instances.close();
+    await instances.close(graceMs);
+    await attempt(() => pool.close(), onFailure);
+    // If the store is away, what runs is left as it is, and whoever comes next looks after it.
+    await attempt(async () => ((await replicas.leave()) ? hosts.closeIdle(0) : this.#endAll()), onFailure);
   }
 
   /** Lets go of everything as a process does that dies: whoever comes next finds it. */
   async letGo(): Promise<void> {
     await this.#stop();
-    await this.#options.instances.drain(0);
-    await this.#options.pool.close();
-    this.#options.instances.close();
+    await this.#options.instances.close(0);
+    await attempt(() => this.#options.pool.close(), this.#options.onFailure);
   }
 
   async #stop(): Promise<void> {
     await Promise.all(this.#rounds.map((one) => one.stop()));
   }
 
+  async #takeOver(): Promise<void> {
+    const { replicas, recovery, onTakeOver } = this.#options;
+    if ((await replicas.claimDead()).dead.length > 0) onTakeOver(await recovery.run());
+  }
+
   async #endAll(): Promise<void> {
-    const { replicas, instances, engine } = this.#options;
+    const { replicas, instances, engine, onFailure } = this.#options;
     // Whoever left a moment ago may have hoped that we would stay.
     const { dead, names } = await replicas.claimDead();
     const all = new Set([...replicas.names, ...names]);
     await instances.endAll(all, "the server was stopped");
     const boxes = (await engine.list()).filter((box) => all.has(box.labels.replica ?? ""));
-    await Promise.all(boxes.map((box) => box.destroy()));
+    await Promise.all(boxes.map((box) => attempt(() => box.destroy(), onFailure)));
     for (const row of dead) await replicas.inherit(row, new Set());
     await replicas.forget();
+  }
+}
+
+async function attempt(step: () => unknown, onFailure: (error: unknown) => void): Promise<void> {
+  try {
+    await step();
+  } catch (error) {
+    onFailure(error);
   }
 }

@@ -108,7 +108,7 @@ export class Placement {
     const isSeated = this.#seated.get(seat.boxId)?.delete(instanceId) ?? false;
     if (seat.isOwnBox) {
       const box = await this.find(seat.boxId).catch(() => null);
-      if (box !== null) await this.#destroy(box);
+      if (box !== null) await this.discard(box);
       return;
     }
     if (isSeated) this.#options.hosts.leave(seat.boxId);
@@ -120,7 +120,12 @@ export class Placement {
   async retry(): Promise<void> {
     const stuck = [...this.#stuck];
     this.#stuck.clear();
-    await Promise.all(stuck.map((box) => this.#destroy(box)));
+    await Promise.all(stuck.map((box) => this.discard(box)));
+  }
+
+  /** Ends a box; if that fails now, it is tried again. */
+  async discard(box: Box): Promise<void> {
+    await box.destroy().catch(() => this.#stuck.add(box));
   }
 
   /** Asks an instance something on the trainer's side. */
@@ -148,12 +153,8 @@ export class Placement {
       void this.#options.clients.forget(box.id);
       this.#options.onExit(box.id, [...seated], exit);
       // What ended by itself has left its files.
-      void this.#destroy(box);
+      void this.discard(box);
     });
-  }
-
-  async #destroy(box: Box): Promise<void> {
-    await box.destroy().catch(() => this.#stuck.add(box));
   }
 
   #ask(seat: Seat, method: "GET" | "POST", path: string, body?: unknown, signal?: AbortSignal): Promise<unknown> {

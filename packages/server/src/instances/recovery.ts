@@ -99,7 +99,7 @@ export class Recovery {
     const seated = rows.length === 0 ? "gone" : await this.#seatedIn(box);
     if (seated === "gone") {
       for (const { id } of rows) await instances.lose(id, "its box did not answer any more when the server came back");
-      await box.destroy();
+      await placement.discard(box);
       return { adopted: 0, failed: rows.length, ended: 1 };
     }
     const mine = rows.filter((row) => isOrphan(row.replica));
@@ -107,7 +107,7 @@ export class Recovery {
     const missing = mine.filter((row) => !adopted.includes(row));
     for (const { id } of missing) await instances.lose(id, "its box did not know it any more when the server came back");
     if (adopted.length === 0 && mine.length === rows.length) {
-      await box.destroy();
+      await placement.discard(box);
       return { adopted: 0, failed: missing.length, ended: 1 };
     }
     // Where another replica is forking into the box, that goes on, and the box is to be looked after all the same.

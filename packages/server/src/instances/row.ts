@@ -1,6 +1,7 @@
 import { type ErrorCode, type InstanceStatus, PlatformError } from "@aenv/contract";
 import type { BoxAddress } from "@aenv/sandbox";
-import type { Indexes } from "../stores/store.ts";
+import { Collection } from "../stores/collection.ts";
+import type { Indexes, Store } from "../stores/store.ts";
 
 /** Where an instance lives: a box, and its seat in it. */
 export interface Seat {
@@ -82,6 +83,10 @@ export function instanceIndexes(row: InstanceRow): Indexes {
     ownerEnvironment: `${row.owner}\n${name}`,
     ...(isLive(row) ? liveIndexes(row) : row.seat !== null && { leaving: row.replica }),
   };
+}
+
+export function instanceRows(store: Store): Collection<InstanceRow> {
+  return new Collection(store, "instance", instanceIndexes);
 }
 
 function liveIndexes({ owner, replica, seat, group }: InstanceRow): Indexes {

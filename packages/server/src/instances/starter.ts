@@ -63,9 +63,12 @@ export class Starter {
     return done;
   }
 
+  /** Waits so long for what is underway, and then gives it up. */
   async close(graceMs: number): Promise<void> {
     await within(Promise.allSettled(this.#underway), graceMs);
     this.#stop.abort(new PlatformError("server.draining", "the server was stopped while the instance started"));
+    // Not even for a store that is away.
+    this.#options.ledger.close();
     await Promise.allSettled(this.#underway);
   }
 

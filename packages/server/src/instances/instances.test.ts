@@ -1,0 +1,271 @@
+import { setImmediate } from "node:timers/promises";
+import { isPlatformError } from "@aenv/contract";
+import { describe, expect, it, vi } from "vitest";
+import { ada, bob, openRoom, openWorld } from "./fixtures/room.ts";
+import { isLive } from "./row.ts";
+
+const SHARED = { isolation: "shared" };
+const APART = { isolation: "instance" };
+
+async function open(deployConfig: object, options = {}) {
+  const world = openWorld();
+  const room = openRoom(world, options);
+  return { world, room, ref: await world.publish(ada, "shop", deployConfig) };
+}
+
+describe("an instance", () => {
+  it.each([SHARED, APART])("runs when it is healthy, and is gone with its place when it is ended: %j", async (deployConfig) => {
+    const { world, room, ref } = await open(deployConfig);
+    const row = await room.create(ref);
+    expect(row).toMatchObject({ status: "Running", owner: "ada", ttl: "30m", expiresAt: "2026-01-12T03:55:46.000Z" });
+    expect([await room.count(row), await room.count(row)]).toEqual([1, 2]);
+    await room.instances.destroy(row.id, ada);
+    await room.instances.destroy(row.id, ada);
+    expect(await room.instances.get(row.id, ada)).toMatchObject({ status: "Terminated", reason: "deleted by its owner", seat: null });
+    await expect(room.count(row)).rejects.toThrow(deployConfig === SHARED ? "not found in this process" : "cannot be reached");
+    expect(await world.engine.list()).toHaveLength(deployConfig === SHARED ? 1 : 0);
+  });
+
+  it("whose setup fails says why, for ten minutes", async () => {
+    const { world, room, ref } = await open(APART);
+    const failing = room.create(ref, { environment_variables: { FAIL: "no orders today" } });
+    await expect(failing).rejects.toMatchObject({ code: "instance.setup_failed", message: "setup of 'probe' failed: no orders today" });
+    const [failed] = room.changes.filter(({ status }) => status === "Failed");
+    const id = failed?.id ?? "";
+    world.later(9 * 60);
+    await room.instances.sweep();
+    expect(await room.instances.get(id, ada)).toMatchObject({
+      status: "Failed",
+      reason: "setup of 'probe' failed: no orders today",
+      reasonCode: "instance.setup_failed",
+    });
+    await expect(room.instances.get(id, bob)).rejects.toMatchObject({ code: "instance.not_found" });
+    world.later(61);
+    await room.instances.sweep();
+    await expect(room.instances.get(id, ada)).rejects.toMatchObject({ code: "instance.not_found" });
+    expect(await world.engine.list()).toEqual([]);
+  });
+
+  it("that is ended while it starts stays ended, and what started late is ended too", async () => {
+    const { world, room, ref } = await open(APART);
+    const go = world.gate("setup");
+    const asking = { caller: ada, signal: room.signal };
+    const { id } = await room.instances.create({ envName: ref, environment_variables: { GATE: "setup" } }, asking);
+    const started = room.instances.started(id, 5_000, ada);
+    await vi.waitFor(async () => expect(await world.engine.list()).toHaveLength(1));
+    expect(await room.instances.started(id, 1, ada)).toMatchObject({ status: "Creating" });
+    await room.instances.destroy(id, ada);
+    go();
+    await expect(started).rejects.toMatchObject({ code: "instance.gone" });
+    expect(await room.instances.get(id, ada)).toMatchObject({ status: "Terminated" });
+    await vi.waitFor(async () => expect(await world.engine.list()).toEqual([]));
+  });
+
+  it("in a host that crashes fails with the cause, and only those in that host do", async () => {
+    const { world, room, ref } = await open(SHARED, { maxHosts: 1 });
+    const other = await world.publish(ada, "bank", SHARED);
+    const [first, second] = [await room.create(ref), await room.create(ref)];
+    const [third, fourth] = [await room.create(other), await room.create(ref, {}, bob)];
+    await world.engine.crash(first.seat?.boxId ?? "", "exit code 7: out of ideas");
+    for (const { id } of [first, second]) {
+      await vi.waitFor(async () =>
+        expect(await room.instances.get(id, ada)).toMatchObject({
+          status: "Failed",
+          reason: "exit code 7: out of ideas",
+          reasonCode: null,
+        }),
+      );
+    }
+    expect(await room.instances.get(third.id, ada)).toMatchObject({ status: "Running" });
+    expect(await room.instances.get(fourth.id, bob)).toMatchObject({ status: "Running" });
+    expect((await room.create(ref)).seat?.boxId).not.toBe(first.seat?.boxId);
+    expect(await room.rows.count("live", "yes")).toBe(3);
+  });
+
+  it("whose box crashes in its setup says what the box said", async () => {
+    const { world, room, ref } = await open(APART);
+    world.gate("setup");
+    const starting = room.create(ref, { environment_variables: { GATE: "setup" } });
+    const [box] = await vi.waitFor(async () => {
+      const found = await world.engine.list();
+      expect(found).toHaveLength(1);
+      return found;
+    });
+    // Only once it has been bound, or another would take its place.
+    await vi.waitFor(() => expect(room.placement.holds(box?.id ?? "")).toBe(true));
+    await world.engine.crash(box?.id ?? "", "exit code 9: setup knew better");
+    await expect(starting).rejects.toThrow("exit code 9: setup knew better");
+  });
+
+  it("lives as long as it is told, renewed from now on, and a wrong time is refused", async () => {
+    const { world, room, ref } = await open(APART);
+    const row = await room.create(ref, { ttl: "10m" });
+    world.later(9 * 60);
+    expect(await room.instances.renew(row.id, "20m", ada)).toMatchObject({ ttl: "20m", expiresAt: "2026-01-12T03:54:46.000Z" });
+    world.later(19 * 60);
+    await room.instances.sweep();
+    expect(await room.instances.get(row.id, ada)).toMatchObject({ status: "Running" });
+    world.later(60);
+    await room.instances.sweep();
+    expect(await room.instances.get(row.id, ada)).toMatchObject({ status: "Terminated", reason: "its time to live of 20m was over" });
+    await expect(room.instances.renew(row.id, "1h", ada)).rejects.toMatchObject({ code: "instance.gone" });
+    await expect(room.instances.renew(row.id, "soon", ada)).rejects.toMatchObject({ code: "request.invalid" });
+    await expect(room.create(ref, { ttl: "0s" })).rejects.toMatchObject({ code: "request.invalid" });
+    expect(await world.engine.list()).toEqual([]);
+  });
+
+  it("ends when nobody has used it for a while, but not while a call goes on", async () => {
+    const { world, room, ref } = await open(APART, { idleSeconds: 60 });
+    const row = await room.create(ref);
+    room.instances.use(row);
+    world.later(300);
+    await room.instances.sweep();
+    await vi.waitFor(async () =>
+      expect(await room.instances.get(row.id, ada)).toMatchObject({ lastUsedAt: world.clock.now.toISOString() }),
+    );
+    room.instances.release(row);
+    await setImmediate();
+    world.later(59);
+    await room.instances.sweep();
+    expect(await room.instances.get(row.id, ada)).toMatchObject({ status: "Running" });
+    world.later(1);
+    await room.instances.sweep();
+    expect(await room.instances.get(row.id, ada)).toMatchObject({ status: "Terminated", reason: "it was idle for 60 s" });
+  });
+});
+
+describe("a key", () => {
+  const asking = { caller: ada, signal: new AbortController().signal, idempotencyKey: "k" };
+
+  it("stands for one instance, however often and however fast it is sent", async () => {
+    const { world, room, ref } = await open(APART);
+    const rows = await Promise.all(Array.from({ length: 20 }, () => room.instances.create({ envName: ref }, asking)));
+    const ids = new Set(rows.map(({ id }) => id));
+    expect(ids.size).toBe(1);
+    await room.instances.started(rows[0]?.id ?? "", 5_000, ada);
+    expect(await world.engine.list()).toHaveLength(1);
+    await expect(room.instances.create({ envName: ref, ttl: "1h" }, asking)).rejects.toMatchObject({ code: "request.conflict" });
+    const other = await room.instances.create({ envName: ref }, { ...asking, caller: bob });
+    expect(ids).not.toContain(other.id);
+    await room.instances.started(other.id, 5_000, bob);
+  });
+
+  it("is answered with the same failure again, and with the same instance even when that has ended", async () => {
+    const { world, room, ref } = await open(APART);
+    const request = { envName: ref, environment_variables: { FAIL: "no" } };
+    for (let time = 0; time < 3; time++) {
+      const { id } = await room.instances.create(request, asking);
+      await expect(room.instances.started(id, 5_000, ada)).rejects.toMatchObject({ code: "instance.setup_failed" });
+    }
+    const ended = { ...asking, idempotencyKey: "other" };
+    const { id } = await room.instances.create({ envName: ref }, ended);
+    const row = await room.instances.started(id, 5_000, ada);
+    await world.engine.crash(row.seat?.boxId ?? "", "out of memory");
+    await vi.waitFor(async () => expect(await room.instances.get(id, ada)).toMatchObject({ status: "Failed" }));
+    expect((await room.instances.create({ envName: ref }, ended)).id).toBe(id);
+    expect(await room.instances.started(id, 5_000, ada)).toMatchObject({ status: "Failed", reason: "out of memory" });
+    world.later(11 * 60);
+    await room.instances.sweep();
+    await expect(room.instances.create({ envName: ref }, ended)).rejects.toMatchObject({ code: "instance.gone" });
+  });
+
+  it("that nobody has been answered under is good again when the quota is", async () => {
+    const { room, ref } = await open(APART, { maxInstances: 1 });
+    const first = await room.create(ref);
+    await expect(room.instances.create({ envName: ref }, asking)).rejects.toMatchObject({ code: "quota.exceeded" });
+    await room.instances.destroy(first.id, ada);
+    const { id } = await room.instances.create({ envName: ref }, asking);
+    expect(await room.instances.started(id, 5_000, ada)).toMatchObject({ status: "Running" });
+  });
+});
+
+describe("forks", () => {
+  it.each([SHARED, APART])("go on from where their parent stands, each on its own: %j", async (deployConfig) => {
+    const { world, room, ref } = await open(deployConfig);
+    const parent = await room.create(ref, { ttl: "10m", labels: { run: "7" } });
+    await room.count(parent);
+    world.later(60);
+    const forks = await room.instances.fork(parent.id, 3, { caller: ada, signal: room.signal });
+    expect(forks.map(({ status }) => status)).toEqual(["Running", "Running", "Running"]);
+    expect(forks[0]).toMatchObject({ expiresAt: "2026-01-12T03:36:46.000Z", labels: { run: "7" } });
+    expect(new Set(forks.map(({ agentKey }) => agentKey)).size).toBe(3);
+    expect(await Promise.all(forks.map((fork) => room.count(fork)))).toEqual([2, 2, 2]);
+    expect(await world.engine.list()).toHaveLength(deployConfig === SHARED ? 1 : 4);
+  });
+
+  it.each([SHARED, APART])("are there all or not at all: %j", async (deployConfig) => {
+    const { world, room, ref } = await open(deployConfig, { maxInstances: 3 });
+    const parent = await room.create(ref);
+    const asking = { caller: ada, signal: room.signal, idempotencyKey: "forks" };
+    for (let time = 0; time < 2; time++) {
+      await expect(room.instances.fork(parent.id, 3, asking)).rejects.toMatchObject({ code: "quota.exceeded" });
+    }
+    expect(await room.rows.count("live", "yes")).toBe(1);
+    expect(await world.engine.list()).toHaveLength(1);
+    const [one, two] = await room.instances.fork(parent.id, 2, { ...asking, idempotencyKey: "fewer" });
+    expect(await room.instances.fork(parent.id, 2, { ...asking, idempotencyKey: "fewer" })).toEqual([one, two]);
+    expect(await room.rows.count("live", "yes")).toBe(3);
+  });
+
+  it("are made once, however many ask with the same key at once", async () => {
+    const { room, ref } = await open(SHARED);
+    const parent = await room.create(ref);
+    const asking = { caller: ada, signal: room.signal, idempotencyKey: "forks" };
+    const made = await Promise.all(Array.from({ length: 10 }, () => room.instances.fork(parent.id, 4, asking)));
+    expect(new Set(made.map((rows) => rows.map(({ id }) => id).join())).size).toBe(1);
+    expect(await room.rows.count("live", "yes")).toBe(5);
+    await expect(room.instances.fork(parent.id, 5, asking)).rejects.toMatchObject({ code: "request.conflict" });
+  });
+
+  it("of an instance that has ended or still starts are refused", async () => {
+    const { world, room, ref } = await open(APART);
+    const asking = { caller: ada, signal: room.signal };
+    const ended = await room.create(ref);
+    await room.instances.destroy(ended.id, ada);
+    await expect(room.instances.fork(ended.id, 1, asking)).rejects.toMatchObject({ code: "instance.gone" });
+    const go = world.gate("setup");
+    const { id } = await room.instances.create({ envName: ref, environment_variables: { GATE: "setup" } }, asking);
+    await expect(room.instances.fork(id, 1, asking)).rejects.toMatchObject({ code: "instance.starting" });
+    go();
+    await room.instances.started(id, 5_000, ada);
+  });
+});
+
+describe("the room", () => {
+  it("lets an owner have exactly as many instances as they may, however many are asked for at once", async () => {
+    const { room, ref } = await open(SHARED, { maxInstances: 10 });
+    const results = await Promise.allSettled(Array.from({ length: 100 }, () => room.create(ref)));
+    const refused = results.flatMap((result) => (result.status === "rejected" ? [result.reason] : []));
+    expect(refused).toHaveLength(90);
+    expect(refused.every((error) => isPlatformError(error, "quota.exceeded"))).toBe(true);
+    expect(await room.rows.count("liveOwner", "ada")).toBe(10);
+    expect(await room.create(ref, {}, bob)).toMatchObject({ status: "Running" });
+    const limited = { ...bob, maxInstances: 1 };
+    await expect(room.create(ref, {}, limited)).rejects.toMatchObject({ code: "quota.exceeded" });
+  });
+
+  it("that closes gives up what still starts after a while, and takes nothing new", async () => {
+    const { world, room, ref } = await open(APART);
+    world.gate("setup");
+    const asking = { caller: ada, signal: room.signal };
+    const running = await room.create(ref);
+    const { id } = await room.instances.create({ envName: ref, environment_variables: { GATE: "setup" } }, asking);
+    const started = room.instances.started(id, 5_000, ada);
+    started.catch(() => {});
+    await room.keeper.open();
+    await room.keeper.close(20);
+    await expect(started).rejects.toMatchObject({ code: "server.draining" });
+    await expect(room.instances.create({ envName: ref }, asking)).rejects.toMatchObject({ code: "server.draining" });
+    expect(await room.instances.get(running.id, ada)).toMatchObject({ status: "Terminated", reason: "the server was stopped" });
+    expect([await world.engine.list(), await room.rows.count("live", "yes"), room.failures]).toEqual([[], 0, []]);
+  });
+
+  it("tells of every change with what was before", async () => {
+    const { room, ref } = await open(APART);
+    const row = await room.create(ref);
+    await room.instances.destroy(row.id, ada);
+    expect(room.changes.map(({ status }) => status)).toEqual(["Creating", "Running", "Terminated"]);
+    expect(room.changes.map(isLive)).toEqual([true, true, false]);
+    expect(room.changes.at(-1)?.events.map(({ what }) => what)).toEqual(["asked for", "running", "deleted by its owner"]);
+  });
+});

@@ -1,0 +1,103 @@
+import type { SandboxEngine } from "@aenv/sandbox";
+import type { FairQueue } from "../access/fair-queue.ts";
+import type { Quotas } from "../access/quotas.ts";
+import type { Hub } from "../hub/hub.ts";
+import { ownIdentity } from "../process-identity.ts";
+import { Collection } from "../stores/collection.ts";
+import type { Store } from "../stores/store.ts";
+import type { BoxClients } from "./box-client.ts";
+import type { DrawingOptions } from "./drawing.ts";
+import { Hosts } from "./hosts.ts";
+import { Idempotency, idempotencyIndexes } from "./idempotency.ts";
+import { Instances } from "./instances.ts";
+import { Keeper, type KeeperOptions } from "./keeper.ts";
+import type { LedgerOptions } from "./ledger.ts";
+import { InstanceList } from "./list.ts";
+import { InstanceLogs } from "./logs.ts";
+import { Placement } from "./placement.ts";
+import type { Pool } from "./pool.ts";
+import { Recovery } from "./recovery.ts";
+import { type ReplicaRow, Replicas } from "./replicas.ts";
+import { instanceRows } from "./row.ts";
+import { Targets } from "./targets.ts";
+
+export interface OpenInstancesOptions extends DrawingOptions, Pick<KeeperOptions, "roundMs" | "onTakeOver" | "onFailure"> {
+  readonly store: Store;
+  readonly engine: SandboxEngine;
+  readonly clients: BoxClients;
+  readonly pool: Pool;
+  readonly hub: Hub;
+  readonly quotas: Quotas;
+  readonly queue: FairQueue;
+  /** The machine and folder in which the boxes live. */
+  readonly place: string;
+  /** Nobody else uses the store. */
+  readonly isAlone: boolean;
+  readonly maxHosts: number;
+  readonly startTimeoutMs: number;
+  readonly silentMs: number;
+  readonly now: () => Date;
+  readonly onChange: LedgerOptions["onChange"];
+}
+
+/** How long another replica's change of an instance may go unnoticed at our gateway. */
+const BELIEVE_MS = 1_000;
+/** A second host is opened when the first has this many seats taken. */
+const SPREAD_AT = 64;
+
+/** The room of the running environments, with everybody in it who makes, finds and keeps them. */
+export function openInstances(options: OpenInstancesOptions) {
+  const { store, engine, clients, pool, hub, replica, place, isAlone, startTimeoutMs, silentMs, now, onFailure } = options;
+  const rows = instanceRows(store);
+  const targets = new Targets(rows, isAlone ? Number.POSITIVE_INFINITY : BELIEVE_MS);
+  const idempotency = new Idempotency(new Collection(store, "idempotency", idempotencyIndexes), now);
+  const hosts = new Hosts({
+    pool,
+    maxHosts: options.maxHosts,
+    spreadAt: SPREAD_AT,
+    isTaken: async (boxId) => (await rows.count("box", boxId)) > 0,
+    now: () => now().getTime(),
+  });
+  const placement = new Placement({
+    pool,
+    hosts,
+    clients,
+    bundleFolder: (digest) => hub.bundleFolder(digest),
+    startTimeoutMs,
+    findBox: async (boxId) => (await engine.list()).find(({ id }) => id === boxId) ?? null,
+    onExit: (boxId, ids, exit) => void instances.onBoxExit(boxId, ids, exit.reason).catch(onFailure),
+  });
+  const instances = new Instances({
+    ...options,
+    rows,
+    idempotency,
+    placement,
+    onChange: (row, before) => {
+      targets.note(row);
+      options.onChange(row, before);
+    },
+  });
+  const replicas = new Replicas({
+    id: replica,
+    place,
+    process: ownIdentity(),
+    rows: new Collection<ReplicaRow>(store, "replica", () => ({})),
+    now,
+    isAlone,
+    silentMs,
+  });
+  const recovery = new Recovery({
+    engine,
+    rows,
+    instances,
+    placement,
+    replicas,
+    clients,
+    startTimeoutMs,
+    now: () => now().getTime(),
+  });
+  const keeper = new Keeper({ ...options, replicas, recovery, instances, placement, hosts });
+  const list = new InstanceList(rows);
+  const logs = new InstanceLogs(placement);
+  return { rows, instances, hosts, placement, targets, idempotency, replicas, recovery, keeper, list, logs };
+}

@@ -1,0 +1,71 @@
+import { describe, expect, it, vi } from "vitest";
+import { ada, openRoom, openWorld } from "./fixtures/room.ts";
+
+async function open() {
+  const world = openWorld();
+  const room = openRoom(world);
+  await room.keeper.open();
+  return { world, room, ref: await world.publish(ada, "shop", {}) };
+}
+
+describe("while the store is away", () => {
+  it("a box that ends is remembered, and its instance's row says so as soon as it can", async () => {
+    const { world, room, ref } = await open();
+    const row = await room.create(ref);
+    world.cut(true);
+    await world.engine.crash(row.seat?.boxId ?? "", "out of memory");
+    await expect(room.instances.get(row.id, ada)).rejects.toMatchObject({ code: "store.unavailable" });
+    world.cut(false);
+    await vi.waitFor(
+      async () => expect(await room.instances.get(row.id, ada)).toMatchObject({ status: "Failed", reason: "out of memory" }),
+      5_000,
+    );
+  });
+
+  it("a start that gets ready is taken back, for nobody can be told of it", async () => {
+    const { world, room, ref } = await open();
+    const go = world.gate("setup");
+    const asking = { caller: ada, signal: room.signal };
+    const { id } = await room.instances.create({ envName: ref, environment_variables: { GATE: "setup" } }, asking);
+    const started = room.instances.started(id, 5_000, ada);
+    started.catch(() => {});
+    await vi.waitFor(async () => expect(await world.engine.list()).toHaveLength(1));
+    world.cut(true);
+    go();
+    await vi.waitFor(async () => expect(await world.engine.list()).toEqual([]));
+    world.cut(false);
+    await expect(started).rejects.toMatchObject({ code: "store.unavailable" });
+    expect(await room.instances.get(id, ada)).toMatchObject({ status: "Failed", reasonCode: "store.unavailable" });
+  });
+
+  it("a server that is stopped goes all the same, and leaves what runs to the next", async () => {
+    const { world, room, ref } = await open();
+    const row = await room.create(ref);
+    world.gate("setup");
+    const { id } = await room.instances.create(
+      { envName: ref, environment_variables: { GATE: "setup" } },
+      { caller: ada, signal: room.signal },
+    );
+    world.cut(true);
+    await room.keeper.close(10);
+    expect(room.failures).not.toEqual([]);
+    world.cut(false);
+    const next = openRoom(world);
+    expect(await next.keeper.open()).toMatchObject({ adopted: 1, failed: 1 });
+    expect(await next.count(row)).toBe(1);
+    expect(await next.instances.get(id, ada)).toMatchObject({ status: "Failed" });
+  });
+
+  it("nothing that looks after the instances gives up", async () => {
+    const { world, room, ref } = await open();
+    const row = await room.create(ref);
+    world.cut(true);
+    await room.keeper.tidy();
+    expect(room.failures.length).toBeGreaterThan(0);
+    world.cut(false);
+    const before = room.failures.length;
+    await room.keeper.tidy();
+    expect(room.failures).toHaveLength(before);
+    expect(await room.count(row)).toBe(1);
+  });
+});

@@ -1,0 +1,168 @@
+import { setImmediate } from "node:timers/promises";
+import { describe, expect, it, vi } from "vitest";
+import { askBox } from "./box-client.ts";
+import { ada, openRoom, openWorld } from "./fixtures/room.ts";
+
+const SHARED = { isolation: "shared" };
+
+/** A room whose server is killed: nothing of it does anything any more, and everything that it made is there. */
+async function openTwo() {
+  const world = openWorld();
+  const dead = openRoom(world);
+  await dead.keeper.open();
+  const shop = await world.publish(ada, "shop", {});
+  const bank = await world.publish(ada, "bank", SHARED);
+  return { world, dead, next: openRoom(world), shop, bank };
+}
+
+describe("a server that comes after one that was killed", () => {
+  it("goes on with what still runs, and ends it in time", async () => {
+    const { world, dead, next, shop, bank } = await openTwo();
+    const rows = [await dead.create(shop), await dead.create(bank), await dead.create(bank)];
+    for (const row of rows) await dead.count(row);
+    expect(await next.keeper.open()).toEqual({ adopted: 3, failed: 0, ended: 0 });
+    for (const row of rows) {
+      expect(await next.count(row)).toBe(2);
+      expect(await next.instances.get(row.id, ada)).toMatchObject({ status: "Running", replica: next.replica });
+    }
+    expect([next.hosts.size, next.failures]).toEqual([1, []]);
+    expect((await next.create(bank)).seat?.boxId).toBe(rows[1]?.seat?.boxId);
+    world.later(31 * 60);
+    await next.instances.sweep();
+    expect(await next.rows.count("live", "yes")).toBe(0);
+  });
+
+  it("says of what did not come up that it did not, and ends what nobody needs", async () => {
+    const { world, dead, next, shop } = await openTwo();
+    world.gate("setup");
+    const asking = { caller: ada, signal: dead.signal };
+    const { id } = await dead.instances.create({ envName: shop, environment_variables: { GATE: "setup" } }, asking);
+    const crashed = await dead.create(shop);
+    await world.engine.crash(crashed.seat?.boxId ?? "", "out of memory");
+    await vi.waitFor(async () => expect(await dead.instances.get(crashed.id, ada)).toMatchObject({ status: "Failed" }));
+    // As if the dead server had never come to say so.
+    await dead.rows.update(crashed.id, () => crashed);
+    expect(await next.keeper.open()).toEqual({ adopted: 0, failed: 2, ended: 1 });
+    expect(await world.engine.list()).toEqual([]);
+    const reason = "its box was gone, or not ready, when the server came back";
+    expect(await next.instances.get(id, ada)).toMatchObject({ status: "Failed", reason, reasonCode: "instance.start_failed" });
+    expect(await next.instances.get(crashed.id, ada)).toMatchObject({ status: "Failed", reason, reasonCode: null });
+  });
+
+  it("clears seats that belong to nobody, at once and again when no start can be underway any more", async () => {
+    const { world, dead, next, bank } = await openTwo();
+    const row = await dead.create(bank);
+    const { boxId = "", address = null } = row.seat ?? {};
+    if (address === null) throw new Error("no seat");
+    const ask = (method: "GET" | "POST", path: string, body?: unknown) =>
+      askBox(next.clients, boxId, address, { method, path, timeoutMs: 5_000, ...(body !== undefined && { body }) });
+    const seats = async () => ((await ask("GET", "/env-instance/list")) as { items: { id: string }[] }).items.map(({ id }) => id);
+    await ask("POST", "/env-instance", { id: "early" });
+    await next.keeper.open();
+    expect(await seats()).toEqual([row.id]);
+    await ask("POST", "/env-instance", { id: "late" });
+    const other = await next.create(bank);
+    await next.recovery.settle();
+    expect(await seats()).toHaveLength(3);
+    world.later(6);
+    await next.recovery.settle();
+    expect((await seats()).sort()).toEqual([row.id, other.id].sort());
+  });
+
+  it("leaves no fork of a request of which not all were ready", async () => {
+    const { world, dead, next, shop } = await openTwo();
+    const parent = await dead.create(shop);
+    const forks = await dead.instances.fork(parent.id, 3, { caller: ada, signal: dead.signal, idempotencyKey: "k" });
+    const last = forks.at(-1);
+    await dead.rows.update(last?.id ?? "", (row) => ({ ...row, status: "Creating", seat: null }));
+    expect(await next.keeper.open()).toMatchObject({ adopted: 1 });
+    expect((await world.engine.list()).map(({ id }) => id)).toEqual([parent.seat?.boxId]);
+    expect(await next.rows.count("live", "yes")).toBe(1);
+    const again = next.instances.fork(parent.id, 3, { caller: ada, signal: dead.signal, idempotencyKey: "k" });
+    await expect(again).rejects.toMatchObject({ code: "instance.start_failed" });
+  });
+
+  it("does not care how often the ones before it were killed while they came back", async () => {
+    const { world, dead, next, shop, bank } = await openTwo();
+    const rows = [await dead.create(shop), await dead.create(bank)];
+    await next.replicas.beat();
+    const { dead: claimed } = await next.replicas.claimDead();
+    expect(claimed).toHaveLength(1);
+    await next.instances.adopt(rows[0] as (typeof rows)[0]);
+    const third = openRoom(world);
+    expect(await third.keeper.open()).toEqual({ adopted: 2, failed: 0, ended: 0 });
+    const fourth = openRoom(world);
+    expect(await fourth.keeper.open()).toEqual({ adopted: 2, failed: 0, ended: 0 });
+    for (const row of rows) expect(await fourth.count(row)).toBe(1);
+    await fourth.keeper.close(1_000);
+    expect([await world.engine.list(), await fourth.rows.count("live", "yes")]).toEqual([[], 0]);
+  });
+});
+
+describe("servers side by side", () => {
+  async function openPair() {
+    const world = openWorld();
+    const [one, other] = [openRoom(world, { isAlone: false }), openRoom(world, { isAlone: false })];
+    await one.keeper.open();
+    await other.keeper.open();
+    const shop = await world.publish(ada, "shop", {});
+    const bank = await world.publish(ada, "bank", SHARED);
+    return { world, one, other, shop, bank };
+  }
+
+  it("leave each other's boxes alone", async () => {
+    const { world, one, other, shop } = await openPair();
+    await one.create(shop);
+    expect(await other.recovery.run()).toEqual({ adopted: 0, failed: 0, ended: 0 });
+    expect(await world.engine.list()).toHaveLength(1);
+  });
+
+  it("end each other's instances, and set their books right", async () => {
+    const { world, one, other, shop, bank } = await openPair();
+    const [apart, seated] = [await one.create(shop), await one.create(bank)];
+    await other.instances.destroy(apart.id, ada);
+    await vi.waitFor(async () => expect(await world.engine.list()).toHaveLength(1));
+    await other.instances.destroy(seated.id, ada);
+    await expect(one.count(seated)).rejects.toThrow("not found in this process");
+    await one.recovery.settle();
+    expect(await one.rows.count("leaving", one.replica)).toBe(0);
+    world.later(61);
+    await one.hosts.closeIdle(60_000);
+    expect(await world.engine.list()).toEqual([]);
+  });
+
+  it("fork into each other's processes, and whoever keeps one says how it ended", async () => {
+    const { world, one, other, bank } = await openPair();
+    const parent = await one.create(bank);
+    const [fork] = await other.instances.fork(parent.id, 1, { caller: ada, signal: other.signal });
+    expect(fork).toMatchObject({ status: "Running", replica: one.replica });
+    await one.instances.destroy(parent.id, ada);
+    world.later(61);
+    await one.hosts.closeIdle(60_000);
+    if (fork === undefined) throw new Error("no fork");
+    expect(await other.count(fork)).toBe(1);
+    await world.engine.crash(parent.seat?.boxId ?? "", "out of memory");
+    await vi.waitFor(async () =>
+      expect(await other.instances.get(fork.id, ada)).toMatchObject({ status: "Failed", reason: "out of memory" }),
+    );
+  });
+
+  it("hand over what runs, and the last one ends it", async () => {
+    const { world, one, other, shop, bank } = await openPair();
+    const rows = [await one.create(shop), await one.create(bank), await other.create(bank)];
+    await one.keeper.close(1_000);
+    await other.keeper.tidy();
+    for (const row of rows) expect(await other.instances.get(row.id, ada)).toMatchObject({ status: "Running", replica: other.replica });
+    expect(await world.engine.list()).toHaveLength(3);
+    await other.keeper.close(1_000);
+    expect([await world.engine.list(), await other.rows.count("live", "yes"), other.failures]).toEqual([[], 0, []]);
+  });
+
+  it("that go at the same time leave nothing either", async () => {
+    const { world, one, other, shop } = await openPair();
+    await Promise.all([one.create(shop), other.create(shop)]);
+    await Promise.all([one.keeper.close(1_000), other.keeper.close(1_000)]);
+    await setImmediate();
+    expect([await world.engine.list(), await one.rows.count("live", "yes")]).toEqual([[], 0]);
+  });
+});

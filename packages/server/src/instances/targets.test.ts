@@ -1,0 +1,50 @@
+import { setTimeout } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { MemoryStore } from "../stores/memory/store.ts";
+import { type InstanceRow, instanceRows } from "./row.ts";
+import { Targets } from "./targets.ts";
+
+const seat = { boxId: "b", address: { kind: "unix", path: "/s" }, prefix: "/env-instance/i", isOwnBox: true };
+const row = { id: "i", agentKey: "k", owner: "ada", environment: { name: "shop", version: "1.0.0" }, group: null, replica: "r" };
+const running = { ...row, status: "Running", seat } as unknown as InstanceRow;
+const ended = { ...row, status: "Terminated", seat: null, reason: "deleted" } as unknown as InstanceRow;
+
+describe("targets", () => {
+  it("are known from memory once they were seen, by id and by agent key", async () => {
+    const rows = instanceRows(new MemoryStore());
+    const targets = new Targets(rows);
+    expect([targets.peek("i"), await targets.find("i"), await targets.findByAgentKey("k")]).toEqual([
+      null,
+      { kind: "unknown" },
+      { kind: "unknown" },
+    ]);
+    await rows.insert("i", running);
+    expect(await targets.findByAgentKey("k")).toMatchObject({ kind: "ready", boxId: "b" });
+    expect(targets.peek("i")).toMatchObject({ kind: "ready", prefix: "/env-instance/i" });
+    targets.note(ended);
+    expect(targets.peek("i")).toBeNull();
+  });
+
+  it("are looked up again after a moment where others may have changed them", async () => {
+    const rows = instanceRows(new MemoryStore());
+    const targets = new Targets(rows, 1);
+    await rows.insert("i", running);
+    await targets.find("i");
+    await rows.update("i", () => ended);
+    await setTimeout(5);
+    expect(targets.peek("i")).toBeNull();
+    expect(await targets.findByAgentKey("k")).toMatchObject({ kind: "gone" });
+    await rows.remove("i");
+    expect(await targets.find("i")).toEqual({ kind: "unknown" });
+  });
+
+  it("that change while they are looked up are what they became", async () => {
+    const rows = instanceRows(new MemoryStore());
+    const targets = new Targets(rows);
+    await rows.insert("i", running);
+    const looking = targets.find("i");
+    targets.note(ended);
+    expect(await looking).toMatchObject({ kind: "gone" });
+    expect(targets.peek("i")).toBeNull();
+  });
+});
