@@ -1,3 +1,4 @@
+import { loadavg } from "node:os";
 import { parseArgs } from "node:util";
 import { saveResults } from "./results.ts";
 import { type Row, toRow } from "./row.ts";
@@ -44,20 +45,20 @@ export async function runBench(suites: readonly Suite[], argv: readonly string[]
 }
 
 async function runSuite(suite: Suite): Promise<Outcome> {
-  const startedAt = new Date();
+  const begin = { startedAt: new Date(), loadAverage: loadavg()[0] ?? 0 };
   const rows: Row[] = [];
   const leftOut: string[] = [];
   const lacks = (await suite.needs?.()) ?? null;
-  if (lacks !== null) return { startedAt, rows, leftOut: [`${suite.name}: ${lacks}`], failed: [], isComplete: false };
+  if (lacks !== null) return { ...begin, rows, leftOut: [`${suite.name}: ${lacks}`], failed: [], isComplete: false };
   try {
     await suite.run({
       add: (measurement) => void rows.push(toRow(suite.name, measurement)),
       leaveOut: (what, why) => void leftOut.push(`${suite.name}, ${what}: ${why}`),
       say: (text) => say(`${suite.name}: ${text}`),
     });
-    return { startedAt, rows, leftOut, failed: [], isComplete: true };
+    return { ...begin, rows, leftOut, failed: [], isComplete: true };
   } catch (error) {
-    return { startedAt, rows, leftOut, failed: [`${suite.name}: ${(error as Error).stack ?? error}`], isComplete: false };
+    return { ...begin, rows, leftOut, failed: [`${suite.name}: ${(error as Error).stack ?? error}`], isComplete: false };
   }
 }
 

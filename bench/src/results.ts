@@ -2,9 +2,9 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { availableParallelism, cpus, totalmem } from "node:os";
 import type { Outcome } from "./suite.ts";
 
-export async function saveResults(folder: URL, suite: string, { startedAt, rows, leftOut }: Outcome): Promise<void> {
+export async function saveResults(folder: URL, suite: string, { startedAt, loadAverage, rows, leftOut }: Outcome): Promise<void> {
   await mkdir(folder, { recursive: true });
-  const content = { suite, date: startedAt.toISOString(), machine: thisMachine(), rows, leftOut };
+  const content = { suite, date: startedAt.toISOString(), machine: { ...thisMachine(), loadAverage }, rows, leftOut };
   await writeFile(new URL(`${suite}.json`, folder), `${JSON.stringify(content, null, 2)}\n`);
 }
 

@@ -20,6 +20,8 @@ export interface Report {
 /** What came of running it. */
 export interface Outcome {
   readonly startedAt: Date;
+  /** How busy the machine was before: far above 0, the numbers are those of a crowd. */
+  readonly loadAverage: number;
   readonly rows: readonly Row[];
   /** What this machine could not measure, and why. */
   readonly leftOut: readonly string[];

@@ -43,9 +43,10 @@ function answersNewEnough(candidate) {
 function goOnWith(node) {
   // The variable tells `init` that the machine's own Node is too old, and keeps this from ever happening twice.
   const env = Object.assign({}, process.env, { AENV_STARTED_BY_NODE: process.versions.node });
-  const child = spawn(node, process.execArgv.concat(process.argv.slice(1)), { stdio: "inherit", env });
+  // Listened for before there is a child: it may be up, and someone may want it down, before the next line is reached.
   const signals = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"];
   for (const signal of signals) process.on(signal, () => child.kill(signal));
+  const child = spawn(node, process.execArgv.concat(process.argv.slice(1)), { stdio: "inherit", env });
   child.on("error", (error) => {
     process.stderr.write(`aenv: could not start ${node}: ${error.message}\n`);
     process.exit(1);

@@ -1,6 +1,5 @@
 import { Command, CommanderError } from "commander";
-import { failureBlock } from "./block.ts";
-import { exitCodes, Failure, failureAsJson, failureOf } from "./failure.ts";
+import { exitCodes } from "./exit.ts";
 import { examples } from "./help.ts";
 import { ownPackage } from "./own-package.ts";
 import type { Terminal } from "./terminal.ts";
@@ -32,8 +31,6 @@ const commands: Readonly<Record<string, { summary: string; alias?: string; isHid
 
 /** Runs one command line and says what to exit with. */
 export async function runCli(argv: readonly string[], terminal: Terminal): Promise<number> {
-  const isJson = argv.includes("--json");
-  const isVerbose = argv.includes("--verbose") || argv.includes("--debug");
   try {
     const program = await createProgram(argv, terminal);
     if (argv.length === 0) program.outputHelp();
@@ -41,11 +38,10 @@ export async function runCli(argv: readonly string[], terminal: Terminal): Promi
     return exitCodes.ok.code;
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return exitCodes.ok.code;
-    const failure = error instanceof CommanderError ? usageFailure(error, argv) : failureOf(error);
-    if (failure.problems.length === 0) return exitCodes[failure.exit].code;
-    if (isJson) terminal.stdout.write(`${JSON.stringify(failureAsJson(failure), null, 2)}\n`);
-    terminal.stderr.write(`${failureBlock(failure, terminal.stderr.colors, terminal.cwd, isVerbose)}\n`);
-    return exitCodes[failure.exit].code;
+    // Loaded only when something is wrong: help should come at once.
+    const { reportFailure } = await import("./report.ts");
+    const command = argv.find((word) => Object.hasOwn(commands, word));
+    return reportFailure(error, { argv, command, terminal });
   }
 }
 
@@ -96,11 +92,4 @@ function styled(program: Command, terminal: Terminal): Command {
 
 function exitCodeTable(): string {
   return ["Exit codes:", ...Object.values(exitCodes).map(({ code, meaning }) => `  ${String(code).padEnd(4)}${meaning}`)].join("\n");
-}
-
-function usageFailure(error: CommanderError, argv: readonly string[]): Failure {
-  const [first = "", suggestion] = error.message.replace(/^error: /, "").split("\n");
-  const command = argv.find((word) => Object.hasOwn(commands, word));
-  const help = `See: aenv ${command === undefined ? "" : `${command} `}--help`;
-  return new Failure(first, { exit: "usage", hint: suggestion === undefined ? help : `${suggestion.replace(/[()]/g, "")}  ${help}` });
 }

@@ -37,6 +37,8 @@ export interface Blueprint {
   readonly rewards: readonly BlueprintReward[];
   /** By `METHOD /path`. */
   readonly endpoints: ReadonlyMap<string, BlueprintEndpoint>;
+  /** Where the health check answers, by `METHOD /path`. */
+  readonly healthKeys: ReadonlySet<string>;
   readonly catalogue: Catalogue;
   readonly keepsStateInModules: boolean;
 }
@@ -63,6 +65,7 @@ export async function drawBlueprint(
     tools,
     rewards,
     endpoints,
+    healthKeys: drawHealthKeys(definition, endpoints),
     catalogue: drawCatalogue(functions, rewards, definition),
     keepsStateInModules: keepsStateInModules(definition),
   };
@@ -127,10 +130,7 @@ function drawEndpoints(functions: readonly BlueprintEndpoint[], rewards: readonl
   const endpoints = new Map<string, BlueprintEndpoint>();
   const add = (endpoint: BlueprintEndpoint) => {
     const what = `${endpoint.kind} '${endpoint.name}'`;
-    if (!/^\/[^?#\s]*$/.test(endpoint.path))
-      throw invalid(endpoint.definition, `${what}: its endpoint '${endpoint.path}' must be a path that begins with '/'`);
-    const isTaken = RESERVED.some((path) => path.test(endpoint.path)) || ["GET /health", "POST /task/reward"].includes(keyOf(endpoint));
-    if (isTaken) throw invalid(endpoint.definition, `${what}: its endpoint '${endpoint.path}' belongs to the platform; choose another`);
+    demandFree(endpoint.method, endpoint.path, endpoint.definition, what);
     const rival = endpoints.get(keyOf(endpoint));
     if (rival !== undefined)
       throw invalid(endpoint.definition, `${what}: ${keyOf(endpoint)} is taken already by ${rival.kind} '${rival.name}'`);
@@ -142,6 +142,23 @@ function drawEndpoints(functions: readonly BlueprintEndpoint[], rewards: readonl
     add({ kind: "reward", name: definition.name, method: definition.method ?? "POST", path: definition.endpoint, input, definition });
   }
   return endpoints;
+}
+
+/** `/health` always, because the platform asks there, and the author's own address beside it. */
+function drawHealthKeys(definition: EnvironmentDefinition, endpoints: ReadonlyMap<string, BlueprintEndpoint>): ReadonlySet<string> {
+  const { endpoint = "/health", method = "GET" } = definition.healthAt ?? {};
+  const key = `${method} ${endpoint}`;
+  if (key === "GET /health") return new Set([key]);
+  demandFree(method, endpoint, definition, "the health check");
+  const rival = endpoints.get(key);
+  if (rival !== undefined) throw invalid(definition, `the health check: ${key} is taken already by ${rival.kind} '${rival.name}'`);
+  return new Set(["GET /health", key]);
+}
+
+function demandFree(method: string, path: string, definition: object, what: string): void {
+  if (!/^\/[^?#\s]*$/.test(path)) throw invalid(definition, `${what}: its endpoint '${path}' must be a path that begins with '/'`);
+  const isTaken = RESERVED.some((one) => one.test(path)) || ["GET /health", "POST /task/reward"].includes(`${method} ${path}`);
+  if (isTaken) throw invalid(definition, `${what}: its endpoint '${path}' belongs to the platform; choose another`);
 }
 
 function keyOf(endpoint: BlueprintEndpoint): string {
@@ -157,15 +174,13 @@ function drawCatalogue(
     describeEntry(one.name, one.endpoint ?? "/task/reward", one.method ?? "POST", one.description, input),
   );
   const described = functions.map((one) => describeEntry(one.name, one.path, one.method, one.definition.description, one.input));
-  const isDefault = definition.health === undefined;
-  const health = describeEntry(
-    isDefault ? "default_health" : "health",
-    "/health",
-    "GET",
-    isDefault ? "The default health check." : undefined,
-    anyObject,
-  );
-  return { total: described.length + reward.length + 1, functions: described, reward, health: [health] };
+  return { total: described.length + reward.length + 1, functions: described, reward, health: [describeHealth(definition)] };
+}
+
+function describeHealth({ health, healthAt = {} }: EnvironmentDefinition): CatalogueEntry {
+  const { name, description, endpoint = "/health", method = "GET" } = healthAt;
+  if (health === undefined) return describeEntry("default_health", "/health", "GET", "The default health check.", anyObject);
+  return describeEntry(name ?? "health", endpoint, method, description, anyObject);
 }
 
 function describeEntry(

@@ -78,6 +78,14 @@ export interface RewardDefinition<State = unknown, Input = unknown> {
 
 export type HealthCheck<State = unknown> = (context: EpisodeContext & { readonly state: State }) => MaybePromise<HealthReport>;
 
+/** How a health check is listed, and where it answers beside `/health`. */
+export interface HealthPlace {
+  readonly name?: string;
+  readonly description?: string;
+  readonly endpoint?: string;
+  readonly method?: "GET" | "POST";
+}
+
 export interface HealthReport {
   /** `healthy` and `success` mean that calls may come; anything else means not. */
   readonly status: string;
@@ -96,6 +104,7 @@ export interface EnvironmentDefinition<State = unknown> {
   readonly rewards?: readonly RewardDefinition<State>[];
   readonly functions?: readonly FunctionDefinition<State>[];
   health?(...context: Parameters<HealthCheck<State>>): ReturnType<HealthCheck<State>>;
+  readonly healthAt?: HealthPlace;
   /** The state as JSON, for states that are more than plain data. */
   snapshot?(state: State): unknown;
   /** The way back from `snapshot`. */
@@ -117,6 +126,7 @@ export interface EnvironmentSource<
   readonly rewards?: { readonly [K in keyof RewardInputs]: RewardDefinition<NoInfer<State>, RewardInputs[K]> };
   readonly functions?: { readonly [K in keyof FunctionInputs]: FunctionDefinition<NoInfer<State>, FunctionInputs[K]> };
   readonly health?: HealthCheck<NoInfer<State>>;
+  readonly healthAt?: HealthPlace;
   readonly snapshot?: (state: NoInfer<State>) => unknown;
   readonly restore?: (snapshot: unknown, context: SetupContext) => MaybePromise<NoInfer<State>>;
   readonly teardown?: (state: NoInfer<State>) => MaybePromise<void>;

@@ -8,6 +8,7 @@ export {
   type FunctionDefinition,
   fn,
   type HealthCheck,
+  type HealthPlace,
   type HealthReport,
   type Log,
   type LogLevel,

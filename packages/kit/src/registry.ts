@@ -4,6 +4,7 @@ import type {
   EnvironmentDefinition,
   FunctionDefinition,
   HealthCheck,
+  HealthPlace,
   HealthReport,
   Parsed,
   RewardDefinition,
@@ -21,6 +22,7 @@ class Registry {
   readonly rewards: RewardDefinition[] = [];
   readonly functions: FunctionDefinition[] = [];
   health: HealthCheck | undefined;
+  healthAt: HealthPlace | undefined;
 
   get isEmpty(): boolean {
     return this.tools.length + this.rewards.length + this.functions.length === 0 && this.health === undefined;
@@ -31,6 +33,7 @@ class Registry {
     this.rewards.length = 0;
     this.functions.length = 0;
     this.health = undefined;
+    this.healthAt = undefined;
   }
 }
 
@@ -83,21 +86,29 @@ export function registerReward(first: WithoutRun<RewardDefinition<undefined, Sch
   registry.rewards.push(rememberPlace(definition as RewardDefinition, registerReward));
 }
 
-/** Replaces the default health check. */
-export function registerHealth(handler: () => HealthReport | Promise<HealthReport>): void {
+/** Replaces the default health check; it answers at `/health`, and at an endpoint of its own if it names one. */
+export function registerHealth(place: HealthPlace, handler: () => HealthReport | Promise<HealthReport>): void;
+export function registerHealth(handler: () => HealthReport | Promise<HealthReport>): void;
+export function registerHealth(
+  first: HealthPlace | (() => HealthReport | Promise<HealthReport>),
+  second?: () => HealthReport | Promise<HealthReport>,
+): void {
+  const handler = typeof first === "function" ? first : second;
   requireHandler(handler, "registerHealth");
   registry.health = handler;
+  registry.healthAt = typeof first === "function" ? undefined : first;
 }
 
 /** What the loaded modules have registered, or null if nothing; the registry is empty afterwards. */
 export function takeRegistered(): EnvironmentDefinition | null {
   if (registry.isEmpty) return null;
-  const { health } = registry;
+  const { health, healthAt } = registry;
   const definition: EnvironmentDefinition = {
     tools: [...registry.tools],
     rewards: [...registry.rewards],
     functions: [...registry.functions],
     ...(health !== undefined && { health }),
+    ...(healthAt !== undefined && { healthAt }),
   };
   registry.clear();
   oneFile.add(definition);

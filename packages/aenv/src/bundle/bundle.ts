@@ -26,7 +26,13 @@ export interface Manifest extends Offer {
 export async function bundleProject(project: Project, onOutput: (text: string) => void): Promise<Archive & { manifest: Manifest }> {
   const { name, version } = project.config;
   const config = { ...project.config, main: ENVIRONMENT_FILE };
-  const entries = [...(await bundleCode(project)), ...readData(project), { path: "config.json", bytes: jsonBytes(config) }];
+  const entries = [
+    ...(await bundleCode(project)),
+    ...readData(project),
+    { path: "config.json", bytes: jsonBytes(config) },
+    // Spares Node from guessing what kind of module each file is.
+    { path: "package.json", bytes: jsonBytes({ name, private: true, type: "module" }) },
+  ];
   const manifest: Manifest = {
     format: 1,
     name,

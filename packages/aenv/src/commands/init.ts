@@ -65,7 +65,7 @@ function init(givenName: string, options: Options, terminal: Terminal): void {
   voice.say("Next steps:");
   const near = relative(terminal.cwd, folder);
   const path = near.startsWith("..") ? folder : near;
-  for (const step of [`cd ${path}`, "npm install", "npx aenv run"]) voice.say(`  ${colors.cyan(step)}`);
+  for (const step of [`cd ${path}`, "npm install", "npx aenvironment run"]) voice.say(`  ${colors.cyan(step)}`);
 }
 
 /** The project as a drawing, folders first. */

@@ -65,10 +65,10 @@ export class BoxProcess {
   async #untilReady(options: BoxOptions, signal: AbortSignal): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#read("stdout", (line) => {
-      const event = parseEvent(line);
-      if (event === null) options.onLine("stdout", line);
-      else if (event.event === "ready") resolve();
-      else if (event.event === "failed") reject(loadFailure(event));
+      const { before, event } = splitEvent(line);
+      if (before !== "" || event === null) options.onLine("stdout", before);
+      if (event?.event === "ready") resolve();
+      else if (event?.event === "failed") reject(loadFailure(event));
     });
     this.#read("stderr", (line) => options.onLine("stderr", line));
     this.#child.once("error", reject);
@@ -105,14 +105,19 @@ interface BoxEvent {
   readonly [key: string]: unknown;
 }
 
-function parseEvent(line: string): BoxEvent | null {
-  if (!line.startsWith('{"event":')) return null;
+const EVENTS = new Set(["ready", "failed", "stopping"]);
+
+/** An event and what stands before it: an environment may print half a line and leave it there. */
+function splitEvent(line: string): { before: string; event: BoxEvent | null } {
+  const at = line.lastIndexOf('{"event":"');
+  if (at < 0) return { before: line, event: null };
   try {
-    const value: unknown = JSON.parse(line);
-    return isObject(value) && ["ready", "failed", "stopping"].includes(String(value.event)) ? (value as BoxEvent) : null;
+    const value: unknown = JSON.parse(line.slice(at));
+    if (isObject(value) && EVENTS.has(String(value.event))) return { before: line.slice(0, at), event: value as BoxEvent };
   } catch {
-    return null;
+    // The environment's own words, then.
   }
+  return { before: line, event: null };
 }
 
 function loadFailure({ message, code, file, line, column }: BoxEvent): Failure {

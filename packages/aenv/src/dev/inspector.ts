@@ -4,18 +4,18 @@ import { delimiter, dirname, join } from "node:path";
 import { Failure } from "../failure.ts";
 
 /** The MCP Inspector, if the author has it: nothing is ever downloaded. */
-export function findInspector(root: string, path = process.env.PATH ?? ""): string | null {
+function findInspector(root: string, path: string): string | null {
   const folders: string[] = [];
   for (let folder = root; ; folder = dirname(folder)) {
     folders.push(join(folder, "node_modules", ".bin"));
     if (folder === dirname(folder)) break;
   }
-  folders.push(...path.split(delimiter));
+  folders.push(...path.split(delimiter).filter((folder) => folder !== ""));
   return folders.map((folder) => join(folder, "mcp-inspector")).find((file) => existsSync(file)) ?? null;
 }
 
-export function requireInspector(root: string): string {
-  const found = findInspector(root);
+export function requireInspector(root: string, path: string): string {
+  const found = findInspector(root, path);
   if (found !== null) return found;
   throw new Failure("the MCP Inspector is not installed, neither here nor globally", {
     hint: "Install it with: npm install --save-dev @modelcontextprotocol/inspector\nor run without --inspector.",

@@ -85,7 +85,8 @@ export class Relay {
     box.on("error", () => box.destroy());
     box.on("close", () => {
       this.#open.delete(box);
-      if (hasConnected) client.destroy();
+      // What the box has said is still on its way to a slow client.
+      if (hasConnected) client.destroySoon();
       // The box went between two connections: nothing was sent yet, so the next one may have it.
       else if ("to" in this.#target && this.#target.to === path) client.destroy();
       else this.#pass(client);

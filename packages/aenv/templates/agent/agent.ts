@@ -40,7 +40,7 @@ export async function openAiModel(messages: readonly Message[], tools: readonly 
   return choices[0].message;
 }
 
-// node agent.ts [task]: plays against the environment that `npx aenv run` serves.
+// node agent.ts [task]: plays against the environment that `npx aenvironment run` serves.
 if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
   if (process.env.OPENAI_API_KEY === undefined && process.env.OPENAI_BASE_URL === undefined) {
     console.error("Set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own, and OPENAI_MODEL if you like.");

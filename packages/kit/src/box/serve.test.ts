@@ -4,6 +4,7 @@ import { type AddressInfo, connect } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { defineEnvironment, type EnvironmentDefinition } from "../definition.ts";
+import { registerHealth, takeRegistered } from "../registry.ts";
 import { type Served, type ServeOptions, serve } from "./serve.ts";
 
 const open: Served[] = [];
@@ -155,6 +156,19 @@ describe("health", () => {
     expect(await ask(served, "/health")).toEqual({ status: 200, body: { success: true, data: { status: "healthy", disk: 3 } } });
     status = "unhealthy";
     expect(await ask(served, "/health")).toEqual({ status: 503, body: { success: true, data: { status: "unhealthy", disk: 3 } } });
+  });
+
+  it("answers under its own name and address too, and at /health all the same", async () => {
+    registerHealth({ name: "pulse", description: "Feels it.", endpoint: "/pulse", method: "POST" }, () => ({ status: "healthy", bpm: 60 }));
+    const served = await start(takeRegistered() as object);
+    const healthy = { status: 200, body: { success: true, data: { status: "healthy", bpm: 60 } } };
+    expect(await post(served, "/pulse")).toEqual(healthy);
+    expect(await ask(served, "/health")).toEqual(healthy);
+    const listed = (await ask(served, "/functions/list")).body as { data: { health: object[] } };
+    expect(listed.data.health).toMatchObject([{ name: "pulse", description: "Feels it.", endpoint: "/pulse", method: "POST" }]);
+    await expect(start({ health: () => ({ status: "healthy" }), healthAt: { endpoint: "/mcp" } })).rejects.toThrow(
+      /belongs to the platform/,
+    );
   });
 
   it("that throws is a failure", async () => {

@@ -41,7 +41,7 @@ const handlers: Readonly<Record<string, Handler>> = {
 export async function answerTrainer(visit: Visit, host: Host, maxBodyBytes: number): Promise<void> {
   const { request, response, path } = visit;
   const key = `${request.method} ${path}`;
-  if (key === "GET /health") return answerHealth(visit);
+  if (host.blueprint.healthKeys.has(key)) return answerHealth(visit);
   try {
     const handler = handlers[key];
     if (handler !== undefined) return sendSuccess(response, await handler(visit, host, maxBodyBytes));
@@ -69,7 +69,7 @@ async function answerHealth({ instance, response }: Visit): Promise<void> {
 }
 
 function answerUnknown(path: string, host: Host, response: ServerResponse): void {
-  const known = [...Object.keys(handlers), "GET /health", ...host.blueprint.endpoints.keys()];
+  const known = [...Object.keys(handlers), ...host.blueprint.healthKeys, ...host.blueprint.endpoints.keys()];
   const isOtherMethod = known.some((key) => key.slice(key.indexOf(" ") + 1) === path);
   if (isOtherMethod) sendText(response, 405, "Method Not Allowed");
   else sendText(response, 404, "Not Found");

@@ -1,4 +1,4 @@
-import { Agent, request as httpRequest, type IncomingHttpHeaders } from "node:http";
+import { Agent, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
 
 /** A request exactly as it goes onto the wire: no header is added but what HTTP itself needs. */
 export interface RawRequest {
@@ -70,4 +70,48 @@ export async function openSession(url: string, protocolVersion = "2025-11-25"): 
     body: { jsonrpc: "2.0", method: "notifications/initialized" },
   });
   return id;
+}
+
+/** An answer that is read as it comes. */
+export interface Conversation {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  /** The next block of the stream, a message or a comment; null once the server has ended it. */
+  next(): Promise<string | null>;
+  hangUp(): void;
+}
+
+/** Sends a request and returns when the answer begins. */
+export async function converse(url: string, { method = "POST", headers = {}, body }: RawRequest): Promise<Conversation> {
+  const request = httpRequest(url, { method, agent: false, headers });
+  request.end(body === undefined || typeof body === "string" ? body : JSON.stringify(body));
+  const response = await new Promise<IncomingMessage>((resolve, reject) => request.on("response", resolve).on("error", reject));
+  const blocks = readBlocks(response);
+  return {
+    status: response.statusCode ?? 0,
+    headers: response.headers,
+    next: async () => (await blocks.next()).value ?? null,
+    hangUp: () => request.destroy(),
+  };
+}
+
+async function* readBlocks(response: IncomingMessage): AsyncGenerator<string, undefined> {
+  let text = "";
+  for await (const chunk of response.setEncoding("utf8")) {
+    text += chunk;
+    for (let end = text.indexOf("\n\n"); end >= 0; end = text.indexOf("\n\n")) {
+      yield text.slice(0, end);
+      text = text.slice(end + 2);
+    }
+  }
+}
+
+/** Sends a request and goes away before it is answered, once `isTime` resolves. */
+export async function hangUpWhen(isTime: Promise<unknown>, url: string, { headers = {}, body }: RawRequest): Promise<void> {
+  const request = httpRequest(url, { method: "POST", agent: false, headers });
+  const gone = new Promise<void>((resolve) => request.on("close", resolve).on("error", () => {}));
+  request.end(JSON.stringify(body));
+  await isTime;
+  request.destroy();
+  await gone;
 }

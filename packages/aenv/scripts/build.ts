@@ -1,0 +1,49 @@
+import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+import { writeDeclarations } from "./declarations.ts";
+import { publishedManifest } from "./manifest.ts";
+
+const own = fileURLToPath(new URL("..", import.meta.url));
+const root = join(own, "../..");
+const dist = resolve(process.argv[2] ?? join(own, "dist"));
+
+/** What can be imported, then what the command and the server start. */
+const entryPoints = {
+  index: "src/index.ts",
+  kit: "src/kit.ts",
+  sdk: "src/sdk.ts",
+  adapters: "src/adapters.ts",
+  main: "src/main.ts",
+  box: "src/box.ts",
+  describe: "src/bundle/describe.ts",
+  runner: "@aenv/kit/runner",
+};
+
+// npm run build [-- folder]: the one publishable package, in packages/aenv/dist if not told otherwise. `npm pack` there makes the tarball.
+const manifest = publishedManifest(root);
+const external = Object.keys(manifest.dependencies);
+rmSync(dist, { recursive: true, force: true });
+mkdirSync(dist, { recursive: true });
+
+// The inner packages become part of ours; what they share is in chunks of its own, so that nothing is there twice.
+const common = {
+  absWorkingDir: own,
+  bundle: true,
+  splitting: true,
+  format: "esm",
+  target: "node22",
+  external,
+  logLevel: "warning",
+} as const;
+await build({ ...common, entryPoints, outdir: join(dist, "lib"), platform: "node", chunkNames: "chunk-[hash]" });
+await build({ ...common, entryPoints: { sdk: "src/sdk.ts" }, outdir: join(dist, "lib/browser"), platform: "browser", target: "es2024" });
+
+writeDeclarations(root, join(dist, "types"));
+cpSync(join(own, "bin"), join(dist, "bin"), { recursive: true });
+cpSync(join(own, "templates"), join(dist, "templates"), { recursive: true });
+cpSync(join(own, "README.md"), join(dist, "README.md"));
+cpSync(join(root, "LICENSE"), join(dist, "LICENSE"));
+writeFileSync(join(dist, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
+console.log(`${manifest.name} ${manifest.version} is in ${dist}`);

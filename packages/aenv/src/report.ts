@@ -1,0 +1,36 @@
+import { CommanderError } from "commander";
+import { failureBlock } from "./block.ts";
+import { exitCodes } from "./exit.ts";
+import { Failure, failureAsJson, failureOf } from "./failure.ts";
+import type { Terminal } from "./terminal.ts";
+
+interface Situation {
+  readonly argv: readonly string[];
+  readonly command: string | undefined;
+  readonly terminal: Terminal;
+}
+
+/** Tells what went wrong, to people and, if asked for, as JSON; answers what to exit with. */
+export function reportFailure(error: unknown, { argv, command, terminal }: Situation): number {
+  const failure = error instanceof CommanderError ? usageFailure(error, command) : failureOf(error);
+  const { code } = exitCodes[failure.exit];
+  if (failure.problems.length === 0) return code;
+  // Behind a command, -v may be the command's own.
+  const isVerbose = argv[0] === "-v" || argv.includes("--verbose") || argv.includes("--debug");
+  if (wantsJson(argv)) terminal.stdout.write(`${JSON.stringify(failureAsJson(failure))}\n`);
+  terminal.stderr.write(`${failureBlock(failure, terminal.stderr.colors, terminal.cwd, isVerbose)}\n`);
+  return code;
+}
+
+/** `--json`, or json as the value of an option that names the format. */
+function wantsJson(argv: readonly string[]): boolean {
+  const words = argv.join(" ");
+  return argv.includes("--json") || /(?:^| )(?:-o ?|-f ?|--output[ =]|--format[ =])json(?: |$)/.test(words);
+}
+
+/** Commander's complaint with our next step. */
+function usageFailure(error: CommanderError, command: string | undefined): Failure {
+  const [first = "", suggestion] = error.message.replace(/^error: /, "").split("\n");
+  const help = `See: aenv ${command === undefined ? "" : `${command} `}--help`;
+  return new Failure(first, { exit: "usage", hint: suggestion === undefined ? help : `${suggestion.replace(/[()]/g, "")}  ${help}` });
+}
