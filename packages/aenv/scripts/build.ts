@@ -9,7 +9,7 @@ const own = fileURLToPath(new URL("..", import.meta.url));
 const root = join(own, "../..");
 const dist = resolve(process.argv[2] ?? join(own, "dist"));
 
-/** What can be imported, then what the command starts. */
+/** What can be imported, then what the command and the server start. */
 const entryPoints = {
   index: "src/index.ts",
   kit: "src/kit.ts",
@@ -18,6 +18,7 @@ const entryPoints = {
   main: "src/main.ts",
   box: "src/box.ts",
   describe: "src/bundle/describe.ts",
+  runner: "@aenv/kit/runner",
 };
 
 // npm run build [-- folder]: the one publishable package, in packages/aenv/dist if not told otherwise. `npm pack` there makes the tarball.

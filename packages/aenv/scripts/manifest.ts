@@ -10,7 +10,7 @@ interface Manifest {
 }
 
 /** The rooms that become part of the package. */
-const inner = ["contract", "kit", "sdk", "aenv"];
+const inner = ["contract", "kit", "sdk", "sandbox", "server", "aenv"];
 const frameworks = ["@langchain/core", "@mastra/core", "@openai/agents", "ai"];
 
 /** The package.json that is published; npm puts nothing else of the repo into the tarball. */
@@ -34,8 +34,8 @@ export function publishedManifest(root: string) {
       "./adapters": entry("adapters"),
       "./package.json": "./package.json",
     },
-    // What is imported has no effects; only the two files that the command starts do something by themselves.
-    sideEffects: ["./lib/main.js", "./lib/box.js", "./lib/describe.js"],
+    // What is imported has no effects; only the files that are started do something by themselves.
+    sideEffects: ["./lib/main.js", "./lib/box.js", "./lib/describe.js", "./lib/runner.js"],
     dependencies: union(inner.map((name) => read(`packages/${name}`))),
     peerDependencies: Object.fromEntries(frameworks.map((name) => [name, atLeast(tested[name] as string)])),
     peerDependenciesMeta: Object.fromEntries(frameworks.map((name) => [name, { optional: true }])),

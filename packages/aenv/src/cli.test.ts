@@ -8,11 +8,12 @@ describe("aenv", () => {
       expect(code).toBe(0);
       expect(stderr).toBe("");
       expect(stdout).toContain("$ aenv init my-env");
-      expect(stdout).toMatch(/69 +no environment answers/);
+      expect(stdout).toMatch(/69 +nothing answers/);
     }
   });
 
-  it.each(["init", "run", "call", "build", "config", "version"])("prints help with examples for %s", async (command) => {
+  const words = ["init", "run", "call", "build", "server", "push", "pull", "list", "get", "env", "instance", "token", "login", "config"];
+  it.each([...words, "version"])("prints help with examples for %s", async (command) => {
     for (const argv of [
       [command, "--help"],
       ["help", command],
@@ -24,10 +25,28 @@ describe("aenv", () => {
     }
   });
 
-  it.each(["show", "get", "set", "init", "load", "export", "reset", "path"])("prints help with examples for config %s", async (command) => {
-    const { code, stdout } = await aenv(["config", command, "--help"]);
+  const groups = {
+    config: ["show", "get", "set", "init", "load", "export", "reset", "path"],
+    env: ["versions", "release", "visibility", "delete"],
+    instance: ["create", "list", "get", "logs", "events", "reset", "fork", "renew", "delete"],
+    token: ["create", "list", "revoke"],
+  };
+  const subcommands = Object.entries(groups).flatMap(([group, commands]) => commands.map((command) => [group, command] as const));
+  it.each(subcommands)("prints help with examples for %s %s", async (group, command) => {
+    const { code, stdout } = await aenv([group, command, "--help"]);
     expect(code).toBe(0);
-    expect(stdout).toContain(`$ aenv config ${command}`);
+    expect(stdout).toContain(`$ aenv ${group} ${command}`);
+  });
+
+  it("knows a command by its other name", async () => {
+    for (const argv of [
+      ["up", "--help"],
+      ["help", "up"],
+    ]) {
+      expect((await aenv(argv)).stdout).toContain("Usage: aenv server|up");
+    }
+    expect((await aenv(["instances", "--help"])).stdout).toContain("$ aenv instance list");
+    expect((await aenv(["instance", "info", "--help"])).stdout).toContain("$ aenv instance get");
   });
 
   it("suggests the nearest command for a typo and ends with 2", async () => {
@@ -49,6 +68,11 @@ describe("aenv", () => {
     expect(code).toBe(2);
     expect(JSON.parse(stdout).error).toMatchObject({ code: "command.usage", message: "there is no folder /nowhere" });
     expect(stderr).toContain("✖ there is no folder /nowhere");
+  });
+
+  it.each([["--json"], ["-o", "json"], ["--output", "json"], ["--output=json"]])("takes %s %s for a wish for JSON", async (...argv) => {
+    const { stdout } = await aenv(["instance", "list", "--version", "1", ...argv.filter(Boolean)]);
+    expect(JSON.parse(stdout).error.message).toBe("--version needs --name");
   });
 
   it("says its version three ways", async () => {

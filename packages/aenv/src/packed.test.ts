@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Environment } from "@aenv/sdk";
 import { describeNeeding, type Tree, temporaryTree } from "@aenv/testing";
@@ -88,6 +88,21 @@ describeNeeding("npm-registry", "the packed package", () => {
     const stdin = { contents: 'export { Environment } from "aenvironment/sdk";', resolveDir: folder };
     const { outputFiles } = await build({ stdin, bundle: true, write: false, platform: "browser", format: "esm", logLevel: "silent" });
     expect(outputFiles[0]?.text).not.toMatch(/"node:|undici/);
+  });
+
+  it("starts the platform, publishes the project on it, and runs an instance", minutes(2), async () => {
+    using home = temporaryTree();
+    const flags = ["--home", home.path, "--control-port", "0", "--data-port", "0", "--log-level", "silent"];
+    await using server = new EventProcess("npx", ["--no", "aenv", "server", "--json", ...flags], { cwd: folder, env, detached: true });
+    const ready = await server.next("ready");
+    const [controlUrl, dataUrl] = [String(ready.controlUrl), String(ready.dataUrl)];
+    await mustRun("npx", ["--no", "aenv", "push", "--system-url", controlUrl], { cwd: project, env });
+    const my = await Environment.create("my-env", { controlUrl, dataUrl });
+    expect((await my.callTool("add", { n: 2 })).json()).toEqual({ total: 20 });
+    await my.release();
+    await server.stop("SIGTERM");
+    await server.next("stopped");
+    expect(readdirSync(join(home.path, "boxes"))).toEqual([]);
   });
 
   it("holds what it must and nothing of the workshop", minutes(1), async () => {

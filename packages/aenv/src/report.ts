@@ -17,9 +17,15 @@ export function reportFailure(error: unknown, { argv, command, terminal }: Situa
   if (failure.problems.length === 0) return code;
   // Behind a command, -v may be the command's own.
   const isVerbose = argv[0] === "-v" || argv.includes("--verbose") || argv.includes("--debug");
-  if (argv.includes("--json")) terminal.stdout.write(`${JSON.stringify(failureAsJson(failure))}\n`);
+  if (wantsJson(argv)) terminal.stdout.write(`${JSON.stringify(failureAsJson(failure))}\n`);
   terminal.stderr.write(`${failureBlock(failure, terminal.stderr.colors, terminal.cwd, isVerbose)}\n`);
   return code;
+}
+
+/** `--json`, or json as the value of an option that names the format. */
+function wantsJson(argv: readonly string[]): boolean {
+  const words = argv.join(" ");
+  return argv.includes("--json") || /(?:^| )(?:-o ?|-f ?|--output[ =]|--format[ =])json(?: |$)/.test(words);
 }
 
 /** Commander's complaint with our next step. */

@@ -31,6 +31,8 @@ export const createInstanceRequest = z.object({
   environment_variables: z.record(z.string(), z.string()).optional(),
   arguments: z.array(z.string()).optional(),
   ttl: z.string().optional(),
+  /** The ttl is only what a client falls back to; what the environment's config says goes before it. */
+  ttlIsFallback: z.boolean().optional(),
   owner: z.string().optional(),
   labels: z.record(z.string(), z.string()).optional(),
   id: instanceId.optional(),

@@ -55,7 +55,9 @@ export function toCreateRequest(ref: string, options: EnvironmentOptions): Creat
   return {
     envName: ref,
     datasource: options.datasource ?? "",
+    // The original takes none for endless, so one is always sent; ours lets the environment's config go before it.
     ttl: toWireTtl(options.ttl ?? "30m"),
+    ...(options.ttl === undefined && { ttlIsFallback: true }),
     environment_variables: { ...options.environmentVariables, ...options.variables, envNAME: name, envversion: version },
     arguments: [...(options.arguments ?? [])],
     ...(options.owner !== undefined && { owner: options.owner }),

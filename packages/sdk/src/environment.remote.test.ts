@@ -91,6 +91,7 @@ describe("against the original's services", () => {
       envName: "weather-demo",
       datasource: "",
       ttl: "30m",
+      ttlIsFallback: true,
       environment_variables: { envNAME: "weather-demo", envversion: "" },
       arguments: [],
     });

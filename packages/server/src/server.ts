@@ -177,11 +177,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   await listen(gateway.server, config.host, config.dataPort);
   const dataUrl = config.publicUrl?.replace(/\/$/, "") ?? urlOf(gateway.server, config.host);
 
-  const routes = [
-    ...hubRoutes({ hub, controlUrl: () => config.publicUrl ?? urlOf(app.server, config.host) }),
-    ...instanceRoutes({ instances, list, logs, hub, dataUrl }),
-    ...tokenRoutes(tokens),
-  ];
+  const routes = [...hubRoutes(hub), ...instanceRoutes({ instances, list, logs, hub, dataUrl }), ...tokenRoutes(tokens)];
   const operations = operationRoutes({ store, metrics, config, version: parts.version, isReady: () => isReady, others: routes });
   const common: Omit<AppOptions, "routes"> = {
     access,

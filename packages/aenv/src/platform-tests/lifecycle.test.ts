@@ -24,8 +24,9 @@ describe.each(["instance", "shared"] as const)("an instance with isolation '%s'"
   afterAll(() => platform?.close());
 
   it("ends when its time is over, within the second, and everybody is told why", async () => {
-    const { id, expires_at: due } = await platform.create(probe, { ttl: "1s" });
+    const { id } = await platform.create(probe);
     expect((await callTool(urlOf(platform, id), "count")).text).toBe("1");
+    const { expires_at: due } = (await platform.demand("POST", `/env-instance/${id}/renew`, { ttl: "1s" })) as { expires_at: string };
     const ended = await untilStatus(platform, id, "Terminated");
     const late = Date.parse(String(ended.updated_at)) - Date.parse(String(due));
     expect(late).toBeGreaterThanOrEqual(0);
@@ -39,8 +40,8 @@ describe.each(["instance", "shared"] as const)("an instance with isolation '%s'"
   });
 
   it("lives on when it is renewed", async () => {
-    const { id, expires_at: before } = await platform.create(probe, { ttl: "2s" });
-    const renewed = await look(platform, id).then(() => platform.demand("POST", `/env-instance/${id}/renew`, { ttl: "1h" }));
+    const { id, expires_at: before } = await platform.create(probe, { ttl: "1m" });
+    const renewed = await platform.demand("POST", `/env-instance/${id}/renew`, { ttl: "1h" });
     expect(renewed).toMatchObject({ status: "Running", ttl: "1h" });
     expect(Date.parse(String((await look(platform, id)).expires_at)) - Date.parse(String(before))).toBeGreaterThan(3_000_000);
     await platform.demand("DELETE", `/env-instance/${id}`);
@@ -159,7 +160,9 @@ describe("instances that nobody uses", () => {
   it("are ended by policy, but not while they are used or while a call takes its time", async () => {
     await using platform = await startPlatform({ flags: { idleAfter: "1s" } });
     const ref = await publish(platform, projects.probe, { isolation: "shared" });
-    const [idle, used, busy] = await Promise.all([platform.create(ref), platform.create(ref), platform.create(ref)]);
+    // The start takes longer than an instance may be idle, and is none of its idle time.
+    const slow = { environment_variables: { SETUP_MS: "1200" } };
+    const [idle, used, busy] = await Promise.all([platform.create(ref), platform.create(ref, slow), platform.create(ref, slow)]);
     const long = callTool(urlOf(platform, busy.id), "wait", { ms: 1_700 });
     const began = performance.now();
     while (performance.now() - began < 1_600) {

@@ -1,15 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { symlinkSync } from "node:fs";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { type Files, type Tree, temporaryTree } from "@aenv/testing";
-import picocolors from "picocolors";
-import { runCli } from "../cli.ts";
-import type { Output } from "../terminal.ts";
-
-const root = fileURLToPath(new URL("../../../..", import.meta.url));
-const launcher = join(root, "packages/aenv/bin/aenv.js");
+import { launcher, type Ran } from "./cli.ts";
 
 export interface CommandOptions {
   readonly cwd?: string;
@@ -18,23 +9,8 @@ export interface CommandOptions {
   readonly input?: string;
 }
 
-export interface Ended {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-/** Runs a command line in this process: quick, for what neither waits nor listens. */
-export async function runHere(argv: readonly string[], { cwd = "/", env = {} }: CommandOptions = {}): Promise<Ended> {
-  const [stdout, stderr] = [memoryOutput(), memoryOutput()];
-  const surroundings = { HOME: "/nonexistent", ...env };
-  const stopSignal = () => new AbortController().signal;
-  const code = await runCli(argv, { stdout, stderr, cwd, env: surroundings, isInteractive: false, stopSignal });
-  return { code, stdout: stdout.text(), stderr: stderr.text() };
-}
-
 /** Runs a command line to its end, in a process of its own, as a person without a terminal would see it. */
-export async function run(argv: readonly string[], options: CommandOptions = {}): Promise<Ended> {
+export async function run(argv: readonly string[], options: CommandOptions = {}): Promise<Ran> {
   await using running = new RunningCommand(argv, options);
   return await running.ended();
 }
@@ -82,12 +58,12 @@ export class RunningCommand implements AsyncDisposable {
     }
   }
 
-  async ended(): Promise<Ended> {
+  async ended(): Promise<Ran> {
     const [code, signal] = (await this.#closed) as [number | null, NodeJS.Signals | null];
     return { code: code ?? (signal === "SIGINT" ? 130 : 143), stdout: this.stdout, stderr: this.stderr };
   }
 
-  stop(signal: NodeJS.Signals = "SIGINT"): Promise<Ended> {
+  stop(signal: NodeJS.Signals = "SIGINT"): Promise<Ran> {
     this.child.kill(signal);
     return this.ended();
   }
@@ -100,24 +76,4 @@ export class RunningCommand implements AsyncDisposable {
     for (const wake of this.#watchers) wake();
     this.#watchers.clear();
   }
-}
-
-function memoryOutput(): Output & { text(): string } {
-  let written = "";
-  return {
-    colors: picocolors.createColors(false),
-    isTty: false,
-    columns: 100,
-    write: (text) => {
-      written += text;
-    },
-    text: () => written,
-  };
-}
-
-/** A folder in which `aenvironment` and `zod` can be imported, as after `npm install`. */
-export function projectTree(files: Files = {}): Tree {
-  const tree = temporaryTree(files);
-  symlinkSync(join(root, "node_modules"), join(tree.path, "node_modules"));
-  return tree;
 }

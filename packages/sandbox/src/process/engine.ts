@@ -187,10 +187,13 @@ export class ProcessEngine implements SandboxEngine {
         const box = this.#openBox(folder, record);
         this.#hold(box);
         this.#adopted.add(box);
-      } else if (record === null || record.isReady || !isRunning(this.#table, record.maker)) {
+      } else if (record === null || !isRunning(this.#table, record.maker) || (record.isReady && record.maker.pid === this.#self.pid)) {
+        // One that another living process has made is that one's to clear, which may still want to read why it ended.
         clearing.push(this.#clear(folder, record));
       }
     }
+    // What others have made and cleared away is forgotten here too.
+    for (const box of this.#boxes.values()) if (box.hasExited && !existsSync(box.folder.path)) this.#boxes.delete(box.id);
     // What cannot be cleared away now is met again the next time.
     await Promise.allSettled(clearing);
   }

@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 import { environmentStatuses, PlatformError } from "@aenv/contract";
-import type { FastifyReply } from "fastify";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { Download, Hub } from "../hub/hub.ts";
 import { toFullRecord, toRecord } from "../hub/record.ts";
@@ -23,7 +23,7 @@ const readers = ["trainer", "publisher"] as const;
 const publisher = ["publisher"] as const;
 
 /** The hub as the original's clients know it, and what it could not do. */
-export function hubRoutes({ hub, controlUrl }: { readonly hub: Hub; readonly controlUrl: () => string }): ApiRoute[] {
+export function hubRoutes(hub: Hub): ApiRoute[] {
   const tag = "environments" as const;
   const search = (query: z.infer<typeof pageQuery>) => ({
     limit: query.limit,
@@ -199,10 +199,10 @@ export function hubRoutes({ hub, controlUrl }: { readonly hub: Hub; readonly con
       roles: readers,
       params: version,
       query: z.object({ style: z.string().optional() }),
-      handle: async ({ params, query, caller }) => {
+      handle: async ({ params, query, caller, request }) => {
         const direction = query.style === "read" ? "download" : "upload";
         const { ticket } = await hub.transfers.sign(params.name, params.version, direction, caller);
-        return `${controlUrl()}/transfer/${ticket}`;
+        return `${originOf(request)}/transfer/${ticket}`;
       },
     }),
     route({
@@ -261,6 +261,11 @@ export function hubRoutes({ hub, controlUrl }: { readonly hub: Hub; readonly con
       handle: async ({ params, caller, reply }) => sendDownload(reply, await hub.transfers.download(params.name, params.version, caller)),
     }),
   ];
+}
+
+/** This server as the caller has found it: how else it may be reached is not known here. */
+function originOf({ headers, protocol, host }: FastifyRequest): string {
+  return `${headers["x-forwarded-proto"] === "https" ? "https" : protocol}://${host}`;
 }
 
 function sendDownload(reply: FastifyReply, { blob, fileName, stream }: Download): FastifyReply {

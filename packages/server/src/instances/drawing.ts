@@ -18,7 +18,8 @@ export function drawRow(
   now: Date,
   { replica, defaultTtl, defaultIdleSeconds }: DrawingOptions,
 ): InstanceRow {
-  const ttl = request.ttl || environment.config.deployConfig?.ttl || defaultTtl;
+  const own = environment.config.deployConfig?.ttl;
+  const ttl = (request.ttlIsFallback === true ? own || request.ttl : request.ttl || own) || defaultTtl;
   const since = now.toISOString();
   return {
     id: newId(environment.name),

@@ -26,6 +26,11 @@ describe("expiry", () => {
     expect(dueOf({ ...row, idleSeconds: 1_000 })).toEqual({ at: 60_000, what: "expire" });
   });
 
+  it("does not take a start that takes its time for idleness", () => {
+    expect(dueNow({ ...row, status: "Creating", idleSeconds: 20 }, at(59))).toBeNull();
+    expect(dueNow({ ...row, status: "Creating", idleSeconds: 20 }, at(60))).toBe("expire");
+  });
+
   it("keeps the ended for ten minutes, so that the reason can be read", () => {
     for (const status of ["Failed", "Terminated"] as const) {
       expect(dueNow({ ...row, status }, at(599))).toBeNull();

@@ -12,7 +12,8 @@ export interface Due {
 export function dueOf(row: InstanceRow): Due {
   if (row.status === "Failed" || row.status === "Terminated") return { at: Date.parse(row.updatedAt) + KEEP_ENDED_MS, what: "forget" };
   const expires = Date.parse(row.expiresAt);
-  if (row.idleSeconds === null) return { at: expires, what: "expire" };
+  // Who has not come up yet cannot have been used.
+  if (row.idleSeconds === null || row.status !== "Running") return { at: expires, what: "expire" };
   const idle = Date.parse(row.lastUsedAt) + row.idleSeconds * 1_000;
   return idle < expires ? { at: idle, what: "idle" } : { at: expires, what: "expire" };
 }

@@ -151,12 +151,14 @@ export class Instances {
     if (seat !== null) await placement.leave(seat, id);
   }
 
-  /** Ends all that is kept under these names. */
+  /** Notes of all that is kept under these names that it has ended; its boxes are the caller's to end. */
   async endAll(replicas: Iterable<string>, reason: string): Promise<void> {
+    const end = (id: string) =>
+      this.#ledger.insist(() => this.#ledger.change(id, (row, now) => moved(row, LIVE, "Terminated", reason, now, { reason, seat: null })));
     for (const value of replicas) {
       let ending: Promise<void>[] = [];
       for await (const { key } of this.#ledger.rows.each({ index: "liveReplica", value })) {
-        ending.push(this.end(key, reason));
+        ending.push(end(key));
         if (ending.length < AT_ONCE) continue;
         await Promise.all(ending);
         ending = [];

@@ -91,11 +91,12 @@ export class Keeper {
   }
 
   async #endAll(): Promise<void> {
-    const { replicas, instances, engine, onFailure } = this.#options;
+    const { replicas, instances, placement, engine, onFailure } = this.#options;
     // Whoever left a moment ago may have hoped that we would stay.
     const { dead, names } = await replicas.claimDead();
     const all = new Set([...replicas.names, ...names]);
     await instances.endAll(all, "the server was stopped");
+    placement.letGo();
     const boxes = (await engine.list()).filter((box) => all.has(box.labels.replica ?? ""));
     await Promise.all(boxes.map((box) => attempt(() => box.destroy(), onFailure)));
     for (const row of dead) await replicas.inherit(row, new Set());

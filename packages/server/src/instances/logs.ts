@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { PlatformError } from "@aenv/contract";
 import type { FastifyReply } from "fastify";
 import type { Placement } from "./placement.ts";
@@ -27,12 +28,20 @@ export class InstanceLogs {
     raw.flushHeaders();
     const ping = setInterval(() => raw.write(": ping\n\n"), 15_000);
     try {
-      for (const line of lines) raw.write(`data: ${line}\n\n`);
-      for await (const line of box.follow(signal)) raw.write(`data: ${line}\n\n`);
+      for (const line of lines) raw.write(toEvent(line));
+      for await (const line of box.follow(signal)) {
+        // No faster than the client reads: what it prints is in a file anyway.
+        if (!raw.write(toEvent(line))) await once(raw, "drain", { signal }).catch(() => {});
+      }
     } finally {
       clearInterval(ping);
       raw.end();
     }
     return undefined;
   }
+}
+
+/** One line, one event: a carriage return would end the field, and what follows could pose as another. */
+function toEvent(line: string): string {
+  return `data: ${line.replaceAll("\r", " ")}\n\n`;
 }

@@ -140,6 +140,12 @@ export class Placement {
     if (seat?.isOwnBox === false && !isSeated) this.#options.hosts.adopt(owner, digest, box);
   }
 
+  /** Looks after no box any more: whatever becomes of them is no news. */
+  letGo(): void {
+    this.#boxes.clear();
+    this.#seated.clear();
+  }
+
   #watch(box: Box, instanceId: string): void {
     const known = this.#seated.get(box.id);
     const seated = known ?? new Set<string>();
@@ -148,7 +154,7 @@ export class Placement {
     this.#boxes.set(box.id, box);
     this.#seated.set(box.id, seated);
     void box.exited.then((exit) => {
-      this.#boxes.delete(box.id);
+      if (!this.#boxes.delete(box.id)) return;
       this.#seated.delete(box.id);
       void this.#options.clients.forget(box.id);
       this.#options.onExit(box.id, [...seated], exit);

@@ -102,20 +102,21 @@ export class Recovery {
       await placement.discard(box);
       return { adopted: 0, failed: rows.length, ended: 1 };
     }
+    const isThere = ({ id }: InstanceRow) => seated === "unsure" || seated.has(id);
     const mine = rows.filter((row) => isOrphan(row.replica));
-    const adopted = mine.filter((row) => seated === "unsure" || seated.has(row.id));
-    const missing = mine.filter((row) => !adopted.includes(row));
-    for (const { id } of missing) await instances.lose(id, "its box did not know it any more when the server came back");
+    const adopted = mine.filter(isThere);
+    const failed = mine.length - adopted.length;
+    for (const row of mine) if (!isThere(row)) await instances.lose(row.id, "its box did not know it any more when the server came back");
     if (adopted.length === 0 && mine.length === rows.length) {
       await placement.discard(box);
-      return { adopted: 0, failed: missing.length, ended: 1 };
+      return { adopted: 0, failed, ended: 1 };
     }
     // Where another replica is forking into the box, that goes on, and the box is to be looked after all the same.
-    for (const row of rows) if (!missing.includes(row)) placement.adopt(row, box);
+    for (const row of rows) if (!isOrphan(row.replica) || isThere(row)) placement.adopt(row, box);
     for (const row of adopted) await instances.adopt(row);
     await this.#clearSeats(box, seated);
     if (rows.some(({ seat }) => seat?.isOwnBox === false)) this.#doubtful.set(box, now() + startTimeoutMs);
-    return { adopted: adopted.length, failed: missing.length, ended: 0 };
+    return { adopted: adopted.length, failed, ended: 0 };
   }
 
   async #rowsIn(box: Box): Promise<InstanceRow[]> {

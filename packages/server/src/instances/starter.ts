@@ -46,7 +46,10 @@ export class Starter {
   async becomeRunning(id: string, seat: Seat, keeper: Partial<InstanceRow> = {}): Promise<InstanceRow> {
     const { ledger, placement } = this.#options;
     try {
-      return await ledger.change(id, (row, now) => moved(row, ["Pending", "Creating"], "Running", "running", now, { seat, ...keeper }));
+      return await ledger.change(id, (row, now) =>
+        // Its idle time begins now: until here nobody could use it.
+        moved(row, ["Pending", "Creating"], "Running", "running", now, { seat, lastUsedAt: now.toISOString(), ...keeper }),
+      );
     } catch (error) {
       // It was ended while it started: what has started late is ended again. Or the store is away, and may say that it runs.
       await placement.leave(seat, id);

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type Platform, projects, publish, startPlatform } from "../../platform-tests/platform.ts";
-import { type CommandOptions, RunningCommand, run, runHere, runJson } from "../../testing/command.ts";
+import { aenv } from "../../testing/cli.ts";
+import { type CommandOptions, RunningCommand, run, runJson } from "../../testing/command.ts";
 
 let platform: Platform;
 beforeAll(async () => {
@@ -9,7 +10,10 @@ beforeAll(async () => {
 });
 afterAll(() => platform?.close());
 
-const at = (options: CommandOptions = {}) => ({ ...options, env: { AENV_SYSTEM_URL: platform.controlUrl, ...options.env } });
+const at = (options: CommandOptions = {}) => ({
+  ...options,
+  env: { HOME: "/nonexistent", AENV_SYSTEM_URL: platform.controlUrl, ...options.env },
+});
 const live = async () => ((await platform.demand("GET", "/env-instance/list")) as { items: object[] }).items;
 
 describe("instance create", { timeout: 60_000 }, () => {
@@ -43,7 +47,7 @@ describe("instance create", { timeout: 60_000 }, () => {
     const record = await runJson(["instance", "create", "--keep-alive", "-o", "json"], at({ cwd: projects.probe }));
     expect(record).toMatchObject({ status: "Running", environment: "probe@1.0.0" });
     const { id } = record as { id: string };
-    expect((await runHere(["instance", "delete", "-y", id], at())).code).toBe(0);
+    expect((await aenv(["instance", "delete", "-y", id], at())).code).toBe(0);
   });
 
   it("passes variables, task, seed and labels on", async () => {
@@ -51,8 +55,8 @@ describe("instance create", { timeout: 60_000 }, () => {
     const record = (await runJson(["instance", "create", "probe", ...argv], at())) as { id: string };
     expect(record).toMatchObject({ task: "one", seed: -3, labels: { x: "y" }, owner: "ada" });
     const url = `${platform.dataUrl}/env-instance/${record.id}`;
-    expect((await runHere(["call", "variable", "name=A", "--url", url])).stdout).toBe("1=2\n");
-    await runHere(["instance", "delete", "-y", record.id], at());
+    expect((await aenv(["call", "variable", "name=A", "--url", url])).stdout).toBe("1=2\n");
+    await aenv(["instance", "delete", "-y", record.id], at());
   });
 
   it.each([
@@ -70,7 +74,7 @@ describe("instance create", { timeout: 60_000 }, () => {
     [["get", "probe@1.0.0", "--version", "2.0.0"], 2, "two versions"],
     [["env", "visibility", "probe@1.0.0", "public", "--share-with", "ada"], 2, "--share-with"],
   ])("says what is wrong with %j, and what to do", async (argv, code, hint) => {
-    const ended = await runHere(argv, at());
+    const ended = await aenv(argv, at());
     expect(ended.stderr).toContain(hint);
     expect(ended.code).toBe(code);
   });
@@ -80,17 +84,17 @@ describe("instance logs", { timeout: 60_000 }, () => {
   it("prints what was printed, and follows what comes until Ctrl-C", async () => {
     const { id } = await platform.create("probe@1.0.0");
     const url = `${platform.dataUrl}/env-instance/${id}`;
-    const print = (line: string) => runHere(["call", "--function", "print", `line=${line}`, "--url", url]);
+    const print = (line: string) => aenv(["call", "--function", "print", `line=${line}`, "--url", url]);
     await print("one");
-    await vi.waitFor(async () => expect((await runHere(["instance", "logs", id], at())).stdout).toContain("one\n"), { timeout: 10_000 });
+    await vi.waitFor(async () => expect((await aenv(["instance", "logs", id], at())).stdout).toContain("one\n"), { timeout: 10_000 });
     await using following = new RunningCommand(["instance", "logs", id, "--tail", "1", "--follow"], at({ input: "open" }));
     await following.says(/one/);
     await print("two");
     await following.says(/two/);
     expect((await following.stop()).code).toBe(0);
-    expect((await runHere(["instance", "logs", id, "--tail", "1", "--json"], at())).stdout).toBe('{"line":"two"}\n');
+    expect((await aenv(["instance", "logs", id, "--tail", "1", "--json"], at())).stdout).toBe('{"line":"two"}\n');
     await platform.demand("DELETE", `/env-instance/${id}`);
-    const gone = await runHere(["instance", "logs", id], at());
+    const gone = await aenv(["instance", "logs", id], at());
     expect([gone.code, gone.stderr]).toEqual([1, expect.stringContaining("aenv instance events")]);
   });
 });
@@ -99,8 +103,8 @@ describe("where no server is", { timeout: 60_000 }, () => {
   it.each([["list"], ["instance", "list"], ["token", "list"], ["instance", "create", "probe"]])(
     "ends with 69 and says how to start one: %s %s",
     async (...argv) => {
-      const env = { AENV_SYSTEM_URL: "http://127.0.0.1:9" };
-      const { code, stdout, stderr } = await runHere([...argv.filter(Boolean), "--json"], { env });
+      const env = { HOME: "/nonexistent", AENV_SYSTEM_URL: "http://127.0.0.1:9" };
+      const { code, stdout, stderr } = await aenv([...argv.filter(Boolean), "--json"], { env });
       expect(code).toBe(69);
       expect(stderr).toContain("aenv server");
       expect(JSON.parse(stdout).error.code).toBe("network.failed");

@@ -2,7 +2,8 @@ import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type Tree, temporaryTree } from "@aenv/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type CommandOptions, RunningCommand, run, runHere, runJson } from "../../testing/command.ts";
+import { aenv } from "../../testing/cli.ts";
+import { type CommandOptions, RunningCommand, run, runJson } from "../../testing/command.ts";
 
 describe("a server that asks for tokens", { timeout: 60_000 }, () => {
   let tree: Tree;
@@ -25,11 +26,11 @@ describe("a server that asks for tokens", { timeout: 60_000 }, () => {
 
   const at = (token: string, options: CommandOptions = {}) => ({
     ...options,
-    env: { AENV_SYSTEM_URL: url, AENV_API_KEY: token, ...options.env },
+    env: { HOME: "/nonexistent", AENV_SYSTEM_URL: url, AENV_API_KEY: token, ...options.env },
   });
 
   it("lets nobody in without one, and says how to come by one", async () => {
-    const { code, stderr } = await runHere(["list"], at(""));
+    const { code, stderr } = await aenv(["list"], at(""));
     expect([code, stderr]).toEqual([1, expect.stringContaining("aenv login")]);
   });
 
@@ -40,24 +41,24 @@ describe("a server that asks for tokens", { timeout: 60_000 }, () => {
     };
     expect(made).toMatchObject({ owner: "ada", roles: ["trainer"], token: expect.stringMatching(/^aenv_/) });
     expect(await runJson(["list", "--json"], at(made.token))).toEqual([]);
-    const denied = await runHere(["token", "list"], at(made.token));
+    const denied = await aenv(["token", "list"], at(made.token));
     expect([denied.code, denied.stderr]).toEqual([1, expect.stringContaining("needs the role admin")]);
 
-    const listed = await runHere(["token", "list", "--owner", "ada", "--json"], at(admin));
+    const listed = await aenv(["token", "list", "--owner", "ada", "--json"], at(admin));
     expect(JSON.parse(listed.stdout)).toMatchObject([{ id: made.id, owner: "ada", expiresAt: expect.any(String) }]);
     expect(listed.stdout).not.toContain(made.token);
-    expect((await runHere(["token", "list"], at(admin))).stdout).toMatch(/│ ada +│ trainer /);
+    expect((await aenv(["token", "list"], at(admin))).stdout).toMatch(/│ ada +│ trainer /);
 
     // The whole token is understood as its id.
-    expect((await runHere(["token", "revoke", made.token], at(admin))).stdout).toContain(`${made.id} is revoked`);
-    expect((await runHere(["list"], at(made.token))).code).toBe(1);
-    const again = await runHere(["token", "revoke", made.id], at(admin));
+    expect((await aenv(["token", "revoke", made.token], at(admin))).stdout).toContain(`${made.id} is revoked`);
+    expect((await aenv(["list"], at(made.token))).code).toBe(1);
+    const again = await aenv(["token", "revoke", made.id], at(admin));
     expect([again.code, again.stderr]).toEqual([1, expect.stringContaining("aenv token list")]);
   });
 
   it("refuses roles that it does not know, and a token for nobody", async () => {
-    expect((await runHere(["token", "create", "--owner", "ada", "--role", "king"], at(admin))).stderr).toContain("admin, publisher");
-    expect((await runHere(["token", "create"], at(admin))).code).toBe(2);
+    expect((await aenv(["token", "create", "--owner", "ada", "--role", "king"], at(admin))).stderr).toContain("admin, publisher");
+    expect((await aenv(["token", "create"], at(admin))).code).toBe(2);
   });
 
   it("keeps address and token after a login, for the owner's eyes only", async () => {
@@ -70,6 +71,6 @@ describe("a server that asks for tokens", { timeout: 60_000 }, () => {
     const file = join(home.path, ".aenv/cli_config.json");
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({ system_url: url, hub_config: { api_key: admin } });
-    expect((await runHere(["token", "list"], { env })).code).toBe(0);
+    expect((await aenv(["token", "list"], { env })).code).toBe(0);
   });
 });

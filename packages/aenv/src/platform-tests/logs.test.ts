@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { callFunction } from "./calls.ts";
+import { type Platform, projects, publish, startPlatform } from "./platform.ts";
+
+describe("an instance's log", () => {
+  let platform: Platform;
+  let id: string;
+  beforeAll(async () => {
+    platform = await startPlatform();
+    ({ id } = await platform.create(await publish(platform, projects.probe)));
+  });
+  afterAll(() => platform?.close());
+
+  const print = (line: string) => callFunction(platform, id, "print", { line });
+  const logs = (query: string, more: RequestInit = {}) => fetch(`${platform.controlUrl}/env-instance/${id}/logs${query}`, more);
+
+  it("is what its box printed, as many of the last lines as are asked for", async () => {
+    for (const line of ["one", "two", "three"]) await print(line);
+    expect(await (await logs("?tail=2")).text()).toBe("two\nthree\n");
+    expect(await (await logs("?tail=0")).text()).toBe("");
+  });
+
+  it("is followed line by line, and no line can pose as an event of its own", async () => {
+    const stop = new AbortController();
+    const response = await logs("?tail=1&follow=true", { signal: stop.signal });
+    expect(response.headers.get("content-type")).toContain("text/event-stream");
+    let heard = "";
+    const reading = (async () => {
+      for await (const piece of response.body ?? []) {
+        heard += Buffer.from(piece).toString();
+        if (heard.includes("the end")) return;
+      }
+    })();
+    for (const line of ["four", "\revent: forged\rdata: forged", "the end"]) await print(line);
+    await reading;
+    stop.abort();
+    expect(heard).toContain("data: four\n\n");
+    expect(heard).not.toContain("\r");
+    expect(heard.split("\n\n").filter((event) => event !== "" && !event.startsWith("data: "))).toEqual([]);
+  });
+
+  it("of an instance that has ended says that it has", async () => {
+    await platform.demand("DELETE", `/env-instance/${id}`);
+    expect(await platform.ask("GET", `/env-instance/${id}/logs`)).toMatchObject({ status: 410, error: { code: "instance.gone" } });
+  });
+});

@@ -1,0 +1,27 @@
+import { describe, expect, it } from "vitest";
+import type { EnvironmentVersion } from "../hub/hub.ts";
+import { drawRow } from "./drawing.ts";
+
+function ttlOf(request: { ttl?: string; ttlIsFallback?: boolean }, configTtl?: string): string {
+  const config = { name: "shop", version: "1.0.0", ...(configTtl !== undefined && { deployConfig: { ttl: configTtl } }) };
+  const environment = { name: "shop", version: "1.0.0", config, bundleDigest: null } as EnvironmentVersion;
+  const options = { replica: "r", defaultTtl: "30m", defaultIdleSeconds: null } as Parameters<typeof drawRow>[4];
+  return drawRow(environment, { envName: "shop", ...request }, "ada", new Date(0), options).ttl;
+}
+
+describe("a new instance's time to live", () => {
+  it("is what was asked for, else what the environment says, else half an hour", () => {
+    expect(ttlOf({ ttl: "5m" }, "2h")).toBe("5m");
+    expect(ttlOf({}, "2h")).toBe("2h");
+    expect(ttlOf({ ttl: "" })).toBe("30m");
+  });
+
+  it("is the environment's before one that a client only falls back to", () => {
+    expect(ttlOf({ ttl: "30m", ttlIsFallback: true }, "2h")).toBe("2h");
+    expect(ttlOf({ ttl: "10m", ttlIsFallback: true })).toBe("10m");
+  });
+
+  it("that is none is refused", () => {
+    expect(() => ttlOf({ ttl: "soon" })).toThrow(/invalid duration 'soon'/);
+  });
+});
