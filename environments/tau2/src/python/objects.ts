@@ -1,0 +1,24 @@
+import { attributeError } from "./errors.ts";
+import type { Model } from "./model.ts";
+import type { PyValue } from "./values.ts";
+
+/** An instance of a model: its fields are its own properties, in the order in which the model declares them. */
+export abstract class PyObject {
+  /** Stands on the prototype, so that a row holds nothing but its fields. */
+  declare readonly model: Model;
+}
+
+/** Sets a field as Python does: an assignment is never validated, so any value may end up in any field. */
+export function assign<T extends PyObject>(object: T, field: Exclude<keyof T & string, "model">, value: PyValue): void {
+  (object as unknown as Record<string, PyValue>)[field] = value;
+}
+
+/** Reads a field that may not be there, because a toolkit was handed another database than it was made for. */
+export function attribute<T extends PyObject, K extends keyof T & string>(object: T, field: K): T[K] {
+  if (!Object.hasOwn(object, field)) throw attributeError(object.model.name, field);
+  return object[field];
+}
+
+export function fieldsOf(object: PyObject): [string, PyValue][] {
+  return Object.entries(object) as [string, PyValue][];
+}
