@@ -89,13 +89,10 @@ export function lookup<V extends PyValue>(dict: Dict<V>, key: PyValue): V | unde
   mustBeHashable(key);
   const direct = dict.get(key instanceof PyEnum && !dict.has(key) ? key.value : key);
   if (direct !== undefined) return direct;
-  if (typeof key === "string" && !(firstKey(dict) instanceof PyEnum)) return undefined;
-  for (const [candidate, value] of dict) if (equals(candidate, key)) return value;
-  return undefined;
-}
-
-function firstKey(dict: Dict): PyValue | undefined {
-  for (const key of dict.keys()) return key;
+  for (const [candidate, value] of dict) {
+    // Another string is another key; the cheap test first, for tables are long.
+    if (typeof candidate === "string" ? typeof key === "object" && equals(candidate, key) : equals(candidate, key)) return value;
+  }
   return undefined;
 }
 

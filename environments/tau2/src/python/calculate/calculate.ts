@@ -2,8 +2,9 @@ import { operate, signed } from "../arithmetic.ts";
 import { typeError, valueError } from "../errors.ts";
 import { floatRepr, roundFloat, toDouble } from "../numbers.ts";
 import { repr } from "../repr.ts";
+import { elementsOf } from "../sequences.ts";
 import { typeName } from "../types.ts";
-import { Dict, isNumber, PyFloat, PyTuple, type PyValue } from "../values.ts";
+import { isNumber, PyFloat, PyTuple, type PyValue } from "../values.ts";
 import { type Expression, parseExpression } from "./parse.ts";
 
 const ALPHABET = "0123456789+-*/(). ";
@@ -23,13 +24,6 @@ function checked(expression: PyValue): string {
   }
   if (typeof expression !== "string") throw typeError("eval() arg 1 must be a string, bytes or code object");
   return expression;
-}
-
-function elementsOf(value: PyValue): Iterable<PyValue> {
-  if (typeof value === "string" || Array.isArray(value)) return value;
-  if (value instanceof Dict) return value.keys();
-  if (value instanceof PyTuple) return value.items;
-  throw typeError(`'${typeName(value)}' object is not iterable`);
 }
 
 function evaluate(expression: Expression): PyValue {
