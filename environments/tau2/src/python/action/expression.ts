@@ -170,8 +170,10 @@ class Parser {
         const name = this.#name();
         this.#expect("=");
         keywords.push({ name, value: this.expression() });
-      } else if (this.#is("*") && !isUnpacked) positional.push(this.#starOr(() => this.expression()));
-      else if (keywords.length > 0) throw new NotPython("a positional argument follows a keyword");
+      } else if (!isUnpacked && this.take("*")) {
+        this.expression();
+        positional.push(OTHER("star"));
+      } else if (keywords.length > 0) throw new NotPython("a positional argument follows a keyword");
       else {
         positional.push(this.#named());
         if (this.#comprehension()) {
@@ -320,8 +322,11 @@ class Parser {
 
   #lambda(): Node {
     while (!this.take(":")) {
-      if (!this.take("*") && !this.take("**") && !this.take("/")) this.#name();
-      else if (this.#token.kind === "name") this.#name();
+      const isBare = this.take("/") || (this.take("*") && this.#is(","));
+      if (!isBare) {
+        this.take("**");
+        this.#name();
+      }
       if (this.take("=")) this.expression();
       if (!this.take(",") && !this.#is(":")) throw this.#unexpected();
     }

@@ -67,14 +67,15 @@ function numberAt(source: string, at: number): [Token, number] | null {
   const float = match(FLOAT, source, at);
   const text = float ?? match(INT, source, at);
   if (text === null) return null;
-  const isImaginary = /^[jJ]/.test(source.slice(at + text.length));
-  const whole = float === null ? match(WHOLE, source, at) : null;
+  const whole = match(WHOLE, source, at) ?? "";
   // `0123` is an error, but `0123j` is not.
-  if (whole !== null && whole.length > text.length && !/^[jJ]/.test(source.slice(at + whole.length))) throw new NotPython("leading zeros");
-  const length = Math.max(text.length, isImaginary ? (whole?.length ?? 0) : 0) + (isImaginary ? 1 : 0);
+  const digits = float ?? (whole.length > text.length && /^[jJ]/.test(source.slice(at + whole.length)) ? whole : text);
+  if (float === null && whole.length > digits.length) throw new NotPython("an int has leading zeros");
+  const isImaginary = /^[jJ]/.test(source.slice(at + digits.length));
+  const length = digits.length + (isImaginary ? 1 : 0);
   const rest = source.slice(at + length);
   if (/^[\p{ID_Continue}]/u.test(rest) && !AFTER_NUMBER.test(rest)) throw new NotPython("a number runs into a name");
-  const plain = text.replaceAll("_", "");
+  const plain = digits.replaceAll("_", "");
   if (isImaginary) return [{ kind: "value", text, value: new PyOpaque("complex", `${plain}j`) }, length];
   return [{ kind: "value", text, value: float === null ? toInt(BigInt(plain)) : new PyFloat(Number(plain)) }, length];
 }
