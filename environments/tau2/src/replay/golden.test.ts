@@ -27,7 +27,14 @@ const data = join(tau2Path, "data");
 const golden = (file: string): string => join(tau2Path, "golden", file);
 
 describeNeeding("tau2-data", "the reference's answers", () => {
-  it.each(["tasks.mock.jsonl.gz", "random.mock.jsonl.gz", "retail-calculate-extra.json.gz"])("of %s are ours", async (file) => {
+  it.each([
+    "tasks.mock.jsonl.gz",
+    "random.mock.jsonl.gz",
+    "tasks.retail.jsonl.gz",
+    "random.retail.jsonl.gz",
+    "random.retail-extra.jsonl.gz",
+    "retail-calculate-extra.json.gz",
+  ])("of %s are ours", async (file) => {
     const tally = await replayFile(golden(file), data);
     expect(tally.isWhole, tally.print(file)).toBe(true);
   });
