@@ -2,11 +2,12 @@ import { DataDirectory } from "../core/data.ts";
 import { Domain, type DomainDefinition } from "../core/domain.ts";
 import { PyError } from "../python/errors.ts";
 import { repr } from "../python/repr.ts";
+import { airline } from "./airline/domain.ts";
 import { mock } from "./mock/domain.ts";
 import { retail } from "./retail/domain.ts";
 
 /** Every domain by name. A new one is a folder and a line here. */
-export const domains: ReadonlyMap<string, DomainDefinition> = new Map([mock, retail].map((domain) => [domain.name, domain]));
+export const domains: ReadonlyMap<string, DomainDefinition> = new Map([airline, mock, retail].map((domain) => [domain.name, domain]));
 
 const opened = new Map<string, Domain>();
 

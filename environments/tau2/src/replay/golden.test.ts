@@ -28,6 +28,8 @@ const golden = (file: string): string => join(tau2Path, "golden", file);
 
 describeNeeding("tau2-data", "the reference's answers", () => {
   it.each([
+    "tasks.airline.jsonl.gz",
+    "random.airline.jsonl.gz",
     "tasks.mock.jsonl.gz",
     "random.mock.jsonl.gz",
     "tasks.retail.jsonl.gz",
