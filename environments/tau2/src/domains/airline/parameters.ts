@@ -17,7 +17,8 @@ export const cabin: ParameterSpec = choice(["business", "economy", "basic_econom
 export const flightType: ParameterSpec = choice(["round_trip", "one_way"], "Whether the trip leads back.");
 export const insurance: ParameterSpec = choice(["yes", "no"], "Whether the trip is insured.");
 
-export const flights = records("FlightInfo", "Every flight of the trip in order, also those that stay as they are.");
+export const flights = records("FlightInfo", "Every flight of the trip, in order.");
+export const newFlights = records("FlightInfo", "Every flight that the trip is to have, in order, also those that stay as they are.");
 export const passengers = records("Passenger", "Everyone who travels.");
 export const payments = records("Payment", "How the price is paid; the amounts add up to it exactly.");
 

@@ -69,7 +69,7 @@ export const updateReservationFlights = write({
   parameters: {
     reservation_id: parameters.reservationId,
     cabin: parameters.cabin,
-    flights: parameters.flights,
+    flights: parameters.newFlights,
     payment_id: parameters.paymentId,
   },
   definitions: { FlightInfo: parameters.FlightInfo },
