@@ -1,4 +1,4 @@
-import { fieldsOf, PyObject } from "../python/objects.ts";
+import { fieldsOf, MODEL, PyObject } from "../python/objects.ts";
 import { Dict, PyTuple, type PyValue } from "../python/values.ts";
 
 /** What was copied already: two names of one object stay two names of one copy. */
@@ -23,7 +23,7 @@ function copyObject(value: PyValue & object, copyItem: (item: PyValue) => PyValu
   if (value instanceof Dict) return value.copyWith(copyItem);
   if (value instanceof PyTuple) return new PyTuple(value.items.map(copyItem));
   if (!(value instanceof PyObject)) return value;
-  return value.model.instantiate(fieldsOf(value).map(([name, field]) => [name, copyItem(field)]));
+  return value[MODEL].instantiate(fieldsOf(value).map(([name, field]) => [name, copyItem(field)]));
 }
 
 /** Closes a value for good, so that a tool that writes to a shared row fails at once instead of changing it for others. */

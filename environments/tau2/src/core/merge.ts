@@ -1,4 +1,4 @@
-import { fieldsOf, PyObject } from "../python/objects.ts";
+import { fieldsOf, MODEL, PyObject } from "../python/objects.ts";
 import { Dict, type PyValue } from "../python/values.ts";
 
 /** `model_dump()`: plain dicts and lists; enum members and dates stay what they are. */
@@ -12,7 +12,7 @@ export function dump(value: PyValue): PyValue {
 export function updated(database: PyObject, update: Dict): PyObject {
   const base = dump(database);
   if (base instanceof Dict) merge(base, update);
-  return database.model.validate(base);
+  return database[MODEL].validate(base);
 }
 
 function merge(base: Dict, update: Dict): void {

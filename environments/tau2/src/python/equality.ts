@@ -1,7 +1,7 @@
 import { PyDate, PyDateTime } from "./datetime.ts";
 import { PyEnum } from "./enums.ts";
 import { typeError } from "./errors.ts";
-import { fieldsOf, PyObject } from "./objects.ts";
+import { fieldsOf, MODEL, PyObject } from "./objects.ts";
 import { repr } from "./repr.ts";
 import { compareText } from "./text.ts";
 import { typeName } from "./types.ts";
@@ -21,7 +21,7 @@ export function equals(a: PyValue, b: PyValue): boolean {
   if (left instanceof PyDate) return right instanceof PyDate && left.isoformat() === right.isoformat();
   if (left instanceof PyDateTime) return right instanceof PyDateTime && left.isoformat() === right.isoformat();
   if (left instanceof PyObject && right instanceof PyObject) {
-    return left.model === right.model && sameEntries(new Dict(fieldsOf(left)), new Dict(fieldsOf(right)));
+    return left[MODEL] === right[MODEL] && sameEntries(new Dict(fieldsOf(left)), new Dict(fieldsOf(right)));
   }
   return typeName(left) === typeName(right) && repr(left) === repr(right);
 }

@@ -40,6 +40,11 @@ describe("a model", () => {
     expect(Person.create({ age: 1, name: "a" }).tags).toEqual([]);
   });
 
+  it("may have a field called model", () => {
+    const Phone = model("Phone", { model: text });
+    expect(repr(Phone.create({ model: "Brick 3" }))).toBe("Phone(model='Brick 3')");
+  });
+
   it("names every field that is wrong, in order, with what was given", () => {
     expect(message(() => Person.create({ name: 5, tags: ["a", 1], zz: float(1) }))).toBe(
       [

@@ -1,6 +1,6 @@
 import { typeError } from "./errors.ts";
 import { type Issue, validationError } from "./issues.ts";
-import { PyObject } from "./objects.ts";
+import { MODEL, PyObject } from "./objects.ts";
 import { typeName } from "./types.ts";
 import { Dict, type PyValue } from "./values.ts";
 
@@ -69,7 +69,7 @@ export class Model<F extends Fields = Fields> implements Type<InstanceOf<F>> {
       "byDefault" in field ? [key, field.type, field.byDefault] : [key, field, null],
     );
     this.#make = class extends PyObject {};
-    Object.defineProperty(this.#make.prototype, "model", { value: this, enumerable: false });
+    Object.defineProperty(this.#make.prototype, MODEL, { value: this, enumerable: false });
   }
 
   /** `Model(**fields)`: validates, and raises a ValidationError that names this model. */
@@ -92,7 +92,7 @@ export class Model<F extends Fields = Fields> implements Type<InstanceOf<F>> {
   }
 
   isInstance(value: PyValue): value is InstanceOf<F> {
-    return value instanceof PyObject && value.model === (this as unknown as Model);
+    return value instanceof PyObject && value[MODEL] === (this as unknown as Model);
   }
 
   read(input: PyValue, report: Report): InstanceOf<F> | typeof INVALID {

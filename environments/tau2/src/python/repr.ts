@@ -1,7 +1,7 @@
 import { PyDate, PyDateTime } from "./datetime.ts";
 import { PyEnum } from "./enums.ts";
 import { floatRepr } from "./numbers.ts";
-import { fieldsOf, PyObject } from "./objects.ts";
+import { fieldsOf, MODEL, PyObject } from "./objects.ts";
 import { Dict, PyFloat, PyOpaque, PyTuple, type PyValue } from "./values.ts";
 
 /** Python's `str()`, which is also what f-strings print. */
@@ -34,7 +34,7 @@ export function repr(value: PyValue): string {
   if (value instanceof PyDate) return `datetime.date(${value.year}, ${value.month}, ${value.day})`;
   if (value instanceof PyDateTime) return reprDateTime(value);
   if (value instanceof PyOpaque) return value.text;
-  return `${value.model.name}(${reprFields(value).join(", ")})`;
+  return `${value[MODEL].name}(${reprFields(value).join(", ")})`;
 }
 
 function reprFields(value: PyObject): string[] {

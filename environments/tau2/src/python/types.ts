@@ -1,6 +1,6 @@
 import { PyDate, PyDateTime } from "./datetime.ts";
 import { PyEnum } from "./enums.ts";
-import { PyObject } from "./objects.ts";
+import { MODEL, PyObject } from "./objects.ts";
 import { Dict, PyFloat, PyOpaque, PyTuple, type PyValue } from "./values.ts";
 
 /** `type(value).__name__`. */
@@ -22,13 +22,13 @@ export function typeName(value: PyValue): string {
   if (value instanceof PyDate) return "date";
   if (value instanceof PyDateTime) return "datetime";
   if (value instanceof PyEnum || value instanceof PyOpaque) return value.type;
-  if (value instanceof PyObject) return value.model.name;
+  if (value instanceof PyObject) return value[MODEL].name;
   throw new Error(`this is no Python value: ${String(value)}`);
 }
 
 /** `str(type(value))`: builtins by their name, models with the module they come from. */
 export function typeRepr(value: PyValue): string {
   if (value instanceof PyDate || value instanceof PyDateTime) return `<class 'datetime.${typeName(value)}'>`;
-  if (value instanceof PyObject && value.model.module !== "") return `<class '${value.model.module}.${value.model.name}'>`;
+  if (value instanceof PyObject && value[MODEL].module !== "") return `<class '${value[MODEL].module}.${value[MODEL].name}'>`;
   return `<class '${typeName(value)}'>`;
 }
