@@ -5,9 +5,12 @@ import { repr } from "../python/repr.ts";
 import { airline } from "./airline/domain.ts";
 import { mock } from "./mock/domain.ts";
 import { retail } from "./retail/domain.ts";
+import { telecom, telecomWorkflow } from "./telecom/domain.ts";
 
 /** Every domain by name. A new one is a folder and a line here. */
-export const domains: ReadonlyMap<string, DomainDefinition> = new Map([airline, mock, retail].map((domain) => [domain.name, domain]));
+export const domains: ReadonlyMap<string, DomainDefinition> = new Map(
+  [airline, mock, retail, telecom, telecomWorkflow].map((domain) => [domain.name, domain]),
+);
 
 const opened = new Map<string, Domain>();
 

@@ -3,6 +3,7 @@ import { domains, openDomain } from "../domains/index.ts";
 import { Dict } from "../python/values.ts";
 import { replayEpisode } from "./episodes.ts";
 import { replayMisc } from "./misc.ts";
+import { replayOperations } from "./operations.ts";
 import { Tally } from "./tally.ts";
 import { replayTask } from "./tasks.ts";
 import { listAt, readVectors } from "./vectors.ts";
@@ -15,9 +16,10 @@ export async function replayFile(path: string, dataPath: string): Promise<Tally>
   else if (vectors.format === "misc") replayMisc(vectors.groups, dataPath, tally);
   else {
     const definition = domainOf(vectors.records);
-    for (const record of vectors.records) {
+    for (const [i, record] of vectors.records.entries()) {
       if (definition === null) tally.compare(vectors.format, String(record.get("task_id")), "no domain here has these tools", "its domain");
       else if (vectors.format === "tasks") await replayTask(openDomain(definition.name, dataPath), record, tally);
+      else if (vectors.format === "operations") replayOperations(openDomain(definition.name, dataPath), record, i, tally);
       else replayEpisode(openDomain(definition.name, dataPath), record, tally);
     }
   }
@@ -30,6 +32,9 @@ function domainOf(records: readonly Dict[]): DomainDefinition | null {
   for (const record of records) {
     for (const call of [...listAt(record, "steps"), ...listAt(record, "calls")]) {
       if (call instanceof Dict && call.get("error") === false) names.add(String(call.get("name")));
+    }
+    for (const operation of listAt(record, "ops")) {
+      if (operation instanceof Dict && operation.get("e") === false) names.add(String(operation.get("n")));
     }
   }
   let best: DomainDefinition | null = null;

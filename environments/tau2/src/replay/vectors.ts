@@ -4,7 +4,7 @@ import { readJson } from "../python/json-reader.ts";
 import { Dict, type PyValue } from "../python/values.ts";
 
 export type Vectors =
-  | { readonly format: "tasks" | "random"; readonly records: readonly Dict[] }
+  | { readonly format: "tasks" | "random" | "operations"; readonly records: readonly Dict[] }
   | { readonly format: "misc"; readonly groups: Dict }
   | { readonly format: "unknown"; readonly why: string };
 
@@ -26,6 +26,7 @@ function recognize(values: readonly PyValue[]): Vectors {
   if (records.length === values.length && records.length > 0) {
     if (records.every((record) => record.has("task_id") && record.has("steps"))) return { format: "tasks", records };
     if (records.every((record) => record.has("calls"))) return { format: "random", records };
+    if (records.every((record) => record.has("ops"))) return { format: "operations", records };
     const [groups] = records;
     if (records.length === 1 && groups !== undefined) return { format: "misc", groups };
   }
