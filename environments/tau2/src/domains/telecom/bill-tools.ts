@@ -3,7 +3,7 @@ import { toolsOf } from "../../core/tool.ts";
 import { equals, isIn, isOrdered, isTruthy } from "../../python/equality.ts";
 import { typeError, valueError } from "../../python/errors.ts";
 import { attribute } from "../../python/objects.ts";
-import { repr, str } from "../../python/repr.ts";
+import { str } from "../../python/repr.ts";
 import { compareText } from "../../python/text.ts";
 import { float, isInt, type PyValue } from "../../python/values.ts";
 import { LAST_MONTH_END, LAST_PERIOD, TODAY } from "./calendar.ts";
@@ -63,7 +63,7 @@ export const billHelpers = [
       line.status = LineStatus.SUSPENDED;
       line.suspension_start_date = TODAY;
       if (isTruthy(contract_ended)) line.contract_end_date = LAST_MONTH_END;
-      return `Line ${str(line_id)} suspended for unpaid bill ${str(new_bill_id)}. Contract ended: ${repr(contract_ended)}`;
+      return `Line ${str(line_id)} suspended for unpaid bill ${str(new_bill_id)}. Contract ended: ${str(contract_ended)}`;
     },
   }),
   helper({
