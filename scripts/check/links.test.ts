@@ -37,7 +37,7 @@ describe("checkLinks", () => {
 
   it("names a script that does not exist here or in a package above", async () => {
     const files = {
-      "README.md": "Run `npm test`, `npm run check` or\n`npm run dance`.\n",
+      "README.md": "Run `npm test`, `npm run -s check` or\n`npm run dance`.\n",
       "packages/a/package.json": { scripts: { sing: "x" } },
       "packages/a/README.md": "`npm run sing`, `npm test`, `npm run dance`\n",
     };

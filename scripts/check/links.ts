@@ -46,7 +46,7 @@ export function anchors(markdown: string): Set<string> {
 
 /** Scripts that a text tells people to run, in code or in prose. */
 export function findScripts(markdown: string): { script: string; at: number }[] {
-  return [...markdown.matchAll(/\bnpm (?:run ([\w:-]+)|(test)\b)/g)].map((found) => ({
+  return [...markdown.matchAll(/\bnpm (?:run (?:-s )?([\w:-]+)|(test)\b)/g)].map((found) => ({
     script: found[1] ?? (found[2] as string),
     at: found.index,
   }));

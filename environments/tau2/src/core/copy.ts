@@ -1,0 +1,42 @@
+import { fieldsOf, MODEL, PyObject } from "../python/objects.ts";
+import { Dict, PyTuple, type PyValue } from "../python/values.ts";
+
+/** What was copied already: two names of one object stay two names of one copy. */
+export type Memo = Map<object, PyValue>;
+
+/** A copy that shares nothing that can change. A table's copy shares the rows that nobody has edited. */
+export function copy<T extends PyValue>(value: T, memo: Memo = new Map()): T {
+  return copyValue(value, memo) as T;
+}
+
+function copyValue(value: PyValue, memo: Memo): PyValue {
+  if (value === null || typeof value !== "object") return value;
+  const known = memo.get(value);
+  if (known !== undefined) return known;
+  const copied = copyObject(value, (item) => copyValue(item, memo));
+  memo.set(value, copied);
+  return copied;
+}
+
+function copyObject(value: PyValue & object, copyItem: (item: PyValue) => PyValue): PyValue {
+  if (Array.isArray(value)) return value.map(copyItem);
+  if (value instanceof Dict) return value.copyWith(copyItem);
+  if (value instanceof PyTuple) return new PyTuple(value.items.map(copyItem));
+  if (!(value instanceof PyObject)) return value;
+  return value[MODEL].instantiate(fieldsOf(value).map(([name, field]) => [name, copyItem(field)]));
+}
+
+/** Closes a value for good, so that a tool that writes to a shared row fails at once instead of changing it for others. */
+export function freeze(value: PyValue): void {
+  if (value === null || typeof value !== "object" || Object.isFrozen(value)) return;
+  if (Array.isArray(value)) {
+    value.forEach(freeze);
+    Object.freeze(value);
+  } else if (value instanceof Dict) {
+    for (const item of value.values()) freeze(item);
+    value.freeze();
+  } else if (value instanceof PyObject) {
+    for (const [, field] of fieldsOf(value)) freeze(field);
+    Object.freeze(value);
+  }
+}

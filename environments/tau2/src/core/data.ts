@@ -1,0 +1,42 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { readJson } from "../python/json-reader.ts";
+import type { PyValue } from "../python/values.ts";
+import { readToml } from "./toml.ts";
+
+/** The benchmark's files, as `TAU2_DATA_DIR` holds them: `<domain>/db.json`, … or, as in a checkout, below `tau2/domains`. */
+export class DataDirectory {
+  readonly path: string;
+  readonly #domains: string;
+
+  constructor(path: string) {
+    this.path = path;
+    const checkout = ["tau2", "data/tau2"].map((folder) => join(path, folder, "domains")).find((folder) => existsSync(folder));
+    this.#domains = checkout ?? path;
+  }
+
+  has(...parts: readonly string[]): boolean {
+    return existsSync(this.#pathOf(parts));
+  }
+
+  /** A text, with line ends as `\n` and nothing trimmed. */
+  text(...parts: readonly string[]): string {
+    const path = this.#pathOf(parts);
+    if (!existsSync(path)) {
+      throw new Error(`tau2 needs the file ${path}; set TAU2_DATA_DIR to a directory with the benchmark's data (it is ${this.path} now)`);
+    }
+    return readFileSync(path, "utf8").replaceAll("\r\n", "\n");
+  }
+
+  /** The contents of a JSON or TOML file. */
+  value(...parts: readonly string[]): PyValue {
+    const text = this.text(...parts);
+    return parts.at(-1)?.endsWith(".toml") ? readToml(text) : readJson(text);
+  }
+
+  /** `user_simulator` stands beside the domains, and in a checkout beside their folder. */
+  #pathOf(parts: readonly string[]): string {
+    const isBeside = parts[0] === "user_simulator" && this.#domains !== this.path;
+    return isBeside ? join(this.#domains, "..", ...parts) : join(this.#domains, ...parts);
+  }
+}

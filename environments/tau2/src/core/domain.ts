@@ -1,0 +1,97 @@
+import { valueError } from "../python/errors.ts";
+import type { Model } from "../python/model.ts";
+import type { PyObject } from "../python/objects.ts";
+import { copy } from "./copy.ts";
+import type { DataDirectory } from "./data.ts";
+import { Environment } from "./environment.ts";
+import { parseTaskSet, type TaskSet } from "./tasks.ts";
+import { Toolkit, type ToolkitDefinition } from "./toolkit.ts";
+
+/** One side of a domain: its tools, and the file and the model of its database. */
+export interface SideDefinition {
+  readonly toolkit: ToolkitDefinition;
+  readonly model: Model;
+  readonly file: string;
+}
+
+/** All that a domain is; `openDomain` reads its files. */
+export interface DomainDefinition {
+  readonly name: string;
+  /** Its folder in the data directory; its name if not given. */
+  readonly folder?: string;
+  readonly agent: SideDefinition;
+  readonly user: SideDefinition | null;
+  /** The agent's policy, made of texts of the domain's folder. */
+  readonly policy: (read: (file: string) => string, isSolo: boolean) => string;
+  /** What building it in solo mode raises; null if solo mode is supported. */
+  readonly soloRefusal: string | null;
+  /** The split that is meant when none is named; null means all tasks. */
+  readonly defaultSplit: string | null;
+  readonly sync?: (environment: Environment) => void;
+}
+
+export interface EnvironmentOptions {
+  readonly isSolo?: boolean;
+  readonly now?: () => string;
+}
+
+/** A domain with its files read. The databases are parsed once; each environment shares the rows that it has not edited. */
+export class Domain {
+  readonly definition: DomainDefinition;
+  readonly data: DataDirectory;
+  readonly #databases = new Map<SideDefinition, PyObject>();
+  readonly #policies = new Map<boolean, string>();
+  #tasks: TaskSet | null = null;
+
+  constructor(definition: DomainDefinition, data: DataDirectory) {
+    this.definition = definition;
+    this.data = data;
+  }
+
+  get name(): string {
+    return this.definition.name;
+  }
+
+  /** A fresh environment. */
+  create({ isSolo = false, now }: EnvironmentOptions = {}): Environment {
+    const { name, agent, user, soloRefusal, sync } = this.definition;
+    if (isSolo && soloRefusal !== null) throw valueError(soloRefusal);
+    const environment = new Environment({
+      domainName: name,
+      policy: this.policy(isSolo),
+      tools: this.#toolkit(agent),
+      userTools: user === null ? null : this.#toolkit(user),
+      ...(sync === undefined ? {} : { sync }),
+      ...(now === undefined ? {} : { now }),
+    });
+    if (isSolo) environment.setSolo(true);
+    return environment;
+  }
+
+  policy(isSolo: boolean): string {
+    let policy = this.#policies.get(isSolo);
+    if (policy === undefined) {
+      policy = this.definition.policy((file) => this.data.text(this.#folder, file), isSolo);
+      this.#policies.set(isSolo, policy);
+    }
+    return policy;
+  }
+
+  get tasks(): TaskSet {
+    this.#tasks ??= parseTaskSet(this.data.value(this.#folder, "tasks.json"), this.data.value(this.#folder, "split_tasks.json"));
+    return this.#tasks;
+  }
+
+  get #folder(): string {
+    return this.definition.folder ?? this.definition.name;
+  }
+
+  #toolkit(side: SideDefinition): Toolkit {
+    let database = this.#databases.get(side);
+    if (database === undefined) {
+      database = side.model.validate(this.data.value(this.#folder, side.file));
+      this.#databases.set(side, database);
+    }
+    return new Toolkit(side.toolkit, copy(database));
+  }
+}

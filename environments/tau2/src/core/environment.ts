@@ -1,0 +1,159 @@
+import { PyError, valueError } from "../python/errors.ts";
+import { toJsonStr, writeJson } from "../python/json-writer.ts";
+import { repr } from "../python/repr.ts";
+import { checkReservedNames } from "../python/signature.ts";
+import { compareText } from "../python/text.ts";
+import { typeRepr } from "../python/types.ts";
+import type { Dict, PyValue } from "../python/values.ts";
+import type { Memo } from "./copy.ts";
+import type { ToolCall, ToolMessage } from "./messages.ts";
+import type { Tool } from "./tool.ts";
+import type { Toolkit } from "./toolkit.ts";
+
+/** A call by name of any function of a side, tool or not. */
+export interface FunctionCall {
+  readonly env_type: string;
+  readonly func_name: string;
+  readonly arguments: Dict;
+}
+
+export interface Assertion extends FunctionCall {
+  readonly assert_value: boolean;
+  readonly message: string | null;
+}
+
+export interface EnvironmentSource {
+  readonly domainName: string;
+  readonly policy: string;
+  readonly tools: Toolkit | null;
+  readonly userTools: Toolkit | null;
+  /** Carries what one side has done over to the other. */
+  readonly sync?: (environment: Environment) => void;
+  /** The time that tool messages carry; null if not given. */
+  readonly now?: () => string;
+}
+
+/** A domain's world during one episode: two toolkits with their databases, and the rules of who may call what. */
+export class Environment {
+  readonly domainName: string;
+  readonly policy: string;
+  readonly tools: Toolkit | null;
+  readonly userTools: Toolkit | null;
+  readonly #source: EnvironmentSource;
+  #isSolo = false;
+
+  /** A fork is in sync as far as its origin was: it is not synced again. */
+  constructor(source: EnvironmentSource, forkIsSolo: boolean | null = null) {
+    this.domainName = source.domainName;
+    this.policy = source.policy;
+    this.tools = source.tools;
+    this.userTools = source.userTools;
+    this.#source = source;
+    if (forkIsSolo === null) this.sync();
+    else this.#isSolo = forkIsSolo;
+  }
+
+  get isSolo(): boolean {
+    return this.#isSolo;
+  }
+
+  setSolo(isSolo: boolean): void {
+    this.#isSolo = isSolo;
+    if (!isSolo) return;
+    const names = (this.userTools?.listTools() ?? []).map(({ name }) => name);
+    const overlap = (this.tools?.listTools() ?? []).map(({ name }) => name).filter((name) => names.includes(name));
+    if (overlap.length > 0) throw valueError(`Tool names overlap: {${overlap.map(repr).join(", ")}}`);
+  }
+
+  sync(): void {
+    this.#source.sync?.(this);
+  }
+
+  getTools(): readonly Tool[] {
+    return this.#side("assistant").listTools();
+  }
+
+  getUserTools(include: readonly string[] | null = null): readonly Tool[] {
+    return this.#side("user").listTools(include);
+  }
+
+  /** A numbered list of a side's tools, or null if there is no such side. */
+  describeTools(side: string, summaryOf: (tool: Tool) => string = ({ summary }) => summary): string | null {
+    if (side !== "user" && side !== "assistant") throw valueError(`Invalid environment type: ${side}`);
+    const toolkit = side === "user" ? this.userTools : this.tools;
+    if (toolkit === null) return null;
+    const listed = [...toolkit.listTools()].sort((a, b) => compareText(a.name, b.name));
+    return listed.map((tool, i) => `${i + 1}. ${tool.name}\n${summaryOf(tool)}`).join("\n\n");
+  }
+
+  /** Runs a tool for a requestor. Does not sync. */
+  makeToolCall(name: string, requestor: string, args: Dict): PyValue {
+    checkReservedNames(args);
+    if (requestor === "user") {
+      if (this.#isSolo) throw valueError("User tool calls are not allowed in solo mode");
+      return this.#side("user").useTool(name, args);
+    }
+    if (requestor !== "assistant") throw valueError(`Invalid requestor: ${requestor}`);
+    if (this.#isSolo && this.userTools?.hasTool(name)) return this.userTools.useTool(name, args);
+    return this.#side("assistant").useTool(name, args);
+  }
+
+  /** Runs a tool and syncs; what the reference raises becomes the answer. A sync that fails leaves the tool's work done. */
+  getResponse(call: ToolCall): ToolMessage {
+    let value: PyValue;
+    let error = false;
+    try {
+      value = this.makeToolCall(call.name, call.requestor, call.arguments);
+      this.sync();
+    } catch (caught) {
+      if (!(caught instanceof PyError)) throw caught;
+      value = `Error: ${caught.message}`;
+      error = true;
+    }
+    const timestamp = this.#source.now?.() ?? null;
+    return { role: "tool", id: call.id, content: toJsonStr(value), requestor: call.requestor, error, timestamp };
+  }
+
+  /** Runs an initialization function. */
+  runFunction({ env_type, func_name, arguments: args }: FunctionCall): PyValue {
+    const toolkit = env_type === "user" ? this.userTools : this.tools;
+    if (toolkit === null) throw new PyError("AttributeError", `'NoneType' object has no attribute '${func_name}'`);
+    const value = toolkit.call(func_name, args);
+    this.sync();
+    return value;
+  }
+
+  /** Whether an assertion holds; its function may raise. */
+  runAssertion(assertion: Assertion): boolean {
+    const value = this.runFunction(assertion);
+    if (typeof value !== "boolean") throw valueError(`Function ${assertion.func_name} returned ${typeRepr(value)} instead of bool`);
+    return value === assertion.assert_value;
+  }
+
+  /** The same, but raising when it does not hold. */
+  assert(assertion: Assertion): void {
+    if (this.runAssertion(assertion)) return;
+    const { env_type, func_name, arguments: args, message } = assertion;
+    const shown = `Assertion failed: Env Type: ${env_type}\nFunc Name: ${func_name}\nArguments:\n${writeJson(args, { indent: 2 })}`;
+    throw new PyError("AssertionError", message ?? shown);
+  }
+
+  /** The hashes of the agent's and of the user's database; null where there is no such side. */
+  hashes(): [string | null, string | null] {
+    return [this.tools?.dbHash() ?? null, this.userTools?.dbHash() ?? null];
+  }
+
+  /** An environment that goes on from here on its own. */
+  fork(): Environment {
+    const memo: Memo = new Map();
+    const tools = this.tools?.fork(memo) ?? null;
+    const userTools = this.userTools?.fork(memo) ?? null;
+    return new Environment({ ...this.#source, tools, userTools }, this.#isSolo);
+  }
+
+  #side(requestor: "user" | "assistant"): Toolkit {
+    const toolkit = requestor === "user" ? this.userTools : this.tools;
+    if (toolkit === null) throw valueError(requestor === "user" ? "User tools not available" : "Tools not available");
+    return toolkit;
+  }
+}

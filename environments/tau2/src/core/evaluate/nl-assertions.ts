@@ -1,0 +1,23 @@
+import type { Message } from "../messages.ts";
+import type { Task } from "../tasks.ts";
+import { asReward, type NlCheck, type RewardInfo } from "./reward.ts";
+
+/** Decides about sentences on a conversation, usually by asking a model. */
+export interface Judge {
+  judge(assertions: readonly string[], trajectory: readonly Message[]): Promise<readonly NlCheck[]>;
+}
+
+export function needsJudge(task: Task): boolean {
+  return (task.evaluation_criteria?.nl_assertions ?? []).length > 0;
+}
+
+export async function evaluateNlAssertions(task: Task, trajectory: readonly Message[], judge: Judge | null): Promise<RewardInfo> {
+  const assertions = task.evaluation_criteria?.nl_assertions ?? [];
+  if (assertions.length === 0) {
+    return { reward: 1, nl_assertions: [], reward_breakdown: { NL_ASSERTION: 1 }, info: { note: "No nl_assertions to evaluate" } };
+  }
+  if (judge === null) throw new Error("natural-language assertions need a judge: ask needsJudge() first");
+  const nl_assertions = await judge.judge(assertions, trajectory);
+  const reward = asReward(nl_assertions.every(({ met }) => met));
+  return { reward, nl_assertions, reward_breakdown: { NL_ASSERTION: reward } };
+}

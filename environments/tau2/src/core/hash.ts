@@ -1,0 +1,167 @@
+import { createHash, type Hash } from "node:crypto";
+import { quoteJson, writeJson } from "../python/json-writer.ts";
+import { fieldsOf, type PyObject } from "../python/objects.ts";
+import { compareText } from "../python/text.ts";
+import type { PyValue } from "../python/values.ts";
+import { rowText, type SharedRows } from "./shared-rows.ts";
+import { Table } from "./table.ts";
+
+/** The reference's hash of a value: sha256 of its dump as JSON with sorted keys. */
+export function hashValue(value: PyValue): string {
+  return createHash("sha256")
+    .update(writeJson(value, { sortKeys: true }), "latin1")
+    .digest("hex");
+}
+
+/**
+ * The same hash of a database, at the price of what has changed: shared rows are not written again, only own ones are,
+ * and the digest goes on from the last checkpoint in front of the first change.
+ */
+export function hashDatabase(database: PyObject): string {
+  const parts = partsOf(database);
+  const key = parts.map((part) => (typeof part === "string" ? part : `${part.start}-${part.end}`)).join("\0");
+  const last = lastDigest.get(database);
+  if (last?.key === key) return last.digest;
+  const digest = digestOf(parts);
+  lastDigest.set(database, { key, digest });
+  return digest;
+}
+
+/** Most calls read: then the parts are as before, and so is the digest. */
+const lastDigest = new WeakMap<PyObject, { key: string; digest: string }>();
+
+/** A piece of the dump: text of this instance, or bytes of rows that all share. */
+type Part = string | { readonly rows: SharedRows; readonly start: number; readonly end: number };
+
+function partsOf(database: PyObject): Part[] {
+  const parts: Part[] = [];
+  let opening = "{";
+  for (const [name, value] of fieldsOf(database).sort(([a], [b]) => compareText(a, b))) {
+    const head = `${opening}${quoteJson(name)}: `;
+    if (value instanceof Table) {
+      parts.push(`${head}{`, ...partsOfTable(value), "}");
+    } else parts.push(head + writeJson(value, { sortKeys: true }));
+    opening = ", ";
+  }
+  parts.push(opening === "{" ? "{}" : "}");
+  return parts;
+}
+
+function partsOfTable(table: Table): Part[] {
+  const own = table.ownRows().sort(([a], [b]) => compareText(a, b));
+  const { keys, starts } = table.shared.text;
+  const parts: Part[] = [];
+  let next = 0;
+  const share = (until: number): void => {
+    if (until > next) parts.push({ rows: table.shared, start: starts[next] ?? 0, end: (starts[until] ?? 0) - 2 });
+    next = until;
+  };
+  for (const [key, row] of own) {
+    const place = placeOf(keys, key);
+    share(place);
+    parts.push(rowText(key, row));
+    if (keys[place] === key) next = place + 1;
+  }
+  share(keys.length);
+  return parts.flatMap((part, i) => (i === 0 ? [part] : [", ", part]));
+}
+
+/** Of the first key that does not come before `key`. */
+function placeOf(keys: readonly string[], key: string): number {
+  let low = 0;
+  let high = keys.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (compareText(keys[middle] ?? "", key) < 0) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+const STEP = 1 << 18;
+
+/** A digest on its way through the dump of an untouched database, at growing distances from the start. */
+interface Trunk {
+  /** What the dump consists of up to here; another database with the same beginning goes the same way. */
+  readonly route: Part[];
+  readonly checkpoints: { readonly at: number; readonly hash: Hash }[];
+}
+
+const trunks = new WeakMap<SharedRows, Trunk>();
+
+function digestOf(parts: readonly Part[]): string {
+  const trunk = trunkOf(parts);
+  const shared = trunk === null ? 0 : commonLength(trunk.route, parts);
+  const from = trunk?.checkpoints.findLast(({ at }) => at <= shared);
+  const hash = from?.hash.copy() ?? createHash("sha256");
+  let at = 0;
+  for (const part of parts) {
+    const size = sizeOf(part);
+    const skip = Math.max(0, (from?.at ?? 0) - at);
+    if (skip < size) feed(hash, part, skip, at, trunk, shared);
+    at += size;
+  }
+  return hash.digest("hex");
+}
+
+function feed(hash: Hash, part: Part, skip: number, at: number, trunk: Trunk | null, shared: number): void {
+  if (typeof part === "string") {
+    hash.update(skip === 0 ? part : part.slice(skip), "latin1");
+    return;
+  }
+  const { bytes } = part.rows.text;
+  for (let start = part.start + skip; start < part.end; start += STEP) {
+    const end = Math.min(start + STEP, part.end);
+    hash.update(bytes.subarray(start, end));
+    const reached = at + end - part.start;
+    const last = trunk?.checkpoints.at(-1)?.at ?? 0;
+    if (trunk !== null && reached <= shared && reached >= last + STEP) trunk.checkpoints.push({ at: reached, hash: hash.copy() });
+  }
+}
+
+function trunkOf(parts: readonly Part[]): Trunk | null {
+  const first = parts.find((part) => typeof part !== "string");
+  if (first === undefined) return null;
+  let trunk = trunks.get(first.rows);
+  if (trunk === undefined) {
+    trunk = { route: untouched(parts), checkpoints: [] };
+    trunks.set(first.rows, trunk);
+  }
+  return trunk;
+}
+
+/** The parts as they would be without own rows: from each table's first byte to its last. */
+function untouched(parts: readonly Part[]): Part[] {
+  const route: Part[] = [];
+  for (const part of parts) {
+    if (typeof part !== "string") {
+      if (part.start !== 0) break;
+      const end = part.rows.text.bytes.length;
+      route.push({ ...part, end });
+      if (part.end !== end) break;
+    } else route.push(part);
+  }
+  return route;
+}
+
+/** How many bytes two dumps have in common, as far as whole parts show it. */
+function commonLength(route: readonly Part[], parts: readonly Part[]): number {
+  let length = 0;
+  for (const [i, part] of parts.entries()) {
+    const other = route[i];
+    if (other === undefined) return length;
+    if (typeof part === "string" || typeof other === "string") {
+      if (part !== other) return length;
+      length += sizeOf(part);
+      continue;
+    }
+    if (part.rows !== other.rows || part.start !== other.start) return length;
+    length += Math.min(part.end, other.end) - part.start;
+    if (part.end !== other.end) return length;
+  }
+  return length;
+}
+
+function sizeOf(part: Part): number {
+  return typeof part === "string" ? part.length : part.end - part.start;
+}

@@ -1,0 +1,74 @@
+import type { ActionCall } from "../python/action/action.ts";
+import { writeJson } from "../python/json-writer.ts";
+import { isBlank } from "../python/text.ts";
+
+export type { Requestor } from "../python/action/action.ts";
+export type ToolCall = ActionCall;
+
+export interface SystemMessage {
+  readonly role: "system";
+  readonly content: string | null;
+}
+
+/** What an agent or a user says. `tool_calls` that are not null make it a tool call, even an empty list. */
+export interface ParticipantMessage {
+  readonly role: "assistant" | "user";
+  readonly content: string | null;
+  readonly tool_calls: readonly ToolCall[] | null;
+  readonly timestamp?: string | null;
+  readonly turn_idx?: number | null;
+}
+
+export interface ToolMessage {
+  readonly role: "tool";
+  readonly id: string;
+  readonly content: string | null;
+  readonly requestor: "assistant" | "user";
+  readonly error: boolean;
+  readonly timestamp?: string | null;
+  readonly turn_idx?: number | null;
+}
+
+/** Several results on their way to one participant; never part of a trajectory. */
+export interface MultiToolMessage {
+  readonly role: "tool";
+  readonly tool_messages: readonly ToolMessage[];
+}
+
+/** The names of the fields are those of stored trajectories. */
+export type Message = SystemMessage | ParticipantMessage | ToolMessage | MultiToolMessage;
+
+export function isParticipant(message: Message): message is ParticipantMessage {
+  return message.role === "assistant" || message.role === "user";
+}
+
+export function isToolMessage(message: Message): message is ToolMessage {
+  return message.role === "tool" && !("tool_messages" in message);
+}
+
+/** Text that is more than blanks. */
+export function textOf(message: ParticipantMessage): string | null {
+  return message.content === null || isBlank(message.content) ? null : message.content;
+}
+
+/** How the reference names the class of a message. */
+export function className(message: Message): string {
+  if (message.role === "tool") return isToolMessage(message) ? "ToolMessage" : "MultiToolMessage";
+  return { system: "SystemMessage", assistant: "AssistantMessage", user: "UserMessage" }[message.role];
+}
+
+export function printToolCall(call: ToolCall): string {
+  const lines = [`ToolCall (from ${call.requestor})`];
+  if (call.id !== "") lines.push(`id: ${call.id}`);
+  lines.push(`name: ${call.name}`, "arguments:", writeJson(call.arguments, { indent: 2 }));
+  return lines.join("\n");
+}
+
+export function printToolMessage(message: ToolMessage): string {
+  const lines = [`ToolMessage (responding to ${message.requestor})`];
+  if (message.turn_idx != null) lines.push(`turn_idx: ${message.turn_idx}`);
+  if (message.timestamp != null) lines.push(`timestamp: ${message.timestamp}`);
+  if (message.content !== null) lines.push(`content: ${message.content}`);
+  if (message.error) lines.push("Error");
+  return lines.join("\n");
+}

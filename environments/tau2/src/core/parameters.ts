@@ -1,0 +1,58 @@
+import type { PyValue } from "../python/values.ts";
+
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** A tool's parameter as a model is told about it. Nothing is checked against the schema: tools take what they are given. */
+export interface ParameterSpec {
+  readonly schema: JsonSchema;
+  readonly description: string;
+  readonly byDefault?: PyValue;
+}
+
+export type ParameterSpecs = Readonly<Record<string, ParameterSpec>>;
+
+/** A parameter of any schema. */
+export function parameter(schema: JsonSchema, description: string): ParameterSpec {
+  return { schema, description };
+}
+
+export const text = (description: string): ParameterSpec => parameter({ type: "string" }, description);
+export const integer = (description: string): ParameterSpec => parameter({ type: "integer" }, description);
+export const number = (description: string): ParameterSpec => parameter({ type: "number" }, description);
+export const boolean = (description: string): ParameterSpec => parameter({ type: "boolean" }, description);
+export const texts = (description: string): ParameterSpec => parameter({ type: "array", items: { type: "string" } }, description);
+
+/** The same, but it may be left out. */
+export function optional(spec: ParameterSpec, byDefault: PyValue): ParameterSpec {
+  return { ...spec, byDefault };
+}
+
+/** The JSON Schema of all parameters of a tool. */
+export function parametersSchema(specs: ParameterSpecs, definitions: JsonSchema | null): JsonSchema {
+  const properties: Record<string, unknown> = {};
+  const required: string[] = [];
+  for (const [name, { schema, description, byDefault }] of Object.entries(specs)) {
+    const isReference = "$ref" in schema;
+    properties[name] = {
+      ...schema,
+      description,
+      ...(isReference ? {} : { title: titleOf(name) }),
+      ...(byDefault === undefined ? {} : { default: byDefault }),
+    };
+    if (byDefault === undefined) required.push(name);
+  }
+  return {
+    ...(definitions === null ? {} : { $defs: definitions }),
+    properties,
+    ...(required.length === 0 ? {} : { required }),
+    title: "parameters",
+    type: "object",
+  };
+}
+
+function titleOf(name: string): string {
+  return name
+    .split("_")
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join(" ");
+}

@@ -1,0 +1,46 @@
+import { quoteJson, writeJson } from "../python/json-writer.ts";
+import { compareText } from "../python/text.ts";
+import type { Dict, PyValue } from "../python/values.ts";
+
+/** A table's dump without its braces, and where each row stands in it. */
+export interface RowsText {
+  readonly keys: readonly string[];
+  readonly bytes: Buffer;
+  /** Of row i the first byte; of row i + 1 it is two beyond the last of row i, for `, ` stands between. */
+  readonly starts: readonly number[];
+}
+
+/** The initial rows of a table. They never change, so they are written down for hashing at most once. */
+export class SharedRows<Row extends PyValue = PyValue> {
+  readonly rows: Dict<Row>;
+  #text: RowsText | null = null;
+
+  constructor(rows: Dict<Row>) {
+    this.rows = rows;
+  }
+
+  get text(): RowsText {
+    this.#text ??= this.#write();
+    return this.#text;
+  }
+
+  #write(): RowsText {
+    const keys = [...this.rows.keys()].map(String).sort(compareText);
+    const starts: number[] = [];
+    const texts: string[] = [];
+    let at = 0;
+    for (const key of keys) {
+      const text = rowText(key, this.rows.get(key) ?? null);
+      starts.push(at);
+      texts.push(text);
+      at += text.length + 2;
+    }
+    starts.push(at);
+    // The dump is ASCII: a character is a byte.
+    return { keys, bytes: Buffer.from(texts.join(", "), "latin1"), starts };
+  }
+}
+
+export function rowText(key: string, row: PyValue): string {
+  return `${quoteJson(key)}: ${writeJson(row, { sortKeys: true })}`;
+}

@@ -1,0 +1,89 @@
+import type { Parameter } from "../python/signature.ts";
+import type { PyValue } from "../python/values.ts";
+import { type JsonSchema, type ParameterSpecs, parametersSchema } from "./parameters.ts";
+
+export type ToolKind = "read" | "write" | "think" | "generic";
+
+/** What tools work on: one side's database, and what that side remembers beside it. */
+export interface Side<Db, Memory = null> {
+  readonly db: Db;
+  readonly memory: Memory;
+}
+
+/** A function that can be called by name with keyword arguments. */
+export interface Helper<S = unknown> {
+  readonly name: string;
+  readonly parameters: readonly Parameter[];
+  run(args: Readonly<Record<string, PyValue>>, side: S): PyValue;
+}
+
+export interface Tool<S = unknown> extends Helper<S> {
+  readonly kind: ToolKind;
+  /** Whether a replay has to run it again. */
+  readonly mutatesState: boolean;
+  /** A discoverable tool can be called but is not listed. */
+  readonly isDiscoverable: boolean;
+  readonly summary: string;
+  readonly details: string;
+  readonly schema: JsonSchema;
+}
+
+/** The parameters that must be given by name alone, those with a default as `optionals: { note: null }`. */
+export interface HelperSource<S, N extends string, O extends string> {
+  readonly name: string;
+  readonly parameters: readonly N[];
+  readonly optionals?: Readonly<Record<O, PyValue>>;
+  run(args: { readonly [K in N | O]: PyValue }, side: S): PyValue;
+}
+
+export interface ToolSource<S, P extends ParameterSpecs> {
+  readonly name: string;
+  /** One sentence, in our own words. */
+  readonly summary: string;
+  readonly details?: string;
+  readonly parameters: P;
+  /** Schemas that the parameters refer to as `#/$defs/<name>`. */
+  readonly definitions?: JsonSchema;
+  readonly mutatesState?: boolean;
+  readonly isDiscoverable?: boolean;
+  run(args: { readonly [K in keyof P & string]: PyValue }, side: S): PyValue;
+}
+
+/** The ways to write a tool for one side: `const { read, write, helper } = toolsOf<Side<ShopDb>>()`. */
+export function toolsOf<S>() {
+  const make =
+    (kind: ToolKind) =>
+    <const P extends ParameterSpecs>(source: ToolSource<S, P>): Tool<S> => {
+      const details = source.details ?? "";
+      return {
+        name: source.name,
+        kind,
+        mutatesState: source.mutatesState ?? kind === "write",
+        isDiscoverable: source.isDiscoverable ?? false,
+        summary: source.summary,
+        details,
+        parameters: Object.entries(source.parameters).map(([name, { byDefault }]) =>
+          byDefault === undefined ? { name } : { name, byDefault },
+        ),
+        schema: {
+          type: "function",
+          function: {
+            name: source.name,
+            description: details === "" ? source.summary : `${source.summary}\n\n${details}`,
+            parameters: parametersSchema(source.parameters, source.definitions ?? null),
+          },
+        },
+        run: (args, side) => source.run(args as Parameters<typeof source.run>[0], side),
+      };
+    };
+  /** Not a tool, but callable by initial states and assertions. */
+  const helper = <const N extends string = never, const O extends string = never>(source: HelperSource<S, N, O>): Helper<S> => ({
+    name: source.name,
+    parameters: [
+      ...source.parameters.map((name) => ({ name })),
+      ...Object.entries<PyValue>(source.optionals ?? {}).map(([name, byDefault]) => ({ name, byDefault })),
+    ],
+    run: (args, side) => source.run(args as Parameters<typeof source.run>[0], side),
+  });
+  return { read: make("read"), write: make("write"), think: make("think"), generic: make("generic"), helper };
+}

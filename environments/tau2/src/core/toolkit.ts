@@ -1,0 +1,90 @@
+import { attributeError, valueError } from "../python/errors.ts";
+import type { PyObject } from "../python/objects.ts";
+import { repr } from "../python/repr.ts";
+import { bind } from "../python/signature.ts";
+import { compareText } from "../python/text.ts";
+import { Dict, type PyValue } from "../python/values.ts";
+import { copy, type Memo } from "./copy.ts";
+import { hashDatabase } from "./hash.ts";
+import { updated } from "./merge.ts";
+import type { Helper, Side, Tool } from "./tool.ts";
+
+/** One side's tools and helpers, under the class name that signature errors print. */
+export interface ToolkitDefinition<Db extends PyObject = PyObject, Memory extends PyValue = PyValue> {
+  readonly className: string;
+  /** In the order in which they are listed. */
+  readonly tools: readonly Tool<Side<Db, Memory>>[];
+  readonly helpers: readonly Helper<Side<Db, Memory>>[];
+  /** What a fresh side remembers beside its database. */
+  readonly memory?: () => Memory;
+}
+
+/** A side of an environment at work. Its database may be replaced by another one, even of another model. */
+export class Toolkit {
+  readonly className: string;
+  readonly tools: ReadonlyMap<string, Tool>;
+  readonly helpers: ReadonlyMap<string, Helper>;
+  readonly memory: PyValue;
+  db: PyObject;
+  readonly #definition: ToolkitDefinition;
+
+  constructor(definition: ToolkitDefinition, db: PyObject, memory: PyValue = definition.memory?.() ?? null) {
+    this.#definition = definition;
+    this.className = definition.className;
+    this.tools = byName(definition.tools);
+    this.helpers = byName(definition.helpers);
+    this.memory = memory;
+    this.db = db;
+  }
+
+  hasTool(name: string): boolean {
+    return this.tools.has(name);
+  }
+
+  /** Calls a tool; listed or not. */
+  useTool(name: string, args: Dict): PyValue {
+    const tool = this.tools.get(name);
+    if (tool === undefined) throw valueError(`Tool '${name}' not found.`);
+    return this.#run(tool, args);
+  }
+
+  /** Calls a tool or a helper, as initial states and assertions do. */
+  call(name: string, args: Dict): PyValue {
+    const target = this.helpers.get(name) ?? this.tools.get(name);
+    if (target === undefined) throw attributeError(this.className, name);
+    return this.#run(target, args);
+  }
+
+  /** The tools that an agent may know of, all or those that are named. */
+  listTools(include: readonly string[] | null = null): readonly Tool[] {
+    const listed = [...this.tools.values()].filter(({ isDiscoverable }) => !isDiscoverable);
+    if (include === null) return listed;
+    const names = listed.map(({ name }) => name);
+    const unknown = include.filter((name) => !names.includes(name));
+    if (unknown.length > 0) {
+      throw valueError(`Tool(s) not found: ${repr(unknown.sort(compareText))}. Available: ${repr(names.sort(compareText))}`);
+    }
+    return listed.filter(({ name }) => include.includes(name));
+  }
+
+  updateDb(data: Dict | null): void {
+    this.db = updated(this.db, data ?? new Dict());
+  }
+
+  dbHash(): string {
+    return hashDatabase(this.db);
+  }
+
+  /** The same side with a state of its own; `memo` keeps a database that two sides share one. */
+  fork(memo: Memo): Toolkit {
+    return new Toolkit(this.#definition, copy(this.db, memo), copy(this.memory, memo));
+  }
+
+  #run(target: Helper, args: Dict): PyValue {
+    return target.run(bind(`${this.className}.${target.name}`, target.parameters, args), this);
+  }
+}
+
+function byName<T extends { readonly name: string }>(items: readonly T[]): ReadonlyMap<string, T> {
+  return new Map(items.map((item) => [item.name, item]));
+}

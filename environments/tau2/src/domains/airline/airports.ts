@@ -1,0 +1,23 @@
+/** Every airport by its three letters, in the order in which they are listed. */
+export const airports = [
+  ["SFO", "San Francisco"],
+  ["JFK", "New York"],
+  ["LAX", "Los Angeles"],
+  ["ORD", "Chicago"],
+  ["DFW", "Dallas"],
+  ["DEN", "Denver"],
+  ["SEA", "Seattle"],
+  ["ATL", "Atlanta"],
+  ["MIA", "Miami"],
+  ["BOS", "Boston"],
+  ["PHX", "Phoenix"],
+  ["IAH", "Houston"],
+  ["LAS", "Las Vegas"],
+  ["MCO", "Orlando"],
+  ["EWR", "Newark"],
+  ["CLT", "Charlotte"],
+  ["MSP", "Minneapolis"],
+  ["DTW", "Detroit"],
+  ["PHL", "Philadelphia"],
+  ["LGA", "LaGuardia"],
+] as const;

@@ -1,0 +1,27 @@
+import { isOrdered } from "../../python/equality.ts";
+import { attributeError, valueError } from "../../python/errors.ts";
+import { elementsOf, itemAt } from "../../python/sequences.ts";
+import { typeName } from "../../python/types.ts";
+import type { PyValue } from "../../python/values.ts";
+import { type FlightDb, type FlightInfo, ReservationFlight } from "./model.ts";
+import { availableDayOf, getFlight } from "./records.ts";
+
+/** In dollars, for each bag that is not free. */
+export const BAG_PRICE = 50;
+
+/** A flight at today's price, if there are seats for all. The same flight asked for twice is not counted together. */
+export function fareOf(db: FlightDb, { flight_number, date }: FlightInfo, cabin: PyValue, seatsNeeded: number): ReservationFlight {
+  const flight = getFlight(db, flight_number);
+  const day = availableDayOf(flight, flight_number, date);
+  if (isOrdered(itemAt(day.available_seats, cabin), "<", seatsNeeded)) {
+    throw valueError(`Not enough seats on flight ${flight_number}`);
+  }
+  const { origin, destination } = flight;
+  return ReservationFlight.create({ flight_number, origin, destination, date, price: itemAt(day.prices, cabin) });
+}
+
+/** What the reference says when it reaches flights that were left as they were given. */
+export function unreadFlights(argument: PyValue): Error {
+  const [first = null] = elementsOf(argument);
+  return attributeError(typeName(first), "flight_number");
+}

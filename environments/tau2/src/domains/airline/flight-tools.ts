@@ -1,0 +1,89 @@
+import { type Side, toolsOf } from "../../core/tool.ts";
+import { equals, isOrdered, lookup } from "../../python/equality.ts";
+import { assign } from "../../python/objects.ts";
+import { str } from "../../python/repr.ts";
+import type { PyValue } from "../../python/values.ts";
+import { airports } from "./airports.ts";
+import { AirportCode, DirectFlight, type FlightDb } from "./model.ts";
+import { date, destination, flightNumber, origin } from "./parameters.ts";
+import { dayOf, getFlight } from "./records.ts";
+
+const { read } = toolsOf<Side<FlightDb>>();
+
+export const listAllAirports = read({
+  name: "list_all_airports",
+  summary: "List every airport with its city.",
+  parameters: {},
+  run: () => airports.map(([iata, city]) => AirportCode.create({ iata, city })),
+});
+
+export const searchDirectFlight = read({
+  name: "search_direct_flight",
+  summary: "Find the flights from one airport to another on a day.",
+  parameters: { origin, destination, date },
+  run: (wanted, { db }) => directFlights(db, wanted),
+});
+
+export const searchOnestopFlight = read({
+  name: "search_onestop_flight",
+  summary: "Find the ways from one airport to another with one change, on a day.",
+  parameters: { origin, destination, date },
+  run({ origin, destination, date }, { db }) {
+    const connections: DirectFlight[][] = [];
+    for (const first of directFlights(db, { origin, destination: null, date })) {
+      assign(first, "date", date);
+      const arrival = first.scheduled_arrival_time_est;
+      const nextDate = arrival.includes("+1") ? dayAfter(str(date)) : date;
+      // The arrival is compared as text, `+1` included: a departure in the same minute of the next day is missed.
+      for (const second of directFlights(db, { origin: first.destination, destination, date: nextDate }, arrival)) {
+        assign(second, "date", nextDate);
+        connections.push([first, second]);
+      }
+    }
+    return connections;
+  },
+});
+
+export const getFlightStatus = read({
+  name: "get_flight_status",
+  summary: "Tell how a flight stands on a day: available, on time, delayed, flying, landed or cancelled.",
+  parameters: { flight_number: flightNumber, date },
+  run: ({ flight_number, date }, { db }) => dayOf(getFlight(db, flight_number), flight_number, date).status,
+});
+
+interface Wanted {
+  readonly origin: PyValue;
+  readonly destination: PyValue;
+  readonly date: PyValue;
+}
+
+/** None as an airport means any. Flights without a free seat are shown as well. */
+function directFlights(db: FlightDb, { origin, destination, date }: Wanted, leaveAfter: string | null = null): DirectFlight[] {
+  const hits: DirectFlight[] = [];
+  for (const flight of db.flights.values()) {
+    if (origin !== null && !equals(flight.origin, origin)) continue;
+    if (destination !== null && !equals(flight.destination, destination)) continue;
+    const day = lookup(flight.dates, date);
+    if (day?.status !== "available") continue;
+    const { flight_number, scheduled_departure_time_est, scheduled_arrival_time_est } = flight;
+    if (leaveAfter !== null && !isOrdered(scheduled_departure_time_est, ">=", leaveAfter)) continue;
+    hits.push(
+      DirectFlight.create({
+        flight_number,
+        origin: flight.origin,
+        destination: flight.destination,
+        status: "available",
+        scheduled_departure_time_est,
+        scheduled_arrival_time_est,
+        available_seats: day.available_seats,
+        prices: day.prices,
+      }),
+    );
+  }
+  return hits;
+}
+
+/** Knows one month only, and puts no zero before a single digit. */
+function dayAfter(date: string): string {
+  return `2024-05-${Number(date.slice(-2)) + 1}`;
+}

@@ -1,0 +1,43 @@
+import { subtract } from "../../python/arithmetic.ts";
+import { equals, isOrdered, lookup } from "../../python/equality.ts";
+import { valueError } from "../../python/errors.ts";
+import { assign } from "../../python/objects.ts";
+import { itemAt } from "../../python/sequences.ts";
+import type { PyValue } from "../../python/values.ts";
+import { type FlightDb, Payment, type User } from "./model.ts";
+import { editUser } from "./records.ts";
+
+/** Every payment must be good for itself: two of one gift card may exceed it together. */
+export function checkPayments(user: User, payments: readonly Payment[]): void {
+  for (const { payment_id, amount } of payments) {
+    const method = user.payment_methods.get(payment_id);
+    if (method === undefined) throw valueError(`Payment method ${payment_id} not found`);
+    if (method.source !== "credit_card" && isOrdered(method.amount, "<", amount)) {
+      throw valueError(`Not enough balance in payment method ${payment_id}`);
+    }
+  }
+}
+
+/** A certificate is used up whatever it was worth; used twice, it is gone the second time, and what was taken stays taken. */
+export function takePayments(db: FlightDb, userId: PyValue, payments: readonly Payment[]): void {
+  const { payment_methods } = editUser(db, userId);
+  for (const { payment_id, amount } of payments) {
+    itemAt(payment_methods, payment_id);
+    const method = payment_methods.get(payment_id);
+    if (method?.source === "gift_card") assign(method, "amount", subtract(method.amount, amount));
+    else if (method?.source === "certificate") payment_methods.delete(payment_id);
+  }
+}
+
+/** Pays, or with a negative total refunds, a change of a reservation; null if there is nothing to pay. */
+export function payChange(db: FlightDb, userId: PyValue, paymentId: PyValue, total: PyValue): Payment | null {
+  const method = lookup(editUser(db, userId).payment_methods, paymentId);
+  if (method === undefined) throw valueError("Payment method not found");
+  if (method.source === "certificate") throw valueError("Certificate cannot be used to update reservation");
+  if (method.source === "gift_card") {
+    if (isOrdered(method.amount, "<", total)) throw valueError("Gift card balance is not enough");
+    // Taken before the payment is made: a total with a fraction is refused below, but the card has paid.
+    assign(method, "amount", subtract(method.amount, total));
+  }
+  return equals(total, 0) ? null : Payment.create({ payment_id: paymentId, amount: total });
+}

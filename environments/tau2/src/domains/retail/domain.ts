@@ -1,0 +1,13 @@
+import type { DomainDefinition } from "../../core/domain.ts";
+import { retailTools } from "./agent-tools.ts";
+import { RetailDb } from "./model.ts";
+
+/** A shop's customer service: orders are looked up, changed, cancelled, exchanged and returned. */
+export const retail: DomainDefinition = {
+  name: "retail",
+  agent: { toolkit: retailTools, model: RetailDb, file: "db.json" },
+  user: null,
+  policy: (read) => read("policy.md"),
+  soloRefusal: "Retail domain does not support solo mode",
+  defaultSplit: "base",
+};

@@ -1,0 +1,9 @@
+import { attributeError } from "../../python/errors.ts";
+import { typeName } from "../../python/types.ts";
+import type { PyValue } from "../../python/values.ts";
+
+/** `value.lower()`, which only texts have. */
+export function lowered(value: PyValue): string {
+  if (typeof value !== "string") throw attributeError(typeName(value), "lower");
+  return value.toLowerCase();
+}

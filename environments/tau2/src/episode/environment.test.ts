@@ -1,0 +1,198 @@
+import { fileURLToPath } from "node:url";
+import { type Served, serve } from "@aenv/kit";
+import { scriptedOpenAi } from "@aenv/testing";
+import { afterEach, describe, expect, it } from "vitest";
+import { library, openLibrary } from "../fixtures/library.ts";
+import { tau2Environment } from "./environment.ts";
+import { readSettings, shownVariables } from "./settings.ts";
+
+const TAU2_DATA_DIR = fileURLToPath(new URL("../fixtures/data", import.meta.url));
+
+let served: Served | null = null;
+afterEach(async () => {
+  await served?.close();
+  served = null;
+});
+
+type Json = Record<string, unknown>;
+
+/** A box with the library in it, and the ways to talk to its instances. */
+async function open(variables: Record<string, string> = {}) {
+  const definition = tau2Environment({
+    domains: new Map([["library", library]]),
+    open: openLibrary,
+    variables: { TAU2_DATA_DIR, TAU2_DOMAIN: "library" },
+  });
+  const box = await serve(definition, { name: "tau2", version: "1.0.0", port: 0 });
+  served = box;
+  const post = async (path: string, body: Json = {}): Promise<Json> => {
+    const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+    const response = await fetch(box.url + path, { method: "POST", headers, body: JSON.stringify(body) });
+    return (await response.json()) as Json;
+  };
+  const at = (id: string) => {
+    const root = `/env-instance/${id}`;
+    return {
+      id,
+      post: (path: string, body?: Json) => post(root + path, body),
+      fn: async (name: string, body?: Json) => (await post(`${root}/functions/${name}`, body)).data,
+      tool: async (name: string, args: Json): Promise<Json> => {
+        const request = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: args } };
+        const { result } = (await post(`${root}/mcp`, request)) as { result: { content: { text: string }[] } };
+        return JSON.parse(result.content[0]?.text ?? "") as Json;
+      },
+    };
+  };
+  const created = await post("/env-instance", { environment_variables: variables });
+  return { first: at(String((created.data as Json).id)), at, post };
+}
+
+const LEND = { book_id: "b2", member: "cy" };
+
+describe("a solo episode through a box", () => {
+  it("tells what it is about", async () => {
+    const { first } = await open({ TAU2_TASK_ID: "lend" });
+    expect(await first.fn("tau2_get_task_info")).toMatchObject({
+      task_id: "lend",
+      domain: "library",
+      ticket: null,
+      tools: ["lend", "count_books", "read_notices", "done"],
+      max_steps: 50,
+      solo_mode: true,
+    });
+    expect(await first.fn("tau2_get_system_prompt")).toContain("single call of the tool `done`");
+    expect(await first.fn("tau2_get_available_tools")).toHaveLength(4);
+  });
+
+  it("answers tools with observations, in the domain's words when arguments are wrong", async () => {
+    const { first } = await open({ TAU2_TASK_ID: "lend" });
+    expect(await first.tool("count_books", {})).toEqual({ observation: '"3"', reward: 0, done: false, step: 1 });
+    const { observation } = await first.tool("lend", { book_id: "b2" });
+    expect(observation).toBe("Error: LibraryTools.lend() missing 1 required positional argument: 'member'");
+  });
+
+  it("is scored when it is done", async () => {
+    const { first } = await open({ TAU2_TASK_ID: "lend" });
+    await first.tool("lend", LEND);
+    expect(await first.post("/task/reward")).toMatchObject({ data: { total_reward: 0, done: false } });
+    // The price was to be said, and a solo agent has nobody to say it to.
+    expect(await first.tool("done", {})).toMatchObject({ done: true, reward: 0, step: 2 });
+    expect(await first.fn("tau2_get_status")).toMatchObject({ step: 2, done: true, termination_reason: "agent_stop" });
+  });
+
+  it("lists its tasks with their splits", async () => {
+    const { first } = await open();
+    const { data } = (await fetch(`${served?.url}/env-instance/${first.id}/task/list`).then((response) => response.json())) as {
+      data: { items: Json[] };
+    };
+    expect(data.items.map(({ id, split }) => [id, split])).toEqual([
+      ["lend", "train"],
+      ["kindly", "test"],
+      ["read", "train"],
+    ]);
+  });
+});
+
+describe("a conversation through a box", () => {
+  const talkTo = (baseUrl: string, task: string, more: Record<string, string> = {}) =>
+    open({
+      TAU2_TASK_ID: task,
+      TAU2_SOLO_MODE: "false",
+      TAU2_USER_LLM: "openai/scripted",
+      TAU2_USER_LLM_API_BASE: baseUrl,
+      TAU2_USER_LLM_API_KEY: "sk-quiet",
+      ...more,
+    });
+
+  it("goes from the user's first words to the reward, and shows no key", async () => {
+    await using model = await scriptedOpenAi(["Tides, please", "Thanks ###STOP###"]);
+    const { first } = await talkTo(model.baseUrl, "lend");
+    const status = await first.fn("tau2_get_status");
+    expect(status).toMatchObject({ step: 0, last_observation: "Tides, please", environment: { TAU2_USER_LLM: "openai/scripted" } });
+    expect(JSON.stringify(status)).not.toContain("sk-quiet");
+    await first.tool("lend", LEND);
+    expect(await first.fn("tau2_send_message", { message: "It costs 7.5" })).toEqual({
+      observation: "Thanks ###STOP###",
+      reward: 1,
+      done: true,
+    });
+    expect(await first.post("/task/reward")).toMatchObject({ data: { reward: 1, rewards: [0, 1], total_reward: 1, done: true, steps: 2 } });
+  });
+
+  it("goes on in a fork as it would have gone on, without asking the user again", async () => {
+    await using model = await scriptedOpenAi(["Tides, please", "Thanks ###STOP###"]);
+    const { first, at } = await talkTo(model.baseUrl, "lend");
+    await first.tool("lend", LEND);
+    const { data } = (await first.post("/fork", { count: 1 })) as { data: { id: string }[] };
+    expect(model.requests).toHaveLength(1);
+    const other = at(data[0]?.id ?? "");
+    expect(await other.fn("tau2_get_status")).toEqual(await first.fn("tau2_get_status"));
+    for (const instance of [first, other]) {
+      expect(await instance.tool("lend", LEND)).toMatchObject({ observation: "Error: Book b2 is lent to cy", step: 2 });
+      expect(await instance.fn("tau2_send_message", { message: "It costs 7.5" })).toMatchObject({ reward: 1 });
+    }
+    expect((await first.post("/state/snapshot")).data).toEqual((await other.post("/state/snapshot")).data);
+  });
+
+  it("is reset to its beginning", async () => {
+    await using model = await scriptedOpenAi(["Tides, please"]);
+    const { first } = await talkTo(model.baseUrl, "lend");
+    await first.tool("lend", LEND);
+    await first.post("/task/reset", { task: "lend" });
+    expect(await first.fn("tau2_get_status")).toMatchObject({ step: 0, last_observation: "Tides, please" });
+    expect(await first.tool("lend", LEND)).toMatchObject({ step: 1, observation: expect.stringContaining('"cy"') });
+  });
+
+  it("asks a judge where the task needs one, and has no reward where there is none", async () => {
+    const verdict = { expectedOutcome: "The agent is kind.", metExpectation: true, reasoning: "It is." };
+    await using model = await scriptedOpenAi(({ tools }) => (tools.length > 0 ? "Hello" : JSON.stringify({ results: [verdict] })));
+    const { first, post, at } = await talkTo(model.baseUrl, "kindly");
+    expect(await first.fn("tau2_done")).toMatchObject({ total_reward: null, unscored: expect.stringContaining("no judge model") });
+    expect(await first.post("/task/reward")).toMatchObject({ success: false, error: expect.stringContaining("no judge model") });
+    const judged = await post("/env-instance", {
+      environment_variables: {
+        TAU2_TASK_ID: "kindly",
+        TAU2_JUDGE_LLM: "scripted",
+        TAU2_JUDGE_LLM_API_BASE: model.baseUrl,
+        TAU2_SOLO_MODE: "false",
+        TAU2_JUDGE_LLM_API_KEY: "k",
+      },
+    });
+    expect(await at(String((judged.data as Json).id)).fn("tau2_done")).toMatchObject({ total_reward: 1 });
+  });
+
+  it("has no reward when the user's model fails", async () => {
+    await using model = await scriptedOpenAi(() => ({ status: 400, message: "no" }));
+    const { first } = await talkTo(model.baseUrl, "lend");
+    expect(await first.fn("tau2_get_status")).toMatchObject({ done: true, unscored: expect.stringContaining("broke off") });
+    expect(await first.post("/task/reward")).toMatchObject({ success: false, error: expect.stringContaining("answered 400") });
+  });
+
+  it("ends at the limit of steps with a reward of 0", async () => {
+    await using model = await scriptedOpenAi(["Tides, please"]);
+    const { first } = await talkTo(model.baseUrl, "lend", { TAU2_MAX_STEPS: "2" });
+    expect(await first.tool("lend", LEND)).toMatchObject({ done: true, reward: 0 });
+    expect(await first.fn("tau2_get_status")).toMatchObject({ termination_reason: "max_steps" });
+  });
+
+  it("without a user's model leaves the tools, and refuses words", async () => {
+    const { first } = await open({ TAU2_TASK_ID: "lend", TAU2_SOLO_MODE: "false" });
+    expect(await first.post("/functions/tau2_send_message", { message: "hello" })).toMatchObject({
+      success: false,
+      error: expect.stringContaining("TAU2_USER_LLM"),
+    });
+    expect(await first.tool("lend", LEND)).toMatchObject({ done: false, step: 1 });
+  });
+});
+
+describe("settings", () => {
+  it("name what is wrong", () => {
+    expect(() => readSettings({})).toThrow("TAU2_DATA_DIR is not set");
+    expect(() => readSettings({ TAU2_DATA_DIR, TAU2_MAX_STEPS: "many" })).toThrow("TAU2_MAX_STEPS must be a number");
+  });
+
+  it("are shown without keys, and addresses without what stands in them", () => {
+    const variables = { TAU2_X_API_KEY: "a", TAU2_X_API_BASE: "https://me:secret@host/v1?key=b", PATH: "c", TAU2_DOMAIN: "d" };
+    expect(shownVariables(variables)).toEqual({ TAU2_X_API_BASE: "https://host/v1", TAU2_DOMAIN: "d" });
+  });
+});

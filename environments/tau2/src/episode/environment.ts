@@ -1,0 +1,130 @@
+import { defineEnvironment, type EnvironmentDefinition } from "@aenv/kit";
+import type { Domain, DomainDefinition } from "../core/domain.ts";
+import { Episode, type EpisodeRecord } from "./episode.ts";
+import { DEFAULT_DOMAIN, readSettings, readSolo, shownVariables, type Variables } from "./settings.ts";
+import { toolsFor } from "./tools.ts";
+
+export interface Tau2Options {
+  readonly domains: ReadonlyMap<string, DomainDefinition>;
+  readonly open: (name: string, dataPath: string) => Domain;
+  /** What the process was started with; an instance's own variables go before. */
+  readonly variables: Variables;
+}
+
+const POLICY_PREVIEW = 500;
+
+/**
+ * tau2 as an environment. A process that was started with `TAU2_DOMAIN` lists that domain's tools and tasks;
+ * one without lists the tools of all domains, and each instance names its own.
+ */
+export function tau2Environment({ domains, open, variables: base }: Tau2Options): EnvironmentDefinition<Episode> {
+  const fixed = base.TAU2_DOMAIN || null;
+  const served = [...domains.values()].filter(({ name }) => fixed === null || name === fixed);
+  if (served.length === 0) throw new Error(`TAU2_DOMAIN is '${fixed}'; the domains are ${[...domains.keys()].join(", ")}`);
+
+  const settingsOf = (own: Variables, domain?: unknown, taskId?: string) => {
+    const settings = readSettings({ ...base, ...own });
+    const chosen = typeof domain === "string" ? domain : settings.domain;
+    if (!served.some(({ name }) => name === chosen)) {
+      throw new Error(`there is no domain '${chosen}' here; set TAU2_DOMAIN to one of ${served.map(({ name }) => name).join(", ")}`);
+    }
+    return { ...settings, domain: chosen, taskId: taskId ?? settings.taskId };
+  };
+
+  return defineEnvironment({
+    setup: ({ task, variables }) => {
+      const settings = settingsOf(variables, task?.domain, task?.id);
+      return Episode.open(open(settings.domain, settings.dataPath), settings);
+    },
+    tasks: () => {
+      const { dataPath } = readSettings(base);
+      const [only] = served;
+      const domain = fixed === null && served.length > 1 ? DEFAULT_DOMAIN : (only?.name ?? DEFAULT_DOMAIN);
+      return listTasks(open(domain, dataPath));
+    },
+    snapshot: (episode) => episode.record(),
+    restore: (snapshot, { variables }) => {
+      const record = snapshot as EpisodeRecord;
+      const settings = settingsOf(variables, record.domain);
+      return Episode.restore(open(record.domain, settings.dataPath), settings, record);
+    },
+    tools: toolsFor(served, readSolo(base)),
+    functions: [
+      { name: "tau2_get_task_info", description: "What the episode is about.", run: (_, { state }) => taskInfo(state) },
+      { name: "tau2_get_system_prompt", description: "What the agent is to be told.", run: (_, { state }) => state.systemPrompt() },
+      { name: "tau2_get_available_tools", description: "The agent's tools, as models take them.", run: (_, { state }) => state.tools() },
+      {
+        name: "tau2_get_status",
+        description: "How far the episode is.",
+        run: (_, { state, variables }) => ({
+          step: state.steps,
+          max_steps: state.maxSteps,
+          done: state.isDone,
+          last_observation: state.lastObservation,
+          ...standing(state),
+          termination_reason: state.terminationReason,
+          environment: shownVariables({ ...base, ...variables }),
+        }),
+      },
+      {
+        name: "tau2_send_message",
+        description: "Say something to the user and hear the answer.",
+        input: { type: "object", properties: { message: { type: "string" } }, required: ["message"] },
+        run: async ({ message }, { state }) => {
+          const { step: _, ...result } = await state.act(String(message));
+          return result;
+        },
+      },
+      {
+        name: "tau2_done",
+        description: "End the episode.",
+        run: async (_, { state }) => {
+          await state.act('{"name": "done", "arguments": {}}');
+          const { total_reward, ...rest } = standing(state);
+          return { done: true, total_reward, steps: state.steps, final_observation: state.lastObservation, ...unscoredOf(rest) };
+        },
+      },
+    ],
+    rewards: [
+      {
+        name: "tau2_reward",
+        description: "The reward of the episode; 0 until it has ended.",
+        score: ({ state }) => {
+          if (state.unscored !== null) throw new Error(`this episode is unscored: ${state.unscored}`);
+          return { reward: state.totalReward, ...standing(state), done: state.isDone, steps: state.steps };
+        },
+      },
+    ],
+  });
+}
+
+function standing({ rewards, totalReward, unscored }: Episode) {
+  return { rewards, total_reward: totalReward, ...(unscored === null ? {} : { unscored }) };
+}
+
+const unscoredOf = ({ unscored }: { unscored?: string }) => (unscored === undefined ? {} : { unscored });
+
+function taskInfo(episode: Episode) {
+  const { task, domain, isSolo, maxSteps } = episode;
+  const policy = domain.policy(isSolo);
+  return {
+    task_id: task.id,
+    domain: domain.name,
+    ticket: task.ticket,
+    tools: episode.tools().map((schema) => (schema.function as { name: string }).name),
+    policy_preview: policy.length > POLICY_PREVIEW ? `${policy.slice(0, POLICY_PREVIEW)}...` : policy,
+    max_steps: maxSteps,
+    solo_mode: isSolo,
+  };
+}
+
+/** A task of several splits is listed under the first that is neither all nor the default; the rest stand in `splits`. */
+function listTasks(domain: Domain) {
+  const { defaultSplit } = domain.definition;
+  return domain.tasks.tasks.map(({ id, ticket }) => {
+    const splits = [...domain.tasks.splits].filter(([, ids]) => ids.includes(id)).map(([name]) => name);
+    const split = splits.find((name) => name !== defaultSplit) ?? splits[0];
+    const instruction = ticket === null ? {} : { instruction: ticket };
+    return { id, domain: domain.name, splits, ...instruction, ...(split === undefined ? {} : { split }) };
+  });
+}

@@ -1,0 +1,213 @@
+import type { Domain } from "../core/domain.ts";
+import type { JsonSchema } from "../core/parameters.ts";
+import { printScenario, type Task } from "../core/tasks.ts";
+import { userTools } from "../core/user-prompt.ts";
+import { Gym } from "../gym/gym.ts";
+import { ModelJudge } from "../judge/judge.ts";
+import type { Participant } from "../orchestrator/orchestrator.ts";
+import { parseAction } from "../python/action/action.ts";
+import { strip } from "../python/text.ts";
+import { type RecordedReply, RecordedUser } from "../simulator/recorded.ts";
+import { UserSimulator } from "../simulator/user.ts";
+import { agentPrompt, readPrompts, userPrompt } from "../words/prompts.ts";
+import type { Settings } from "./settings.ts";
+
+/** An episode written down: what was done and said. The world follows from it, for the same actions lead to the same world. */
+export interface EpisodeRecord {
+  readonly domain: string;
+  readonly taskId: string;
+  readonly isSolo: boolean;
+  readonly maxSteps: number;
+  readonly actions: readonly string[];
+  /** Null where nobody plays the user. */
+  readonly replies: readonly RecordedReply[] | null;
+  readonly rewards: readonly (number | null)[];
+  readonly unscored: string | null;
+}
+
+export interface ActionResult {
+  readonly observation: string;
+  readonly reward: number | null;
+  readonly done: boolean;
+  readonly step: number;
+  /** Why the episode has no reward. */
+  readonly unscored?: string;
+}
+
+/** An agent's episode with one task. */
+export class Episode {
+  readonly domain: Domain;
+  readonly task: Task;
+  readonly isSolo: boolean;
+  readonly maxSteps: number;
+  readonly #gym: Gym;
+  readonly #user: RecordedUser | null;
+  readonly #actions: string[] = [];
+  readonly #rewards: (number | null)[] = [];
+  #unscored: string | null = null;
+  #lastObservation = "";
+  /** Actions stand in line: there is one conversation. */
+  #turn: Promise<unknown> = Promise.resolve();
+
+  private constructor(domain: Domain, settings: Settings, chosen: Pick<EpisodeRecord, "taskId" | "isSolo" | "maxSteps" | "replies">) {
+    const task = domain.tasks.find(chosen.taskId);
+    if (task === undefined) throw new Error(`No task found with id ${chosen.taskId} for domain ${domain.name}`);
+    this.domain = domain;
+    this.task = task;
+    this.isSolo = chosen.isSolo;
+    this.maxSteps = chosen.maxSteps;
+    const prompts = readPrompts(domain.data);
+    this.#user = chosen.replies === null ? null : new RecordedUser(liveUser(domain, task, settings), chosen.replies);
+    const judge = settings.judge === null ? null : new ModelJudge(settings.judge, prompts.judge);
+    this.#gym = new Gym({ domain, task, isSolo: chosen.isSolo, user: this.#user, judge, maxSteps: chosen.maxSteps });
+  }
+
+  static async open(domain: Domain, settings: Settings): Promise<Episode> {
+    const taskId = settings.taskId ?? domain.tasks.select(domain.definition.defaultSplit)[0]?.id ?? "";
+    const isSolo = settings.isSolo ?? domain.definition.soloRefusal === null;
+    const replies = isSolo || settings.user === null ? null : [];
+    const episode = new Episode(domain, settings, { taskId, isSolo, maxSteps: settings.maxSteps, replies });
+    episode.#see(await episode.#gym.reset());
+    episode.#noteCrash();
+    return episode;
+  }
+
+  /** Goes on from a record: the actions are done again, with the answers that the user gave. */
+  static async restore(domain: Domain, settings: Settings, record: EpisodeRecord): Promise<Episode> {
+    const episode = new Episode(domain, settings, record);
+    episode.#see(await episode.#gym.reset());
+    for (const action of record.actions) {
+      const problem = await episode.#gym.play(action);
+      episode.#see(problem ?? episode.#gym.observation());
+    }
+    episode.#actions.push(...record.actions);
+    episode.#rewards.push(...record.rewards);
+    episode.#unscored = record.unscored;
+    return episode;
+  }
+
+  /** Waits for the action in progress. */
+  record(): Promise<EpisodeRecord> {
+    return this.#inTurn(async () => ({
+      domain: this.domain.name,
+      taskId: this.task.id,
+      isSolo: this.isSolo,
+      maxSteps: this.maxSteps,
+      actions: [...this.#actions],
+      replies: this.#user === null ? null : [...this.#user.replies],
+      rewards: [...this.#rewards],
+      unscored: this.#unscored,
+    }));
+  }
+
+  get isDone(): boolean {
+    return this.#gym.isDone;
+  }
+
+  get steps(): number {
+    return this.#actions.length;
+  }
+
+  get rewards(): readonly (number | null)[] {
+    return this.#rewards;
+  }
+
+  /** Null of an episode that cannot be scored; `unscored` says why. */
+  get totalReward(): number | null {
+    return this.#unscored === null ? this.#rewards.reduce<number>((sum, reward) => sum + (reward ?? 0), 0) : null;
+  }
+
+  get unscored(): string | null {
+    return this.#unscored;
+  }
+
+  /** The last thing that the agent was shown, without the name of the one it came from. */
+  get lastObservation(): string {
+    return strip(this.#lastObservation.replace(/^(user|tool): /, ""));
+  }
+
+  get terminationReason(): string | null {
+    return this.#gym.reason;
+  }
+
+  /** The hashes of both sides' databases: equal worlds have equal ones. */
+  get stateHashes(): readonly [string | null, string | null] {
+    return this.#gym.orchestrator.environment.hashes();
+  }
+
+  systemPrompt(): string {
+    const prompts = readPrompts(this.domain.data);
+    return agentPrompt(prompts, this.domain.policy(this.isSolo), this.isSolo ? { ticket: this.task.ticket } : null);
+  }
+
+  tools(): JsonSchema[] {
+    return this.#gym.tools();
+  }
+
+  /** Does what an agent's line of text says: a tool call, or words for the user. */
+  act(action: string): Promise<ActionResult> {
+    return this.#inTurn(async () => {
+      if (this.isDone) return this.#result(0);
+      if (this.#user === null && !this.isSolo && isTalk(action)) {
+        throw new Error("nobody plays the user here: set TAU2_USER_LLM, TAU2_USER_LLM_API_BASE and TAU2_USER_LLM_API_KEY to talk to one");
+      }
+      const { observation, reward } = await this.#step(action);
+      this.#actions.push(action);
+      this.#rewards.push(reward);
+      this.#see(observation);
+      return this.#result(reward);
+    });
+  }
+
+  /** An episode that broke off, or whose scoring did, has no reward: it says nothing about the agent. */
+  async #step(action: string): Promise<{ observation: string; reward: number | null }> {
+    const problem = await this.#gym.play(action);
+    if (problem !== null) return { observation: problem, reward: 0 };
+    const observation = this.#gym.observation();
+    this.#noteCrash();
+    if (this.#unscored !== null) return { observation, reward: null };
+    try {
+      const outcome = await this.#gym.evaluate();
+      if (outcome?.reward === null) this.#unscored = outcome.reason;
+      return { observation, reward: outcome === null ? 0 : outcome.reward };
+    } catch (error) {
+      this.#unscored = `scoring failed: ${error instanceof Error ? error.message : String(error)}`;
+      return { observation, reward: null };
+    }
+  }
+
+  #noteCrash(): void {
+    const { crash } = this.#gym;
+    if (crash !== null) this.#unscored = `the episode broke off: ${crash.message}`;
+  }
+
+  #result(reward: number | null): ActionResult {
+    const result = { observation: this.lastObservation, reward, done: this.isDone, step: this.steps };
+    return this.#unscored === null ? result : { ...result, reward: null, unscored: this.#unscored };
+  }
+
+  #see(observation: string): void {
+    if (observation !== "") this.#lastObservation = observation;
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const mine = this.#turn.then(work);
+    this.#turn = mine.catch(() => {});
+    return mine;
+  }
+}
+
+function isTalk(action: string): boolean {
+  if (strip(action) === "") return false;
+  const parsed = parseAction(action);
+  return "text" in parsed && !parsed.text.includes("###STOP###");
+}
+
+function liveUser(domain: Domain, task: Task, { user }: Settings): Participant {
+  if (user === null) {
+    return { reply: () => Promise.reject(new Error("this episode has a user, and TAU2_USER_LLM does not say which model plays it")) };
+  }
+  const tools = userTools(domain, task);
+  const prompt = userPrompt(readPrompts(domain.data), printScenario(task.user_scenario), tools !== null);
+  return new UserSimulator({ settings: user, prompt, tools });
+}

@@ -1,0 +1,70 @@
+import type { ModelSettings } from "../simulator/chat.ts";
+
+export type Variables = Readonly<Record<string, string | undefined>>;
+
+/** How episodes are played; read from `TAU2_*` variables. */
+export interface Settings {
+  readonly domain: string;
+  /** Null means the first task of the domain's default split. */
+  readonly taskId: string | null;
+  readonly dataPath: string;
+  readonly maxSteps: number;
+  /** Null leaves it to the domain: solo where that is supported. */
+  readonly isSolo: boolean | null;
+  /** Null where nobody plays the user. */
+  readonly user: ModelSettings | null;
+  readonly judge: ModelSettings | null;
+}
+
+export const DEFAULT_DOMAIN = "telecom";
+const DEFAULT_MODEL = "gpt-4.1-2025-04-14";
+const DEFAULT_BASE_URL = "https://api.openai.com/v1";
+
+export function readSettings(variables: Variables): Settings {
+  const dataPath = variables.TAU2_DATA_DIR ?? "";
+  if (dataPath === "") throw new Error("TAU2_DATA_DIR is not set: it names the directory with the benchmark's data");
+  return {
+    domain: variables.TAU2_DOMAIN || DEFAULT_DOMAIN,
+    taskId: variables.TAU2_TASK_ID || null,
+    dataPath,
+    maxSteps: readNumber(variables, "TAU2_MAX_STEPS", 50),
+    isSolo: readSolo(variables),
+    user: readModel(variables, "TAU2_USER_LLM"),
+    judge: readModel(variables, "TAU2_JUDGE_LLM"),
+  };
+}
+
+export function readSolo({ TAU2_SOLO_MODE: value }: Variables): boolean | null {
+  return value === undefined || value === "" ? null : value.toLowerCase() === "true" || value === "1";
+}
+
+/** The variables as they may be shown: nothing that opens a door, not even inside an address. */
+export function shownVariables(variables: Variables): Record<string, string> {
+  const shown: Record<string, string> = {};
+  for (const [name, value] of Object.entries(variables)) {
+    if (!name.startsWith("TAU2_") || value === undefined || /KEY|SECRET|TOKEN|PASSWORD/.test(name)) continue;
+    shown[name] = value.replace(/\/\/[^/@]*@/, "//").replace(/\?.*$/, "");
+  }
+  return shown;
+}
+
+/** A model is configured by its name or its address. Names may carry the provider in front, as in `openai/gpt-4.1`. */
+function readModel(variables: Variables, prefix: string): ModelSettings | null {
+  const model = variables[prefix] ?? "";
+  const baseUrl = variables[`${prefix}_API_BASE`] ?? "";
+  if (model === "" && baseUrl === "") return null;
+  return {
+    model: model.replace(/^openai\//, "") || DEFAULT_MODEL,
+    baseUrl: (baseUrl || DEFAULT_BASE_URL).replace(/\/+$/, ""),
+    apiKey: variables[`${prefix}_API_KEY`] ?? "",
+    temperature: readNumber(variables, `${prefix}_TEMPERATURE`, 0),
+  };
+}
+
+function readNumber(variables: Variables, name: string, otherwise: number): number {
+  const text = variables[name] ?? "";
+  if (text === "") return otherwise;
+  const value = Number(text);
+  if (!Number.isFinite(value)) throw new Error(`${name} must be a number, and is '${text}'`);
+  return value;
+}

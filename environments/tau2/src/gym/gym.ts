@@ -1,0 +1,145 @@
+import type { Domain } from "../core/domain.ts";
+import { evaluate } from "../core/evaluate/evaluate.ts";
+import type { Judge } from "../core/evaluate/nl-assertions.ts";
+import type { RewardInfo, Unscored } from "../core/evaluate/reward.ts";
+import type { ParticipantMessage } from "../core/messages.ts";
+import type { JsonSchema } from "../core/parameters.ts";
+import type { Task } from "../core/tasks.ts";
+import { STOP_TOKEN } from "../orchestrator/history.ts";
+import { Orchestrator, type Participant, type TerminationReason } from "../orchestrator/orchestrator.ts";
+import { parseAction } from "../python/action/action.ts";
+import { PyError } from "../python/errors.ts";
+import { observationOf } from "./observation.ts";
+
+export interface GymOptions {
+  readonly domain: Domain;
+  readonly task: Task;
+  readonly isSolo: boolean;
+  /** Null in solo mode, and where nobody plays the user. */
+  readonly user: Participant | null;
+  readonly judge: Judge | null;
+  readonly maxSteps?: number;
+  readonly showsAllMessages?: boolean;
+}
+
+export interface GymStep {
+  readonly observation: string;
+  /** 0 until the end; null at the end of an episode that cannot be scored, and `outcome` says why. */
+  readonly reward: number | null;
+  readonly terminated: boolean;
+  readonly truncated: false;
+  readonly outcome: RewardInfo | Unscored | null;
+}
+
+/** Ends an episode; solo agents and gym agents have it beside the domain's tools. */
+export const DONE: JsonSchema = {
+  type: "function",
+  function: {
+    name: "done",
+    description: "Call this function when you are done with the task.",
+    parameters: { properties: {}, title: "parameters", type: "object" },
+  },
+};
+
+/** One episode seen by an agent: reset, then step by step with actions as text. */
+export class Gym {
+  readonly #options: GymOptions;
+  #orchestrator: Orchestrator | null = null;
+  #crash: Error | null = null;
+
+  constructor(options: GymOptions) {
+    this.#options = options;
+  }
+
+  get isDone(): boolean {
+    return this.#crash !== null || (this.#orchestrator?.reason ?? null) !== null;
+  }
+
+  get reason(): TerminationReason | null {
+    return this.#orchestrator?.reason ?? null;
+  }
+
+  /** What has broken the episode off, such as a user model that cannot be reached. */
+  get crash(): Error | null {
+    return this.#crash;
+  }
+
+  get orchestrator(): Orchestrator {
+    if (this.#orchestrator === null) throw new Error("Orchestrator not initialized. Call reset() first.");
+    return this.#orchestrator;
+  }
+
+  /** The tools of the agent, the stop tool included. */
+  tools(): JsonSchema[] {
+    const { domain, task, isSolo } = this.#options;
+    const environment = domain.create({ isSolo });
+    const users = isSolo && environment.userTools !== null ? environment.getUserTools(task.user_tools) : [];
+    return [...[...environment.getTools(), ...users].map(({ schema }) => schema), DONE];
+  }
+
+  /** Begins the episode anew: the user has already answered the greeting when it returns. An episode that is over by then shows nothing. */
+  async reset(signal?: AbortSignal): Promise<string> {
+    const { domain, task, isSolo, user, maxSteps } = this.#options;
+    const environment = domain.create({ isSolo });
+    this.#crash = null;
+    this.#orchestrator = new Orchestrator({ environment, task, user, isAgentStop, ...(maxSteps === undefined ? {} : { maxSteps }) });
+    await this.#proceed(signal);
+    return this.isDone ? "" : this.observation();
+  }
+
+  observation(): string {
+    return this.#crash === null ? observationOf(this.orchestrator.heardByAgent, this.#options.showsAllMessages ?? false) : "";
+  }
+
+  async step(action: string, signal?: AbortSignal): Promise<GymStep> {
+    const problem = await this.play(action, signal);
+    if (problem !== null) return { observation: problem, reward: 0, terminated: this.isDone, truncated: false, outcome: null };
+    const outcome = await this.evaluate();
+    const reward = outcome === null ? 0 : outcome.reward;
+    return { observation: this.observation(), reward, terminated: this.isDone, truncated: false, outcome };
+  }
+
+  /** Does an action without scoring it. Gives the answer to one that cannot be done: after the end nothing, to nonsense why. */
+  async play(action: string, signal?: AbortSignal): Promise<string | null> {
+    const { orchestrator } = this;
+    if (this.isDone) return "";
+    let message: ParticipantMessage;
+    try {
+      message = messageOf(action);
+    } catch (error) {
+      if (error instanceof PyError) return `Invalid action with error: ${error.message}`;
+      throw error;
+    }
+    await this.#proceed(signal, () => orchestrator.give(message));
+    return null;
+  }
+
+  /** The reward of an episode that has ended properly; null of one that goes on or broke off. */
+  async evaluate(): Promise<RewardInfo | Unscored | null> {
+    const { domain, task, isSolo, judge } = this.#options;
+    const { reason } = this.orchestrator;
+    if (this.#crash !== null || reason === null) return null;
+    return await evaluate({ domain, task, trajectory: this.orchestrator.messages(), terminationReason: reason, isSolo, judge });
+  }
+
+  async #proceed(signal: AbortSignal | undefined, begin: () => void = () => {}): Promise<void> {
+    try {
+      begin();
+      await this.orchestrator.runUntilAgent(signal);
+      if (this.isDone) this.orchestrator.messages();
+    } catch (error) {
+      this.#crash = error instanceof Error ? error : new Error(String(error));
+    }
+  }
+}
+
+function messageOf(action: string): ParticipantMessage {
+  const parsed = parseAction(action);
+  if ("text" in parsed) return { role: "assistant", content: parsed.text, tool_calls: null };
+  if (parsed.call.name === "done") return { role: "assistant", content: STOP_TOKEN, tool_calls: null };
+  return { role: "assistant", content: null, tool_calls: [parsed.call] };
+}
+
+function isAgentStop({ content }: ParticipantMessage): boolean {
+  return content?.includes(STOP_TOKEN) ?? false;
+}

@@ -1,0 +1,19 @@
+import { isParticipant, isToolMessage, type Message } from "../core/messages.ts";
+import { toFunctionalFormat } from "../python/action/action.ts";
+
+/** What an agent is shown: a line per message since it last spoke, or all of them. */
+export function observationOf(heard: readonly Message[], showsAll: boolean): string {
+  const lastOwn = heard.findLastIndex(({ role }) => role === "assistant");
+  return heard
+    .slice(showsAll ? 0 : lastOwn + 1)
+    .map(lineOf)
+    .join("\n");
+}
+
+function lineOf(message: Message): string {
+  if (isParticipant(message)) {
+    const calls = message.tool_calls?.map(({ name, arguments: args }) => toFunctionalFormat(name, args)).join(", ");
+    return `${message.role}: ${calls ?? message.content ?? "None"}`;
+  }
+  return `tool: ${(isToolMessage(message) ? message.content : null) ?? "None"}`;
+}

@@ -1,0 +1,84 @@
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { loadEnvironment } from "@aenv/kit";
+import { describeNeeding, scriptedOpenAi, tau2Path } from "@aenv/testing";
+import { expect, it } from "vitest";
+import { goldEnvironment } from "./core/evaluate/environment.ts";
+import { openDomain } from "./domains/index.ts";
+import { Episode } from "./episode/episode.ts";
+import { readSettings } from "./episode/settings.ts";
+import { writeJson } from "./python/json-writer.ts";
+import { Dict } from "./python/values.ts";
+
+const TAU2_DATA_DIR = join(tau2Path, "data");
+
+it("the environment loads with its config, which lets instances share a host", async () => {
+  const { name, version, config, definition } = await loadEnvironment(fileURLToPath(new URL("..", import.meta.url)));
+  expect([name, version, config?.deployConfig]).toEqual(["tau2", "1.0.0", expect.objectContaining({ isolation: "shared" })]);
+  const names = definition.tools?.map((tool) => tool.name) ?? [];
+  expect(names).toEqual(expect.arrayContaining(["create_task", "cancel_pending_order", "done"]));
+  expect(new Set(names).size).toBe(names.length);
+});
+
+const open = (domain: string, taskId: string, variables: Record<string, string> = {}): Promise<Episode> => {
+  const settings = readSettings({ TAU2_DATA_DIR, TAU2_DOMAIN: domain, TAU2_TASK_ID: taskId, TAU2_SOLO_MODE: "false", ...variables });
+  return Episode.open(openDomain(domain, TAU2_DATA_DIR), settings);
+};
+const userAt = (baseUrl: string) => ({ TAU2_USER_LLM: "scripted", TAU2_USER_LLM_API_BASE: baseUrl, TAU2_USER_LLM_API_KEY: "k" });
+
+describeNeeding("tau2-data", "episodes with the benchmark's data", () => {
+  it("mock: a user with tools looks, asks, and is content", async () => {
+    await using model = await scriptedOpenAi([
+      { toolCalls: [{ name: "check_notifications" }] },
+      "please complete task_1",
+      { toolCalls: [{ name: "dismiss_notification", arguments: { notification_id: "notif_1" } }] },
+      "bye ###STOP###",
+    ]);
+    const episode = await open("mock", "update_task_with_user_tools", userAt(model.baseUrl));
+    expect(episode.lastObservation).toBe("please complete task_1");
+    await episode.act("update_task_status(task_id='task_1', status='completed')");
+    // The golden actions dismiss nothing: by the reference's rules the two worlds differ.
+    expect(await episode.act("Done.")).toEqual({ observation: "bye ###STOP###", reward: 0, done: true, step: 2 });
+    expect(model.requests[0]?.tools.map(({ name }) => name)).toEqual(["check_notifications", "dismiss_notification"]);
+  });
+
+  it.each(["###TRANSFER###", "###OUT-OF-SCOPE###"])("retail: a user who says %s ends the episode", async (token) => {
+    await using model = await scriptedOpenAi(["I want to return my order.", token]);
+    const episode = await open("retail", "0", userAt(model.baseUrl));
+    await episode.act("transfer_to_human_agents(summary='cannot be done')");
+    expect(await episode.act("You are being transferred.")).toMatchObject({ done: true, reward: 0, observation: token });
+    expect(episode.terminationReason).toBe("user_stop");
+  });
+
+  it("retail: errors are answered, and too many of them end the episode", async () => {
+    await using model = await scriptedOpenAi(["hello"]);
+    const episode = await open("retail", "0", userAt(model.baseUrl));
+    const answers = [];
+    for (let i = 0; i < 10; i++) answers.push(await episode.act("get_order_details(order_id='#W0')"));
+    expect(answers[0]).toMatchObject({ observation: "Error: Order not found", done: false });
+    expect(answers.at(-1)).toMatchObject({ done: true, reward: 0 });
+    expect(episode.terminationReason).toBe("too_many_errors");
+  });
+
+  it.each([
+    ["mock", "create_task_1"],
+    ["retail", "0"],
+    ["retail", "20"],
+  ])("%s, task %s: the golden actions lead where they should, and so they do on a fork taken half-way", async (name, id) => {
+    const domain = openDomain(name, TAU2_DATA_DIR);
+    const settings = readSettings({ TAU2_DATA_DIR, TAU2_SOLO_MODE: "false" });
+    const episode = await open(name, id);
+    const { task } = episode;
+    const actions = (task.evaluation_criteria?.actions ?? []).map((action) =>
+      writeJson(Dict.of({ name: action.name, arguments: action.arguments })),
+    );
+    const half = Math.floor(actions.length / 2);
+    for (const action of actions.slice(0, half)) await episode.act(action);
+    const fork = await Episode.restore(domain, settings, JSON.parse(JSON.stringify(await episode.record())));
+    for (const action of actions.slice(half)) expect(await fork.act(action)).toEqual(await episode.act(action));
+    expect(fork.stateHashes).toEqual(episode.stateHashes);
+    expect(episode.stateHashes).toEqual(goldEnvironment(domain, task).hashes());
+    expect(await fork.act("done()")).toEqual(await episode.act("done()"));
+    expect(episode.isDone).toBe(true);
+  });
+});

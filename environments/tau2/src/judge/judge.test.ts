@@ -1,0 +1,35 @@
+import { scriptedOpenAi } from "@aenv/testing";
+import { describe, expect, it } from "vitest";
+import type { Message } from "../core/messages.ts";
+import { ModelJudge } from "./judge.ts";
+
+const talk: Message[] = [
+  { role: "assistant", content: "Hi!", tool_calls: null },
+  { role: "user", content: "bye", tool_calls: null },
+];
+
+describe("the judge", () => {
+  const ask = async (answer: string) => {
+    await using model = await scriptedOpenAi([answer]);
+    const judge = new ModelJudge({ model: "scripted", baseUrl: model.baseUrl, apiKey: "k", temperature: 0 }, "Judge.");
+    const checks = await judge.judge(["The agent is kind.", "It's short."], talk);
+    return { checks, question: model.requests[0]?.messages[1]?.text };
+  };
+
+  it("shows the model the conversation and the outcomes, and takes its verdicts", async () => {
+    const verdict = { expectedOutcome: "The agent is kind.", metExpectation: "yes", reasoning: "It says hi." };
+    const { checks, question } = await ask(JSON.stringify({ results: [verdict] }));
+    expect(checks).toEqual([{ nl_assertion: "The agent is kind.", met: true, justification: "It says hi." }]);
+    const pad = "        ";
+    const list = `['The agent is kind.', "It's short."]`;
+    expect(question).toBe(`\n${pad}conversation:\n${pad}assistant: Hi!\nuser: bye\n${pad}\n${pad}expectedOutcomes:\n${pad}${list}\n${pad}`);
+  });
+
+  it.each([
+    ["is fenced", '```json\n{"results": []}\n```', "no JSON object"],
+    ["lacks a verdict", '{"results": [{"expectedOutcome": "x", "reasoning": "y"}]}', "Field required"],
+    ["lists nothing that can be read", '{"results": 3}', "no list"],
+  ])("gives an error, not a verdict, when the answer %s", async (_, answer, problem) => {
+    await expect(ask(answer)).rejects.toThrow(problem);
+  });
+});

@@ -1,0 +1,64 @@
+import type { Judge } from "../core/evaluate/nl-assertions.ts";
+import type { NlCheck } from "../core/evaluate/reward.ts";
+import type { Message } from "../core/messages.ts";
+import { PyError } from "../python/errors.ts";
+import { bool, text } from "../python/field-types.ts";
+import { readJson } from "../python/json-reader.ts";
+import { model } from "../python/model.ts";
+import { repr } from "../python/repr.ts";
+import { Dict, type PyValue } from "../python/values.ts";
+import { type ChatOptions, chat, type ModelSettings } from "../simulator/chat.ts";
+
+const Verdict = model("NLAssertionCheck", { expectedOutcome: text, metExpectation: bool, reasoning: text });
+
+/** A judge played by a model. An answer that is not as asked for is an error, never a verdict. */
+export class ModelJudge implements Judge {
+  readonly #settings: ModelSettings;
+  readonly #prompt: string;
+  readonly #options: ChatOptions;
+
+  constructor(settings: ModelSettings, prompt: string, options: ChatOptions = {}) {
+    this.#settings = settings;
+    this.#prompt = prompt;
+    this.#options = options;
+  }
+
+  async judge(assertions: readonly string[], trajectory: readonly Message[]): Promise<readonly NlCheck[]> {
+    const asked: Message[] = [
+      { role: "system", content: this.#prompt },
+      { role: "user", content: question(assertions, trajectory), tool_calls: null },
+    ];
+    const { content } = await chat(this.#settings, asked, this.#options);
+    return verdicts(content ?? "");
+  }
+}
+
+/** The layout, blanks included, is the one that the published results were judged with. */
+function question(assertions: readonly string[], trajectory: readonly Message[]): string {
+  const pad = " ".repeat(8);
+  const transcript = trajectory
+    .map((message) => `${message.role}: ${("content" in message ? message.content : null) ?? "None"}`)
+    .join("\n");
+  const lines = ["", `${pad}conversation:`, pad + transcript, pad, `${pad}expectedOutcomes:`, pad + repr([...assertions]), pad];
+  return lines.join("\n");
+}
+
+function verdicts(answer: string): NlCheck[] {
+  const parsed = tryJson(answer);
+  if (!(parsed instanceof Dict)) throw new Error(`the judge model's answer is no JSON object: ${answer.slice(0, 300)}`);
+  const results = parsed.get("results") ?? [];
+  if (!Array.isArray(results)) throw new Error(`the judge model's 'results' is no list: ${answer.slice(0, 300)}`);
+  return results.map((item) => {
+    const { expectedOutcome, metExpectation, reasoning } = Verdict.validate(item);
+    return { nl_assertion: expectedOutcome, met: metExpectation, justification: reasoning };
+  });
+}
+
+function tryJson(text: string): PyValue {
+  try {
+    return readJson(text);
+  } catch (error) {
+    if (error instanceof PyError) return null;
+    throw error;
+  }
+}

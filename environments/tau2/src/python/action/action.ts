@@ -1,0 +1,120 @@
+import { signed } from "../arithmetic.ts";
+import { equals, mustBeHashable } from "../equality.ts";
+import { PyError, valueError } from "../errors.ts";
+import { readJson } from "../json-reader.ts";
+import { repr, str } from "../repr.ts";
+import { compareText, SPACE_CLASS, strip, WORD_CLASS } from "../text.ts";
+import { Dict, isNumber, PyTuple, type PyValue } from "../values.ts";
+import { type Node, parseCall } from "./expression.ts";
+import { NotPython } from "./not-python.ts";
+
+export type Requestor = "user" | "assistant";
+
+export interface ActionCall {
+  readonly id: string;
+  readonly name: string;
+  readonly arguments: Dict;
+  readonly requestor: Requestor;
+}
+
+/** What an agent's line of text means: a tool call, or words. */
+export type Action = { readonly call: ActionCall } | { readonly text: string };
+
+const FUNCTIONAL = new RegExp(`^(${WORD_CLASS}+)${SPACE_CLASS}*\\(([^\\n]*)\\)$`, "u");
+
+/** Reads an action: a tool call as JSON, else one in Python's notation, else text. */
+export function parseAction(action: string, requestor: Requestor = "assistant"): Action {
+  const stripped = strip(action);
+  if (stripped === "") throw valueError("Action cannot be empty");
+  const call = jsonCall(stripped) ?? functionalCall(stripped, requestor);
+  return call === null ? { text: action } : { call };
+}
+
+/** The notation of `parseAction`, with the arguments in order of their names. */
+export function toFunctionalFormat(name: string, args: Dict): string {
+  if (name === "") throw valueError("ToolCall must have a name");
+  const shown = [...args].map(([key, value]) => [str(key), value] as const).sort(([a], [b]) => compareText(a, b));
+  return `${name}(${shown.map(([key, value]) => `${key}=${functionalValue(value)}`).join(", ")})`;
+}
+
+function functionalValue(value: PyValue): string {
+  return typeof value === "string" ? `'${value.replaceAll("'", "\\'")}'` : repr(value);
+}
+
+/** A JSON call keeps the requestor that it names itself. */
+function jsonCall(text: string): ActionCall | null {
+  const value = tryJson(text);
+  if (!(value instanceof Dict) || !isWellFormed(value)) return null;
+  const name = value.get("name");
+  const args = value.get("arguments");
+  const id = value.has("id") ? value.get("id") : "";
+  const requestor = value.has("requestor") ? value.get("requestor") : "assistant";
+  if (typeof name !== "string" || !(args instanceof Dict) || typeof id !== "string") return null;
+  return requestor === "user" || requestor === "assistant" ? { id, name, arguments: args, requestor } : null;
+}
+
+function tryJson(text: string): PyValue {
+  try {
+    return readJson(text);
+  } catch (error) {
+    if (error instanceof PyError) return null;
+    throw error;
+  }
+}
+
+function isWellFormed(value: PyValue): boolean {
+  if (typeof value === "string") return value.isWellFormed();
+  if (Array.isArray(value)) return value.every(isWellFormed);
+  return value instanceof Dict ? [...value].every(([key, item]) => isWellFormed(key) && isWellFormed(item)) : true;
+}
+
+function functionalCall(text: string, requestor: Requestor): ActionCall | null {
+  const [, name, inside] = FUNCTIONAL.exec(text) ?? [];
+  if (name === undefined || inside === undefined) return null;
+  const args = new Dict();
+  try {
+    const body = strip(inside);
+    // The name may be none of Python's (`1f`, `class`): a stand-in calls.
+    if (body !== "") for (const keyword of parseCall(`call(${body})`).keywords) args.set(keyword.name, literalValue(keyword.value));
+  } catch (error) {
+    if (error instanceof NotPython || error instanceof PyError) return null;
+    throw error;
+  }
+  return { id: "", name, arguments: args, requestor };
+}
+
+/** The value of a literal; a bare name stands for itself. */
+export function literalValue(node: Node): PyValue {
+  switch (node.kind) {
+    case "constant":
+      return node.value;
+    case "name":
+      return node.name;
+    case "list":
+      return node.items.map(literalValue);
+    case "tuple":
+      return new PyTuple(node.items.map(literalValue));
+    case "dict":
+      return dictOf(node.entries);
+    case "sign": {
+      const operand = node.operand.kind === "name" ? null : literalValue(node.operand);
+      if (operand === null || !isNumber(operand)) throw new NotPython(`${node.sign} wants a number`);
+      return signed(node.sign, operand);
+    }
+    default:
+      throw new NotPython(`this is no literal: ${node.kind}`);
+  }
+}
+
+function dictOf(entries: readonly (readonly [Node | null, Node])[]): Dict {
+  const dict = new Dict();
+  for (const [keyNode, valueNode] of entries) {
+    if (keyNode === null) throw new NotPython("** in a dict is no literal");
+    const key = literalValue(keyNode);
+    mustBeHashable(key);
+    // Equal keys are one key, and the first spelling stays: {1: 2, True: 3} is {1: 3}.
+    const known = typeof key === "string" ? key : [...dict.keys()].find((candidate) => equals(candidate, key));
+    dict.set(known === undefined ? key : known, literalValue(valueNode));
+  }
+  return dict;
+}

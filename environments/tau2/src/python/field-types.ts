@@ -1,0 +1,182 @@
+import { PyDate, PyDateTime } from "./datetime.ts";
+import { type Enumeration, PyEnum } from "./enums.ts";
+import { readDate, readDateTime } from "./iso.ts";
+import { INVALID, type Model, type Optional, Report, type Type } from "./model.ts";
+import { exactRatio, toDouble } from "./numbers.ts";
+import { strip } from "./text.ts";
+import { Dict, isInt, isNumber, PyFloat, type PyInt, PyTuple, type PyValue, toInt } from "./values.ts";
+
+function type<T extends PyValue>(read: Type<T>["read"]): Type<T> {
+  return { read };
+}
+
+/** Anything, kept by reference. */
+export const any: Type = type((input) => input);
+
+export const text: Type<string> = type((input, report) => {
+  if (typeof input === "string") return input;
+  if (input instanceof PyEnum) return input.value;
+  return report.refuse("string_type", "Input should be a valid string", input);
+});
+
+const INT_TEXT = /^([+-]?\d+(?:_\d+)*)(?:\.0+)?$/;
+const TOO_LONG = 4300;
+
+export const int: Type<PyInt> = type((input, report) => {
+  if (isInt(input)) return input;
+  if (typeof input === "boolean") return Number(input);
+  if (input instanceof PyFloat) return intOfFloat(input, report);
+  if (typeof input !== "string") return report.refuse("int_type", "Input should be a valid integer", input);
+  const digits = INT_TEXT.exec(strip(input))?.[1]?.replaceAll("_", "");
+  if (digits === undefined) {
+    return report.refuse("int_parsing", "Input should be a valid integer, unable to parse string as an integer", input);
+  }
+  return digits.length > TOO_LONG ? tooLarge(input, report) : toInt(BigInt(digits.replace("+", "")));
+});
+
+function intOfFloat(input: PyFloat, report: Report): PyInt | typeof INVALID {
+  const { value } = input;
+  if (!Number.isFinite(value)) return report.refuse("finite_number", "Input should be a finite number", input);
+  if (!Number.isInteger(value)) {
+    return report.refuse("int_from_float", "Input should be a valid integer, got a number with a fractional part", input);
+  }
+  return Math.abs(value) < 2 ** 63 ? toInt(exactRatio(value).numerator >> exactRatio(value).shift) : tooLarge(input, report);
+}
+
+function tooLarge(input: PyValue, report: Report): typeof INVALID {
+  return report.refuse("int_parsing_size", "Unable to parse input string as an integer, exceeded maximum size", input);
+}
+
+const FLOAT_TEXT = /^[+-]?(?:(?:\d+(?:_\d+)*\.?(?:\d+(?:_\d+)*)?|\.\d+(?:_\d+)*)(?:[eE][+-]?\d+(?:_\d+)*)?|inf|infinity|nan)$/i;
+
+export const number: Type<PyFloat> = type((input, report) => {
+  if (input instanceof PyFloat) return input;
+  if (isNumber(input)) {
+    const double = typeof input === "bigint" && Math.abs(Number(input)) > Number.MAX_VALUE ? null : toDouble(input);
+    return double === null ? report.refuse("float_type", "Input should be a valid number", input) : new PyFloat(double);
+  }
+  if (typeof input !== "string") return report.refuse("float_type", "Input should be a valid number", input);
+  const trimmed = strip(input);
+  if (!FLOAT_TEXT.test(trimmed)) {
+    return report.refuse("float_parsing", "Input should be a valid number, unable to parse string as a number", input);
+  }
+  return new PyFloat(doubleOfText(trimmed));
+});
+
+function doubleOfText(digits: string): number {
+  const plain = digits.replaceAll("_", "").toLowerCase();
+  if (plain.endsWith("nan")) return Number.NaN;
+  if (/inf/.test(plain)) return plain.startsWith("-") ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
+  return Number(plain);
+}
+
+const TRUE_WORDS = new Set(["1", "on", "t", "true", "y", "yes"]);
+const FALSE_WORDS = new Set(["0", "off", "f", "false", "n", "no"]);
+
+export const bool: Type<boolean> = type((input, report) => {
+  if (typeof input === "boolean") return input;
+  const number = input instanceof PyFloat ? input.value : input;
+  if (number === 0 || number === 1) return number === 1;
+  if (typeof input === "string") {
+    if (TRUE_WORDS.has(input.toLowerCase())) return true;
+    if (FALSE_WORDS.has(input.toLowerCase())) return false;
+  }
+  const isParsed = typeof input === "string" || (typeof number === "number" && Number.isInteger(number) && Math.abs(number) < 2 ** 63);
+  return isParsed
+    ? report.refuse("bool_parsing", "Input should be a valid boolean, unable to interpret input", input)
+    : report.refuse("bool_type", "Input should be a valid boolean", input);
+});
+
+/** One of these strings, exactly. */
+export function literal<const Words extends readonly string[]>(...words: Words): Type<Words[number]> {
+  const message = `Input should be ${choice(words)}`;
+  return type((input, report) => {
+    const given = input instanceof PyEnum ? input.value : input;
+    return typeof given === "string" && words.includes(given) ? (given as Words[number]) : report.refuse("literal_error", message, input);
+  });
+}
+
+/** A member of an enumeration, or its value. */
+export function member(members: Enumeration<string>): Type<PyEnum> {
+  const all = Object.values(members);
+  const message = `Input should be ${choice(all.map(({ value }) => value))}`;
+  return type((input, report) => {
+    const found = all.find((candidate) => candidate === input || candidate.value === input);
+    return found ?? report.refuse("enum", message, input);
+  });
+}
+
+function choice(words: readonly string[]): string {
+  const quoted = words.map((word) => `'${word}'`);
+  const last = quoted.pop() ?? "";
+  return quoted.length === 0 ? last : `${quoted.join(", ")} or ${last}`;
+}
+
+export function list<T extends PyValue>(item: Type<T>): Type<T[]> {
+  return type((input, report) => {
+    const items = input instanceof PyTuple ? input.items : input;
+    if (!Array.isArray(items)) return report.refuse("list_type", "Input should be a valid list", input);
+    const before = report.issues.length;
+    const values: T[] = [];
+    for (const [i, element] of items.entries()) {
+      const value = report.at(i, item, element);
+      if (value !== INVALID) values.push(value);
+    }
+    return report.issues.length === before ? values : INVALID;
+  });
+}
+
+/** A dict by string keys, or by those of a narrower type. */
+export function dict<T extends PyValue>(item: Type<T>, key: Type = text): Type<Dict<T>> {
+  return type((input, report) => {
+    if (!(input instanceof Dict)) return report.refuse("dict_type", "Input should be a valid dictionary", input);
+    const before = report.issues.length;
+    const values = new Dict<T>();
+    for (const [given, element] of input) {
+      report.path.push(String(given));
+      const name = report.at("[key]", key, given);
+      const value = item.read(element, report);
+      report.path.pop();
+      if (name !== INVALID && value !== INVALID) values.set(name, value);
+    }
+    return report.issues.length === before ? values : INVALID;
+  });
+}
+
+/** None or a value of the type; not the same as a field that may be left out (`withDefault`). */
+export function nullable<T extends PyValue>(inner: Type<T>): Type<T | null> {
+  return type((input, report) => (input === null ? null : inner.read(input, report)));
+}
+
+/** The first model that takes the input; they are told apart by a literal field, so at most one does. */
+export function union<M extends readonly Model[]>(...models: M): Type<ReturnType<M[number]["create"]>> {
+  return type((input, report) => {
+    const issues = [];
+    for (const candidate of models) {
+      const attempt = new Report();
+      attempt.path.push(...report.path, candidate.name);
+      const value = candidate.read(input, attempt);
+      if (value !== INVALID) return value as ReturnType<M[number]["create"]>;
+      issues.push(...attempt.issues);
+    }
+    report.issues.push(...issues);
+    return INVALID;
+  });
+}
+
+export const date: Type<PyDate> = type((input, report) => {
+  if (input instanceof PyDate) return input;
+  const read = readDate(input);
+  return read instanceof PyDate ? read : report.refuse(read.type, read.message, input);
+});
+
+export const datetime: Type<PyDateTime> = type((input, report) => {
+  if (input instanceof PyDateTime) return input;
+  const read = readDateTime(input);
+  return read instanceof PyDateTime ? read : report.refuse(read.type, read.message, input);
+});
+
+/** A field that may be left out; lists and dicts are made anew each time. */
+export function withDefault<T extends PyValue>(inner: Type<T>, byDefault: PyValue | (() => PyValue)): Optional<T> {
+  return { type: inner, byDefault: typeof byDefault === "function" ? byDefault : () => byDefault };
+}

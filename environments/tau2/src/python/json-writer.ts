@@ -1,0 +1,115 @@
+import { PyDate, PyDateTime } from "./datetime.ts";
+import { PyEnum } from "./enums.ts";
+import { typeError, valueError } from "./errors.ts";
+import { floatRepr } from "./numbers.ts";
+import { fieldsOf, PyObject } from "./objects.ts";
+import { str } from "./repr.ts";
+import { compareText } from "./text.ts";
+import { typeName, typeRepr } from "./types.ts";
+import { Dict, PyFloat, PyOpaque, PyTuple, type PyValue } from "./values.ts";
+
+export interface JsonStyle {
+  readonly sortKeys?: boolean;
+  /** Blanks per level; everything on one line if not given. */
+  readonly indent?: number;
+}
+
+/** `json.dumps(value, default=str)`; a model is written as its dump. */
+export function writeJson(value: PyValue, style: JsonStyle = {}): string {
+  return write(value, style.sortKeys === true, style.indent ?? null, "\n");
+}
+
+/** What a tool's result looks like to an agent: text as it is, all else as JSON, where numbers outside of models become strings. */
+export function toJsonStr(value: PyValue): string {
+  if (typeof value === "string") return value;
+  if (value instanceof PyEnum) return value.value;
+  return writeJson(stringified(value));
+}
+
+function stringified(value: PyValue): PyValue {
+  if (value === null || typeof value === "string" || value instanceof PyObject || value instanceof PyEnum) return value;
+  if (typeof value !== "object" || value instanceof PyFloat) return str(value);
+  if (Array.isArray(value)) return value.map(stringified);
+  if (value instanceof PyTuple) return value.items.map(stringified);
+  if (value instanceof Dict) return new Dict([...value].map(([key, item]) => [key, stringified(item)]));
+  if (value instanceof PyDate || value instanceof PyDateTime) return value.isoformat();
+  throw valueError(`Unsupported type: ${typeRepr(value)}`);
+}
+
+function write(value: PyValue, sort: boolean, indent: number | null, newline: string): string {
+  if (value === null) return "null";
+  switch (typeof value) {
+    case "boolean":
+    case "number":
+    case "bigint":
+      return String(value);
+    case "string":
+      return quoteJson(value);
+  }
+  if (value instanceof PyFloat) return writeFloat(value.value);
+  if (value instanceof PyEnum) return quoteJson(value.value);
+  const inner = indent === null ? newline : newline + " ".repeat(indent);
+  if (Array.isArray(value) || value instanceof PyTuple) {
+    const items = Array.isArray(value) ? value : value.items;
+    return wrap(
+      "[",
+      items.map((item) => write(item, sort, indent, inner)),
+      "]",
+      indent,
+      newline,
+      inner,
+    );
+  }
+  if (value instanceof Dict || value instanceof PyObject) {
+    const entries: [PyValue, PyValue][] = value instanceof Dict ? [...value] : fieldsOf(value);
+    if (sort) entries.sort(([a], [b]) => compareKeys(a, b));
+    const items = entries.map(([key, item]) => `${quoteJson(keyText(key))}: ${write(item, sort, indent, inner)}`);
+    return wrap("{", items, "}", indent, newline, inner);
+  }
+  if (value instanceof PyOpaque) throw typeError(`Object of type ${value.type} is not JSON serializable`);
+  return quoteJson(str(value));
+}
+
+function wrap(open: string, items: readonly string[], close: string, indent: number | null, newline: string, inner: string): string {
+  if (items.length === 0) return open + close;
+  return indent === null ? open + items.join(", ") + close : open + inner + items.join(`,${inner}`) + newline + close;
+}
+
+function keyText(key: PyValue): string {
+  if (typeof key === "string") return key;
+  if (key === null || typeof key === "boolean" || typeof key === "number" || typeof key === "bigint") return String(key);
+  if (key instanceof PyFloat) return floatRepr(key.value);
+  if (key instanceof PyEnum) return key.value;
+  throw typeError(`keys must be str, int, float, bool or None, not ${typeName(key)}`);
+}
+
+function compareKeys(a: PyValue, b: PyValue): number {
+  const left = a instanceof PyEnum ? a.value : a;
+  const right = b instanceof PyEnum ? b.value : b;
+  if (typeof left === "string" && typeof right === "string") return compareText(left, right);
+  if (typeof left === "string" || typeof right === "string" || left === null || right === null) {
+    throw typeError(`'<' not supported between instances of '${typeName(b)}' and '${typeName(a)}'`);
+  }
+  return Number(left) - Number(right);
+}
+
+function writeFloat(value: number): string {
+  if (Number.isFinite(value)) return floatRepr(value);
+  return Number.isNaN(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
+}
+
+const SHORT: Readonly<Record<string, string>> = {
+  '"': '\\"',
+  "\\": "\\\\",
+  "\n": "\\n",
+  "\r": "\\r",
+  "\t": "\\t",
+  "\b": "\\b",
+  "\f": "\\f",
+};
+
+/** A JSON string in ASCII; what is outside goes by UTF-16 unit. */
+export function quoteJson(text: string): string {
+  if (!/[^ !#-[\]-~]/.test(text)) return `"${text}"`;
+  return `"${text.replace(/[^ !#-[\]-~]/g, (unit) => SHORT[unit] ?? `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)}"`;
+}

@@ -1,0 +1,40 @@
+import type { Domain } from "../core/domain.ts";
+import { setState } from "../core/state.ts";
+import { PyError } from "../python/errors.ts";
+import type { Dict } from "../python/values.ts";
+import { callOf, comparable } from "./calls.ts";
+import type { Tally } from "./tally.ts";
+import { listAt } from "./vectors.ts";
+
+/** Plays a random episode: every answer, error flag and pair of hashes. */
+export function replayEpisode(domain: Domain, record: Dict, tally: Tally): void {
+  const where = `episode ${String(record.get("episode"))}`;
+  // An episode without a task begins with the databases as they are.
+  const id = record.get("task_id");
+  const task = typeof id === "string" ? domain.tasks.find(id) : null;
+  if (task === undefined) {
+    tally.compare("task", where, "no such task", id);
+    return;
+  }
+  const environment = domain.create({ isSolo: record.get("solo") === true });
+  if (task !== null) setState(environment, task.initial_state, task.initial_state?.message_history ?? []);
+  tally.compare("init_hash", where, environment.hashes(), listAt(record, "init_hash"));
+  let hashes = environment.hashes();
+  for (const [i, value] of listAt(record, "calls").entries()) {
+    const vector = comparable(value);
+    const call = callOf(value);
+    const kind = String(vector.kind);
+    const place = `${where}, call ${i}: ${call.requestor} ${call.name}`;
+    try {
+      const { content, error } = environment.getResponse(call);
+      tally.compare(kind, place, [content, error], [vector.content, vector.error]);
+    } catch (error) {
+      if (!(error instanceof PyError)) tally.compare(kind, place, `a fault of ours: ${String(error)}`, [vector.content, vector.error]);
+      else tally.compare(kind, place, `${error.kind}: ${error.message}`, vector.raised ?? vector.content);
+    }
+    // Where only mutating tools were hashed, the others repeat what came before.
+    hashes = environment.hashes();
+    tally.compare("hash", place, hashes, vector.hash);
+  }
+  tally.compare("final_hash", where, hashes, listAt(record, "final_hash"));
+}

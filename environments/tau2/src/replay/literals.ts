@@ -1,0 +1,44 @@
+import { literalValue } from "../python/action/action.ts";
+import { type Node, parsePython } from "../python/action/expression.ts";
+import { PyDate, PyDateTime } from "../python/datetime.ts";
+import { Dict, PyTuple, type PyValue } from "../python/values.ts";
+
+/** The value that a Python `repr` shows, dates included. */
+export function readRepr(source: string): PyValue {
+  return literalOf(parsePython(source));
+}
+
+function literalOf(node: Node): PyValue {
+  switch (node.kind) {
+    case "list":
+      return node.items.map(literalOf);
+    case "tuple":
+      return new PyTuple(node.items.map(literalOf));
+    case "dict":
+      return new Dict(node.entries.map(([key, value]) => [key === null ? null : literalOf(key), literalOf(value)]));
+    case "call": {
+      const [year = 0, month = 0, day = 0, hour, minute, second, microsecond] = node.positional.map((item) => Number(literalOf(item)));
+      const date = new PyDate(year, month, day);
+      return node.callee.kind === "attribute" && node.callee.name === "date"
+        ? date
+        : new PyDateTime(date, hour, minute, second, microsecond);
+    }
+    default:
+      return literalValue(node);
+  }
+}
+
+/** A double in C's hexadecimal notation: `0x1.8p-2`. */
+export function readHexFloat(text: string): number {
+  const [, sign, whole = "0", fraction = "", exponent = "0"] = /^(-?)0x(\d)\.?([\da-f]*)p([+-]\d+)$/.exec(text) ?? [];
+  if (sign === undefined) {
+    const named: Readonly<Record<string, number>> = { inf: Number.POSITIVE_INFINITY, "-inf": Number.NEGATIVE_INFINITY, nan: Number.NaN };
+    return named[text] ?? Number.NaN;
+  }
+  const mantissa = Number.parseInt(whole + fraction, 16);
+  // In two steps, for the smallest doubles need an exponent that alone would be zero.
+  const power = Number(exponent) - 4 * fraction.length;
+  const half = Math.trunc(power / 2);
+  const value = mantissa * 2 ** half * 2 ** (power - half);
+  return sign === "-" ? -value : value;
+}

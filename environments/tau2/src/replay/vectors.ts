@@ -1,0 +1,67 @@
+import { readFileSync } from "node:fs";
+import { gunzipSync } from "node:zlib";
+import { readJson } from "../python/json-reader.ts";
+import { Dict, type PyValue } from "../python/values.ts";
+
+export type Vectors =
+  | { readonly format: "tasks" | "random" | "operations"; readonly records: readonly Dict[] }
+  | { readonly format: "misc"; readonly groups: Dict }
+  | { readonly format: "unknown"; readonly why: string };
+
+/** Reads a file of vectors and tells by its contents what they are. */
+export function readVectors(path: string): Vectors {
+  const bytes = readFileSync(path);
+  const text = (bytes[0] === 0x1f && bytes[1] === 0x8b ? gunzipSync(bytes) : bytes).toString("utf8");
+  const values =
+    tryWhole(text) ??
+    text
+      .split("\n")
+      .filter((line) => line.trim() !== "")
+      .map(readJson);
+  return recognize(values);
+}
+
+function recognize(values: readonly PyValue[]): Vectors {
+  const records = values.filter((value) => value instanceof Dict);
+  if (records.length === values.length && records.length > 0) {
+    if (records.every((record) => record.has("task_id") && record.has("steps"))) return { format: "tasks", records };
+    if (records.every((record) => record.has("calls"))) return { format: "random", records };
+    if (records.every((record) => record.has("ops"))) return { format: "operations", records };
+    const [groups] = records;
+    if (records.length === 1 && groups !== undefined) return { format: "misc", groups };
+  }
+  const [list] = values;
+  // Triples of expression, output and exception class.
+  if (values.length === 1 && Array.isArray(list) && list.every((item) => Array.isArray(item) && item.length === 3)) {
+    return { format: "misc", groups: new Dict([["calculate", list]]) };
+  }
+  return { format: "unknown", why: "its records are neither tasks, nor episodes, nor groups of unit vectors" };
+}
+
+/** One JSON value, or null if the text is a line each. */
+function tryWhole(text: string): readonly PyValue[] | null {
+  const firstLine = text.slice(0, text.indexOf("\n") + 1 || undefined);
+  try {
+    readJson(firstLine);
+    return text.trim() === firstLine.trim() ? [readJson(text)] : null;
+  } catch {
+    return [readJson(text)];
+  }
+}
+
+/** The members of records, as plain as they are needed; the shapes are the vectors' own. */
+export function textAt(record: Dict, key: string): string {
+  const value = record.get(key);
+  if (typeof value !== "string") throw new Error(`a vector has no text '${key}'`);
+  return value;
+}
+
+export function listAt(record: Dict, key: string): readonly PyValue[] {
+  const value = record.get(key);
+  return Array.isArray(value) ? value : [];
+}
+
+export function dictAt(record: Dict, key: string): Dict {
+  const value = record.get(key);
+  return value instanceof Dict ? value : new Dict();
+}

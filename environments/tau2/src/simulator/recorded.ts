@@ -1,0 +1,54 @@
+import type { Message, ParticipantMessage } from "../core/messages.ts";
+import { parseMessage } from "../core/stored-messages.ts";
+import type { Participant } from "../orchestrator/orchestrator.ts";
+import { readJson } from "../python/json-reader.ts";
+import { writeJson } from "../python/json-writer.ts";
+import { Dict, type PyValue } from "../python/values.ts";
+
+/** What a user answered, or why they could not; JSON as text keeps ints and floats apart. */
+export type RecordedReply = { readonly message: string } | { readonly failure: string };
+
+/** A user whose answers are written down: what was said once is said again, and then the living one goes on. */
+export class RecordedUser implements Participant {
+  readonly #replies: RecordedReply[];
+  readonly #live: Participant;
+  #said = 0;
+
+  constructor(live: Participant, replies: readonly RecordedReply[] = []) {
+    this.#live = live;
+    this.#replies = [...replies];
+  }
+
+  get replies(): readonly RecordedReply[] {
+    return this.#replies;
+  }
+
+  async reply(history: readonly Message[], signal?: AbortSignal): Promise<ParticipantMessage> {
+    const known = this.#replies[this.#said++];
+    if (known !== undefined) return repeat(known);
+    try {
+      const message = await this.#live.reply(history, signal);
+      this.#replies.push({ message: writeJson(stored(message)) });
+      return message;
+    } catch (error) {
+      this.#replies.push({ failure: error instanceof Error ? error.message : String(error) });
+      throw error;
+    }
+  }
+}
+
+function repeat(reply: RecordedReply): ParticipantMessage {
+  if ("failure" in reply) throw new Error(reply.failure);
+  const message = parseMessage(readJson(reply.message));
+  if (message.role !== "user") throw new Error(`a recorded user message is of role '${message.role}'`);
+  return message;
+}
+
+function stored({ role, content, tool_calls }: ParticipantMessage): Dict {
+  const calls = tool_calls?.map(({ id, name, arguments: args, requestor }) => Dict.of({ id, name, arguments: args, requestor })) ?? null;
+  return new Dict<PyValue>([
+    ["role", role],
+    ["content", content],
+    ["tool_calls", calls],
+  ]);
+}

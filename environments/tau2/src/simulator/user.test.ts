@@ -1,0 +1,81 @@
+import { scriptedOpenAi } from "@aenv/testing";
+import { describe, expect, it } from "vitest";
+import type { Message } from "../core/messages.ts";
+import { openLibrary } from "../fixtures/library.ts";
+import { Dict, PyFloat } from "../python/values.ts";
+import { RecordedUser } from "./recorded.ts";
+import { UserSimulator } from "./user.ts";
+
+const settingsFor = (baseUrl: string) => ({ model: "scripted", baseUrl, apiKey: "sk-quiet", temperature: 0 });
+const greeting: Message = { role: "assistant", content: "Hi!", tool_calls: null };
+const tools = openLibrary().create().getUserTools();
+
+describe("the user simulator", () => {
+  it("tells the model whom to play, and hears the agent as the model's user", async () => {
+    await using model = await scriptedOpenAi(["Tides, please"]);
+    const user = new UserSimulator({ settings: settingsFor(model.baseUrl), prompt: "Be ann.", tools });
+    expect(await user.reply([greeting])).toEqual({ role: "user", content: "Tides, please", tool_calls: null });
+    const [request] = model.requests;
+    expect(request?.messages).toEqual([
+      { role: "system", text: "Be ann." },
+      { role: "user", text: "Hi!" },
+    ]);
+    expect(request?.tools.map(({ name }) => name)).toEqual(["read_notices"]);
+    expect(request?.body).toMatchObject({ temperature: 0, tool_choice: "auto" });
+  });
+
+  it("makes the model's tool calls the user's, and keeps ints and floats apart", async () => {
+    await using model = await scriptedOpenAi([{ toolCalls: [{ name: "read_notices", arguments: '{"a": 2.0, "b": 2}', id: "x" }] }, "read"]);
+    const user = new UserSimulator({ settings: settingsFor(model.baseUrl), prompt: "Be ann.", tools });
+    const reply = await user.reply([greeting]);
+    expect(reply.tool_calls).toEqual([
+      { id: "x", name: "read_notices", arguments: Dict.of({ a: new PyFloat(2), b: 2 }), requestor: "user" },
+    ]);
+    const result: Message = { role: "tool", id: "x", content: "[]", requestor: "user", error: false };
+    expect((await user.reply([greeting, reply, result])).content).toBe("read");
+    expect(model.requests[1]?.messages[2]?.toolCalls).toEqual([{ id: "x", name: "read_notices", arguments: '{"a": 2.0, "b": 2}' }]);
+  });
+
+  it("tries again when the endpoint is overloaded, and not when it refuses", async () => {
+    let asked = 0;
+    await using model = await scriptedOpenAi(() => (++asked < 3 ? { status: 503, message: "busy" } : "there"));
+    const pauses: number[] = [];
+    const pause = async (ms: number) => void pauses.push(ms);
+    const user = new UserSimulator({ settings: settingsFor(model.baseUrl), prompt: "Be ann.", tools: null, pause });
+    expect((await user.reply([greeting])).content).toBe("there");
+    expect(pauses).toEqual([500, 1_000]);
+    await using strict = await scriptedOpenAi(() => ({ status: 400, message: "no: the key sk-quiet" }));
+    const refused = new UserSimulator({ settings: settingsFor(strict.baseUrl), prompt: "Be ann.", tools: null, pause });
+    const problem = await refused.reply([greeting]).catch(String);
+    expect(problem).toContain("answered 400");
+    expect(problem).not.toContain("sk-quiet");
+    expect(pauses).toHaveLength(2);
+  });
+
+  it("is never shown what the agent calls", async () => {
+    const user = new UserSimulator({ settings: settingsFor("http://127.0.0.1:9/v1"), prompt: "Be ann.", tools: null });
+    await expect(user.reply([{ role: "assistant", content: null, tool_calls: [] }])).rejects.toThrow("Tool calls are not supported");
+  });
+});
+
+describe("a recorded user", () => {
+  it("says again what was said, and then the living one goes on", async () => {
+    const call = { id: "x", name: "read_notices", arguments: Dict.of({ n: new PyFloat(1) }), requestor: "user" as const };
+    const said = { role: "user" as const, content: null, tool_calls: [call] };
+    const first = new RecordedUser({ reply: async () => said });
+    await first.reply([]);
+    const second = new RecordedUser({ reply: async () => ({ role: "user", content: "alive", tool_calls: null }) }, first.replies);
+    expect(await second.reply([])).toMatchObject(said);
+    expect((await second.reply([])).content).toBe("alive");
+    expect(first.replies).toHaveLength(1);
+    expect(second.replies).toHaveLength(2);
+  });
+
+  it("fails again where it failed", async () => {
+    const first = new RecordedUser({ reply: () => Promise.reject(new Error("no line")) });
+    await expect(first.reply([])).rejects.toThrow("no line");
+    await expect(new RecordedUser({ reply: () => Promise.reject(new Error("not asked")) }, first.replies).reply([])).rejects.toThrow(
+      "no line",
+    );
+  });
+});

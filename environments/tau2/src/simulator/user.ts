@@ -1,0 +1,29 @@
+import type { Message, ParticipantMessage } from "../core/messages.ts";
+import type { Tool } from "../core/tool.ts";
+import type { Participant } from "../orchestrator/orchestrator.ts";
+import { type ChatOptions, chat, flipped, type ModelSettings } from "./chat.ts";
+
+export interface UserSimulatorOptions {
+  readonly settings: ModelSettings;
+  readonly prompt: string;
+  /** What the user can do themselves. */
+  readonly tools: readonly Tool[] | null;
+  readonly pause?: ChatOptions["pause"];
+}
+
+/** A user played by a model. */
+export class UserSimulator implements Participant {
+  readonly #options: UserSimulatorOptions;
+
+  constructor(options: UserSimulatorOptions) {
+    this.#options = options;
+  }
+
+  async reply(history: readonly Message[], signal?: AbortSignal): Promise<ParticipantMessage> {
+    const { settings, prompt, tools, pause } = this.#options;
+    const said: Message[] = [{ role: "system", content: prompt }, ...flipped(history)];
+    const schemas = (tools ?? []).map(({ schema }) => schema);
+    const { content, tool_calls } = await chat(settings, said, { tools: schemas, signal, ...(pause === undefined ? {} : { pause }) });
+    return { role: "user", content, tool_calls: tool_calls?.map((call) => ({ ...call, requestor: "user" })) ?? null };
+  }
+}
