@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { boxFailure, isPlatformError, PlatformError } from "@aenv/contract";
 import type { Access } from "../access/access.ts";
-import { type BoxClients, originOf } from "../instances/box-client.ts";
+import type { BoxClients } from "../instances/box-client.ts";
 import { maySee } from "../instances/instances.ts";
 import type { InstanceRow } from "../instances/row.ts";
 import type { Target, Targets } from "../instances/targets.ts";
@@ -129,8 +129,7 @@ export class Gateway {
   ): Promise<RelayEnd["kind"]> {
     const { clients, targets, maxBodyBytes } = this.#options;
     const end = await relay(request, response, {
-      agent: clients.agent(target.boxId, target.address),
-      origin: originOf(target.address),
+      pool: clients.pool(target.boxId, target.address),
       path: `${target.prefix}${addressee.path}${query}`,
       headers: headersForBox(request, headers),
       maxBodyBytes,

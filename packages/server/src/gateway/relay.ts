@@ -1,11 +1,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Readable } from "node:stream";
-import type { Agent, Dispatcher } from "undici";
+import type { Dispatcher, Pool } from "undici";
 import { endAnswer } from "../linger.ts";
 
 export interface RelayOptions {
-  readonly agent: Agent;
-  readonly origin: string;
+  readonly pool: Pool;
   readonly path: string;
   readonly headers: Readonly<Record<string, string | string[]>>;
   readonly maxBodyBytes: number | null;
@@ -30,12 +29,12 @@ const HOP_BY_HOP = new Set([
   "upgrade",
 ]);
 
-/** Streams a request into a box and its answer back, unread and unbuffered; whoever hangs up ends both sides. */
+/** Streams a request into a box and its answer back, unread; whoever hangs up ends both sides. */
 export function relay(request: IncomingMessage, response: ServerResponse, options: RelayOptions): Promise<RelayEnd> {
+  const { pool, path, headers, maxBodyBytes } = options;
   // It may have hung up while we looked for its instance: what nobody waits for is not begun.
   if (response.destroyed) return Promise.resolve({ kind: "left" });
-  if (Number(request.headers["content-length"]) > (options.maxBodyBytes ?? Number.POSITIVE_INFINITY))
-    return Promise.resolve({ kind: "too_large" });
+  if (Number(request.headers["content-length"]) > (maxBodyBytes ?? Number.POSITIVE_INFINITY)) return Promise.resolve({ kind: "too_large" });
   return new Promise((resolve) => {
     let controller: Dispatcher.DispatchController | null = null;
     let isOver = false;
@@ -53,25 +52,27 @@ export function relay(request: IncomingMessage, response: ServerResponse, option
       finish({ kind: "too_large" });
       controller?.abort(new Error("the body is too large"));
     };
-    options.agent.dispatch(
+    pool.dispatch(
       {
-        origin: options.origin,
-        path: options.path,
+        path,
         method: request.method as Dispatcher.HttpMethod,
-        headers: options.headers,
-        body: bodyOf(request, options.maxBodyBytes, onTooLarge) as Readable | null,
+        headers,
+        body: bodyOf(request, maxBodyBytes, onTooLarge) as Buffer | Readable | null,
       },
       {
         onRequestStart(started) {
           controller = started;
           if (isOver) started.abort(new Error("the client went away"));
         },
-        onResponseStart(started, status, headers) {
+        onResponseStart(started, status, answered) {
           if (response.destroyed || isOver) return started.abort(new Error("the client went away"));
           // A hint, not the answer yet.
           if (status < 200) return;
-          response.writeHead(status, endToEnd(headers));
-          // A stream's client must know at once that it has begun.
+          // A stream's client must know at once that it has begun; but what came together goes out together.
+          const { socket } = response;
+          socket?.cork();
+          process.nextTick(() => socket?.uncork());
+          response.writeHead(status, endToEnd(answered));
           response.flushHeaders();
         },
         onResponseData(started, chunk) {
@@ -92,11 +93,12 @@ export function relay(request: IncomingMessage, response: ServerResponse, option
 }
 
 /**
- * The request's body, piece by piece. Not the request itself: what stops to take it would destroy it, and so hang up on a client
- * that has yet to be told why.
+ * The request's body: in one piece if all of it is here, as it is of most calls, else piece by piece. Not the request itself: what
+ * stops to take it would destroy it, and so hang up on a client that has yet to be told why.
  */
-function bodyOf(request: IncomingMessage, maxBytes: number | null, onTooLarge: () => void): AsyncIterable<Buffer> | null {
+function bodyOf(request: IncomingMessage, maxBytes: number | null, onTooLarge: () => void): Buffer | AsyncIterable<Buffer> | null {
   if (request.headers["content-length"] === undefined && request.headers["transfer-encoding"] === undefined) return null;
+  if (request.complete && request.readableLength <= (maxBytes ?? Number.POSITIVE_INFINITY)) return request.read();
   const pieces = request.iterator({ destroyOnReturn: false });
   return maxBytes === null ? pieces : limited(pieces, maxBytes, onTooLarge);
 }
@@ -112,18 +114,22 @@ async function* limited(pieces: AsyncIterable<Buffer>, maxBytes: number, onTooLa
 
 function endToEnd(headers: Record<string, string | string[] | undefined>): Record<string, string | string[]> {
   const kept: Record<string, string | string[]> = {};
-  for (const [name, value] of Object.entries(headers)) if (value !== undefined && !HOP_BY_HOP.has(name.toLowerCase())) kept[name] = value;
+  for (const name in headers) {
+    const value = headers[name];
+    if (value !== undefined && !HOP_BY_HOP.has(name)) kept[name] = value;
+  }
   return kept;
 }
 
 /** The request's headers as the box may see them: no credentials of the platform's, no routing, the box's own host. */
 export function headersForBox(request: IncomingMessage, more: Readonly<Record<string, string>>): Record<string, string | string[]> {
-  const kept: Record<string, string | string[]> = {};
-  for (const [name, value] of Object.entries(request.headers)) {
-    if (value === undefined || HOP_BY_HOP.has(name) || PRIVATE.has(name)) continue;
+  const kept: Record<string, string | string[]> = { ...more, host: "localhost" };
+  for (const name in request.headers) {
+    const value = request.headers[name];
+    if (value === undefined || HOP_BY_HOP.has(name) || PRIVATE.has(name) || Object.hasOwn(more, name)) continue;
     kept[name] = value;
   }
-  return { ...kept, ...more, host: "localhost" };
+  return kept;
 }
 
 const PRIVATE = new Set(["host", "authorization", "cookie", "origin", "expect", "aenvcore-mcpproxy-url", "aenvcore-envinstance-id"]);

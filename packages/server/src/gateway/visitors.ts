@@ -24,8 +24,16 @@ export function isLoopback(hostname: string): boolean {
   return hostname === "localhost" || hostname === "::1" || hostname === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(hostname);
 }
 
+// The same few names come with every request.
+const hostnames = new Map<string, string>();
+
 function hostnameOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).hostname : "";
+  const known = hostnames.get(url);
+  if (known !== undefined) return known;
+  const hostname = URL.canParse(url) ? new URL(url).hostname : "";
+  if (hostnames.size >= 100) hostnames.clear();
+  hostnames.set(url, hostname);
+  return hostname;
 }
 
 function forbidden(header: string, value: string | undefined): PlatformError {

@@ -1,10 +1,10 @@
 import { setTimeout } from "node:timers/promises";
 import { boxEnvelope, controlEnvelope, type ErrorCode, isErrorCode, isPlatformError, messageOf, PlatformError } from "@aenv/contract";
 import type { Box, BoxAddress } from "@aenv/sandbox";
-import { Agent, type Dispatcher } from "undici";
+import { type Dispatcher, Pool } from "undici";
 
 interface Line {
-  readonly agent: Agent;
+  readonly pool: Pool;
   usedAt: number;
 }
 
@@ -12,37 +12,37 @@ interface Line {
 export class BoxClients {
   readonly #lines = new Map<string, Line>();
 
-  agent(boxId: string, address: BoxAddress): Agent {
+  pool(boxId: string, address: BoxAddress): Pool {
     let line = this.#lines.get(boxId);
     if (line === undefined) {
-      const agent = new Agent({
+      const pool = new Pool(originOf(address), {
         ...(address.kind === "unix" && { connect: { socketPath: address.path } }),
         keepAliveTimeout: 30_000,
         // A tool may take as long as it likes; whoever waits for it decides how long.
         headersTimeout: 0,
         bodyTimeout: 0,
       });
-      line = { agent, usedAt: 0 };
+      line = { pool, usedAt: 0 };
       this.#lines.set(boxId, line);
     }
     line.usedAt = performance.now();
-    return line.agent;
+    return line.pool;
   }
 
   /** Breaks what is in flight to a box that is gone. */
   async forget(boxId: string): Promise<void> {
     const line = this.#lines.get(boxId);
     this.#lines.delete(boxId);
-    await line?.agent.destroy();
+    await line?.pool.destroy();
   }
 
   /** Lets go of lines that nobody has used for so long: of the end of another replica's box nobody tells us. */
   trim(idleMs: number): void {
-    for (const [boxId, { agent, usedAt }] of this.#lines) {
+    for (const [boxId, { pool, usedAt }] of this.#lines) {
       if (performance.now() - usedAt < idleMs) continue;
       this.#lines.delete(boxId);
       // What is still in flight finishes.
-      void agent.close().catch(() => {});
+      void pool.close().catch(() => {});
     }
   }
 
@@ -51,7 +51,7 @@ export class BoxClients {
   }
 }
 
-export function originOf(address: BoxAddress): string {
+function originOf(address: BoxAddress): string {
   return address.kind === "unix" ? "http://localhost" : `http://${address.host}:${address.port}`;
 }
 
@@ -70,8 +70,7 @@ export async function askBox(clients: BoxClients, boxId: string, address: BoxAdd
   let status: number;
   let text: string;
   try {
-    const answer = await clients.agent(boxId, address).request({
-      origin: originOf(address),
+    const answer = await clients.pool(boxId, address).request({
       method: request.method,
       path: request.path,
       signal,

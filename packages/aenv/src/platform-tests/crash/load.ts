@@ -18,6 +18,7 @@ export class Load {
   #isStopped = false;
 
   constructor(servers: readonly ServerProcess[], world: World, random: Random, refs: readonly [string, string]) {
+    if (servers.length === 0) throw new Error("there is no server to load");
     this.#servers = [...servers];
     this.#world = world;
     this.#random = random;

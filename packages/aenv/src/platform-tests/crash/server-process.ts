@@ -9,6 +9,8 @@ const main = fileURLToPath(new URL("fixtures/server.ts", import.meta.url));
 const cache = fileURLToPath(new URL("../../../../../node_modules/.cache/aenv-platform", import.meta.url));
 
 export interface ServerProcess extends ReturnType<typeof clientOf> {
+  /** What it has logged. */
+  log(): string;
   /** As a power cut does. */
   kill(): Promise<void>;
   /** Lets it die by itself after so many moments that matter; see fixtures/death.ts. */
@@ -58,7 +60,7 @@ export function startServerProcess(home: string, { flags = {}, moments = 0 }: St
   };
   const ready = lines.next().then(({ value, done }) => {
     if (done) throw new Error(`the server did not start: ${said.join("")}`);
-    return { ...clientOf(JSON.parse(value)), kill, dieAfter, askToStop, stop };
+    return { ...clientOf(JSON.parse(value)), log: () => said.join(""), kill, dieAfter, askToStop, stop };
   });
   // Who kills it does not wait for it.
   ready.catch(() => {});
