@@ -1,0 +1,3 @@
+export { domainLayouts } from "./domains.ts";
+export { type Prepared, type PrepareOptions, prepareData } from "./prepare.ts";
+export type { ToolSchema } from "./tools.ts";
