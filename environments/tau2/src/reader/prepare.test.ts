@@ -150,12 +150,10 @@ describe("preparing a data directory", () => {
 
   it("names the tools that it cannot read, with file and line", async () => {
     const { unread } = await prepareData({ from, to });
-    expect(unread).toEqual([
-      {
-        domain: "mock",
-        name: "beyond",
-        reason: expect.stringMatching(/^src\/tau2\/domains\/mock\/tools\.py:\d+: the type Unheard cannot be written/),
-      },
+    expect(unread.map(({ name, reason }) => `${name}: ${reason.replace(/:\d+:/, ":LINE:")}`)).toEqual([
+      "circle: src/tau2/domains/mock/tools.py:LINE: this name leads in a circle",
+      "computed: src/tau2/domains/mock/tools.py:LINE: this value is computed when the benchmark runs and cannot be read",
+      "beyond: src/tau2/domains/mock/tools.py:LINE: the type Unheard cannot be written as a JSON Schema",
     ]);
   });
 
@@ -201,6 +199,12 @@ describe("preparing a data directory", () => {
     await expect(prepareData({ from, to, hashes: { "mock/none.json": "00" } })).rejects.toThrow("mock/none.json is missing");
     expect(existsSync(to)).toBe(false);
     await prepareData({ from, to, hashes });
+  });
+
+  it("names the files that are not of the known revision", async () => {
+    const { differing } = await prepareData({ from, to });
+    expect(differing).toContain("mock/db.json");
+    expect(differing).not.toContain("mock/notes/deep.md");
   });
 
   it("says what is missing", async () => {

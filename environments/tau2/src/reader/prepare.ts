@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Checkout, openCheckout } from "./checkout.ts";
 import { type DomainLayout, domainLayouts } from "./domains.ts";
+import { knownHashes } from "./known-hashes.ts";
 import { Project, type Scope } from "./project.ts";
 import { readPrompts } from "./prompts.ts";
 import { type Requestor, readToolkit, type ToolSchema } from "./tools.ts";
@@ -27,6 +28,8 @@ export interface Prepared {
   prompts: string[];
   /** sha256 by path in the data directory, as in `hashes.json`. */
   hashes: Record<string, string>;
+  /** Files that are not as in the revision that the environment was measured with. */
+  differing: string[];
   /** Tools for which the environment's own words stand, because the reader could not follow theirs. */
   unread: { domain: string; name: string; reason: string }[];
 }
@@ -45,7 +48,15 @@ export async function prepareData(options: PrepareOptions): Promise<Prepared> {
 
   const project = new Project(checkout);
   const outputs = new Map<string, unknown>([["hashes.json", hashes]]);
-  const prepared: Prepared = { to: options.to, domains, tools: {}, prompts: [], hashes, unread: [] };
+  const prepared: Prepared = {
+    to: options.to,
+    domains,
+    tools: {},
+    prompts: [],
+    hashes,
+    differing: differingFrom(knownHashes, hashes),
+    unread: [],
+  };
   for (const domain of domains) {
     const { tools, unread } = readDomain(domain, checkout, project);
     outputs.set(`schemas/${domain}.json`, tools);
@@ -97,6 +108,10 @@ function verifyHashes(found: Record<string, string>, expected: Readonly<Record<s
     return found[path] === hash.toLowerCase() ? [] : [`${path} has sha256 ${found[path]}, expected ${hash}`];
   });
   if (wrong.length > 0) throw new Error(`${from} is not the expected revision of the benchmark: ${wrong.join("; ")}`);
+}
+
+function differingFrom(known: Readonly<Record<string, string>>, found: Record<string, string>): string[] {
+  return Object.keys(found).filter((path) => Object.hasOwn(known, path) && known[path] !== found[path]);
 }
 
 function readDomain(

@@ -22,6 +22,7 @@ const MAX_HOPS = 50;
 export class Project {
   readonly #checkout: Checkout;
   readonly #scopes = new Map<string, Scope | null>();
+  readonly #following = new Set<Expression>();
 
   constructor(checkout: Checkout) {
     this.#checkout = checkout;
@@ -82,6 +83,17 @@ export class Project {
     const parts = scope.name.split(".");
     const base = parts.slice(0, parts.length - dots + (isPackage ? 1 : 0));
     return [...base, ...name.slice(dots).split(".").filter(Boolean)].join(".");
+  }
+
+  /** Reads what an alias stands for, unless that leads back to it. */
+  follow<T>(alias: Meaning & { kind: "alias" }, read: () => T): T {
+    if (this.#following.has(alias.value)) throw new ReaderError("this name leads in a circle", alias.value.line, alias.scope.file);
+    this.#following.add(alias.value);
+    try {
+      return read();
+    } finally {
+      this.#following.delete(alias.value);
+    }
   }
 
   /** The class and what it inherits from, nearest first; names from outside at `outside`. */

@@ -46,7 +46,7 @@ function findScope(project: Project, name: string): Scope | null {
 function textOf(assignment: Assignment, scope: Scope, project: Project): string | null {
   const { name, value } = assignment;
   if (!value || !PROMPT.test(name)) return null;
-  const text = readable(() => evaluate(value, scope, project));
+  const text = readable(() => evaluate(value, scope, project, "kept"));
   return typeof text === "string" && text !== "" ? text : null;
 }
 

@@ -125,7 +125,7 @@ export class SchemaWriter {
 
     const meaning = this.#project.meaningOf(expression, scope);
     if (meaning.kind === "class") return this.#reference(meaning.class, meaning.scope, expression);
-    if (meaning.kind === "alias") return this.#type(meaning.value, meaning.scope);
+    if (meaning.kind === "alias") return this.#project.follow(meaning, () => this.#type(meaning.value, meaning.scope));
     const name = meaning.name.split(".").at(-1) as string;
     const simple = SIMPLE.get(ALIASES.get(name) ?? name);
     if (!simple) throw unread(`the type ${meaning.name}`, expression, scope);

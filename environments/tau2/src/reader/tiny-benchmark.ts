@@ -66,6 +66,7 @@ from .data_model import (
 )
 
 MAX_LOANS = 4 * 3
+Round = List["Round"]
 
 
 class Common(ToolKitBase):
@@ -125,6 +126,14 @@ class MockTools(Common):
     @is_discoverable_tool(ToolType.WRITE)
     def secret_0001(self, *anything) -> str:
         """Unseen."""
+
+    @is_tool(ToolType.READ)
+    def circle(self, what: Round) -> str:
+        """Has a type that leads back to itself."""
+
+    @is_tool(ToolType.READ)
+    def computed(self, what: str = f"{MAX_LOANS} books") -> str:
+        """Has a default that is made when it runs."""
 
     @is_tool(ToolType.READ)
     def beyond(self, when: Unheard) -> str:

@@ -5,11 +5,15 @@ import type { Expression } from "./python/expression.ts";
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
+/** Whether an f-string is taken as it stands, placeholders and all. */
+export type Templates = "kept" | "refused";
+
 /** The value of a constant expression: literals, names of constants, members of enumerations, joined and stripped texts. */
-export function evaluate(expression: Expression, scope: Scope, project: Project): Json {
-  const inner = (one: Expression): Json => evaluate(one, scope, project);
+export function evaluate(expression: Expression, scope: Scope, project: Project, templates: Templates = "refused"): Json {
+  const inner = (one: Expression): Json => evaluate(one, scope, project, templates);
   switch (expression.kind) {
     case "constant":
+      if (expression.isTemplate && templates === "refused") break;
       return expression.value;
     case "sequence":
       return expression.items.map(inner);
@@ -37,7 +41,7 @@ export function evaluate(expression: Expression, scope: Scope, project: Project)
     }
     case "name":
     case "attribute": {
-      const value = namedValue(expression, scope, project);
+      const value = namedValue(expression, scope, project, templates);
       if (value !== undefined) return value;
     }
   }
@@ -74,14 +78,14 @@ function dedent(text: string): string {
   return lines.map((line) => line.slice(margin.length)).join("\n");
 }
 
-function namedValue(expression: Expression, scope: Scope, project: Project): Json | undefined {
+function namedValue(expression: Expression, scope: Scope, project: Project, templates: Templates): Json | undefined {
   if (!pathOf(expression)) return undefined;
   const meaning = project.meaningOf(expression, scope);
-  if (meaning.kind === "alias") return meaning.value === expression ? undefined : evaluate(meaning.value, meaning.scope, project);
+  if (meaning.kind === "alias") return project.follow(meaning, () => evaluate(meaning.value, meaning.scope, project, templates));
   if (expression.kind !== "attribute") return undefined;
-  if (expression.name === "value" && expression.of.kind === "attribute") return namedValue(expression.of, scope, project);
+  if (expression.name === "value" && expression.of.kind === "attribute") return namedValue(expression.of, scope, project, templates);
   const owner = project.meaningOf(expression.of, scope);
   if (owner.kind !== "class") return undefined;
   const member = owner.class.fields.find((field) => field.name === expression.name)?.value;
-  return member ? evaluate(member, owner.scope, project) : undefined;
+  return member ? evaluate(member, owner.scope, project, templates) : undefined;
 }

@@ -61,7 +61,7 @@ export function tokenize(source: string): Token[] {
         const start = at + string[0].length;
         const end = endOfString(text, start, quote, isTemplate, line);
         const inside = text.slice(start, end);
-        tokens.push({ kind: "string", value: /r/i.test(prefix) ? inside : decodeString(inside, line), isTemplate, line });
+        tokens.push({ kind: "string", value: /[rb]/i.test(prefix) ? inside : decodeString(inside, line), isTemplate, line });
         line += inside.split("\n").length - 1;
         at = end + quote.length;
         continue;
