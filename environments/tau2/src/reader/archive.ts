@@ -26,6 +26,7 @@ export function* readArchive(bytes: Buffer, from = "the archive"): Generator<Arc
     else {
       const prefix = textAt(header, 345, 155);
       const path = longName ?? (prefix ? `${prefix}/` : "") + textAt(header, 0, 100);
+      if (path.split("/").includes("..")) throw new Error(`${from} holds ${path}, which leads out of it; nothing was read`);
       if (type === "0" || type === "") yield { path: path.replace(/^\.\//, ""), content };
       if (type !== "g") longName = null;
     }

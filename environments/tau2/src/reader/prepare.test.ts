@@ -174,6 +174,12 @@ describe("preparing a data directory", () => {
     expect(packed).toEqual({ ...unpacked, to: join(root, "other") });
   });
 
+  it("refuses an archive with paths that lead out of it", async () => {
+    const file = join(root, "evil.tar.gz");
+    execFileSync("tar", ["-czPf", file, "--transform=s,notes/deep,../../../../../deep,", "-C", root, "tiny-benchmark-1.0"]);
+    await expect(prepareData({ from: file, to })).rejects.toThrow("leads out of it");
+  });
+
   it("fetches an archive, and says what a server answered instead", async () => {
     const file = archive("gnu");
     const server = createServer((request, response) => {

@@ -104,7 +104,6 @@ export class SchemaWriter {
       const key = name === "description" || name === "title" || name === "examples" ? name : LIMITS.get(name);
       if (key) words[key] = evaluate(value, scope, this.#project);
     }
-    if (typeof words.description === "string") words.description = cleanIndent(words.description);
     return words;
   }
 
