@@ -42,6 +42,31 @@ describeNeeding("tau2-data", "episodes with the benchmark's data", () => {
     expect(model.requests[0]?.tools.map(({ name }) => name)).toEqual(["check_notifications", "dismiss_notification"]);
   });
 
+  it("telecom: the user looks at the phone when asked to, and the agent sees only the words", async () => {
+    await using model = await scriptedOpenAi([
+      "My phone has no service.",
+      { toolCalls: [{ name: "check_status_bar" }] },
+      "The status bar shows no signal.",
+      "###TRANSFER###",
+    ]);
+    const id = openDomain("telecom", TAU2_DATA_DIR).tasks.select("base")[0]?.id ?? "";
+    const episode = await open("telecom", id, userAt(model.baseUrl));
+    expect(await episode.act("Look at your status bar, please.")).toMatchObject({
+      observation: "The status bar shows no signal.",
+      step: 1,
+    });
+    expect(model.requests[2]?.messages.at(-1)).toMatchObject({ role: "tool", text: expect.stringMatching(/status bar/i) });
+    await episode.act("transfer_to_human_agents(summary='no signal')");
+    expect(await episode.act("You are being transferred.")).toMatchObject({ done: true, reward: 0 });
+  });
+
+  it("airline: an agent that helps with nothing is scored when the user stops", async () => {
+    await using model = await scriptedOpenAi(["I want to cancel.", "Bye ###STOP###"]);
+    const episode = await open("airline", "1", userAt(model.baseUrl));
+    expect(await episode.act("I cannot do that.")).toMatchObject({ done: true, observation: "Bye ###STOP###" });
+    expect(episode.unscored).toBeNull();
+  });
+
   it.each(["###TRANSFER###", "###OUT-OF-SCOPE###"])("retail: a user who says %s ends the episode", async (token) => {
     await using model = await scriptedOpenAi(["I want to return my order.", token]);
     const episode = await open("retail", "0", userAt(model.baseUrl));
@@ -64,21 +89,28 @@ describeNeeding("tau2-data", "episodes with the benchmark's data", () => {
     ["mock", "create_task_1"],
     ["retail", "0"],
     ["retail", "20"],
+    ["airline", "1"],
+    [
+      "telecom",
+      "[mms_issue]airplane_mode_on|bad_network_preference|bad_wifi_calling|break_apn_mms_setting|break_app_both_permissions|data_mode_off|data_usage_exceeded|unseat_sim_card|user_abroad_roaming_disabled_off[PERSONA:Hard]",
+    ],
   ])("%s, task %s: the golden actions lead where they should, and so they do on a fork taken half-way", async (name, id) => {
     const domain = openDomain(name, TAU2_DATA_DIR);
     const settings = readSettings({ TAU2_DATA_DIR, TAU2_SOLO_MODE: "false" });
     const episode = await open(name, id);
     const { task } = episode;
     const actions = (task.evaluation_criteria?.actions ?? []).map((action) =>
-      writeJson(Dict.of({ name: action.name, arguments: action.arguments })),
+      writeJson(Dict.of({ name: action.name, arguments: action.arguments, requestor: action.requestor })),
     );
     const half = Math.floor(actions.length / 2);
     for (const action of actions.slice(0, half)) await episode.act(action);
     const fork = await Episode.restore(domain, settings, JSON.parse(JSON.stringify(await episode.record())));
     for (const action of actions.slice(half)) expect(await fork.act(action)).toEqual(await episode.act(action));
     expect(fork.stateHashes).toEqual(episode.stateHashes);
-    expect(episode.stateHashes).toEqual(goldEnvironment(domain, task).hashes());
-    expect(await fork.act("done()")).toEqual(await episode.act("done()"));
-    expect(episode.isDone).toBe(true);
+    const ended = await episode.act("done()");
+    expect(await fork.act("done()")).toEqual(ended);
+    // Telecom is scored by what holds in the end: the reference leaves its golden world out of sync.
+    if (name === "telecom") expect(ended).toMatchObject({ done: true, reward: 1 });
+    else expect(episode.stateHashes).toEqual(goldEnvironment(domain, task).hashes());
   });
 });

@@ -1,5 +1,6 @@
 import { defineEnvironment, type EnvironmentDefinition } from "@aenv/kit";
 import type { Domain, DomainDefinition } from "../core/domain.ts";
+import { schemaOf } from "../words/schemas.ts";
 import { Episode, type EpisodeRecord } from "./episode.ts";
 import { DEFAULT_DOMAIN, readSettings, readSolo, shownVariables, type Variables } from "./settings.ts";
 import { toolsFor } from "./tools.ts";
@@ -48,7 +49,10 @@ export function tau2Environment({ domains, open, variables: base }: Tau2Options)
       const settings = settingsOf(variables, record.domain);
       return Episode.restore(open(record.domain, settings.dataPath), settings, record);
     },
-    tools: toolsFor(served, readSolo(base)),
+    tools: toolsFor(served, readSolo(base), ({ name }, requestor, tool) =>
+      // Without a directory yet there are only our own words.
+      base.TAU2_DATA_DIR ? schemaOf(open(name, base.TAU2_DATA_DIR), requestor, tool) : tool.schema,
+    ),
     functions: [
       { name: "tau2_get_task_info", description: "What the episode is about.", run: (_, { state }) => taskInfo(state) },
       { name: "tau2_get_system_prompt", description: "What the agent is to be told.", run: (_, { state }) => state.systemPrompt() },

@@ -10,6 +10,7 @@ import { strip } from "../python/text.ts";
 import { type RecordedReply, RecordedUser } from "../simulator/recorded.ts";
 import { UserSimulator } from "../simulator/user.ts";
 import { agentPrompt, readPrompts, userPrompt } from "../words/prompts.ts";
+import { schemaOf } from "../words/schemas.ts";
 import type { Settings } from "./settings.ts";
 
 /** An episode written down: what was done and said. The world follows from it, for the same actions lead to the same world. */
@@ -209,5 +210,5 @@ function liveUser(domain: Domain, task: Task, { user }: Settings): Participant {
   }
   const tools = userTools(domain, task);
   const prompt = userPrompt(readPrompts(domain.data), printScenario(task.user_scenario), tools !== null);
-  return new UserSimulator({ settings: user, prompt, tools });
+  return new UserSimulator({ settings: user, prompt, tools: (tools ?? []).map((tool) => schemaOf(domain, "user", tool)) });
 }

@@ -6,7 +6,11 @@ import { DONE } from "../gym/gym.ts";
 import { readJson } from "../python/json-reader.ts";
 import { writeJson } from "../python/json-writer.ts";
 import { Dict } from "../python/values.ts";
+import type { Requestor } from "../words/schemas.ts";
 import type { Episode } from "./episode.ts";
+
+/** A tool's schema in the words that are to be used. */
+export type WordsOf = (domain: DomainDefinition, requestor: Requestor, tool: Pick<Tool, "name" | "schema">) => JsonSchema;
 
 interface ToolText {
   readonly name: string;
@@ -18,15 +22,18 @@ interface ToolText {
  * The tools of one domain, or of several under one roof: which of them an episode has, its environment says.
  * The user's tools are the agent's in solo mode.
  */
-export function toolsFor(domains: readonly DomainDefinition[], isSolo: boolean | null): ToolDefinition<Episode>[] {
+export function toolsFor(domains: readonly DomainDefinition[], isSolo: boolean | null, wordsOf: WordsOf): ToolDefinition<Episode>[] {
   const byName = new Map<string, ToolText>();
-  for (const { agent, user, soloRefusal } of domains) {
+  for (const definition of domains) {
+    const { agent, user, soloRefusal } = definition;
     const hasUserTools = user !== null && soloRefusal === null && isSolo !== false;
-    const tools: Tool<never>[] = [...agent.toolkit.tools, ...(hasUserTools ? user.toolkit.tools : [])];
-    for (const { isDiscoverable, schema } of tools) {
-      if (isDiscoverable) continue;
-      const text = schema.function as ToolText;
-      byName.set(text.name, merged(byName.get(text.name), text));
+    const sides: [Requestor, readonly Tool<never>[]][] = [["assistant", agent.toolkit.tools]];
+    if (hasUserTools) sides.push(["user", user.toolkit.tools]);
+    for (const [requestor, tools] of sides) {
+      for (const tool of tools.filter(({ isDiscoverable }) => !isDiscoverable)) {
+        const text = wordsOf(definition, requestor, tool).function as ToolText;
+        byName.set(text.name, merged(byName.get(text.name), text));
+      }
     }
   }
   return [...byName.values(), DONE.function as ToolText].map(toolOf);

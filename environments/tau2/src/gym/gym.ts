@@ -9,6 +9,7 @@ import { STOP_TOKEN } from "../orchestrator/history.ts";
 import { Orchestrator, type Participant, type TerminationReason } from "../orchestrator/orchestrator.ts";
 import { parseAction } from "../python/action/action.ts";
 import { PyError } from "../python/errors.ts";
+import { schemaOf } from "../words/schemas.ts";
 import { observationOf } from "./observation.ts";
 
 export interface GymOptions {
@@ -74,7 +75,8 @@ export class Gym {
     const { domain, task, isSolo } = this.#options;
     const environment = domain.create({ isSolo });
     const users = isSolo && environment.userTools !== null ? environment.getUserTools(task.user_tools) : [];
-    return [...[...environment.getTools(), ...users].map(({ schema }) => schema), DONE];
+    const ours = environment.getTools().map((tool) => schemaOf(domain, "assistant", tool));
+    return [...ours, ...users.map((tool) => schemaOf(domain, "user", tool)), DONE];
   }
 
   /** Begins the episode anew: the user has already answered the greeting when it returns. An episode that is over by then shows nothing. */

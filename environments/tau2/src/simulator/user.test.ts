@@ -8,7 +8,10 @@ import { UserSimulator } from "./user.ts";
 
 const settingsFor = (baseUrl: string) => ({ model: "scripted", baseUrl, apiKey: "sk-quiet", temperature: 0 });
 const greeting: Message = { role: "assistant", content: "Hi!", tool_calls: null };
-const tools = openLibrary().create().getUserTools();
+const tools = openLibrary()
+  .create()
+  .getUserTools()
+  .map(({ schema }) => schema);
 
 describe("the user simulator", () => {
   it("tells the model whom to play, and hears the agent as the model's user", async () => {
@@ -41,11 +44,11 @@ describe("the user simulator", () => {
     await using model = await scriptedOpenAi(() => (++asked < 3 ? { status: 503, message: "busy" } : "there"));
     const pauses: number[] = [];
     const pause = async (ms: number) => void pauses.push(ms);
-    const user = new UserSimulator({ settings: settingsFor(model.baseUrl), prompt: "Be ann.", tools: null, pause });
+    const user = new UserSimulator({ settings: settingsFor(model.baseUrl), prompt: "Be ann.", tools: [], pause });
     expect((await user.reply([greeting])).content).toBe("there");
     expect(pauses).toEqual([500, 1_000]);
     await using strict = await scriptedOpenAi(() => ({ status: 400, message: "no: the key sk-quiet" }));
-    const refused = new UserSimulator({ settings: settingsFor(strict.baseUrl), prompt: "Be ann.", tools: null, pause });
+    const refused = new UserSimulator({ settings: settingsFor(strict.baseUrl), prompt: "Be ann.", tools: [], pause });
     const problem = await refused.reply([greeting]).catch(String);
     expect(problem).toContain("answered 400");
     expect(problem).not.toContain("sk-quiet");
@@ -53,7 +56,7 @@ describe("the user simulator", () => {
   });
 
   it("is never shown what the agent calls", async () => {
-    const user = new UserSimulator({ settings: settingsFor("http://127.0.0.1:9/v1"), prompt: "Be ann.", tools: null });
+    const user = new UserSimulator({ settings: settingsFor("http://127.0.0.1:9/v1"), prompt: "Be ann.", tools: [] });
     await expect(user.reply([{ role: "assistant", content: null, tool_calls: [] }])).rejects.toThrow("Tool calls are not supported");
   });
 });

@@ -1,5 +1,5 @@
 import type { Message, ParticipantMessage } from "../core/messages.ts";
-import type { Tool } from "../core/tool.ts";
+import type { JsonSchema } from "../core/parameters.ts";
 import type { Participant } from "../orchestrator/orchestrator.ts";
 import { type ChatOptions, chat, flipped, type ModelSettings } from "./chat.ts";
 
@@ -7,7 +7,7 @@ export interface UserSimulatorOptions {
   readonly settings: ModelSettings;
   readonly prompt: string;
   /** What the user can do themselves. */
-  readonly tools: readonly Tool[] | null;
+  readonly tools: readonly JsonSchema[];
   readonly pause?: ChatOptions["pause"];
 }
 
@@ -22,8 +22,7 @@ export class UserSimulator implements Participant {
   async reply(history: readonly Message[], signal?: AbortSignal): Promise<ParticipantMessage> {
     const { settings, prompt, tools, pause } = this.#options;
     const said: Message[] = [{ role: "system", content: prompt }, ...flipped(history)];
-    const schemas = (tools ?? []).map(({ schema }) => schema);
-    const { content, tool_calls } = await chat(settings, said, { tools: schemas, signal, ...(pause === undefined ? {} : { pause }) });
+    const { content, tool_calls } = await chat(settings, said, { tools, signal, ...(pause === undefined ? {} : { pause }) });
     return { role: "user", content, tool_calls: tool_calls?.map((call) => ({ ...call, requestor: "user" })) ?? null };
   }
 }

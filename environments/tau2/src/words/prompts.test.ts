@@ -1,7 +1,14 @@
-import { temporaryTree } from "@aenv/testing";
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import { describeNeeding, tau2Path, temporaryTree } from "@aenv/testing";
 import { expect, it } from "vitest";
 import { DataDirectory } from "../core/data.ts";
+import { Domain } from "../core/domain.ts";
+import { openDomain } from "../domains/index.ts";
+import { openLibrary } from "../fixtures/library.ts";
+import { dictAt, readVectors, textAt } from "../replay/vectors.ts";
 import { agentPrompt, readPrompts, userPrompt } from "./prompts.ts";
+import { schemaOf } from "./schemas.ts";
 
 it("prompts are ours, unless the data directory brings guidelines or a prompts.json", () => {
   using tree = temporaryTree({
@@ -23,4 +30,30 @@ it("an agent is told its policy, a solo agent its ticket, a user the scenario", 
   expect(agentPrompt(prompts, "P", null)).toBe("<instructions>\nA\n</instructions>\n<policy>\nP\n</policy>");
   expect(agentPrompt(prompts, "P", { ticket: null })).toContain("S\n</instructions>\n<policy>\nP\n</policy>\n<ticket>\nNone\n</ticket>");
   expect(userPrompt(prompts, "scene", false)).toBe("U\n\n<scenario>\nscene\n</scenario>");
+});
+
+it("tools are told in the words of the data directory where it has some", () => {
+  const stored = { type: "function", function: { name: "lend", description: "Theirs." } };
+  using tree = temporaryTree({ "schemas/library.json": [{ requestor: "assistant", name: "lend", openai_schema: stored }] });
+  const ours = openLibrary();
+  const theirs = new Domain(ours.definition, new DataDirectory(tree.path));
+  const [lend, count] = ours.create().getTools();
+  if (lend === undefined || count === undefined) throw new Error("the library has two tools");
+  expect(schemaOf(theirs, "assistant", lend)).toEqual(stored);
+  expect(schemaOf(theirs, "user", lend)).toBe(lend.schema);
+  expect(schemaOf(theirs, "assistant", count)).toBe(count.schema);
+  expect(schemaOf(ours, "assistant", lend)).toBe(lend.schema);
+});
+
+describeNeeding("tau2-data", "the benchmark's prompts", () => {
+  it("are found in a prompts.json whatever they are called, and make its system prompt", () => {
+    const vectors = readVectors(join(tau2Path, "golden/misc.json.gz"));
+    if (vectors.format !== "misc") throw new Error("misc.json.gz is no file of unit vectors");
+    const head = textAt(dictAt(dictAt(vectors.groups, "prompts"), "mock"), "agent_system_prompt_head");
+    const text = head.slice("<instructions>\n".length, head.indexOf("\n</instructions>"));
+    using tree = temporaryTree({ "prompts.json": { "some.place.TEXT": `\n${text}\n`, other: "no" } });
+    const prompt = agentPrompt(readPrompts(new DataDirectory(tree.path)), openDomain("mock", join(tau2Path, "data")).policy(false), null);
+    const digest = createHash("sha256").update(prompt).digest("hex");
+    expect(digest).toBe("dd9c690388ee05a8bca70ed9a6732c59617ba919a4fc209e8099962615971ed9");
+  });
 });

@@ -1,4 +1,6 @@
+import { createHash } from "node:crypto";
 import type { DataDirectory } from "../core/data.ts";
+import { strip } from "../python/text.ts";
 import { Dict } from "../python/values.ts";
 import { AGENT, JUDGE, SOLO_AGENT, USER, USER_WITH_TOOLS } from "./ours.ts";
 
@@ -13,24 +15,56 @@ export interface Prompts {
 
 const FILE = "prompts.json";
 
-/** A data directory's `prompts.json` wins, then the benchmark's own guidelines for users, then our words. */
+/** The benchmark's own texts, known by their digests wherever a file of prompts has them. */
+const THEIRS: Partial<Record<keyof Prompts, string>> = {
+  agent: "e00faa515230c8648931f73ed25c9528418cccc522fe8936917f4c2a047bc5d2",
+  soloAgent: "487847d6c6626b15b8e60e5999420a554f2dc0ea56b2f0a506d21418993a36ec",
+  judge: "994b7abd2d3d869adbc2ce1dce85be5b2ab0243e04f086994737e4fc5e5fd24b",
+};
+
+const read = new WeakMap<DataDirectory, Prompts>();
+
+/** A data directory's `prompts.json` wins, by our names or by the benchmark's texts, then its guidelines for users, then our words. */
 export function readPrompts(data: DataDirectory): Prompts {
-  const file = data.has(FILE) ? data.value(FILE) : new Dict();
-  if (!(file instanceof Dict)) throw new Error(`${FILE} in ${data.path} must hold an object`);
-  const given = (key: string, otherwise: () => string): string => {
-    const value = file.get(key);
-    if (value === undefined) return otherwise();
-    if (typeof value !== "string") throw new Error(`${FILE} in ${data.path}: '${key}' must be a text`);
-    return value;
-  };
+  let prompts = read.get(data);
+  if (prompts === undefined) {
+    prompts = collect(data, textsOf(data));
+    read.set(data, prompts);
+  }
+  return prompts;
+}
+
+function collect(data: DataDirectory, texts: ReadonlyMap<string, string>): Prompts {
+  const given = (key: keyof Prompts, otherwise: string): string => texts.get(key) ?? findByDigest(texts, THEIRS[key]) ?? otherwise;
   const guidelines = (name: string, ours: string): string => (data.has("user_simulator", name) ? data.text("user_simulator", name) : ours);
   return {
-    agent: given("agent", () => AGENT),
-    soloAgent: given("soloAgent", () => SOLO_AGENT),
-    user: given("user", () => guidelines("simulation_guidelines.md", USER)),
-    userWithTools: given("userWithTools", () => guidelines("simulation_guidelines_tools.md", USER_WITH_TOOLS)),
-    judge: given("judge", () => JUDGE),
+    agent: given("agent", AGENT),
+    soloAgent: given("soloAgent", SOLO_AGENT),
+    user: given("user", guidelines("simulation_guidelines.md", USER)),
+    userWithTools: given("userWithTools", guidelines("simulation_guidelines_tools.md", USER_WITH_TOOLS)),
+    judge: given("judge", JUDGE),
   };
+}
+
+function textsOf(data: DataDirectory): ReadonlyMap<string, string> {
+  const file = data.has(FILE) ? data.value(FILE) : new Dict();
+  if (!(file instanceof Dict)) throw new Error(`${FILE} in ${data.path} must hold an object`);
+  const texts = new Map<string, string>();
+  for (const [key, text] of file) {
+    if (typeof text !== "string") throw new Error(`${FILE} in ${data.path}: '${String(key)}' must be a text`);
+    texts.set(String(key), text);
+  }
+  return texts;
+}
+
+/** Sources hold texts with blanks around them, and with a place for the name of the stop tool. */
+function findByDigest(texts: ReadonlyMap<string, string>, digest: string | undefined): string | null {
+  for (const text of texts.values()) {
+    const filled = text.replace(/\{\w*\}/g, "done");
+    const form = [text, strip(text), filled, strip(filled)].find((one) => createHash("sha256").update(one).digest("hex") === digest);
+    if (form !== undefined) return form;
+  }
+  return null;
 }
 
 /** What an agent is told; in solo mode the task's ticket stands for the user. */

@@ -1,0 +1,66 @@
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { readArchive } from "./archive.ts";
+
+/** The files of the benchmark that are needed, by their path from its root. */
+export interface Checkout {
+  /** Where it came from, for messages. */
+  readonly from: string;
+  has(path: string): boolean;
+  bytes(path: string): Buffer;
+  text(path: string): string;
+  /** The files below a folder, in order. */
+  list(folder: string): string[];
+}
+
+/** Opens a directory, a .tar.gz archive, or the address of one. */
+export async function openCheckout(from: string, fetchArchive: typeof fetch = fetch): Promise<Checkout> {
+  if (/^https?:\/\//.test(from)) {
+    const response = await fetchArchive(from);
+    if (!response.ok)
+      throw new Error(`${from} answered ${response.status} ${response.statusText}; expected a .tar.gz archive of the benchmark`);
+    return archived(from, Buffer.from(await response.arrayBuffer()));
+  }
+  if (!existsSync(from)) throw new Error(`there is no ${from}; give a checkout of the benchmark, a .tar.gz archive of it, or its address`);
+  return statSync(from).isDirectory() ? directory(from) : archived(from, readFileSync(from));
+}
+
+function directory(root: string): Checkout {
+  const list = (folder: string): string[] => {
+    if (!existsSync(join(root, folder))) return [];
+    const entries = readdirSync(join(root, folder), { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
+    return entries.flatMap((entry) => {
+      const path = `${folder}/${entry.name}`;
+      return entry.isDirectory() ? list(path) : entry.isFile() ? [path] : [];
+    });
+  };
+  return {
+    from: root,
+    has: (path) => existsSync(join(root, path)),
+    bytes: (path) => readFileSync(join(root, path)),
+    text: (path) => readFileSync(join(root, path), "utf8"),
+    list,
+  };
+}
+
+const NEEDED = /^(?:LICENSE$|src\/tau2\/.*\.py$|data\/tau2\/(?:domains|user_simulator)\/)/;
+
+function archived(from: string, bytes: Buffer): Checkout {
+  const files = new Map<string, Buffer>();
+  for (const { path, content } of readArchive(bytes, from)) {
+    // Archives of a revision hold everything below one folder named after it.
+    for (const candidate of [path, path.slice(path.indexOf("/") + 1)]) if (NEEDED.test(candidate)) files.set(candidate, content);
+  }
+  const bytesOf = (path: string): Buffer => {
+    const content = files.get(path);
+    if (!content) throw new Error(`${from} holds no ${path}`);
+    return content;
+  };
+  return {
+    from,
+    has: (path) => files.has(path) || [...files.keys()].some((known) => known.startsWith(`${path}/`)),
+    bytes: bytesOf,
+    text: (path) => bytesOf(path).toString("utf8"),
+    list: (folder) => [...files.keys()].filter((path) => path.startsWith(`${folder}/`)).sort(),
+  };
+}

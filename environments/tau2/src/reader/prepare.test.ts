@@ -1,0 +1,227 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { prepareData } from "./prepare.ts";
+import { tinyBenchmark, writeFiles } from "./tiny-benchmark.ts";
+import type { ToolSchema } from "./tools.ts";
+
+let root: string;
+let from: string;
+let to: string;
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), "tau2-reader-"));
+  from = join(root, "tiny-benchmark-1.0");
+  to = join(root, "data");
+  writeFiles(from, tinyBenchmark);
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+const json = (path: string): unknown => JSON.parse(readFileSync(join(to, path), "utf8"));
+const toolNamed = (name: string): ToolSchema => {
+  const found = (json("schemas/mock.json") as ToolSchema[]).find((tool) => tool.name === name);
+  if (!found) throw new Error(`no tool ${name}`);
+  return found;
+};
+
+/** Names longer than 100 characters need the archive's extensions. */
+const LONG = `data/tau2/domains/mock/${"long/".repeat(30)}file.md`;
+
+function archive(format: string): string {
+  writeFiles(from, { [LONG]: "far\n" });
+  const file = join(root, "tiny.tar.gz");
+  execFileSync("tar", ["-czf", file, `--format=${format}`, "-C", root, "tiny-benchmark-1.0"]);
+  return file;
+}
+
+describe("preparing a data directory", () => {
+  it("copies the data byte for byte, without what is spoken", async () => {
+    const { domains, hashes } = await prepareData({ from, to });
+    expect(domains).toEqual(["mock"]);
+    expect(readFileSync(join(to, "mock/policy.md"), "utf8")).toBe("Be kind.\r\n");
+    expect(existsSync(join(to, "mock/notes/deep.md"))).toBe(true);
+    expect(existsSync(join(to, "user_simulator/simulation_guidelines.md"))).toBe(true);
+    expect(existsSync(join(to, "LICENSE"))).toBe(true);
+    expect(existsSync(join(to, "mock/tasks_voice.json"))).toBe(false);
+    expect(json("hashes.json")).toEqual(hashes);
+  });
+
+  it("lists tools in the toolkit's order, inherited ones last, with their marks", async () => {
+    await prepareData({ from, to });
+    const marks = (json("schemas/mock.json") as ToolSchema[]).map((tool) => [
+      tool.requestor,
+      tool.qualname,
+      tool.type,
+      tool.mutates_state,
+      tool.discoverable,
+    ]);
+    expect(marks).toEqual([
+      ["assistant", "MockTools.lend", "write", true, false],
+      ["assistant", "MockTools.measure", "read", false, false],
+      ["assistant", "MockTools.shut", "generic", true, false],
+      ["assistant", "MockTools.secret_0001", "write", true, true],
+      ["assistant", "Common.hand_over", "generic", false, false],
+      ["user", "MockUserTools.look", "read", false, false],
+    ]);
+    expect(toolNamed("secret_0001").openai_schema).toBeUndefined();
+  });
+
+  it("writes descriptions and parameters as the benchmark does", async () => {
+    await prepareData({ from, to });
+    expect(toolNamed("hand_over").openai_schema).toEqual({
+      type: "function",
+      function: {
+        name: "hand_over",
+        description: "Give the reader to a librarian.\n\nOnly if\n -  nothing else helps",
+        parameters: {
+          properties: { summary: { description: "What happened so far.", title: "Summary", type: "string" } },
+          required: ["summary"],
+          title: "parameters",
+          type: "object",
+        },
+      },
+    });
+    expect(toolNamed("look").openai_schema?.function.parameters).toEqual({ properties: {}, title: "parameters", type: "object" });
+    expect(toolNamed("measure").openai_schema?.function).toEqual({
+      name: "measure",
+      description: "measure",
+      parameters: {
+        $defs: { Size: { enum: ["small", "large"], title: "Size", type: "string" } },
+        properties: {
+          size: { anyOf: [{ $ref: "#/$defs/Size" }, { type: "string" }], title: "Size" },
+          filters: { additionalProperties: true, default: {}, title: "Filters", type: "object" },
+          exact: { anyOf: [{ type: "number" }, { type: "null" }], default: -1.5, title: "Exact" },
+          anything: { default: null, title: "Anything" },
+        },
+        required: ["size"],
+        title: "parameters",
+        type: "object",
+      },
+    });
+  });
+
+  it("writes models with their defaults, limits and strictness", async () => {
+    await prepareData({ from, to });
+    const schema = toolNamed("lend").openai_schema?.function;
+    expect(schema?.description).toBe(
+      "Lend books to a reader. The sentence goes on,\n\neven in the next line.\nChecks:\n    - the reader exists",
+    );
+    expect(schema?.parameters.properties).toEqual({
+      reader_id: { description: "The reader's ID, such as 'r_1': mind the colon.", title: "Reader Id", type: "string" },
+      books: {
+        description: "What to lend,\neach a book\n  or its fields,\nas you like.",
+        items: { anyOf: [{ $ref: "#/$defs/Book" }, { additionalProperties: true, type: "object" }] },
+        title: "Books",
+        type: "array",
+      },
+      genre: { description: "Of the books.", enum: ["prose", "verse"], title: "Genre", type: "string" },
+      limit: { default: 12, description: "How many at most.", title: "Limit", type: "integer" },
+      note: { default: null, title: "Note", type: "string" },
+    });
+    expect(schema?.parameters.required).toEqual(["reader_id", "books", "genre"]);
+    expect(schema?.parameters.$defs).toEqual({
+      Book: {
+        properties: { spine: { $ref: "#/$defs/Spine" }, sequel: { anyOf: [{ $ref: "#/$defs/Book" }, { type: "null" }], default: null } },
+        required: ["spine"],
+        title: "Book",
+        type: "object",
+      },
+      Size: { enum: ["small", "large"], title: "Size", type: "string" },
+      Spine: {
+        additionalProperties: false,
+        description: "The back of a book.\n  It bears the title.",
+        properties: {
+          size: { $ref: "#/$defs/Size", default: "large", description: "How wide" },
+          label: { anyOf: [{ type: "string" }, { type: "null" }], default: null, description: "What it says", title: "Label" },
+          marks: { description: "Stamps", items: { type: "string" }, title: "Marks", type: "array" },
+          pages: { minimum: 1, title: "Pages", type: "integer" },
+        },
+        required: ["pages"],
+        title: "Spine",
+        type: "object",
+      },
+    });
+    expect(Object.keys(schema?.parameters ?? {})).toEqual(["$defs", "properties", "required", "title", "type"]);
+  });
+
+  it("names the tools that it cannot read, with file and line", async () => {
+    const { unread } = await prepareData({ from, to });
+    expect(unread.map(({ name, reason }) => `${name}: ${reason.replace(/:\d+:/, ":LINE:")}`)).toEqual([
+      "circle: src/tau2/domains/mock/tools.py:LINE: this name leads in a circle",
+      "computed: src/tau2/domains/mock/tools.py:LINE: this value is computed when the benchmark runs and cannot be read",
+      "beyond: src/tau2/domains/mock/tools.py:LINE: the type Unheard cannot be written as a JSON Schema",
+    ]);
+  });
+
+  it("finds the prompts, by where they stand", async () => {
+    await prepareData({ from, to });
+    expect(json("prompts.json")).toEqual({
+      "agent.librarian.LIBRARIAN_INSTRUCTION": "You are a librarian.\nFollow the {policy}.",
+      "agent.librarian.SYSTEM_PROMPT": "<a>You are a librarian.\nFollow the {policy}.</a>",
+      "agent.librarian.Judge.ask.user_prompt": '\n            Judge {transcript["text"]} fairly.\n            ',
+    });
+  });
+
+  it.each(["gnu", "pax"])("reads an archive (%s) as it reads the directory", async (format) => {
+    const file = archive(format);
+    const unpacked = await prepareData({ from, to });
+    expect(unpacked.hashes[LONG.replace("data/tau2/domains/", "")]).toBeDefined();
+    const packed = await prepareData({ from: file, to: join(root, "other") });
+    expect(packed).toEqual({ ...unpacked, to: join(root, "other") });
+  });
+
+  it("refuses an archive with paths that lead out of it", async () => {
+    const file = join(root, "evil.tar.gz");
+    execFileSync("tar", ["-czPf", file, "--transform=s,notes/deep,../../../../../deep,", "-C", root, "tiny-benchmark-1.0"]);
+    await expect(prepareData({ from: file, to })).rejects.toThrow("leads out of it");
+  });
+
+  it("fetches an archive, and says what a server answered instead", async () => {
+    const file = archive("gnu");
+    const server = createServer((request, response) => {
+      if (request.url === "/tiny.tar.gz") response.end(readFileSync(file));
+      else response.writeHead(404).end();
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    try {
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      expect((await prepareData({ from: `${url}/tiny.tar.gz`, to })).tools).toEqual({ mock: 6 });
+      await expect(prepareData({ from: `${url}/gone.tar.gz`, to })).rejects.toThrow("answered 404");
+    } finally {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    }
+  });
+
+  it("writes nothing when a hash is not the expected one", async () => {
+    const { hashes } = await prepareData({ from, to: join(root, "other") });
+    await expect(prepareData({ from, to, hashes: { ...hashes, "mock/db.json": "00" } })).rejects.toThrow(
+      /mock\/db\.json has sha256 .*, expected 00/,
+    );
+    await expect(prepareData({ from, to, hashes: { "mock/none.json": "00" } })).rejects.toThrow("mock/none.json is missing");
+    expect(existsSync(to)).toBe(false);
+    await prepareData({ from, to, hashes });
+  });
+
+  it("names the files that are not of the known revision", async () => {
+    const { differing } = await prepareData({ from, to });
+    expect(differing).toContain("mock/db.json");
+    expect(differing).not.toContain("mock/notes/deep.md");
+  });
+
+  it("says what is missing", async () => {
+    await expect(prepareData({ from: join(root, "nowhere"), to })).rejects.toThrow(/there is no .*nowhere/);
+    await expect(prepareData({ from: root, to })).rejects.toThrow("is no checkout of the benchmark");
+    await expect(prepareData({ from: join(from, "LICENSE"), to })).rejects.toThrow("is no .tar.gz archive");
+    await expect(prepareData({ from, to, domains: ["airline"] })).rejects.toThrow("has no data of airline");
+    await expect(prepareData({ from, to, domains: ["zoo"] })).rejects.toThrow("there is no domain zoo");
+    writeFiles(from, { "src/tau2/domains/mock/user_tools.py": "class Other:\n    pass\n" });
+    await expect(prepareData({ from, to })).rejects.toThrow("declares no class MockUserTools");
+    rmSync(join(from, "data/tau2/domains/mock/tasks.json"));
+    await expect(prepareData({ from, to })).rejects.toThrow("lacks data/tau2/domains/mock/tasks.json");
+  });
+});

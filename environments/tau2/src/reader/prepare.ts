@@ -1,0 +1,150 @@
+import { createHash } from "node:crypto";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { type Checkout, openCheckout } from "./checkout.ts";
+import { type DomainLayout, domainLayouts } from "./domains.ts";
+import { knownHashes } from "./known-hashes.ts";
+import { Project, type Scope } from "./project.ts";
+import { readPrompts } from "./prompts.ts";
+import { type Requestor, readToolkit, type ToolSchema } from "./tools.ts";
+
+export interface PrepareOptions {
+  /** A checkout of the benchmark, a .tar.gz archive of it, or the address of such an archive. */
+  from: string;
+  /** The data directory; what stands there under the same names is replaced. */
+  to: string;
+  /** Those to prepare; otherwise all that the checkout has data of. */
+  domains?: readonly string[];
+  /** Expected sha256 by path in the data directory, such as `airline/db.json`. */
+  hashes?: Readonly<Record<string, string>>;
+  fetch?: typeof fetch;
+}
+
+export interface Prepared {
+  to: string;
+  domains: string[];
+  /** Number of tools by domain. */
+  tools: Record<string, number>;
+  prompts: string[];
+  /** sha256 by path in the data directory, as in `hashes.json`. */
+  hashes: Record<string, string>;
+  /** Files that are not as in the revision that the environment was measured with. */
+  differing: string[];
+  /** Tools for which the environment's own words stand, because the reader could not follow theirs. */
+  unread: { domain: string; name: string; reason: string }[];
+}
+
+const DATA = "data/tau2";
+/** Spoken conversations are no part of the environment. */
+const SPOKEN = /(^|\/)(tasks_voice\.json|audio_difficulty\.json)$/;
+
+/** Turns a checkout of the benchmark into a data directory. Nothing is written unless all that was asked for is there and as expected. */
+export async function prepareData(options: PrepareOptions): Promise<Prepared> {
+  const checkout = await openCheckout(options.from, options.fetch);
+  const domains = chooseDomains(checkout, options.domains);
+  const data = collectData(checkout, domains);
+  const hashes = Object.fromEntries([...data].map(([path, bytes]) => [path, createHash("sha256").update(bytes).digest("hex")]));
+  verifyHashes(hashes, options.hashes ?? {}, options.from);
+
+  const project = new Project(checkout);
+  const outputs = new Map<string, unknown>([["hashes.json", hashes]]);
+  const prepared: Prepared = {
+    to: options.to,
+    domains,
+    tools: {},
+    prompts: [],
+    hashes,
+    differing: differingFrom(knownHashes, hashes),
+    unread: [],
+  };
+  for (const domain of domains) {
+    const { tools, unread } = readDomain(domain, checkout, project);
+    outputs.set(`schemas/${domain}.json`, tools);
+    prepared.tools[domain] = tools.length;
+    prepared.unread.push(...unread.map((one) => ({ domain, ...one })));
+  }
+  const prompts = readPrompts(checkout, project);
+  outputs.set("prompts.json", prompts);
+  prepared.prompts = Object.keys(prompts);
+
+  for (const [path, bytes] of data) write(join(options.to, path), bytes);
+  for (const [path, value] of outputs) write(join(options.to, path), `${JSON.stringify(value, null, 2)}\n`);
+  return prepared;
+}
+
+function chooseDomains(checkout: Checkout, wanted: readonly string[] | undefined): string[] {
+  const known = Object.keys(domainLayouts);
+  const unknown = wanted?.filter((domain) => !known.includes(domain)) ?? [];
+  if (unknown.length > 0) throw new Error(`there is no domain ${unknown.join(", ")}; the domains are ${known.join(", ")}`);
+  const present = known.filter((domain) => checkout.has(`${DATA}/domains/${domain}`));
+  if (present.length === 0) {
+    throw new Error(`${checkout.from} is no checkout of the benchmark: it has no ${DATA}/domains with any of ${known.join(", ")}`);
+  }
+  const missing = wanted?.filter((domain) => !present.includes(domain)) ?? [];
+  if (missing.length > 0) throw new Error(`${checkout.from} has no data of ${missing.join(", ")} (${DATA}/domains/${missing[0]})`);
+  return wanted ? [...wanted] : present;
+}
+
+function collectData(checkout: Checkout, domains: readonly string[]): Map<string, Buffer> {
+  const data = new Map<string, Buffer>();
+  const add = (folder: string, as: string): void => {
+    for (const path of checkout.list(folder)) if (!SPOKEN.test(path)) data.set(`${as}${path.slice(folder.length)}`, checkout.bytes(path));
+  };
+  if (checkout.has("LICENSE")) data.set("LICENSE", checkout.bytes("LICENSE"));
+  for (const domain of domains) add(`${DATA}/domains/${domain}`, domain);
+  add(`${DATA}/user_simulator`, "user_simulator");
+
+  const needed = domains.flatMap((domain) => layoutOf(domain).files.map((file) => `${domain}/${file}`));
+  const missing = needed.filter((path) => !data.has(path)).map((path) => `${DATA}/domains/${path}`);
+  const guidelines = ["simulation_guidelines.md", "simulation_guidelines_tools.md"].map((file) => `user_simulator/${file}`);
+  missing.push(...guidelines.filter((path) => !data.has(path)).map((path) => `${DATA}/${path}`));
+  if (missing.length > 0) throw new Error(`${checkout.from} lacks ${missing.join(", ")}; give a whole checkout of the benchmark`);
+  return data;
+}
+
+function verifyHashes(found: Record<string, string>, expected: Readonly<Record<string, string>>, from: string): void {
+  const wrong = Object.entries(expected).flatMap(([path, hash]) => {
+    if (found[path] === undefined) return [`${path} is missing`];
+    return found[path] === hash.toLowerCase() ? [] : [`${path} has sha256 ${found[path]}, expected ${hash}`];
+  });
+  if (wrong.length > 0) throw new Error(`${from} is not the expected revision of the benchmark: ${wrong.join("; ")}`);
+}
+
+function differingFrom(known: Readonly<Record<string, string>>, found: Record<string, string>): string[] {
+  return Object.keys(found).filter((path) => Object.hasOwn(known, path) && known[path] !== found[path]);
+}
+
+function readDomain(
+  domain: string,
+  checkout: Checkout,
+  project: Project,
+): { tools: ToolSchema[]; unread: { name: string; reason: string }[] } {
+  const layout = layoutOf(domain);
+  const sides: [Requestor, string][] = [["assistant", layout.assistant]];
+  if (layout.user !== undefined) sides.push(["user", layout.user]);
+  const kits = sides.map(([requestor, name]) => {
+    const scope = ["tools", "user_tools"].map((file) => findScope(project, domain, file)).find((found) => found?.module.classes.has(name));
+    const toolkit = scope?.module.classes.get(name);
+    if (!scope || !toolkit) {
+      const folder = `src/tau2/domains/${domain}`;
+      throw new Error(`${checkout.from} declares no class ${name} in ${folder}/tools.py or ${folder}/user_tools.py`);
+    }
+    return readToolkit(toolkit, scope, requestor, project);
+  });
+  return { tools: kits.flatMap((kit) => kit.tools), unread: kits.flatMap((kit) => kit.unread) };
+}
+
+function findScope(project: Project, domain: string, file: string): Scope | null {
+  return project.find(`tau2.domains.${domain}.${file}`);
+}
+
+function layoutOf(domain: string): DomainLayout {
+  const layout = Object.hasOwn(domainLayouts, domain) ? domainLayouts[domain] : undefined;
+  if (!layout) throw new Error(`there is no domain ${domain}`);
+  return layout;
+}
+
+function write(path: string, content: string | Buffer): void {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, content);
+}

@@ -1,0 +1,124 @@
+import type { Checkout } from "./checkout.ts";
+import { inFile, ReaderError } from "./error.ts";
+import type { Expression } from "./python/expression.ts";
+import { type Class, type Module, readModule } from "./python/module.ts";
+
+export interface Scope {
+  file: string;
+  /** `tau2.domains.mock.tools` */
+  name: string;
+  module: Module;
+}
+
+/** What a name stands for. `outside`: something that no file of the checkout declares, by its dotted name. */
+export type Meaning =
+  | { kind: "class"; class: Class; scope: Scope }
+  | { kind: "alias"; value: Expression; scope: Scope }
+  | { kind: "outside"; name: string };
+
+const MAX_HOPS = 50;
+
+/** The Python modules of a checkout, read when they are first needed. */
+export class Project {
+  readonly #checkout: Checkout;
+  readonly #scopes = new Map<string, Scope | null>();
+  readonly #following = new Set<Expression>();
+
+  constructor(checkout: Checkout) {
+    this.#checkout = checkout;
+  }
+
+  find(name: string): Scope | null {
+    const known = this.#scopes.get(name);
+    if (known !== undefined) return known;
+    const path = `src/${name.replaceAll(".", "/")}`;
+    const file = [`${path}.py`, `${path}/__init__.py`].find((candidate) => this.#checkout.has(candidate));
+    const scope = file === undefined ? null : { file, name, module: inFile(file, () => readModule(this.#checkout.text(file))) };
+    this.#scopes.set(name, scope);
+    return scope;
+  }
+
+  /** The meaning of `Name` or `module.Name` in a scope. */
+  meaningOf(expression: Expression, scope: Scope): Meaning {
+    const path = pathOf(expression);
+    if (!path) throw new ReaderError("expected the name of a type", expression.line, scope.file);
+    return this.#lookUp(path, scope, 0);
+  }
+
+  #lookUp(path: string[], scope: Scope, hops: number): Meaning {
+    const [head, ...rest] = path as [string, ...string[]];
+    if (hops > MAX_HOPS) throw new ReaderError(`the name ${head} leads in a circle`, undefined, scope.file);
+    if (rest.length === 0) {
+      const found = scope.module.classes.get(head);
+      if (found) return { kind: "class", class: found, scope };
+      const alias = scope.module.assignments.get(head)?.value;
+      if (alias) return { kind: "alias", value: alias, scope };
+    }
+    const imported = scope.module.imports.get(head);
+    if (imported) {
+      const from = this.#absolute(imported.module, scope);
+      return this.#follow(imported.name === null ? from : `${from}.${imported.name}`, rest, hops);
+    }
+    for (const star of scope.module.stars) {
+      const there = this.find(this.#absolute(star, scope));
+      const found = there && this.#lookUp(path, there, hops + 1);
+      if (found && found.kind !== "outside") return found;
+    }
+    return { kind: "outside", name: path.join(".") };
+  }
+
+  #follow(target: string, rest: string[], hops: number): Meaning {
+    const parts = [...target.split("."), ...rest];
+    for (let length = parts.length - 1; length > 0; length--) {
+      const scope = this.find(parts.slice(0, length).join("."));
+      if (scope) return this.#lookUp(parts.slice(length), scope, hops + 1);
+    }
+    return { kind: "outside", name: parts.join(".") };
+  }
+
+  #absolute(name: string, scope: Scope): string {
+    const dots = /^\.*/.exec(name)?.[0].length ?? 0;
+    if (dots === 0) return name;
+    const isPackage = scope.file.endsWith("/__init__.py");
+    const parts = scope.name.split(".");
+    const base = parts.slice(0, parts.length - dots + (isPackage ? 1 : 0));
+    return [...base, ...name.slice(dots).split(".").filter(Boolean)].join(".");
+  }
+
+  /** Reads what an alias stands for, unless that leads back to it. */
+  follow<T>(alias: Meaning & { kind: "alias" }, read: () => T): T {
+    if (this.#following.has(alias.value)) throw new ReaderError("this name leads in a circle", alias.value.line, alias.scope.file);
+    this.#following.add(alias.value);
+    try {
+      return read();
+    } finally {
+      this.#following.delete(alias.value);
+    }
+  }
+
+  /** The class and what it inherits from, nearest first; names from outside at `outside`. */
+  ancestryOf(found: Class, scope: Scope): { classes: { class: Class; scope: Scope }[]; outside: string[] } {
+    const classes: { class: Class; scope: Scope }[] = [];
+    const outside: string[] = [];
+    const visit = (one: Class, where: Scope): void => {
+      if (classes.some((known) => known.class === one)) return;
+      classes.push({ class: one, scope: where });
+      for (const base of one.bases) {
+        const path = pathOf(base.kind === "subscript" ? base.of : base);
+        if (!path) continue;
+        const meaning = this.#lookUp(path, where, 0);
+        if (meaning.kind === "class") visit(meaning.class, meaning.scope);
+        else if (meaning.kind === "outside") outside.push(meaning.name);
+      }
+    };
+    visit(found, scope);
+    return { classes, outside };
+  }
+}
+
+export function pathOf(expression: Expression): string[] | null {
+  if (expression.kind === "name") return [expression.name];
+  if (expression.kind !== "attribute") return null;
+  const of = pathOf(expression.of);
+  return of && [...of, expression.name];
+}

@@ -1,0 +1,60 @@
+import type { Checkout } from "./checkout.ts";
+import { ReaderError } from "./error.ts";
+import type { Project, Scope } from "./project.ts";
+import type { Assignment } from "./python/module.ts";
+import { evaluate } from "./values.ts";
+
+const ROOMS = ["agent", "evaluator", "gym", "user"];
+const PROMPT = /prompt|instruction|guideline/i;
+
+/**
+ * The texts that the benchmark gives to models, by where they stand: `agent.llm_agent.AGENT_INSTRUCTION`.
+ * A text within a function has the function's name before its own. Placeholders stay as in the source: `{name}`.
+ */
+export function readPrompts(checkout: Checkout, project: Project): Record<string, string> {
+  const prompts: Record<string, string> = {};
+  for (const file of ROOMS.flatMap((room) => checkout.list(`src/tau2/${room}`)).filter((path) => path.endsWith(".py"))) {
+    const name = file
+      .replace(/^src\//, "")
+      .replace(/(\/__init__)?\.py$/, "")
+      .replaceAll("/", ".");
+    const scope = findScope(project, name);
+    if (!scope) continue;
+    const { assignments, functions, classes } = scope.module;
+    const add = (owner: string, found: Iterable<Assignment>): void => {
+      for (const assignment of found) {
+        const text = textOf(assignment, scope, project);
+        const key = [name.replace(/^tau2\./, ""), owner, assignment.name].filter(Boolean).join(".");
+        if (text !== null) prompts[key] ??= text;
+      }
+    };
+    add("", assignments.values());
+    for (const one of functions) add(one.name, one.locals);
+    for (const one of classes.values()) {
+      add(one.name, one.fields);
+      for (const method of one.methods) add(`${one.name}.${method.name}`, method.locals);
+    }
+  }
+  return prompts;
+}
+
+/** A module beyond what is read has no prompts to give: ours stand in for them. */
+function findScope(project: Project, name: string): Scope | null {
+  return readable(() => project.find(name));
+}
+
+function textOf(assignment: Assignment, scope: Scope, project: Project): string | null {
+  const { name, value } = assignment;
+  if (!value || !PROMPT.test(name)) return null;
+  const text = readable(() => evaluate(value, scope, project, "kept"));
+  return typeof text === "string" && text !== "" ? text : null;
+}
+
+function readable<T>(read: () => T): T | null {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof ReaderError) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,277 @@
+import { cleanIndent } from "./docstring.ts";
+import { ReaderError } from "./error.ts";
+import type { Project, Scope } from "./project.ts";
+import { type Expression, parseExpression } from "./python/expression.ts";
+import type { Class } from "./python/module.ts";
+import { evaluate, type Json } from "./values.ts";
+
+export type Schema = { [key: string]: Json };
+
+/** One field of a model, or one parameter of a tool. */
+export interface Field {
+  name: string;
+  annotation: Expression | null;
+  default: Expression | null;
+  description: string | null;
+  scope: Scope;
+}
+
+const SIMPLE = new Map<string, Schema>(
+  Object.entries({
+    str: { type: "string" },
+    int: { type: "integer" },
+    float: { type: "number" },
+    bool: { type: "boolean" },
+    None: { type: "null" },
+    Any: {},
+    object: {},
+    list: { items: {}, type: "array" },
+    dict: { additionalProperties: true, type: "object" },
+    tuple: { items: {}, type: "array" },
+    set: { items: {}, type: "array", uniqueItems: true },
+    date: { format: "date", type: "string" },
+    datetime: { format: "date-time", type: "string" },
+    Decimal: { anyOf: [{ type: "number" }, { type: "string" }] },
+  }),
+);
+const ALIASES = new Map(
+  Object.entries({
+    List: "list",
+    Sequence: "list",
+    Iterable: "list",
+    Dict: "dict",
+    Mapping: "dict",
+    Tuple: "tuple",
+    Set: "set",
+  }),
+);
+const LIMITS = new Map(
+  Object.entries({ ge: "minimum", gt: "exclusiveMinimum", le: "maximum", lt: "exclusiveMaximum", pattern: "pattern" }),
+);
+
+/** Writes JSON Schemas of Python types as pydantic does: titles, definitions, order of keys. */
+export class SchemaWriter {
+  readonly #project: Project;
+  readonly #definitions = new Map<string, Schema>();
+
+  constructor(project: Project) {
+    this.#project = project;
+  }
+
+  /** The schema of an object with these fields, and of all that they refer to. */
+  write(title: string, fields: readonly Field[]): Schema {
+    const schema = this.#object(title, fields);
+    if (this.#definitions.size > 0) schema.$defs = Object.fromEntries([...this.#definitions].sort(([a], [b]) => (a < b ? -1 : 1)));
+    return sorted(schema);
+  }
+
+  #object(title: string, fields: readonly Field[]): Schema {
+    const properties: Schema = {};
+    const required: string[] = [];
+    for (const field of fields) {
+      const { schema, isRequired } = this.#field(field);
+      properties[field.name] = schema;
+      if (isRequired) required.push(field.name);
+    }
+    return { properties, ...(required.length > 0 && { required }), title, type: "object" };
+  }
+
+  #field(field: Field): { schema: Schema; isRequired: boolean } {
+    const { scope } = field;
+    const type = field.annotation ? this.#type(field.annotation, scope) : {};
+    const schema: Schema = { ...type };
+    if (!isReference(type)) schema.title ??= titleOf(field.name);
+    if (field.description) schema.description = field.description;
+    let value = field.default;
+    let isRequired = value === null;
+    if (value?.kind === "call" && this.#isOutside(value.of, scope, "Field")) {
+      Object.assign(schema, this.#fieldWords(value, scope));
+      isRequired = !value.named.has("default_factory");
+      value = value.named.get("default") ?? value.positional[0] ?? null;
+    }
+    if (value?.kind === "ellipsis") isRequired = true;
+    else if (value) {
+      schema.default = evaluate(value, scope, this.#project);
+      isRequired = false;
+    }
+    return { schema, isRequired };
+  }
+
+  /** What `Field(…)` says beside the default. */
+  #fieldWords(call: Expression & { kind: "call" }, scope: Scope): Schema {
+    const words: Schema = {};
+    for (const [name, value] of call.named) {
+      const key = name === "description" || name === "title" || name === "examples" ? name : LIMITS.get(name);
+      if (key) words[key] = evaluate(value, scope, this.#project);
+    }
+    return words;
+  }
+
+  #isOutside(expression: Expression, scope: Scope, name: string): boolean {
+    if (expression.kind !== "name" && expression.kind !== "attribute") return false;
+    const meaning = this.#project.meaningOf(expression, scope);
+    return meaning.kind === "outside" && meaning.name.split(".").at(-1) === name;
+  }
+
+  #type(expression: Expression, scope: Scope): Schema {
+    if (expression.kind === "constant") {
+      if (expression.value === null) return { type: "null" };
+      if (typeof expression.value === "string") return this.#type(parseExpression(expression.value), scope);
+    }
+    if (expression.kind === "binary" && expression.operator === "|") return this.#union([expression.left, expression.right], scope);
+    if (expression.kind === "subscript") return this.#generic(expression, scope);
+    if (expression.kind !== "name" && expression.kind !== "attribute") throw unread("this annotation", expression, scope);
+
+    const meaning = this.#project.meaningOf(expression, scope);
+    if (meaning.kind === "class") return this.#reference(meaning.class, meaning.scope, expression);
+    if (meaning.kind === "alias") return this.#project.follow(meaning, () => this.#type(meaning.value, meaning.scope));
+    const name = meaning.name.split(".").at(-1) as string;
+    const simple = SIMPLE.get(ALIASES.get(name) ?? name);
+    if (!simple) throw unread(`the type ${meaning.name}`, expression, scope);
+    return structuredClone(simple);
+  }
+
+  #generic(expression: Expression & { kind: "subscript" }, scope: Scope): Schema {
+    const { of, items } = expression;
+    const meaning = this.#project.meaningOf(of, scope);
+    const name = meaning.kind === "outside" ? (meaning.name.split(".").at(-1) as string) : "";
+    const [first, second] = items;
+    if (!first) throw unread("this annotation", expression, scope);
+    switch (ALIASES.get(name) ?? name) {
+      case "Optional":
+        return this.#union([first, { kind: "constant", value: null, line: of.line }], scope);
+      case "Union":
+        return this.#union(items, scope);
+      case "Literal":
+        return literal(items.map((item) => evaluate(item, scope, this.#project)));
+      case "list":
+        return { items: this.#type(first, scope), type: "array" };
+      case "set":
+        return { items: this.#type(first, scope), type: "array", uniqueItems: true };
+      case "dict": {
+        const values = second ? this.#type(second, scope) : {};
+        return { additionalProperties: Object.keys(values).length > 0 ? values : true, type: "object" };
+      }
+      case "tuple": {
+        if (second?.kind === "ellipsis") return { items: this.#type(first, scope), type: "array" };
+        const prefixItems = items.map((item) => this.#type(item, scope));
+        return { maxItems: items.length, minItems: items.length, prefixItems, type: "array" };
+      }
+      case "Annotated": {
+        const words = items.slice(1).filter((item) => item.kind === "call" && this.#isOutside(item.of, scope, "Field"));
+        return Object.assign(
+          this.#type(first, scope),
+          ...words.map((word) => this.#fieldWords(word as Expression & { kind: "call" }, scope)),
+        );
+      }
+    }
+    throw unread("this generic type", expression, scope);
+  }
+
+  /** Unions within unions are one, each kind is named once, and null is the last. */
+  #union(items: readonly Expression[], scope: Scope): Schema {
+    const kinds: Schema[] = [];
+    for (const item of items) {
+      const schema = this.#type(item, scope);
+      for (const kind of Array.isArray(schema.anyOf) && Object.keys(schema).length === 1 ? (schema.anyOf as Schema[]) : [schema]) {
+        if (!kinds.some((known) => JSON.stringify(sorted(known)) === JSON.stringify(sorted(kind)))) kinds.push(kind);
+      }
+    }
+    const ordered = [...kinds.filter((kind) => kind.type !== "null"), ...kinds.filter((kind) => kind.type === "null")];
+    return ordered.length === 1 ? (ordered[0] as Schema) : { anyOf: ordered };
+  }
+
+  #reference(found: Class, scope: Scope, expression: Expression): Schema {
+    const reference = { $ref: `#/$defs/${found.name}` };
+    if (this.#definitions.has(found.name)) return reference;
+    const { classes, outside } = this.#project.ancestryOf(found, scope);
+    const bases = outside.map((name) => name.split(".").at(-1) as string);
+    const description = found.docstring ? { description: cleanIndent(found.docstring) } : {};
+    // Named before its fields are read: a model may refer to itself.
+    this.#definitions.set(found.name, {});
+    if (bases.some((base) => ["Enum", "StrEnum", "IntEnum"].includes(base))) {
+      const members = found.fields.filter((field) => field.value && !field.annotation && !field.name.startsWith("_"));
+      const values = members.map((member) => evaluate(member.value as Expression, scope, this.#project));
+      this.#definitions.set(found.name, { ...literal(values), title: found.name, ...description });
+    } else if (bases.includes("BaseModel")) {
+      const model = this.#object(found.name, fieldsOf(classes));
+      this.#definitions.set(found.name, { ...model, ...this.#extra(classes), ...description });
+    } else {
+      this.#definitions.delete(found.name);
+      throw unread(`the class ${found.name}, which is neither a model nor an enumeration,`, expression, scope);
+    }
+    return reference;
+  }
+
+  /** Whether the model says what becomes of fields that it does not know. */
+  #extra(classes: readonly { class: Class; scope: Scope }[]): Schema {
+    for (const { class: one, scope } of classes) {
+      const config = one.fields.find((field) => field.name === "model_config")?.value;
+      const extra =
+        config?.kind === "call"
+          ? config.named.get("extra")
+          : config?.kind === "mapping"
+            ? config.entries.find(([key]) => key.kind === "constant" && key.value === "extra")?.[1]
+            : undefined;
+      const value = extra && evaluate(extra, scope, this.#project);
+      if (value !== undefined) return value === "ignore" ? {} : { additionalProperties: value === "allow" };
+    }
+    return {};
+  }
+}
+
+/** Inherited fields come first; a field that is declared again keeps its place. */
+function fieldsOf(classes: readonly { class: Class; scope: Scope }[]): Field[] {
+  const fields = new Map<string, Field>();
+  for (const { class: one, scope } of classes.toReversed()) {
+    for (const { name, annotation, value } of one.fields) {
+      if (!annotation || name.startsWith("_") || isClassVariable(annotation)) continue;
+      fields.set(name, { name, annotation, default: value, description: null, scope });
+    }
+  }
+  fields.delete("model_config");
+  return [...fields.values()];
+}
+
+function isClassVariable(annotation: Expression): boolean {
+  const of = annotation.kind === "subscript" ? annotation.of : annotation;
+  return (of.kind === "name" || of.kind === "attribute") && of.name === "ClassVar";
+}
+
+function literal(values: readonly Json[]): Schema {
+  const types = new Set(values.map((value) => (Number.isInteger(value) ? "integer" : value === null ? "null" : typeof value)));
+  const type = types.size === 1 ? { type: [...types][0] as string } : {};
+  return values.length === 1 ? { const: values[0] as Json, ...type } : { enum: [...values], ...type };
+}
+
+/** A model or an enumeration, or null: its own title stands for the field's. */
+function isReference(type: Schema): boolean {
+  const kinds = Array.isArray(type.anyOf) ? (type.anyOf as Schema[]).filter((kind) => kind.type !== "null") : [type];
+  const isNullable = Array.isArray(type.anyOf) && kinds.length < type.anyOf.length;
+  return "$ref" in type || (isNullable && kinds.length === 1 && kinds[0] !== undefined && "$ref" in kinds[0]);
+}
+
+/** `line_id` is "Line Id". */
+function titleOf(name: string): string {
+  const words = name.replace(/\p{L}+/gu, (word) => word.charAt(0).toUpperCase() + word.slice(1).toLowerCase());
+  return words.replaceAll("_", " ").trim();
+}
+
+/** Keys in order, but for the properties of objects, which keep the source's order. */
+function sorted(schema: Schema, keepsOrder = false): Schema {
+  const entries = Object.entries(schema).map(([key, value]): [string, Json] => {
+    if (key === "default" && !keepsOrder) return [key, value];
+    return [key, sortedValue(value, key === "properties" && !keepsOrder)];
+  });
+  if (!keepsOrder) entries.sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(entries);
+}
+
+function sortedValue(value: Json, keepsOrder: boolean): Json {
+  if (Array.isArray(value)) return value.map((item) => sortedValue(item, false));
+  return value !== null && typeof value === "object" ? sorted(value, keepsOrder) : value;
+}
+
+function unread(what: string, expression: Expression, scope: Scope): ReaderError {
+  return new ReaderError(`${what} cannot be written as a JSON Schema`, expression.line, scope.file);
+}

@@ -1,0 +1,91 @@
+import { cleanIndent } from "./docstring.ts";
+import { ReaderError } from "./error.ts";
+import { type Project, pathOf, type Scope } from "./project.ts";
+import type { Expression } from "./python/expression.ts";
+
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+
+/** Whether an f-string is taken as it stands, placeholders and all. */
+export type Templates = "kept" | "refused";
+
+/** The value of a constant expression: literals, names of constants, members of enumerations, joined and stripped texts. */
+export function evaluate(expression: Expression, scope: Scope, project: Project, templates: Templates = "refused"): Json {
+  const inner = (one: Expression): Json => evaluate(one, scope, project, templates);
+  switch (expression.kind) {
+    case "constant":
+      if (expression.isTemplate && templates === "refused") break;
+      return expression.value;
+    case "sequence":
+      return expression.items.map(inner);
+    case "mapping":
+      return Object.fromEntries(expression.entries.map(([key, value]) => [String(inner(key)), inner(value)]));
+    case "negative": {
+      const value = inner(expression.of);
+      if (typeof value === "number") return -value;
+      break;
+    }
+    case "binary": {
+      const [left, right] = [inner(expression.left), inner(expression.right)];
+      if (expression.operator === "+" && typeof left === "string" && typeof right === "string") return left + right;
+      if (typeof left === "number" && typeof right === "number") {
+        if (expression.operator === "+") return left + right;
+        if (expression.operator === "-") return left - right;
+        if (expression.operator === "*") return left * right;
+      }
+      break;
+    }
+    case "call": {
+      const text = textOfCall(expression, inner);
+      if (text !== null) return text;
+      break;
+    }
+    case "name":
+    case "attribute": {
+      const value = namedValue(expression, scope, project, templates);
+      if (value !== undefined) return value;
+    }
+  }
+  throw new ReaderError("this value is computed when the benchmark runs and cannot be read", expression.line, scope.file);
+}
+
+const METHODS = new Map<string, (text: string) => string>(
+  Object.entries({
+    strip: (text) => text.trim(),
+    lstrip: (text) => text.trimStart(),
+    rstrip: (text) => text.trimEnd(),
+  }),
+);
+
+function textOfCall(call: Expression & { kind: "call" }, inner: (one: Expression) => Json): string | null {
+  const [argument] = call.positional;
+  const path = pathOf(call.of);
+  if (argument && (path?.at(-1) === "dedent" || path?.at(-1) === "cleandoc")) {
+    const text = inner(argument);
+    if (typeof text !== "string") return null;
+    return path.at(-1) === "cleandoc" ? cleanIndent(text) : dedent(text);
+  }
+  const method = call.of.kind === "attribute" && !argument ? METHODS.get(call.of.name) : undefined;
+  if (!method || call.of.kind !== "attribute") return null;
+  const text = inner(call.of.of);
+  return typeof text === "string" ? method(text) : null;
+}
+
+function dedent(text: string): string {
+  const lines = text.split("\n").map((line) => (line.trim() === "" ? "" : line));
+  const margins = lines.filter((line) => line !== "").map((line) => /^[ \t]*/.exec(line)?.[0] ?? "");
+  let margin = margins[0] ?? "";
+  for (const other of margins) while (!other.startsWith(margin)) margin = margin.slice(0, -1);
+  return lines.map((line) => line.slice(margin.length)).join("\n");
+}
+
+function namedValue(expression: Expression, scope: Scope, project: Project, templates: Templates): Json | undefined {
+  if (!pathOf(expression)) return undefined;
+  const meaning = project.meaningOf(expression, scope);
+  if (meaning.kind === "alias") return project.follow(meaning, () => evaluate(meaning.value, meaning.scope, project, templates));
+  if (expression.kind !== "attribute") return undefined;
+  if (expression.name === "value" && expression.of.kind === "attribute") return namedValue(expression.of, scope, project, templates);
+  const owner = project.meaningOf(expression.of, scope);
+  if (owner.kind !== "class") return undefined;
+  const member = owner.class.fields.find((field) => field.name === expression.name)?.value;
+  return member ? evaluate(member, owner.scope, project, templates) : undefined;
+}
