@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createInstanceRequest, forkRequest, PlatformError, splitRef } from "@aenv/contract";
 import { type Host, toRecord } from "../host.ts";
+import type { Instance } from "../instance.ts";
 import { parseObject, readBody, sendControl, sendControlFailure } from "./http.ts";
 import { parseRequest } from "./trainer-door.ts";
 
@@ -25,7 +26,7 @@ export async function answerControl(visit: ControlVisit, host: Host, maxBodyByte
   }
 }
 
-async function decide({ request, segments }: ControlVisit, host: Host, maxBodyBytes: number): Promise<unknown> {
+async function decide({ request, response, segments }: ControlVisit, host: Host, maxBodyBytes: number): Promise<unknown> {
   const [id = "", verb] = segments;
   const ip = "127.0.0.1";
   const body = async () => parseObject(await readBody(request, maxBodyBytes));
@@ -33,7 +34,8 @@ async function decide({ request, segments }: ControlVisit, host: Host, maxBodyBy
     case "POST ": {
       const spec = parseRequest(createInstanceRequest, await body());
       demandSameEnvironment(spec.envName, host);
-      return toRecord(await host.create(spec), ip);
+      const [instance] = await forSomeone(response, host, [await host.create(spec)]);
+      return toRecord(instance as Instance, ip);
     }
     case "GET ":
       return about(host);
@@ -48,13 +50,21 @@ async function decide({ request, segments }: ControlVisit, host: Host, maxBodyBy
       return "Deleted successfully";
     case "POST fork": {
       const { count, ids } = parseRequest(forkRequest, await body());
-      return (await host.fork(id, ids ?? count ?? 1)).map((instance) => toRecord(instance, ip));
+      const forks = await forSomeone(response, host, await host.fork(id, ids ?? count ?? 1));
+      return forks.map((instance) => toRecord(instance, ip));
     }
     case "GET opening":
       return host.opening(id);
     default:
       throw new PlatformError("route.method_not_allowed", `${request.method} is not possible on ${request.url}`);
   }
+}
+
+/** Instances whose maker went away while they were set up would be used by nobody and ended by nobody. */
+async function forSomeone(response: ServerResponse, host: Host, made: readonly Instance[]): Promise<readonly Instance[]> {
+  if (!response.destroyed) return made;
+  for (const { id } of made) await host.destroy(id, "whoever asked for it has gone");
+  throw new PlatformError("request.cancelled", "whoever asked for it has gone");
 }
 
 /** What every instance of this process offers, for those who have none yet. */

@@ -203,6 +203,27 @@ describe("many instances in one process", () => {
     for (const gone of ["/env-instance/a", "/env-instance/a/health"]) expect((await ask(served, gone)).status).toBe(404);
   });
 
+  it("are not left behind for a maker who went away while they were set up", async () => {
+    const { promise: isReady, resolve: go } = Promise.withResolvers<void>();
+    let begun = 0;
+    let ended = 0;
+    const setup = () => {
+      begun++;
+      return isReady;
+    };
+    const served = await start(defineEnvironment({ setup, teardown: () => void ended++, tools: [] }), { first: null });
+    const leaving = new AbortController();
+    const creating = ask(served, "/env-instance", { method: "POST", body: "{}", signal: leaving.signal });
+    await expect.poll(() => begun).toBe(1);
+    leaving.abort();
+    await expect(creating).rejects.toThrow();
+    const staying = post(served, "/env-instance", { id: "a" });
+    await expect.poll(() => begun).toBe(2);
+    go();
+    expect((await staying).status).toBe(200);
+    await expect.poll(() => [served.host.size, ended]).toEqual([1, 1]);
+  });
+
   it("refuse what is wrong with a clear answer", async () => {
     const served = await start(shop);
     expect(await post(served, "/env-instance", { id: "Not Valid" })).toMatchObject({

@@ -180,7 +180,10 @@ export class ProcessEngine implements SandboxEngine {
     const clearing: Promise<void>[] = [];
     for (const { path, by } of parts) if (!isRunning(this.#table, by)) clearing.push(removeFolder(path));
     for (const id of ids) {
-      if (this.#boxes.has(id) || this.#making.has(id)) continue;
+      const held = this.#boxes.get(id);
+      // Who holds one that has ended destroys it; but of those that were only seen here, the holder may have died over it.
+      if (held !== undefined && (isRunning(this.#table, held.process) || isRunning(this.#table, held.record.maker))) continue;
+      if (this.#making.has(id)) continue;
       const folder = new BoxFolder(join(this.#folder, id));
       const record = folder.read();
       if (isAlive(record, this.#table)) {

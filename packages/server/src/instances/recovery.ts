@@ -38,15 +38,17 @@ const ANSWER_MS = 5_000;
  */
 export class Recovery {
   readonly #options: RecoveryOptions;
-  /** Shared boxes in which a start of the dead process may still have been underway, and when it must be over. */
-  readonly #doubtful = new Map<Box, number>();
+  /** Shared boxes in which a start of the dead process may still have been underway. */
+  readonly #doubtful = new Set<Box>();
+  /** When nothing that a dead process has begun can be underway any more. */
+  #overAt: number | null = null;
 
   constructor(options: RecoveryOptions) {
     this.#options = options;
   }
 
   async run(): Promise<Recovered> {
-    const { engine, replicas, instances } = this.#options;
+    const { engine, replicas, instances, now, startTimeoutMs } = this.#options;
     // In this order: the dead make no more boxes, and a box of someone who has come meanwhile bears a living one's name.
     const { dead, names } = await replicas.claimDead();
     const boxes = await engine.list();
@@ -64,22 +66,32 @@ export class Recovery {
     const counts = await Promise.all(orphans.map((box) => this.#takeOver(box, isOrphan)));
     const inUse = new Set(boxes.map(({ labels }) => labels.replica ?? ""));
     for (const row of dead) await replicas.inherit(row, inUse);
+    this.#overAt = now() + startTimeoutMs;
     return sum([{ adopted: 0, failed: lost.length, ended: 0 }, ...counts]);
   }
 
   /** Gives back the seats of instances that others have ended, and ends what a dead process's starts have left since. */
   async settle(): Promise<void> {
     const { rows, placement, replicas, now } = this.#options;
+    if (this.#overAt !== null && now() >= this.#overAt) await this.#lookAgain();
     for (const name of replicas.names) {
       for await (const { key, value: row } of rows.each({ index: "leaving", value: name })) {
         if (row.seat !== null) await placement.leave(row.seat, key);
         await rows.update(key, (latest) => (isLive(latest) ? null : { ...latest, seat: null }));
       }
     }
-    for (const [box, overAt] of this.#doubtful) {
-      if (now() < overAt) continue;
-      this.#doubtful.delete(box);
-      await this.#clearSeats(box, await this.#seatedIn(box));
+  }
+
+  /** Ends what came to be in the moment of a death: seats that were still being set up, boxes that were still ending. */
+  async #lookAgain(): Promise<void> {
+    const { engine, placement, replicas } = this.#options;
+    this.#overAt = null;
+    for (const box of this.#doubtful) await this.#clearSeats(box, await this.#seatedIn(box));
+    this.#doubtful.clear();
+    const [, ...inherited] = replicas.names;
+    for (const box of await engine.list()) {
+      if (!inherited.includes(box.labels.replica ?? "") || placement.holds(box.id)) continue;
+      if ((await this.#rowsIn(box)).length === 0) await placement.discard(box);
     }
   }
 
@@ -94,7 +106,7 @@ export class Recovery {
   }
 
   async #takeOver(box: Box, isOrphan: (replica: string) => boolean): Promise<Recovered> {
-    const { placement, instances, now, startTimeoutMs } = this.#options;
+    const { placement, instances } = this.#options;
     const rows = await this.#rowsIn(box);
     const seated = rows.length === 0 ? "gone" : await this.#seatedIn(box);
     if (seated === "gone") {
@@ -115,7 +127,7 @@ export class Recovery {
     for (const row of rows) if (!isOrphan(row.replica) || isThere(row)) placement.adopt(row, box);
     for (const row of adopted) await instances.adopt(row);
     await this.#clearSeats(box, seated);
-    if (rows.some(({ seat }) => seat?.isOwnBox === false)) this.#doubtful.set(box, now() + startTimeoutMs);
+    if (rows.some(({ seat }) => seat?.isOwnBox === false)) this.#doubtful.add(box);
     return { adopted: adopted.length, failed, ended: 0 };
   }
 
