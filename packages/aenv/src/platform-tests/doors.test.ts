@@ -242,6 +242,20 @@ describe("the routes by which a box makes and ends its seats", () => {
   });
 });
 
+describe("an agent's token on the data port", () => {
+  it("opens the tools of its owner's instances, and nothing else of them", async () => {
+    const rpc = { jsonrpc: "2.0", id: 1, method: "tools/list" };
+    const headers = { ...agent, "content-type": "application/json", accept: "application/json, text/event-stream" };
+    const listed = await fetch(urlOf(platform, instance.id), { method: "POST", headers, body: JSON.stringify(rpc) });
+    expect(listed.status).toBe(200);
+    for (const { method, path, door } of Object.values(instanceRoutes)) {
+      if (door === "agent") continue;
+      const answer = await fetch(urlOf(platform, instance.id, path.replace(":name", "count")), { method, headers: agent });
+      expect([method, path, answer.status]).toEqual([method, path, 403]);
+    }
+  });
+});
+
 describe("an agent link", () => {
   const linkOf = () => String(instance.agent_url).replace(/\/mcp$/, "");
   const tricks = [

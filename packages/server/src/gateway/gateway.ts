@@ -112,7 +112,8 @@ export class Gateway {
     const { authorization } = request.headers;
     if (addressee.door === "trainer" && access.isOn && (authorization !== undefined || !idsAreKeys)) {
       const caller = await access.identify(authorization);
-      access.demand(caller, "trainer", "publisher");
+      // Tools are all that an agent's token opens, whichever way it comes.
+      access.demand(caller, "trainer", "publisher", ...(addressee.path === "/mcp" ? (["agent"] as const) : []));
       if (target.kind !== "unknown" && !maySee(target.row, caller)) throw refusalOf({ kind: "unknown" }, addressee);
     }
     if (target.kind === "ready") return target;
