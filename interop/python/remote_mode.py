@@ -14,25 +14,13 @@ warnings.simplefilter("ignore")
 from aenv import Environment, setup_logging  # noqa: E402
 from aenv.client.scheduler_client import AEnvSchedulerClient  # noqa: E402
 from aenv.core.models import EnvStatus  # noqa: E402
+from local_mode import attempt, call  # noqa: E402
 
 URL = ""
 
 
 def environment(name, **options):
     return Environment(name, aenv_url=URL, max_retries=0, **options)
-
-
-async def attempt(awaitable):
-    """What it gave, or the error it ended with."""
-    try:
-        return await awaitable
-    except Exception as error:
-        return {"raised": type(error).__name__, "message": str(error)}
-
-
-async def call(env, tool, arguments, timeout=None):
-    result = await attempt(env.call_tool(tool, arguments, timeout=timeout))
-    return result if isinstance(result, dict) else {"content": result.content, "is_error": result.is_error}
 
 
 async def methods():

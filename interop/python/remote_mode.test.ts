@@ -1,9 +1,9 @@
 import { type ExecFileException, execFile } from "node:child_process";
-import { randomInt } from "node:crypto";
 import { dirname, join } from "node:path";
 import { describeNeeding, pythonPath, type RedisServer, startRedis, type Tree, temporaryTree } from "@aenv/testing";
 import { type Platform, projects, publish, startPlatform } from "aenvironment/platform-tests";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { freeLoopback, ORIGINAL_PORT } from "./original.ts";
 
 const text = (line: string) => ({ content: [{ type: "text", text: line }], is_error: false });
 
@@ -14,14 +14,14 @@ describeNeeding("python", "the original Python SDK in remote mode, unchanged", (
 
 function describeRemoteMode(openStore: () => Promise<Partial<RedisServer> & { readonly url: string }>): void {
   // Its clients know no ports but 8080 and 8081; all of 127/8 is loopback, so there is an address that nobody else uses.
-  const host = `127.${randomInt(1, 255)}.${randomInt(1, 255)}.${randomInt(2, 255)}`;
+  const host = freeLoopback();
   const url = `http://${host}`;
   let store: Awaited<ReturnType<typeof openStore>>;
   let platform: Platform;
 
   beforeAll(async () => {
     store = await openStore();
-    platform = await startPlatform({ store: store.url, flags: { host, controlPort: 8080, dataPort: 8081 } });
+    platform = await startPlatform({ store: store.url, flags: { host, controlPort: 8080, dataPort: ORIGINAL_PORT } });
     for (const project of [projects.echo, projects.probe, projects.tally]) await publish(platform, project);
   });
   afterAll(async () => {
