@@ -503,10 +503,12 @@ describe("with access on", () => {
     expect(await statusOf(gateway.url + byId(), await role(gateway, "root", "admin"))).toBe(200);
   });
 
-  it("a token that is wrong or only an agent's opens nothing, and none is needed where ids are keys", async () => {
+  it("a wrong token opens nothing, an agent's only tools, and none is needed where ids are keys", async () => {
     await using gateway = await openGateway(hello, { isAccessOn: true });
     expect(await statusOf(gateway.url + byId(), { authorization: "Bearer aenv_wrong" })).toBe(401);
-    expect(await statusOf(gateway.url + byId(), await role(gateway, "ada", "agent"))).toBe(403);
+    const agent = await role(gateway, "ada", "agent");
+    expect(await statusOf(gateway.url + byId("/task/reward"), agent)).toBe(403);
+    expect(await statusOf(gateway.url + byId("/mcp"), agent)).toBe(200);
     expect(await statusOf(gateway.url + byId())).toBe(200);
   });
 
