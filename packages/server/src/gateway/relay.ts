@@ -97,8 +97,9 @@ export function relay(request: IncomingMessage, response: ServerResponse, option
  * stops to take it would destroy it, and so hang up on a client that has yet to be told why.
  */
 function bodyOf(request: IncomingMessage, maxBytes: number | null, onTooLarge: () => void): Buffer | AsyncIterable<Buffer> | null {
-  if (request.headers["content-length"] === undefined && request.headers["transfer-encoding"] === undefined) return null;
-  if (request.complete && request.readableLength <= (maxBytes ?? Number.POSITIVE_INFINITY)) return request.read();
+  const { "content-length": length, "transfer-encoding": coding } = request.headers;
+  if (length === undefined && coding === undefined) return null;
+  if (request.readableLength === Number(length)) return request.read();
   const pieces = request.iterator({ destroyOnReturn: false });
   return maxBytes === null ? pieces : limited(pieces, maxBytes, onTooLarge);
 }
