@@ -11,7 +11,7 @@ export interface Patience {
 }
 
 /** Longer than clients and load balancers keep connections, who would lose a request if we closed first. */
-const KEEP_ALIVE_MS = 75_000;
+export const KEEP_ALIVE_MS = 75_000;
 
 export function serverOptions({ headersMs, requestMs }: Patience): ServerOptions {
   return {

@@ -1,20 +1,22 @@
-import { randomUUID } from "node:crypto";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { type IncomingHttpHeaders, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
 import { boxFailure, isPlatformError, PlatformError } from "@aenv/contract";
 import type { Access } from "../access/access.ts";
 import type { BoxClients } from "../instances/box-client.ts";
 import { maySee } from "../instances/instances.ts";
-import type { InstanceRow } from "../instances/row.ts";
-import type { Target, Targets } from "../instances/targets.ts";
+import type { Targets } from "../instances/targets.ts";
 import { endAnswer } from "../linger.ts";
-import type { Tracing } from "../operations/tracing.ts";
-import { limitConnections, type Patience, serverOptions } from "../patience.ts";
+import type { Patience } from "../patience.ts";
 import { type Addressee, readAddressee } from "./address.ts";
+import { Call, type CallWatch, type GatewayCall, type Ready } from "./call.ts";
+import { KEPT, type Passage } from "./express/connection.ts";
+import type { ShortRequest } from "./express/head.ts";
+import { ExpressServer } from "./express/server.ts";
+import { isForBox } from "./headers.ts";
 import { refusalOf } from "./refusal.ts";
-import { headersForBox, type RelayEnd, relay } from "./relay.ts";
+import { headersForBox, relay } from "./relay.ts";
 import type { VisitorRule } from "./visitors.ts";
 
-export interface GatewayOptions {
+export interface GatewayOptions extends CallWatch {
   readonly targets: Targets;
   readonly clients: BoxClients;
   readonly access: Access;
@@ -23,21 +25,16 @@ export interface GatewayOptions {
   readonly visitors: VisitorRule;
   readonly maxBodyBytes: number | null;
   readonly patience: Patience;
-  readonly tracing: Tracing;
-  /** Who is used is not idle, */
-  readonly onUse: (row: InstanceRow) => void;
-  /** for as long as the call takes. */
-  readonly onUsed?: (row: InstanceRow) => void;
-  readonly onCall: (call: GatewayCall) => void;
 }
 
-export interface GatewayCall {
-  readonly requestId: string;
-  readonly instanceId: string | null;
-  readonly door: Addressee["door"] | null;
-  readonly status: number;
-  readonly durationMs: number;
-  readonly end: RelayEnd["kind"] | "refused";
+const HEALTHY = { status: "healthy", message: "MCP Gateway is running" };
+
+/** Where a call that was let in goes. */
+interface Way {
+  readonly target: Ready;
+  readonly addressee: Addressee;
+  /** The box's own path. */
+  readonly path: string;
 }
 
 /** The data port: brings every call to the instance it names, and nowhere else. */
@@ -48,68 +45,81 @@ export class Gateway {
 
   constructor(options: GatewayOptions) {
     this.#options = options;
-    this.server = createServer(serverOptions(options.patience), (request, response) => void this.#answer(request, response));
-    limitConnections(this.server, options.patience);
+    this.server = new ExpressServer(
+      options.patience,
+      (request) => this.#dispatch(request),
+      (request, response) => void this.#answer(request, response),
+    );
   }
 
   drain(): void {
     this.#isDraining = true;
   }
 
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const began = performance.now();
-    const requestId = requestIdOf(request);
-    let addressee: Addressee | null = null;
-    let instanceId: string | null = null;
-    let used: InstanceRow | null = null;
-    let end: GatewayCall["end"] = "refused";
-    const traced = this.#options.tracing.start("gateway", request.headers);
+  /** The short way. */
+  async #dispatch(request: ShortRequest): Promise<Passage | Buffer | null> {
+    const { clients, maxBodyBytes } = this.#options;
+    if (maxBodyBytes !== null && request.end - request.bodyAt > maxBodyBytes) return null;
+    const call = new Call(this.#options, request.headers);
+    const refuse = (error: unknown) => {
+      const failure = asPlatformError(error);
+      call.end(failure.status, "refused");
+      return plainAnswer(failure.status, boxFailure(failure), retryAfterOf(failure));
+    };
     try {
-      this.#options.visitors.demand(request.headers);
-      demandPlainHttp(request);
-      const url = request.url ?? "/";
-      const at = url.indexOf("?");
-      const path = at < 0 ? url : url.slice(0, at);
-      if (path === "/health" && !namesInstance(request))
-        return sendJson(response, 200, { status: "healthy", message: "MCP Gateway is running" });
-      if (this.#isDraining) throw new PlatformError("server.draining", "this server is shutting down; ask another, or later");
-      addressee = readAddressee(path, request.headers);
-      const target = await this.#admit(addressee, request);
-      instanceId = target.instanceId;
-      used = target.row;
-      this.#options.onUse(used);
-      end = await this.#relay(
-        target,
-        addressee,
-        at < 0 ? "" : url.slice(at),
-        { "x-request-id": requestId, ...traced.headers },
-        request,
-        response,
-      );
+      const way = await this.#admit(call, request.url, request.headers);
+      if (way === null) {
+        call.end(200, "refused");
+        return plainAnswer(200, HEALTHY, null);
+      }
+      call.begin(way.target);
+      return {
+        lines: clients.lines(way.target.boxId, way.target.address),
+        head: headFor(request, way.path, call.headers),
+        onEnd: ({ status, kind }) => call.end(status, kind),
+        onLost: (error) => this.#lossOf(way, error).then(refuse, refuse),
+      };
     } catch (error) {
-      refuse(response, error);
-    } finally {
-      if (used !== null) this.#options.onUsed?.(used);
-      traced.end({ "http.response.status_code": response.statusCode, "aenv.door": addressee?.door ?? "none" }, response.statusCode >= 500);
-      this.#options.onCall({
-        requestId,
-        instanceId,
-        door: addressee?.door ?? null,
-        status: response.statusCode,
-        durationMs: performance.now() - began,
-        end,
-      });
+      return refuse(error);
     }
   }
 
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const call = new Call(this.#options, request.headers);
+    let end: GatewayCall["end"] = "refused";
+    try {
+      const way = await this.#admit(call, request.url ?? "/", request.headers);
+      if (way === null) return sendJson(response, 200, HEALTHY);
+      call.begin(way.target);
+      end = await this.#relay(way, call.headers, request, response);
+    } catch (error) {
+      refuse(response, asPlatformError(error));
+    } finally {
+      call.end(response.statusCode, end);
+    }
+  }
+
+  /** Where the call goes, if it may; null for the gateway's own health. */
+  async #admit(call: Call, url: string, headers: IncomingHttpHeaders): Promise<Way | null> {
+    this.#options.visitors.demand(headers);
+    demandPlainHttp(headers);
+    const at = url.indexOf("?");
+    const path = at < 0 ? url : url.slice(0, at);
+    if (path === "/health" && !namesInstance(headers)) return null;
+    if (this.#isDraining) throw new PlatformError("server.draining", "this server is shutting down; ask another, or later");
+    const addressee = readAddressee(path, headers);
+    call.addressee = addressee;
+    const target = await this.#find(addressee, headers);
+    return { target, addressee, path: `${target.prefix}${addressee.path}${at < 0 ? "" : url.slice(at)}` };
+  }
+
   /** The instance behind the door, if the caller may open it. */
-  async #admit(addressee: Addressee, request: IncomingMessage): Promise<Extract<Target, { kind: "ready" }>> {
+  async #find(addressee: Addressee, { authorization }: IncomingHttpHeaders): Promise<Ready> {
     const { targets, access, idsAreKeys } = this.#options;
     const target =
       addressee.door === "agent"
         ? await targets.findByAgentKey(addressee.agentKey)
         : (targets.peek(addressee.instanceId) ?? (await targets.find(addressee.instanceId)));
-    const { authorization } = request.headers;
     if (addressee.door === "trainer" && access.isOn && (authorization !== undefined || !idsAreKeys)) {
       const caller = await access.identify(authorization);
       // Tools are all that an agent's token opens, whichever way it comes.
@@ -121,44 +131,65 @@ export class Gateway {
   }
 
   async #relay(
-    target: Extract<Target, { kind: "ready" }>,
-    addressee: Addressee,
-    query: string,
+    way: Way,
     headers: Readonly<Record<string, string>>,
     request: IncomingMessage,
     response: ServerResponse,
-  ): Promise<RelayEnd["kind"]> {
-    const { clients, targets, maxBodyBytes } = this.#options;
+  ): Promise<GatewayCall["end"]> {
+    const { clients, maxBodyBytes } = this.#options;
     const end = await relay(request, response, {
-      pool: clients.pool(target.boxId, target.address),
-      path: `${target.prefix}${addressee.path}${query}`,
+      pool: clients.pool(way.target.boxId, way.target.address),
+      path: way.path,
       headers: headersForBox(request, headers),
       maxBodyBytes,
     });
     if (end.kind === "too_large") throw new PlatformError("request.too_large", `the request body is larger than ${maxBodyBytes} bytes`);
-    if (end.kind === "lost" && !response.headersSent) {
-      // Memory may be behind: another replica may have ended the instance, or its box may just have died.
-      const now = await targets.find(target.instanceId);
-      if (now.kind !== "ready") throw refusalOf(now, addressee);
-      // Where the box is and how it is spoken to is nobody else's business.
-      throw new PlatformError("sandbox.lost", "Failed to forward request to MCP server: the instance's box does not answer", {
-        cause: end.error,
-      });
-    }
+    if (end.kind === "lost" && !response.headersSent) throw await this.#lossOf(way, end.error);
     return end.kind;
+  }
+
+  /** Why a box did not answer. Where it is and how it is spoken to is nobody else's business. */
+  async #lossOf({ target, addressee }: Way, cause: Error): Promise<PlatformError> {
+    // Memory may be behind: another replica may have ended the instance, or its box may just have died.
+    const now = await this.#options.targets.find(target.instanceId);
+    if (now.kind !== "ready") return refusalOf(now, addressee);
+    return new PlatformError("sandbox.lost", "Failed to forward request to MCP server: the instance's box does not answer", { cause });
   }
 }
 
-function refuse(response: ServerResponse, error: unknown): void {
-  const failure = isPlatformError(error) ? error : new PlatformError("internal", "a fault of ours; the log says more");
+function asPlatformError(error: unknown): PlatformError {
+  return isPlatformError(error) ? error : new PlatformError("internal", "a fault of ours; the log says more");
+}
+
+function refuse(response: ServerResponse, failure: PlatformError): void {
   if (response.headersSent || response.destroyed) return void response.destroy();
-  if (failure.retryable) response.setHeader("retry-after", String(failure.details.retryAfterSeconds ?? 1));
+  const retryAfter = retryAfterOf(failure);
+  if (retryAfter !== null) response.setHeader("retry-after", retryAfter);
   sendJson(response, failure.status, boxFailure(failure));
 }
 
+function retryAfterOf({ retryable, details }: PlatformError): string | null {
+  return retryable ? String(details.retryAfterSeconds ?? 1) : null;
+}
+
+/** An answer of the gateway's own for a client on the short way. */
+function plainAnswer(status: number, content: unknown, retryAfter: string | null): Buffer {
+  const body = JSON.stringify(content);
+  const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: application/json\r\n`;
+  const retry = retryAfter === null ? "" : `retry-after: ${retryAfter}\r\n`;
+  return Buffer.from(`${head}${retry}content-length: ${Buffer.byteLength(body)}\r\nconnection: ${KEPT}\r\n\r\n${body}`);
+}
+
+function headFor({ method, headers }: ShortRequest, path: string, more: Readonly<Record<string, string>>): string {
+  let head = `${method} ${path} HTTP/1.1\r\nhost: localhost\r\n`;
+  for (const name in headers) if (isForBox(name) && !Object.hasOwn(more, name)) head += `${name}: ${headers[name]}\r\n`;
+  for (const name in more) head += `${name}: ${more[name]}\r\n`;
+  return `${head}\r\n`;
+}
+
 /** Whoever asks for a WebSocket would wait in vain for one; other offers to upgrade, such as HTTP/2, may be passed over. */
-function demandPlainHttp({ headers }: IncomingMessage): void {
-  if (headers.upgrade?.toLowerCase() !== "websocket") return;
+function demandPlainHttp({ upgrade }: IncomingHttpHeaders): void {
+  if (upgrade?.toLowerCase() !== "websocket") return;
   throw new PlatformError("request.invalid", "WebSocket is not spoken here; use MCP's Streamable HTTP at /mcp");
 }
 
@@ -168,11 +199,6 @@ function sendJson(response: ServerResponse, status: number, body: unknown): void
   endAnswer(response, text);
 }
 
-function namesInstance(request: IncomingMessage): boolean {
-  return request.headers["aenvcore-mcpproxy-url"] !== undefined || request.headers["aenvcore-envinstance-id"] !== undefined;
-}
-
-function requestIdOf(request: IncomingMessage): string {
-  const given = request.headers["x-request-id"];
-  return typeof given === "string" && /^[\w.-]{1,64}$/.test(given) ? given : randomUUID();
+function namesInstance(headers: IncomingHttpHeaders): boolean {
+  return headers["aenvcore-mcpproxy-url"] !== undefined || headers["aenvcore-envinstance-id"] !== undefined;
 }

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Readable } from "node:stream";
 import type { Dispatcher, Pool } from "undici";
 import { endAnswer } from "../linger.ts";
+import { isEndToEnd, isForBox } from "./headers.ts";
 
 export interface RelayOptions {
   readonly pool: Pool;
@@ -16,18 +17,6 @@ export type RelayEnd =
   | { readonly kind: "lost"; readonly error: Error }
   | { readonly kind: "left" }
   | { readonly kind: "too_large" };
-
-/** Headers that speak of one connection and not of the message. */
-const HOP_BY_HOP = new Set([
-  "connection",
-  "keep-alive",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-]);
 
 /** Streams a request into a box and its answer back, unread; whoever hangs up ends both sides. */
 export function relay(request: IncomingMessage, response: ServerResponse, options: RelayOptions): Promise<RelayEnd> {
@@ -117,7 +106,7 @@ function endToEnd(headers: Record<string, string | string[] | undefined>): Recor
   const kept: Record<string, string | string[]> = {};
   for (const name in headers) {
     const value = headers[name];
-    if (value !== undefined && !HOP_BY_HOP.has(name)) kept[name] = value;
+    if (value !== undefined && isEndToEnd(name)) kept[name] = value;
   }
   return kept;
 }
@@ -127,10 +116,8 @@ export function headersForBox(request: IncomingMessage, more: Readonly<Record<st
   const kept: Record<string, string | string[]> = { ...more, host: "localhost" };
   for (const name in request.headers) {
     const value = request.headers[name];
-    if (value === undefined || HOP_BY_HOP.has(name) || PRIVATE.has(name) || Object.hasOwn(more, name)) continue;
+    if (value === undefined || !isForBox(name) || Object.hasOwn(more, name)) continue;
     kept[name] = value;
   }
   return kept;
 }
-
-const PRIVATE = new Set(["host", "authorization", "cookie", "origin", "expect", "aenvcore-mcpproxy-url", "aenvcore-envinstance-id"]);

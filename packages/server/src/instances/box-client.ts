@@ -2,19 +2,30 @@ import { setTimeout } from "node:timers/promises";
 import { boxEnvelope, controlEnvelope, type ErrorCode, isErrorCode, isPlatformError, messageOf, PlatformError } from "@aenv/contract";
 import type { Box, BoxAddress } from "@aenv/sandbox";
 import { type Dispatcher, Pool } from "undici";
+import { BoxLines } from "./box-lines.ts";
 
-interface Line {
+interface Ways {
   readonly pool: Pool;
+  /** For the many short calls, which a full client would make dear. */
+  readonly lines: BoxLines;
   usedAt: number;
 }
 
 /** Keep-alive connections to boxes, one pool a box; the gateway's calls go through the same. */
 export class BoxClients {
-  readonly #lines = new Map<string, Line>();
+  readonly #ways = new Map<string, Ways>();
 
   pool(boxId: string, address: BoxAddress): Pool {
-    let line = this.#lines.get(boxId);
-    if (line === undefined) {
+    return this.#to(boxId, address).pool;
+  }
+
+  lines(boxId: string, address: BoxAddress): BoxLines {
+    return this.#to(boxId, address).lines;
+  }
+
+  #to(boxId: string, address: BoxAddress): Ways {
+    let ways = this.#ways.get(boxId);
+    if (ways === undefined) {
       const pool = new Pool(originOf(address), {
         ...(address.kind === "unix" && { connect: { socketPath: address.path } }),
         keepAliveTimeout: 30_000,
@@ -22,32 +33,34 @@ export class BoxClients {
         headersTimeout: 0,
         bodyTimeout: 0,
       });
-      line = { pool, usedAt: 0 };
-      this.#lines.set(boxId, line);
+      ways = { pool, lines: new BoxLines(address), usedAt: 0 };
+      this.#ways.set(boxId, ways);
     }
-    line.usedAt = performance.now();
-    return line.pool;
+    ways.usedAt = performance.now();
+    return ways;
   }
 
   /** Breaks what is in flight to a box that is gone. */
   async forget(boxId: string): Promise<void> {
-    const line = this.#lines.get(boxId);
-    this.#lines.delete(boxId);
-    await line?.pool.destroy();
+    const ways = this.#ways.get(boxId);
+    this.#ways.delete(boxId);
+    ways?.lines.destroy();
+    await ways?.pool.destroy();
   }
 
-  /** Lets go of lines that nobody has used for so long: of the end of another replica's box nobody tells us. */
+  /** Lets go of connections that nobody has used for so long: of the end of another replica's box nobody tells us. */
   trim(idleMs: number): void {
-    for (const [boxId, { pool, usedAt }] of this.#lines) {
+    for (const [boxId, { pool, lines, usedAt }] of this.#ways) {
       if (performance.now() - usedAt < idleMs) continue;
-      this.#lines.delete(boxId);
+      this.#ways.delete(boxId);
       // What is still in flight finishes.
+      lines.close();
       void pool.close().catch(() => {});
     }
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#lines.keys()].map((boxId) => this.forget(boxId)));
+    await Promise.all([...this.#ways.keys()].map((boxId) => this.forget(boxId)));
   }
 }
 

@@ -1,0 +1,116 @@
+import { isEndToEnd } from "../headers.ts";
+import { ChunkFollower } from "./chunks.ts";
+import { type AnswerHead, onlyValue, readAnswerHead } from "./head.ts";
+
+/** How a body's end is found. */
+type Framing =
+  | { readonly by: "length"; left: number }
+  | { readonly by: "chunks"; readonly chunks: ChunkFollower }
+  | { readonly by: "close" };
+
+const NOTHING = Buffer.alloc(0);
+
+/** Turns what a box says on its line into what the client is told, without looking into it. */
+export class AnswerReader {
+  #pending: Buffer | null = null;
+  #framing: Framing | null = null;
+  #boxKeepsMs = 0;
+  #status = 0;
+  #isOver = false;
+  #isClean = true;
+
+  /** 0 until the answer has begun. */
+  get status(): number {
+    return this.#status;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** The answer lasts until its connection ends, so the client's must end too. */
+  get endsConnection(): boolean {
+    return this.#framing?.by === "close";
+  }
+
+  /** How long the box keeps the line for the next call; 0 if it cannot be used again. */
+  get boxKeepsMs(): number {
+    return this.#isOver && this.#isClean ? this.#boxKeepsMs : 0;
+  }
+
+  /** What of it the client is to be told now. Throws when the box does not speak HTTP. */
+  read(bytes: Buffer, connection: string): Buffer {
+    if (this.#framing !== null) return this.#body(bytes);
+    const all = this.#pending === null ? bytes : Buffer.concat([this.#pending, bytes]);
+    this.#pending = null;
+    const head = readAnswerHead(all);
+    if (head === null) {
+      this.#pending = all;
+      return NOTHING;
+    }
+    // A hint, not the answer yet.
+    if (head.status < 200) return head.bodyAt < all.length ? this.read(all.subarray(head.bodyAt), connection) : NOTHING;
+    this.#begin(head);
+    const body = this.#body(all.subarray(head.bodyAt));
+    const text = headFor(head, this.endsConnection ? "close" : connection);
+    const told = Buffer.allocUnsafe(text.length + body.length);
+    told.write(text, 0, "latin1");
+    told.set(body, text.length);
+    return told;
+  }
+
+  /** The box has hung up. True if that was the proper end of its answer. */
+  hangUp(): boolean {
+    if (this.#framing?.by === "close") this.#isOver = true;
+    return this.#isOver;
+  }
+
+  #begin({ status, headers }: AnswerHead): void {
+    this.#status = status;
+    this.#boxKeepsMs = keptMs(headers);
+    const coding = onlyValue(headers, "transfer-encoding");
+    const length = onlyValue(headers, "content-length");
+    if (status === 204 || status === 304) this.#framing = { by: "length", left: 0 };
+    else if (coding !== undefined) {
+      if (coding.toLowerCase() !== "chunked" || length !== undefined)
+        throw new Error("the box's answer does not say plainly how long it is");
+      this.#framing = { by: "chunks", chunks: new ChunkFollower() };
+    } else if (length === undefined) this.#framing = { by: "close" };
+    else if (/^\d{1,15}$/.test(length)) this.#framing = { by: "length", left: Number(length) };
+    else throw new Error(`the box's answer says that it is '${length}' bytes long`);
+  }
+
+  #body(bytes: Buffer): Buffer {
+    const framing = this.#framing;
+    if (framing === null || framing.by === "close") return bytes;
+    let own: number;
+    if (framing.by === "length") {
+      own = Math.min(framing.left, bytes.length);
+      framing.left -= own;
+      this.#isOver = framing.left === 0;
+    } else {
+      own = framing.chunks.follow(bytes);
+      this.#isOver = framing.chunks.isOver;
+    }
+    // Nothing was asked that could be answered by more.
+    if (own < bytes.length) this.#isClean = false;
+    return own < bytes.length ? bytes.subarray(0, own) : bytes;
+  }
+}
+
+function headFor({ statusLine, headers }: AnswerHead, connection: string): string {
+  let text = `${statusLine}\r\n`;
+  for (const [name, value] of headers) if (isEndToEnd(name) || name === "transfer-encoding") text += `${name}: ${value}\r\n`;
+  return `${text}connection: ${connection}\r\n\r\n`;
+}
+
+/** What a server does that does not say: Node's default is 5 s. */
+const UNSAID_MS = 5_000;
+/** A line that the box is about to close is not used any more. */
+const MARGIN_MS = 1_000;
+
+function keptMs(headers: AnswerHead["headers"]): number {
+  if (/(^|[,\s])close($|[,\s])/i.test(onlyValue(headers, "connection") ?? "")) return 0;
+  const seconds = /timeout=(\d{1,6})/.exec(onlyValue(headers, "keep-alive") ?? "")?.[1];
+  return Math.max((seconds === undefined ? UNSAID_MS : Number(seconds) * 1_000) - MARGIN_MS, 0);
+}

@@ -1,0 +1,209 @@
+import type { Socket } from "node:net";
+import type { BoxLine, BoxLines } from "../../instances/box-lines.ts";
+import { KEEP_ALIVE_MS } from "../../patience.ts";
+import { AnswerReader } from "./answer.ts";
+import { readShortRequest, type ShortRequest } from "./head.ts";
+
+export interface PassageEnd {
+  readonly kind: "answered" | "left" | "lost";
+  readonly status: number;
+}
+
+/** A short call that is let in: what its box is sent, over which lines, and who is told how it ended; one of the two. */
+export interface Passage {
+  readonly lines: BoxLines;
+  readonly head: string;
+  onEnd(end: PassageEnd): void;
+  /** What the client is told, whole, when the box does not answer. */
+  onLost(error: Error): Promise<Buffer>;
+}
+
+/** Lets a call in, answers it at once, or says null: then it goes the long way. */
+export type Dispatch = (request: ShortRequest) => Promise<Passage | Buffer | null>;
+
+export interface ConnectionOptions {
+  readonly dispatch: Dispatch;
+  readonly handOver: (pending: Buffer | null) => void;
+  readonly onOver: () => void;
+}
+
+/** A client that sends its next requests while it waits for an answer is slowed down here. */
+const MAX_AHEAD_BYTES = 64 * 1024;
+/** What a client is told so that it does not send on a connection that we are about to close. */
+export const KEPT = `keep-alive\r\nkeep-alive: timeout=${KEEP_ALIVE_MS / 1_000}`;
+
+/** One client's connection, for as long as it sends nothing but short calls. */
+export class Connection {
+  readonly #socket: Socket;
+  readonly #options: ConnectionOptions;
+  #pending: Buffer | null = null;
+  #isBusy = false;
+  #isEnding = false;
+  #hasBegun = false;
+  #heardAt = performance.now();
+  #abandon: (() => void) | null = null;
+
+  constructor(socket: Socket, options: ConnectionOptions) {
+    this.#socket = socket;
+    this.#options = options;
+    socket.on("data", this.#onData);
+    socket.on("end", this.#onEnd);
+    socket.on("close", this.#onClose);
+    socket.on("error", ignore);
+  }
+
+  get isIdle(): boolean {
+    return !this.#isBusy && this.#pending === null;
+  }
+
+  /** After the call in flight, if there is one. */
+  end(): void {
+    this.#isEnding = true;
+    if (!this.#isBusy) this.#socket.end();
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  endIfSilent(firstWordMs: number, nextWordMs: number): void {
+    const limitMs = this.#hasBegun && this.#pending === null ? nextWordMs : firstWordMs;
+    if (this.#isBusy || performance.now() - this.#heardAt < limitMs) return;
+    // Within a request Node's patience counts.
+    if (this.#pending === null) this.destroy();
+    else this.#handOver();
+  }
+
+  readonly #onData = (bytes: Buffer): void => {
+    this.#heardAt = performance.now();
+    this.#pending = this.#pending === null ? bytes : Buffer.concat([this.#pending, bytes]);
+    if (!this.#isBusy) this.#next(this.#pending);
+    else if (this.#pending.length > MAX_AHEAD_BYTES) this.#socket.pause();
+  };
+
+  readonly #onEnd = (): void => {
+    this.#abandon?.();
+    this.#socket.end();
+  };
+
+  readonly #onClose = (): void => {
+    this.#abandon?.();
+    this.#options.onOver();
+  };
+
+  #next(pending: Buffer): void {
+    const request = readShortRequest(pending);
+    // Some clients send head and body apart.
+    if (request === "unfinished") return;
+    if (typeof request === "string") {
+      this.#handOver();
+      return;
+    }
+    this.#isBusy = true;
+    this.#hasBegun = true;
+    void this.#carry(request);
+  }
+
+  async #carry(request: ShortRequest): Promise<void> {
+    const passage = await this.#options.dispatch(request);
+    const isGone = this.#socket.destroyed || this.#socket.readableEnded;
+    if (passage === null) return isGone ? undefined : this.#handOver();
+    const pending = this.#pending as Buffer;
+    this.#pending = pending.length > request.end ? pending.subarray(request.end) : null;
+    if (Buffer.isBuffer(passage)) {
+      this.#say(passage);
+      return;
+    }
+    if (isGone) {
+      passage.onEnd({ kind: "left", status: 0 });
+      return;
+    }
+    const line = passage.lines.take();
+    this.#listen(line, passage);
+    line.socket.write(joined(passage.head, pending.subarray(request.bodyAt, request.end)));
+  }
+
+  #listen(line: BoxLine, passage: Passage): void {
+    const reader = new AnswerReader();
+    const socket = this.#socket;
+    const hangUp = () => {
+      this.#abandon = null;
+      passage.lines.give(line, reader.boxKeepsMs);
+    };
+    const finish = (kind: PassageEnd["kind"]) => {
+      hangUp();
+      passage.onEnd({ kind, status: reader.status });
+    };
+    const lose = (error: Error) => {
+      if (reader.status === 0) {
+        hangUp();
+        void this.#refuse(passage, error);
+      } else {
+        finish("lost");
+        socket.destroy();
+      }
+    };
+    this.#abandon = () => finish("left");
+    line.onData = (bytes) => {
+      let told: Buffer;
+      try {
+        told = reader.read(bytes, this.#isEnding ? "close" : KEPT);
+      } catch (error) {
+        return lose(error as Error);
+      }
+      if (told.length > 0 && !socket.write(told) && !reader.isOver) {
+        line.socket.pause();
+        socket.once("drain", () => line.socket.resume());
+      }
+      if (!reader.isOver) return;
+      finish("answered");
+      this.#rest();
+    };
+    line.onClose = (error) => {
+      if (!reader.hangUp()) return lose(error);
+      finish("answered");
+      socket.end();
+    };
+  }
+
+  /** Ready for the next call. */
+  #rest(): void {
+    this.#isBusy = false;
+    this.#heardAt = performance.now();
+    if (this.#isEnding) {
+      this.#socket.end();
+      return;
+    }
+    if (this.#socket.isPaused()) this.#socket.resume();
+    if (this.#pending !== null) this.#next(this.#pending);
+  }
+
+  async #refuse(passage: Passage, error: Error): Promise<void> {
+    this.#say(await passage.onLost(error));
+  }
+
+  #say(answer: Buffer): void {
+    if (!this.#socket.destroyed) this.#socket.write(answer);
+    this.#rest();
+  }
+
+  #handOver(): void {
+    const socket = this.#socket;
+    socket.off("data", this.#onData);
+    socket.off("end", this.#onEnd);
+    socket.off("close", this.#onClose);
+    socket.off("error", ignore);
+    this.#options.handOver(this.#pending);
+  }
+}
+
+function ignore(): void {
+  // That a connection breaks is told by its close.
+}
+
+function joined(head: string, body: Buffer): Buffer {
+  const whole = Buffer.allocUnsafe(head.length + body.length);
+  whole.write(head, 0, "latin1");
+  whole.set(body, head.length);
+  return whole;
+}

@@ -1,0 +1,137 @@
+import { once } from "node:events";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { type AddressInfo, connect, createServer } from "node:net";
+import { describe, expect, it, vi } from "vitest";
+import { ID, openGateway, textOf } from "../fixtures/gateway.ts";
+
+const echo = async (request: IncomingMessage, response: ServerResponse) => {
+  const body = await textOf(request).catch(() => "");
+  response.end(`${request.method} ${body}`);
+};
+const PATH = `/env-instance/${ID}/mcp`;
+const post = (body: string, more = "") =>
+  `POST ${PATH} HTTP/1.1\r\nHost: localhost\r\n${more}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
+
+/** A connection on which the test writes bytes, and reads until it has seen something. */
+async function openWire(url: string) {
+  const socket = connect(Number(new URL(url).port), "127.0.0.1")
+    .setNoDelay()
+    .on("error", () => {});
+  await once(socket, "connect");
+  let heard = "";
+  socket.setEncoding("latin1").on("data", (text) => {
+    heard += text;
+  });
+  return {
+    socket,
+    write: (text: string) => void socket.write(text, "latin1"),
+    hear: async (wanted: RegExp) => {
+      await vi.waitUntil(() => wanted.test(heard), { timeout: 5_000 });
+      const all = heard;
+      heard = "";
+      return all;
+    },
+    [Symbol.dispose]: () => socket.destroy(),
+  };
+}
+
+describe("one connection", () => {
+  it("carries short calls, long ones and the gateway's own words, one after the other", async () => {
+    await using gateway = await openGateway(echo);
+    using wire = await openWire(gateway.url);
+    wire.write(get("/health"));
+    expect(await wire.hear(/running"\}$/)).toMatch(/^HTTP\/1\.1 200 OK/);
+    wire.write(post("one"));
+    expect(await wire.hear(/one$/)).toMatch(/^HTTP\/1\.1 200 OK\r\n.*keep-alive: timeout=75\r\n.*\r\nPOST one$/s);
+    wire.write(get("/env-instance/nobody/mcp"));
+    expect(await wire.hear(/\}$/)).toMatch(/^HTTP\/1\.1 404 Not Found\r\n.*instance 'nobody' not found/s);
+    wire.write(get(PATH));
+    await wire.hear(/GET $/);
+    wire.write(post("x".repeat(100_000)));
+    await wire.hear(/x{100000}/);
+    wire.write(post("last"));
+    await wire.hear(/POST last/);
+    expect(gateway.calls.map(({ status, end }) => [status, end])).toEqual([
+      [200, "refused"],
+      [200, "answered"],
+      [404, "refused"],
+      [200, "answered"],
+      [200, "answered"],
+      [200, "answered"],
+    ]);
+  });
+
+  it("may bring a request's head and body apart, and the next request before the answer", async () => {
+    await using gateway = await openGateway(echo);
+    using wire = await openWire(gateway.url);
+    const [head = "", body = ""] = post("apart").split(/(?<=\r\n\r\n)/);
+    wire.write(head);
+    await new Promise((resolve) => setImmediate(resolve));
+    wire.write(body);
+    await wire.hear(/POST apart$/);
+    wire.write(post("first"));
+    wire.write(post("second"));
+    wire.write(post("third"));
+    expect((await wire.hear(/third/)).match(/POST [a-z]+/g)).toEqual(["POST first", "POST second", "POST third"]);
+  });
+
+  it("ends when its client is silent for too long, whatever it has said before", async () => {
+    await using gateway = await openGateway(echo, { patience: { headersMs: 100, requestMs: 200, connections: 10 } });
+    for (const start of ["", "POST /", post("half").slice(0, -4), post("half").slice(0, -2)]) {
+      using wire = await openWire(gateway.url);
+      wire.write(start);
+      await once(wire.socket, "close");
+    }
+  });
+
+  it("ends at once when it is idle and the server closes, and after its call when it is not", async () => {
+    const waiting: ServerResponse[] = [];
+    await using gateway = await openGateway((_, response) => void waiting.push(response));
+    using idle = await openWire(gateway.url);
+    using busy = await openWire(gateway.url);
+    busy.write(post("wait"));
+    await vi.waitUntil(() => waiting.length === 1);
+    gateway.gateway.server.close();
+    await once(idle.socket, "close");
+    waiting[0]?.end("done");
+    await busy.hear(/done$/);
+    const closed = once(busy.socket, "close");
+    gateway.gateway.server.closeIdleConnections();
+    await closed;
+  });
+});
+
+describe("a line to a box", () => {
+  it("is used again, and not after the box has closed it", async () => {
+    await using gateway = await openGateway(echo);
+    using wire = await openWire(gateway.url);
+    for (const call of ["a", "b"]) {
+      wire.write(post(call));
+      await wire.hear(new RegExp(`POST ${call}$`));
+    }
+    expect(gateway.boxSockets.size).toBe(1);
+    for (const socket of gateway.boxSockets) socket.destroy();
+    await vi.waitUntil(() => [...gateway.boxSockets].every((socket) => socket.destroyed));
+    await vi.waitFor(async () => {
+      wire.write(post("c"));
+      expect(await wire.hear(/POST c$|\}$/)).toMatch(/POST c$/);
+    });
+    expect(gateway.boxSockets.size).toBe(2);
+  });
+
+  it("whose box speaks no HTTP is refused to the client, who is told no more than that", async () => {
+    await using gateway = await openGateway(echo);
+    const box = createServer((socket) => void socket.on("error", () => {}).end("220 ready for mail\r\n\r\n")).listen(0, "127.0.0.1");
+    await once(box, "listening");
+    const { port } = box.address() as AddressInfo;
+    const address = { kind: "tcp" as const, host: "127.0.0.1", port };
+    await gateway.put({ id: "shop-odd", agentKey: "odd", seat: { boxId: "odd", address, prefix: "", isOwnBox: true } });
+    using wire = await openWire(gateway.url);
+    wire.write(post("hello").replace(ID, "shop-odd"));
+    const answer = await wire.hear(/\}$/);
+    expect(answer).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\n.*retry-after: 1\r\n.*sandbox\.lost/s);
+    expect(answer).not.toContain("mail");
+    box.close();
+  });
+});

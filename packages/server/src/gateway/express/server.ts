@@ -1,0 +1,54 @@
+import { type RequestListener, Server } from "node:http";
+import type { Socket } from "node:net";
+import { KEEP_ALIVE_MS, limitConnections, type Patience, serverOptions } from "../../patience.ts";
+import { Connection, type Dispatch } from "./connection.ts";
+
+/**
+ * An HTTP server with a shorter way for short calls: a connection begins with our own reader, and goes over to Node's, for good,
+ * at the first request that is not a plain short one.
+ */
+export class ExpressServer extends Server {
+  readonly #express = new Set<Connection>();
+
+  constructor(patience: Patience, dispatch: Dispatch, listener: RequestListener) {
+    super(serverOptions(patience), listener);
+    limitConnections(this, patience);
+    const [toHttp] = this.listeners("connection") as [(socket: Socket) => void];
+    this.off("connection", toHttp);
+    this.on("connection", (socket: Socket) => {
+      const connection = new Connection(socket, {
+        dispatch,
+        onOver: () => this.#express.delete(connection),
+        handOver: (pending) => {
+          this.#express.delete(connection);
+          // Put back before Node's parser takes the socket, and let go after.
+          socket.pause();
+          if (pending !== null) socket.unshift(pending);
+          toHttp.call(this, socket);
+          socket.resume();
+        },
+      });
+      this.#express.add(connection);
+    });
+    const { connectionsCheckingInterval } = serverOptions(patience);
+    let round: NodeJS.Timeout;
+    this.on("listening", () => {
+      round = setInterval(() => this.#endSilent(patience), connectionsCheckingInterval).unref();
+    });
+    this.on("close", () => clearInterval(round));
+  }
+
+  override closeIdleConnections(): void {
+    super.closeIdleConnections();
+    for (const connection of this.#express) if (connection.isIdle) connection.end();
+  }
+
+  override closeAllConnections(): void {
+    super.closeAllConnections();
+    for (const connection of this.#express) connection.destroy();
+  }
+
+  #endSilent({ headersMs }: Patience): void {
+    for (const connection of this.#express) connection.endIfSilent(headersMs, KEEP_ALIVE_MS);
+  }
+}

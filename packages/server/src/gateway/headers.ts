@@ -1,0 +1,22 @@
+/** Headers that speak of one connection and not of the message. */
+const HOP_BY_HOP = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+/** What is said to the platform and is none of a box's business: credentials, routing, names. */
+const PRIVATE = new Set(["host", "authorization", "cookie", "origin", "expect", "aenvcore-mcpproxy-url", "aenvcore-envinstance-id"]);
+
+export function isEndToEnd(name: string): boolean {
+  return !HOP_BY_HOP.has(name);
+}
+
+export function isForBox(name: string): boolean {
+  return !HOP_BY_HOP.has(name) && !PRIVATE.has(name);
+}
