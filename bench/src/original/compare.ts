@@ -36,7 +36,8 @@ export async function compareWithOriginal(report: Report, where: string, ours: T
       value: rateOf(samples.ours),
       unit: "calls/s",
       beside: { what, value: rateOf(samples.python) },
-      aim: { of: "ratio", is: "at least", limit: 10 },
+      // One caller at a time measures a round trip and not what the stack can bear.
+      ...(lanes > 1 && { aim: { of: "ratio", is: "at least", limit: 10 } as const }),
     });
     report.add({
       name: `CPU per echo call${where} in a session, concurrency ${lanes}`,
