@@ -1,10 +1,13 @@
 import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { describeNeeding, tau2Path } from "@aenv/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { knownHashes } from "./known-hashes.ts";
 import { prepareData } from "./prepare.ts";
 import { tinyBenchmark, writeFiles } from "./tiny-benchmark.ts";
 import type { ToolSchema } from "./tools.ts";
@@ -260,5 +263,23 @@ describe("preparing a data directory", () => {
     await expect(prepareData({ from, to })).rejects.toThrow("declares no class MockUserTools");
     rmSync(join(from, "data/tau2/domains/mock/tasks.json"));
     await expect(prepareData({ from, to })).rejects.toThrow("lacks data/tau2/domains/mock/tasks.json");
+  });
+});
+
+describeNeeding("tau2-data", "the benchmark's own files", () => {
+  it("are those of the known revision", async () => {
+    const own = (folder: string, place: string) => {
+      for (const name of readdirSync(join(tau2Path, "data", folder)))
+        writeFiles(from, { [`data/tau2/${place}/${name}`]: readFileSync(join(tau2Path, "data", folder, name), "utf8") });
+    };
+    own("mock", "domains/mock");
+    own("user_simulator", "user_simulator");
+    const { differing, absent } = await prepareData({ from, to, domains: ["mock"], isStrict: true });
+    expect([...differing, ...absent]).toEqual([]);
+    const hashOf = (path: string) =>
+      createHash("sha256")
+        .update(readFileSync(join(tau2Path, "data", path)))
+        .digest("hex");
+    expect(Object.fromEntries(Object.keys(knownHashes).map((path) => [path, hashOf(path)]))).toEqual(knownHashes);
   });
 });
