@@ -1,10 +1,12 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { loadEnvironment } from "@aenv/kit";
+import { loadEnvironment, serve } from "@aenv/kit";
 import { describeNeeding, scriptedOpenAi, tau2Path } from "@aenv/testing";
+import { Environment } from "aenvironment";
 import { expect, it } from "vitest";
 import { goldEnvironment } from "./core/evaluate/environment.ts";
-import { openDomain } from "./domains/index.ts";
+import { domains, openDomain } from "./domains/index.ts";
+import { tau2Environment } from "./episode/environment.ts";
 import { Episode } from "./episode/episode.ts";
 import { readSettings } from "./episode/settings.ts";
 import { writeJson } from "./python/json-writer.ts";
@@ -25,6 +27,28 @@ const open = (domain: string, taskId: string, variables: Record<string, string> 
   return Episode.open(openDomain(domain, TAU2_DATA_DIR), settings);
 };
 const userAt = (baseUrl: string) => ({ TAU2_USER_LLM: "scripted", TAU2_USER_LLM_API_BASE: baseUrl, TAU2_USER_LLM_API_KEY: "k" });
+
+describeNeeding("tau2-data", "the reference's sets of tasks", () => {
+  it.each([
+    ["mock", { base: 10 }],
+    ["airline", { train: 30, test: 20, base: 50 }],
+    ["retail", { train: 74, test: 40, base: 114 }],
+    ["telecom", { small: 20, train: 74, test: 40, full: 2285, base: 114 }],
+  ])("of %s are splits, each with all of its tasks in the order of the file", async (domain, counts) => {
+    const definition = tau2Environment({ domains, open: openDomain, variables: { TAU2_DATA_DIR, TAU2_DOMAIN: domain } });
+    await using box = await serve(definition, { name: "tau2", port: 0 });
+    await using env = new Environment("tau2", { instanceUrl: box.url });
+    for (const [split, count] of Object.entries(counts)) {
+      const listed = (await env.tasks({ split })).map(({ id }) => id);
+      expect(listed).toEqual(
+        openDomain(domain, TAU2_DATA_DIR)
+          .tasks.select(split)
+          .map(({ id }) => id),
+      );
+      expect([split, listed.length]).toEqual([split, count]);
+    }
+  });
+});
 
 describeNeeding("tau2-data", "episodes with the benchmark's data", () => {
   it("mock: a user with tools looks, asks, and is content", async () => {

@@ -2,6 +2,7 @@ import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { writeBenchmarks } from "./benchmarks.ts";
 import { writeDeclarations } from "./declarations.ts";
 import { publishedManifest } from "./manifest.ts";
 
@@ -41,6 +42,7 @@ await build({ ...common, entryPoints, outdir: join(dist, "lib"), platform: "node
 await build({ ...common, entryPoints: { sdk: "src/sdk.ts" }, outdir: join(dist, "lib/browser"), platform: "browser", target: "es2024" });
 
 writeDeclarations(root, join(dist, "types"));
+await writeBenchmarks(root, join(dist, "environments"));
 cpSync(join(own, "bin"), join(dist, "bin"), { recursive: true });
 cpSync(join(own, "templates"), join(dist, "templates"), { recursive: true });
 cpSync(join(own, "README.md"), join(dist, "README.md"));

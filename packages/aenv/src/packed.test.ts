@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Environment } from "@aenv/sdk";
+import { tinyBenchmark } from "@aenv/tau2/tiny-benchmark";
 import { describeNeeding, type Tree, temporaryTree } from "@aenv/testing";
 import { build } from "esbuild";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -105,10 +106,34 @@ describeNeeding("npm-registry", "the packed package", () => {
     expect(readdirSync(join(home.path, "boxes"))).toEqual([]);
   });
 
+  it("prepares a benchmark's data, and publishes and plays the benchmark", minutes(2), async () => {
+    const files = Object.entries(tinyBenchmark).map(([path, text]) => [`copy/${path}`, text]);
+    using home = temporaryTree(Object.fromEntries(files));
+    const own = { ...env, AENV_HOME: home.path };
+    await mustRun("npx", ["--no", "aenv", "bench", "data", "tau2", "--from", join(home.path, "copy")], { cwd: folder, env: own });
+    const flags = ["--control-port", "0", "--data-port", "0", "--log-level", "silent"];
+    await using server = new EventProcess("npx", ["--no", "aenv", "server", "--json", ...flags], { cwd: folder, env: own, detached: true });
+    const ready = await server.next("ready");
+    const [controlUrl, dataUrl] = [String(ready.controlUrl), String(ready.dataUrl)];
+    await mustRun("npx", ["--no", "aenv", "push", "--work-dir", "tau2", "--system-url", controlUrl], { cwd: folder, env: own });
+    const tau2 = await Environment.create("tau2", { controlUrl, dataUrl, variables: { TAU2_DOMAIN: "mock", TAU2_SOLO_MODE: "false" } });
+    expect(await tau2.callFunction("tau2_get_system_prompt")).toContain("Serve readers.");
+    await tau2.release();
+    await server.stop("SIGTERM");
+  });
+
   it("holds what it must and nothing of the workshop", minutes(1), async () => {
     const { stdout } = await mustRun("tar", ["-tzf", tarball], { cwd: tree.path });
     const files = stdout.trim().split("\n");
-    for (const name of ["README.md", "LICENSE", "package.json", "bin/aenv.js", "lib/index.js", "templates/agent/agent.ts"]) {
+    for (const name of [
+      "README.md",
+      "LICENSE",
+      "package.json",
+      "bin/aenv.js",
+      "lib/index.js",
+      "templates/agent/agent.ts",
+      "environments/tau2/data.js",
+    ]) {
       expect(files).toContain(`package/${name}`);
     }
     expect(files.filter((file) => /\.test\.(?!ts$)|src\/.*(?<!\.d)\.ts$/.test(file) && !file.includes("/templates/"))).toEqual([]);

@@ -1,6 +1,7 @@
-import { readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { checkConfig, type EnvironmentConfig } from "@aenv/contract";
+import { findBenchmark } from "./benchmarks.ts";
 import { Failure, type Place } from "./failure.ts";
 import { parseJsonFile } from "./json-file.ts";
 
@@ -14,7 +15,7 @@ export interface Project {
 
 /** Reads a project's config.json; everything wrong with it is told at once, each with its line. */
 export function readProject(workDir: string, cwd: string): Project {
-  const root = resolve(cwd, workDir);
+  const root = folderOf(workDir, cwd);
   if (!statSync(root, { throwIfNoEntry: false })?.isDirectory()) {
     throw new Failure(`there is no folder ${root}`, { exit: "usage", hint: "Name the project's folder with --work-dir." });
   }
@@ -24,6 +25,12 @@ export function readProject(workDir: string, cwd: string): Project {
   if (checked.ok) return { root, config: checked.config, placeOf };
   const problems = checked.problems.map(({ message, path }) => ({ message, place: placeOf(path) }));
   throw new Failure(problems, { code: "environment.invalid" });
+}
+
+/** A folder; where there is none of this name, the built-in benchmark that is called so. */
+function folderOf(workDir: string, cwd: string): string {
+  const folder = resolve(cwd, workDir);
+  return existsSync(folder) ? folder : (findBenchmark(workDir)?.folder ?? folder);
 }
 
 function readConfig(file: string): string {

@@ -5,6 +5,8 @@ export const task = z.looseObject({
   id: z.string().min(1),
   instruction: z.string().optional(),
   split: z.string().optional(),
+  /** For tasks of several splits: all of them. */
+  splits: z.array(z.string()).optional(),
 });
 export type Task = z.infer<typeof task>;
 

@@ -1,8 +1,9 @@
-import { readFileSync } from "node:fs";
-import { availableParallelism, homedir } from "node:os";
-import { join, resolve } from "node:path";
+import { readFileSync, statSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
 import { messageOf, PlatformError, parseDuration } from "@aenv/contract";
 import { z } from "zod";
+import { dataFolder, homeFolder } from "./folders.ts";
 
 const duration = z.string().refine(isDuration, { message: "must be a duration such as 30m" });
 const port = z.coerce.number().int().min(0).max(65_535);
@@ -13,8 +14,12 @@ const count = z.coerce.number().int().min(0);
 export const serverConfig = z.strictObject({
   home: z
     .string()
-    .default(() => join(homedir(), ".aenv"))
+    .default(() => homeFolder(undefined))
     .describe("where the database, bundles and boxes are kept"),
+  dataDir: z
+    .string()
+    .default("")
+    .describe("where benchmarks' data is kept, which boxes are told as AENV_DATA_DIR; data below home unless set"),
   host: z.string().default("127.0.0.1").describe("the address to listen on"),
   controlPort: port.default(8080).describe("control and hub"),
   dataPort: port.default(8081).describe("the gateway to instances"),
@@ -67,8 +72,12 @@ export function readServerConfig(options: {
   };
   const parsed = serverConfig.safeParse(merged);
   if (!parsed.success) throw invalid(parsed.error, merged);
-  const config = { ...parsed.data, home: resolve(parsed.data.home.replace(/^~(?=$|\/)/, homedir())) };
-  return { ...config, store: config.store === "" ? `sqlite:${join(config.home, "server.db")}` : config.store };
+  const { store, dataDir } = parsed.data;
+  const home = homeFolder(parsed.data.home);
+  const config = { ...parsed.data, home, dataDir: dataFolder(dataDir, home) };
+  if (statSync(config.dataDir, { throwIfNoEntry: false })?.isDirectory() === false)
+    throw new PlatformError("request.invalid", `the server's configuration is wrong: dataDir is ${config.dataDir}; that is not a folder`);
+  return { ...config, store: store === "" ? `sqlite:${join(home, "server.db")}` : store };
 }
 
 /** The same for people to look at: a password in it is hidden. */

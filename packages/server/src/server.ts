@@ -13,7 +13,7 @@ import { instanceRoutes } from "./api/instance-routes.ts";
 import { adminRoutes, operationRoutes } from "./api/operation-routes.ts";
 import { tokenRoutes } from "./api/token-routes.ts";
 import { Closers } from "./closers.ts";
-import type { ServerConfig } from "./config.ts";
+import { type ServerConfig, variableOf } from "./config.ts";
 import { Gateway } from "./gateway/gateway.ts";
 import { isLoopback, visitorRule } from "./gateway/visitors.ts";
 import { openHub } from "./hub/open.ts";
@@ -96,7 +96,10 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     engine,
     clients,
     runner: parts.runner,
-    variables: config.otlpUrl === null ? {} : { OTEL_EXPORTER_OTLP_ENDPOINT: config.otlpUrl },
+    variables: {
+      [variableOf("dataDir")]: config.dataDir,
+      ...(config.otlpUrl !== null && { OTEL_EXPORTER_OTLP_ENDPOINT: config.otlpUrl }),
+    },
     replica,
     min: config.poolMin,
     max: config.poolMax,

@@ -23,7 +23,9 @@ export class DataDirectory {
   text(...parts: readonly string[]): string {
     const path = this.#pathOf(parts);
     if (!existsSync(path)) {
-      throw new Error(`tau2 needs the file ${path}; set TAU2_DATA_DIR to a directory with the benchmark's data (it is ${this.path} now)`);
+      throw new Error(
+        `tau2 needs the file ${path}; prepare it with: aenv bench data tau2 --from CHECKOUT_OR_ARCHIVE_OF_THE_BENCHMARK, or set TAU2_DATA_DIR to another directory (it is ${this.path} now)`,
+      );
     }
     return readFileSync(path, "utf8").replaceAll("\r\n", "\n");
   }

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { type Served, serve } from "@aenv/kit";
-import { scriptedOpenAi } from "@aenv/testing";
+import { scriptedOpenAi, temporaryTree } from "@aenv/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { library, openLibrary } from "../fixtures/library.ts";
 import { tau2Environment } from "./environment.ts";
@@ -187,8 +187,15 @@ describe("a conversation through a box", () => {
 
 describe("settings", () => {
   it("name what is wrong", () => {
-    expect(() => readSettings({})).toThrow("TAU2_DATA_DIR is not set");
+    expect(() => readSettings({})).toThrow(/neither TAU2_DATA_DIR nor AENV_DATA_DIR is set; .*aenv bench data tau2 --from/);
+    expect(() => readSettings({ AENV_DATA_DIR: "/nowhere" })).toThrow(/there is no \/nowhere\/tau2; .*aenv bench data tau2 --from/);
     expect(() => readSettings({ TAU2_DATA_DIR, TAU2_MAX_STEPS: "many" })).toThrow("TAU2_MAX_STEPS must be a number");
+  });
+
+  it("find the data that was prepared, unless told of other", () => {
+    using tree = temporaryTree({ "tau2/hashes.json": {} });
+    expect(readSettings({ AENV_DATA_DIR: tree.path }).dataPath).toBe(`${tree.path}/tau2`);
+    expect(readSettings({ AENV_DATA_DIR: tree.path, TAU2_DATA_DIR }).dataPath).toBe(TAU2_DATA_DIR);
   });
 
   it("are shown without keys, and addresses without what stands in them", () => {

@@ -2,7 +2,7 @@ import { defineEnvironment, type EnvironmentDefinition } from "@aenv/kit";
 import type { Domain, DomainDefinition } from "../core/domain.ts";
 import { schemaOf } from "../words/schemas.ts";
 import { Episode, type EpisodeRecord } from "./episode.ts";
-import { DEFAULT_DOMAIN, readSettings, readSolo, shownVariables, type Variables } from "./settings.ts";
+import { DEFAULT_DOMAIN, findDataPath, readSettings, readSolo, shownVariables, type Variables } from "./settings.ts";
 import { toolsFor } from "./tools.ts";
 
 export interface Tau2Options {
@@ -20,6 +20,7 @@ const POLICY_PREVIEW = 500;
  */
 export function tau2Environment({ domains, open, variables: base }: Tau2Options): EnvironmentDefinition<Episode> {
   const fixed = base.TAU2_DOMAIN || null;
+  const words = findDataPath(base);
   const served = [...domains.values()].filter(({ name }) => fixed === null || name === fixed);
   if (served.length === 0) throw new Error(`TAU2_DOMAIN is '${fixed}'; the domains are ${[...domains.keys()].join(", ")}`);
 
@@ -51,7 +52,7 @@ export function tau2Environment({ domains, open, variables: base }: Tau2Options)
     },
     tools: toolsFor(served, readSolo(base), ({ name }, requestor, tool) =>
       // Without a directory yet there are only our own words.
-      base.TAU2_DATA_DIR ? schemaOf(open(name, base.TAU2_DATA_DIR), requestor, tool) : tool.schema,
+      words === null ? tool.schema : schemaOf(open(name, words), requestor, tool),
     ),
     functions: [
       { name: "tau2_get_task_info", description: "What the episode is about.", run: (_, { state }) => taskInfo(state) },

@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import type { ModelSettings } from "../simulator/chat.ts";
 
 export type Variables = Readonly<Record<string, string | undefined>>;
@@ -21,8 +23,8 @@ const DEFAULT_MODEL = "gpt-4.1-2025-04-14";
 const DEFAULT_BASE_URL = "https://api.openai.com/v1";
 
 export function readSettings(variables: Variables): Settings {
-  const dataPath = variables.TAU2_DATA_DIR ?? "";
-  if (dataPath === "") throw new Error("TAU2_DATA_DIR is not set: it names the directory with the benchmark's data");
+  const dataPath = findDataPath(variables);
+  if (dataPath === null) throw new Error(`tau2 has no data: ${whereData(variables)}`);
   return {
     domain: variables.TAU2_DOMAIN || DEFAULT_DOMAIN,
     taskId: variables.TAU2_TASK_ID || null,
@@ -32,6 +34,20 @@ export function readSettings(variables: Variables): Settings {
     user: readModel(variables, "TAU2_USER_LLM"),
     judge: readModel(variables, "TAU2_JUDGE_LLM"),
   };
+}
+
+/** The data directory: `TAU2_DATA_DIR`, else what `aenv bench data tau2` has prepared; null if there is neither. */
+export function findDataPath({ TAU2_DATA_DIR: own, AENV_DATA_DIR: all }: Variables): string | null {
+  if (own) return own;
+  if (!all) return null;
+  const prepared = join(all, "tau2");
+  return existsSync(prepared) ? prepared : null;
+}
+
+function whereData({ AENV_DATA_DIR: all }: Variables): string {
+  const prepare = "prepare it with: aenv bench data tau2 --from CHECKOUT_OR_ARCHIVE_OF_THE_BENCHMARK";
+  const place = all ? `there is no ${join(all, "tau2")}` : "neither TAU2_DATA_DIR nor AENV_DATA_DIR is set";
+  return `${place}; ${prepare}, or set TAU2_DATA_DIR to a directory with it`;
 }
 
 export function readSolo({ TAU2_SOLO_MODE: value }: Variables): boolean | null {

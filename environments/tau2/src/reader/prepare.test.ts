@@ -1,10 +1,13 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { describeNeeding, tau2Path } from "@aenv/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { knownHashes } from "./known-hashes.ts";
 import { prepareData } from "./prepare.ts";
 import { tinyBenchmark, writeFiles } from "./tiny-benchmark.ts";
 import type { ToolSchema } from "./tools.ts";
@@ -61,6 +64,7 @@ describe("preparing a data directory", () => {
     ]);
     expect(marks).toEqual([
       ["assistant", "MockTools.lend", "write", true, false],
+      ["assistant", "MockTools.create_task", "write", true, false],
       ["assistant", "MockTools.measure", "read", false, false],
       ["assistant", "MockTools.shut", "generic", true, false],
       ["assistant", "MockTools.secret_0001", "write", true, true],
@@ -157,11 +161,13 @@ describe("preparing a data directory", () => {
     ]);
   });
 
-  it("finds the prompts, by where they stand", async () => {
-    await prepareData({ from, to });
+  it("finds the prompts, by where they stand, and says which are not there", async () => {
+    expect((await prepareData({ from, to })).ownPrompts).toEqual(["judge"]);
     expect(json("prompts.json")).toEqual({
       "agent.librarian.LIBRARIAN_INSTRUCTION": "You are a librarian.\nFollow the {policy}.",
       "agent.librarian.SYSTEM_PROMPT": "<a>You are a librarian.\nFollow the {policy}.</a>",
+      "agent.llm_agent.AGENT_INSTRUCTION": "Serve readers.",
+      "agent.llm_agent.AGENT_SOLO_INSTRUCTION": "\nServe the ticket, then call {stop_tool}.\n",
       "agent.librarian.Judge.ask.user_prompt": '\n            Judge {transcript["text"]} fairly.\n            ',
     });
   });
@@ -189,7 +195,7 @@ describe("preparing a data directory", () => {
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     try {
       const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-      expect((await prepareData({ from: `${url}/tiny.tar.gz`, to })).tools).toEqual({ mock: 6 });
+      expect((await prepareData({ from: `${url}/tiny.tar.gz`, to })).tools).toEqual({ mock: 7 });
       await expect(prepareData({ from: `${url}/gone.tar.gz`, to })).rejects.toThrow("answered 404");
     } finally {
       server.closeAllConnections();
@@ -207,10 +213,44 @@ describe("preparing a data directory", () => {
     await prepareData({ from, to, hashes });
   });
 
-  it("names the files that are not of the known revision", async () => {
-    const { differing } = await prepareData({ from, to });
+  it("names the files that are not of the known revision, and if that must not be, writes nothing", async () => {
+    await expect(prepareData({ from, to, isStrict: true })).rejects.toThrow(/is not revision a2c0247 of the benchmark; .*mock\/db\.json/);
+    expect(readdirSync(root)).toEqual(["tiny-benchmark-1.0"]);
+    rmSync(join(from, "data/tau2/domains/mock/split_tasks.json"));
+    const { differing, absent } = await prepareData({ from, to });
     expect(differing).toContain("mock/db.json");
     expect(differing).not.toContain("mock/notes/deep.md");
+    expect(absent).toEqual(["mock/split_tasks.json"]);
+  });
+
+  it("replaces a domain as a whole, and leaves the others as they are", async () => {
+    await prepareData({ from, to });
+    const others = { "airline/db.json": "{}", "schemas/airline.json": "[]", "mock/old.md": "old" };
+    writeFiles(to, others);
+    writeFiles(to, { "hashes.json": JSON.stringify({ ...(json("hashes.json") as object), "airline/db.json": "11", "mock/old.md": "22" }) });
+    writeFiles(from, { "data/tau2/domains/mock/policy.md": "Be kinder.\n" });
+    const { hashes } = await prepareData({ from, to });
+    expect(readFileSync(join(to, "mock/policy.md"), "utf8")).toBe("Be kinder.\n");
+    expect(existsSync(join(to, "mock/old.md"))).toBe(false);
+    expect(existsSync(join(to, "schemas/airline.json"))).toBe(true);
+    expect(json("hashes.json")).toEqual({ "airline/db.json": "11", ...hashes });
+    expect(readdirSync(root).sort()).toEqual(["data", "tiny-benchmark-1.0"]);
+  });
+
+  it("leaves alone what it has not made", async () => {
+    writeFiles(to, { "thesis.md": "years of work\n" });
+    await expect(prepareData({ from, to })).rejects.toThrow("holds other things than prepared data");
+    await expect(prepareData({ from, to: join(to, "thesis.md") })).rejects.toThrow("is no directory");
+    expect(readdirSync(to)).toEqual(["thesis.md"]);
+  });
+
+  it("follows a link to the directory, and leaves the link", async () => {
+    mkdirSync(join(root, "disk"));
+    symlinkSync("disk", to);
+    await prepareData({ from, to });
+    await prepareData({ from, to });
+    expect(lstatSync(to).isSymbolicLink()).toBe(true);
+    expect(existsSync(join(root, "disk/mock/db.json"))).toBe(true);
   });
 
   it("says what is missing", async () => {
@@ -223,5 +263,23 @@ describe("preparing a data directory", () => {
     await expect(prepareData({ from, to })).rejects.toThrow("declares no class MockUserTools");
     rmSync(join(from, "data/tau2/domains/mock/tasks.json"));
     await expect(prepareData({ from, to })).rejects.toThrow("lacks data/tau2/domains/mock/tasks.json");
+  });
+});
+
+describeNeeding("tau2-data", "the benchmark's own files", () => {
+  it("are those of the known revision", async () => {
+    const own = (folder: string, place: string) => {
+      for (const name of readdirSync(join(tau2Path, "data", folder)))
+        writeFiles(from, { [`data/tau2/${place}/${name}`]: readFileSync(join(tau2Path, "data", folder, name), "utf8") });
+    };
+    own("mock", "domains/mock");
+    own("user_simulator", "user_simulator");
+    const { differing, absent } = await prepareData({ from, to, domains: ["mock"], isStrict: true });
+    expect([...differing, ...absent]).toEqual([]);
+    const hashOf = (path: string) =>
+      createHash("sha256")
+        .update(readFileSync(join(tau2Path, "data", path)))
+        .digest("hex");
+    expect(Object.fromEntries(Object.keys(knownHashes).map((path) => [path, hashOf(path)]))).toEqual(knownHashes);
   });
 });

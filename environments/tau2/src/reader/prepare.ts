@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
-import { mkdirSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { findPrompt, promptNames } from "../words/prompts.ts";
 import { type Checkout, openCheckout } from "./checkout.ts";
+import { readHashes, replaceDirectory } from "./directory.ts";
 import { type DomainLayout, domainLayouts } from "./domains.ts";
-import { knownHashes } from "./known-hashes.ts";
+import { knownHashes, knownRevision } from "./known-hashes.ts";
 import { Project, type Scope } from "./project.ts";
 import { readPrompts } from "./prompts.ts";
 import { type Requestor, readToolkit, type ToolSchema } from "./tools.ts";
@@ -11,12 +11,14 @@ import { type Requestor, readToolkit, type ToolSchema } from "./tools.ts";
 export interface PrepareOptions {
   /** A checkout of the benchmark, a .tar.gz archive of it, or the address of such an archive. */
   from: string;
-  /** The data directory; what stands there under the same names is replaced. */
+  /** The data directory. Other domains that stand there already stay; a directory with anything else in it is refused. */
   to: string;
   /** Those to prepare; otherwise all that the checkout has data of. */
   domains?: readonly string[];
   /** Expected sha256 by path in the data directory, such as `airline/db.json`. */
   hashes?: Readonly<Record<string, string>>;
+  /** Refuse data that is not of the known revision. */
+  isStrict?: boolean;
   fetch?: typeof fetch;
 }
 
@@ -26,10 +28,16 @@ export interface Prepared {
   /** Number of tools by domain. */
   tools: Record<string, number>;
   prompts: string[];
+  /** What models are told in the environment's own words, because the checkout has no text for it. */
+  ownPrompts: string[];
   /** sha256 by path in the data directory, as in `hashes.json`. */
   hashes: Record<string, string>;
-  /** Files that are not as in the revision that the environment was measured with. */
+  /** The revision that the environment was measured with. */
+  knownRevision: string;
+  /** Files that are not as in that revision. */
   differing: string[];
+  /** Files of that revision that the checkout does not have. */
+  absent: string[];
   /** Tools for which the environment's own words stand, because the reader could not follow theirs. */
   unread: { domain: string; name: string; reason: string }[];
 }
@@ -40,36 +48,42 @@ const SPOKEN = /(^|\/)(tasks_voice\.json|audio_difficulty\.json)$/;
 
 /** Turns a checkout of the benchmark into a data directory. Nothing is written unless all that was asked for is there and as expected. */
 export async function prepareData(options: PrepareOptions): Promise<Prepared> {
-  const checkout = await openCheckout(options.from, options.fetch);
+  const { from, to } = options;
+  // Looked at first: what is wrong there is known without a download.
+  const before = readHashes(to);
+  const checkout = await openCheckout(from, options.fetch);
   const domains = chooseDomains(checkout, options.domains);
   const data = collectData(checkout, domains);
   const hashes = Object.fromEntries([...data].map(([path, bytes]) => [path, createHash("sha256").update(bytes).digest("hex")]));
-  verifyHashes(hashes, options.hashes ?? {}, options.from);
+  const { differing, absent } = compareWithKnown(hashes, domains);
+  verifyHashes(hashes, options.hashes ?? {}, from);
+  if (options.isStrict) demandKnown(differing, absent, from);
 
   const project = new Project(checkout);
-  const outputs = new Map<string, unknown>([["hashes.json", hashes]]);
-  const prepared: Prepared = {
-    to: options.to,
-    domains,
-    tools: {},
-    prompts: [],
-    hashes,
-    differing: differingFrom(knownHashes, hashes),
-    unread: [],
-  };
-  for (const domain of domains) {
-    const { tools, unread } = readDomain(domain, checkout, project);
-    outputs.set(`schemas/${domain}.json`, tools);
-    prepared.tools[domain] = tools.length;
-    prepared.unread.push(...unread.map((one) => ({ domain, ...one })));
-  }
+  const schemas = new Map(domains.map((domain) => [domain, readDomain(domain, checkout, project)]));
   const prompts = readPrompts(checkout, project);
-  outputs.set("prompts.json", prompts);
-  prepared.prompts = Object.keys(prompts);
+  const texts = new Map(Object.entries(prompts));
+  // The guidelines for users are files, and without them there is no data directory.
+  const ownPrompts = promptNames.filter((name) => !name.startsWith("user") && findPrompt(texts, name) === null);
 
-  for (const [path, bytes] of data) write(join(options.to, path), bytes);
-  for (const [path, value] of outputs) write(join(options.to, path), `${JSON.stringify(value, null, 2)}\n`);
-  return prepared;
+  const files = new Map<string, string | Buffer>(data);
+  const others = Object.entries(before).filter(([path]) => !data.has(path) && !domains.some((domain) => path.startsWith(`${domain}/`)));
+  files.set("hashes.json", asJson({ ...Object.fromEntries(others), ...hashes }));
+  files.set("prompts.json", asJson(prompts));
+  for (const [domain, { tools }] of schemas) files.set(`schemas/${domain}.json`, asJson(tools));
+  replaceDirectory(to, files, domains);
+  return {
+    to,
+    domains,
+    tools: Object.fromEntries([...schemas].map(([domain, { tools }]) => [domain, tools.length])),
+    prompts: Object.keys(prompts),
+    ownPrompts,
+    hashes,
+    knownRevision,
+    differing,
+    absent,
+    unread: [...schemas].flatMap(([domain, { unread }]) => unread.map((one) => ({ domain, ...one }))),
+  };
 }
 
 function chooseDomains(checkout: Checkout, wanted: readonly string[] | undefined): string[] {
@@ -110,8 +124,18 @@ function verifyHashes(found: Record<string, string>, expected: Readonly<Record<s
   if (wrong.length > 0) throw new Error(`${from} is not the expected revision of the benchmark: ${wrong.join("; ")}`);
 }
 
-function differingFrom(known: Readonly<Record<string, string>>, found: Record<string, string>): string[] {
-  return Object.keys(found).filter((path) => Object.hasOwn(known, path) && known[path] !== found[path]);
+function demandKnown(differing: readonly string[], absent: readonly string[], from: string): void {
+  const other = [...differing, ...absent.map((path) => `${path} (missing)`)];
+  if (other.length > 0) throw new Error(`${from} is not revision ${knownRevision} of the benchmark; not the same are ${other.join(", ")}`);
+}
+
+function compareWithKnown(found: Record<string, string>, domains: readonly string[]): Pick<Prepared, "differing" | "absent"> {
+  const folders = [...domains, "user_simulator"];
+  const known = Object.keys(knownHashes).filter((path) => folders.some((folder) => path.startsWith(`${folder}/`)));
+  return {
+    differing: known.filter((path) => found[path] !== undefined && found[path] !== knownHashes[path]),
+    absent: known.filter((path) => found[path] === undefined),
+  };
 }
 
 function readDomain(
@@ -144,7 +168,6 @@ function layoutOf(domain: string): DomainLayout {
   return layout;
 }
 
-function write(path: string, content: string | Buffer): void {
-  mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, content);
+function asJson(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
 }

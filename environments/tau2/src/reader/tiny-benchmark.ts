@@ -4,11 +4,13 @@ import { dirname, join } from "node:path";
 /** A benchmark of one domain, laid out as the real one and with its ways of writing, but with contents of its own. */
 export const tinyBenchmark: Readonly<Record<string, string>> = {
   LICENSE: "free\n",
-  "data/tau2/domains/mock/db.json": '{"shelves": {}}\n',
-  "data/tau2/domains/mock/user_db.json": "{}\n",
+  "data/tau2/domains/mock/db.json": '{"tasks": {}, "users": {"r_1": {"user_id": "r_1", "name": "Reader", "tasks": []}}}\n',
+  "data/tau2/domains/mock/user_db.json": '{"notifications": {}}\n',
   "data/tau2/domains/mock/policy.md": "Be kind.\r\n",
   "data/tau2/domains/mock/policy_solo.md": "Be kind, alone.\n",
-  "data/tau2/domains/mock/tasks.json": "[]\n",
+  "data/tau2/domains/mock/tasks.json":
+    '[{"id": "t_1", "user_scenario": {"instructions": "Ask for a book."}, "ticket": "A book, please.", "evaluation_criteria": {"actions": []}}]\n',
+  "data/tau2/domains/mock/split_tasks.json": '{"base": ["t_1"]}\n',
   "data/tau2/domains/mock/tasks_voice.json": "[]\n",
   "data/tau2/domains/mock/notes/deep.md": "deep\n",
   "data/tau2/user_simulator/simulation_guidelines.md": "Play a reader.\n",
@@ -115,6 +117,16 @@ class MockTools(Common):
 
     def _helper(self) -> None: ...
 
+    @is_tool(ToolType.WRITE)
+    def create_task(self, user_id: str, title: str, description: str = None) -> str:
+        """Note a reader's wish.
+
+        Args:
+            user_id: Whose wish it is.
+            title: The book's title.
+        """
+        return "noted"
+
     @is_tool(ToolType.READ)
     def measure(self, size: t.Union[Size, str], filters: Dict[str, Any] = {}, exact: Optional[float] = -1.5, anything=None) -> str:
         return ""
@@ -170,6 +182,15 @@ class Judge:
             Judge {transcript["text"]} fairly.
             """
         return user_prompt
+`,
+  "src/tau2/agent/llm_agent.py": `
+AGENT_INSTRUCTION = """
+Serve readers.
+""".strip()
+
+AGENT_SOLO_INSTRUCTION = """
+Serve the ticket, then call {stop_tool}.
+"""
 `,
   "src/tau2/agent/strange.py": "this is ? no Python\n",
 };

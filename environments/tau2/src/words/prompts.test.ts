@@ -24,6 +24,19 @@ it("prompts are ours, unless the data directory brings guidelines or a prompts.j
   expect(() => read("broken")).toThrow("'judge' must be a text");
 });
 
+it("the benchmark's texts of another revision are known by where they stand", () => {
+  using tree = temporaryTree({
+    "prompts.json": {
+      "agent.llm_agent.AGENT_INSTRUCTION": "Help.",
+      "agent.llm_agent.AGENT_SOLO_INSTRUCTION": "\nHelp, then call {stop}.\n",
+      "evaluator.evaluator_nl_assertions.Judge.ask.system_prompt": "\n  Judge as {} or [].\n  ",
+      "agent.other.AGENT_INSTRUCTION": "Other.",
+    },
+  });
+  const { agent, soloAgent, judge } = readPrompts(new DataDirectory(tree.path));
+  expect([agent, soloAgent, judge]).toEqual(["Help.", "Help, then call done.", "Judge as {} or []."]);
+});
+
 it("an agent is told its policy, a solo agent its ticket, a user the scenario", () => {
   using tree = temporaryTree({ "x.md": "" });
   const prompts = { ...readPrompts(new DataDirectory(tree.path)), agent: "A", soloAgent: "S", user: "U" };

@@ -13,13 +13,24 @@ export interface Prompts {
   readonly judge: string;
 }
 
+export const promptNames = ["agent", "soloAgent", "user", "userWithTools", "judge"] as const satisfies readonly (keyof Prompts)[];
+
 const FILE = "prompts.json";
 
-/** The benchmark's own texts, known by their digests wherever a file of prompts has them. */
-const THEIRS: Partial<Record<keyof Prompts, string>> = {
-  agent: "e00faa515230c8648931f73ed25c9528418cccc522fe8936917f4c2a047bc5d2",
-  soloAgent: "487847d6c6626b15b8e60e5999420a554f2dc0ea56b2f0a506d21418993a36ec",
-  judge: "994b7abd2d3d869adbc2ce1dce85be5b2ab0243e04f086994737e4fc5e5fd24b",
+/** The benchmark's own texts: known by their digests wherever a file of prompts has them, and in other revisions by where they stand. */
+const THEIRS: Partial<Record<keyof Prompts, { readonly digest: string; readonly place: RegExp }>> = {
+  agent: {
+    digest: "e00faa515230c8648931f73ed25c9528418cccc522fe8936917f4c2a047bc5d2",
+    place: /^agent\.llm_agent\.AGENT_INSTRUCTION$/,
+  },
+  soloAgent: {
+    digest: "487847d6c6626b15b8e60e5999420a554f2dc0ea56b2f0a506d21418993a36ec",
+    place: /^agent\.llm_agent\.AGENT_SOLO_INSTRUCTION$/,
+  },
+  judge: {
+    digest: "994b7abd2d3d869adbc2ce1dce85be5b2ab0243e04f086994737e4fc5e5fd24b",
+    place: /^evaluator\.evaluator_nl_assertions\..*\.system_prompt$/,
+  },
 };
 
 const read = new WeakMap<DataDirectory, Prompts>();
@@ -35,7 +46,7 @@ export function readPrompts(data: DataDirectory): Prompts {
 }
 
 function collect(data: DataDirectory, texts: ReadonlyMap<string, string>): Prompts {
-  const given = (key: keyof Prompts, otherwise: string): string => texts.get(key) ?? findByDigest(texts, THEIRS[key]) ?? otherwise;
+  const given = (key: keyof Prompts, otherwise: string): string => findPrompt(texts, key) ?? otherwise;
   const guidelines = (name: string, ours: string): string => (data.has("user_simulator", name) ? data.text("user_simulator", name) : ours);
   return {
     agent: given("agent", AGENT),
@@ -57,14 +68,24 @@ function textsOf(data: DataDirectory): ReadonlyMap<string, string> {
   return texts;
 }
 
+/** A prompt among the texts of a `prompts.json`, by our name for it or as the benchmark has it; null if it is not there. */
+export function findPrompt(texts: ReadonlyMap<string, string>, key: keyof Prompts): string | null {
+  const own = texts.get(key);
+  const theirs = THEIRS[key];
+  if (own !== undefined || theirs === undefined) return own ?? null;
+  const known = [...texts.values()].flatMap(formsOf).find((form) => createHash("sha256").update(form).digest("hex") === theirs.digest);
+  if (known !== undefined) return known;
+  const there = [...texts].find(([place]) => theirs.place.test(place))?.[1];
+  return there === undefined ? null : strip(key === "soloAgent" ? withStopTool(there) : there);
+}
+
 /** Sources hold texts with blanks around them, and with a place for the name of the stop tool. */
-function findByDigest(texts: ReadonlyMap<string, string>, digest: string | undefined): string | null {
-  for (const text of texts.values()) {
-    const filled = text.replace(/\{\w*\}/g, "done");
-    const form = [text, strip(text), filled, strip(filled)].find((one) => createHash("sha256").update(one).digest("hex") === digest);
-    if (form !== undefined) return form;
-  }
-  return null;
+function formsOf(text: string): readonly string[] {
+  return [text, withStopTool(text)].flatMap((form) => [form, strip(form)]);
+}
+
+function withStopTool(text: string): string {
+  return text.replace(/\{\w*\}/g, "done");
 }
 
 /** What an agent is told; in solo mode the task's ticket stands for the user. */

@@ -6,8 +6,11 @@ import { Failure, type Place } from "../failure.ts";
 /** What the environment in a folder offers, found out by loading it in a process of its own. */
 export async function offerOf(folder: string, onOutput: (text: string) => void): Promise<Offer> {
   const entry = fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "./describe.ts" : "./describe.js", import.meta.url));
+  // What the environment would say with the data of this machine is no part of its bundle.
+  const { AENV_DATA_DIR: _, ...env } = process.env;
   const child = fork(entry, [folder], {
     cwd: folder,
+    env,
     stdio: ["ignore", "pipe", "pipe", "ipc"],
     execArgv: ["--disable-warning=ExperimentalWarning"],
   });

@@ -21,7 +21,7 @@ export function define(command: Command, terminal: Terminal): void {
     .description(
       "Bundles the environment, all it imports and the files of `buildConfig.data` into one archive that runs by itself. The same sources give the same bytes, and the archive's name carries their digest.",
     )
-    .option("-w, --work-dir <folder>", "the project", ".")
+    .option("-w, --work-dir <folder>", "the project, or the name of a built-in benchmark", ".")
     .option("-o, --out <folder>", "where to put the archive, seen from the project", "dist")
     .option("--image", "build a container image instead (not available in this version)")
     .option("--json", "as JSON")

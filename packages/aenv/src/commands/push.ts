@@ -30,7 +30,7 @@ export function define(command: Command, terminal: Terminal): void {
     .description(
       "Bundles the environment and publishes it. A published version never changes: the same again is nothing to do, other content needs another version.",
     )
-    .option("-w, --work-dir <folder>", "the project", ".")
+    .option("-w, --work-dir <folder>", "the project, or the name of a built-in benchmark", ".")
     .option("-v, --version <version>", "publish under this version instead of config.json's")
     .option("--dry-run", "say what would be done, and do nothing")
     .option("--no-verify", "do not start the environment on the server to see what it offers")
@@ -39,7 +39,10 @@ export function define(command: Command, terminal: Terminal): void {
     .addOption(new Option("--force").hideHelp())
     .option("--json", "as JSON");
   withPlatform(command)
-    .addHelpText("after", examples("aenv push", "aenv push --dry-run", "aenv push --version 1.1.0 --visibility public"))
+    .addHelpText(
+      "after",
+      examples("aenv push", "aenv push --dry-run", "aenv push --version 1.1.0 --visibility public", "aenv push --work-dir tau2"),
+    )
     .action((options: Options) => push(options, terminal));
 }
 

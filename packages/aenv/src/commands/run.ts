@@ -23,7 +23,7 @@ interface Options {
 export function define(command: Command, terminal: Terminal): void {
   command
     .description("Checks the project, serves its environment, and serves it anew whenever a file changes. Ctrl-C stops it.")
-    .option("-w, --work-dir <folder>", "the project", ".")
+    .option("-w, --work-dir <folder>", "the project, or the name of a built-in benchmark", ".")
     .option("-p, --port <number>", "where to listen; 0 takes any free port", integer(0, 65_535), 8081)
     .option("--host <address>", "the address to listen on; 0.0.0.0 lets other machines in", "127.0.0.1")
     .option("-q, --quiet", "no table and no advice, only what goes wrong")

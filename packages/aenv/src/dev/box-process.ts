@@ -4,6 +4,7 @@ import { request } from "node:http";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { isObject, messageOf } from "@aenv/contract";
+import { dataDirOf } from "../data-dir.ts";
 import { Failure, type Place } from "../failure.ts";
 
 export interface BoxOptions {
@@ -31,7 +32,8 @@ export class BoxProcess {
     this.socketPath = options.socketPath;
     const entry = fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "../box.ts" : "./box.js", import.meta.url));
     const args = ["--disable-warning=ExperimentalWarning", entry, options.root, "--socket", options.socketPath, "--host", options.host];
-    this.#child = spawn(process.execPath, args, { cwd: options.root, stdio: ["pipe", "pipe", "pipe"] });
+    const env = { ...process.env, AENV_DATA_DIR: dataDirOf(process.env) };
+    this.#child = spawn(process.execPath, args, { cwd: options.root, env, stdio: ["pipe", "pipe", "pipe"] });
     this.#ended = once(this.#child, "close");
     this.#child.once("close", (code, signal) => {
       if (this.#state === "running") options.onCrash(signal === null ? `exit code ${code}` : `signal ${signal}`);

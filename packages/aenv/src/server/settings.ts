@@ -1,4 +1,3 @@
-import { homedir } from "node:os";
 import { serverConfig, variableOf } from "@aenv/server";
 import { z } from "zod";
 
@@ -49,9 +48,4 @@ function usualOf(key: string, schema: z.ZodType): string {
   const value: unknown = schema.parse(undefined);
   if (inWords[key] !== undefined) return inWords[key];
   return value === null || value === "" || (Array.isArray(value) && value.length === 0) ? "" : String(value);
-}
-
-/** A path, or what ends in one, as people write it. */
-export function shortPath(path: string): string {
-  return path.replace(`${homedir()}/`, "~/");
 }

@@ -115,7 +115,7 @@ function tryJson(text: string): unknown {
 
 function page(tasks: TaskPage["items"], query: URLSearchParams): TaskPage {
   const split = query.get("split");
-  const chosen = split === null ? tasks : tasks.filter((task) => task.split === split);
+  const chosen = split === null ? tasks : tasks.filter((task) => task.split === split || task.splits?.includes(split));
   const offset = wholeNumber(query, "offset", 0);
   return { items: chosen.slice(offset, offset + wholeNumber(query, "limit", 100)), total: chosen.length };
 }

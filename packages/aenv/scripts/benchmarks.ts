@@ -1,0 +1,37 @@
+import { cpSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { build } from "esbuild";
+
+/**
+ * Puts the built-in benchmarks into the package: those environments that export `./data`, each as a project of plain
+ * JavaScript that is run and published like any other.
+ */
+export async function writeBenchmarks(root: string, out: string): Promise<void> {
+  const read = (path: string) => JSON.parse(readFileSync(join(root, "environments", path), "utf8"));
+  for (const name of readdirSync(join(root, "environments"))) {
+    const { version, exports } = read(`${name}/package.json`);
+    if (exports["./data"] === undefined) continue;
+    const config = read(`${name}/config.json`);
+    const folder = join(root, "environments", name);
+    const to = join(out, name);
+    await build({
+      absWorkingDir: folder,
+      entryPoints: { environment: config.main, data: exports["./data"] },
+      outdir: to,
+      chunkNames: "chunk-[hash]",
+      bundle: true,
+      splitting: true,
+      platform: "node",
+      format: "esm",
+      target: "node22",
+      // An author's imports: they are found from where the package is installed.
+      alias: { "@aenv/kit": "aenvironment/kit" },
+      external: ["aenvironment"],
+      logLevel: "warning",
+    });
+    const json = (file: string, value: object) => writeFileSync(join(to, file), `${JSON.stringify(value, null, 2)}\n`);
+    json("config.json", { ...config, main: "environment.js" });
+    json("package.json", { name, version, private: true, type: "module", exports: { ".": "./environment.js", "./data": "./data.js" } });
+    cpSync(join(folder, "README.md"), join(to, "README.md"));
+  }
+}

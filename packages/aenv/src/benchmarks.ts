@@ -1,0 +1,75 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { Failure } from "./failure.ts";
+
+/** An environment that comes with this package, and whose data a module of its own prepares. */
+export interface Benchmark {
+  readonly name: string;
+  readonly version: string;
+  readonly description: string;
+  /** The project, to run and to publish. */
+  readonly folder: string;
+  /** The file with the module: its package's `./data`. */
+  readonly dataModule: string;
+}
+
+/** What a benchmark's `./data` exports. */
+export interface DataModule {
+  /** Writes the data directory, or throws and writes nothing. */
+  prepareData(options: {
+    readonly from: string;
+    readonly to: string;
+    readonly domains?: readonly string[];
+    readonly isStrict?: boolean;
+    readonly fetch?: typeof fetch;
+  }): Promise<PreparedData>;
+}
+
+export interface PreparedData {
+  readonly to: string;
+  readonly domains: readonly string[];
+  readonly tools: Readonly<Record<string, number>>;
+  readonly prompts: readonly string[];
+  readonly ownPrompts: readonly string[];
+  readonly hashes: Readonly<Record<string, string>>;
+  readonly knownRevision: string;
+  readonly differing: readonly string[];
+  readonly absent: readonly string[];
+  readonly unread: readonly { readonly domain: string; readonly name: string; readonly reason: string }[];
+}
+
+/** In the repo beside the packages, in what is published inside the package. */
+const root = fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "../../../environments" : "../environments", import.meta.url));
+
+export function listBenchmarks(): Benchmark[] {
+  if (!existsSync(root)) return [];
+  return readdirSync(root).flatMap((name) => findBenchmark(name) ?? []);
+}
+
+export function findBenchmark(name: string): Benchmark | null {
+  const folder = join(root, name);
+  if (!/^[\w-]+$/.test(name) || !existsSync(join(folder, "package.json"))) return null;
+  const file: unknown = readJson(join(folder, "package.json")).exports?.["./data"];
+  if (typeof file !== "string") return null;
+  const { version, description = "" } = readJson(join(folder, "config.json"));
+  return { name, version: String(version), description: String(description), folder, dataModule: join(folder, file) };
+}
+
+export function getBenchmark(name: string): Benchmark {
+  const found = findBenchmark(name);
+  if (found !== null) return found;
+  const names = listBenchmarks().map((one) => one.name);
+  throw new Failure(`there is no benchmark '${name}'; there is ${names.join(", ")}`, {
+    exit: "usage",
+    hint: "See what there is with: aenv bench list",
+  });
+}
+
+export function loadDataModule({ dataModule }: Benchmark): Promise<DataModule> {
+  return import(pathToFileURL(dataModule).href);
+}
+
+function readJson(file: string): Record<string, unknown> & { exports?: Record<string, unknown> } {
+  return JSON.parse(readFileSync(file, "utf8"));
+}

@@ -1,0 +1,116 @@
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
+import type { Command } from "commander";
+import { type Benchmark, getBenchmark, loadDataModule, type PreparedData } from "../../benchmarks.ts";
+import { dataDirOf } from "../../data-dir.ts";
+import { downloading } from "../../download.ts";
+import { Failure } from "../../failure.ts";
+import { examples } from "../../help.ts";
+import { several } from "../../pairs.ts";
+import { shortPath } from "../../short-path.ts";
+import { during } from "../../spinner.ts";
+import { counted, table } from "../../table.ts";
+import { type Terminal, type Voice, voiceOf } from "../../terminal.ts";
+
+interface Options {
+  readonly from: string;
+  readonly to?: string;
+  readonly domain?: string[];
+  readonly strict?: boolean;
+  readonly json?: boolean;
+}
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .summary("prepare a benchmark's data")
+    .description(
+      "Prepares a benchmark's data directory from a checkout or an archive of the benchmark, and compares it with the revision that the environment was measured with. Nothing is written unless all that is needed is there.",
+    )
+    .argument("<name>", "the benchmark")
+    .requiredOption("--from <dir-or-url>", "a checkout, a .tar.gz archive of one, or the http(s) address of such an archive")
+    .option("--to <folder>", "the data directory; where the environment looks for it by itself if not given")
+    .option("--domain <name>", "only this part of the benchmark; may be repeated", several)
+    .option("--strict", "refuse files that are not of the known revision")
+    .option("--json", "as JSON")
+    .addHelpText(
+      "after",
+      examples(
+        "aenv bench data tau2 --from ./tau2-bench",
+        "aenv bench data tau2 --from https://github.com/sierra-research/tau2-bench/archive/REVISION.tar.gz --strict",
+        "aenv bench data tau2 --from tau2-bench.tar.gz --domain airline --domain retail --to ./data",
+      ),
+    )
+    .action((name: string, options: Options) => data(name, options, terminal));
+}
+
+async function data(name: string, options: Options, terminal: Terminal): Promise<void> {
+  const voice = voiceOf(terminal, options.json === true);
+  const benchmark = getBenchmark(name);
+  const usual = join(dataDirOf(terminal.env), name);
+  const to = options.to === undefined ? usual : resolve(terminal.cwd, options.to);
+  const prepared = await prepare(benchmark, sourceOf(options.from, terminal.cwd), to, options, terminal);
+  voice.data({ name, ...prepared });
+  report(name, prepared, voice);
+  if (to !== usual) voice.say(`  ${voice.people.colors.dim("Tell the environment:")} ${name.toUpperCase()}_DATA_DIR=${to}`);
+  voice.say(`  ${voice.people.colors.dim("Publish it:")} aenv push --work-dir ${name}`);
+}
+
+/** An address as it is, a path seen from here. */
+function sourceOf(from: string, cwd: string): string {
+  if (/^https?:\/\//i.test(from)) {
+    if (URL.canParse(from)) return from;
+    throw new Failure(`'${from}' is no address`, { exit: "usage", hint: "Write it as https://example.org/benchmark.tar.gz" });
+  }
+  const scheme = /^([a-z][\w+.-]*):\/\//i.exec(from)?.[1];
+  const path = resolve(cwd, from);
+  if (scheme === undefined && existsSync(path)) return path;
+  throw new Failure(scheme === undefined ? `there is no ${path}` : `'${scheme}:' is no way to fetch an archive`, {
+    exit: "usage",
+    hint: "Name a checkout of the benchmark, a .tar.gz archive of it, or the http(s) address of such an archive with --from.",
+  });
+}
+
+async function prepare(benchmark: Benchmark, from: string, to: string, options: Options, terminal: Terminal): Promise<PreparedData> {
+  const { prepareData } = await loadDataModule(benchmark);
+  const isStrict = options.strict === true;
+  const wish = { from, to, isStrict, ...(options.domain && { domains: options.domain }), fetch: downloading(terminal) };
+  try {
+    // A download has its own bar.
+    return await (from.startsWith("http") ? prepareData(wish) : during(terminal, `Reading ${from}`, () => prepareData(wish)));
+  } catch (error) {
+    if (error instanceof Failure || (error as NodeJS.ErrnoException).code !== undefined) throw error;
+    throw new Failure((error as Error).message, { hint: `Nothing was written. See: aenv bench data --help`, cause: error });
+  }
+}
+
+function report(name: string, prepared: PreparedData, voice: Voice): void {
+  const { colors } = voice.people;
+  const { to, domains, tools, prompts, ownPrompts, hashes, knownRevision, differing, absent, unread } = prepared;
+  voice.say(`${colors.green("✔")} ${colors.bold(name)}'s data is in ${colors.cyan(shortPath(to))}`);
+  voice.say();
+  const within = (paths: readonly string[], folder: string) => paths.filter((path) => path.startsWith(`${folder}/`)).length;
+  const state = (folder: string): string => {
+    const [other, missing] = [within(differing, folder), within(absent, folder)];
+    if (other + missing === 0) return colors.green(`as in ${knownRevision}`);
+    return colors.yellow([other > 0 && `${other} differ`, missing > 0 && `${missing} missing`].filter(Boolean).join(", "));
+  };
+  const files = (folder: string): string => String(within(Object.keys(hashes), folder));
+  const rows = domains.map((domain) => [colors.bold(domain), String(tools[domain]), files(domain), state(domain)]);
+  voice.say(table(["domain", "tools", "files", "hashes"], rows, voice.people));
+  voice.say(`  ${counted(prompts.length, "prompt")}, ${files("user_simulator")} guidelines for users (${state("user_simulator")})`);
+  voice.say();
+
+  const warn = (text: string, items: readonly string[]): void => {
+    if (items.length === 0) return;
+    voice.say(`${colors.yellow("!")} ${text}`);
+    for (const item of items) voice.say(`    ${item}`);
+    voice.say();
+  };
+  const other = [...differing, ...absent.map((path) => `${path} (missing)`)];
+  warn(`Not as in revision ${knownRevision}, which ${name} was measured with; scores may not compare:`, other);
+  warn(
+    "Tools described in our own words, because theirs could not be read:",
+    unread.map((tool) => `${tool.domain} ${tool.name}: ${tool.reason}`),
+  );
+  warn("Prompts in our own words, because the benchmark's were not found:", ownPrompts);
+}

@@ -1,0 +1,13 @@
+import type { Command } from "commander";
+import { addSubcommands } from "../../group.ts";
+import { examples } from "../../help.ts";
+import type { Terminal } from "../../terminal.ts";
+import * as data from "./data.ts";
+import * as list from "./list.ts";
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .description("Benchmarks that come with this package as environments; their data does not, and is prepared from a copy of your own.")
+    .addHelpText("after", examples("aenv bench list", "aenv bench data tau2 --from ./tau2-bench", "aenv push --work-dir tau2"));
+  addSubcommands(command, terminal, { list, data });
+}

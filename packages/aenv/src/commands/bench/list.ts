@@ -1,0 +1,39 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { Command } from "commander";
+import { listBenchmarks } from "../../benchmarks.ts";
+import { dataDirOf } from "../../data-dir.ts";
+import { type FormatOptions, voiceFor, withOutput } from "../../format.ts";
+import { examples } from "../../help.ts";
+import { shortPath } from "../../short-path.ts";
+import { table } from "../../table.ts";
+import type { Terminal } from "../../terminal.ts";
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .summary("list the benchmarks, their folders and their data")
+    .description("Lists the benchmarks that come with this package: where their projects are, and whether their data is prepared.");
+  withOutput(command)
+    .addHelpText("after", examples("aenv bench list", "aenv bench list --json"))
+    .action((options: FormatOptions) => list(options, terminal));
+}
+
+function list(options: FormatOptions, terminal: Terminal): void {
+  const voice = voiceFor(terminal, options);
+  const found = listBenchmarks().map(({ name, version, description, folder }) => {
+    const data = join(dataDirOf(terminal.env), name);
+    return { name, version, description, folder, data: existsSync(data) ? data : null };
+  });
+  voice.data(found);
+  if (voice.isJson) return;
+  const { colors } = voice.people;
+  const rows = found.map(({ name, version, folder, data }) => [
+    colors.bold(name),
+    version,
+    data === null ? colors.yellow("none yet") : shortPath(data),
+    shortPath(folder),
+  ]);
+  voice.say(table(["name", "version", "data", "folder"], rows, voice.people));
+  for (const { name } of found.filter(({ data }) => data === null))
+    voice.say(`${colors.dim("Prepare its data:")} aenv bench data ${name} --from DIR_OR_URL`);
+}
