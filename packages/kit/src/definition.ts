@@ -101,6 +101,11 @@ export interface EnvironmentDefinition<State = unknown> {
   setup?(context: SetupContext): MaybePromise<State>;
   tasks?(): MaybePromise<readonly Task[]>;
   readonly tools?: readonly ToolDefinition<State>[];
+  /**
+   * The tools of one episode, where not every episode has the same; `tools` is then what is shown of the environment
+   * as a whole. Asked when an episode begins. A list is made ready once: return the same array for the same tools.
+   */
+  toolsOf?(state: State): readonly ToolDefinition<State>[];
   readonly rewards?: readonly RewardDefinition<State>[];
   readonly functions?: readonly FunctionDefinition<State>[];
   health?(...context: Parameters<HealthCheck<State>>): ReturnType<HealthCheck<State>>;
@@ -123,6 +128,7 @@ export interface EnvironmentSource<
   readonly setup?: (context: SetupContext) => MaybePromise<State>;
   readonly tasks?: () => MaybePromise<readonly Task[]>;
   readonly tools?: { readonly [K in keyof Inputs]: ToolDefinition<NoInfer<State>, Inputs[K]> };
+  readonly toolsOf?: (state: NoInfer<State>) => readonly ToolDefinition<NoInfer<State>>[];
   readonly rewards?: { readonly [K in keyof RewardInputs]: RewardDefinition<NoInfer<State>, RewardInputs[K]> };
   readonly functions?: { readonly [K in keyof FunctionInputs]: FunctionDefinition<NoInfer<State>, FunctionInputs[K]> };
   readonly health?: HealthCheck<NoInfer<State>>;

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import type { McpHttpHandler, McpServer, ServerContext, ToolAnnotations } from "@modelcontextprotocol/server";
-import type { Blueprint, BlueprintTool } from "../blueprint.ts";
+import type { McpHttpHandler, McpServer, RegisteredTool, ServerContext, ToolAnnotations } from "@modelcontextprotocol/server";
+import type { Blueprint, BlueprintTool, Toolset } from "../blueprint.ts";
 import type { CallHooks } from "../call.ts";
 import type { Instance } from "../instance.ts";
 import { describedOnly } from "../schema.ts";
@@ -44,6 +44,7 @@ export class ColdPath {
     if (sessionId !== null && (await isLegacy(sdk, request, body))) {
       const session = this.sessions.find(sessionId);
       if (session === null) return notFound(body);
+      session.tools.offer(this.#instance);
       return session.transport.handleRequest(request, parsed);
     }
     if (isInitialize(body) && (await isLegacy(sdk, request, body))) return this.#openSession(sdk, request, body);
@@ -51,16 +52,25 @@ export class ColdPath {
   }
 
   #stateless(sdk: McpSdk): McpHttpHandler {
-    this.#handler ??= sdk.createMcpHandler(() => buildServer(sdk, this.#blueprint, this.#instance), { keepAliveMs: this.#options.pingMs });
+    this.#handler ??= sdk.createMcpHandler(
+      () => {
+        const server = buildServer(sdk, this.#blueprint);
+        new OfferedTools(server).offer(this.#instance);
+        return server;
+      },
+      { keepAliveMs: this.#options.pingMs },
+    );
     return this.#handler;
   }
 
   async #openSession(sdk: McpSdk, request: Request, body: unknown): Promise<Response> {
-    const server = buildServer(sdk, this.#blueprint, this.#instance);
+    const server = buildServer(sdk, this.#blueprint);
+    const tools = new OfferedTools(server);
+    tools.offer(this.#instance);
     const transport = new sdk.WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => randomUUID().replaceAll("-", ""),
       keepAliveMs: this.#options.pingMs,
-      onsessioninitialized: (id) => this.sessions.add({ id, transport, server, calls: new Map(), logLevel: "debug" }),
+      onsessioninitialized: (id) => this.sessions.add({ id, transport, server, tools, calls: new Map(), logLevel: "debug" }),
       onsessionclosed: (id) => this.sessions.end(id),
     });
     await server.connect(transport);
@@ -73,14 +83,36 @@ export class ColdPath {
   }
 }
 
-function buildServer(sdk: McpSdk, blueprint: Blueprint, instance: Instance): McpServer {
-  const { name, version } = blueprint;
-  const server = new sdk.McpServer({ name, version }, { capabilities: { tools: { listChanged: false }, logging: {} } });
-  for (const tool of blueprint.tools.values()) registerTool(server, tool, instance);
-  return server;
+function buildServer(sdk: McpSdk, { name, version }: Blueprint): McpServer {
+  return new sdk.McpServer(
+    { name, version },
+    {
+      capabilities: { tools: { listChanged: false }, logging: {} },
+      // Another episode's tools are one change, not one for each tool.
+      debouncedNotificationMethods: ["notifications/tools/list_changed"],
+    },
+  );
 }
 
-function registerTool(server: McpServer, tool: BlueprintTool, instance: Instance): void {
+/** The tools that a server of the SDK knows: its instance's, also when another episode has begun. */
+class OfferedTools {
+  readonly #server: McpServer;
+  #offered: Toolset | null = null;
+  #registered: RegisteredTool[] = [];
+
+  constructor(server: McpServer) {
+    this.#server = server;
+  }
+
+  offer(instance: Instance): void {
+    if (this.#offered === instance.tools) return;
+    for (const tool of this.#registered) tool.remove();
+    this.#registered = [...instance.tools.values()].map((tool) => registerTool(this.#server, tool, instance));
+    this.#offered = instance.tools;
+  }
+}
+
+function registerTool(server: McpServer, tool: BlueprintTool, instance: Instance): RegisteredTool {
   const { definition, output, input } = tool;
   const config = {
     ...(definition.title !== undefined && { title: definition.title }),
@@ -90,7 +122,7 @@ function registerTool(server: McpServer, tool: BlueprintTool, instance: Instance
     inputSchema: input.standard as StandardSchemaWithJson,
     ...(output !== null && { outputSchema: describedOnly(output.advertised) as StandardSchemaWithJson }),
   };
-  server.registerTool(definition.name, config, async (args: unknown, context: ServerContext) => {
+  return server.registerTool(definition.name, config, async (args: unknown, context: ServerContext) => {
     const result = await instance.runTool(tool, args, hooksFor(context));
     return result as Awaited<ReturnType<Parameters<typeof server.registerTool>[2]>>;
   });

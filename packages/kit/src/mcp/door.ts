@@ -52,7 +52,7 @@ export class McpDoor {
     const session = this.#sessionOf(instance, request);
     if (session !== undefined) {
       const plain = this.#options.useHotPath ? readPlain(request.headers, body) : null;
-      if (plain !== null && this.#hot.takes(plain) && !(plain.isModern && session !== null)) {
+      if (plain !== null && this.#hot.takes(plain, instance) && !(plain.isModern && session !== null)) {
         if (session !== null) response.setHeader("mcp-session-id", session.id);
         return this.#hot.answer(plain, instance, session, response);
       }
