@@ -69,7 +69,8 @@ function compileStandard(schema: StandardSchemaV1, where: string): CompiledSchem
 async function compileJsonSchema(schema: JsonSchema, where: string): Promise<CompiledSchema> {
   // Loaded only when an author writes JSON Schema by hand: it would double the start-up time of the others.
   const isDraft7 = typeof schema.$schema === "string" && schema.$schema.includes("draft-07");
-  const { Ajv } = isDraft7 ? await import("ajv") : { Ajv: (await import("ajv/dist/2020.js")).Ajv2020 };
+  // From the default export: in a bundle a CommonJS module that is loaded late has no other.
+  const Ajv = isDraft7 ? (await import("ajv")).default.Ajv : (await import("ajv/dist/2020.js")).default.Ajv2020;
   const ajv = new Ajv({ allErrors: true, strict: false, useDefaults: true, validateFormats: false });
   let validate: import("ajv").ValidateFunction;
   try {
