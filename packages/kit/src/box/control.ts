@@ -71,7 +71,12 @@ async function forSomeone(response: ServerResponse, host: Host, made: readonly I
 async function about(host: Host): Promise<Record<string, unknown>> {
   const { name, version, catalogue, keepsStateInModules } = host.blueprint;
   const tools = [...host.blueprint.tools.values()].map((tool) => tool.descriptor);
-  return { name, version, tools, catalogue, keepsStateInModules, taskCount: (await host.tasks()).size };
+  // Tasks may be made of data that only comes later; who asks for the list itself is told what is missing.
+  const taskCount = await host.tasks().then(
+    (tasks) => tasks.size,
+    () => null,
+  );
+  return { name, version, tools, catalogue, keepsStateInModules, taskCount };
 }
 
 function demandSameEnvironment(envName: string | undefined, host: Host): void {

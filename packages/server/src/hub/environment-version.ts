@@ -5,7 +5,8 @@ import type { Indexes } from "../stores/store.ts";
 export interface Metadata {
   readonly tools: readonly ToolDescriptor[];
   readonly catalogue: Catalogue;
-  readonly taskCount: number;
+  /** Null where the tasks need data that the box did not have. */
+  readonly taskCount: number | null;
   readonly keepsStateInModules: boolean;
 }
 

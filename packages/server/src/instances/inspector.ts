@@ -7,7 +7,8 @@ import type { Pool } from "./pool.ts";
 export interface Metadata {
   readonly tools: z.infer<typeof toolDescriptor>[];
   readonly catalogue: z.infer<typeof catalogue>;
-  readonly taskCount: number;
+  /** Null where the tasks need data that the box did not have. */
+  readonly taskCount: number | null;
   readonly keepsStateInModules: boolean;
 }
 
@@ -39,6 +40,6 @@ export function inspector({ pool, clients, startTimeoutMs }: InspectorOptions): 
 const offer = z.object({
   tools: z.array(toolDescriptor),
   catalogue,
-  taskCount: z.number().int(),
+  taskCount: z.number().int().nullable(),
   keepsStateInModules: z.boolean(),
 });
