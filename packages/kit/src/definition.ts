@@ -37,6 +37,11 @@ export interface CallContext<State> extends EpisodeContext {
   readonly progress: (done: number, total?: number, message?: string) => void;
 }
 
+export interface ToolContext<State> extends CallContext<State> {
+  /** The arguments as JSON, written as the client wrote them: there `2.0` is not `2`, and an integer of any size is whole. */
+  readonly inputText: () => string;
+}
+
 export interface ToolDefinition<State = unknown, Input = unknown> {
   readonly name: string;
   readonly title?: string;
@@ -49,7 +54,7 @@ export interface ToolDefinition<State = unknown, Input = unknown> {
   /** Hints for clients, as in MCP: `readOnlyHint`, `destructiveHint`, … */
   readonly annotations?: Readonly<Record<string, unknown>>;
   readonly timeoutMs?: number;
-  run(input: Parsed<Input>, context: CallContext<State>): unknown;
+  run(input: Parsed<Input>, context: ToolContext<State>): unknown;
 }
 
 export interface FunctionDefinition<State = unknown, Input = unknown> {

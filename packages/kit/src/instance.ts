@@ -77,7 +77,8 @@ export class Instance {
   runTool(tool: BlueprintTool, input: unknown, hooks: CallHooks): CallToolResult | Promise<CallToolResult> {
     const { name, timeoutMs } = tool.definition;
     try {
-      const run = () => tool.definition.run(input as never, this.#context(hooks));
+      const { inputText = () => JSON.stringify(input) } = hooks;
+      const run = () => tool.definition.run(input as never, Object.assign(this.#context(hooks), { inputText }));
       const value = this.#run(run, hooks.controller, timeoutMs, `tool '${name}'`);
       const result = isPromise(value)
         ? value.then((done) => toToolResult(done, tool.output, name))

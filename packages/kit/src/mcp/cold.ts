@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
 import type { McpHttpHandler, McpServer, RegisteredTool, ServerContext, ToolAnnotations } from "@modelcontextprotocol/server";
 import type { Blueprint, BlueprintTool, Toolset } from "../blueprint.ts";
@@ -5,6 +6,7 @@ import type { CallHooks } from "../call.ts";
 import type { Instance } from "../instance.ts";
 import { describedOnly } from "../schema.ts";
 import type { StandardSchemaV1 } from "../standard-schema.ts";
+import { argumentsText } from "./arguments-text.ts";
 import { Sessions } from "./session.ts";
 
 type McpSdk = typeof import("@modelcontextprotocol/server");
@@ -12,6 +14,9 @@ type McpSdk = typeof import("@modelcontextprotocol/server");
 // Loaded when the first request needs it: it costs more than all the rest of an environment's start.
 let loading: Promise<McpSdk> | undefined;
 const loadSdk = () => (loading ??= import("@modelcontextprotocol/server"));
+
+/** The text of the request that a call belongs to: the SDK passes on only what it has parsed. */
+const sent = new AsyncLocalStorage<string>();
 
 export interface ColdOptions {
   readonly pingMs: number;
@@ -33,9 +38,13 @@ export class ColdPath {
     this.sessions = new Sessions(options.maxSessions);
   }
 
-  /** `body` is the parsed JSON, if there was any. */
-  async answer(request: Request, body: unknown): Promise<Response> {
+  /** `text` is what was sent, `body` the parsed JSON, if there was any. */
+  async answer(request: Request, text: string | undefined, body: unknown): Promise<Response> {
     const sdk = await loadSdk();
+    return sent.run(text ?? "", () => this.#answer(sdk, request, body));
+  }
+
+  async #answer(sdk: McpSdk, request: Request, body: unknown): Promise<Response> {
     const parsed = body === undefined ? {} : { parsedBody: body };
     // Sessions come second: whoever sends something else than JSON is told so, whatever session it names.
     const isOther = request.method === "POST" && !sdk.isJsonContentType(request.headers.get("content-type"));
@@ -131,12 +140,14 @@ function registerTool(server: McpServer, tool: BlueprintTool, instance: Instance
 type StandardSchemaWithJson = StandardSchemaV1 & Parameters<McpServer["registerTool"]>[1]["inputSchema"];
 
 function hooksFor(context: ServerContext): CallHooks {
-  const { signal, _meta: meta } = context.mcpReq;
+  const { signal, id, _meta: meta } = context.mcpReq;
+  const body = sent.getStore();
   const controller = new AbortController();
   signal.addEventListener("abort", () => controller.abort(signal.reason), { once: true });
   const token = meta?.progressToken;
   return {
     controller,
+    ...(body !== undefined && { inputText: () => argumentsText(body, id) }),
     log: (level, data) => void context.mcpReq.log(level, data).catch(() => {}),
     progress: (progress, total, message) => {
       if (token === undefined) return;

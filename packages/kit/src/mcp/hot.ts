@@ -4,6 +4,7 @@ import type { Blueprint, BlueprintTool, Toolset } from "../blueprint.ts";
 import { type CallHooks, isPromise } from "../call.ts";
 import type { LogLevel } from "../definition.ts";
 import type { Instance } from "../instance.ts";
+import { argumentsText } from "./arguments-text.ts";
 import { LOG_LEVELS, type PlainRequest } from "./message.ts";
 import { Reply } from "./reply.ts";
 import type { Session } from "./session.ts";
@@ -42,7 +43,7 @@ export class HotPath {
   }
 
   /** Answers a request that it takes. */
-  answer(request: PlainRequest, instance: Instance, session: Session | null, response: ServerResponse): void {
+  answer(request: PlainRequest, body: string, instance: Instance, session: Session | null, response: ServerResponse): void {
     const reply = new Reply(response, this.#options.pingMs);
     const id = JSON.stringify(request.id);
     if (request.method === "tools/list") {
@@ -52,7 +53,7 @@ export class HotPath {
     }
     const tool = instance.tools.get(request.name) as BlueprintTool;
     const controller = new AbortController();
-    const result = instance.callTool(tool, request.arguments, hooksFor(request, session, reply, controller));
+    const result = instance.callTool(tool, request.arguments, hooksFor(request, body, session, reply, controller));
     if (!isPromise(result)) reply.finish(this.#write(result, request.isModern, id));
     else this.#follow(result, request, session, controller, response, reply, id);
   }
@@ -95,9 +96,10 @@ export class HotPath {
   }
 }
 
-function hooksFor(request: PlainRequest, session: Session | null, reply: Reply, controller: AbortController): CallHooks {
+function hooksFor(request: PlainRequest, body: string, session: Session | null, reply: Reply, controller: AbortController): CallHooks {
   return {
     controller,
+    inputText: () => argumentsText(body, request.id),
     log: (level, data) => {
       if (!isHeard(level, request, session)) return;
       reply.notify("notifications/message", { level, data });
