@@ -4,7 +4,7 @@ import type { JsonSchema } from "../core/parameters.ts";
 import { DONE } from "../gym/gym.ts";
 import { readJson } from "../python/json-reader.ts";
 import { writeJson } from "../python/json-writer.ts";
-import { Dict } from "../python/values.ts";
+import { Dict, type PyValue } from "../python/values.ts";
 import type { Episode } from "./episode.ts";
 
 interface ToolText {
@@ -49,14 +49,14 @@ function toolOf({ name, description, parameters }: ToolText): ToolDefinition<Epi
     name,
     description,
     input: unchecked(parameters) as never,
-    run: (input, { state }) => state.act(actionOf(name, input as Record<string, unknown>, required)),
+    run: (_, { state, inputText }) => state.act(actionOf(name, readJson(inputText()), required)),
   };
 }
 
 /** Arguments that are left out come as null from some clients; the tool is to take its own default then. */
-function actionOf(name: string, input: Record<string, unknown>, required: readonly unknown[]): string {
-  const given = Object.entries(input).filter(([key, value]) => value !== null || required.includes(key));
-  return writeJson(Dict.of({ name, arguments: readJson(JSON.stringify(Object.fromEntries(given))) }));
+function actionOf(name: string, input: PyValue, required: readonly unknown[]): string {
+  const given = [...(input instanceof Dict ? input : [])].filter(([key, value]) => value !== null || required.includes(key));
+  return writeJson(Dict.of({ name, arguments: new Dict(given) }));
 }
 
 /** Described to clients but not enforced: what is wrong with arguments the domain's tools say themselves, in words that are compared. */
