@@ -1,7 +1,7 @@
 import { type CallToolResult, messageOf, PlatformError, type Task } from "@aenv/contract";
 import type { Blueprint, BlueprintEndpoint, BlueprintReward, BlueprintTool, Toolset } from "./blueprint.ts";
 import { type CallHooks, isPromise, startTimer, untilAborted } from "./call.ts";
-import type { CallContext, EpisodeContext, FunctionDefinition, HealthReport, RewardDefinition } from "./definition.ts";
+import type { EpisodeContext, FunctionDefinition, HealthReport, RewardDefinition, ToolContext } from "./definition.ts";
 import { toolFailure, toToolResult } from "./result.ts";
 import { type Checked, type CompiledSchema, check } from "./schema.ts";
 import { toScore, total } from "./score.ts";
@@ -77,8 +77,7 @@ export class Instance {
   runTool(tool: BlueprintTool, input: unknown, hooks: CallHooks): CallToolResult | Promise<CallToolResult> {
     const { name, timeoutMs } = tool.definition;
     try {
-      const { inputText = () => JSON.stringify(input) } = hooks;
-      const run = () => tool.definition.run(input as never, Object.assign(this.#context(hooks), { inputText }));
+      const run = () => tool.definition.run(input as never, this.#context(hooks, input));
       const value = this.#run(run, hooks.controller, timeoutMs, `tool '${name}'`);
       const result = isPromise(value)
         ? value.then((done) => toToolResult(done, tool.output, name))
@@ -93,7 +92,7 @@ export class Instance {
   async callEndpoint(endpoint: BlueprintEndpoint, args: unknown, hooks: CallHooks): Promise<unknown> {
     const failed = endpoint.kind === "reward" ? "reward.failed" : "function.failed";
     const input = await demand(endpoint.input, args, `${endpoint.kind} '${endpoint.name}'`);
-    const context = this.#context(hooks);
+    const context = this.#context(hooks, input);
     const run = () =>
       endpoint.kind === "reward"
         ? (endpoint.definition as RewardDefinition).score({ ...context, input: input as never })
@@ -187,7 +186,7 @@ export class Instance {
     for (const controller of this.#running) controller.abort(new PlatformError("request.cancelled", reason));
   }
 
-  #context(hooks: CallHooks): CallContext<unknown> {
+  #context(hooks: CallHooks, input: unknown): ToolContext<unknown> {
     const { instanceId, task, seed, variables, args } = this.#episode;
     return {
       instanceId,
@@ -199,6 +198,7 @@ export class Instance {
       signal: hooks.controller.signal,
       log: hooks.log,
       progress: hooks.progress,
+      inputText: hooks.inputText ?? (() => JSON.stringify(input)),
     };
   }
 
