@@ -40,6 +40,14 @@ function events(text: string): Body[] {
 }
 
 describe("the script", () => {
+  it("keeps no requests when told so, and still counts them", async () => {
+    const counted: number[] = [];
+    model = await scriptedOpenAi(({ index }) => `${counted.push(index)}`, { keepsRequests: false });
+    await chat({});
+    await chat({});
+    expect([counted, model.requests]).toEqual([[0, 1], []]);
+  });
+
   it("is indexed by the conversation, so that many conversations share it", async () => {
     await start(["first", "second"]);
     const said = { role: "assistant", content: "first" };

@@ -5,6 +5,11 @@ import { ApiError } from "./scripted-openai-error.ts";
 import { parseResponses, responseEvents, responseObject } from "./scripted-openai-responses.ts";
 import { type Message, type ModelRequest, nextTurn, replyOf, type Script } from "./scripted-openai-script.ts";
 
+export interface ScriptedOpenAiOptions {
+  /** False where there are so many requests that keeping them would fill the memory; the list then stays empty. */
+  readonly keepsRequests?: boolean;
+}
+
 export interface ScriptedOpenAi extends AsyncDisposable {
   /** What clients call their base URL: `http://127.0.0.1:<port>/v1`. */
   readonly baseUrl: string;
@@ -21,10 +26,11 @@ export interface ScriptedOpenAi extends AsyncDisposable {
  *
  *     await using model = await scriptedOpenAi([{ toolCalls: [{ name: "add", arguments: { n: 1 } }] }, "done"]);
  */
-export async function scriptedOpenAi(script: Script): Promise<ScriptedOpenAi> {
+export async function scriptedOpenAi(script: Script, { keepsRequests = true }: ScriptedOpenAiOptions = {}): Promise<ScriptedOpenAi> {
   const requests: ModelRequest[] = [];
   const refusals: string[] = [];
   const stored = new Map<string, readonly Message[]>();
+  let accepted = 0;
   let serial = 0;
 
   async function play(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -39,8 +45,8 @@ export async function scriptedOpenAi(script: Script): Promise<ScriptedOpenAi> {
     const body = await readJson(request);
     const conversation = api === "chat" ? parseChat(body) : parseResponses(body, stored);
     const turn = conversation.messages.filter((message) => message.role === "assistant").length;
-    const asked: ModelRequest = { ...conversation, api, index: requests.length, turn, headers: request.headers, body };
-    requests.push(asked);
+    const asked: ModelRequest = { ...conversation, api, index: accepted++, turn, headers: request.headers, body };
+    if (keepsRequests) requests.push(asked);
     const reply = replyOf(await nextTurn(script, asked), asked, serial++);
 
     if (api === "chat") return asked.stream ? sendEvents(response, chatChunks(reply, body)) : sendJson(response, chatCompletion(reply));

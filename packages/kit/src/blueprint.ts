@@ -10,7 +10,12 @@ export interface BlueprintTool {
   readonly input: CompiledSchema;
   readonly output: OutputShape | null;
   readonly descriptor: ToolDescriptor;
+  /** Some of its arguments are to be repeated in headers (2026 revision of MCP). */
+  readonly mirrorsArguments: boolean;
 }
+
+/** By name, in the order in which they are listed. */
+export type Toolset = ReadonlyMap<string, BlueprintTool>;
 
 /** A function or a single reward at its own address. */
 export interface BlueprintEndpoint {
@@ -33,7 +38,7 @@ export interface Blueprint {
   readonly name: string;
   readonly version: string;
   readonly definition: EnvironmentDefinition;
-  readonly tools: ReadonlyMap<string, BlueprintTool>;
+  readonly tools: Toolset;
   readonly rewards: readonly BlueprintReward[];
   /** By `METHOD /path`. */
   readonly endpoints: ReadonlyMap<string, BlueprintEndpoint>;
@@ -71,7 +76,8 @@ export async function drawBlueprint(
   };
 }
 
-async function drawTools(definitions: readonly ToolDefinition[]): Promise<Map<string, BlueprintTool>> {
+/** Checks a list of tools and makes it ready. */
+export async function drawTools(definitions: readonly ToolDefinition[]): Promise<Toolset> {
   const tools = new Map<string, BlueprintTool>();
   for (const definition of definitions) {
     const what = checkNamed("tool", definition, definition.run, tools);
@@ -81,7 +87,8 @@ async function drawTools(definitions: readonly ToolDefinition[]): Promise<Map<st
       throw invalid(definition, `${what}: its input must be an object, not ${JSON.stringify(input.input.type)}`);
     }
     const output = definition.output === undefined ? null : outputShape(await compileSchema(definition.output, `${what}: its output`));
-    tools.set(definition.name, { definition, input, output, descriptor: describeTool(definition, input, output) });
+    const mirrorsArguments = JSON.stringify(input.input).includes('"x-mcp-header"');
+    tools.set(definition.name, { definition, input, output, descriptor: describeTool(definition, input, output), mirrorsArguments });
   }
   return tools;
 }

@@ -7,6 +7,8 @@ export interface CallHooks {
   readonly controller: AbortController;
   readonly log: Log;
   readonly progress: (done: number, total?: number, message?: string) => void;
+  /** The arguments as the client wrote them, where the door has seen that. */
+  readonly inputText?: () => string;
 }
 
 const silent = () => {};

@@ -37,6 +37,11 @@ export interface CallContext<State> extends EpisodeContext {
   readonly progress: (done: number, total?: number, message?: string) => void;
 }
 
+export interface ToolContext<State> extends CallContext<State> {
+  /** The arguments as JSON, written as the client wrote them: there `2.0` is not `2`, and an integer of any size is whole. */
+  readonly inputText: () => string;
+}
+
 export interface ToolDefinition<State = unknown, Input = unknown> {
   readonly name: string;
   readonly title?: string;
@@ -49,7 +54,7 @@ export interface ToolDefinition<State = unknown, Input = unknown> {
   /** Hints for clients, as in MCP: `readOnlyHint`, `destructiveHint`, … */
   readonly annotations?: Readonly<Record<string, unknown>>;
   readonly timeoutMs?: number;
-  run(input: Parsed<Input>, context: CallContext<State>): unknown;
+  run(input: Parsed<Input>, context: ToolContext<State>): unknown;
 }
 
 export interface FunctionDefinition<State = unknown, Input = unknown> {
@@ -101,6 +106,11 @@ export interface EnvironmentDefinition<State = unknown> {
   setup?(context: SetupContext): MaybePromise<State>;
   tasks?(): MaybePromise<readonly Task[]>;
   readonly tools?: readonly ToolDefinition<State>[];
+  /**
+   * The tools of one episode, where not every episode has the same; `tools` is then what is shown of the environment
+   * as a whole. Asked when an episode begins. A list is made ready once: return the same array for the same tools.
+   */
+  toolsOf?(state: State): readonly ToolDefinition<State>[];
   readonly rewards?: readonly RewardDefinition<State>[];
   readonly functions?: readonly FunctionDefinition<State>[];
   health?(...context: Parameters<HealthCheck<State>>): ReturnType<HealthCheck<State>>;
@@ -123,6 +133,7 @@ export interface EnvironmentSource<
   readonly setup?: (context: SetupContext) => MaybePromise<State>;
   readonly tasks?: () => MaybePromise<readonly Task[]>;
   readonly tools?: { readonly [K in keyof Inputs]: ToolDefinition<NoInfer<State>, Inputs[K]> };
+  readonly toolsOf?: (state: NoInfer<State>) => readonly ToolDefinition<NoInfer<State>>[];
   readonly rewards?: { readonly [K in keyof RewardInputs]: RewardDefinition<NoInfer<State>, RewardInputs[K]> };
   readonly functions?: { readonly [K in keyof FunctionInputs]: FunctionDefinition<NoInfer<State>, FunctionInputs[K]> };
   readonly health?: HealthCheck<NoInfer<State>>;

@@ -16,6 +16,7 @@ export {
   reward,
   type Schema,
   type SetupContext,
+  type ToolContext,
   type ToolDefinition,
   tool,
 } from "./definition.ts";

@@ -1,11 +1,12 @@
 import { type CallToolResult, messageOf, PlatformError, type Task } from "@aenv/contract";
-import type { Blueprint, BlueprintEndpoint, BlueprintReward, BlueprintTool } from "./blueprint.ts";
+import type { Blueprint, BlueprintEndpoint, BlueprintReward, BlueprintTool, Toolset } from "./blueprint.ts";
 import { type CallHooks, isPromise, startTimer, untilAborted } from "./call.ts";
-import type { CallContext, EpisodeContext, FunctionDefinition, HealthReport, RewardDefinition } from "./definition.ts";
+import type { EpisodeContext, FunctionDefinition, HealthReport, RewardDefinition, ToolContext } from "./definition.ts";
 import { toolFailure, toToolResult } from "./result.ts";
 import { type Checked, type CompiledSchema, check } from "./schema.ts";
 import { toScore, total } from "./score.ts";
 import { readSnapshot, type Snapshot, writeSnapshot } from "./snapshot.ts";
+import { toolsFor } from "./toolset.ts";
 
 /** How an episode is to begin. */
 export interface EpisodeSpec {
@@ -23,26 +24,33 @@ export class Instance {
   #blueprint: Blueprint;
   #episode: EpisodeContext;
   #state: unknown;
+  #tools: Toolset;
   #running = new Set<AbortController>();
   /** Resets and restores stand in line: two at once would leave a state that belongs to neither. */
   #turn: Promise<unknown> = Promise.resolve();
 
-  private constructor(blueprint: Blueprint, id: string, spec: EpisodeSpec, state: unknown) {
+  private constructor(blueprint: Blueprint, id: string, spec: EpisodeSpec, { state, tools }: Beginning) {
     this.#blueprint = blueprint;
     this.id = id;
     this.#episode = { instanceId: id, ...spec };
     this.#state = state;
+    this.#tools = tools;
   }
 
   static async open(blueprint: Blueprint, id: string, spec: EpisodeSpec, snapshot?: unknown): Promise<Instance> {
     const controller = new AbortController();
     const context = { instanceId: id, ...spec, signal: controller.signal };
-    const state = snapshot === undefined ? await setUp(blueprint, context) : await readBack(blueprint, snapshot, context);
-    return new Instance(blueprint, id, spec, state);
+    const beginning = snapshot === undefined ? await setUp(blueprint, context) : await readBack(blueprint, snapshot, context);
+    return new Instance(blueprint, id, spec, beginning);
   }
 
   get episode(): EpisodeContext {
     return this.#episode;
+  }
+
+  /** The same object until another episode begins that has other tools. */
+  get tools(): Toolset {
+    return this.#tools;
   }
 
   get callsInFlight(): number {
@@ -69,7 +77,7 @@ export class Instance {
   runTool(tool: BlueprintTool, input: unknown, hooks: CallHooks): CallToolResult | Promise<CallToolResult> {
     const { name, timeoutMs } = tool.definition;
     try {
-      const run = () => tool.definition.run(input as never, this.#context(hooks));
+      const run = () => tool.definition.run(input as never, this.#context(hooks, input));
       const value = this.#run(run, hooks.controller, timeoutMs, `tool '${name}'`);
       const result = isPromise(value)
         ? value.then((done) => toToolResult(done, tool.output, name))
@@ -84,7 +92,7 @@ export class Instance {
   async callEndpoint(endpoint: BlueprintEndpoint, args: unknown, hooks: CallHooks): Promise<unknown> {
     const failed = endpoint.kind === "reward" ? "reward.failed" : "function.failed";
     const input = await demand(endpoint.input, args, `${endpoint.kind} '${endpoint.name}'`);
-    const context = this.#context(hooks);
+    const context = this.#context(hooks, input);
     const run = () =>
       endpoint.kind === "reward"
         ? (endpoint.definition as RewardDefinition).score({ ...context, input: input as never })
@@ -136,7 +144,7 @@ export class Instance {
     return {
       status: "success",
       message: "MCP server is healthy",
-      details: { tool_count: this.#blueprint.tools.size, event_loop_utilization: loopUtilization() },
+      details: { tool_count: this.#tools.size, event_loop_utilization: loopUtilization() },
       last_active: this.lastActiveAt / 1_000,
     };
   }
@@ -161,8 +169,8 @@ export class Instance {
   restore(snapshot: unknown): Promise<void> {
     return this.#inTurn(async () => {
       const controller = new AbortController();
-      const state = await readBack(this.#blueprint, snapshot, { ...this.#episode, signal: controller.signal });
-      this.#replace(this.#episode, state, "the state was restored from a snapshot");
+      const beginning = await readBack(this.#blueprint, snapshot, { ...this.#episode, signal: controller.signal });
+      this.#replace(this.#episode, beginning, "the state was restored from a snapshot");
     });
   }
 
@@ -178,7 +186,7 @@ export class Instance {
     for (const controller of this.#running) controller.abort(new PlatformError("request.cancelled", reason));
   }
 
-  #context(hooks: CallHooks): CallContext<unknown> {
+  #context(hooks: CallHooks, input: unknown): ToolContext<unknown> {
     const { instanceId, task, seed, variables, args } = this.#episode;
     return {
       instanceId,
@@ -190,6 +198,7 @@ export class Instance {
       signal: hooks.controller.signal,
       log: hooks.log,
       progress: hooks.progress,
+      inputText: hooks.inputText ?? (() => JSON.stringify(input)),
     };
   }
 
@@ -207,11 +216,12 @@ export class Instance {
     });
   }
 
-  #replace(episode: EpisodeContext, state: unknown, reason: string): void {
+  #replace(episode: EpisodeContext, { state, tools }: Beginning, reason: string): void {
     const old = this.#state;
     this.abortCalls(reason);
     this.#episode = episode;
     this.#state = state;
+    this.#tools = tools;
     void this.#blueprint.definition.teardown?.(old);
   }
 
@@ -235,17 +245,35 @@ function identityOf(blueprint: Blueprint): string {
 
 type Opening = EpisodeContext & { readonly signal: AbortSignal };
 
-async function setUp(blueprint: Blueprint, context: Opening): Promise<unknown> {
+/** What an episode begins with. */
+interface Beginning {
+  readonly state: unknown;
+  readonly tools: Toolset;
+}
+
+async function setUp(blueprint: Blueprint, context: Opening): Promise<Beginning> {
+  let state: unknown;
   try {
-    return await blueprint.definition.setup?.(context);
+    state = await blueprint.definition.setup?.(context);
   } catch (error) {
     throw new PlatformError("instance.setup_failed", `setup of '${blueprint.name}' failed: ${messageOf(error)}`, { cause: error });
   }
+  return withTools(blueprint, state);
 }
 
-async function readBack(blueprint: Blueprint, snapshot: unknown, context: Opening): Promise<unknown> {
+async function readBack(blueprint: Blueprint, snapshot: unknown, context: Opening): Promise<Beginning> {
   if (blueprint.keepsStateInModules) throw moduleState(blueprint.name, "restore");
-  return readSnapshot(blueprint.definition, snapshot, identityOf(blueprint), context);
+  return withTools(blueprint, await readSnapshot(blueprint.definition, snapshot, identityOf(blueprint), context));
+}
+
+/** A state whose tools cannot be named begins no episode, so what it holds open is closed. */
+async function withTools(blueprint: Blueprint, state: unknown): Promise<Beginning> {
+  try {
+    return { state, tools: await toolsFor(blueprint, state) };
+  } catch (error) {
+    await blueprint.definition.teardown?.(state);
+    throw error;
+  }
 }
 
 async function demand(schema: CompiledSchema, args: unknown, what: string): Promise<unknown> {

@@ -4,6 +4,7 @@ import { scriptedOpenAi, temporaryTree } from "@aenv/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { library, openLibrary } from "../fixtures/library.ts";
 import { tau2Environment } from "./environment.ts";
+import { Episode } from "./episode.ts";
 import { readSettings, shownVariables } from "./settings.ts";
 
 const TAU2_DATA_DIR = fileURLToPath(new URL("../fixtures/data", import.meta.url));
@@ -69,6 +70,23 @@ describe("a solo episode through a box", () => {
     expect(await first.tool("count_books", {})).toEqual({ observation: '"3"', reward: 0, done: false, step: 1 });
     const { observation } = await first.tool("lend", { book_id: "b2" });
     expect(observation).toBe("Error: LibraryTools.lend() missing 1 required positional argument: 'member'");
+  });
+
+  it("keeps ints and floats apart, from the agent's call to the state's digest", async () => {
+    const { first, post, at } = await open({ TAU2_TASK_ID: "lend" });
+    const created = await post("/env-instance", { environment_variables: { TAU2_TASK_ID: "lend" } });
+    const other = at(String((created.data as Json).id));
+    const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown };
+    expect(await first.tool("lend", { book_id: "b2", member: 5 })).toMatchObject({
+      observation: expect.stringContaining('"borrower": 5}'),
+    });
+    const { observation } = await other.tool("lend", { book_id: "b2", member: rawJSON("5.0") });
+    expect(observation).toContain('"borrower": 5.0}');
+    expect(await first.fn("tau2_get_state_hash")).not.toEqual(await other.fn("tau2_get_state_hash"));
+    const replayed = await Episode.open(openLibrary(), readSettings({ TAU2_DATA_DIR, TAU2_TASK_ID: "lend" }));
+    await replayed.act("lend(book_id='b2', member=5.0)");
+    const [agent, user] = replayed.stateHashes;
+    expect(await other.fn("tau2_get_state_hash")).toEqual({ agent, user });
   });
 
   it("is scored when it is done", async () => {

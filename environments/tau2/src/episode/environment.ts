@@ -1,9 +1,8 @@
 import { defineEnvironment, type EnvironmentDefinition } from "@aenv/kit";
 import type { Domain, DomainDefinition } from "../core/domain.ts";
-import { schemaOf } from "../words/schemas.ts";
 import { Episode, type EpisodeRecord } from "./episode.ts";
-import { DEFAULT_DOMAIN, findDataPath, readSettings, readSolo, shownVariables, type Variables } from "./settings.ts";
-import { toolsFor } from "./tools.ts";
+import { DEFAULT_DOMAIN, readSettings, readSolo, shownVariables, type Variables } from "./settings.ts";
+import { toolsOfDomain, toolsOfEpisode } from "./tools.ts";
 
 export interface Tau2Options {
   readonly domains: ReadonlyMap<string, DomainDefinition>;
@@ -15,14 +14,14 @@ export interface Tau2Options {
 const POLICY_PREVIEW = 500;
 
 /**
- * tau2 as an environment. A process that was started with `TAU2_DOMAIN` lists that domain's tools and tasks;
- * one without lists the tools of all domains, and each instance names its own.
+ * tau2 as an environment. A process that was started with `TAU2_DOMAIN` serves that domain; one without serves all.
+ * What is shown of it as a whole are the tools and tasks of an instance that says nothing about itself.
  */
 export function tau2Environment({ domains, open, variables: base }: Tau2Options): EnvironmentDefinition<Episode> {
   const fixed = base.TAU2_DOMAIN || null;
-  const words = findDataPath(base);
   const served = [...domains.values()].filter(({ name }) => fixed === null || name === fixed);
-  if (served.length === 0) throw new Error(`TAU2_DOMAIN is '${fixed}'; the domains are ${[...domains.keys()].join(", ")}`);
+  const usual = served.find(({ name }) => name === DEFAULT_DOMAIN) ?? served[0];
+  if (usual === undefined) throw new Error(`TAU2_DOMAIN is '${fixed}'; the domains are ${[...domains.keys()].join(", ")}`);
 
   const settingsOf = (own: Variables, domain?: unknown, taskId?: string) => {
     const settings = readSettings({ ...base, ...own });
@@ -40,9 +39,7 @@ export function tau2Environment({ domains, open, variables: base }: Tau2Options)
     },
     tasks: () => {
       const { dataPath } = readSettings(base);
-      const [only] = served;
-      const domain = fixed === null && served.length > 1 ? DEFAULT_DOMAIN : (only?.name ?? DEFAULT_DOMAIN);
-      return listTasks(open(domain, dataPath));
+      return listTasks(open(usual.name, dataPath));
     },
     snapshot: (episode) => episode.record(),
     restore: (snapshot, { variables }) => {
@@ -50,10 +47,8 @@ export function tau2Environment({ domains, open, variables: base }: Tau2Options)
       const settings = settingsOf(variables, record.domain);
       return Episode.restore(open(record.domain, settings.dataPath), settings, record);
     },
-    tools: toolsFor(served, readSolo(base), ({ name }, requestor, tool) =>
-      // Without a directory yet there are only our own words.
-      words === null ? tool.schema : schemaOf(open(name, words), requestor, tool),
-    ),
+    tools: toolsOfDomain(usual, readSolo(base)),
+    toolsOf: toolsOfEpisode,
     functions: [
       { name: "tau2_get_task_info", description: "What the episode is about.", run: (_, { state }) => taskInfo(state) },
       { name: "tau2_get_system_prompt", description: "What the agent is to be told.", run: (_, { state }) => state.systemPrompt() },
@@ -70,6 +65,14 @@ export function tau2Environment({ domains, open, variables: base }: Tau2Options)
           termination_reason: state.terminationReason,
           environment: shownVariables({ ...base, ...variables }),
         }),
+      },
+      {
+        name: "tau2_get_state_hash",
+        description: "Digests of the agent's and of the user's database: equal worlds have equal ones.",
+        run: (_, { state }) => {
+          const [agent, user] = state.stateHashes;
+          return { agent, user };
+        },
       },
       {
         name: "tau2_send_message",

@@ -37,7 +37,7 @@ export function readSettings(variables: Variables): Settings {
 }
 
 /** The data directory: `TAU2_DATA_DIR`, else what `aenv bench data tau2` has prepared; null if there is neither. */
-export function findDataPath({ TAU2_DATA_DIR: own, AENV_DATA_DIR: all }: Variables): string | null {
+function findDataPath({ TAU2_DATA_DIR: own, AENV_DATA_DIR: all }: Variables): string | null {
   if (own) return own;
   if (!all) return null;
   const prepared = join(all, "tau2");

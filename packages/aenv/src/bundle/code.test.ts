@@ -10,10 +10,11 @@ import { bundleProject } from "./bundle.ts";
 
 const echo = fileURLToPath(new URL("../../../../environments/echo", import.meta.url));
 
-it("serves in a process that waited for a bundle, when it is imported there", async () => {
+/** Runs the test with a process that has bound the bundle of a project; `bound` is what that was answered with. */
+async function withBundle(project: string, test: (socketPath: string, bound: unknown) => Promise<void>): Promise<void> {
   using tree = temporaryTree();
   const folder = join(tree.path, "bundle");
-  const { bytes } = await bundleProject(readProject(echo, "/"), () => undefined);
+  const { bytes } = await bundleProject(readProject(project, "/"), () => undefined);
   unpackArchive(bytes, folder);
   const socketPath = join(tree.path, "s");
   const runner = fileURLToPath(import.meta.resolve("@aenv/kit/runner"));
@@ -21,14 +22,37 @@ it("serves in a process that waited for a bundle, when it is imported there", as
   try {
     const isWaiting = () => ask(socketPath, "/health", {}).catch(() => null);
     await expect.poll(isWaiting, { interval: 5, timeout: 10_000 }).toMatchObject({ error: "blank" });
-    expect(await ask(socketPath, "/bind", { folder })).toMatchObject({ success: true, data: { name: "echo", version: "1.0.0" } });
-    expect(await ask(socketPath, "/env-instance", { id: "a" })).toMatchObject({ success: true });
-    const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "echo", arguments: { text: "hello" } } };
-    expect(await ask(socketPath, "/env-instance/a/mcp", call)).toMatchObject({ result: { content: [{ type: "text", text: "hello" }] } });
+    await test(socketPath, await ask(socketPath, "/bind", { folder }));
   } finally {
     child.kill("SIGKILL");
   }
-});
+}
+
+it("serves in a process that waited for a bundle, when it is imported there", () =>
+  withBundle(echo, async (socketPath, bound) => {
+    expect(bound).toMatchObject({ success: true, data: { name: "echo", version: "1.0.0" } });
+    expect(await ask(socketPath, "/env-instance", { id: "a" })).toMatchObject({ success: true });
+    const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "echo", arguments: { text: "hello" } } };
+    expect(await ask(socketPath, "/env-instance/a/mcp", call)).toMatchObject({ result: { content: [{ type: "text", text: "hello" }] } });
+  }));
+
+it.each(["https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#"])(
+  "checks arguments by JSON Schemas of the form %s",
+  { timeout: 30_000 },
+  async (form) => {
+    const input = { $schema: form, type: "object", properties: { n: { type: "number", default: 2 } } };
+    using tree = temporaryTree({
+      "config.json": { name: "plain", version: "1.0.0" },
+      "src/index.ts": `export default { tools: [{ name: "double", input: ${JSON.stringify(input)}, run: ({ n }) => 2 * n }] };`,
+    });
+    await withBundle(tree.path, async (socketPath, bound) => {
+      expect(bound).toMatchObject({ success: true });
+      expect(await ask(socketPath, "/env-instance", { id: "a" })).toMatchObject({ success: true });
+      const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "double", arguments: {} } };
+      expect(await ask(socketPath, "/env-instance/a/mcp", call)).toMatchObject({ result: { content: [{ text: "4" }] } });
+    });
+  },
+);
 
 function ask(socketPath: string, path: string, body: object): Promise<unknown> {
   return new Promise((resolve, reject) => {

@@ -1,10 +1,12 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
-import type { McpHttpHandler, McpServer, ServerContext, ToolAnnotations } from "@modelcontextprotocol/server";
-import type { Blueprint, BlueprintTool } from "../blueprint.ts";
+import type { McpHttpHandler, McpServer, RegisteredTool, ServerContext, ToolAnnotations } from "@modelcontextprotocol/server";
+import type { Blueprint, BlueprintTool, Toolset } from "../blueprint.ts";
 import type { CallHooks } from "../call.ts";
 import type { Instance } from "../instance.ts";
 import { describedOnly } from "../schema.ts";
 import type { StandardSchemaV1 } from "../standard-schema.ts";
+import { argumentsText } from "./arguments-text.ts";
 import { Sessions } from "./session.ts";
 
 type McpSdk = typeof import("@modelcontextprotocol/server");
@@ -12,6 +14,9 @@ type McpSdk = typeof import("@modelcontextprotocol/server");
 // Loaded when the first request needs it: it costs more than all the rest of an environment's start.
 let loading: Promise<McpSdk> | undefined;
 const loadSdk = () => (loading ??= import("@modelcontextprotocol/server"));
+
+/** The text of the request that a call belongs to: the SDK passes on only what it has parsed. */
+const sent = new AsyncLocalStorage<string>();
 
 export interface ColdOptions {
   readonly pingMs: number;
@@ -33,9 +38,13 @@ export class ColdPath {
     this.sessions = new Sessions(options.maxSessions);
   }
 
-  /** `body` is the parsed JSON, if there was any. */
-  async answer(request: Request, body: unknown): Promise<Response> {
+  /** `text` is what was sent, `body` the parsed JSON, if there was any. */
+  async answer(request: Request, text: string | undefined, body: unknown): Promise<Response> {
     const sdk = await loadSdk();
+    return sent.run(text ?? "", () => this.#answer(sdk, request, body));
+  }
+
+  async #answer(sdk: McpSdk, request: Request, body: unknown): Promise<Response> {
     const parsed = body === undefined ? {} : { parsedBody: body };
     // Sessions come second: whoever sends something else than JSON is told so, whatever session it names.
     const isOther = request.method === "POST" && !sdk.isJsonContentType(request.headers.get("content-type"));
@@ -44,6 +53,7 @@ export class ColdPath {
     if (sessionId !== null && (await isLegacy(sdk, request, body))) {
       const session = this.sessions.find(sessionId);
       if (session === null) return notFound(body);
+      session.tools.offer(this.#instance);
       return session.transport.handleRequest(request, parsed);
     }
     if (isInitialize(body) && (await isLegacy(sdk, request, body))) return this.#openSession(sdk, request, body);
@@ -51,16 +61,25 @@ export class ColdPath {
   }
 
   #stateless(sdk: McpSdk): McpHttpHandler {
-    this.#handler ??= sdk.createMcpHandler(() => buildServer(sdk, this.#blueprint, this.#instance), { keepAliveMs: this.#options.pingMs });
+    this.#handler ??= sdk.createMcpHandler(
+      () => {
+        const server = buildServer(sdk, this.#blueprint);
+        new OfferedTools(server).offer(this.#instance);
+        return server;
+      },
+      { keepAliveMs: this.#options.pingMs },
+    );
     return this.#handler;
   }
 
   async #openSession(sdk: McpSdk, request: Request, body: unknown): Promise<Response> {
-    const server = buildServer(sdk, this.#blueprint, this.#instance);
+    const server = buildServer(sdk, this.#blueprint);
+    const tools = new OfferedTools(server);
+    tools.offer(this.#instance);
     const transport = new sdk.WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => randomUUID().replaceAll("-", ""),
       keepAliveMs: this.#options.pingMs,
-      onsessioninitialized: (id) => this.sessions.add({ id, transport, server, calls: new Map(), logLevel: "debug" }),
+      onsessioninitialized: (id) => this.sessions.add({ id, transport, server, tools, calls: new Map(), logLevel: "debug" }),
       onsessionclosed: (id) => this.sessions.end(id),
     });
     await server.connect(transport);
@@ -73,14 +92,36 @@ export class ColdPath {
   }
 }
 
-function buildServer(sdk: McpSdk, blueprint: Blueprint, instance: Instance): McpServer {
-  const { name, version } = blueprint;
-  const server = new sdk.McpServer({ name, version }, { capabilities: { tools: { listChanged: false }, logging: {} } });
-  for (const tool of blueprint.tools.values()) registerTool(server, tool, instance);
-  return server;
+function buildServer(sdk: McpSdk, { name, version }: Blueprint): McpServer {
+  return new sdk.McpServer(
+    { name, version },
+    {
+      capabilities: { tools: { listChanged: false }, logging: {} },
+      // Another episode's tools are one change, not one for each tool.
+      debouncedNotificationMethods: ["notifications/tools/list_changed"],
+    },
+  );
 }
 
-function registerTool(server: McpServer, tool: BlueprintTool, instance: Instance): void {
+/** The tools that a server of the SDK knows: its instance's, also when another episode has begun. */
+class OfferedTools {
+  readonly #server: McpServer;
+  #offered: Toolset | null = null;
+  #registered: RegisteredTool[] = [];
+
+  constructor(server: McpServer) {
+    this.#server = server;
+  }
+
+  offer(instance: Instance): void {
+    if (this.#offered === instance.tools) return;
+    for (const tool of this.#registered) tool.remove();
+    this.#registered = [...instance.tools.values()].map((tool) => registerTool(this.#server, tool, instance));
+    this.#offered = instance.tools;
+  }
+}
+
+function registerTool(server: McpServer, tool: BlueprintTool, instance: Instance): RegisteredTool {
   const { definition, output, input } = tool;
   const config = {
     ...(definition.title !== undefined && { title: definition.title }),
@@ -90,7 +131,7 @@ function registerTool(server: McpServer, tool: BlueprintTool, instance: Instance
     inputSchema: input.standard as StandardSchemaWithJson,
     ...(output !== null && { outputSchema: describedOnly(output.advertised) as StandardSchemaWithJson }),
   };
-  server.registerTool(definition.name, config, async (args: unknown, context: ServerContext) => {
+  return server.registerTool(definition.name, config, async (args: unknown, context: ServerContext) => {
     const result = await instance.runTool(tool, args, hooksFor(context));
     return result as Awaited<ReturnType<Parameters<typeof server.registerTool>[2]>>;
   });
@@ -99,12 +140,14 @@ function registerTool(server: McpServer, tool: BlueprintTool, instance: Instance
 type StandardSchemaWithJson = StandardSchemaV1 & Parameters<McpServer["registerTool"]>[1]["inputSchema"];
 
 function hooksFor(context: ServerContext): CallHooks {
-  const { signal, _meta: meta } = context.mcpReq;
+  const { signal, id, _meta: meta } = context.mcpReq;
+  const body = sent.getStore();
   const controller = new AbortController();
   signal.addEventListener("abort", () => controller.abort(signal.reason), { once: true });
   const token = meta?.progressToken;
   return {
     controller,
+    ...(body !== undefined && { inputText: () => argumentsText(body, id) }),
     log: (level, data) => void context.mcpReq.log(level, data).catch(() => {}),
     progress: (progress, total, message) => {
       if (token === undefined) return;

@@ -52,9 +52,9 @@ export class McpDoor {
     const session = this.#sessionOf(instance, request);
     if (session !== undefined) {
       const plain = this.#options.useHotPath ? readPlain(request.headers, body) : null;
-      if (plain !== null && this.#hot.takes(plain) && !(plain.isModern && session !== null)) {
+      if (plain !== null && this.#hot.takes(plain, instance) && !(plain.isModern && session !== null)) {
         if (session !== null) response.setHeader("mcp-session-id", session.id);
-        return this.#hot.answer(plain, instance, session, response);
+        return this.#hot.answer(plain, text, instance, session, response);
       }
       if (session !== null && overhear(session, body)) return void response.writeHead(202).end();
     }
@@ -80,7 +80,7 @@ export class McpDoor {
       cold = new ColdPath(this.#blueprint, instance, this.#options);
       this.#cold.set(instance.id, cold);
     }
-    const answer = await cold.answer(toWebRequest(request, response, text), body);
+    const answer = await cold.answer(toWebRequest(request, response, text), text, body);
     await sendWebResponse(answer, response);
   }
 

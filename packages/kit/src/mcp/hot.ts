@@ -1,9 +1,10 @@
 import type { ServerResponse } from "node:http";
 import type { CallToolResult } from "@aenv/contract";
-import type { Blueprint, BlueprintTool } from "../blueprint.ts";
+import type { Blueprint, BlueprintTool, Toolset } from "../blueprint.ts";
 import { type CallHooks, isPromise } from "../call.ts";
 import type { LogLevel } from "../definition.ts";
 import type { Instance } from "../instance.ts";
+import { argumentsText } from "./arguments-text.ts";
 import { LOG_LEVELS, type PlainRequest } from "./message.ts";
 import { Reply } from "./reply.ts";
 import type { Session } from "./session.ts";
@@ -14,48 +15,59 @@ export interface HotOptions {
   readonly pingMs: number;
 }
 
+/** A list of tools as it goes out, by the 2025 revisions and by that of 2026. */
+interface WrittenList {
+  readonly legacy: string;
+  readonly modern: string;
+}
+
 /**
  * Answers `tools/list` and `tools/call`, which are nearly all that an agent ever sends, at a tenth of the SDK's cost.
  * What it answers is what the SDK would answer; a differential test holds it to that.
  */
 export class HotPath {
-  readonly #blueprint: Blueprint;
   readonly #options: HotOptions;
-  readonly #list: string;
-  readonly #modernList: string;
+  readonly #lists = new WeakMap<Toolset, WrittenList>();
   readonly #modernMeta: Readonly<Record<string, unknown>>;
-  /** Tools that mirror arguments in headers (2026 revision): the SDK checks those. */
-  readonly #mirroring: ReadonlySet<string>;
 
-  constructor(blueprint: Blueprint, options: HotOptions) {
-    this.#blueprint = blueprint;
+  constructor({ name, version }: Blueprint, options: HotOptions) {
     this.#options = options;
-    const tools = [...blueprint.tools.values()].map((tool) => tool.descriptor);
-    const { name, version } = blueprint;
     this.#modernMeta = { "io.modelcontextprotocol/serverInfo": { name, version } };
-    this.#mirroring = new Set(tools.filter((tool) => JSON.stringify(tool.inputSchema).includes('"x-mcp-header"')).map((tool) => tool.name));
-    this.#list = JSON.stringify({ tools });
-    this.#modernList = JSON.stringify({ tools, resultType: "complete", ttlMs: 0, cacheScope: "private", _meta: this.#modernMeta });
   }
 
-  takes({ method, name, isModern }: PlainRequest): boolean {
+  takes({ method, name, isModern }: PlainRequest, { tools }: Instance): boolean {
     if (method === "tools/list") return true;
-    return this.#blueprint.tools.has(name) && !(isModern && this.#mirroring.has(name));
+    const tool = tools.get(name);
+    // What a client has to repeat in headers the SDK checks.
+    return tool !== undefined && !(isModern && tool.mirrorsArguments);
   }
 
   /** Answers a request that it takes. */
-  answer(request: PlainRequest, instance: Instance, session: Session | null, response: ServerResponse): void {
+  answer(request: PlainRequest, body: string, instance: Instance, session: Session | null, response: ServerResponse): void {
     const reply = new Reply(response, this.#options.pingMs);
     const id = JSON.stringify(request.id);
     if (request.method === "tools/list") {
-      reply.finish(`{"result":${request.isModern ? this.#modernList : this.#list},"jsonrpc":"2.0","id":${id}}`);
+      const list = this.#listOf(instance.tools);
+      reply.finish(`{"result":${request.isModern ? list.modern : list.legacy},"jsonrpc":"2.0","id":${id}}`);
       return;
     }
-    const tool = this.#blueprint.tools.get(request.name) as BlueprintTool;
+    const tool = instance.tools.get(request.name) as BlueprintTool;
     const controller = new AbortController();
-    const result = instance.callTool(tool, request.arguments, hooksFor(request, session, reply, controller));
+    const result = instance.callTool(tool, request.arguments, hooksFor(request, body, session, reply, controller));
     if (!isPromise(result)) reply.finish(this.#write(result, request.isModern, id));
     else this.#follow(result, request, session, controller, response, reply, id);
+  }
+
+  /** Written once for all episodes that have the same tools. */
+  #listOf(toolset: Toolset): WrittenList {
+    let list = this.#lists.get(toolset);
+    if (list === undefined) {
+      const tools = [...toolset.values()].map((tool) => tool.descriptor);
+      const modern = { tools, resultType: "complete", ttlMs: 0, cacheScope: "private", _meta: this.#modernMeta };
+      list = { legacy: JSON.stringify({ tools }), modern: JSON.stringify(modern) };
+      this.#lists.set(toolset, list);
+    }
+    return list;
   }
 
   #follow(
@@ -84,9 +96,10 @@ export class HotPath {
   }
 }
 
-function hooksFor(request: PlainRequest, session: Session | null, reply: Reply, controller: AbortController): CallHooks {
+function hooksFor(request: PlainRequest, body: string, session: Session | null, reply: Reply, controller: AbortController): CallHooks {
   return {
     controller,
+    inputText: () => argumentsText(body, request.id),
     log: (level, data) => {
       if (!isHeard(level, request, session)) return;
       reply.notify("notifications/message", { level, data });

@@ -1,11 +1,14 @@
 import type { McpServer, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
 import type { LogLevel } from "../definition.ts";
+import type { Instance } from "../instance.ts";
 
 /** A client of the 2025 revisions that has said hello. */
 export interface Session {
   readonly id: string;
   readonly transport: WebStandardStreamableHTTPServerTransport;
   readonly server: McpServer;
+  /** What the server offers, brought up to date before it is asked. */
+  readonly tools: { offer(instance: Instance): void };
   /** Calls that the hot path runs, by request id, so that the client can cancel them. */
   readonly calls: Map<string | number, AbortController>;
   logLevel: LogLevel;

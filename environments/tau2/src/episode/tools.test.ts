@@ -1,0 +1,89 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Served, serve } from "@aenv/kit";
+import { describeNeeding, tau2Path } from "@aenv/testing";
+import { expect, it } from "vitest";
+import { domains, openDomain } from "../domains/index.ts";
+import { tau2Environment } from "./environment.ts";
+
+const TAU2_DATA_DIR = join(tau2Path, "data");
+
+interface ListedTool {
+  readonly name: string;
+  readonly inputSchema: { readonly properties?: Readonly<Record<string, unknown>> };
+}
+
+async function ask(url: string, method: string, params: object = {}): Promise<string> {
+  const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+  const response = await fetch(`${url}/mcp`, { method: "POST", headers, body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }) });
+  return response.text();
+}
+
+async function open(box: Served, domain: string, isSolo = false, taskId = ""): Promise<string> {
+  const variables = { TAU2_DATA_DIR, TAU2_DOMAIN: domain, TAU2_SOLO_MODE: String(isSolo), TAU2_TASK_ID: taskId };
+  const { id } = await box.host.create({ environment_variables: variables });
+  return `${box.url}/env-instance/${id}`;
+}
+
+async function list(url: string): Promise<ListedTool[]> {
+  return JSON.parse(await ask(url, "tools/list")).result.tools;
+}
+
+/** The names of a side's tools as the reference lists them. */
+function referenceNames(domain: string, side: "assistant" | "user"): string[] {
+  const file = join(tau2Path, "golden", `tools.${domain.replace("-workflow", "")}.json`);
+  const tools = JSON.parse(readFileSync(file, "utf8")) as { requestor: string; name: string; discoverable: boolean }[];
+  return tools.filter(({ requestor, discoverable }) => requestor === side && !discoverable).map(({ name }) => name);
+}
+
+describeNeeding("tau2-data", "one process with instances of all domains", () => {
+  const start = () => serve(tau2Environment({ domains, open: openDomain, variables: {} }), { port: 0, first: null });
+  const names = (tools: readonly ListedTool[]) => tools.map(({ name }) => name);
+
+  it.each([...domains.keys()])("lists of %s exactly the reference's tools, in its order, and 'done'", async (domain) => {
+    await using box = await start();
+    const agents = referenceNames(domain, "assistant");
+    expect(names(await list(await open(box, domain)))).toEqual([...agents, "done"]);
+    if (domains.get(domain)?.soloRefusal !== null) return;
+    expect(names(await list(await open(box, domain, true)))).toEqual([...agents, ...referenceNames(domain, "user"), "done"]);
+  });
+
+  it("describes a tool that two domains have as each of them does", async () => {
+    await using box = await start();
+    const schema = async (domain: string) => (await list(await open(box, domain))).find(({ name }) => name === "get_user_details");
+    const [airline, retail] = [await schema("airline"), await schema("retail")];
+    const [{ schema: ofAirline }, { schema: ofRetail }] = [toolNamed("airline"), toolNamed("retail")];
+    expect(airline).toMatchObject({ inputSchema: parametersOf(ofAirline) });
+    expect(retail).toMatchObject({ inputSchema: parametersOf(ofRetail) });
+    expect(airline).not.toEqual(retail);
+  });
+
+  it("has no tool of another domain", async () => {
+    await using box = await start();
+    const answer = await ask(await open(box, "airline"), "tools/call", { name: "cancel_pending_order", arguments: {} });
+    expect(answer).toContain("Tool cancel_pending_order not found");
+  });
+
+  it("has one list for all episodes of a kind", async () => {
+    await using box = await start();
+    for (const [domain, taskId] of [
+      ["airline", "1"],
+      ["airline", "2"],
+      ["retail", "1"],
+    ] as const)
+      await open(box, domain, false, taskId);
+    const [first, second, other] = box.host.list();
+    expect(first?.tools).toBe(second?.tools);
+    expect(other?.tools).not.toBe(first?.tools);
+  });
+});
+
+function toolNamed(domain: string) {
+  const found = domains.get(domain)?.agent.toolkit.tools.find(({ name }) => name === "get_user_details");
+  if (found === undefined) throw new Error(`${domain} has no get_user_details`);
+  return found;
+}
+
+function parametersOf(schema: Readonly<Record<string, unknown>>): object {
+  return (schema.function as { parameters: object }).parameters;
+}

@@ -1,0 +1,86 @@
+import { join } from "node:path";
+import { tau2Path } from "@aenv/testing";
+import { openDomain } from "../../domains/index.ts";
+import { writeJson } from "../../python/json-writer.ts";
+import { strip } from "../../python/text.ts";
+import type { Dict } from "../../python/values.ts";
+import { comparable } from "../../replay/calls.ts";
+import { dictAt, listAt, readVectors, textAt } from "../../replay/vectors.ts";
+
+export const dataPath = join(tau2Path, "data");
+
+export type Hashes = readonly [agent: string | null, user: string | null];
+
+export interface GoldenStep {
+  readonly name: string;
+  readonly requestor: "assistant" | "user";
+  /** JSON in which ints and floats are apart. */
+  readonly argumentsText: string;
+  /** What the reference's tool answered, and where that left the world. */
+  readonly content: string;
+  readonly hashes: Hashes;
+}
+
+/** A task with what the reference did and got. */
+export interface GoldenTask {
+  readonly domain: string;
+  readonly id: string;
+  readonly initialHashes: Hashes;
+  readonly steps: readonly GoldenStep[];
+  /** What the agent is to say. */
+  readonly infos: readonly string[];
+  readonly reward: number;
+  /** Null where the vectors do not say it. */
+  readonly rewardForNothing: number | null;
+  readonly needsJudge: boolean;
+}
+
+/** The tasks that the reference has played, all or so many of them, evenly spread. */
+export function goldenTasks(domain: string, limit = Number.POSITIVE_INFINITY): GoldenTask[] {
+  const { folder = domain } = openDomain(domain, dataPath).definition;
+  const vectors = readVectors(join(tau2Path, "golden", `tasks.${folder}.jsonl.gz`));
+  if (vectors.format !== "tasks") throw new Error(`the vectors of ${folder} hold no tasks`);
+  const { records } = vectors;
+  const count = Math.min(limit, records.length);
+  return Array.from({ length: count }, (_, i) => goldenTask(domain, records[Math.floor((i * records.length) / count)] as Dict));
+}
+
+function goldenTask(domain: string, record: Dict): GoldenTask {
+  const id = textAt(record, "task_id");
+  const criteria = openDomain(domain, dataPath).tasks.find(id)?.evaluation_criteria ?? null;
+  const {
+    eval: outcomes,
+    init_hash,
+    gold_hash,
+  } = comparable(record) as {
+    eval: Record<string, { reward: number }>;
+    init_hash: Hashes;
+    gold_hash: Hashes;
+  };
+  const infos = criteria?.communicate_info ?? [];
+  const basis = criteria?.reward_basis ?? [];
+  const owesWords = basis.includes("COMMUNICATE") && infos.length > 0;
+  // Where the outcome itself is not recorded, the hashes of the worlds before and after the golden actions are.
+  const isByHashes = !basis.includes("ACTION") && !basis.includes("ENV_ASSERTION");
+  const derived = isByHashes ? Number(String(init_hash) === String(gold_hash) && !owesWords) : null;
+  return {
+    domain,
+    id,
+    initialHashes: init_hash,
+    steps: listAt(record, "steps").map((step) => goldenStep(step as Dict)),
+    infos,
+    reward: outcomes.golden?.reward ?? Number.NaN,
+    rewardForNothing: outcomes.nothing?.reward ?? derived,
+    needsJudge: basis.includes("NL_ASSERTION") && (criteria?.nl_assertions ?? []).length > 0,
+  };
+}
+
+function goldenStep(step: Dict): GoldenStep {
+  const { name, requestor, content, hash } = comparable(step) as {
+    name: string;
+    requestor: "assistant" | "user";
+    content: string;
+    hash: Hashes;
+  };
+  return { name, requestor, argumentsText: writeJson(dictAt(step, "args")), content: strip(content), hashes: hash };
+}
