@@ -37,6 +37,10 @@ export interface CallContext<State> extends EpisodeContext {
   readonly progress: (done: number, total?: number, message?: string) => void;
 }
 
+export interface TasksContext {
+  readonly variables: Readonly<Record<string, string>>;
+}
+
 export interface ToolContext<State> extends CallContext<State> {
   /** The arguments as JSON, written as the client wrote them: there `2.0` is not `2`, and an integer of any size is whole. */
   readonly inputText: () => string;
@@ -105,6 +109,11 @@ export interface EnvironmentDefinition<State = unknown> {
   /** Called for each new episode; what it returns is that episode's state. */
   setup?(context: SetupContext): MaybePromise<State>;
   tasks?(): MaybePromise<readonly Task[]>;
+  /**
+   * The tasks of an instance with these variables, where not every instance has the same; `tasks` is then what is shown of
+   * the environment as a whole. A list is checked once: return the same array for the same tasks.
+   */
+  tasksOf?(context: TasksContext): MaybePromise<readonly Task[]>;
   readonly tools?: readonly ToolDefinition<State>[];
   /**
    * The tools of one episode, where not every episode has the same; `tools` is then what is shown of the environment
@@ -132,6 +141,7 @@ export interface EnvironmentSource<
 > {
   readonly setup?: (context: SetupContext) => MaybePromise<State>;
   readonly tasks?: () => MaybePromise<readonly Task[]>;
+  readonly tasksOf?: (context: TasksContext) => MaybePromise<readonly Task[]>;
   readonly tools?: { readonly [K in keyof Inputs]: ToolDefinition<NoInfer<State>, Inputs[K]> };
   readonly toolsOf?: (state: NoInfer<State>) => readonly ToolDefinition<NoInfer<State>>[];
   readonly rewards?: { readonly [K in keyof RewardInputs]: RewardDefinition<NoInfer<State>, RewardInputs[K]> };

@@ -69,6 +69,30 @@ describe("a host", () => {
     expect(await instance.callEndpoint(peek as never, {}, quietHooks())).toMatchObject({ count: 10, seed: 7, args: ["--fast"] });
   });
 
+  it("has tasks for every kind of instance, where the environment says so, and reads each list once", async () => {
+    const lists: Record<string, { id: string; kind: string }[]> = {};
+    const tasksOf = ({ variables: { KIND = "easy" } }: { variables: Readonly<Record<string, string>> }) =>
+      (lists[KIND] ??= [{ id: "only", kind: KIND }]);
+    const one = await host(
+      defineEnvironment({
+        setup: ({ task }) => task?.kind,
+        tasks: () => [],
+        tasksOf,
+        functions: [{ name: "kind", run: (_, { state }) => state }],
+      }),
+    );
+    const kind = one.blueprint.endpoints.get("POST /functions/kind");
+    for (const environment_variables of [{}, { KIND: "hard" }]) {
+      const instance = await one.create({ task: "only", environment_variables });
+      const expected = environment_variables.KIND ?? "easy";
+      expect(await instance.callEndpoint(kind as never, {}, quietHooks())).toBe(expected);
+      await expect(one.reset(instance.id, { task: "none" })).rejects.toMatchObject({ code: "task.not_found" });
+      await one.reset(instance.id, { task: "only" });
+      expect(instance.episode.task).toMatchObject({ kind: expected });
+      expect(await one.tasks.of(environment_variables)).toBe(await one.tasks.of({ ...environment_variables, OTHER: "1" }));
+    }
+  });
+
   it("refuses an unknown task, a taken id and a failing setup, and keeps nothing of them", async () => {
     const one = await host(counter);
     await one.create({ id: "a" });

@@ -6,24 +6,27 @@ import {
   PlatformError,
   type ResetRequest,
   type Task,
-  task as taskSchema,
 } from "@aenv/contract";
 import type { Blueprint } from "./blueprint.ts";
 import { type EpisodeSpec, Instance, moduleState } from "./instance.ts";
+import { Tasks } from "./taskset.ts";
 
 export type InstanceSpec = Pick<CreateInstanceRequest, "id" | "task" | "seed" | "environment_variables" | "arguments" | "snapshot">;
+
+type Variables = Readonly<Record<string, string>>;
 
 /** One process with many instances of one environment, each with a state of its own. */
 export class Host {
   readonly blueprint: Blueprint;
+  readonly tasks: Tasks;
   readonly #instances = new Map<string, Instance>();
   /** Ids that are being set up: taken, but not there yet. */
   readonly #opening = new Set<string>();
   readonly #listeners = new Set<(id: string) => void>();
-  #tasks: Promise<ReadonlyMap<string, Task>> | undefined;
 
   constructor(blueprint: Blueprint) {
     this.blueprint = blueprint;
+    this.tasks = new Tasks(blueprint.definition);
   }
 
   get size(): number {
@@ -62,10 +65,11 @@ export class Host {
       throw moduleState(this.blueprint.name, "add to");
     this.#opening.add(id);
     try {
+      const { environment_variables: variables = {} } = spec;
       const episode: EpisodeSpec = {
-        task: spec.task === undefined ? null : await this.task(spec.task),
+        task: spec.task === undefined ? null : await this.task(spec.task, variables),
         seed: spec.seed ?? randomInt(2 ** 31),
-        variables: spec.environment_variables ?? {},
+        variables,
         args: spec.arguments ?? [],
       };
       const instance = await Instance.open(this.blueprint, id, episode, spec.snapshot);
@@ -102,7 +106,7 @@ export class Host {
     const instance = this.get(id);
     const { task, seed, variables, args } = instance.episode;
     await instance.reset({
-      task: request.task === undefined ? task : request.task === null ? null : await this.task(request.task),
+      task: request.task === undefined ? task : request.task === null ? null : await this.task(request.task, variables),
       seed: request.seed ?? seed,
       variables,
       args,
@@ -119,32 +123,12 @@ export class Host {
     return true;
   }
 
-  async task(id: string): Promise<Task> {
-    const found = (await this.tasks()).get(id);
+  /** A task of an instance with these variables. */
+  async task(id: string, variables: Variables): Promise<Task> {
+    const found = (await this.tasks.of(variables)).get(id);
     if (found === undefined)
       throw new PlatformError("task.not_found", `environment '${this.blueprint.name}' has no task '${id}'; GET /task/list names them`);
     return found;
-  }
-
-  /** The environment's tasks by id; asked for once. */
-  tasks(): Promise<ReadonlyMap<string, Task>> {
-    this.#tasks ??= this.#loadTasks().catch((error: unknown) => {
-      this.#tasks = undefined;
-      throw error;
-    });
-    return this.#tasks;
-  }
-
-  async #loadTasks(): Promise<ReadonlyMap<string, Task>> {
-    const tasks = new Map<string, Task>();
-    for (const one of (await this.blueprint.definition.tasks?.()) ?? []) {
-      const parsed = taskSchema.safeParse(one);
-      if (!parsed.success)
-        throw new PlatformError("environment.invalid", `task ${JSON.stringify(one).slice(0, 80)} needs an 'id' of at least one character`);
-      if (tasks.has(parsed.data.id)) throw new PlatformError("environment.invalid", `two tasks have the id '${parsed.data.id}'`);
-      tasks.set(parsed.data.id, parsed.data);
-    }
-    return tasks;
   }
 
   async close(reason: string): Promise<void> {

@@ -16,6 +16,7 @@ export {
   reward,
   type Schema,
   type SetupContext,
+  type TasksContext,
   type ToolContext,
   type ToolDefinition,
   tool,

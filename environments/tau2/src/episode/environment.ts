@@ -32,15 +32,21 @@ export function tau2Environment({ domains, open, variables: base }: Tau2Options)
     return { ...settings, domain: chosen, taskId: taskId ?? settings.taskId };
   };
 
+  const lists = new WeakMap<Domain, ReturnType<typeof listTasks>>();
+  const tasksOf = (name: string, own: Variables) => {
+    const domain = open(name, readSettings({ ...base, ...own }).dataPath);
+    const list = lists.get(domain) ?? listTasks(domain);
+    lists.set(domain, list);
+    return list;
+  };
+
   return defineEnvironment({
     setup: ({ task, variables }) => {
       const settings = settingsOf(variables, task?.domain, task?.id);
       return Episode.open(open(settings.domain, settings.dataPath), settings);
     },
-    tasks: () => {
-      const { dataPath } = readSettings(base);
-      return listTasks(open(usual.name, dataPath));
-    },
+    tasks: () => tasksOf(usual.name, {}),
+    tasksOf: ({ variables }) => tasksOf(settingsOf(variables).domain, variables),
     snapshot: (episode) => episode.record(),
     restore: (snapshot, { variables }) => {
       const record = snapshot as EpisodeRecord;

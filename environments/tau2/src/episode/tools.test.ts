@@ -48,6 +48,21 @@ describeNeeding("tau2-data", "one process with instances of all domains", () => 
     expect(names(await list(await open(box, domain, true)))).toEqual([...agents, ...referenceNames(domain, "user"), "done"]);
   });
 
+  it("lists each domain's own tasks, and plays the one that is asked for by its id", async () => {
+    await using box = await start();
+    for (const [domain, first] of [
+      ["airline", "0"],
+      ["retail", "0"],
+      ["mock", "create_task_1"],
+    ] as const) {
+      const variables = { TAU2_DATA_DIR, TAU2_DOMAIN: domain, TAU2_SOLO_MODE: "false" };
+      const { id, episode } = await box.host.create({ task: first, environment_variables: variables });
+      expect(episode.task).toMatchObject({ id: first, domain });
+      const response = await fetch(`${box.url}/env-instance/${id}/task/list?limit=1`);
+      expect(await response.json()).toMatchObject({ data: { items: [{ id: first, domain }] } });
+    }
+  });
+
   it("describes a tool that two domains have as each of them does", async () => {
     await using box = await start();
     const schema = async (domain: string) => (await list(await open(box, domain))).find(({ name }) => name === "get_user_details");

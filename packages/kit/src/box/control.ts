@@ -72,7 +72,7 @@ async function about(host: Host): Promise<Record<string, unknown>> {
   const { name, version, catalogue, keepsStateInModules } = host.blueprint;
   const tools = [...host.blueprint.tools.values()].map((tool) => tool.descriptor);
   // Tasks may be made of data that only comes later; who asks for the list itself is told what is missing.
-  const taskCount = await host.tasks().then(
+  const taskCount = await host.tasks.common().then(
     (tasks) => tasks.size,
     () => null,
   );

@@ -24,7 +24,10 @@ type Handler = (visit: Visit, host: Host, maxBodyBytes: number) => Promise<unkno
 const handlers: Readonly<Record<string, Handler>> = {
   "GET /functions/list": async (_, host) => host.blueprint.catalogue,
   "POST /task/reward": async (visit, _, maxBodyBytes) => visit.instance.reward(await bodyOf(visit, maxBodyBytes), hooksFor(visit)),
-  "GET /task/list": async (visit, host) => page([...(await host.tasks()).values()], visit.query),
+  "GET /task/list": async (visit, host) => {
+    const tasks = await host.tasks.of(visit.instance.episode.variables);
+    return page([...tasks.values()], visit.query);
+  },
   "POST /task/reset": async (visit, host, maxBodyBytes) => {
     await host.reset(visit.instance.id, parseRequest(resetRequest, await bodyOf(visit, maxBodyBytes)));
     const { task, seed } = visit.instance.episode;

@@ -1,0 +1,53 @@
+import { PlatformError, type Task, task as taskSchema } from "@aenv/contract";
+import type { EnvironmentDefinition } from "./definition.ts";
+
+/** By id, in the order in which they are listed. */
+export type TaskSet = ReadonlyMap<string, Task>;
+
+/** An environment's tasks: those of the environment as a whole, asked for once, or an instance's own. */
+export class Tasks {
+  readonly #definition: EnvironmentDefinition;
+  /** Lists that the environment has named; instances of one kind share theirs. */
+  readonly #read = new WeakMap<readonly Task[], TaskSet>();
+  #common: Promise<TaskSet> | undefined;
+
+  constructor(definition: EnvironmentDefinition) {
+    this.#definition = definition;
+  }
+
+  common(): Promise<TaskSet> {
+    this.#common ??= this.#load().catch((error: unknown) => {
+      this.#common = undefined;
+      throw error;
+    });
+    return this.#common;
+  }
+
+  async of(variables: Readonly<Record<string, string>>): Promise<TaskSet> {
+    if (this.#definition.tasksOf === undefined) return this.common();
+    const own = await this.#definition.tasksOf({ variables });
+    if (!Array.isArray(own)) throw new PlatformError("environment.invalid", "tasksOf must return a list of tasks");
+    let tasks = this.#read.get(own);
+    if (tasks === undefined) {
+      tasks = readTasks(own);
+      this.#read.set(own, tasks);
+    }
+    return tasks;
+  }
+
+  async #load(): Promise<TaskSet> {
+    return readTasks((await this.#definition.tasks?.()) ?? []);
+  }
+}
+
+function readTasks(list: readonly Task[]): TaskSet {
+  const tasks = new Map<string, Task>();
+  for (const one of list) {
+    const parsed = taskSchema.safeParse(one);
+    if (!parsed.success)
+      throw new PlatformError("environment.invalid", `task ${JSON.stringify(one).slice(0, 80)} needs an 'id' of at least one character`);
+    if (tasks.has(parsed.data.id)) throw new PlatformError("environment.invalid", `two tasks have the id '${parsed.data.id}'`);
+    tasks.set(parsed.data.id, parsed.data);
+  }
+  return tasks;
+}
