@@ -74,12 +74,12 @@ export class Pool {
     }
     const blank = this.#take(this.#shelf(BLANK, null, this.#options.min));
     try {
-      if (blank !== null) return await this.#bind(blank, spec.folder, spec.variables, signal);
+      if (blank !== null) return await this.#bind(blank, bundleOf(spec), signal);
     } catch (error) {
       // It may have died while it waited, which is no fault of the bundle's.
       if (!isPlatformError(error, "sandbox.lost")) throw error;
     }
-    return this.#bind(await this.#start("now", signal), spec.folder, spec.variables, signal);
+    return this.#bind(await this.#start("now", signal), bundleOf(spec), signal);
   }
 
   /** Lets go of what waits in vain, and replaces what has died waiting. */
@@ -141,7 +141,7 @@ export class Pool {
     if (afterMs > 0) await pause(afterMs, undefined, { signal: this.#stop.signal, ref: false });
     while (shelf.ready.length < shelf.target && !this.#stop.signal.aborted && this.#shelves.get(shelf.name) === shelf) {
       const box = await this.#start("ahead", this.#stop.signal);
-      if (shelf.folder !== null) await this.#bind(box, shelf.folder, {}, this.#stop.signal);
+      if (shelf.folder !== null) await this.#bind(box, { folder: shelf.folder, variables: {}, isAhead: true }, this.#stop.signal);
       shelf.ready.push(box);
       void box.exited.then(async () => {
         const at = shelf.ready.indexOf(box);
@@ -159,13 +159,13 @@ export class Pool {
     return this.#turns.run(urgency, () => engine.create(spec, signal), signal);
   }
 
-  async #bind(box: Box, folder: string, variables: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Box> {
+  async #bind(box: Box, body: BindRequest, signal: AbortSignal): Promise<Box> {
     try {
       const { clients, startTimeoutMs } = this.#options;
       await askBox(clients, box.id, box.address, {
         method: "POST",
         path: "/bind",
-        body: { folder, variables },
+        body,
         timeoutMs: startTimeoutMs,
         signal,
       });
@@ -176,6 +176,15 @@ export class Pool {
       throw cause;
     }
   }
+}
+
+interface BindRequest extends Pick<ClaimSpec, "folder" | "variables"> {
+  /** Nobody waits for it yet, so it may do more than it must. */
+  readonly isAhead: boolean;
+}
+
+function bundleOf({ folder, variables }: ClaimSpec): BindRequest {
+  return { folder, variables, isAhead: false };
 }
 
 interface Shelf {
