@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { type Files, type Tree, temporaryTree } from "@aenv/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-const runnerFile = fileURLToPath(new URL("./runner.ts", import.meta.url));
+const runnerFile = fileURLToPath(new URL("./start-runner.js", import.meta.url));
 const kit = new URL("./index.ts", import.meta.url).href;
 
 /** A bundle as `aenv build` makes it, but with this very kit. */
@@ -90,6 +90,13 @@ describe("the blank runner", () => {
       const { body } = await running.ask("POST", `/env-instance/${id}/mcp`, call);
       expect(body).toMatchObject({ result: { content: [{ type: "text", text: "sold 1" }] } });
     }
+  });
+
+  it("becomes the same when it is bound before anyone needs it", async () => {
+    const running = await start();
+    expect(await running.ask("POST", "/bind", { folder: join(tree.path, "bundle"), isAhead: true })).toMatchObject({ status: 200 });
+    expect(await running.ask("GET", "/env-instance/list")).toMatchObject({ status: 200, body: { data: { items: [] } } });
+    expect(await running.ask("POST", "/env-instance", { id: "a" })).toMatchObject({ status: 200, body: { data: { status: "Running" } } });
   });
 
   it("answers whoever comes through a gateway, under any name", async () => {

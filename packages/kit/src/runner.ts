@@ -1,6 +1,6 @@
 import { existsSync, realpathSync } from "node:fs";
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
-import { enableCompileCache, flushCompileCache } from "node:module";
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
+import { flushCompileCache } from "node:module";
 import { isAbsolute, join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
@@ -8,7 +8,6 @@ import type { Served, ServeOptions } from "./box/serve.ts";
 import { firstPlace, type Place } from "./place.ts";
 
 // The blank runner: a process that is started before anyone needs it, and becomes an environment when it is told which.
-// node runner.ts --socket <path> [--compile-cache <folder>]
 //
 // It imports nothing of the rest of the kit: a bundle brings its own, and what is loaded here would only be paid twice.
 
@@ -23,6 +22,8 @@ interface Bundle {
 interface BindRequest {
   readonly folder: string;
   readonly variables: Readonly<Record<string, string>>;
+  /** Nobody waits yet: what is slow the first time is done now. */
+  readonly isAhead: boolean;
 }
 
 type State =
@@ -30,8 +31,12 @@ type State =
   | { readonly kind: "binding" | "failed"; readonly folder: string }
   | { readonly kind: "bound"; readonly folder: string; readonly served: Served; readonly answer: RequestListener };
 
+// An `import` would read every export of node:http, and its WebSocket loads all of undici, which takes longer than all the rest.
+const { createServer } = process.getBuiltinModule("node:http");
+
 const MAX_BIND_BYTES = 1024 * 1024;
 const ORPHAN_CHECK_MS = 1_000;
+const WARM_UP_AFTER_MS = 100;
 
 class Runner {
   readonly #server = createServer((request, response) => this.#onRequest(request, response));
@@ -43,7 +48,9 @@ class Runner {
   }
 
   start(): void {
-    this.#server.listen(this.#socket, warmUp);
+    this.#server.listen(this.#socket);
+    // One that is needed at once has no time for it.
+    setTimeout(() => this.#state.kind === "blank" && warmUp(), WARM_UP_AFTER_MS).unref();
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => this.#stop());
     // Whoever takes the socket away has no more use for us, or is no more.
     setInterval(() => {
@@ -82,16 +89,17 @@ class Runner {
     }
   }
 
-  async #bind({ folder, variables }: BindRequest): Promise<Bundle> {
+  async #bind({ folder, variables, isAhead }: BindRequest): Promise<Bundle> {
     this.#state = { kind: "binding", folder };
     Object.assign(process.env, variables);
+    if (isAhead) await warmUp();
     const bundle: Partial<Bundle> = await import(pathToFileURL(join(folder, "main.js")).href);
     if (typeof bundle.serveOn !== "function") {
       throw new Error("main.js exports no function 'serveOn': the bundle was made by an older version; build it again");
     }
     const own = this.#server.listeners("request");
     // A gateway stands in front, and whose names it answers to is its own business.
-    const served = await bundle.serveOn(this.#server, { first: null, host: "0.0.0.0" });
+    const served = await bundle.serveOn(this.#server, { first: null, host: "0.0.0.0", isRehearsed: isAhead });
     // The bundle answers from now on, but what is asked of this process itself is kept from it.
     const [answer] = this.#server.listeners("request").filter((one) => !own.includes(one)) as RequestListener[];
     if (answer === undefined) throw new Error("the bundle's serveOn did not take the server");
@@ -124,13 +132,13 @@ async function warmUp(): Promise<void> {
 }
 
 function parseBind(text: string): BindRequest {
-  const { folder, variables = {} } = JSON.parse(text) as Partial<BindRequest>;
+  const { folder, variables = {}, isAhead = false } = JSON.parse(text) as Partial<BindRequest>;
   if (typeof folder !== "string" || !isAbsolute(folder))
     throw new Error(`'folder' must be an absolute path, not ${JSON.stringify(folder)}`);
   for (const [name, value] of Object.entries(variables)) {
     if (typeof value !== "string") throw new Error(`the variable '${name}' must be a text, not ${JSON.stringify(value)}`);
   }
-  return { folder, variables };
+  return { folder, variables, isAhead: isAhead === true };
 }
 
 async function readBody(request: IncomingMessage): Promise<string> {
@@ -179,10 +187,10 @@ function sendJson(response: ServerResponse, status: number, body: object, onSent
   response.end(text);
 }
 
+// The cache is switched on before this file is loaded.
 const { values } = parseArgs({ options: { socket: { type: "string" }, "compile-cache": { type: "string" } } });
 if (values.socket === undefined) {
   console.error("the runner needs a place to listen: --socket <path>");
   process.exit(2);
 }
-if (values["compile-cache"] !== undefined) enableCompileCache(values["compile-cache"]);
 new Runner(values.socket).start();

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, realpath } from "node:fs/promises";
-import { hostname } from "node:os";
+import { availableParallelism, hostname } from "node:os";
 import { PlatformError, parseDuration } from "@aenv/contract";
 import { ProcessEngine, type SandboxEngine } from "@aenv/sandbox";
 import { Access } from "./access/access.ts";
@@ -54,6 +54,8 @@ export interface RunningServer extends AsyncDisposable {
 
 const SWEEP_MS = 5 * 60_000;
 const GRACE_MS = 10_000;
+/** Longer than it takes from a creation to the first answer of a tool. */
+const REFILL_AFTER_MS = 100;
 
 /** Opens every room; if one cannot be opened, those that are open are closed again. */
 export async function startServer(parts: ServerParts): Promise<RunningServer> {
@@ -103,6 +105,9 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     replica,
     min: config.poolMin,
     max: config.poolMax,
+    // A start is mostly work, but now and then it waits.
+    startsAtOnce: 2 * availableParallelism(),
+    refillAfterMs: REFILL_AFTER_MS,
     startTimeoutMs,
     memoryMb: config.memoryMb,
     now: Date.now,

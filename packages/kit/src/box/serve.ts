@@ -8,6 +8,7 @@ import { Host, type InstanceSpec } from "../host.ts";
 import { McpDoor } from "../mcp/door.ts";
 import { answerControl, isControl } from "./control.ts";
 import { sendFailure, sendText } from "./http.ts";
+import { rehearse } from "./rehearsal.ts";
 import { BoxTracer } from "./trace.ts";
 import { answerTrainer } from "./trainer-door.ts";
 import { isLoopback, VisitorCheck } from "./visitor.ts";
@@ -39,6 +40,8 @@ export interface ServeOptions {
   readonly otlpUrl?: string;
   /** Answer everything through the MCP SDK; for comparison only. */
   readonly useHotPath?: boolean;
+  /** Makes the first call as quick as later ones, for a process that is started before anyone needs it. */
+  readonly isRehearsed?: boolean;
 }
 
 const MEBIBYTE = 1024 * 1024;
@@ -65,6 +68,7 @@ export async function serve(definition: EnvironmentDefinition, options: ServeOpt
   const blueprint = await drawBlueprint(definition, { name: options.name ?? "aenv-server", version: options.version ?? "0.1.0" });
   const host = new Host(blueprint);
   if (options.first !== null) await host.create({ environment_variables: ownVariables(), ...options.first, id: FIRST_INSTANCE });
+  if (options.isRehearsed === true) await rehearse((other) => serve(other, { first: null, port: 0, otlpUrl: "" }));
   const box = new Box(host, options);
   try {
     return await box.listen();

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { statSync } from "node:fs";
 import { mkdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { isPlatformError, PlatformError } from "@aenv/contract";
@@ -47,7 +48,7 @@ export class Bundles {
     for (;;) {
       const unpacking = this.#unpacking.get(digest);
       if (unpacking !== undefined) await unpacking;
-      else if (await isFolder(folder)) return folder;
+      else if (isFolder(folder)) return folder;
       else if (!this.#unpacking.has(digest)) await this.#begin(digest, folder);
     }
   }
@@ -79,7 +80,7 @@ export class Bundles {
       await sync(this.#root);
     } catch (error) {
       // Another process that shares this disk was faster.
-      if (await isFolder(folder)) return;
+      if (isFolder(folder)) return;
       throw isPlatformError(error) ? error : new PlatformError("internal", `bundle ${digest} could not be unpacked`, { cause: error });
     } finally {
       await rm(temporary, { recursive: true, force: true });
@@ -99,13 +100,9 @@ export class Bundles {
   }
 }
 
-async function isFolder(path: string): Promise<boolean> {
-  try {
-    return (await stat(path)).isDirectory();
-  } catch (error) {
-    if (isMissing(error)) return false;
-    throw error;
-  }
+/** Not left to Node's few threads, where every start would stand in line behind whatever is written or removed. */
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }
 
 async function isOld(path: string): Promise<boolean> {

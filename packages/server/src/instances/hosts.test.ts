@@ -21,6 +21,8 @@ function openHosts(options: Partial<HostsOptions> = {}) {
     replica: "r-1",
     min: 0,
     max: 0,
+    startsAtOnce: 2,
+    refillAfterMs: 0,
     startTimeoutMs: 5_000,
     memoryMb: 64,
     now,

@@ -21,6 +21,8 @@ function openPool(options: Partial<PoolOptions> = {}, wrap: (program: MemoryProg
     replica: "r-1",
     min: 0,
     max: 4,
+    startsAtOnce: 2,
+    refillAfterMs: 0,
     startTimeoutMs: 5_000,
     memoryMb: 64,
     now: () => clock.now,
@@ -53,6 +55,34 @@ describe("a pool", () => {
     expect(waiting).toContain(box.id);
     await settled(pool, "blank", 2);
     expect(await ids()).toHaveLength(3);
+  });
+
+  it("begins to replace what is claimed only when whoever claimed it has had time to use it", async () => {
+    const { pool, ids } = openPool({ min: 1, max: 1, refillAfterMs: 60_000 });
+    await pool.warmUp();
+    const waiting = await ids();
+    const box = await pool.claim(spec("shop"), signal);
+    expect([box.id]).toEqual(waiting);
+    expect(await ids()).toEqual(waiting);
+    // Whoever finds none does not wait for that.
+    expect((await pool.claim(spec("shop"), signal)).id).not.toBe(box.id);
+  });
+
+  it("starts only so many at once however many are claimed, and those that are waited for first", async () => {
+    let starting = 0;
+    let most = 0;
+    const { pool, ids } = openPool({ min: 3, max: 3 }, (program) => async (boxSpec, self) => {
+      most = Math.max(most, ++starting);
+      const answer = await program(boxSpec, self);
+      await new Promise((resolve) => setImmediate(resolve));
+      starting--;
+      return answer;
+    });
+    const claims = Array.from({ length: 8 }, () => pool.claim(spec("shop"), signal));
+    await Promise.all(claims);
+    // A single one ahead of need may have begun before the first claim.
+    expect((await ids()).length).toBeLessThanOrEqual(claims.length + 2);
+    expect(most).toBe(2);
   });
 
   it("grows with what is asked for, up to its limit, and shrinks when nobody asks any more", async () => {

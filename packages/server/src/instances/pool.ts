@@ -1,8 +1,10 @@
 import { randomBytes } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
 import { isPlatformError, PlatformError } from "@aenv/contract";
 import type { Box, SandboxEngine } from "@aenv/sandbox";
 import { askBox, type BoxClients, causeOf } from "./box-client.ts";
 import { Demand, targetSize } from "./demand.ts";
+import { Turns, type Urgency } from "./turns.ts";
 
 export interface PoolOptions {
   readonly engine: SandboxEngine;
@@ -14,6 +16,10 @@ export interface PoolOptions {
   readonly replica: string;
   readonly min: number;
   readonly max: number;
+  /** Processes that start at the same time: as many as can without slowing each other down. */
+  readonly startsAtOnce: number;
+  /** What is taken is replaced so much later: whoever took it is about to use it, and a start would slow that down. */
+  readonly refillAfterMs: number;
   readonly startTimeoutMs: number;
   readonly memoryMb: number;
   readonly now: () => number;
@@ -40,10 +46,12 @@ const BLANK = "blank";
 export class Pool {
   readonly #options: PoolOptions;
   readonly #shelves = new Map<string, Shelf>();
+  readonly #turns: Turns;
   readonly #stop = new AbortController();
 
   constructor(options: PoolOptions) {
     this.#options = options;
+    this.#turns = new Turns(options.startsAtOnce);
     this.#shelf(BLANK, null, options.min);
   }
 
@@ -66,12 +74,12 @@ export class Pool {
     }
     const blank = this.#take(this.#shelf(BLANK, null, this.#options.min));
     try {
-      if (blank !== null) return await this.#bind(blank, spec.folder, spec.variables, signal);
+      if (blank !== null) return await this.#bind(blank, bundleOf(spec), signal);
     } catch (error) {
       // It may have died while it waited, which is no fault of the bundle's.
       if (!isPlatformError(error, "sandbox.lost")) throw error;
     }
-    return this.#bind(await this.#start(signal), spec.folder, spec.variables, signal);
+    return this.#bind(await this.#start("now", signal), bundleOf(spec), signal);
   }
 
   /** Lets go of what waits in vain, and replaces what has died waiting. */
@@ -113,7 +121,7 @@ export class Pool {
     shelf.target = this.#targetOf(shelf);
     const box = shelf.ready.shift() ?? null;
     // Not awaited: whoever claims one need not wait for the next.
-    this.#fill(shelf).catch(() => {});
+    this.#fill(shelf, this.#options.refillAfterMs).catch(() => {});
     return box;
   }
 
@@ -121,18 +129,19 @@ export class Pool {
     return targetSize(shelf.demand.perSecond(this.#options.now()), shelf.min, this.#options.max);
   }
 
-  #fill(shelf: Shelf): Promise<void> {
-    shelf.filling ??= this.#fillNow(shelf).finally(() => {
+  #fill(shelf: Shelf, afterMs = 0): Promise<void> {
+    shelf.filling ??= this.#fillIn(shelf, afterMs).finally(() => {
       shelf.filling = null;
     });
     return shelf.filling;
   }
 
   /** One at a time: starting many at once would slow down those who wait for an answer now. */
-  async #fillNow(shelf: Shelf): Promise<void> {
+  async #fillIn(shelf: Shelf, afterMs: number): Promise<void> {
+    if (afterMs > 0) await pause(afterMs, undefined, { signal: this.#stop.signal, ref: false });
     while (shelf.ready.length < shelf.target && !this.#stop.signal.aborted && this.#shelves.get(shelf.name) === shelf) {
-      const box = await this.#start(this.#stop.signal);
-      if (shelf.folder !== null) await this.#bind(box, shelf.folder, {}, this.#stop.signal);
+      const box = await this.#start("ahead", this.#stop.signal);
+      if (shelf.folder !== null) await this.#bind(box, { folder: shelf.folder, variables: {}, isAhead: true }, this.#stop.signal);
       shelf.ready.push(box);
       void box.exited.then(async () => {
         const at = shelf.ready.indexOf(box);
@@ -143,19 +152,20 @@ export class Pool {
     }
   }
 
-  #start(signal: AbortSignal): Promise<Box> {
+  #start(urgency: Urgency, signal: AbortSignal): Promise<Box> {
     const { engine, runner, variables, replica, startTimeoutMs, memoryMb } = this.#options;
     const id = `runner-${randomBytes(10).toString("hex")}`;
-    return engine.create({ id, command: runner, variables, labels: { replica, role: "runner" }, startTimeoutMs, memoryMb }, signal);
+    const spec = { id, command: runner, variables, labels: { replica, role: "runner" }, startTimeoutMs, memoryMb };
+    return this.#turns.run(urgency, () => engine.create(spec, signal), signal);
   }
 
-  async #bind(box: Box, folder: string, variables: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Box> {
+  async #bind(box: Box, body: BindRequest, signal: AbortSignal): Promise<Box> {
     try {
       const { clients, startTimeoutMs } = this.#options;
       await askBox(clients, box.id, box.address, {
         method: "POST",
         path: "/bind",
-        body: { folder, variables },
+        body,
         timeoutMs: startTimeoutMs,
         signal,
       });
@@ -166,6 +176,15 @@ export class Pool {
       throw cause;
     }
   }
+}
+
+interface BindRequest extends Pick<ClaimSpec, "folder" | "variables"> {
+  /** Nobody waits for it yet, so it may do more than it must. */
+  readonly isAhead: boolean;
+}
+
+function bundleOf({ folder, variables }: ClaimSpec): BindRequest {
+  return { folder, variables, isAhead: false };
 }
 
 interface Shelf {

@@ -1,0 +1,33 @@
+import { expect, it } from "vitest";
+import { defineEnvironment, type EnvironmentDefinition } from "../definition.ts";
+import { rehearse } from "./rehearsal.ts";
+import { type Served, serve } from "./serve.ts";
+
+it("serves an environment of its own, has it answer, and leaves nothing of it", async () => {
+  const opened: Served[] = [];
+  const ended: string[] = [];
+  await rehearse(async (definition) => {
+    const served = await serve(definition, { first: null, port: 0 });
+    served.host.onEnd((id) => ended.push(id));
+    opened.push(served);
+    return served;
+  });
+  expect(ended).toEqual(["first", "second"]);
+  await expect(fetch(`${opened[0]?.url}/env-instance/list`)).rejects.toThrow();
+});
+
+it("runs nothing of the author's before an instance is asked for", async () => {
+  let ran = 0;
+  const environment = defineEnvironment({
+    setup: () => ++ran,
+    tools: [{ name: "add", run: () => `${++ran}` }],
+    tasks: () => [{ id: `${++ran}` }],
+  });
+  await using served = await serve(environment as EnvironmentDefinition, { first: null, port: 0, isRehearsed: true });
+  expect(served.host.size).toBe(0);
+  expect(ran).toBe(0);
+});
+
+it("is no reason to fail", async () => {
+  await rehearse(() => Promise.reject(new Error("no port is free")));
+});
