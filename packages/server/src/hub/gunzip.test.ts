@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { Readable } from "node:stream";
 import { gunzipSync, gzipSync } from "node:zlib";
+import { PlatformError } from "@aenv/contract";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { chunked } from "./fixtures/archives.ts";
@@ -64,6 +65,8 @@ describe("gunzip", () => {
     await expect(gunzip(stalling(gzipSync("x")), { limits, signal: AbortSignal.abort() }, join)).rejects.toMatchObject({
       code: "request.cancelled",
     });
+    const draining = AbortSignal.abort(new PlatformError("server.draining", "the server stops"));
+    await expect(gunzip(stalling(gzipSync("x")), { limits, signal: draining }, join)).rejects.toMatchObject({ code: "server.draining" });
   });
 
   it("does not wait for a silent source to be told that its bytes are bad", async () => {

@@ -100,7 +100,10 @@ async function* until(signal: AbortSignal, source: Bytes): AsyncGenerator<Uint8A
 
 function explain(error: unknown, signal: AbortSignal | undefined): unknown {
   if (isPlatformError(error)) return error;
-  if (signal?.aborted) return new PlatformError("request.cancelled", "the transfer was given up", { cause: error });
+  if (signal?.aborted) {
+    const { reason } = signal;
+    return isPlatformError(reason) ? reason : new PlatformError("request.cancelled", "the transfer was given up", { cause: error });
+  }
   const code = (error as NodeJS.ErrnoException | null)?.code ?? "";
   if (!code.startsWith("Z_")) return error;
   return new PlatformError("bundle.invalid", "the bundle is not a gzip archive, is cut short, or is damaged", { cause: error });
