@@ -14,6 +14,7 @@ import { adminRoutes, operationRoutes } from "./api/operation-routes.ts";
 import { tokenRoutes } from "./api/token-routes.ts";
 import { Closers } from "./closers.ts";
 import type { ServerConfig } from "./config.ts";
+import { dataUrlOf } from "./data-url.ts";
 import { Gateway } from "./gateway/gateway.ts";
 import { isLoopback, visitorRule } from "./gateway/visitors.ts";
 import { openHub } from "./hub/open.ts";
@@ -175,7 +176,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   closers.add(() => Promise.all(servers.map((one) => finish(one, GRACE_MS))));
   closers.add(() => gateway.drain());
   await listen(gateway.server, config.host, config.dataPort);
-  const dataUrl = config.publicUrl?.replace(/\/$/, "") ?? urlOf(gateway.server, config.host);
+  const dataUrl = dataUrlOf({ ...config, localUrl: urlOf(gateway.server, config.host) });
 
   const routes = [...hubRoutes(hub), ...instanceRoutes({ instances, list, logs, hub, dataUrl }), ...tokenRoutes(tokens)];
   const operations = operationRoutes({ store, metrics, config, version: parts.version, isReady: () => isReady, others: routes });
@@ -226,7 +227,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   const close = () => (closing ??= closers.close());
   return {
     controlUrl: urlOf(app.server, config.host),
-    dataUrl,
+    dataUrl: dataUrl(undefined),
     adminUrl: admin === null ? null : urlOf(admin.server, "127.0.0.1"),
     access,
     close,
