@@ -244,7 +244,8 @@ export class Instances {
       id: row.id,
       task: row.task,
       seed: row.seed,
-      variables: request.environment_variables ?? {},
+      // Boxes that are processes run no image: what one would hold is the environment's own to find.
+      variables: { ...(row.datasource !== "" && { AENV_DATASOURCE: row.datasource }), ...request.environment_variables },
       arguments: request.arguments ?? [],
       ...(request.snapshot !== undefined && { snapshot: request.snapshot }),
     });

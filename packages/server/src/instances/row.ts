@@ -42,6 +42,8 @@ export interface InstanceRow {
   readonly task: string | null;
   readonly seed: number;
   readonly datasource: string;
+  /** The image that the datasource names, for engines that run images; null without a datasource. */
+  readonly image: string | null;
   /** Of an ended instance: a seat that whoever keeps the box has yet to give back. */
   readonly seat: Seat | null;
   /** The server process that starts it and, once it runs, the one that keeps its box. */
