@@ -256,7 +256,8 @@ export function toRecord(row: InstanceRow, dataUrl: string, env: InstanceRecord[
     owner: row.owner,
     labels: row.labels,
     environment: `${row.environment.name}@${row.environment.version}`,
-    expires_at: row.expiresAt,
+    // A replica lives for as long as its service.
+    ...(row.service === undefined ? { expires_at: row.expiresAt } : { service: row.service }),
     reason: row.reason,
     task: row.task,
     seed: row.seed,
@@ -265,7 +266,8 @@ export function toRecord(row: InstanceRow, dataUrl: string, env: InstanceRecord[
   };
 }
 
-function minimalEnvironment(row: InstanceRow): InstanceRecord["env"] {
+/** As much of an environment as is known without looking it up. */
+export function minimalEnvironment(row: Pick<InstanceRow, "environment" | "createdAt">): InstanceRecord["env"] {
   const { name, version } = row.environment;
   return {
     id: `${name}-${version}`,

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { boxFailure, isPlatformError, PlatformError } from "@aenv/contract";
-import type { Access } from "../access/access.ts";
+import type { Access, Caller } from "../access/access.ts";
 import type { BoxClients } from "../instances/box-client.ts";
 import { maySee } from "../instances/instances.ts";
 import type { InstanceRow } from "../instances/row.ts";
@@ -9,6 +9,8 @@ import type { Target, Targets } from "../instances/targets.ts";
 import { endAnswer } from "../linger.ts";
 import type { Tracing } from "../operations/tracing.ts";
 import { limitConnections, type Patience, serverOptions } from "../patience.ts";
+import { maySee as maySeeService, notFound } from "../services/services.ts";
+import type { ServiceTargets } from "../services/targets.ts";
 import { type Addressee, readAddressee } from "./address.ts";
 import { refusalOf } from "./refusal.ts";
 import { headersForBox, type RelayEnd, relay } from "./relay.ts";
@@ -16,6 +18,7 @@ import type { VisitorRule } from "./visitors.ts";
 
 export interface GatewayOptions {
   readonly targets: Targets;
+  readonly services: ServiceTargets;
   readonly clients: BoxClients;
   readonly access: Access;
   /** An unguessable id is enough to enter, as the original's clients need; off, a token is asked for here too. */
@@ -103,8 +106,9 @@ export class Gateway {
   }
 
   /** The instance behind the door, if the caller may open it. */
-  async #admit(addressee: Addressee, request: IncomingMessage): Promise<Extract<Target, { kind: "ready" }>> {
+  async #admit(addressee: Addressee, request: IncomingMessage): Promise<Ready> {
     const { targets, access, idsAreKeys } = this.#options;
+    if (addressee.door === "service") return this.#admitToService(addressee, request);
     const target =
       addressee.door === "agent"
         ? await targets.findByAgentKey(addressee.agentKey)
@@ -112,28 +116,47 @@ export class Gateway {
     const { authorization } = request.headers;
     if (addressee.door === "trainer" && access.isOn && (authorization !== undefined || !idsAreKeys)) {
       const caller = await access.identify(authorization);
-      // Tools are all that an agent's token opens, whichever way it comes.
-      access.demand(caller, "trainer", "publisher", ...(addressee.path === "/mcp" ? (["agent"] as const) : []));
+      this.#demandRole(caller, addressee);
       if (target.kind !== "unknown" && !maySee(target.row, caller)) throw refusalOf({ kind: "unknown" }, addressee);
     }
     if (target.kind === "ready") return target;
     throw refusalOf(target, addressee);
   }
 
+  /** A replica of the service. Its name may be guessed, so where tokens are in use one is always asked for. */
+  async #admitToService(addressee: Extract<Addressee, { door: "service" }>, request: IncomingMessage): Promise<Ready> {
+    const { services, access } = this.#options;
+    const caller = await access.identify(request.headers.authorization);
+    this.#demandRole(caller, addressee);
+    const row = await services.get(addressee.serviceId);
+    if (!maySeeService(row, caller)) throw notFound(addressee.serviceId);
+    return services.pick(row, sessionOf(request.headers));
+  }
+
+  /** Tools are all that an agent's token opens, whichever way it comes. */
+  #demandRole(caller: Caller, { path }: Addressee): void {
+    this.#options.access.demand(caller, "trainer", "publisher", ...(path === "/mcp" ? (["agent"] as const) : []));
+  }
+
   async #relay(
-    target: Extract<Target, { kind: "ready" }>,
+    target: Ready,
     addressee: Addressee,
     query: string,
     headers: Readonly<Record<string, string>>,
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<RelayEnd["kind"]> {
-    const { clients, targets, maxBodyBytes } = this.#options;
+    const { clients, targets, services, maxBodyBytes } = this.#options;
+    const onHeaders = (answered: IncomingHttpHeaders) => {
+      const session = sessionOf(answered);
+      if (session !== undefined) services.noteSession(session, target.instanceId);
+    };
     const end = await relay(request, response, {
       pool: clients.pool(target.boxId, target.address),
       path: `${target.prefix}${addressee.path}${query}`,
       headers: headersForBox(request, headers),
       maxBodyBytes,
+      ...(addressee.door === "service" && { onHeaders }),
     });
     if (end.kind === "too_large") throw new PlatformError("request.too_large", `the request body is larger than ${maxBodyBytes} bytes`);
     if (end.kind === "lost" && !response.headersSent) {
@@ -147,6 +170,13 @@ export class Gateway {
     }
     return end.kind;
   }
+}
+
+type Ready = Extract<Target, { kind: "ready" }>;
+
+function sessionOf(headers: IncomingHttpHeaders): string | undefined {
+  const value = headers["mcp-session-id"];
+  return typeof value === "string" ? value : undefined;
 }
 
 function refuse(response: ServerResponse, error: unknown): void {

@@ -8,6 +8,8 @@ export interface RelayOptions {
   readonly path: string;
   readonly headers: Readonly<Record<string, string | string[]>>;
   readonly maxBodyBytes: number | null;
+  /** Told the headers of the answer before it is passed on. */
+  readonly onHeaders?: (headers: Readonly<Record<string, string | string[] | undefined>>) => void;
 }
 
 /** How a relayed call ended, for those who keep count. */
@@ -68,6 +70,7 @@ export function relay(request: IncomingMessage, response: ServerResponse, option
           if (response.destroyed || isOver) return started.abort(new Error("the client went away"));
           // A hint, not the answer yet.
           if (status < 200) return;
+          options.onHeaders?.(answered);
           // A stream's client must know at once that it has begun; but what came together goes out together.
           const { socket } = response;
           socket?.cork();

@@ -49,6 +49,13 @@ export function drawRow(
   };
 }
 
+/** The row of a service's replica: it lives for as long as the service wants it. */
+export function drawReplica(row: InstanceRow, id: string, service: string): InstanceRow {
+  return { ...row, id, service, ttl: "", expiresAt: NEVER, idleSeconds: null };
+}
+
+const NEVER = "9999-12-31T23:59:59.999Z";
+
 /** Refuses a datasource that names no image at once, not when an engine cannot pull it. */
 function imageFor({ config }: EnvironmentVersion, datasource: string): string | null {
   const prefix = config.deployConfig?.imagePrefix;

@@ -7,7 +7,7 @@ import { isInScope } from "../access/scopes.ts";
 import type { EnvironmentVersion, Hub } from "../hub/hub.ts";
 import type { Collection } from "../stores/collection.ts";
 import type { Asking } from "./asking.ts";
-import { type DrawingOptions, drawRow, expiryOf } from "./drawing.ts";
+import { type DrawingOptions, drawReplica, drawRow, expiryOf } from "./drawing.ts";
 import { Forks } from "./forks.ts";
 import { demandRemembered, type Idempotency } from "./idempotency.ts";
 import { Ledger, type LedgerOptions } from "./ledger.ts";
@@ -23,6 +23,13 @@ export interface InstancesOptions extends DrawingOptions, Pick<LedgerOptions, "n
   readonly quotas: Quotas;
   readonly queue: FairQueue;
   readonly placement: Placement;
+}
+
+export interface ReplicaSpec extends Pick<InstanceRow, "id" | "owner" | "environment"> {
+  readonly service: string;
+  readonly variables: Readonly<Record<string, string>>;
+  /** The limit of the token that the service was made with. */
+  readonly maxInstances: number | null;
 }
 
 /** The running environments: each is a row first and a box second, so that nothing runs unseen. */
@@ -50,7 +57,7 @@ export class Instances {
       throw new PlatformError("request.invalid", "Invalid request parameters: envName is missing; give 'name' or 'name@version'");
     }
     const environment = await hub.resolve(request.envName, asking.caller);
-    const owner = ownerOf(request, asking.caller);
+    const owner = ownerOf(request.owner, asking.caller);
     const fresh = drawRow(environment, request, owner, now(), this.#options);
     if (asking.idempotencyKey === undefined) return this.#begin(environment, request, fresh, asking.caller);
 
@@ -67,6 +74,17 @@ export class Instances {
         if (!isPlatformError(error, "instance.exists")) throw error;
       }
     }
+  }
+
+  /** Begins the start of a service's replica. Whoever made the service was allowed to use its environment. */
+  async createReplica({ id, service, owner, environment: { name, version }, variables, maxInstances }: ReplicaSpec): Promise<void> {
+    this.#demandOpen();
+    const { hub, now } = this.#options;
+    const caller: Caller = { owner, roles: new Set(["admin"]), tokenId: null, maxInstances };
+    const environment = await hub.resolve(`${name}@${version}`, caller);
+    const request = { environment_variables: { ...variables } };
+    const row = drawReplica(drawRow(environment, request, owner, now(), this.#options), id, service);
+    await this.#begin(environment, request, row, caller);
   }
 
   /** The instance once it runs, or as it stands when the time is over. A start that fails is an error. */
@@ -130,7 +148,12 @@ export class Instances {
   /** Copies that go on from where the instance stands: all of them, or none. */
   async fork(id: string, count: number, asking: Asking): Promise<InstanceRow[]> {
     this.#demandOpen();
-    return this.#forks.fork(await this.get(id, asking.caller), count, asking);
+    const parent = await this.get(id, asking.caller);
+    if (parent.service === undefined) return this.#forks.fork(parent, count, asking);
+    throw new PlatformError(
+      "instance.unsupported",
+      `instance '${id}' is a replica of service '${parent.service}', which says how many there are`,
+    );
   }
 
   /** Ends a live instance for a reason; what it occupied is given back. */
@@ -278,8 +301,8 @@ const LOOK_MS = 100;
 const AT_ONCE = 64;
 
 /** With access on, an owner is who the token says; without, whoever the request names. */
-function ownerOf(request: CreateInstanceRequest, caller: Caller): string {
-  return caller.tokenId === null && request.owner ? request.owner : caller.owner;
+export function ownerOf(named: string | undefined, caller: Caller): string {
+  return caller.tokenId === null && named ? named : caller.owner;
 }
 
 /** One owner's instance is another's 404. */

@@ -51,6 +51,8 @@ export interface InstanceRow {
   /** Forks that were asked for together: they are there all, or none of them is. */
   readonly group: string | null;
   readonly events: readonly InstanceEvent[];
+  /** The service whose replica it is; it has no end of its own then. */
+  readonly service?: string;
 }
 
 const EVENTS_KEPT = 40;
@@ -91,13 +93,14 @@ export function instanceRows(store: Store): Collection<InstanceRow> {
   return new Collection(store, "instance", instanceIndexes);
 }
 
-function liveIndexes({ owner, replica, seat, group }: InstanceRow): Indexes {
+function liveIndexes({ owner, replica, seat, group, service }: InstanceRow): Indexes {
   return {
     live: "yes",
     liveOwner: owner,
     liveReplica: replica,
     ...(seat !== null && { box: seat.boxId }),
     ...(group !== null && { group }),
+    ...(service !== undefined && { service, isReplica: "yes" }),
   };
 }
 
