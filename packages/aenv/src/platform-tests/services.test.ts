@@ -92,7 +92,9 @@ function story(name: string, storeOf: () => string | undefined) {
       expect(after.size).toBe(2);
       expect([...after].filter((pid) => pids.has(pid))).toHaveLength(1);
       const [replica] = await replicasOf(platform);
-      expect(await platform.ask("POST", `/env-instance/${replica}/fork`, { count: 1 })).toMatchObject({ status: 501 });
+      for (const [verb, body] of Object.entries({ fork: { count: 1 }, renew: { ttl: "1s" } })) {
+        expect(await platform.ask("POST", `/env-instance/${replica}/${verb}`, body)).toMatchObject({ status: 501 });
+      }
       await platform.demand("DELETE", `/env-instance/${replica}`);
       await vi.waitFor(async () => expect(await replicasOf(platform)).not.toContain(replica), soon);
       await untilRunning(platform, "turns", 2);

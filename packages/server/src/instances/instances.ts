@@ -125,7 +125,7 @@ export class Instances {
   async renew(id: string, ttl: string, caller: Caller): Promise<InstanceRow> {
     const { now } = this.#options;
     expiryOf(ttl, now());
-    await this.get(id, caller);
+    demandOwn(await this.get(id, caller));
     return this.#ledger.change(id, (row, at) => {
       if (isLive(row)) return { ...noted(row, `renewed for ${ttl}`, at), ttl, expiresAt: expiryOf(ttl, at) };
       throw new PlatformError("instance.gone", `instance '${id}' has ended: ${row.reason}`);
@@ -149,11 +149,8 @@ export class Instances {
   async fork(id: string, count: number, asking: Asking): Promise<InstanceRow[]> {
     this.#demandOpen();
     const parent = await this.get(id, asking.caller);
-    if (parent.service === undefined) return this.#forks.fork(parent, count, asking);
-    throw new PlatformError(
-      "instance.unsupported",
-      `instance '${id}' is a replica of service '${parent.service}', which says how many there are`,
-    );
+    demandOwn(parent);
+    return this.#forks.fork(parent, count, asking);
   }
 
   /** Ends a live instance for a reason; what it occupied is given back. */
@@ -303,6 +300,12 @@ const AT_ONCE = 64;
 /** With access on, an owner is who the token says; without, whoever the request names. */
 export function ownerOf(named: string | undefined, caller: Caller): string {
   return caller.tokenId === null && named ? named : caller.owner;
+}
+
+/** How many replicas there are, and for how long, is their service's to say. */
+function demandOwn({ id, service }: InstanceRow): void {
+  if (service === undefined) return;
+  throw new PlatformError("instance.unsupported", `instance '${id}' is a replica of service '${service}'; change the service instead`);
 }
 
 /** One owner's instance is another's 404. */
