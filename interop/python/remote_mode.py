@@ -147,6 +147,52 @@ async def scheduler():
     return report
 
 
+async def services():
+    """The scheduler client's services, from the first replica to the last."""
+    async with AEnvSchedulerClient(f"{URL}:8080", max_retries=0) as client:
+        made = await client.create_env_service(
+            "probe@1.0.0",
+            service_name="tools",
+            replicas=1,
+            environment_variables={"GREETING": "hi"},
+            owner="ada",
+            storage_size="1Gi",
+            pvc_name="data",
+            mount_path="/data",
+            port=8081,
+            cpu_request="1",
+            memory_limit="2Gi",
+        )
+
+        async def until(service_id, available):
+            for _ in range(200):
+                service = await client.get_env_service(service_id)
+                if service.available_replicas == available and service.status == "Running":
+                    return service
+                await asyncio.sleep(0.1)
+            return service
+
+        running = await until("tools", 1)
+        other = await client.create_env_service("tally@1.0.0")
+        listed = [sorted(one.id for one in await client.list_env_services(name)) for name in (None, "probe", "probe@1.0.0", "no")]
+        scaled = await client.update_env_service(other.id, replicas=2, environment_variables={"NEW": "1"})
+        report = {
+            "made": made.model_dump(mode="json"),
+            "running": running.model_dump(mode="json"),
+            "listed": [[one.replace(other.id, "other") for one in ids] for ids in listed],
+            "updated": [scaled.status, scaled.replicas, scaled.environment_variables],
+            "scaled": (await until(other.id, 2)).available_replicas,
+            "too_many": await attempt(client.update_env_service("tools", replicas=2)),
+            "taken": await attempt(client.create_env_service("probe@1.0.0", service_name="tools")),
+            "nowhere": await attempt(client.create_env_service("nowhere@1.0.0")),
+            "deleted": [await client.delete_env_service("tools", delete_storage=True), await client.delete_env_service(other.id)],
+            "deleted_again": await client.delete_env_service("tools"),
+            "unknown": await attempt(client.get_env_service("tools")),
+        }
+        report["listed_after"] = await client.list_env_services()
+    return report
+
+
 async def main(parts):
     work = {
         "methods": methods,
@@ -155,6 +201,7 @@ async def main(parts):
         "options": options,
         "mistakes": mistakes,
         "scheduler": scheduler,
+        "services": services,
     }
     return {part: await work[part]() for part in parts}
 

@@ -127,6 +127,27 @@ function describeRemoteMode(openStore: () => Promise<Partial<RedisServer> & { re
     });
   });
 
+  it("creates, gets, lists, changes and deletes services through its scheduler client", { timeout: 60_000 }, async () => {
+    const service = { id: "tools", replicas: 1, owner: "ada", environment_variables: { GREETING: "hi" }, pvc_name: "data" };
+    const env = expect.objectContaining({ name: "probe", version: "1.0.0" });
+    const service_url = expect.stringMatching(/:8081\/env-service\/tools$/);
+    const times = { created_at: expect.stringMatching(/Z$/), updated_at: expect.stringMatching(/Z$/) };
+    expect(await report("services")).toEqual({
+      made: { ...service, ...times, env, service_url, status: "Creating", available_replicas: 0 },
+      running: { ...service, ...times, env, service_url, status: "Running", available_replicas: 1 },
+      listed: [["other", "tools"], ["tools"], ["tools"], []],
+      updated: ["Updating", 2, { NEW: "1" }],
+      scaled: 2,
+      too_many: { raised: "EnvironmentError", message: expect.stringContaining("replicas must be 1") },
+      taken: { raised: "EnvironmentError", message: expect.stringContaining("is there already") },
+      nowhere: { raised: "EnvironmentError", message: expect.stringContaining("nowhere") },
+      deleted: [true, true],
+      deleted_again: true,
+      unknown: { raised: "EnvironmentError", message: expect.stringContaining("not found") },
+      listed_after: [],
+    });
+  });
+
   describe("its command", () => {
     let tree: Tree;
     beforeAll(() => {

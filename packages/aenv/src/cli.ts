@@ -24,6 +24,7 @@ const commands: Readonly<Record<string, { summary: string; alias?: string; isHid
   instance: { summary: "start and look after instances", load: () => import("./commands/instance/index.ts") },
   instances: { summary: "the same as: instance list", isHidden: true, load: () => import("./commands/instance/list.ts") },
   bench: { summary: "list built-in benchmarks, and prepare their data", load: () => import("./commands/bench/index.ts") },
+  service: { summary: "keep replicas of an environment alive behind one address", load: () => import("./commands/service/index.ts") },
   token: { summary: "make and revoke a server's tokens", load: () => import("./commands/token/index.ts") },
   login: { summary: "keep a server's address and token", load: () => import("./commands/login.ts") },
   config: { summary: "look at and change this command's own settings", load: () => import("./commands/config/index.ts") },

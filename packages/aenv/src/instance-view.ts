@@ -1,4 +1,4 @@
-import { formatRef, type InstanceRecord, instancePrefix } from "@aenv/contract";
+import { formatRef, type InstanceRecord, instancePrefix, type ServiceRecord } from "@aenv/contract";
 import { facts, statusText, table, timeText } from "./table.ts";
 import type { Output } from "./terminal.ts";
 
@@ -59,7 +59,7 @@ export function trainerUrl(one: InstanceRecord): string | null {
   return agentUrl === "" ? null : agentUrl.replace(/\/agent\/[^/]+\/mcp$/, instancePrefix(one.id));
 }
 
-export function environmentOf(one: InstanceRecord): string {
+export function environmentOf(one: InstanceRecord | ServiceRecord): string {
   return textOf(one.environment) || (one.env ? formatRef(one.env) : "");
 }
 

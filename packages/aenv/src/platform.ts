@@ -1,4 +1,4 @@
-import { HubClient, SchedulerClient, TokenClient } from "@aenv/sdk";
+import { HubClient, SchedulerClient, ServiceClient, TokenClient } from "@aenv/sdk";
 import type { Command } from "commander";
 import { Failure, failureOf } from "./failure.ts";
 import { defaultSettings, readSettings, settingsPath } from "./settings.ts";
@@ -21,6 +21,7 @@ export interface Platform {
   readonly owner: string | null;
   readonly hub: HubClient;
   readonly scheduler: SchedulerClient;
+  readonly services: ServiceClient;
   readonly tokens: TokenClient;
 }
 
@@ -56,6 +57,7 @@ export function openPlatform(
     owner: settings.owner ?? null,
     hub: new HubClient(hubUrl, clients),
     scheduler: new SchedulerClient(url, clients),
+    services: new ServiceClient(url, clients),
     tokens: new TokenClient(url, clients),
   };
 }
@@ -90,6 +92,8 @@ const hints: Readonly<Record<string, string>> = {
   "instance.gone": "It has ended; its story is told for ten minutes by: aenv instance events ID",
   "instance.failed": "Read what happened with: aenv instance events ID",
   "instance.start_failed": "Read what the server says with: aenv instance list --status Failed",
+  "service.not_found": "See which there are with: aenv service list",
+  "service.exists": "Choose another name with: --service-name NAME",
   "quota.exceeded": "End what you no longer need with: aenv instance delete ID",
 };
 

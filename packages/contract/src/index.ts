@@ -29,7 +29,27 @@ export { isObject, type Json, type JsonObject, type JsonSchema, jsonSchemaObject
 export { type Outcome, outcome } from "./outcome.ts";
 export { type EnvironmentRef, formatRef, nameProblem, parseName, parseRef, splitRef } from "./ref.ts";
 export { type Reward, reward } from "./reward.ts";
-export { controlRoutes, type Door, FIRST_INSTANCE, fillPath, headers, instancePrefix, instanceRoutes, type Route } from "./routes.ts";
+export {
+  controlRoutes,
+  type Door,
+  FIRST_INSTANCE,
+  fillPath,
+  headers,
+  instancePrefix,
+  instanceRoutes,
+  type Route,
+  servicePrefix,
+  serviceRoutes,
+} from "./routes.ts";
+export {
+  type CreateServiceRequest,
+  createServiceRequest,
+  type ServiceRecord,
+  service,
+  type UpdateServiceRequest,
+  updateServiceRequest,
+} from "./service.ts";
+export { invalidBundle, isTarEnd, readTarHeader, TAR_BLOCK, type TarHeader, tarPadding, writeTarHeader } from "./tar.ts";
 export { type Task, type TaskPage, task, taskPage } from "./task.ts";
 export { type CallToolResult, type ContentBlock, callToolResult, contentBlock, type ToolDescriptor, toolDescriptor } from "./tool.ts";
 export { type Step, step, type Trajectory, trajectory } from "./trajectory.ts";

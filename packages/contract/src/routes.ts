@@ -35,12 +35,26 @@ export const controlRoutes = {
   forkInstance: { method: "POST", path: "/env-instance/:id/fork", door: "trainer", does: "make copies that go on from here" },
 } as const satisfies Record<string, Route>;
 
+/** Routes that make, change and end services, on the platform's control port. */
+export const serviceRoutes = {
+  createService: { method: "POST", path: "/env-service", door: "trainer", does: "create a service" },
+  listServices: { method: "GET", path: "/env-service/:ref/list", door: "trainer", does: "list services" },
+  getService: { method: "GET", path: "/env-service/:id", door: "trainer", does: "look at a service" },
+  updateService: { method: "PUT", path: "/env-service/:id", door: "trainer", does: "change a service" },
+  deleteService: { method: "DELETE", path: "/env-service/:id", door: "trainer", does: "end a service and its replicas" },
+} as const satisfies Record<string, Route>;
+
 /** The id of a box's first instance, the one served at the root. */
 export const FIRST_INSTANCE = "default";
 
 /** Where an instance's routes begin: `/env-instance/shop-1a2b3c`. */
 export function instancePrefix(id: string): string {
   return `/env-instance/${encodeURIComponent(id)}`;
+}
+
+/** Where a service's routes begin on the data port: those of an instance, answered by one of its replicas. */
+export function servicePrefix(id: string): string {
+  return `/env-service/${encodeURIComponent(id)}`;
 }
 
 /** A route's path with its `:names` filled in, each as one escaped segment. */

@@ -58,6 +58,7 @@ export {
   type SchedulerClientOptions,
   type WaitOptions,
 } from "./scheduler-client.ts";
+export { ServiceClient } from "./service-client.ts";
 export { type Identity, type NewToken, type Role, TokenClient, type TokenInfo } from "./token-client.ts";
 export { ToolResult } from "./tool-result.ts";
 export type { ToolSource } from "./tool-source.ts";

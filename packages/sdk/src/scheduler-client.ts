@@ -135,14 +135,7 @@ export class SchedulerClient {
     const { ref: envName, ...rest } = filter;
     const label = Object.entries(labels).map(([key, value]) => `label=${encodeURIComponent(`${key}=${value}`)}`);
     const path = withQuery(["/env-instance/list", label.join("&")].filter(Boolean).join("?"), { envName, ...rest });
-    const data = await this.#control.send({
-      ...options,
-      method: "GET",
-      path,
-      doing: "list instances",
-      rule: "idempotent",
-      notFound: "instance.unsupported",
-    });
+    const data = await this.#list(path, options);
     if (!isObject(data) || !Array.isArray(data.items)) throw new ValidationError("the page of instances is not a list");
     return { items: data.items.map(readInstance), next: typeof data.next === "string" ? data.next : null };
   }
@@ -160,14 +153,7 @@ export class SchedulerClient {
   /** Instances of `name` or `name@version`, or all; the version is compared here because the original ignores it. */
   async listInstances(filter: { ref?: string; status?: string } = {}, options: RequestOptions = {}): Promise<InstanceRecord[]> {
     const path = fillPath(controlRoutes.listInstances, { ref: filter.ref ?? "*" });
-    const data = await this.#control.send({
-      ...options,
-      method: "GET",
-      path,
-      doing: "list instances",
-      rule: "idempotent",
-      notFound: "instance.unsupported",
-    });
+    const data = await this.#list(path, options);
     const items = isObject(data) ? data.items : data;
     if (items !== null && items !== undefined && !Array.isArray(items)) throw new ValidationError("the list of instances is not a list");
     const { version } = splitRef(filter.ref ?? "");
@@ -254,6 +240,11 @@ export class SchedulerClient {
     if (found !== null) return found;
     const message = `instance '${id}' did not become ${status} within ${timeoutMs} ms; its last status was ${last}`;
     throw new EnvironmentError(last === status ? `${message}, without an address` : message, { code: "instance.start_timeout" });
+  }
+
+  #list(path: string, options: RequestOptions): Promise<unknown> {
+    const doing = "list instances";
+    return this.#control.send({ ...options, method: "GET", path, doing, rule: "idempotent", notFound: "instance.unsupported" });
   }
 
   #post(id: string, verb: string, doing: string, body: unknown, options: RequestOptions): Promise<unknown> {

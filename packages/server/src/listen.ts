@@ -17,8 +17,13 @@ export async function listen(server: Server, host: string, port: number): Promis
 
 export function urlOf(server: Server, host: string): string {
   const { port } = server.address() as AddressInfo;
-  const name = host === "0.0.0.0" || host === "::" ? "localhost" : host;
+  const name = isEverywhere(host) ? "localhost" : host;
   return `http://${name.includes(":") ? `[${name}]` : name}:${port}`;
+}
+
+/** Whether a server that listens there listens on every address of its machine. */
+export function isEverywhere(host: string): boolean {
+  return host === "0.0.0.0" || host === "::";
 }
 
 /** Stops listening and waits for calls in flight, but not for ever. */

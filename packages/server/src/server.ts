@@ -11,9 +11,11 @@ import { type AppOptions, createApp } from "./api/app.ts";
 import { hubRoutes } from "./api/hub-routes.ts";
 import { instanceRoutes } from "./api/instance-routes.ts";
 import { adminRoutes, operationRoutes } from "./api/operation-routes.ts";
+import { serviceRoutes } from "./api/service-routes.ts";
 import { tokenRoutes } from "./api/token-routes.ts";
 import { Closers } from "./closers.ts";
 import { type ServerConfig, variableOf } from "./config.ts";
+import { dataUrlOf } from "./data-url.ts";
 import { Gateway } from "./gateway/gateway.ts";
 import { isLoopback, visitorRule } from "./gateway/visitors.ts";
 import { openHub } from "./hub/open.ts";
@@ -29,6 +31,10 @@ import { Metrics } from "./operations/metrics.ts";
 import { noTracing, openTracing } from "./operations/tracing.ts";
 import type { Patience } from "./patience.ts";
 import { startRounds } from "./rounds.ts";
+import { type ServiceRow, serviceRows } from "./services/row.ts";
+import { Services } from "./services/services.ts";
+import { Storage } from "./services/storage.ts";
+import { ServiceTargets } from "./services/targets.ts";
 import { Collection } from "./stores/collection.ts";
 import { openStore } from "./stores/open.ts";
 
@@ -90,6 +96,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   const roundMs = parseDuration(config.round);
 
   const rows = instanceRows(store);
+  const serviceTable = serviceRows(store);
   const tokens = new Tokens(new Collection<TokenRow>(store, "token", () => ({})), now);
   const access = new Access(tokens, config.access === "on" || (config.access === "auto" && !isLoopback(config.host)));
   const quotas = new Quotas({ instances: config.maxInstances, createsPerSecond: config.createsPerSecond, blobBytes: config.blobBytes });
@@ -118,7 +125,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     quotas,
     now,
     inspect: inspector({ pool, clients, startTimeoutMs }),
-    isInUse: inUse(rows),
+    isInUse: inUse(rows, serviceTable),
   });
   const { instances, hosts, targets, idempotency, keeper, list, logs } = openInstances({
     store,
@@ -141,12 +148,23 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     now,
     onChange: (row, before) => {
       if (row.status === before?.status) return;
+      if (row.service !== undefined) services.nudge(row.service);
       if (before?.status === "Creating") metrics.started(row.status === "Running" ? "running" : "failed", ageOf(row));
       if (!isLive(row)) metrics.ended(row.status);
       logger.debug({ instanceId: row.id, status: row.status, reason: row.reason }, "instance");
     },
     onTakeOver: (recovered) => logger.warn(recovered, "another server is gone; what it left is looked after"),
     onFailure: (error) => logger.error({ err: error }, "looking after the instances failed; it is tried again"),
+  });
+  const services = new Services({
+    rows: serviceTable,
+    instanceRows: rows,
+    instances,
+    hub,
+    quotas,
+    storage: new Storage(config.home),
+    now,
+    onFailure: (error) => logger.error({ err: error }, "looking after the services failed; it is tried again"),
   });
   const metrics = new Metrics({
     liveInstances: () => rows.count("live", "yes"),
@@ -165,6 +183,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   };
   const gateway = new Gateway({
     targets,
+    services: new ServiceTargets(serviceTable, targets),
     clients,
     access,
     idsAreKeys: config.idsAreKeys,
@@ -183,9 +202,14 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   closers.add(() => Promise.all(servers.map((one) => finish(one, GRACE_MS))));
   closers.add(() => gateway.drain());
   await listen(gateway.server, config.host, config.dataPort);
-  const dataUrl = config.publicUrl?.replace(/\/$/, "") ?? urlOf(gateway.server, config.host);
+  const dataUrl = dataUrlOf({ ...config, localUrl: urlOf(gateway.server, config.host) });
 
-  const routes = [...hubRoutes(hub), ...instanceRoutes({ instances, list, logs, hub, dataUrl }), ...tokenRoutes(tokens)];
+  const routes = [
+    ...hubRoutes(hub),
+    ...instanceRoutes({ instances, list, logs, hub, dataUrl }),
+    ...serviceRoutes({ services, hub, dataUrl }),
+    ...tokenRoutes(tokens),
+  ];
   const operations = operationRoutes({ store, metrics, config, version: parts.version, isReady: () => isReady, others: routes });
   const common: Omit<AppOptions, "routes"> = {
     access,
@@ -206,6 +230,15 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
       ? null
       : createApp({ ...common, routes: adminRoutes(metrics, config), visitors: visitorRule("127.0.0.1", []) });
   const recovered = await keeper.open();
+  const serviceRounds = startRounds(
+    () => services.tidy(),
+    roundMs,
+    (error) => logger.error({ err: error }, "a round of services failed"),
+  );
+  closers.add(async () => {
+    await services.close();
+    await serviceRounds.stop();
+  });
   const sweep = async () => {
     await instances.sweep();
     await idempotency.sweep();
@@ -224,6 +257,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   }
   void pool.warmUp().catch((error: unknown) => logger.error({ err: error }, "the pool cannot be filled"));
   isReady = wasReady = true;
+  void services.tidy().catch((error: unknown) => logger.error({ err: error }, "looking after the services failed"));
   closers.add(() => {
     isReady = false;
     instances.refuseNew();
@@ -234,7 +268,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   const close = () => (closing ??= closers.close());
   return {
     controlUrl: urlOf(app.server, config.host),
-    dataUrl,
+    dataUrl: dataUrl(undefined),
     adminUrl: admin === null ? null : urlOf(admin.server, "127.0.0.1"),
     access,
     close,
@@ -255,9 +289,12 @@ function ageOf(row: InstanceRow): number {
   return Date.parse(row.updatedAt) - Date.parse(row.createdAt);
 }
 
-/** Whether live instances use a version, which then cannot be deleted. */
-function inUse(rows: Collection<InstanceRow>): (name: string, version: string) => Promise<boolean> {
+/** Whether live instances or services use a version, which then cannot be deleted. */
+function inUse(rows: Collection<InstanceRow>, services: Collection<ServiceRow>): (name: string, version: string) => Promise<boolean> {
   return async (name, version) => {
+    for await (const { value } of services.each({ index: "environment", value: name })) {
+      if (value.environment.version === version) return true;
+    }
     for await (const { value: row } of rows.each({ index: "environment", value: name })) {
       if (isLive(row) && row.environment.version === version) return true;
     }

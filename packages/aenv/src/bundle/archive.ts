@@ -48,6 +48,6 @@ function unzip(bytes: Uint8Array): Uint8Array {
   try {
     return gunzipSync(bytes, { maxOutputLength: MAX_UNPACKED_BYTES });
   } catch (cause) {
-    throw new PlatformError("environment.invalid", "the bundle is not a gzip file, is damaged, or is larger than 1 GiB", { cause });
+    throw new PlatformError("bundle.invalid", "the bundle is not a gzip file, is damaged, or is larger than 1 GiB", { cause });
   }
 }

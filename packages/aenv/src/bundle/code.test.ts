@@ -54,6 +54,18 @@ it.each(["https://json-schema.org/draft/2020-12/schema", "http://json-schema.org
   },
 );
 
+it("keeps what a project registers, even if its package.json says that its files have no side effects", async () => {
+  using tree = temporaryTree({
+    "config.json": { name: "shop", version: "1.0.0" },
+    "package.json": { name: "shop", type: "module", sideEffects: false },
+    "src/environment.ts":
+      'import "./tools/ask.ts";\nimport { registerTool } from "aenvironment";\nregisterTool({ name: "buy" }, () => "bought");\n',
+    "src/tools/ask.ts": 'import { registerTool } from "aenvironment";\nregisterTool({ name: "ask" }, () => "asked");\n',
+  });
+  const { manifest } = await bundleProject(readProject(tree.path, "/"), () => undefined);
+  expect(manifest.tools.map(({ name }) => name).sort()).toEqual(["ask", "buy"]);
+});
+
 function ask(socketPath: string, path: string, body: object): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const headers = { accept: "application/json, text/event-stream", "content-type": "application/json" };

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { basename, relative, sep } from "node:path";
+import { realpathSync } from "node:fs";
+import { basename, isAbsolute, relative, sep } from "node:path";
 import { findEntries } from "@aenv/kit";
 import { type BuildFailure, build, type Plugin } from "esbuild";
 import { hintFor, problemsOf } from "../diagnose.ts";
@@ -38,6 +39,7 @@ export async function bundleCode(project: Project): Promise<TarEntry[]> {
       plugins: [
         virtualModules({ "aenv:main": mainModule(), "aenv:environment": environmentModule(entries) }, root),
         ownPackageFallback(root),
+        ownFilesHaveEffects(root),
       ],
     });
     return renameChunks(outputFiles.map(({ path, text }) => ({ path: basename(path), text })));
@@ -116,6 +118,27 @@ function ownPackageFallback(root: string): Plugin {
         if (pluginData === "ours") return undefined;
         const theirs = await resolve(path, { kind, resolveDir: root, pluginData: "ours" });
         return theirs.errors.length === 0 ? theirs : resolve(path, { kind, resolveDir: import.meta.dirname, pluginData: "ours" });
+      });
+    },
+  };
+}
+
+/**
+ * What a project registers is an effect of its files, so none of them is left out, even if its package.json says of the whole
+ * package that it has no side effects. Of the packages that it imports, the word stands.
+ */
+function ownFilesHaveEffects(root: string): Plugin {
+  // The bundler names files by where they truly lie.
+  const home = realpathSync(root);
+  const isOwn = (path: string) => isAbsolute(path) && !/^\.\.(?:[\\/]|$)|(?:^|[\\/])node_modules[\\/]/.test(relative(home, path));
+  return {
+    name: "own-files-have-effects",
+    setup({ onResolve, resolve }) {
+      onResolve({ filter: /.*/ }, async ({ path, kind, importer, resolveDir, namespace, with: attributes, pluginData }) => {
+        if (pluginData === "resolved" || !(namespace === "aenv" || isOwn(importer))) return undefined;
+        const found = await resolve(path, { kind, importer, resolveDir, namespace, with: attributes, pluginData: "resolved" });
+        if (found.errors.length > 0 || found.external || found.namespace !== "file" || !isOwn(found.path)) return undefined;
+        return { path: found.path, suffix: found.suffix, sideEffects: true };
       });
     },
   };

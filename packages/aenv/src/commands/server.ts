@@ -119,6 +119,7 @@ function welcome(server: RunningServer, config: ServerConfig, token: string | nu
     store,
     home: config.home,
     access: access.isOn ? "on" : "off",
+    linksAreGuessed: linksAreGuessed(config),
     pid: process.pid,
     ...(token !== null && { token }),
   });
@@ -147,9 +148,12 @@ function welcome(server: RunningServer, config: ServerConfig, token: string | nu
     voice.say(colors.dim(`  Keep it with: aenv login ${controlUrl}   then make others with: aenv token create --owner NAME`));
     voice.say();
   }
-  if (!isLoopbackUrl(config.host) && config.publicUrl === null) {
+  if (linksAreGuessed(config)) {
+    const port = new URL(dataUrl).port;
     voice.say(
-      `  ${colors.yellow("Links for agents begin with")} ${dataUrl}${colors.yellow("; say how others reach it with --public-url")}`,
+      colors.yellow(
+        `  Links for agents name the host by which a client has found the control port, and port ${port}. If a proxy stands before them, say how others reach the data port with --public-url`,
+      ),
     );
     voice.say();
   }
@@ -160,8 +164,9 @@ function welcome(server: RunningServer, config: ServerConfig, token: string | nu
   voice.say(colors.dim("Ctrl-C stops."));
 }
 
-function isLoopbackUrl(host: string): boolean {
-  return host === "localhost" || host === "::1" || host.startsWith("127.");
+/** A server that listens on every address cannot know by which it is reached. */
+function linksAreGuessed({ host, publicUrl }: ServerConfig): boolean {
+  return publicUrl === null && (host === "0.0.0.0" || host === "::");
 }
 
 function printConfig(shown: Readonly<Record<string, unknown>>, sources: ReadonlyMap<string, string>, voice: Voice): void {

@@ -41,6 +41,9 @@ const queries: Readonly<Record<string, string>> = { "POST /env/{name}/{version}/
 
 /** What a stranger is told instead of 404, because the question itself is theirs to ask. */
 const harmless: Readonly<Record<string, unknown>> = {
+  "GET /env-service/{id}/list": [],
+  // What is not there is as good as deleted, as in the original.
+  "DELETE /env-service/{id}": "Deleted successfully",
   "GET /env-instance/{id}/list": [],
   "GET /env/{name}/{version}/exists": { exists: false },
   "GET /bundle/{digest}": { exists: false },
@@ -80,7 +83,9 @@ describe("every route of the control port", () => {
   it("is as if nothing of another owner's were there", async () => {
     const [name = "", version = ""] = ref.split("@");
     const { artifacts } = (await platform.demand("GET", `/env/${name}/${version}`, undefined, ada)) as { artifacts: { content: string }[] };
-    const values = { id: instance.id, name, version, digest: artifacts[0]?.content ?? "" };
+    const digest = artifacts[0]?.content ?? "";
+    await platform.demand("POST", "/env-service", { envName: ref, service_name: "service-of-hers" }, ada);
+    const idFor = (path: string, id: string) => (path.startsWith("/env-service/") ? "service-of-hers" : id);
     const before = await platform.demand("GET", `/env/${name}/${version}`, undefined, ada);
     const routes = (await routesOf(platform)).filter(({ path, roles }) => path.includes("{") && roles?.includes("admin") === false);
     expect(routes.length).toBeGreaterThan(20);
@@ -90,6 +95,7 @@ describe("every route of the control port", () => {
     for (const { method, path } of routes) {
       const key = `${method} ${path}`;
       if (key === "PUT /bundle/{digest}") continue;
+      const values = { id: idFor(path, instance.id), name, version, digest };
       const answer = await send(eve, method, fill(path, values) + (queries[key] ?? ""), bodies[key] ?? {});
       if (key in harmless) expect([key, answer.data]).toEqual([key, harmless[key]]);
       else expect([key, answer.status]).toEqual([key, 404]);
@@ -104,7 +110,8 @@ describe("every route of the control port", () => {
     for (const { method, path } of routes) {
       const key = `${method} ${path}`;
       if (key === "PUT /bundle/{digest}" || key === "POST /env/{name}/{version}/release" || key === "DELETE /env/{name}") continue;
-      const { status } = await send(ada, method, fill(path, { ...values, version: "2.0.0", id: mine.id }), bodies[key] ?? {});
+      const values = { id: idFor(path, mine.id), name, version: "2.0.0", digest };
+      const { status } = await send(ada, method, fill(path, values), bodies[key] ?? {});
       expect([key, status]).not.toEqual([key, 404]);
     }
   });

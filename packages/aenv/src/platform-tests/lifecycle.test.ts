@@ -39,6 +39,19 @@ describe.each(["instance", "shared"] as const)("an instance with isolation '%s'"
     });
   });
 
+  it("is told its datasource by a variable, and shows the image that it names", async () => {
+    const made = await platform.create(probe, { datasource: "swebench/astropy-1" });
+    expect(made).toMatchObject({ datasource: "swebench/astropy-1", image: "swebench/astropy-1" });
+    const [copy] = (await platform.demand("POST", `/env-instance/${made.id}/fork`, { count: 1 })) as { id: string; image: string }[];
+    expect(copy?.image).toBe(made.image);
+    for (const id of [made.id, String(copy?.id)]) {
+      expect((await callTool(urlOf(platform, id), "variable", { name: "AENV_DATASOURCE" })).text).toBe("swebench/astropy-1");
+      await platform.demand("DELETE", `/env-instance/${id}`);
+    }
+    const refused = await platform.ask("POST", "/env-instance", { envName: probe, datasource: "../../etc" });
+    expect(refused).toMatchObject({ status: 400, error: { code: "request.invalid" }, message: expect.stringContaining("no image's name") });
+  });
+
   it("lives on when it is renewed", async () => {
     const { id, expires_at: before } = await platform.create(probe, { ttl: "1m" });
     const renewed = await platform.demand("POST", `/env-instance/${id}/renew`, { ttl: "1h" });

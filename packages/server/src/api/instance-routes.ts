@@ -8,7 +8,7 @@ import {
   resetRequest,
 } from "@aenv/contract";
 import { z } from "zod";
-import type { Caller } from "../access/access.ts";
+import type { DataUrl } from "../data-url.ts";
 import type { Hub } from "../hub/hub.ts";
 import { toRecord as toEnvironmentRecord } from "../hub/record.ts";
 import type { Asking } from "../instances/asking.ts";
@@ -23,8 +23,8 @@ export interface InstanceRooms {
   readonly list: InstanceList;
   readonly logs: InstanceLogs;
   readonly hub: Hub;
-  /** Where agents and trainers reach the data port, as this server is configured. */
-  readonly dataUrl: string;
+  /** Where agents and trainers reach the data port. */
+  readonly dataUrl: DataUrl;
 }
 
 const id = z.object({ id: z.string().min(1).max(128) });
@@ -62,10 +62,12 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
     return waitMs === 0 ? row : instances.started(row.id, waitMs, ask.caller);
   }
 
-  async function record(row: InstanceRow, caller: Caller, isFull: boolean): Promise<InstanceRecord> {
+  const urlFor = (ask: Ask<unknown, unknown, unknown>) => dataUrl(headerOf(ask, "host"));
+
+  async function record(row: InstanceRow, ask: Ask<unknown, unknown, unknown>, isFull: boolean): Promise<InstanceRecord> {
     const { name, version } = row.environment;
-    const environment = isFull ? await hub.resolve(`${name}@${version}`, caller).catch(() => null) : null;
-    return toRecord(row, dataUrl, environment === null ? null : toEnvironmentRecord(environment));
+    const environment = isFull ? await hub.resolve(`${name}@${version}`, ask.caller).catch(() => null) : null;
+    return toRecord(row, urlFor(ask), environment === null ? null : toEnvironmentRecord(environment));
   }
 
   return [
@@ -76,7 +78,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       tag: "instances",
       roles: trainer,
       body: createBody,
-      handle: async (ask) => record(await create(ask.body, ask, headerOf(ask, "idempotency-key")), ask.caller, true),
+      handle: async (ask) => record(await create(ask.body, ask, headerOf(ask, "idempotency-key")), ask, true),
     }),
     route({
       method: "POST",
@@ -92,7 +94,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
         const items = await Promise.all(
           all.map(async (body, at) => {
             try {
-              return { success: true, data: await record(await create(body, ask, key && `${key}#${at}`), ask.caller, false) };
+              return { success: true, data: await record(await create(body, ask, key && `${key}#${at}`), ask, false) };
             } catch (error) {
               return { success: false, message: messageOf(error), error: codeOf(error) };
             }
@@ -110,7 +112,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       query: pageQuery,
       handle: async (ask) => {
         const page = await list.page(ask.query, ask.caller);
-        return { items: page.rows.map((row) => toRecord(row, dataUrl, null)), next: page.next };
+        return { items: page.rows.map((row) => toRecord(row, urlFor(ask), null)), next: page.next };
       },
     }),
     route({
@@ -124,7 +126,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       handle: async (ask) => {
         const ref = ask.params.id === "*" ? (ask.query.envName ?? "") : ask.params.id;
         const page = await list.page({ ...ask.query, envName: ref, limit: 1_000 }, ask.caller);
-        const records = page.rows.map((row) => toRecord(row, dataUrl, minimalEnvironment(row)));
+        const records = page.rows.map((row) => toRecord(row, urlFor(ask), minimalEnvironment(row)));
         // The original's scheduler client wants `{items}` and is the only one that sends this header; its CLI wants the array.
         return headerOf(ask, "env-instance-trace-id") === undefined ? records : { items: records };
       },
@@ -141,7 +143,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
         const row = await instances.get(ask.params.id, ask.caller);
         const settled = ask.query.wait === undefined ? row : await instances.untilSettled(row.id, waitOf(ask.query.wait), ask.caller);
         // The original's command shows the environment's name from here.
-        return toRecord(settled, dataUrl, minimalEnvironment(settled));
+        return toRecord(settled, urlFor(ask), minimalEnvironment(settled));
       },
     }),
     route({
@@ -164,7 +166,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       roles: trainer,
       params: id,
       body: z.object({ ttl: z.string() }),
-      handle: async (ask) => record(await instances.renew(ask.params.id, ask.body.ttl, ask.caller), ask.caller, false),
+      handle: async (ask) => record(await instances.renew(ask.params.id, ask.body.ttl, ask.caller), ask, false),
     }),
     route({
       method: "POST",
@@ -195,7 +197,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       body: forkRequest,
       handle: async (ask) => {
         const rows = await instances.fork(ask.params.id, ask.body.count ?? 1, askingOf(ask, headerOf(ask, "idempotency-key")));
-        return rows.map((row) => toRecord(row, dataUrl, null));
+        return rows.map((row) => toRecord(row, urlFor(ask), null));
       },
     }),
     route({
@@ -254,15 +256,18 @@ export function toRecord(row: InstanceRow, dataUrl: string, env: InstanceRecord[
     owner: row.owner,
     labels: row.labels,
     environment: `${row.environment.name}@${row.environment.version}`,
-    expires_at: row.expiresAt,
+    // A replica lives for as long as its service.
+    ...(row.service === undefined ? { expires_at: row.expiresAt } : { service: row.service }),
     reason: row.reason,
     task: row.task,
     seed: row.seed,
+    ...(row.datasource !== "" && { datasource: row.datasource, image: row.image }),
     agent_url: `${dataUrl}/agent/${row.agentKey}/mcp`,
   };
 }
 
-function minimalEnvironment(row: InstanceRow): InstanceRecord["env"] {
+/** As much of an environment as is known without looking it up. */
+export function minimalEnvironment(row: Pick<InstanceRow, "environment" | "createdAt">): InstanceRecord["env"] {
   const { name, version } = row.environment;
   return {
     id: `${name}-${version}`,

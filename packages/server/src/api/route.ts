@@ -21,7 +21,7 @@ export interface ApiRoute<P extends z.ZodType = z.ZodType, Q extends z.ZodType =
   readonly method: Method;
   readonly path: string;
   readonly summary: string;
-  readonly tag: "environments" | "instances" | "access" | "operations";
+  readonly tag: "environments" | "instances" | "services" | "access" | "operations";
   /** Any one of these roles; `null` for what everybody may ask. */
   readonly roles: readonly Role[] | null;
   readonly params?: P;

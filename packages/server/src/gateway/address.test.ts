@@ -13,6 +13,17 @@ describe("the addressee of a call", () => {
     expect(readAddressee("/env-instance/shop-abc/functions/peek", {})).toMatchObject({ path: "/functions/peek" });
   });
 
+  it("may be a service, whose replica the gateway chooses, whatever the headers say", () => {
+    const headers = byHeaders("shop-abc", "http://shop-abc:8081");
+    expect(readAddressee("/env-service/tools/mcp", headers)).toEqual({ door: "service", serviceId: "tools", path: "/mcp" });
+    expect(readAddressee("/env-service/tools/task/reward", {})).toMatchObject({ serviceId: "tools", path: "/task/reward" });
+    for (const path of ["", "/", "/fork", "/%66ork", "/opening", "/list/"]) {
+      expect(() => readAddressee(`/env-service/tools${path}`, {})).toThrow(/belongs to the control port/);
+    }
+    for (const path of ["/../b/mcp", "/%2e%2e/b/mcp"])
+      expect(() => readAddressee(`/env-service/tools${path}`, {})).toThrow(/leads nowhere/);
+  });
+
   it("stands in the original's headers, whose URL is compared and never believed", () => {
     expect(readAddressee("/mcp", byHeaders("shop-abc", "http://shop-abc:8081"))).toEqual({
       door: "trainer",

@@ -4,13 +4,14 @@ import { PlatformError } from "@aenv/contract";
 /** Whom a request on the data port is for, and through which door. */
 export type Addressee =
   | { readonly door: "trainer"; readonly instanceId: string; readonly path: string }
-  | { readonly door: "agent"; readonly agentKey: string; readonly path: string };
+  | { readonly door: "agent"; readonly agentKey: string; readonly path: string }
+  | { readonly door: "service"; readonly serviceId: string; readonly path: string };
 
 /** Verbs behind an instance's id that belong to the control port. */
 const CONTROL_VERBS = new Set(["fork", "opening", "list"]);
 
 /**
- * Reads the addressee from the path (`/env-instance/<id>/…`, `/agent/<key>/…`) or from the original's headers. The URL in
+ * Reads the addressee from the path (`/env-instance/<id>/…`, `/env-service/<id>/…`, `/agent/<key>/…`) or from the original's headers. The URL in
  * those headers is only ever compared: where a call goes is decided by our own table.
  */
 export function readAddressee(path: string, headers: IncomingHttpHeaders): Addressee {
@@ -24,6 +25,10 @@ export function readAddressee(path: string, headers: IncomingHttpHeaders): Addre
   if (first === "env-instance") {
     demandInstanceRoute(rest, path);
     return { door: "trainer", instanceId: decode(second), path: below };
+  }
+  if (first === "env-service") {
+    demandInstanceRoute(rest, path);
+    return { door: "service", serviceId: decode(second), path: below };
   }
   const instanceId = fromHeaders(headers);
   demandInstanceRoute(path.split("/").slice(1), path);

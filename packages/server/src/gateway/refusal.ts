@@ -8,7 +8,7 @@ import type { Addressee } from "./address.ts";
  */
 export function refusalOf(target: Exclude<Target, { kind: "ready" }>, addressee: Addressee): PlatformError {
   const isAgent = addressee.door === "agent";
-  const name = isAgent ? "the instance of this agent link" : `instance '${addressee.instanceId}'`;
+  const name = nameOf(addressee);
   switch (target.kind) {
     case "unknown":
       return new PlatformError("instance.not_found", isAgent ? "this agent link leads nowhere" : `${name} not found`);
@@ -18,5 +18,16 @@ export function refusalOf(target: Exclude<Target, { kind: "ready" }>, addressee:
       return new PlatformError("instance.failed", `${name} has failed${isAgent ? "" : `: ${target.row.reason ?? "it has no box"}`}`);
     case "gone":
       return new PlatformError("instance.gone", `${name} has ended${isAgent ? "" : `: ${target.row.reason}`}`);
+  }
+}
+
+function nameOf(addressee: Addressee): string {
+  switch (addressee.door) {
+    case "agent":
+      return "the instance of this agent link";
+    case "trainer":
+      return `instance '${addressee.instanceId}'`;
+    case "service":
+      return `the replica of service '${addressee.serviceId}'`;
   }
 }

@@ -9,6 +9,8 @@ export interface RelayOptions {
   readonly path: string;
   readonly headers: Readonly<Record<string, string | string[]>>;
   readonly maxBodyBytes: number | null;
+  /** Told of the MCP session that the answer names. */
+  readonly onSession?: ((sessionId: string) => void) | undefined;
 }
 
 /** How a relayed call ended, for those who keep count. */
@@ -57,6 +59,8 @@ export function relay(request: IncomingMessage, response: ServerResponse, option
           if (response.destroyed || isOver) return started.abort(new Error("the client went away"));
           // A hint, not the answer yet.
           if (status < 200) return;
+          const { "mcp-session-id": session } = answered;
+          if (typeof session === "string") options.onSession?.(session);
           // A stream's client must know at once that it has begun; but what came together goes out together.
           const { socket } = response;
           socket?.cork();

@@ -1,5 +1,5 @@
+import { invalidBundle } from "@aenv/contract";
 import * as z from "zod";
-import { wrong } from "./tar.ts";
 
 const manifest = z.looseObject({
   format: z.literal(1),
@@ -18,14 +18,14 @@ export function parseManifest(bytes: Uint8Array, files: ReadonlyMap<string, { si
   const left = new Map(files);
   for (const { path, size, sha256 } of claimed.files) {
     const file = left.get(path);
-    if (file === undefined) throw wrong(`lacks ${JSON.stringify(path)}, which its manifest.json names`);
+    if (file === undefined) throw invalidBundle(`lacks ${JSON.stringify(path)}, which its manifest.json names`);
     if (file.size !== size || file.sha256 !== sha256)
-      throw wrong(`holds a ${JSON.stringify(path)} that is not what its manifest.json says`);
+      throw invalidBundle(`holds a ${JSON.stringify(path)} that is not what its manifest.json says`);
     left.delete(path);
   }
   const [extra] = left.keys();
-  if (extra !== undefined) throw wrong(`holds ${JSON.stringify(extra)}, which its manifest.json does not name`);
-  if (!files.has(claimed.main)) throw wrong(`lacks its main file, ${JSON.stringify(claimed.main)}`);
+  if (extra !== undefined) throw invalidBundle(`holds ${JSON.stringify(extra)}, which its manifest.json does not name`);
+  if (!files.has(claimed.main)) throw invalidBundle(`lacks its main file, ${JSON.stringify(claimed.main)}`);
   return claimed;
 }
 
@@ -34,10 +34,10 @@ function read(bytes: Uint8Array): Manifest {
   try {
     value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch {
-    throw wrong("has a manifest.json that is not JSON");
+    throw invalidBundle("has a manifest.json that is not JSON");
   }
   const parsed = manifest.safeParse(value);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
-  throw wrong(`has a manifest.json of another shape: ${issue?.path.join(".") || "the file"}: ${issue?.message}`);
+  throw invalidBundle(`has a manifest.json of another shape: ${issue?.path.join(".") || "the file"}: ${issue?.message}`);
 }

@@ -12,16 +12,10 @@ import {
   visibilities,
 } from "@aenv/contract";
 import { canonicalJson, digestOf, parseDigest } from "./digest.ts";
-import type { Artifact } from "./environment-version.ts";
+import type { Artifact, Content } from "./environment-version.ts";
 
 /** What someone wants to publish, checked. Null is what they left open. */
-export interface Publication {
-  readonly name: string;
-  readonly version: string;
-  readonly config: EnvironmentConfig;
-  readonly artifacts: readonly Artifact[];
-  readonly dependencies: readonly string[];
-  readonly bundleDigest: string | null;
+export interface Publication extends Pick<Content, "name" | "version" | "config" | "artifacts" | "dependencies" | "bundleDigest"> {
   readonly status: EnvironmentStatus | null;
   readonly visibility: Visibility | null;
   readonly sharedWith: readonly string[] | null;

@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
 import { mkdir, open } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { invalidBundle } from "@aenv/contract";
 import { type ArchiveLimits, archiveLimits, type Bytes, gunzip } from "./gunzip.ts";
 import { type Manifest, parseManifest } from "./manifest.ts";
-import { readTar, type TarFile, wrong } from "./tar.ts";
+import { readTar, type TarFile } from "./tar.ts";
 
 export interface UnpackLimits extends ArchiveLimits {
   readonly maxFiles: number;
@@ -28,7 +29,7 @@ export async function unpack(
     const hash = createHash("sha256");
     const found = await writeAll(readTar(hashed(unpacked, hash)), folder, limits);
     const seen = `sha256:${hash.digest("hex")}`;
-    if (digest !== undefined && seen !== digest) throw wrong(`is ${seen}, not ${digest}`);
+    if (digest !== undefined && seen !== digest) throw invalidBundle(`is ${seen}, not ${digest}`);
     return found;
   });
 }
@@ -41,17 +42,17 @@ async function writeAll(files: AsyncIterable<TarFile>, folder: string, limits: U
   for await (const file of files) {
     paths.add(file.path);
     total += file.size;
-    if (sums.size >= limits.maxFiles) throw wrong(`holds more than ${limits.maxFiles} files`);
-    if (total > limits.maxUnpackedBytes) throw wrong(`holds more than ${limits.maxUnpackedBytes} bytes`);
+    if (sums.size >= limits.maxFiles) throw invalidBundle(`holds more than ${limits.maxFiles} files`);
+    if (total > limits.maxUnpackedBytes) throw invalidBundle(`holds more than ${limits.maxUnpackedBytes} bytes`);
     const isManifest = file.path === MANIFEST;
     if (isManifest && file.size > MAX_MANIFEST_BYTES)
-      throw wrong(`has a ${MANIFEST} of ${file.size} bytes; at most ${MAX_MANIFEST_BYTES} are allowed`);
+      throw invalidBundle(`has a ${MANIFEST} of ${file.size} bytes; at most ${MAX_MANIFEST_BYTES} are allowed`);
     const kept: Uint8Array[] = [];
     const sha256 = await write(file, join(folder, ...file.path.split("/")), isManifest ? kept : null);
     if (isManifest) manifest = Buffer.concat(kept);
     else sums.set(file.path, { size: file.size, sha256 });
   }
-  if (manifest === null) throw wrong(`has no ${MANIFEST}; make it with 'aenv build'`);
+  if (manifest === null) throw invalidBundle(`has no ${MANIFEST}; make it with 'aenv build'`);
   return parseManifest(manifest, sums);
 }
 
@@ -83,12 +84,12 @@ class Paths {
 
   add(path: string): void {
     const folded = path.normalize("NFC").toLowerCase().normalize("NFC");
-    if (this.#files.has(folded)) throw wrong(`holds ${JSON.stringify(path)} twice`);
-    if (this.#folders.has(folded)) throw wrong(`holds ${JSON.stringify(path)} as a file and as a folder`);
+    if (this.#files.has(folded)) throw invalidBundle(`holds ${JSON.stringify(path)} twice`);
+    if (this.#folders.has(folded)) throw invalidBundle(`holds ${JSON.stringify(path)} as a file and as a folder`);
     const parts = folded.split("/");
     for (let length = 1; length < parts.length; length += 1) {
       const parent = parts.slice(0, length).join("/");
-      if (this.#files.has(parent)) throw wrong(`holds ${JSON.stringify(parent)} as a file and as a folder`);
+      if (this.#files.has(parent)) throw invalidBundle(`holds ${JSON.stringify(parent)} as a file and as a folder`);
       this.#folders.add(parent);
     }
     this.#files.add(folded);

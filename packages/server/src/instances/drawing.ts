@@ -1,5 +1,6 @@
 import { randomInt } from "node:crypto";
 import { type CreateInstanceRequest, PlatformError, parseDuration } from "@aenv/contract";
+import { imageOf } from "../hub/datasource.ts";
 import type { EnvironmentVersion } from "../hub/hub.ts";
 import { newId, newKey } from "./ids.ts";
 import type { InstanceRow } from "./row.ts";
@@ -40,11 +41,25 @@ export function drawRow(
     task: request.task ?? null,
     seed: request.seed ?? randomInt(2 ** 31),
     datasource: request.datasource ?? "",
+    image: imageFor(environment, request.datasource ?? ""),
     seat: null,
     replica,
     group: null,
     events: [{ at: since, what: "asked for" }],
   };
+}
+
+/** The row of a service's replica: it lives for as long as the service wants it. */
+export function drawReplica(row: InstanceRow, id: string, service: string): InstanceRow {
+  return { ...row, id, service, ttl: "", expiresAt: NEVER, idleSeconds: null };
+}
+
+const NEVER = "9999-12-31T23:59:59.999Z";
+
+/** Refuses a datasource that names no image at once, not when an engine cannot pull it. */
+function imageFor({ config }: EnvironmentVersion, datasource: string): string | null {
+  const prefix = config.deployConfig?.imagePrefix;
+  return datasource === "" ? null : imageOf(datasource, typeof prefix === "string" ? prefix : undefined);
 }
 
 /** The row of a copy that goes on from where its parent stands. */

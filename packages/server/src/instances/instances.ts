@@ -7,7 +7,7 @@ import { isInScope } from "../access/scopes.ts";
 import type { EnvironmentVersion, Hub } from "../hub/hub.ts";
 import type { Collection } from "../stores/collection.ts";
 import type { Asking } from "./asking.ts";
-import { type DrawingOptions, drawRow, expiryOf } from "./drawing.ts";
+import { type DrawingOptions, drawReplica, drawRow, expiryOf } from "./drawing.ts";
 import { Forks } from "./forks.ts";
 import { demandRemembered, type Idempotency } from "./idempotency.ts";
 import { Ledger, type LedgerOptions } from "./ledger.ts";
@@ -23,6 +23,13 @@ export interface InstancesOptions extends DrawingOptions, Pick<LedgerOptions, "n
   readonly quotas: Quotas;
   readonly queue: FairQueue;
   readonly placement: Placement;
+}
+
+export interface ReplicaSpec extends Pick<InstanceRow, "id" | "owner" | "environment"> {
+  readonly service: string;
+  readonly variables: Readonly<Record<string, string>>;
+  /** The limit of the token that the service was made with. */
+  readonly maxInstances: number | null;
 }
 
 /** The running environments: each is a row first and a box second, so that nothing runs unseen. */
@@ -50,7 +57,7 @@ export class Instances {
       throw new PlatformError("request.invalid", "Invalid request parameters: envName is missing; give 'name' or 'name@version'");
     }
     const environment = await hub.resolve(request.envName, asking.caller);
-    const owner = ownerOf(request, asking.caller);
+    const owner = ownerOf(request.owner, asking.caller);
     const fresh = drawRow(environment, request, owner, now(), this.#options);
     if (asking.idempotencyKey === undefined) return this.#begin(environment, request, fresh, asking.caller);
 
@@ -67,6 +74,17 @@ export class Instances {
         if (!isPlatformError(error, "instance.exists")) throw error;
       }
     }
+  }
+
+  /** Begins the start of a service's replica. Whoever made the service was allowed to use its environment. */
+  async createReplica({ id, service, owner, environment: { name, version }, variables, maxInstances }: ReplicaSpec): Promise<void> {
+    this.#demandOpen();
+    const { hub, now } = this.#options;
+    const caller: Caller = { owner, roles: new Set(["admin"]), tokenId: null, maxInstances };
+    const environment = await hub.resolve(`${name}@${version}`, caller);
+    const request = { environment_variables: { ...variables } };
+    const row = drawReplica(drawRow(environment, request, owner, now(), this.#options), id, service);
+    await this.#begin(environment, request, row, caller);
   }
 
   /** The instance once it runs, or as it stands when the time is over. A start that fails is an error. */
@@ -107,7 +125,7 @@ export class Instances {
   async renew(id: string, ttl: string, caller: Caller): Promise<InstanceRow> {
     const { now } = this.#options;
     expiryOf(ttl, now());
-    await this.get(id, caller);
+    demandOwn(await this.get(id, caller));
     return this.#ledger.change(id, (row, at) => {
       if (isLive(row)) return { ...noted(row, `renewed for ${ttl}`, at), ttl, expiresAt: expiryOf(ttl, at) };
       throw new PlatformError("instance.gone", `instance '${id}' has ended: ${row.reason}`);
@@ -130,7 +148,9 @@ export class Instances {
   /** Copies that go on from where the instance stands: all of them, or none. */
   async fork(id: string, count: number, asking: Asking): Promise<InstanceRow[]> {
     this.#demandOpen();
-    return this.#forks.fork(await this.get(id, asking.caller), count, asking);
+    const parent = await this.get(id, asking.caller);
+    demandOwn(parent);
+    return this.#forks.fork(parent, count, asking);
   }
 
   /** Ends a live instance for a reason; what it occupied is given back. */
@@ -244,7 +264,8 @@ export class Instances {
       id: row.id,
       task: row.task,
       seed: row.seed,
-      variables: request.environment_variables ?? {},
+      // Boxes that are processes run no image: what one would hold is the environment's own to find.
+      variables: { ...(row.datasource !== "" && { AENV_DATASOURCE: row.datasource }), ...request.environment_variables },
       arguments: request.arguments ?? [],
       ...(request.snapshot !== undefined && { snapshot: request.snapshot }),
     });
@@ -277,8 +298,14 @@ const LOOK_MS = 100;
 const AT_ONCE = 64;
 
 /** With access on, an owner is who the token says; without, whoever the request names. */
-function ownerOf(request: CreateInstanceRequest, caller: Caller): string {
-  return caller.tokenId === null && request.owner ? request.owner : caller.owner;
+export function ownerOf(named: string | undefined, caller: Caller): string {
+  return caller.tokenId === null && named ? named : caller.owner;
+}
+
+/** How many replicas there are, and for how long, is their service's to say. */
+function demandOwn({ id, service }: InstanceRow): void {
+  if (service === undefined) return;
+  throw new PlatformError("instance.unsupported", `instance '${id}' is a replica of service '${service}'; change the service instead`);
 }
 
 /** One owner's instance is another's 404. */

@@ -42,6 +42,8 @@ export interface InstanceRow {
   readonly task: string | null;
   readonly seed: number;
   readonly datasource: string;
+  /** The image that the datasource names, for engines that run images; null without a datasource. */
+  readonly image: string | null;
   /** Of an ended instance: a seat that whoever keeps the box has yet to give back. */
   readonly seat: Seat | null;
   /** The server process that starts it and, once it runs, the one that keeps its box. */
@@ -49,6 +51,8 @@ export interface InstanceRow {
   /** Forks that were asked for together: they are there all, or none of them is. */
   readonly group: string | null;
   readonly events: readonly InstanceEvent[];
+  /** The service whose replica it is; it has no end of its own then. */
+  readonly service?: string;
 }
 
 const EVENTS_KEPT = 40;
@@ -89,13 +93,14 @@ export function instanceRows(store: Store): Collection<InstanceRow> {
   return new Collection(store, "instance", instanceIndexes);
 }
 
-function liveIndexes({ owner, replica, seat, group }: InstanceRow): Indexes {
+function liveIndexes({ owner, replica, seat, group, service }: InstanceRow): Indexes {
   return {
     live: "yes",
     liveOwner: owner,
     liveReplica: replica,
     ...(seat !== null && { box: seat.boxId }),
     ...(group !== null && { group }),
+    ...(service !== undefined && { service, isReplica: "yes" }),
   };
 }
 

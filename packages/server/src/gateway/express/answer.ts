@@ -12,12 +12,17 @@ const NOTHING = Buffer.alloc(0);
 
 /** Turns what a box says on its line into what the client is told, without looking into it. */
 export class AnswerReader {
+  readonly #onSession: ((sessionId: string) => void) | undefined;
   #pending: Buffer | null = null;
   #framing: Framing | null = null;
   #boxKeepsMs = 0;
   #status = 0;
   #isOver = false;
   #isClean = true;
+
+  constructor(onSession?: (sessionId: string) => void) {
+    this.#onSession = onSession;
+  }
 
   /** 0 until the answer has begun. */
   get status(): number {
@@ -68,6 +73,8 @@ export class AnswerReader {
   #begin({ status, headers }: AnswerHead): void {
     this.#status = status;
     this.#boxKeepsMs = keptMs(headers);
+    const session = this.#onSession && onlyValue(headers, "mcp-session-id");
+    if (session !== undefined) this.#onSession?.(session);
     const coding = onlyValue(headers, "transfer-encoding");
     const length = onlyValue(headers, "content-length");
     if (status === 204 || status === 304) this.#framing = { by: "length", left: 0 };

@@ -13,6 +13,8 @@ export interface PassageEnd {
 export interface Passage {
   readonly lines: BoxLines;
   readonly head: string;
+  /** Told of the MCP session that the answer names. */
+  readonly onSession: ((sessionId: string) => void) | undefined;
   onEnd(end: PassageEnd): void;
   /** What the client is told, whole, when the box does not answer. */
   onLost(error: Error): Promise<Buffer>;
@@ -124,7 +126,7 @@ export class Connection {
   }
 
   #listen(line: BoxLine, passage: Passage): void {
-    const reader = new AnswerReader();
+    const reader = new AnswerReader(passage.onSession);
     const socket = this.#socket;
     const hangUp = () => {
       this.#abandon = null;

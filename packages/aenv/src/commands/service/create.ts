@@ -1,0 +1,137 @@
+import { type CreateServiceRequest, formatRef, isObject, splitRef } from "@aenv/contract";
+import type { Command } from "commander";
+import { Failure } from "../../failure.ts";
+import { type FormatOptions, voiceFor, withOutput } from "../../format.ts";
+import { examples } from "../../help.ts";
+import { integer } from "../../option.ts";
+import { pair } from "../../pairs.ts";
+import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
+import { readProject } from "../../project.ts";
+import { serviceFacts } from "../../service-view.ts";
+import type { Terminal } from "../../terminal.ts";
+
+interface Options extends PlatformOptions, FormatOptions {
+  readonly serviceName?: string;
+  readonly replicas?: number;
+  readonly port?: number;
+  readonly env?: Record<string, string>;
+  readonly enableStorage?: boolean;
+  readonly storageSize?: string;
+  readonly storageName?: string;
+  readonly owner?: string;
+}
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .summary("start a service")
+    .description(
+      "Starts a service: replicas of a published environment that are kept alive, behind one address. What is not given is taken from deployConfig.service of ./config.json, if that is the environment's.",
+    )
+    .argument("[environment]", "name or name@version; what ./config.json says if not given")
+    .option("-s, --service-name <name>", "what it is called; a name is found for it if not given")
+    .option("-r, --replicas <number>", "how many replicas; 1 if not given", integer(1, 1_000))
+    .option("-p, --port <number>", "the port of its containers, for servers that run some", integer(1, 65_535))
+    .option("-e, --env <KEY=VALUE>", "a variable for its replicas; may be repeated", pair)
+    .option("--enable-storage", "give it a storage that outlives its replica, of which there can be one then")
+    .option("--storage-size <size>", "how large, for servers that limit it, e.g. 10Gi")
+    .option("--storage-name <name>", "what the storage is called; services of one owner share it by name")
+    .option("--owner <owner>", "whose it is, where the server asks for no token; the setting owner if not given");
+  withPlatform(withOutput(command))
+    .addHelpText(
+      "after",
+      examples(
+        "aenv service create my-env --replicas 2",
+        "aenv service create my-env@1.0.0 --service-name tools --env DEBUG=1",
+        "aenv service create my-env --enable-storage --storage-size 10Gi",
+      ),
+    )
+    .action((ref: string | undefined, options: Options) => create(ref, options, terminal));
+}
+
+async function create(given: string | undefined, options: Options, terminal: Terminal): Promise<void> {
+  const voice = voiceFor(terminal, options);
+  const platform = openPlatform(options, terminal);
+  const { ref, deploy } = projectFor(given, terminal);
+  const request = requestOf(ref, options, deploy, options.owner ?? platform.owner);
+  const made = await asking(terminal, `Starting ${ref}`, () => platform.services.create(request));
+  voice.data(made);
+  if (voice.isJson) return;
+  const { colors } = voice.people;
+  voice.say(`${colors.green("✔")} ${colors.bold(made.id)} is being started`);
+  voice.say();
+  voice.say(serviceFacts(made, voice.people));
+  voice.say();
+  voice.say(`  ${colors.dim("See how it is with:")} aenv service get ${made.id}`);
+}
+
+type DeployConfig = Readonly<Record<string, unknown>>;
+
+/** The environment, and what its project says if that is the one in this folder. */
+function projectFor(given: string | undefined, terminal: Terminal): { ref: string; deploy: DeployConfig } {
+  if (given === undefined) {
+    const { config } = readProject(".", terminal.cwd);
+    return { ref: formatRef(config), deploy: config.deployConfig ?? {} };
+  }
+  try {
+    const { config } = readProject(".", terminal.cwd);
+    const { name, version } = splitRef(given);
+    const isThis = name === config.name && (version === "" || version === config.version);
+    return { ref: given, deploy: isThis ? (config.deployConfig ?? {}) : {} };
+  } catch {
+    return { ref: given, deploy: {} };
+  }
+}
+
+/** What the command says over `deployConfig.service` over what stands in `deployConfig` itself, as the original's command reads it. */
+export function requestOf(ref: string, options: Options, deploy: DeployConfig, owner: string | null): CreateServiceRequest {
+  const service = isObject(deploy.service) && Object.keys(deploy.service).length > 0 ? deploy.service : deploy;
+  const replicas = options.replicas ?? numberOf(service.replicas) ?? 1;
+  const port = options.port ?? numberOf(service.port);
+  const variables = { ...variablesOf(deploy.environmentVariables), ...options.env };
+  const hasStorage = options.enableStorage === true || service.enableStorage === true;
+  const size = options.storageSize ?? textOf(service.storageSize);
+  if (hasStorage && size === undefined) {
+    throw new Failure("a storage needs a size", { exit: "usage", hint: "Write it as: --enable-storage --storage-size 10Gi" });
+  }
+  if (hasStorage && replicas !== 1) {
+    throw new Failure(`a service with a storage has one replica, not ${replicas}`, { exit: "usage", hint: "Write it as: --replicas 1" });
+  }
+  const name = options.storageName ?? textOf(service.storageName);
+  const mountPath = textOf(service.mountPath);
+  return {
+    envName: ref,
+    replicas,
+    ...(options.serviceName !== undefined && { service_name: options.serviceName }),
+    ...(port !== undefined && { port }),
+    ...(Object.keys(variables).length > 0 && { environment_variables: variables }),
+    ...(owner && { owner }),
+    ...(hasStorage && { storage_size: size, ...(name && { pvc_name: name }), ...(mountPath && { mount_path: mountPath }) }),
+    ...limitsOf(deploy),
+  };
+}
+
+/** For servers that run containers. */
+function limitsOf(deploy: DeployConfig): Partial<CreateServiceRequest> {
+  const limits = {
+    cpu_request: textOf(deploy.cpuRequest) ?? textOf(deploy.cpu),
+    cpu_limit: textOf(deploy.cpuLimit) ?? textOf(deploy.cpu),
+    memory_request: textOf(deploy.memoryRequest) ?? textOf(deploy.memory),
+    memory_limit: textOf(deploy.memoryLimit) ?? textOf(deploy.memory),
+    ephemeral_storage_request: textOf(deploy.ephemeralStorageRequest) ?? textOf(deploy.ephemeralStorage),
+    ephemeral_storage_limit: textOf(deploy.ephemeralStorageLimit) ?? textOf(deploy.ephemeralStorage),
+  };
+  return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined));
+}
+
+function numberOf(value: unknown): number | undefined {
+  return typeof value === "number" ? value : undefined;
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+function variablesOf(value: unknown): Record<string, string> {
+  if (!isObject(value)) return {};
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, String(one)]));
+}

@@ -1,0 +1,43 @@
+import type { Command } from "commander";
+import { confirms } from "../../ask.ts";
+import { examples } from "../../help.ts";
+import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
+import { type Terminal, voiceOf } from "../../terminal.ts";
+
+interface Options extends PlatformOptions {
+  readonly yes?: boolean;
+  readonly deleteStorage?: boolean;
+  readonly json?: boolean;
+}
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .summary("end a service")
+    .description("Ends a service and its replicas. Its storage stays unless you say otherwise.")
+    .argument("<id>", "the service")
+    .option("-y, --yes", "do not ask")
+    .option("--delete-storage", "take its storage away too; what is in it is lost")
+    .option("--json", "as JSON");
+  withPlatform(command)
+    .addHelpText("after", examples("aenv service delete tools", "aenv service delete tools --yes --delete-storage"))
+    .action((id: string, options: Options) => remove(id, options, terminal));
+}
+
+async function remove(id: string, options: Options, terminal: Terminal): Promise<void> {
+  const voice = voiceOf(terminal, options.json === true);
+  const { services } = openPlatform(options, terminal);
+  const deleteStorage = options.deleteStorage === true;
+  const question = deleteStorage ? `End ${id} and lose what is in its storage?` : `End ${id}?`;
+  if (!options.yes && !(await confirms(question, terminal, "--yes"))) {
+    voice.data({ deleted: [] });
+    voice.say("Nothing was ended.");
+    return;
+  }
+  // Looked for first: a server does not say of a name that it never knew it.
+  await asking(terminal, `Ending ${id}`, async () => {
+    await services.get(id);
+    await services.delete(id, { deleteStorage });
+  });
+  voice.data({ deleted: [id] });
+  voice.say(`${voice.people.colors.green("✔")} ${id} has ended`);
+}

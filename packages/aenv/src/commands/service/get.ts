@@ -1,0 +1,23 @@
+import type { Command } from "commander";
+import { type FormatOptions, voiceFor, withOutput } from "../../format.ts";
+import { examples } from "../../help.ts";
+import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
+import { serviceFacts } from "../../service-view.ts";
+import type { Terminal } from "../../terminal.ts";
+
+interface Options extends PlatformOptions, FormatOptions {}
+
+export function define(command: Command, terminal: Terminal): void {
+  command.summary("show one service").description("Shows one service: how it is and where to reach it.").argument("<id>", "the service");
+  withPlatform(withOutput(command))
+    .addHelpText("after", examples("aenv service get tools", "aenv service get tools --json"))
+    .action((id: string, options: Options) => get(id, options, terminal));
+}
+
+async function get(id: string, options: Options, terminal: Terminal): Promise<void> {
+  const voice = voiceFor(terminal, options);
+  const { services } = openPlatform(options, terminal);
+  const record = await asking(terminal, `Looking for ${id}`, () => services.get(id));
+  voice.data(record);
+  if (!voice.isJson) voice.say(serviceFacts(record, voice.people));
+}

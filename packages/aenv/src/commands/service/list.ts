@@ -1,0 +1,30 @@
+import type { Command } from "commander";
+import { type FormatOptions, voiceFor, withOutput } from "../../format.ts";
+import { examples } from "../../help.ts";
+import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
+import { serviceTable } from "../../service-view.ts";
+import type { Terminal } from "../../terminal.ts";
+
+interface Options extends PlatformOptions, FormatOptions {
+  readonly name?: string;
+}
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .summary("list services")
+    .description("Lists your services and how many of their replicas run.")
+    .option("-n, --name <name>", "only of this environment; name@version too");
+  withPlatform(withOutput(command))
+    .addHelpText("after", examples("aenv service list", "aenv service list --name my-env --json"))
+    .action((options: Options) => list(options, terminal));
+}
+
+async function list({ name, ...options }: Options, terminal: Terminal): Promise<void> {
+  const voice = voiceFor(terminal, options);
+  const { services, url } = openPlatform(options, terminal);
+  const found = await asking(terminal, `Asking ${url}`, () => services.list(name === undefined ? {} : { ref: name }));
+  voice.data(found);
+  if (voice.isJson) return;
+  if (found.length > 0) voice.say(serviceTable(found, voice.people));
+  else voice.say(`No services${name === undefined ? "" : ` of ${name}`}. Start one with: aenv service create ${name ?? "NAME"}`);
+}

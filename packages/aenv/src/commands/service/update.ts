@@ -1,0 +1,45 @@
+import type { Command } from "commander";
+import { Failure } from "../../failure.ts";
+import { type FormatOptions, voiceFor, withOutput } from "../../format.ts";
+import { examples } from "../../help.ts";
+import { integer } from "../../option.ts";
+import { pair } from "../../pairs.ts";
+import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
+import { serviceFacts } from "../../service-view.ts";
+import type { Terminal } from "../../terminal.ts";
+
+interface Options extends PlatformOptions, FormatOptions {
+  readonly replicas?: number;
+  readonly image?: string;
+  readonly env?: Record<string, string>;
+}
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .summary("change a service")
+    .description("Changes how many replicas a service has, or its variables, for which the replicas are made anew one by one.")
+    .argument("<id>", "the service")
+    .option("-r, --replicas <number>", "how many replicas; 0 lets it rest", integer(0, 1_000))
+    .option("--image <image>", "another image, for servers that run containers")
+    .option("-e, --env <KEY=VALUE>", "a variable to add or change; may be repeated", pair);
+  withPlatform(withOutput(command))
+    .addHelpText("after", examples("aenv service update tools --replicas 4", "aenv service update tools --env DEBUG=1"))
+    .action((id: string, options: Options) => update(id, options, terminal));
+}
+
+async function update(id: string, options: Options, terminal: Terminal): Promise<void> {
+  const voice = voiceFor(terminal, options);
+  const { replicas, image, env } = options;
+  if (replicas === undefined && image === undefined && env === undefined) {
+    throw new Failure("nothing to change was given", { exit: "usage", hint: "Give --replicas, --env or --image." });
+  }
+  const { services } = openPlatform(options, terminal);
+  const change = {
+    ...(replicas !== undefined && { replicas }),
+    ...(image !== undefined && { image }),
+    ...(env !== undefined && { environment_variables: env }),
+  };
+  const record = await asking(terminal, `Changing ${id}`, () => services.update(id, change));
+  voice.data(record);
+  if (!voice.isJson) voice.say(serviceFacts(record, voice.people));
+}

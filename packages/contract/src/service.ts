@@ -1,0 +1,59 @@
+import * as z from "zod";
+import { environment } from "./environment.ts";
+
+/** A service as the wire has it: a named set of replicas of an environment behind one address. */
+export const service = z.looseObject({
+  id: z.string().min(1),
+  env: environment.nullish(),
+  status: z.string(),
+  created_at: z.string(),
+  updated_at: z.string(),
+  replicas: z.number().int(),
+  available_replicas: z.number().int(),
+  /** Host and port, and with ours a path; without a scheme. */
+  service_url: z.string().nullish(),
+  owner: z.string().nullish(),
+  environment_variables: z.record(z.string(), z.string()).nullish(),
+  pvc_name: z.string().nullish(),
+});
+export type ServiceRecord = z.infer<typeof service>;
+
+const MAX_REPLICAS = 1_000;
+const dnsName = z
+  .string()
+  .max(253)
+  .regex(
+    /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/,
+    "must be lower-case letters, digits, '-' and '.', as in a DNS name",
+  );
+/** Clients send an empty text for what they leave open. */
+const orEmpty = (name: z.ZodType<string>) => z.union([z.literal(""), name]).optional();
+
+/** What `POST /env-service` takes. What only containers can be told is accepted, and processes do without. */
+export const createServiceRequest = z.object({
+  envName: z.string().min(1),
+  service_name: orEmpty(dnsName),
+  /** 0 is 1, as in the original. */
+  replicas: z.number().int().min(0).max(MAX_REPLICAS).optional(),
+  environment_variables: z.record(z.string(), z.string()).optional(),
+  owner: z.string().optional(),
+  pvc_name: orEmpty(dnsName),
+  mount_path: z.string().optional(),
+  storage_size: z.string().optional(),
+  port: z.number().int().min(0).max(65_535).optional(),
+  cpu_request: z.string().optional(),
+  cpu_limit: z.string().optional(),
+  memory_request: z.string().optional(),
+  memory_limit: z.string().optional(),
+  ephemeral_storage_request: z.string().optional(),
+  ephemeral_storage_limit: z.string().optional(),
+});
+export type CreateServiceRequest = z.infer<typeof createServiceRequest>;
+
+/** What `PUT /env-service/:id` takes: what it leaves out stays as it was, and variables are added to those there are. */
+export const updateServiceRequest = z.object({
+  replicas: z.number().int().min(0).max(MAX_REPLICAS).optional(),
+  image: z.string().optional(),
+  environment_variables: z.record(z.string(), z.string()).optional(),
+});
+export type UpdateServiceRequest = z.infer<typeof updateServiceRequest>;

@@ -1,0 +1,126 @@
+import { createServiceRequest, PlatformError, type ServiceRecord, servicePrefix, updateServiceRequest } from "@aenv/contract";
+import { z } from "zod";
+import type { DataUrl } from "../data-url.ts";
+import type { Hub } from "../hub/hub.ts";
+import { toRecord as toEnvironmentRecord } from "../hub/record.ts";
+import { statusOf } from "../services/row.ts";
+import type { SeenService, Services } from "../services/services.ts";
+import { minimalEnvironment } from "./instance-routes.ts";
+import { type ApiRoute, type Ask, route } from "./route.ts";
+
+export interface ServiceRooms {
+  readonly services: Services;
+  readonly hub: Hub;
+  readonly dataUrl: DataUrl;
+}
+
+const id = z.object({ id: z.string().min(1).max(253) });
+
+export function serviceRoutes({ services, hub, dataUrl }: ServiceRooms): ApiRoute[] {
+  const trainer = ["trainer", "publisher"] as const;
+
+  const record = (seen: SeenService, { request }: Ask<unknown, unknown, unknown>) =>
+    toRecord(seen, `${dataUrl(request.headers.host)}${servicePrefix(seen.row.id)}`.replace(/^https?:\/\//, ""));
+
+  return [
+    route({
+      method: "POST",
+      path: "/env-service",
+      summary: "Create a service: replicas of an environment that are kept alive, behind one address",
+      tag: "services",
+      roles: trainer,
+      body: createServiceRequest,
+      handle: async (ask) => {
+        const { body, caller } = ask;
+        const seen = await services.create(
+          {
+            envName: body.envName,
+            id: body.service_name || undefined,
+            replicas: body.replicas || 1,
+            variables: body.environment_variables ?? {},
+            owner: body.owner,
+            storage: body.storage_size ? (body.pvc_name ?? "") : null,
+          },
+          caller,
+        );
+        const { name, version } = seen.row.environment;
+        const environment = await hub.resolve(`${name}@${version}`, caller).catch(() => null);
+        return { ...record(seen, ask), env: environment === null ? null : toEnvironmentRecord(environment) };
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/env-service/:id/list",
+      summary: "List services of an environment (`*` for all)",
+      tag: "services",
+      roles: trainer,
+      params: id,
+      handle: async (ask) => {
+        const found = await services.list(ask.params.id === "*" ? "" : ask.params.id, ask.caller);
+        return found.map((seen) => record(seen, ask));
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/env-service/:id",
+      summary: "Look at a service",
+      tag: "services",
+      roles: trainer,
+      params: id,
+      handle: async (ask) => record(await services.get(ask.params.id, ask.caller), ask),
+    }),
+    route({
+      method: "PUT",
+      path: "/env-service/:id",
+      summary: "Change how many replicas a service has, or add variables, for which its replicas are made anew",
+      tag: "services",
+      roles: trainer,
+      params: id,
+      body: updateServiceRequest,
+      handle: async (ask) => {
+        const { replicas, image, environment_variables: variables } = ask.body;
+        if (image) {
+          throw new PlatformError(
+            "instance.unsupported",
+            `the image '${image}' cannot be used: services run a published version in processes; create a service of another version`,
+          );
+        }
+        const seen = await services.update(ask.params.id, { replicas, variables }, ask.caller);
+        // What was asked for is underway, whatever runs at this moment.
+        return { ...record(seen, ask), status: "Updating" };
+      },
+    }),
+    route({
+      method: "DELETE",
+      path: "/env-service/:id",
+      summary: "End a service and its replicas; `deleteStorage` takes its storage away too",
+      tag: "services",
+      roles: trainer,
+      params: id,
+      query: z.object({ deleteStorage: z.enum(["true", "false"]).default("false") }),
+      handle: async (ask) => {
+        await services.remove(ask.params.id, ask.query.deleteStorage === "true", ask.caller);
+        return "Deleted successfully";
+      },
+    }),
+  ];
+}
+
+/** A service as the wire has it: the original's fields, then ours. */
+function toRecord({ row, available }: SeenService, url: string): ServiceRecord {
+  return {
+    id: row.id,
+    env: minimalEnvironment(row),
+    status: statusOf(row, available),
+    created_at: row.createdAt,
+    updated_at: row.updatedAt,
+    replicas: row.replicas,
+    available_replicas: available,
+    service_url: url,
+    owner: row.owner,
+    environment_variables: row.variables,
+    pvc_name: row.storage ?? "",
+    environment: `${row.environment.name}@${row.environment.version}`,
+    reason: row.reason,
+  };
+}

@@ -1,0 +1,110 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { PlatformError } from "@aenv/contract";
+import type { Access, Caller } from "../access/access.ts";
+import { maySee } from "../instances/instances.ts";
+import type { Targets } from "../instances/targets.ts";
+import { maySee as maySeeService, notFound } from "../services/services.ts";
+import type { ServiceTargets } from "../services/targets.ts";
+import { type Addressee, readAddressee } from "./address.ts";
+import type { Call, Ready } from "./call.ts";
+import { refusalOf } from "./refusal.ts";
+import type { VisitorRule } from "./visitors.ts";
+
+export interface AdmissionOptions {
+  readonly targets: Targets;
+  readonly services: ServiceTargets;
+  readonly access: Access;
+  /** An unguessable id is enough to enter, as the original's clients need; off, a token is asked for here too. */
+  readonly idsAreKeys: boolean;
+  readonly visitors: VisitorRule;
+}
+
+/** Where a call that was let in goes. */
+export interface Way {
+  readonly target: Ready;
+  readonly addressee: Addressee;
+  /** The box's own path. */
+  readonly path: string;
+  /** Told of the MCP session that the answer belongs to, where somebody must remember whose it is. */
+  readonly onSession?: (sessionId: string) => void;
+}
+
+/** Decides who may go where, for both ways through the gateway. */
+export class Admission {
+  readonly #options: AdmissionOptions;
+  #isDraining = false;
+
+  constructor(options: AdmissionOptions) {
+    this.#options = options;
+  }
+
+  drain(): void {
+    this.#isDraining = true;
+  }
+
+  /** Where the call goes, if it may; null for the gateway's own health. */
+  async admit(call: Call, url: string, headers: IncomingHttpHeaders): Promise<Way | null> {
+    this.#options.visitors.demand(headers);
+    demandPlainHttp(headers);
+    const at = url.indexOf("?");
+    const path = at < 0 ? url : url.slice(0, at);
+    if (path === "/health" && !namesInstance(headers)) return null;
+    if (this.#isDraining) throw new PlatformError("server.draining", "this server is shutting down; ask another, or later");
+    const addressee = readAddressee(path, headers);
+    call.addressee = addressee;
+    const target = addressee.door === "service" ? await this.#findReplica(addressee, headers) : await this.#find(addressee, headers);
+    const way: Way = { target, addressee, path: `${target.prefix}${addressee.path}${at < 0 ? "" : url.slice(at)}` };
+    if (addressee.door !== "service") return way;
+    return { ...way, onSession: (sessionId) => this.#options.services.noteSession(sessionId, target.instanceId) };
+  }
+
+  /** Why a box did not answer. Where it is and how it is spoken to is nobody else's business. */
+  async lossOf({ target, addressee }: Way, cause: Error): Promise<PlatformError> {
+    // Memory may be behind: another replica may have ended the instance, or its box may just have died.
+    const now = await this.#options.targets.find(target.instanceId);
+    if (now.kind !== "ready") return refusalOf(now, addressee);
+    return new PlatformError("sandbox.lost", "Failed to forward request to MCP server: the instance's box does not answer", { cause });
+  }
+
+  /** The instance behind the door, if the caller may open it. */
+  async #find(addressee: Exclude<Addressee, { door: "service" }>, { authorization }: IncomingHttpHeaders): Promise<Ready> {
+    const { targets, access, idsAreKeys } = this.#options;
+    const target =
+      addressee.door === "agent"
+        ? await targets.findByAgentKey(addressee.agentKey)
+        : (targets.peek(addressee.instanceId) ?? (await targets.find(addressee.instanceId)));
+    if (addressee.door === "trainer" && access.isOn && (authorization !== undefined || !idsAreKeys)) {
+      const caller = await access.identify(authorization);
+      this.#demandRole(caller, addressee);
+      if (target.kind !== "unknown" && !maySee(target.row, caller)) throw refusalOf({ kind: "unknown" }, addressee);
+    }
+    if (target.kind === "ready") return target;
+    throw refusalOf(target, addressee);
+  }
+
+  /** A replica of the service. Its name may be guessed, so where tokens are in use one is always asked for. */
+  async #findReplica(addressee: Extract<Addressee, { door: "service" }>, headers: IncomingHttpHeaders): Promise<Ready> {
+    const { services, access } = this.#options;
+    const caller = await access.identify(headers.authorization);
+    this.#demandRole(caller, addressee);
+    const row = await services.get(addressee.serviceId);
+    if (!maySeeService(row, caller)) throw notFound(addressee.serviceId);
+    const session = headers["mcp-session-id"];
+    return services.pick(row, typeof session === "string" ? session : undefined);
+  }
+
+  /** Tools are all that an agent's token opens, whichever way it comes. */
+  #demandRole(caller: Caller, { path }: Addressee): void {
+    this.#options.access.demand(caller, "trainer", "publisher", ...(path === "/mcp" ? (["agent"] as const) : []));
+  }
+}
+
+/** Whoever asks for a WebSocket would wait in vain for one; other offers to upgrade, such as HTTP/2, may be passed over. */
+function demandPlainHttp({ upgrade }: IncomingHttpHeaders): void {
+  if (upgrade?.toLowerCase() !== "websocket") return;
+  throw new PlatformError("request.invalid", "WebSocket is not spoken here; use MCP's Streamable HTTP at /mcp");
+}
+
+function namesInstance(headers: IncomingHttpHeaders): boolean {
+  return headers["aenvcore-mcpproxy-url"] !== undefined || headers["aenvcore-envinstance-id"] !== undefined;
+}

@@ -1,0 +1,287 @@
+import { isPlatformError, messageOf, PlatformError, splitRef } from "@aenv/contract";
+import type { Caller } from "../access/access.ts";
+import type { Quotas } from "../access/quotas.ts";
+import { isInScope } from "../access/scopes.ts";
+import type { Hub } from "../hub/hub.ts";
+import { newId, newKey } from "../instances/ids.ts";
+import { type Instances, ownerOf } from "../instances/instances.ts";
+import { type InstanceRow, isLive } from "../instances/row.ts";
+import type { Collection } from "../stores/collection.ts";
+import type { Versioned } from "../stores/store.ts";
+import { afterFailure, planSlots } from "./plan.ts";
+import { availableOf, type ServiceRow, type Slot } from "./row.ts";
+import type { Storage } from "./storage.ts";
+
+export interface ServicesOptions {
+  readonly rows: Collection<ServiceRow>;
+  readonly instanceRows: Collection<InstanceRow>;
+  readonly instances: Instances;
+  readonly hub: Hub;
+  readonly quotas: Quotas;
+  readonly storage: Storage;
+  readonly now: () => Date;
+  /** Told of work that nobody waits for and that failed; it is tried again in the next round. */
+  readonly onFailure: (error: unknown) => void;
+}
+
+export interface NewService {
+  readonly envName: string;
+  readonly id?: string | undefined;
+  readonly replicas: number;
+  readonly variables: Readonly<Record<string, string>>;
+  readonly owner?: string | undefined;
+  /** Null for a service without one; empty for one named after its environment. */
+  readonly storage: string | null;
+}
+
+export interface ServiceChange {
+  readonly replicas?: number | undefined;
+  readonly variables?: Readonly<Record<string, string>> | undefined;
+}
+
+export interface SeenService {
+  readonly row: ServiceRow;
+  readonly available: number;
+}
+
+/** Named sets of replicas that are kept alive. A row says what should be; every round brings what is nearer to it. */
+export class Services {
+  readonly #options: ServicesOptions;
+  /** Services that are being worked on here, and whether something has changed since. */
+  readonly #underway = new Map<string, { isStale: boolean; readonly done: Promise<void> }>();
+  #isClosing = false;
+
+  constructor(options: ServicesOptions) {
+    this.#options = options;
+  }
+
+  async create(service: NewService, caller: Caller): Promise<SeenService> {
+    const { hub, quotas, rows, now } = this.#options;
+    const { name, version } = await hub.resolve(service.envName, caller);
+    const owner = ownerOf(service.owner, caller);
+    const id = service.id ?? `${name.slice(0, 38).replace(/-+$/, "")}-svc-${newKey()}`;
+    const since = now().toISOString();
+    const row: ServiceRow = {
+      id,
+      owner,
+      environment: { name, version },
+      replicas: demandReplicas(service.replicas, service.storage),
+      variables: service.variables,
+      generation: 1,
+      slots: [],
+      storage: service.storage === "" ? name : service.storage,
+      maxInstances: caller.maxInstances,
+      reason: null,
+      leaving: null,
+      createdAt: since,
+      updatedAt: since,
+    };
+    quotas.admitCreate(owner);
+    const max = quotas.instanceLimit(owner);
+    const inserted = await rows.insert(id, row, { limit: { index: "owner", value: owner, max } });
+    if (inserted === "exists") throw new PlatformError("service.exists", `service '${id}' is there already; choose another name`);
+    if (inserted === "limit") throw new PlatformError("quota.exceeded", `Service count exceeds limit: ${max}; delete some`);
+    this.nudge(id);
+    return { row, available: 0 };
+  }
+
+  async get(id: string, caller: Caller): Promise<SeenService> {
+    return this.#look(await this.#get(id, caller));
+  }
+
+  /** Those of an environment, `name` or `name@version`, or all; nobody sees another owner's. */
+  async list(ref: string, caller: Caller): Promise<SeenService[]> {
+    const { name, version } = splitRef(ref);
+    const where = caller.roles.has("admin") ? { index: "all", value: "yes" } : { index: "owner", value: caller.owner };
+    const found: SeenService[] = [];
+    for await (const { value: row } of this.#options.rows.each(where)) {
+      if (!maySee(row, caller) || row.leaving !== null) continue;
+      if (name !== "" && row.environment.name !== name) continue;
+      if (version !== "" && row.environment.version !== version) continue;
+      found.push(await this.#look(row));
+    }
+    return found;
+  }
+
+  /** Changes how many there should be, or adds variables, for which replicas are made anew. */
+  async update(id: string, change: ServiceChange, caller: Caller): Promise<SeenService> {
+    const { rows, now } = this.#options;
+    await this.#get(id, caller);
+    const row = await rows.update(id, (latest) => {
+      if (latest.leaving !== null) return null;
+      const variables = { ...latest.variables, ...change.variables };
+      const isSame = Object.entries(variables).every(([key, value]) => latest.variables[key] === value);
+      return {
+        ...latest,
+        variables,
+        replicas: demandReplicas(change.replicas ?? latest.replicas, latest.storage),
+        generation: isSame ? latest.generation : latest.generation + 1,
+        updatedAt: now().toISOString(),
+      };
+    });
+    if (row === null) throw notFound(id);
+    this.nudge(id);
+    return this.#look(row);
+  }
+
+  /** Ends a service and its replicas; its storage stays unless it is said. One that is not there is as good as gone. */
+  async remove(id: string, deletesStorage: boolean, caller: Caller): Promise<void> {
+    const found = await this.#options.rows.find(id);
+    if (found === null || !maySee(found.value, caller)) return;
+    await this.#options.rows.update(id, (row) => ({
+      ...row,
+      leaving: { deletesStorage: deletesStorage || (row.leaving?.deletesStorage ?? false) },
+    }));
+    await this.#work(id);
+  }
+
+  /** Brings every service nearer to what it should be, and ends replicas of services that are no more. */
+  async tidy(): Promise<void> {
+    const { rows, instanceRows, instances } = this.#options;
+    for await (const { key } of rows.each({ index: "all", value: "yes" })) {
+      if (this.#isClosing) return;
+      await this.#work(key).catch(this.#options.onFailure);
+    }
+    for await (const { value } of instanceRows.each({ index: "isReplica", value: "yes" })) {
+      if ((await rows.find(value.service ?? "")) === null) await instances.end(value.id, "its service was deleted");
+    }
+  }
+
+  /** Something has happened to a service: it is looked after soon. */
+  nudge(id: string): void {
+    this.#work(id).catch(this.#options.onFailure);
+  }
+
+  /** Looks after nothing any more. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    await Promise.allSettled([...this.#underway.values()].map(({ done }) => done));
+  }
+
+  /** One at a time for each service; what comes meanwhile makes it go round once more. */
+  #work(id: string): Promise<void> {
+    const known = this.#underway.get(id);
+    if (known !== undefined) {
+      known.isStale = true;
+      return known.done;
+    }
+    const work = {
+      isStale: true,
+      done: Promise.resolve().then(async () => {
+        try {
+          while (work.isStale && !this.#isClosing) {
+            work.isStale = false;
+            await this.#reconcile(id);
+          }
+        } finally {
+          this.#underway.delete(id);
+        }
+      }),
+    };
+    this.#underway.set(id, work);
+    return work.done;
+  }
+
+  async #reconcile(id: string): Promise<void> {
+    const { rows, now } = this.#options;
+    const found = await rows.find(id);
+    if (found === null) return;
+    if (found.value.leaving !== null) return this.#finish(found);
+    const seen = await this.#seen(found.value);
+    const slots = planSlots(found.value, seen, now(), () => newId(found.value.environment.name));
+    const row = { ...found.value, slots, reason: reasonOf(found.value, seen) };
+    if (JSON.stringify(row) !== JSON.stringify(found.value) && !(await rows.swap(found, row))) return this.#reconcile(id);
+    await this.#endSurplus(id);
+    for (const slot of slots) {
+      if (!seen.has(slot.instanceId) && Date.parse(slot.notBefore) <= now().getTime()) await this.#start(row, slot);
+    }
+  }
+
+  /** Ends the replicas that have no place. The row is read after them: whoever has a place has it before it exists. */
+  async #endSurplus(id: string): Promise<void> {
+    const { rows, instances } = this.#options;
+    const live = await this.#live(id);
+    const wanted = new Set((await rows.find(id))?.value.slots.map(({ instanceId }) => instanceId));
+    for (const one of live) if (!wanted.has(one.id)) await instances.end(one.id, "its service does not need it any more");
+  }
+
+  async #start(row: ServiceRow, slot: Slot): Promise<void> {
+    const { instances, rows, storage, now } = this.#options;
+    try {
+      const folder = row.storage === null ? null : await storage.open(row.owner, row.storage);
+      await instances.createReplica({
+        ...row,
+        service: row.id,
+        id: slot.instanceId,
+        variables: { AENV_TYPE: "service", ...(folder !== null && { AENV_STORAGE: folder }), ...row.variables },
+      });
+    } catch (error) {
+      // Another server was faster, or this one goes.
+      if (this.#isClosing || isPlatformError(error, "instance.exists", "server.draining")) return;
+      const later = (one: Slot) => (one.instanceId === slot.instanceId ? afterFailure(one, now()) : one);
+      await rows.update(row.id, (latest) => ({ ...latest, slots: latest.slots.map(later), reason: messageOf(error) }));
+    }
+  }
+
+  async #finish({ key, rev, value: row }: Versioned<ServiceRow>): Promise<void> {
+    const { rows, instances, storage } = this.#options;
+    for (const { id } of await this.#live(key)) await instances.end(id, "its service was deleted");
+    // Another server may have finished it, and someone made it anew.
+    if ((await rows.find(key))?.rev !== rev) return;
+    if (row.leaving?.deletesStorage && row.storage !== null && !(await this.#isShared(row))) await storage.remove(row.owner, row.storage);
+    await rows.remove(key, rev);
+  }
+
+  async #isShared({ id, owner, storage }: ServiceRow): Promise<boolean> {
+    for await (const { value } of this.#options.rows.each({ index: "owner", value: owner })) {
+      if (value.id !== id && value.storage === storage) return true;
+    }
+    return false;
+  }
+
+  async #get(id: string, caller: Caller): Promise<ServiceRow> {
+    const found = await this.#options.rows.find(id);
+    if (found === null || found.value.leaving !== null || !maySee(found.value, caller)) throw notFound(id);
+    return found.value;
+  }
+
+  async #look(row: ServiceRow): Promise<SeenService> {
+    return { row, available: availableOf(row, await this.#seen(row)) };
+  }
+
+  async #seen(row: ServiceRow): Promise<Map<string, InstanceRow>> {
+    const seen = new Map<string, InstanceRow>();
+    for (const { instanceId } of row.slots) {
+      const found = await this.#options.instanceRows.find(instanceId);
+      if (found !== null) seen.set(instanceId, found.value);
+    }
+    return seen;
+  }
+
+  async #live(id: string): Promise<InstanceRow[]> {
+    const found: InstanceRow[] = [];
+    for await (const { value } of this.#options.instanceRows.each({ index: "service", value: id })) found.push(value);
+    return found;
+  }
+}
+
+/** One owner's service is another's 404. */
+export function maySee(row: ServiceRow, caller: Caller): boolean {
+  return isInScope(caller, row.environment.name) && (caller.roles.has("admin") || row.owner === caller.owner);
+}
+
+export function notFound(id: string): PlatformError {
+  return new PlatformError("service.not_found", `service '${id}' not found`);
+}
+
+function demandReplicas(replicas: number, storage: string | null): number {
+  if (storage === null || replicas <= 1) return replicas;
+  throw new PlatformError("request.invalid", "When creating PVC (storageSize specified), replicas must be 1");
+}
+
+function reasonOf(row: ServiceRow, seen: ReadonlyMap<string, InstanceRow>): string | null {
+  const failed = [...seen.values()].find((one) => one.status === "Failed");
+  if (failed !== undefined) return failed.reason;
+  const isWhole = availableOf(row, seen) === row.replicas && [...seen.values()].every(isLive);
+  return isWhole ? null : row.reason;
+}
