@@ -1,0 +1,80 @@
+import { existsSync } from "node:fs";
+import { type PlatformServer, startPlatformServer } from "../platform/server.ts";
+import { Trainer } from "../platform/trainer.ts";
+import { foreignResidentBytes } from "../processes/usage.ts";
+import type { Report } from "../suite.ts";
+import { VARIABLES } from "./data.ts";
+import type { Scale } from "./scale.ts";
+import { World } from "./world.ts";
+
+/** What an airline instance costs over the first, and thousands of them at once. */
+export async function measureInstances(report: Report, { many }: Scale): Promise<void> {
+  await using world = await World.open("airline");
+  const copyBytes = await world.ask("copyBytes", { count: 10 });
+  await measureOne(report, world, copyBytes);
+
+  const live = `${many.toLocaleString("en")} live airline instances`;
+  report.say(live);
+  await using server = await startPlatformServer({ createsPerSecond: 1_000_000 });
+  const ref = await server.publish("tau2", "shared");
+  await using trainer = await Trainer.open(server, { variables: VARIABLES, plays: await world.ask("lookups", { count: 500 }) });
+  const make = (count: number) => trainer.ask("createBatches", { ref, count, size: 250, lanes: 2 });
+  // Enough that every host is open and has read the data: what is counted is what comes on top.
+  const first = await make(Math.min(many, 200));
+  await trainer.ask("callEach", first);
+  await trainer.ask("end", first);
+
+  const before = await hostBytes(server);
+  const { ids, ms: createMs } = await make(many);
+  const alive = await trainer.ask("live", undefined);
+  const { ms: callMs, wrong } = await trainer.ask("callEach", { ids });
+  const full = await hostBytes(server);
+  const endMs = await trainer.ask("end", { ids });
+  const left = await trainer.ask("live", undefined);
+
+  const none = { of: "value", is: "at most", limit: 0 } as const;
+  report.add({ name: live, value: alive, unit: "instances", aim: { of: "value", is: "at least", limit: many } });
+  report.add({ name: `${live}: wrong answers when each is called once through the gateway`, value: wrong, unit: "instances", aim: none });
+  report.add({ name: `${live}: left after each was ended`, value: left, unit: "instances", aim: none });
+  const rate = (what: string, ms: number, unit: string) => report.add({ name: `${live}: ${what}`, value: (many * 1_000) / ms, unit });
+  rate("creates over the API, in batches of 250", createMs, "instances/s");
+  rate("first calls through the gateway at concurrency 64", callMs, "calls/s");
+  rate("ends over the API at concurrency 64", endMs, "instances/s");
+  if (before === null || full === null) {
+    report.leaveOut("resident memory of hosts", "it is read from /proc, which only Linux has");
+    return;
+  }
+  report.add({
+    name: `${live}: the hosts' resident memory for each`,
+    value: (full - before) / many / 1024,
+    unit: "KiB",
+    beside: { what: "a copy of the database", value: copyBytes / 1024 },
+    aim: { of: "ratio", is: "at most", limit: 0.01 },
+  });
+}
+
+/** Without any door between: how long one takes to make, and what it holds when its task is done. */
+async function measureOne(report: Report, world: World, copyBytes: number): Promise<void> {
+  report.say("one airline world beside a copy of the database");
+  await world.ask("creates", { count: 10_000 });
+  report.add({
+    name: "a fresh airline world",
+    value: await world.ask("creates", { count: 10_000 }),
+    unit: "us",
+    beside: { what: "structuredClone of the database", value: await world.ask("copies", { count: 10 }) },
+    aim: { of: "ratio", is: "at most", limit: 0.01 },
+  });
+  report.add({
+    name: "heap of an airline world whose golden actions are done",
+    value: (await world.ask("held", { count: 1_000 })) / 1024,
+    unit: "KiB",
+    beside: { what: "a copy of the database", value: copyBytes / 1024 },
+    aim: { of: "ratio", is: "at most", limit: 0.01 },
+  });
+}
+
+async function hostBytes(server: PlatformServer): Promise<number | null> {
+  if (!existsSync("/proc/self/status")) return null;
+  const hosts = await Promise.all((await server.boxes()).map(foreignResidentBytes));
+  return hosts.reduce((sum, one) => sum + one, 0);
+}
