@@ -133,8 +133,9 @@ type Item =
   | { readonly success: true; readonly data: { readonly id: string; readonly status: string }; readonly message?: undefined }
   | { readonly success: false; readonly message: string };
 
-async function createOne(ref: string): Promise<string> {
-  const { id, status } = (await ask("POST", "/env-instance", { envName: ref, environment_variables: variables })) as {
+async function createOne(ref: string | null): Promise<string> {
+  const request = { ...(ref !== null && { envName: ref }), environment_variables: variables };
+  const { id, status } = (await ask("POST", "/env-instance", request)) as {
     id: string;
     status: string;
   };

@@ -22,7 +22,8 @@ export interface Ask {
   readonly open: Opening;
   readonly firstResults: { readonly ref: string; readonly count: number; readonly isPaced: boolean };
   readonly firstResultsAtOnce: { readonly ref: string; readonly count: number };
-  readonly create: { readonly ref: string; readonly count: number };
+  /** Without a name at a box, which serves but one environment. */
+  readonly create: { readonly ref: string | null; readonly count: number };
   readonly createBatches: { readonly ref: string; readonly count: number; readonly size: number; readonly lanes: number };
   readonly fork: { readonly id: string; readonly count: number };
   readonly callEach: { readonly ids: readonly string[] };

@@ -46,14 +46,14 @@ export async function measureGateway(report: Report, { rounds, episodes }: Scale
 
   for (const lanes of [1, 64]) {
     report.say(`golden actions of airline through the gateway at concurrency ${lanes}`);
-    const rateOf = async (trainer: Trainer) => {
+    const rateOf = async (trainer: Trainer, ref: string | null) => {
       const { ids } = await trainer.ask("create", { ref, count: episodes });
       const { calls, ms, wrong } = await trainer.ask("playEach", { ids, lanes });
       await trainer.ask("end", { ids });
       if (wrong > 0) throw new Error(`${wrong} of ${calls} answers were wrong`);
       return (calls * 1_000) / ms;
     };
-    const contenders = { gateway: () => rateOf(throughGateway), direct: () => rateOf(pastGateway) };
+    const contenders = { gateway: () => rateOf(throughGateway, ref), direct: () => rateOf(pastGateway, null) };
     for (const warmUp of Object.values(contenders)) await warmUp();
     const rates = await takeTurns(rounds, contenders);
     report.add({

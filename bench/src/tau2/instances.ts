@@ -8,11 +8,14 @@ import type { Scale } from "./scale.ts";
 import { World } from "./world.ts";
 
 /** What an airline instance costs over the first, and thousands of them at once. */
-export async function measureInstances(report: Report, { many }: Scale): Promise<void> {
+export async function measureInstances(report: Report, scale: Scale): Promise<void> {
   await using world = await World.open("airline");
-  const copyBytes = await world.ask("copyBytes", { count: 10 });
-  await measureOne(report, world, copyBytes);
+  const copyBytes = await world.ask("copyBytes", { count: scale.copies });
+  await measureOne(report, world, copyBytes, scale);
+  await measureMany(report, world, copyBytes, scale);
+}
 
+async function measureMany(report: Report, world: World, copyBytes: number, { many }: Scale): Promise<void> {
   const live = `${many.toLocaleString("en")} live airline instances`;
   report.say(live);
   await using server = await startPlatformServer({ createsPerSecond: 1_000_000 });
@@ -54,19 +57,19 @@ export async function measureInstances(report: Report, { many }: Scale): Promise
 }
 
 /** Without any door between: how long one takes to make, and what it holds when its task is done. */
-async function measureOne(report: Report, world: World, copyBytes: number): Promise<void> {
+async function measureOne(report: Report, world: World, copyBytes: number, { worlds, copies }: Scale): Promise<void> {
   report.say("one airline world beside a copy of the database");
-  await world.ask("creates", { count: 10_000 });
+  await world.ask("creates", { count: worlds });
   report.add({
     name: "a fresh airline world",
-    value: await world.ask("creates", { count: 10_000 }),
+    value: await world.ask("creates", { count: worlds }),
     unit: "us",
-    beside: { what: "structuredClone of the database", value: await world.ask("copies", { count: 10 }) },
+    beside: { what: "structuredClone of the database", value: await world.ask("copies", { count: copies }) },
     aim: { of: "ratio", is: "at most", limit: 0.01 },
   });
   report.add({
     name: "heap of an airline world whose golden actions are done",
-    value: (await world.ask("held", { count: 1_000 })) / 1024,
+    value: (await world.ask("held", { count: worlds })) / 1024,
     unit: "KiB",
     beside: { what: "a copy of the database", value: copyBytes / 1024 },
     aim: { of: "ratio", is: "at most", limit: 0.01 },

@@ -9,7 +9,7 @@ import { measureHashing } from "./hashing.ts";
 import { measureInstances } from "./instances.ts";
 import type { Scale } from "./scale.ts";
 
-const SMALL: Scale = { rounds: 1, directMs: 20, episodes: 6, firsts: 3, coldStarts: 1, many: 12, writes: 3 };
+const SMALL: Scale = { rounds: 1, directMs: 20, episodes: 6, firsts: 3, coldStarts: 1, worlds: 10, copies: 1, many: 12, writes: 3 };
 
 /** What the parts of the suite report, by name. */
 async function measured(...parts: readonly ((report: Report, scale: Scale) => Promise<void>)[]) {
