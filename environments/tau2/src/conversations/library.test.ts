@@ -74,12 +74,21 @@ describe("a whole conversation", () => {
     ]);
   });
 
-  it("ends when the user stops at once, before the agent has said a word", async () => {
-    await using model = await scriptedOpenAi(["Never mind ###STOP###"]);
+  it("ends, and is scored, when the user stops before the agent has said a word", async () => {
+    await using model = await scriptedOpenAi(({ tools }) =>
+      tools.length > 0
+        ? "Never mind ###STOP###"
+        : JSON.stringify({ results: [{ expectedOutcome: "", metExpectation: true, reasoning: "" }] }),
+    );
     const talk = await open(model, "lend");
     expect(await talk.status()).toMatchObject({ done: true, step: 0, termination_reason: "user_stop" });
     expect(await talk.say("Hello?")).toMatchObject({ done: true });
-    expect(await talk.reward()).toMatchObject({ success: true, data: { total_reward: 0, done: true } });
+    expect(await talk.reward()).toMatchObject({ success: true, data: { total_reward: 0, done: true, steps: 0 } });
+    // Nothing was to be done here, and so all is done.
+    const kind = await (box as Box).open(talkWith(model, "kindly", judgedBy(model)));
+    expect(await kind.reward()).toMatchObject({ success: true, data: { total_reward: 1, done: true, steps: 0 } });
+    const unjudged = await (box as Box).open(talkWith(model, "kindly"));
+    expect(await unjudged.reward()).toMatchObject({ success: false, error: expect.stringContaining("no judge model") });
   });
 
   it("goes on when a stop stands beside a tool call, and counts the user's errors as errors", async () => {
@@ -106,6 +115,21 @@ describe("a whole conversation", () => {
     const others = await Promise.all(Array.from({ length: 8 }, () => (box as Box).open(talkWith(model, "lend"))));
     const answers = await Promise.all([first, ...others].map((talk, n) => talk.say(`word ${n}`)));
     expect(answers.map(({ observation }) => observation)).toEqual(answers.map((_, n) => `I heard: word ${n}`));
+  });
+});
+
+describe("the key", () => {
+  const functions = ["task_info", "system_prompt", "available_tools", "status"].map((name) => `/functions/tau2_get_${name}`);
+
+  it.each(["Tides, please", { status: 401, message: `no such key: ${KEY}` }])("is in no answer when the model says %j", async (first) => {
+    await using model = await scriptedOpenAi(() => first);
+    const talk = await open(model, "lend", judgedBy(model));
+    for (const path of functions) expect(await talk.post(path)).toMatchObject({ success: true });
+    await talk.say("Hello");
+    for (const path of ["/state/snapshot", "/fork", ...functions, "/task/reward"]) await talk.post(path);
+    // That it is in none is looked at after every test.
+    expect(box?.said.length).toBeGreaterThan(10);
+    expect(model.requests[0]?.headers.authorization).toContain(KEY);
   });
 });
 
