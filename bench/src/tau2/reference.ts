@@ -12,8 +12,7 @@ export interface Reference {
 }
 
 /** The reference, or why there is none: it needs a checkout in `AENV_TAU2_CHECKOUT`, and a Python with its packages. */
-export async function findReference(): Promise<Reference | string> {
-  const checkout = process.env.AENV_TAU2_CHECKOUT ?? "";
+export async function findReference(checkout = process.env.AENV_TAU2_CHECKOUT ?? ""): Promise<Reference | string> {
   if (checkout === "") return "AENV_TAU2_CHECKOUT names no checkout of tau2-bench";
   if (!existsSync(join(checkout, "src/tau2"))) return "AENV_TAU2_CHECKOUT holds no src/tau2";
   if (!existsSync(PYTHON)) return "no Python in interop/python/.venv; AENV_BENCH_PYTHON may name one that has the checkout's packages";
