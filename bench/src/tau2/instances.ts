@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { type PlatformServer, startPlatformServer } from "../platform/server.ts";
 import { Trainer } from "../platform/trainer.ts";
+import { startServer } from "../processes/server.ts";
 import { foreignResidentBytes } from "../processes/usage.ts";
 import type { Report } from "../suite.ts";
 import { VARIABLES } from "./data.ts";
@@ -12,10 +13,11 @@ export async function measureInstances(report: Report, scale: Scale): Promise<vo
   await using world = await World.open("airline");
   const copyBytes = await world.ask("copyBytes", { count: scale.copies });
   await measureOne(report, world, copyBytes, scale);
-  await measureMany(report, world, copyBytes, scale);
+  await measureHost(report, world, copyBytes, scale);
+  await measureMany(report, world, scale);
 }
 
-async function measureMany(report: Report, world: World, copyBytes: number, { many }: Scale): Promise<void> {
+async function measureMany(report: Report, world: World, { many }: Scale): Promise<void> {
   const live = `${many.toLocaleString("en")} live airline instances`;
   report.say(live);
   await using server = await startPlatformServer({ createsPerSecond: 1_000_000 });
@@ -48,11 +50,42 @@ async function measureMany(report: Report, world: World, copyBytes: number, { ma
     return;
   }
   report.add({
-    name: `${live}: the hosts' resident memory for each`,
-    value: (full - before) / many / 1024,
+    name: `${live}: the hosts' resident memory`,
+    value: full / 2 ** 20,
+    unit: "MiB",
+    beside: { what: "without them", value: before / 2 ** 20 },
+  });
+}
+
+/** What a live instance adds to the process that it shares, once it has been asked something. */
+async function measureHost(report: Report, world: World, copyBytes: number, { many }: Scale): Promise<void> {
+  report.say("what an airline instance adds to its host");
+  await using host = await startServer(new URL("./servers/host.ts", import.meta.url), [JSON.stringify(VARIABLES)], ["--expose-gc"]);
+  const plays = await world.ask("lookups", { count: 500 });
+  await using trainer = await Trainer.open({ controlUrl: host.url, dataUrl: host.url }, { variables: VARIABLES, plays });
+  const fill = async (count: number) => {
+    const { ids } = await trainer.ask("create", { ref: null, count });
+    const { wrong } = await trainer.ask("callEach", { ids });
+    if (wrong > 0) throw new Error(`${wrong} of ${count} answers were wrong`);
+    return ids;
+  };
+  // Made and ended once before, so that what is read and compiled by then does not count as theirs.
+  await trainer.ask("end", { ids: await fill(Math.min(many, 200)) });
+  const before = await host.memory();
+  await fill(many);
+  const full = await host.memory();
+  report.add({
+    name: `heap of a host for each of ${many.toLocaleString("en")} airline instances over the first`,
+    value: (full.heapBytes - before.heapBytes) / many / 1024,
     unit: "KiB",
     beside: { what: "a copy of the database", value: copyBytes / 1024 },
     aim: { of: "ratio", is: "at most", limit: 0.01 },
+  });
+  report.add({
+    name: `resident memory of a host with ${many.toLocaleString("en")} airline instances`,
+    value: full.residentBytes / 2 ** 20,
+    unit: "MiB",
+    beside: { what: "with one", value: before.residentBytes / 2 ** 20 },
   });
 }
 

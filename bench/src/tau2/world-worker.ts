@@ -17,6 +17,7 @@ function open({ dataPath, domain: name }: Ask["open"]): void {
 
 type World = ReturnType<Domain["create"]>;
 type Action = NonNullable<NonNullable<Task["evaluation_criteria"]>["actions"]>[number];
+type Call = Pick<Action, "name" | "requestor" | "arguments">;
 
 const actionsOf = (task: Task): readonly Action[] => task.evaluation_criteria?.actions ?? [];
 
@@ -27,7 +28,7 @@ function begin(task: Task): World {
   return world;
 }
 
-function act(world: World, { name, requestor, arguments: args }: Action): string {
+function act(world: World, { name, requestor, arguments: args }: Call): string {
   return world.getResponse({ id: "1", name, requestor, arguments: args }).content ?? "";
 }
 
@@ -41,16 +42,15 @@ function plays(): readonly (readonly Question[])[] {
   });
 }
 
-/** One look at a customer for each instance; only the world knows who they are. */
+/** A look at one customer after another, as many of them as there are. */
 function lookups({ count }: Ask["lookups"]): readonly (readonly Question[])[] {
-  const first = tasks.flatMap(actionsOf).find(({ name }) => name === "get_user_details");
-  if (first === undefined) throw new Error(`no task of ${domain.name} looks at a customer`);
   const world = domain.create();
   return customers()
     .slice(0, count)
     .map((id) => {
       const args = JSON.stringify({ user_id: id });
-      return [questionOf("get_user_details", args, act(world, { ...first, arguments: readJson(args) as Action["arguments"] }), 1)];
+      const look: Call = { name: "get_user_details", requestor: "assistant", arguments: readJson(args) as Call["arguments"] };
+      return [questionOf(look.name, args, act(world, look), 1)];
     });
 }
 
@@ -60,8 +60,8 @@ function customers(): readonly string[] {
 }
 
 /** As it arrives when JavaScript has read and written its arguments. */
-function overTheWire(action: Action): Action {
-  return { ...action, arguments: readJson(JSON.stringify(JSON.parse(writeJson(action.arguments)))) as Action["arguments"] };
+function overTheWire(action: Action): Call {
+  return { ...action, arguments: readJson(JSON.stringify(JSON.parse(writeJson(action.arguments)))) as Call["arguments"] };
 }
 
 /** The whole answer is known: what is seen, and which step it is, so that one that belongs to another instance is noticed. */
