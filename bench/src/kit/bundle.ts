@@ -15,7 +15,7 @@ const root = fileURLToPath(new URL("../../../", import.meta.url));
 /** An environment as `aenv build` bundles it, unpacked as it would be in a box. */
 export interface Bundle extends AsyncDisposable {
   /** Starts it, and resolves when it has answered the first question: whether it is healthy, unless another is given. */
-  start(ask?: (url: string) => Promise<void>): Promise<StartedBundle>;
+  start(ask?: (url: string) => Promise<void>, variables?: Readonly<Record<string, string>>): Promise<StartedBundle>;
 }
 
 export interface StartedBundle extends Target, AsyncDisposable {
@@ -32,14 +32,21 @@ export async function buildBundle(project = join(root, "environments/echo")): Pr
   const { archive, main } = JSON.parse(stdout) as { archive: string; main: string };
   await run("tar", ["-xzf", archive, "-C", folder]);
   return {
-    start: (ask = askHealth) => start(join(folder, main), ask),
+    start: (ask = askHealth, variables = {}) => start(join(folder, main), ask, variables),
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true }),
   };
 }
 
-async function start(file: string, ask: (url: string) => Promise<void>): Promise<StartedBundle> {
+async function start(
+  file: string,
+  ask: (url: string) => Promise<void>,
+  variables: Readonly<Record<string, string>>,
+): Promise<StartedBundle> {
   const from = performance.now();
-  const box = spawn(process.execPath, [file, "--port", "0"], { stdio: ["ignore", "pipe", "inherit"] });
+  const box = spawn(process.execPath, [file, "--port", "0"], {
+    stdio: ["ignore", "pipe", "inherit"],
+    env: { ...process.env, ...variables },
+  });
   const stop = own(box);
   const [line] = await Promise.race([once(box.stdout, "data"), once(box, "exit")]);
   const url = /"url":"(.*?)"/.exec(String(line))?.[1];

@@ -9,7 +9,7 @@ import { own } from "../processes/own.ts";
 import { foreignCpuUs } from "../processes/usage.ts";
 
 /** Where the interop tests keep the original, unless told otherwise. */
-const PYTHON = process.env.AENV_BENCH_PYTHON ?? fileURLToPath(new URL("../../../interop/python/.venv/bin/python", import.meta.url));
+export const PYTHON = process.env.AENV_BENCH_PYTHON ?? fileURLToPath(new URL("../../../interop/python/.venv/bin/python", import.meta.url));
 
 /** What is missing to run the original, or null. */
 export function originalLacks(): string | null {

@@ -4,7 +4,7 @@ import { send } from "../load/exchange.ts";
 import { takeTurns } from "../rounds.ts";
 import { quantile } from "../statistics.ts";
 import type { Report } from "../suite.ts";
-import { ledger, startPlatformServer } from "./server.ts";
+import { projects, startPlatformServer } from "./server.ts";
 import { Trainer } from "./trainer.ts";
 
 const ROUNDS = 12;
@@ -16,7 +16,7 @@ const BURST = 16;
 /** What an agent waits for at the start of an episode: an instance of its own, and the first answer from it. */
 export async function measureFirstResult(report: Report): Promise<void> {
   report.say("create to first tool result");
-  await using bundle = await buildBundle(ledger);
+  await using bundle = await buildBundle(projects.ledger);
   await using server = await startPlatformServer();
   await using trainer = await Trainer.open(server);
   const seat = await server.publish("ledger", "shared");

@@ -6,7 +6,7 @@ import { foreignCpuUs } from "../processes/usage.ts";
 import { takeTurns } from "../rounds.ts";
 import { quantile } from "../statistics.ts";
 import type { Report } from "../suite.ts";
-import { ledger, startPlatformServer } from "./server.ts";
+import { projects, startPlatformServer } from "./server.ts";
 import { Trainer } from "./trainer.ts";
 
 const ROUNDS = 15;
@@ -15,7 +15,7 @@ const ROUND = { turns: 10_000, ms: 400 };
 
 /** What the gateway adds to a tool call, beside the same call to a box of the same bundle, and what remains of the speed. */
 export async function measureGateway(report: Report): Promise<void> {
-  await using bundle = await buildBundle(ledger);
+  await using bundle = await buildBundle(projects.ledger);
   await using direct = await bundle.start();
   await using server = await startPlatformServer();
   await using trainer = await Trainer.open(server);

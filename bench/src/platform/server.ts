@@ -8,14 +8,18 @@ export interface PlatformServer extends AsyncDisposable {
   readonly dataUrl: string;
   cpuUs(): Promise<number>;
   memory(): Promise<Memory>;
-  /** Publishes one of the suite's projects, and answers its `name@version`. */
-  publish(project: "ledger" | "shop", isolation: "shared" | "instance"): Promise<string>;
+  /** Publishes a project, and answers its `name@version`. */
+  publish(project: keyof typeof projects, isolation: "shared" | "instance"): Promise<string>;
   /** The pids of the processes that run environments, or wait to. */
   boxes(): Promise<readonly number[]>;
 }
 
-/** The project that most of the suite runs. */
-export const ledger = fileURLToPath(new URL("./projects/ledger", import.meta.url));
+/** The folders of what is published; the ledger is what most of the platform's suite runs. */
+export const projects = {
+  ledger: fileURLToPath(new URL("./projects/ledger", import.meta.url)),
+  shop: fileURLToPath(new URL("./projects/shop", import.meta.url)),
+  tau2: fileURLToPath(new URL("../../../environments/tau2", import.meta.url)),
+} as const;
 
 export async function startPlatformServer(settings: Readonly<Record<string, unknown>> = {}): Promise<PlatformServer> {
   const child = new Child(new URL("./servers/platform.ts", import.meta.url), [JSON.stringify(settings)], {
@@ -27,7 +31,7 @@ export async function startPlatformServer(settings: Readonly<Record<string, unkn
     dataUrl: await child.ask<string>("url"),
     cpuUs: () => child.ask("cpuUs"),
     memory: () => child.ask("memory"),
-    publish: (project, isolation) => child.ask("publish", { project, isolation }),
+    publish: (project, isolation) => child.ask("publish", { folder: projects[project], isolation }),
     boxes: () => child.ask("boxes"),
     [Symbol.asyncDispose]: async () => {
       try {

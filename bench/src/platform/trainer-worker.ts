@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { Pool } from "undici";
 import { type Headers, send } from "../load/exchange.ts";
 import { answerParent } from "../processes/answer.ts";
-import type { Ask } from "./trainer.ts";
+import type { Ask, Question } from "./trainer.ts";
 
 // What a trainer asks of the platform, in a process of its own, so that asking does not take the server's time.
 const LANES = 64;
@@ -11,11 +11,15 @@ const JSON_ONLY: Headers = { "content-type": "application/json" };
 
 let control: Pool;
 let data: Pool;
+let variables: Readonly<Record<string, string>>;
+let plays: readonly (readonly Question[])[];
 
-answerParent({ open, firstResults, firstResultsAtOnce, create, createBatches, fork, callEach, end, live });
+answerParent({ open, firstResults, firstResultsAtOnce, create, createBatches, fork, callEach, playEach, end, live });
 
 /** The connections are there before the clock runs. */
-async function open({ controlUrl, dataUrl }: Ask["open"]): Promise<void> {
+async function open({ controlUrl, dataUrl, ...more }: Ask["open"]): Promise<void> {
+  variables = more.variables ?? {};
+  plays = more.plays ?? [];
   control = new Pool(controlUrl, { connections: LANES, pipelining: 1 });
   data = new Pool(dataUrl, { connections: LANES, pipelining: 1 });
   const knocks = Array.from({ length: LANES }, () => [send(control, "GET", "/health", null, {}), send(data, "GET", "/health", null, {})]);
@@ -64,7 +68,9 @@ async function createBatches({ ref, count, size, lanes }: Ask["createBatches"]):
     const ids: string[] = [];
     await each(lanes, Math.ceil(count / size), async (n) => {
       const wanted = Math.min(size, count - n * size);
-      const { items } = (await ask("POST", "/env-instance/batch", { envName: ref, count: wanted })) as { items: Item[] };
+      const { items } = (await ask("POST", "/env-instance/batch", { envName: ref, count: wanted, environment_variables: variables })) as {
+        items: Item[];
+      };
       const made = items.flatMap((item) => (item.success && item.data.status === "Running" ? item.data.id : []));
       if (made.length !== wanted)
         throw new Error(`of ${wanted} only ${made.length} came up: ${items.find((item) => !item.success)?.message}`);
@@ -88,10 +94,23 @@ async function callEach({ ids }: Ask["callEach"]): Promise<{ ms: number; wrong: 
   let wrong = 0;
   const from = performance.now();
   await each(LANES, ids.length, async (n) => {
-    const answer = await send(data, "POST", pathOf(ids[n] as string), addCall(n), HEADERS);
-    if (!isSum(answer, n)) wrong++;
+    if ((await complaintAbout(ids[n] as string, firstQuestion(n))) !== null) wrong++;
   });
   return { ms: performance.now() - from, wrong };
+}
+
+/** Each of them through its whole play, so many at a time. */
+async function playEach({ ids, lanes }: Ask["playEach"]): Promise<{ ms: number; wrong: number; calls: number }> {
+  let wrong = 0;
+  let calls = 0;
+  const from = performance.now();
+  await each(lanes, ids.length, async (n) => {
+    for (const question of plays[n % plays.length] ?? []) {
+      if ((await complaintAbout(ids[n] as string, question)) !== null) wrong++;
+      calls++;
+    }
+  });
+  return { ms: performance.now() - from, wrong, calls };
 }
 
 async function end({ ids }: Ask["end"]): Promise<number> {
@@ -114,15 +133,19 @@ type Item =
   | { readonly success: true; readonly data: { readonly id: string; readonly status: string }; readonly message?: undefined }
   | { readonly success: false; readonly message: string };
 
-async function createOne(ref: string): Promise<string> {
-  const { id, status } = (await ask("POST", "/env-instance", { envName: ref })) as { id: string; status: string };
+async function createOne(ref: string | null): Promise<string> {
+  const request = { ...(ref !== null && { envName: ref }), environment_variables: variables };
+  const { id, status } = (await ask("POST", "/env-instance", request)) as {
+    id: string;
+    status: string;
+  };
   if (status !== "Running") throw new Error(`${id} is ${status}`);
   return id;
 }
 
 async function callOne(id: string, n: number): Promise<void> {
-  const answer = await send(data, "POST", pathOf(id), addCall(n), HEADERS);
-  if (!isSum(answer, n)) throw new Error(`${id} answered ${answer.status} without the sum ${n}: ${answer.body.slice(0, 500)}`);
+  const complaint = await complaintAbout(id, firstQuestion(n));
+  if (complaint !== null) throw new Error(complaint);
 }
 
 async function endOne(id: string): Promise<void> {
@@ -135,16 +158,16 @@ async function ask(method: "POST" | "DELETE", path: string, body?: object): Prom
   return JSON.parse(answer.body).data;
 }
 
-function pathOf(id: string): string {
-  return `/env-instance/${id}/mcp`;
+function firstQuestion(n: number): Question {
+  return plays[n % plays.length]?.[0] ?? { name: "add", arguments: { n }, expect: `"sum is ${n}"` };
 }
 
-function addCall(n: number): string {
-  return `{"jsonrpc":"2.0","id":${n},"method":"tools/call","params":{"name":"add","arguments":{"n":${n}}}}`;
-}
-
-function isSum({ status, body }: { readonly status: number; readonly body: string }, n: number): boolean {
-  return status === 200 && body.includes(`"sum is ${n}"`);
+/** Asks an instance, and says what is wrong with the answer; null if nothing is. */
+async function complaintAbout(id: string, { name, arguments: args, expect }: Question): Promise<string | null> {
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: args } });
+  const answer = await send(data, "POST", `/env-instance/${id}/mcp`, body, HEADERS);
+  if (answer.status === 200 && answer.body.includes(expect)) return null;
+  return `${id} answered ${name} with ${answer.status} and without '${expect}': ${answer.body.slice(0, 500)}`;
 }
 
 /** Until as many processes wait as should, so that what is measured is a start from a warm pool. */

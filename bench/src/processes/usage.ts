@@ -26,6 +26,16 @@ async function memory(): Promise<Memory> {
   return { residentBytes: rss, heapBytes: heapUsed };
 }
 
+/** What each of so many things holds on this process's heap, while all of them are there; needs `--expose-gc`. */
+export async function heldBytes(count: number, make: (n: number) => unknown): Promise<number> {
+  // Made once before, so that what is compiled and cached by then does not count.
+  make(0);
+  const before = await memory();
+  const things = Array.from({ length: count }, (_, n) => make(n));
+  const after = await memory();
+  return (after.heapBytes - before.heapBytes) / things.length;
+}
+
 /** The same of a process that cannot be asked, from the system; Linux only. */
 export async function foreignCpuUs(pid: number): Promise<number> {
   const stat = await readFile(`/proc/${pid}/stat`, "utf8");

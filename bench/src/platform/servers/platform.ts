@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { publish, startPlatform } from "aenvironment/platform-tests";
 import { answerParent } from "../../processes/answer.ts";
 import { usageAnswers } from "../../processes/usage.ts";
@@ -16,8 +15,7 @@ answerParent(
   {
     ...usageAnswers(platform.dataUrl),
     controlUrl: () => platform.controlUrl,
-    publish: ({ project, isolation }: { project: string; isolation: "shared" | "instance" }) =>
-      publish(platform, fileURLToPath(new URL(`../projects/${project}`, import.meta.url)), { isolation }),
+    publish: ({ folder, isolation }: { folder: string; isolation: "shared" | "instance" }) => publish(platform, folder, { isolation }),
     boxes,
     close: () => platform.close(),
   },

@@ -6,16 +6,16 @@ export type Memo = Map<object, PyValue>;
 
 /** A copy that shares nothing that can change. A table's copy shares the rows that nobody has edited. */
 export function copy<T extends PyValue>(value: T, memo: Memo = new Map()): T {
-  return copyValue(value, memo) as T;
-}
-
-function copyValue(value: PyValue, memo: Memo): PyValue {
-  if (value === null || typeof value !== "object") return value;
-  const known = memo.get(value);
-  if (known !== undefined) return known;
-  const copied = copyObject(value, (item) => copyValue(item, memo));
-  memo.set(value, copied);
-  return copied;
+  const copyItem = (item: PyValue): PyValue => {
+    if (item === null || typeof item !== "object") return item;
+    const known = memo.get(item);
+    if (known !== undefined) return known;
+    const copied = copyObject(item, copyItem);
+    // What cannot change is its own copy, and found as quickly.
+    if (copied !== item) memo.set(item, copied);
+    return copied;
+  };
+  return copyItem(value) as T;
 }
 
 function copyObject(value: PyValue & object, copyItem: (item: PyValue) => PyValue): PyValue {
@@ -23,7 +23,7 @@ function copyObject(value: PyValue & object, copyItem: (item: PyValue) => PyValu
   if (value instanceof Dict) return value.copyWith(copyItem);
   if (value instanceof PyTuple) return new PyTuple(value.items.map(copyItem));
   if (!(value instanceof PyObject)) return value;
-  return value[MODEL].instantiate(fieldsOf(value).map(([name, field]) => [name, copyItem(field)]));
+  return value[MODEL].copy(value, copyItem);
 }
 
 /** Closes a value for good, so that a tool that writes to a shared row fails at once instead of changing it for others. */

@@ -85,6 +85,14 @@ export class Toolkit {
   }
 }
 
-function byName<T extends { readonly name: string }>(items: readonly T[]): ReadonlyMap<string, T> {
-  return new Map(items.map((item) => [item.name, item]));
+const named = new WeakMap<readonly Helper[], ReadonlyMap<string, Helper>>();
+
+/** All instances of a domain share one map: thousands of them would hold little else. */
+function byName<T extends Helper>(items: readonly T[]): ReadonlyMap<string, T> {
+  let known = named.get(items);
+  if (known === undefined) {
+    known = new Map(items.map((item) => [item.name, item]));
+    named.set(items, known);
+  }
+  return known as ReadonlyMap<string, T>;
 }

@@ -69,7 +69,9 @@ export class Episode {
     const replies = isSolo || settings.user === null ? null : [];
     const episode = new Episode(domain, settings, { taskId, isSolo, maxSteps: settings.maxSteps, replies });
     episode.#see(await episode.#gym.reset());
-    episode.#noteCrash();
+    const reward = await episode.#score();
+    // The user may have ended it before the agent could say a word.
+    if (episode.isDone && reward !== null) episode.#rewards.push(reward);
     return episode;
   }
 
@@ -160,26 +162,25 @@ export class Episode {
     });
   }
 
-  /** An episode that broke off, or whose scoring did, has no reward: it says nothing about the agent. */
   async #step(action: string): Promise<{ observation: string; reward: number | null }> {
     const problem = await this.#gym.play(action);
     if (problem !== null) return { observation: problem, reward: 0 };
-    const observation = this.#gym.observation();
-    this.#noteCrash();
-    if (this.#unscored !== null) return { observation, reward: null };
+    return { observation: this.#gym.observation(), reward: await this.#score() };
+  }
+
+  /** 0 until the end. An episode that broke off, or whose scoring did, has no reward: it says nothing about the agent. */
+  async #score(): Promise<number | null> {
+    const { crash } = this.#gym;
+    if (crash !== null) this.#unscored = `the episode broke off: ${crash.message}`;
+    if (this.#unscored !== null) return null;
     try {
       const outcome = await this.#gym.evaluate();
       if (outcome?.reward === null) this.#unscored = outcome.reason;
-      return { observation, reward: outcome === null ? 0 : outcome.reward };
+      return outcome === null ? 0 : outcome.reward;
     } catch (error) {
       this.#unscored = `scoring failed: ${error instanceof Error ? error.message : String(error)}`;
-      return { observation, reward: null };
+      return null;
     }
-  }
-
-  #noteCrash(): void {
-    const { crash } = this.#gym;
-    if (crash !== null) this.#unscored = `the episode broke off: ${crash.message}`;
   }
 
   #result(reward: number | null): ActionResult {

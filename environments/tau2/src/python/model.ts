@@ -118,10 +118,11 @@ export class Model<F extends Fields = Fields> implements Type<InstanceOf<F>> {
     return report.issues.length === before ? (made as unknown as InstanceOf<F>) : INVALID;
   }
 
-  /** Without validation, for copies: the fields are right already. */
-  instantiate(fields: Iterable<readonly [string, PyValue]>): PyObject {
+  /** A copy of an instance with each field's value made anew; without validation, for the fields are right already. */
+  copy(instance: PyObject, copyField: (value: PyValue) => PyValue): PyObject {
+    const fields = instance as unknown as Readonly<Record<string, PyValue>>;
     const made = new this.#make() as PyObject & Record<string, PyValue>;
-    for (const [key, value] of fields) made[key] = value;
+    for (const key of Object.keys(fields)) made[key] = copyField(fields[key] as PyValue);
     return made;
   }
 

@@ -1,3 +1,5 @@
+import { createServer, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
 import { scriptedOpenAi } from "@aenv/testing";
 import { describe, expect, it } from "vitest";
 import type { Message } from "../core/messages.ts";
@@ -53,6 +55,38 @@ describe("the user simulator", () => {
     expect(problem).toContain("answered 400");
     expect(problem).not.toContain("sk-quiet");
     expect(pauses).toHaveLength(2);
+  });
+
+  it.each<[string, RequestListener, string]>([
+    ["never answers", () => {}, "gave no answer within 20 ms"],
+    ["stops in the middle of its answer", (_, response) => response.writeHead(200).write("{"), "gave no answer within 20 ms"],
+    ["hangs up", (request) => request.socket.destroy(), "cannot be reached"],
+  ])("gives up on an endpoint that %s, after some tries", async (_, listener, problem) => {
+    let asked = 0;
+    const server = createServer((request, response) => {
+      asked++;
+      listener(request, response);
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+    const settings = { ...settingsFor(baseUrl), timeoutMs: 20 };
+    const user = new UserSimulator({ settings, prompt: "Be ann.", tools: [], pause: async () => {} });
+    await expect(user.reply([greeting])).rejects.toThrow(problem);
+    expect(asked).toBe(4);
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  it("waits as long as an overloaded endpoint asks, and a minute at most", async () => {
+    const asks = [{ "retry-after": "7" }, { "retry-after-ms": "30" }, { "retry-after": "86400" }];
+    await using model = await scriptedOpenAi(({ index }) => {
+      const headers = asks[index];
+      return headers === undefined ? "there" : { status: 429, message: "slowly", headers: headers as Record<string, string> };
+    });
+    const pauses: number[] = [];
+    const pause = async (ms: number) => void pauses.push(ms);
+    await new UserSimulator({ settings: settingsFor(model.baseUrl), prompt: "Be ann.", tools: [], pause }).reply([greeting]);
+    expect(pauses).toEqual([7_000, 30, 60_000]);
   });
 
   it("is never shown what the agent calls", async () => {

@@ -1,0 +1,67 @@
+import { buildBundle } from "../kit/bundle.ts";
+import { projects, startPlatformServer } from "../platform/server.ts";
+import { Trainer } from "../platform/trainer.ts";
+import { takeTurns } from "../rounds.ts";
+import { median } from "../statistics.ts";
+import type { Report } from "../suite.ts";
+import { VARIABLES } from "./data.ts";
+import { findReference } from "./reference.ts";
+import type { Scale } from "./scale.ts";
+import { World } from "./world.ts";
+
+/** More than one owner may make in a second unless the platform is told so. */
+const SETTINGS = { createsPerSecond: 1_000_000 };
+
+/** Golden actions per second in fresh worlds, without any door between; beside the Python reference, where it is here. */
+export async function measureDirect(report: Report, { rounds, directMs }: Scale): Promise<void> {
+  const reference = await findReference();
+  if (typeof reference === "string") report.leaveOut("golden actions beside the Python reference", reference);
+  for (const name of ["airline", "retail", "telecom"]) {
+    report.say(`golden actions of ${name} in one process`);
+    await using world = await World.open(name);
+    const ours = () => world.ask("direct", { ms: directMs });
+    await ours();
+    const row = { name: `golden actions of ${name}, in one process`, unit: "calls/s" };
+    if (typeof reference === "string") {
+      const rates = await takeTurns(rounds, { ours });
+      report.add({ ...row, value: median(rates.ours) });
+      continue;
+    }
+    const rates = await takeTurns(Math.ceil(rounds / 3), { ours, reference: () => reference.rate(name) });
+    const beside = { what: "the Python reference", value: median(rates.reference) };
+    report.add({ ...row, value: median(rates.ours), beside, aim: { of: "ratio", is: "at least", limit: 10 } });
+  }
+}
+
+/** The same over MCP through the gateway, beside a box of the same bundle that is asked directly. */
+export async function measureGateway(report: Report, { rounds, episodes }: Scale): Promise<void> {
+  await using world = await World.open("airline");
+  const plays = (await world.ask("plays", undefined)).filter((play) => play.length > 0);
+  await using bundle = await buildBundle(projects.tau2);
+  await using box = await bundle.start(undefined, VARIABLES);
+  await using server = await startPlatformServer(SETTINGS);
+  const ref = await server.publish("tau2", "shared");
+  await using throughGateway = await Trainer.open(server, { variables: VARIABLES, plays });
+  await using pastGateway = await Trainer.open({ controlUrl: box.url, dataUrl: box.url }, { variables: VARIABLES, plays });
+
+  for (const lanes of [1, 64]) {
+    report.say(`golden actions of airline through the gateway at concurrency ${lanes}`);
+    const rateOf = async (trainer: Trainer, ref: string | null) => {
+      const { ids } = await trainer.ask("create", { ref, count: episodes });
+      const { calls, ms, wrong } = await trainer.ask("playEach", { ids, lanes });
+      await trainer.ask("end", { ids });
+      if (wrong > 0) throw new Error(`${wrong} of ${calls} answers were wrong`);
+      return (calls * 1_000) / ms;
+    };
+    const contenders = { gateway: () => rateOf(throughGateway, ref), direct: () => rateOf(pastGateway, null) };
+    for (const warmUp of Object.values(contenders)) await warmUp();
+    const rates = await takeTurns(rounds, contenders);
+    report.add({
+      name: `golden actions of airline over MCP through the gateway, concurrency ${lanes}`,
+      value: median(rates.gateway),
+      unit: "calls/s",
+      beside: { what: "direct to a box of the same bundle", value: median(rates.direct) },
+      ...(lanes > 1 && { aim: { of: "ratio", is: "at least", limit: 0.6 } as const }),
+    });
+  }
+}

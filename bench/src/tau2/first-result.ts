@@ -1,0 +1,59 @@
+import { Pool } from "undici";
+import { type Bundle, buildBundle } from "../kit/bundle.ts";
+import { send } from "../load/exchange.ts";
+import { projects, startPlatformServer } from "../platform/server.ts";
+import { type Question, Trainer } from "../platform/trainer.ts";
+import { takeTurns } from "../rounds.ts";
+import { quantile } from "../statistics.ts";
+import type { Report } from "../suite.ts";
+import { VARIABLES } from "./data.ts";
+import type { Scale } from "./scale.ts";
+import { World } from "./world.ts";
+
+/** From asking for an airline instance to the first answer of a tool in it, beside a process that is started for it. */
+export async function measureFirstResult(report: Report, { rounds, firsts, coldStarts }: Scale): Promise<void> {
+  report.say("create to first tool result of an airline instance");
+  await using world = await World.open("airline");
+  const plays = await world.ask("lookups", { count: 100 });
+  await using bundle = await buildBundle(projects.tau2);
+  await using server = await startPlatformServer({ createsPerSecond: 1_000_000 });
+  const ref = await server.publish("tau2", "shared");
+  await using trainer = await Trainer.open(server, { variables: VARIABLES, plays });
+  const contenders = {
+    seat: () => trainer.ask("firstResults", { ref, count: firsts, isPaced: false }),
+    cold: () => coldResults(bundle, plays[0]?.[0] as Question, coldStarts),
+  };
+  // The first instance of a host reads the data, and its code is not compiled yet.
+  await contenders.seat();
+  const times = await takeTurns(rounds, contenders);
+  for (const { share, limit } of [
+    { share: 0.5, limit: 5 },
+    { share: 0.99, limit: 25 },
+  ]) {
+    report.add({
+      name: `create to first tool result, an airline instance in a packed host, p${share * 100}`,
+      value: quantile(times.seat.flat(), share),
+      unit: "ms",
+      beside: { what: "a fresh process of the same bundle", value: quantile(times.cold.flat(), share) },
+      aim: { of: "value", is: "at most", limit },
+    });
+  }
+}
+
+async function coldResults(bundle: Bundle, question: Question, count: number): Promise<readonly number[]> {
+  const timesMs: number[] = [];
+  for (let n = 0; n < count; n++) {
+    await using box = await bundle.start((url) => askOnce(url, question), VARIABLES);
+    timesMs.push(box.startMs);
+  }
+  return timesMs;
+}
+
+async function askOnce(url: string, { name, arguments: args, expect }: Question): Promise<void> {
+  const pool = new Pool(url);
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: args } });
+  const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+  const answer = await send(pool, "POST", "/mcp", body, headers);
+  if (!answer.body.includes(expect)) throw new Error(`the fresh process answered ${answer.status}: ${answer.body.slice(0, 500)}`);
+  await pool.close();
+}

@@ -1,0 +1,54 @@
+import type { Question } from "../platform/trainer.ts";
+import { Child } from "../processes/child.ts";
+import { dataPath } from "./data.ts";
+
+/** What the process with a domain in it can be asked, and with what. */
+export interface Ask {
+  readonly open: { readonly dataPath: string; readonly domain: string };
+  readonly plays: undefined;
+  readonly lookups: { readonly count: number };
+  readonly direct: { readonly ms: number };
+  readonly creates: { readonly count: number };
+  readonly copies: { readonly count: number };
+  readonly held: { readonly count: number };
+  readonly copyBytes: { readonly count: number };
+  readonly hashes: { readonly writes: number };
+}
+
+interface Answers {
+  readonly open: undefined;
+  readonly plays: readonly (readonly Question[])[];
+  readonly lookups: readonly (readonly Question[])[];
+  readonly direct: number;
+  readonly creates: number;
+  readonly copies: number;
+  readonly held: number;
+  readonly copyBytes: number;
+  readonly hashes: Hashes;
+}
+
+/** One entry per golden action that changed the world; times in milliseconds. */
+export interface Hashes {
+  readonly incrementalMs: readonly number[];
+  readonly fullMs: readonly number[];
+  readonly different: number;
+}
+
+/** A domain in a process of its own, spoken to without any door between. */
+export class World implements AsyncDisposable {
+  readonly #child = new Child(new URL("./world-worker.ts", import.meta.url), [], { nodeOptions: ["--expose-gc"] });
+
+  static async open(domain: string): Promise<World> {
+    const world = new World();
+    await world.ask("open", { dataPath, domain });
+    return world;
+  }
+
+  ask<Name extends keyof Ask>(name: Name, argument: Ask[Name]): Promise<Answers[Name]> {
+    return this.#child.ask(name, argument);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#child[Symbol.asyncDispose]();
+  }
+}

@@ -1,0 +1,207 @@
+import { join } from "node:path";
+import { describeNeeding, type ModelRequest, type ScriptedTurn, scriptedOpenAi, tau2Path } from "@aenv/testing";
+import { afterEach, expect, it } from "vitest";
+import type { GoldenAction, Task } from "../core/tasks.ts";
+import { userPrompt, userTools } from "../core/user-prompt.ts";
+import { domains, openDomain } from "../domains/index.ts";
+import { tau2Environment } from "../episode/environment.ts";
+import { type Box, type Json, judgedBy, KEY, openBox, type Talk, talkWith } from "../fixtures/box.ts";
+import { writeJson } from "../python/json-writer.ts";
+
+const TAU2_DATA_DIR = join(tau2Path, "data");
+/** Hundreds of conversations on a busy machine. */
+const SLOW_MS = 120_000;
+
+let box: Box | null = null;
+afterEach(async () => {
+  const said = box?.said ?? [];
+  await box?.[Symbol.asyncDispose]();
+  box = null;
+  expect(said.some((text) => text.includes(KEY))).toBe(false);
+});
+
+const boxOf = async (domain: string): Promise<Box> => {
+  box = await openBox(tau2Environment({ domains, open: openDomain, variables: { TAU2_DATA_DIR, TAU2_DOMAIN: domain } }));
+  return box;
+};
+
+/** A user who does what the golden actions have the user do, when told to, and a judge who finds everything met. */
+class Actors {
+  readonly turns: ScriptedTurn[] = [];
+  readonly requests: ModelRequest[] = [];
+
+  readonly play = (request: ModelRequest): ScriptedTurn => {
+    if (request.messages[1]?.text.includes("expectedOutcomes:")) return JSON.stringify({ results: [] });
+    this.requests.push(request);
+    return this.turns.shift() ?? { status: 400, message: "the user has nothing more to say" };
+  };
+}
+
+/** Two tasks of mock want something to hold that their golden actions do not bring about. */
+const UNLED = ["update_task_with_history_and_env_assertions", "update_task_with_user_tools"];
+
+/** Whether it is the user who speaks first; a task may bring a beginning of the conversation. */
+const isUsersTurn = ({ initial_state }: Task) => (initial_state?.message_history?.at(-1)?.role ?? "assistant") === "assistant";
+
+const argsOf = (action: GoldenAction): Json => JSON.parse(writeJson(action.arguments)) as Json;
+
+/** Plays a task as its golden actions say, one side after the other, tells what is to be told, and lets the user stop. */
+async function playGolden(talk: Talk, task: Task, actors: Actors): Promise<Json> {
+  const { actions, communicate_info } = task.evaluation_criteria ?? { actions: [], communicate_info: [] };
+  for (const [n, action] of (actions ?? []).entries()) {
+    if (action.requestor === "assistant") {
+      await talk.tool(action.name, argsOf(action));
+      continue;
+    }
+    actors.turns.push({ toolCalls: [{ name: action.name, arguments: writeJson(action.arguments), id: `golden-${n}` }] }, "It is done.");
+    await talk.say("Please do the next thing.");
+  }
+  actors.turns.push("Thank you ###STOP###");
+  return talk.say(`This is what there is to know: ${(communicate_info ?? []).join(", ")}.`);
+}
+
+describeNeeding("tau2-data", "conversations with the benchmark's data", () => {
+  it.each([
+    ["mock", "base", 8],
+    ["airline", "base", 50],
+    ["retail", "base", 114],
+    ["telecom", "base", 114],
+    ["telecom-workflow", "small", 20],
+  ])(
+    "%s, split %s: each of the %i tasks, played by agent and user to its golden actions, has the reward 1",
+    { timeout: SLOW_MS },
+    async (name, split, count) => {
+      const domain = openDomain(name, TAU2_DATA_DIR);
+      const actors = new Actors();
+      await using model = await scriptedOpenAi(actors.play);
+      const served = await boxOf(name);
+      const tasks = domain.tasks.select(split).filter(({ id }) => !UNLED.includes(id));
+      expect(tasks).toHaveLength(count);
+      const missed: unknown[] = [];
+      for (const task of tasks) {
+        if (isUsersTurn(task)) actors.turns.push("I need help.");
+        const talk = await served.open(talkWith(model, task.id, { ...judgedBy(model), TAU2_MAX_STEPS: "200" }));
+        const ended = await playGolden(talk, task, actors);
+        if (ended.reward !== 1 || ended.done !== true) missed.push([task.id, ended]);
+        const [first] = actors.requests;
+        if (first?.messages[0]?.text !== userPrompt(domain, task)) missed.push([task.id, "was told something else"]);
+        actors.requests.length = 0;
+      }
+      expect(missed).toEqual([]);
+      expect(model.refusals).toEqual([]);
+    },
+  );
+
+  const openTalk = async (domain: string, taskId: string, model: { baseUrl: string }, more: Record<string, string> = {}) =>
+    (await boxOf(domain)).open(talkWith(model, taskId, more));
+
+  it("telecom: the user works on the phone several steps in a row, and the agent hears only what the user says", async () => {
+    const domain = openDomain("telecom", TAU2_DATA_DIR);
+    const task = domain.tasks.select("small").find(({ id }) => id.includes("airplane_mode_on")) as Task;
+    const act = (...names: readonly string[]): ScriptedTurn => ({
+      text: "thinking aloud",
+      toolCalls: names.map((name) => ({ name, id: `id-${name}` })),
+    });
+    await using model = await scriptedOpenAi([
+      "My phone does not work.",
+      act("check_status_bar", "check_network_status"),
+      act("toggle_airplane_mode"),
+      act("fly_to_the_moon"),
+      "I switched airplane mode off.",
+      "You cannot help me ###TRANSFER###",
+    ]);
+    const talk = await openTalk("telecom", task.id, model);
+    expect(await talk.status()).toMatchObject({ last_observation: "My phone does not work.", step: 0 });
+    expect(await talk.say("Look at your phone.")).toEqual({ observation: "I switched airplane mode off.", reward: 0, done: false });
+    expect(await talk.tool("transfer_to_human_agents", { summary: "a phone" })).toMatchObject({ observation: "Transfer successful" });
+    expect(await talk.say("YOU ARE BEING TRANSFERRED TO A HUMAN AGENT. PLEASE HOLD ON.")).toMatchObject({
+      done: true,
+      observation: "You cannot help me ###TRANSFER###",
+    });
+    expect(await talk.status()).toMatchObject({ termination_reason: "user_stop" });
+
+    const [first, last] = [model.requests[0], model.requests.at(-1)];
+    expect(first?.tools.map(({ name }) => name)).toEqual(userTools(domain, task)?.map(({ name }) => name));
+    expect(first?.messages[0]?.text).toBe(userPrompt(domain, task));
+    expect(last?.messages.slice(1).map(({ role }) => role)).toEqual(
+      "user assistant user assistant tool tool assistant tool assistant tool assistant user".split(" "),
+    );
+    const results = last?.messages.filter(({ role }) => role === "tool").map(({ text }) => text);
+    expect(results?.[0]).toContain("Airplane Mode");
+    expect(results?.[2]).toMatch(/airplane mode is now OFF/i);
+    expect(results?.[3]).toBe("Error: Tool 'fly_to_the_moon' not found.");
+    expect(model.refusals).toEqual([]);
+  });
+
+  it("telecom: the user's own steps and errors count against the limits", async () => {
+    const id = openDomain("telecom", TAU2_DATA_DIR).tasks.select("small")[0]?.id ?? "";
+    const busy = (name: string) => (request: ModelRequest) => (request.turn === 0 ? "Hello" : { toolCalls: [{ name }] });
+    await using tireless = await scriptedOpenAi(busy("check_status_bar"));
+    const served = await boxOf("telecom");
+    const long = await served.open(talkWith(tireless, id, { TAU2_MAX_STEPS: "20" }));
+    expect(await long.say("Look.")).toMatchObject({ done: true, reward: 0 });
+    expect(await long.status()).toMatchObject({ termination_reason: "max_steps" });
+    await using clumsy = await scriptedOpenAi(busy("check_horoscope"));
+    const wrong = await served.open(talkWith(clumsy, id));
+    expect(await wrong.say("Look.")).toMatchObject({ done: true, reward: 0 });
+    expect(await wrong.status()).toMatchObject({ termination_reason: "too_many_errors" });
+  });
+
+  it.each(["###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###"])(
+    "airline: where nothing was to be done, a user who ends with %s leaves the reward 1",
+    async (token) => {
+      const isIdle = ({ evaluation_criteria: criteria }: Task) => !criteria?.actions?.length && !criteria?.communicate_info?.length;
+      const task = openDomain("airline", TAU2_DATA_DIR).tasks.tasks.find(isIdle) as Task;
+      await using model = await scriptedOpenAi(["I want a refund.", `Well then. ${token}`]);
+      const talk = await openTalk("airline", task.id, model);
+      expect(await talk.tool("transfer_to_human_agents", { summary: "no refund" })).toMatchObject({ observation: "Transfer successful" });
+      expect(await talk.say("That cannot be done.")).toEqual({ observation: `Well then. ${token}`, reward: 1, done: true });
+      // A user without tools is offered none.
+      expect(model.requests.map(({ body }) => "tools" in body)).toEqual([false, false]);
+    },
+  );
+
+  it("airline: an agent's errors are its to read, and the tenth is the last", async () => {
+    await using model = await scriptedOpenAi(["I want a refund."]);
+    const talk = await openTalk("airline", "0", model);
+    expect(await talk.tool("get_user_details", { user_id: "nobody" })).toMatchObject({
+      observation: "Error: User nobody not found",
+      done: false,
+    });
+    expect(await talk.tool("get_user_details", {})).toMatchObject({
+      observation: "Error: AirlineTools.get_user_details() missing 1 required positional argument: 'user_id'",
+    });
+    for (let n = 3; n < 10; n++) expect(await talk.tool("calculate", { expression: "x" })).toMatchObject({ done: false, step: n });
+    expect(await talk.tool("calculate", { expression: "x" })).toMatchObject({ done: true, reward: 0, step: 10 });
+    expect(await talk.status()).toMatchObject({ termination_reason: "too_many_errors" });
+  });
+
+  it("retail: is 1 or 0 as the judge says, and neither without one or when it fails", async () => {
+    const domain = openDomain("retail", TAU2_DATA_DIR);
+    const isJudged = ({ evaluation_criteria: criteria }: Task) => (criteria?.nl_assertions ?? []).length > 0;
+    const task = domain.tasks.select("base").find(isJudged) as Task;
+    const assertions = task.evaluation_criteria?.nl_assertions ?? [];
+    const verdicts = (metExpectation: boolean): ScriptedTurn =>
+      JSON.stringify({ results: assertions.map((expectedOutcome) => ({ expectedOutcome, metExpectation, reasoning: "because" })) });
+    const served = await boxOf("retail");
+    const playJudged = async (verdict: ScriptedTurn | null) => {
+      const actors = new Actors();
+      actors.turns.push("I need help.");
+      await using user = await scriptedOpenAi(actors.play);
+      await using judge = await scriptedOpenAi(() => verdict as ScriptedTurn);
+      const talk = await served.open(talkWith(user, task.id, verdict === null ? {} : judgedBy(judge)));
+      const ended = await playGolden(talk, task, actors);
+      for (const assertion of assertions) {
+        if (verdict !== null) expect(judge.requests[0]?.messages[1]?.text).toContain(assertion.slice(0, 20));
+      }
+      return ended;
+    };
+    expect(await playJudged(verdicts(true))).toMatchObject({ done: true, reward: 1 });
+    expect(await playJudged(verdicts(false))).toMatchObject({ done: true, reward: 0 });
+    expect(await playJudged(null)).toMatchObject({ done: true, reward: null, unscored: expect.stringContaining("no judge model") });
+    expect(await playJudged({ status: 400, message: "no" })).toMatchObject({
+      reward: null,
+      unscored: expect.stringContaining("answered 400"),
+    });
+  });
+});

@@ -1,0 +1,58 @@
+import { isParticipant, isToolMessage, type Message, type ParticipantMessage, type ToolCall } from "../core/messages.ts";
+import { PyError } from "../python/errors.ts";
+import { readJson } from "../python/json-reader.ts";
+import { writeJson } from "../python/json-writer.ts";
+import { Dict, type PyValue } from "../python/values.ts";
+
+/** A message as a chat completion takes it. */
+export function toWire(message: Message): Record<string, unknown> {
+  if (isToolMessage(message)) return { role: "tool", content: message.content, tool_call_id: message.id };
+  if (!isParticipant(message)) return { role: message.role, content: "content" in message ? message.content : null };
+  const { role, content, tool_calls } = message;
+  if (role === "user") return { role, content };
+  // No member rather than null: not every endpoint takes a null for calls.
+  return { role, content, ...(tool_calls === null ? {} : { tool_calls: tool_calls.map(callToWire) }) };
+}
+
+function callToWire({ id, name, arguments: args }: ToolCall): Record<string, unknown> {
+  return { id, name, type: "function", function: { name, arguments: writeJson(args) } };
+}
+
+/** The message in a chat completion's answer, or what is wrong with the answer. */
+export function fromWire(text: string): ParticipantMessage | { readonly problem: string } {
+  const answer = jsonOf(text);
+  if (answer === undefined) return { problem: "answered something that is no JSON" };
+  const choices = member(answer, "choices");
+  const message = member(Array.isArray(choices) ? (choices[0] ?? null) : null, "message");
+  if (!(message instanceof Dict)) return { problem: "answered without a message" };
+  const content = member(message, "content");
+  const calls = member(message, "tool_calls");
+  const read = Array.isArray(calls) ? calls.map(callFromWire) : [];
+  if (read.includes(null)) return { problem: "answered with a tool call that has no name, or whose arguments are no JSON object" };
+  return {
+    role: "assistant",
+    content: typeof content === "string" ? content : null,
+    tool_calls: read.length > 0 ? read.filter((call) => call !== null) : null,
+  };
+}
+
+function callFromWire(call: PyValue): ToolCall | null {
+  const target = member(call, "function");
+  const [id, name, text] = [member(call, "id"), member(target, "name"), member(target, "arguments")];
+  const args = typeof text === "string" ? jsonOf(text) : undefined;
+  if (typeof name !== "string" || !(args instanceof Dict)) return null;
+  return { id: typeof id === "string" ? id : "", name, arguments: args, requestor: "assistant" };
+}
+
+function jsonOf(text: string): PyValue | undefined {
+  try {
+    return readJson(text);
+  } catch (error) {
+    if (error instanceof PyError) return undefined;
+    throw error;
+  }
+}
+
+function member(value: PyValue, key: string): PyValue {
+  return value instanceof Dict ? (value.get(key) ?? null) : null;
+}
