@@ -66,6 +66,12 @@ describe("the places of a service", () => {
     expect(next.map(({ instanceId }) => instanceId)).toEqual(["new-1"]);
   });
 
+  it("of a new state that do not run yet are given up, when fewer are asked for while old ones still serve", () => {
+    const slots = [slot("a", 1), slot("b", 1), slot("c"), slot("d")];
+    const left = plan(serviceOf(2, slots), seenOf({ a: "Running", b: "Running", c: "Creating", d: "Creating" }));
+    expect(left.map(({ instanceId }) => instanceId)).toEqual(["a", "b", "c"]);
+  });
+
   it("are never more than asked for and one, and come to rest once everything runs", () => {
     const statuses = fc.constantFrom<InstanceRow["status"]>("Creating", "Running", "Failed", "Terminated");
     const before = fc.array(fc.record({ status: statuses, generation: fc.constantFrom(1, 2) }), { maxLength: 6 });
@@ -82,6 +88,7 @@ describe("the places of a service", () => {
         expect(slots.map(({ generation }) => generation)).toEqual(Array.from({ length: replicas }, () => 2));
         expect(planSlots(serviceOf(replicas, slots), seen, NOW, () => "another")).toEqual(slots);
       }),
+      { numRuns: 1_000 },
     );
   });
 });

@@ -20,14 +20,14 @@ export function planSlots(row: ServiceRow, seen: ReadonlyMap<string, InstanceRow
   const current = row.slots
     .filter(isCurrent)
     .map((slot) => (hasEnded(slot) ? anew(slot, seen.get(slot.instanceId) as InstanceRow, now, newId()) : slot))
-    .sort((one, other) => Number(runs(other)) - Number(runs(one)))
-    .slice(0, row.replicas);
-  const running = current.filter(runs).length;
+    .sort((one, other) => Number(runs(other)) - Number(runs(one)));
+  const running = Math.min(row.replicas, current.filter(runs).length);
   const spared = row.storage === null ? Math.max(0, row.replicas - running) : 0;
   const old = row.slots.filter((slot) => !isCurrent(slot) && runs(slot)).slice(0, spared);
   const wanted = Math.min(row.replicas, row.replicas + (old.length > 0 ? 1 : 0) - old.length);
-  while (current.length < wanted) current.push(slotOf(newId(), row.generation, 0, now));
-  return [...old, ...current];
+  const kept = current.slice(0, Math.max(wanted, running));
+  while (kept.length < wanted) kept.push(slotOf(newId(), row.generation, 0, now));
+  return [...old, ...kept];
 }
 
 /** The same place after a start has failed, for another try. */
