@@ -68,8 +68,9 @@ function single(value: string | string[] | undefined): string | undefined {
 }
 
 function decode(segment: string | undefined): string {
+  if (segment === undefined || !segment.includes("%")) return segment ?? "";
   try {
-    return decodeURIComponent(segment ?? "");
+    return decodeURIComponent(segment);
   } catch {
     throw new PlatformError("route.not_found", "the path is badly escaped");
   }

@@ -29,6 +29,9 @@ export interface Way {
   readonly onSession?: (sessionId: string) => void;
 }
 
+type InstanceAddressee = Exclude<Addressee, { door: "service" }>;
+export type MaybePromise<T> = T | Promise<T>;
+
 /** Decides who may go where, for both ways through the gateway. */
 export class Admission {
   readonly #options: AdmissionOptions;
@@ -42,8 +45,8 @@ export class Admission {
     this.#isDraining = true;
   }
 
-  /** Where the call goes, if it may; null for the gateway's own health. */
-  async admit(call: Call, url: string, headers: IncomingHttpHeaders): Promise<Way | null> {
+  /** Where the call goes, if it may; null for the gateway's own health. At once if memory knows, as it nearly always does. */
+  admit(call: Call, url: string, headers: IncomingHttpHeaders): MaybePromise<Way | null> {
     this.#options.visitors.demand(headers);
     demandPlainHttp(headers);
     const at = url.indexOf("?");
@@ -52,10 +55,10 @@ export class Admission {
     if (this.#isDraining) throw new PlatformError("server.draining", "this server is shutting down; ask another, or later");
     const addressee = readAddressee(path, headers);
     call.addressee = addressee;
-    const target = addressee.door === "service" ? await this.#findReplica(addressee, headers) : await this.#find(addressee, headers);
-    const way: Way = { target, addressee, path: `${target.prefix}${addressee.path}${at < 0 ? "" : url.slice(at)}` };
-    if (addressee.door !== "service") return way;
-    return { ...way, onSession: (sessionId) => this.#options.services.noteSession(sessionId, target.instanceId) };
+    const query = at < 0 ? "" : url.slice(at);
+    if (addressee.door === "service") return this.#wayToService(addressee, query, headers);
+    const target = this.#peek(addressee, headers) ?? this.#find(addressee, headers);
+    return target instanceof Promise ? target.then((found) => wayTo(found, addressee, query)) : wayTo(target, addressee, query);
   }
 
   /** Why a box did not answer. Where it is and how it is spoken to is nobody else's business. */
@@ -66,14 +69,27 @@ export class Admission {
     return new PlatformError("sandbox.lost", "Failed to forward request to MCP server: the instance's box does not answer", { cause });
   }
 
+  /** A running instance that memory knows, where no token is to be looked at. */
+  #peek(addressee: InstanceAddressee, headers: IncomingHttpHeaders): Ready | null {
+    if (addressee.door === "agent" || this.#asksForToken(headers)) return null;
+    const target = this.#options.targets.peek(addressee.instanceId);
+    return target?.kind === "ready" ? target : null;
+  }
+
+  #asksForToken({ authorization }: IncomingHttpHeaders): boolean {
+    const { access, idsAreKeys } = this.#options;
+    return access.isOn && (authorization !== undefined || !idsAreKeys);
+  }
+
   /** The instance behind the door, if the caller may open it. */
-  async #find(addressee: Exclude<Addressee, { door: "service" }>, { authorization }: IncomingHttpHeaders): Promise<Ready> {
-    const { targets, access, idsAreKeys } = this.#options;
+  async #find(addressee: InstanceAddressee, headers: IncomingHttpHeaders): Promise<Ready> {
+    const { targets, access } = this.#options;
+    const { authorization } = headers;
     const target =
       addressee.door === "agent"
         ? await targets.findByAgentKey(addressee.agentKey)
         : (targets.peek(addressee.instanceId) ?? (await targets.find(addressee.instanceId)));
-    if (addressee.door === "trainer" && access.isOn && (authorization !== undefined || !idsAreKeys)) {
+    if (addressee.door === "trainer" && this.#asksForToken(headers)) {
       const caller = await access.identify(authorization);
       this.#demandRole(caller, addressee);
       if (target.kind !== "unknown" && !maySee(target.row, caller)) throw refusalOf({ kind: "unknown" }, addressee);
@@ -82,21 +98,26 @@ export class Admission {
     throw refusalOf(target, addressee);
   }
 
-  /** A replica of the service. Its name may be guessed, so where tokens are in use one is always asked for. */
-  async #findReplica(addressee: Extract<Addressee, { door: "service" }>, headers: IncomingHttpHeaders): Promise<Ready> {
+  /** To a replica of the service. Its name may be guessed, so where tokens are in use one is always asked for. */
+  async #wayToService(addressee: Extract<Addressee, { door: "service" }>, query: string, headers: IncomingHttpHeaders): Promise<Way> {
     const { services, access } = this.#options;
     const caller = await access.identify(headers.authorization);
     this.#demandRole(caller, addressee);
     const row = await services.get(addressee.serviceId);
     if (!maySeeService(row, caller)) throw notFound(addressee.serviceId);
     const session = headers["mcp-session-id"];
-    return services.pick(row, typeof session === "string" ? session : undefined);
+    const target = await services.pick(row, typeof session === "string" ? session : undefined);
+    return { ...wayTo(target, addressee, query), onSession: (sessionId) => services.noteSession(sessionId, target.instanceId) };
   }
 
   /** Tools are all that an agent's token opens, whichever way it comes. */
   #demandRole(caller: Caller, { path }: Addressee): void {
     this.#options.access.demand(caller, "trainer", "publisher", ...(path === "/mcp" ? (["agent"] as const) : []));
   }
+}
+
+function wayTo(target: Ready, addressee: Addressee, query: string): Way {
+  return { target, addressee, path: `${target.prefix}${addressee.path}${query}` };
 }
 
 /** Whoever asks for a WebSocket would wait in vain for one; other offers to upgrade, such as HTTP/2, may be passed over. */

@@ -63,5 +63,9 @@ export class Call {
 
 function requestIdOf(headers: IncomingHttpHeaders): string {
   const given = headers["x-request-id"];
-  return typeof given === "string" && /^[\w.-]{1,64}$/.test(given) ? given : randomUUID();
+  return typeof given === "string" && /^[\w.-]{1,64}$/.test(given) ? given : `${ours}-${(++calls).toString(36)}`;
 }
+
+/** Of one server's calls none has another's id, and no two servers' have. */
+const ours = randomUUID();
+let calls = 0;

@@ -3,7 +3,7 @@ import { boxFailure, isPlatformError, PlatformError } from "@aenv/contract";
 import type { BoxClients } from "../instances/box-client.ts";
 import { endAnswer } from "../linger.ts";
 import type { Patience } from "../patience.ts";
-import { Admission, type AdmissionOptions, type Way } from "./admission.ts";
+import { Admission, type AdmissionOptions, type MaybePromise, type Way } from "./admission.ts";
 import { Call, type CallWatch, type GatewayCall } from "./call.ts";
 import { KEPT, type Passage } from "./express/connection.ts";
 import type { ShortRequest } from "./express/head.ts";
@@ -40,32 +40,33 @@ export class Gateway {
   }
 
   /** The short way. */
-  async #dispatch(request: ShortRequest): Promise<Passage | Buffer | null> {
-    const { clients, maxBodyBytes } = this.#options;
+  #dispatch(request: ShortRequest): MaybePromise<Passage | Buffer | null> {
+    const { maxBodyBytes } = this.#options;
     if (maxBodyBytes !== null && request.end - request.bodyAt > maxBodyBytes) return null;
     const call = new Call(this.#options, request.headers);
-    const refuse = (error: unknown) => {
-      const failure = asPlatformError(error);
-      call.end(failure.status, "refused");
-      return plainAnswer(failure.status, boxFailure(failure), retryAfterOf(failure));
-    };
     try {
-      const way = await this.#admission.admit(call, request.url, request.headers);
-      if (way === null) {
-        call.end(200, "refused");
-        return plainAnswer(200, HEALTHY, null);
-      }
-      call.begin(way.target);
-      return {
-        lines: clients.lines(way.target.boxId, way.target.address),
-        head: headFor(request, way.path, call.headers),
-        onSession: way.onSession,
-        onEnd: ({ status, kind }) => call.end(status, kind),
-        onLost: (error) => this.#admission.lossOf(way, error).then(refuse, refuse),
-      };
+      const way = this.#admission.admit(call, request.url, request.headers);
+      if (!(way instanceof Promise)) return this.#open(way, call, request);
+      return way.then((found) => this.#open(found, call, request)).catch((error) => refusal(call, error));
     } catch (error) {
-      return refuse(error);
+      return refusal(call, error);
     }
+  }
+
+  #open(way: Way | null, call: Call, request: ShortRequest): Passage | Buffer {
+    if (way === null) {
+      call.end(200, "refused");
+      return plainAnswer(200, HEALTHY, null);
+    }
+    const { boxId, address } = way.target;
+    call.begin(way.target);
+    return {
+      lines: this.#options.clients.lines(boxId, address),
+      head: headFor(request, way.path, call.headers),
+      onSession: way.onSession,
+      onEnd: ({ status, kind }) => call.end(status, kind),
+      onLost: async (error) => refusal(call, await this.#admission.lossOf(way, error).catch((reason: unknown) => reason)),
+    };
   }
 
   /** The long way. */
@@ -113,6 +114,13 @@ function refuse(response: ServerResponse, failure: PlatformError): void {
   const retryAfter = retryAfterOf(failure);
   if (retryAfter !== null) response.setHeader("retry-after", retryAfter);
   sendJson(response, failure.status, boxFailure(failure));
+}
+
+/** What a client on the short way is told instead. */
+function refusal(call: Call, error: unknown): Buffer {
+  const failure = asPlatformError(error);
+  call.end(failure.status, "refused");
+  return plainAnswer(failure.status, boxFailure(failure), retryAfterOf(failure));
 }
 
 function retryAfterOf({ retryable, details }: PlatformError): string | null {

@@ -107,7 +107,7 @@ export class AnswerReader {
 
 function headFor({ statusLine, headers }: AnswerHead, connection: string): string {
   let text = `${statusLine}\r\n`;
-  for (const [name, value] of headers) if (isEndToEnd(name) || name === "transfer-encoding") text += `${name}: ${value}\r\n`;
+  for (const header of headers) if (isEndToEnd(header[0]) || header[0] === "transfer-encoding") text += `${header[0]}: ${header[1]}\r\n`;
   return `${text}connection: ${connection}\r\n\r\n`;
 }
 

@@ -21,7 +21,8 @@ export interface Passage {
 }
 
 /** Lets a call in, answers it at once, or says null: then it goes the long way. */
-export type Dispatch = (request: ShortRequest) => Promise<Passage | Buffer | null>;
+export type Dispatch = (request: ShortRequest) => Dispatched | Promise<Dispatched>;
+export type Dispatched = Passage | Buffer | null;
 
 export interface ConnectionOptions {
   readonly dispatch: Dispatch;
@@ -103,13 +104,17 @@ export class Connection {
     }
     this.#isBusy = true;
     this.#hasBegun = true;
-    void this.#carry(request);
+    const dispatched = this.#options.dispatch(request);
+    if (dispatched instanceof Promise) void dispatched.then((passage) => this.#carry(request, passage));
+    else this.#carry(request, dispatched);
   }
 
-  async #carry(request: ShortRequest): Promise<void> {
-    const passage = await this.#options.dispatch(request);
+  #carry(request: ShortRequest, passage: Dispatched): void {
     const isGone = this.#socket.destroyed || this.#socket.readableEnded;
-    if (passage === null) return isGone ? undefined : this.#handOver();
+    if (passage === null) {
+      if (!isGone) this.#handOver();
+      return;
+    }
     const pending = this.#pending as Buffer;
     this.#pending = pending.length > request.end ? pending.subarray(request.end) : null;
     if (Buffer.isBuffer(passage)) {

@@ -1,3 +1,5 @@
+import { isForBox } from "../headers.ts";
+
 // The plain core of HTTP/1.1, read strictly. What is not surely understood is left to Node's own parser, so that there is never a
 // second opinion about where a message ends.
 
@@ -22,13 +24,15 @@ export interface ShortRequest {
 /** A short request, whole; `unfinished` if none of its body is there yet; `other` if it is anything else. */
 export function readShortRequest(bytes: Buffer): ShortRequest | "unfinished" | "other" {
   const head = readHead(bytes);
-  const [, method, url] = REQUEST_LINE.exec(head?.first ?? "") ?? [];
-  if (head === null || method === undefined || url === undefined) return "other";
+  const first = REQUEST_LINE.exec(head?.first ?? "");
+  if (head === null || first === null) return "other";
+  const method = first[1] as string;
+  const url = first[2] as string;
   const headers: Record<string, string> = {};
-  for (const [name, value] of head.headers) {
+  for (const header of head.headers) {
     // A header that comes twice has a meaning of its own, and so has a name that every object knows.
-    if (name in headers) return "other";
-    headers[name] = value;
+    if (header[0] in headers) return "other";
+    headers[header[0]] = header[1];
   }
   const { host, "content-length": length = "0", connection = "keep-alive" } = headers;
   if (host === undefined || !/^\d{1,5}$/.test(length) || connection.toLowerCase() !== "keep-alive") return "other";
@@ -59,9 +63,13 @@ export function readAnswerHead(bytes: Buffer): AnswerHead | null {
 
 /** The only value of a header; undefined if it is not there. Throws if there are several. */
 export function onlyValue(headers: readonly Header[], name: string): string | undefined {
-  const found = headers.filter((header) => header[0] === name);
-  if (found.length > 1) throw new Error(`the box's answer says ${name} twice`);
-  return found[0]?.[1];
+  let found: string | undefined;
+  for (const header of headers) {
+    if (header[0] !== name) continue;
+    if (found !== undefined) throw new Error(`the box's answer says ${name} twice`);
+    found = header[1];
+  }
+  return found;
 }
 
 type Header = readonly [name: string, value: string];
@@ -76,15 +84,32 @@ interface Head {
 function readHead(bytes: Buffer): Head | null {
   const at = bytes.indexOf(END);
   if (at < 0 || at > MAX_HEAD_BYTES) return null;
-  const [first = "", ...lines] = bytes.toString("latin1", 0, at).split("\r\n");
+  const lines = bytes.toString("latin1", 0, at).split("\r\n");
   const headers: Header[] = [];
-  for (const line of lines) {
-    const colon = line.indexOf(":");
-    const name = line.slice(0, colon).toLowerCase();
-    // Not trim(): for HTTP only these two are blank.
-    const value = line.slice(colon + 1).replace(/^[ \t]+|[ \t]+$/g, "");
-    if (colon < 1 || !TOKEN.test(name) || !VALUE.test(value)) return null;
-    headers.push([name, value]);
+  for (let n = 1; n < lines.length; n++) {
+    const line = lines[n] as string;
+    const header = known.get(line) ?? readHeader(line);
+    if (header === null) return null;
+    headers.push(header);
   }
-  return { first, headers, bodyAt: at + END.length };
+  return { first: lines[0] as string, headers, bodyAt: at + END.length };
+}
+
+/** Clients and boxes say the same few lines with every message. */
+const known = new Map<string, Header>();
+const MAX_KNOWN = 1_000;
+const MAX_KNOWN_LENGTH = 100;
+
+function readHeader(line: string): Header | null {
+  const colon = line.indexOf(":");
+  const name = line.slice(0, colon).toLowerCase();
+  // Not trim(): for HTTP only these two are blank.
+  const value = line.slice(colon + 1).replace(/^[ \t]+|[ \t]+$/g, "");
+  if (colon < 1 || !TOKEN.test(name) || !VALUE.test(value)) return null;
+  const header: Header = [name, value];
+  // What is secret is not kept.
+  if (line.length > MAX_KNOWN_LENGTH || (name !== "host" && name !== "connection" && !isForBox(name))) return header;
+  if (known.size >= MAX_KNOWN) known.clear();
+  known.set(line, header);
+  return header;
 }
