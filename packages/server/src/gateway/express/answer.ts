@@ -24,7 +24,7 @@ export class AnswerReader {
     this.#onSession = onSession;
   }
 
-  /** 0 until the answer has begun. */
+  /** 0 until the client has been told some of the answer. */
   get status(): number {
     return this.#status;
   }
@@ -61,6 +61,8 @@ export class AnswerReader {
     const told = Buffer.allocUnsafe(text.length + body.length);
     told.write(text, 0, "latin1");
     told.set(body, text.length);
+    // Only now: as long as the client has been told nothing, it can still be told what went wrong.
+    this.#status = head.status;
     return told;
   }
 
@@ -71,7 +73,6 @@ export class AnswerReader {
   }
 
   #begin({ status, headers }: AnswerHead): void {
-    this.#status = status;
     this.#boxKeepsMs = keptMs(headers);
     const session = this.#onSession && onlyValue(headers, "mcp-session-id");
     if (session !== undefined) this.#onSession?.(session);

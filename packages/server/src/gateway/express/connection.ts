@@ -177,6 +177,7 @@ export class Connection {
   #rest(): void {
     this.#isBusy = false;
     this.#heardAt = performance.now();
+    if (this.#socket.destroyed) return;
     if (this.#isEnding) {
       this.#socket.end();
       return;

@@ -120,9 +120,13 @@ describe("a line to a box", () => {
     expect(gateway.boxSockets.size).toBe(2);
   });
 
-  it("whose box speaks no HTTP is refused to the client, who is told no more than that", async () => {
+  it.each([
+    ["no HTTP", "220 ready for mail\r\n\r\n"],
+    ["of two lengths", "HTTP/1.1 200 mail\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nx"],
+    ["in broken chunks", "HTTP/1.1 200 mail\r\ntransfer-encoding: chunked\r\n\r\nmail\r\n"],
+  ])("whose box speaks %s is refused to the client, who is told no more than that", async (_, words) => {
     await using gateway = await openGateway(echo);
-    const box = createServer((socket) => void socket.on("error", () => {}).end("220 ready for mail\r\n\r\n")).listen(0, "127.0.0.1");
+    const box = createServer((socket) => void socket.on("error", () => {}).end(words)).listen(0, "127.0.0.1");
     await once(box, "listening");
     const { port } = box.address() as AddressInfo;
     const address = { kind: "tcp" as const, host: "127.0.0.1", port };
