@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, realpath } from "node:fs/promises";
 import { availableParallelism, hostname } from "node:os";
-import { PlatformError, parseDuration } from "@aenv/contract";
+import { isLoopback, PlatformError, parseDuration, visitorRule } from "@aenv/contract";
 import { ProcessEngine, type SandboxEngine } from "@aenv/sandbox";
 import { Access } from "./access/access.ts";
 import { FairQueue } from "./access/fair-queue.ts";
@@ -17,7 +17,6 @@ import { Closers } from "./closers.ts";
 import { type ServerConfig, variableOf } from "./config.ts";
 import { dataUrlOf } from "./data-url.ts";
 import { Gateway } from "./gateway/gateway.ts";
-import { isLoopback, visitorRule } from "./gateway/visitors.ts";
 import { openHub } from "./hub/open.ts";
 import { BoxClients } from "./instances/box-client.ts";
 import { inspector } from "./instances/inspector.ts";

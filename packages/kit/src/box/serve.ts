@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { FIRST_INSTANCE, PlatformError } from "@aenv/contract";
+import { FIRST_INSTANCE, PlatformError, type VisitorRule, visitorRule } from "@aenv/contract";
 import { drawBlueprint } from "../blueprint.ts";
 import type { EnvironmentDefinition } from "../definition.ts";
 import { Host, type InstanceSpec } from "../host.ts";
@@ -11,7 +11,6 @@ import { sendFailure, sendText } from "./http.ts";
 import { rehearse } from "./rehearsal.ts";
 import { BoxTracer } from "./trace.ts";
 import { answerTrainer } from "./trainer-door.ts";
-import { isLoopback, VisitorCheck } from "./visitor.ts";
 
 export interface ServeOptions {
   readonly name?: string;
@@ -83,7 +82,7 @@ class Box {
   readonly #options: ServeOptions;
   readonly #server: Server;
   readonly #mcp: McpDoor;
-  readonly #visitors: VisitorCheck;
+  readonly #visitors: VisitorRule;
   readonly #tracer: BoxTracer | null;
   readonly #maxBodyBytes: number;
   #isDraining = false;
@@ -102,7 +101,7 @@ class Box {
       useHotPath: options.useHotPath ?? true,
     });
     host.onEnd((id) => this.#mcp.forget(id));
-    this.#visitors = new VisitorCheck(isLoopback(options.host ?? "127.0.0.1") ? (options.allowedHosts ?? []) : null);
+    this.#visitors = visitorRule(options.host ?? "127.0.0.1", options.allowedHosts ?? []);
     const { otlpUrl = process.env.OTEL_EXPORTER_OTLP_ENDPOINT } = options;
     this.#tracer = otlpUrl === undefined || otlpUrl === "" ? null : new BoxTracer(otlpUrl, host.blueprint);
     this.#server = options.server ?? createServer();
@@ -144,7 +143,7 @@ class Box {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    this.#visitors.demand(request);
+    this.#visitors.demand(request.headers);
     if (this.#isDraining) {
       response.setHeader("connection", "close");
       throw new PlatformError("server.draining", "this server is shutting down; ask another, or later");

@@ -1,9 +1,8 @@
 import { Readable } from "node:stream";
-import { errorTable, isPlatformError, messageOf, PlatformError } from "@aenv/contract";
+import { errorTable, isPlatformError, messageOf, PlatformError, type VisitorRule } from "@aenv/contract";
 import { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest, fastify, LogController } from "fastify";
 import type { z } from "zod";
 import type { Access, Caller } from "../access/access.ts";
-import type { VisitorRule } from "../gateway/visitors.ts";
 import { endRequest } from "../linger.ts";
 import type { Traced, Tracing } from "../operations/tracing.ts";
 import { limitConnections, type Patience, serverOptions } from "../patience.ts";

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { PlatformError } from "@aenv/contract";
+import { PlatformError, type VisitorRule } from "@aenv/contract";
 import type { Access, Caller } from "../access/access.ts";
 import { maySee } from "../instances/instances.ts";
 import type { Targets } from "../instances/targets.ts";
@@ -8,7 +8,6 @@ import type { ServiceTargets } from "../services/targets.ts";
 import { type Addressee, readAddressee } from "./address.ts";
 import type { Call, Ready } from "./call.ts";
 import { refusalOf } from "./refusal.ts";
-import type { VisitorRule } from "./visitors.ts";
 
 export interface AdmissionOptions {
   readonly targets: Targets;
