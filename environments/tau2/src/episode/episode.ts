@@ -117,7 +117,8 @@ export class Episode {
 
   /** Null of an episode that cannot be scored; `unscored` says why. */
   get totalReward(): number | null {
-    return this.#unscored === null ? this.#rewards.reduce<number>((sum, reward) => sum + (reward ?? 0), 0) : null;
+    if (this.#unscored !== null) return null;
+    return this.#rewards.reduce<number | null>((sum, reward) => (sum === null || reward === null ? null : sum + reward), 0);
   }
 
   get unscored(): string | null {

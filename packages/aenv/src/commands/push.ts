@@ -1,4 +1,4 @@
-import { type EnvironmentConfig, formatRef, isPlatformError, type Visibility, visibilities } from "@aenv/contract";
+import { type EnvironmentConfig, formatRef, isObject, isPlatformError, type Visibility, visibilities } from "@aenv/contract";
 import { type Command, Option } from "commander";
 import { bundleProject } from "../bundle/bundle.ts";
 import { Failure } from "../failure.ts";
@@ -91,8 +91,16 @@ async function push(options: Options, terminal: Terminal): Promise<void> {
   const offers = [counted(tools.length, "tool"), counted(functions.length, "function"), counted(rewards.length, "reward")].join(", ");
   voice.say(`${colors.green("✔")} ${colors.bold(ref)} is published at ${colors.cyan(platform.hubUrl)}`);
   voice.say(`  ${colors.dim(`${offers}; ${bytesText(size)}; ${digest.slice(0, 19)}`)}`);
+  const problem = options.verify === false ? null : await tasksProblem(platform, ref);
+  if (problem !== null) voice.say(`${colors.yellow("!")} Its tasks could not be listed on the server: ${problem}`);
   voice.say();
   voice.say(`  ${colors.dim("Start an instance:")} aenv instance create ${ref}`);
+}
+
+/** Why the server could not list the environment's tasks, if it could not. */
+async function tasksProblem({ hub }: Platform, ref: string): Promise<string | null> {
+  const { metadata } = await hub.get(ref);
+  return isObject(metadata) && typeof metadata.tasksProblem === "string" ? metadata.tasksProblem : null;
 }
 
 function withVersion(project: Project, version: string | undefined): Project {

@@ -89,6 +89,16 @@ describe("from a new project to instances that others use", { timeout: 60_000 },
     expect((await step("env", "versions", "shop")).stdout).toContain("published by default");
   });
 
+  it("publishes what has its tasks from data that comes later, and says that they could not be listed", async () => {
+    await run(["init", "later", "--template", "stateful"], { cwd: tree.path });
+    const source =
+      'import { defineEnvironment } from "aenvironment";\nexport default defineEnvironment({ tasks: () => { throw new Error("no data yet"); } });\n';
+    writeFileSync(join(tree.path, "later/src/index.ts"), source);
+    const { code, stdout } = await step("push", "--work-dir", join(tree.path, "later"));
+    expect(code).toBe(0);
+    expect(stdout).toContain("Its tasks could not be listed on the server: no data yet");
+  });
+
   it("starts an instance that lives on", async () => {
     const argv = ["--ttl", "5m", "--seed", "7", "--label", "run=a", "--env", "MOOD=calm"];
     instance = (await json("instance", "create", "shop@1.0.0", "--keep-alive", ...argv)) as InstanceRecord;
@@ -161,6 +171,6 @@ describe("from a new project to instances that others use", { timeout: 60_000 },
     expect((await step("env", "release", "shop")).code).toBe(2);
     expect((await step("env", "release", "shop@1.0.1")).stdout).toContain("is released");
     expect(await json("env", "delete", "shop@1.0.0", "--yes")).toMatchObject({ deleted: ["1.0.0"] });
-    expect(((await look("list")) as object[]).length).toBe(1);
+    expect(((await look("list", "--name", "shop")) as object[]).length).toBe(1);
   });
 });

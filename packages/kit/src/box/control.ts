@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { createInstanceRequest, forkRequest, PlatformError, splitRef } from "@aenv/contract";
+import { createInstanceRequest, forkRequest, messageOf, PlatformError, splitRef } from "@aenv/contract";
 import { type Host, toRecord } from "../host.ts";
 import type { Instance } from "../instance.ts";
 import { parseObject, readBody, sendControl, sendControlFailure } from "./http.ts";
@@ -71,12 +71,12 @@ async function forSomeone(response: ServerResponse, host: Host, made: readonly I
 async function about(host: Host): Promise<Record<string, unknown>> {
   const { name, version, catalogue, keepsStateInModules } = host.blueprint;
   const tools = [...host.blueprint.tools.values()].map((tool) => tool.descriptor);
-  // Tasks may be made of data that only comes later; who asks for the list itself is told what is missing.
-  const taskCount = await host.tasks.common().then(
-    (tasks) => tasks.size,
-    () => null,
+  // Tasks may be made of data that only comes later, so that is told and fails nothing.
+  const listed = await host.tasks.common().then(
+    (tasks) => ({ taskCount: tasks.size, tasksProblem: null }),
+    (error: unknown) => ({ taskCount: null, tasksProblem: messageOf(error) }),
   );
-  return { name, version, tools, catalogue, keepsStateInModules, taskCount };
+  return { name, version, tools, catalogue, keepsStateInModules, ...listed };
 }
 
 function demandSameEnvironment(envName: string | undefined, host: Host): void {

@@ -1,16 +1,8 @@
 import { catalogue, toolDescriptor } from "@aenv/contract";
 import { z } from "zod";
+import type { Metadata } from "../hub/environment-version.ts";
 import { askBox, type BoxClients } from "./box-client.ts";
 import type { Pool } from "./pool.ts";
-
-/** What an environment offers, found by starting it. */
-export interface Metadata {
-  readonly tools: z.infer<typeof toolDescriptor>[];
-  readonly catalogue: z.infer<typeof catalogue>;
-  /** Null where the tasks need data that the box did not have. */
-  readonly taskCount: number | null;
-  readonly keepsStateInModules: boolean;
-}
 
 export interface InspectorOptions {
   readonly pool: Pool;
@@ -41,5 +33,6 @@ const offer = z.object({
   tools: z.array(toolDescriptor),
   catalogue,
   taskCount: z.number().int().nullable(),
+  tasksProblem: z.string().nullable().default(null),
   keepsStateInModules: z.boolean(),
 });
