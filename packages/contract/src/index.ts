@@ -53,4 +53,4 @@ export { invalidBundle, isTarEnd, readTarHeader, TAR_BLOCK, type TarHeader, tarP
 export { type Task, type TaskPage, task, taskPage } from "./task.ts";
 export { type CallToolResult, type ContentBlock, callToolResult, contentBlock, type ToolDescriptor, toolDescriptor } from "./tool.ts";
 export { type Step, step, type Trajectory, trajectory } from "./trajectory.ts";
-export { isLoopback, type VisitorRule, visitorRule } from "./visitors.ts";
+export { hostName, isLoopback, type VisitorHeaders, type VisitorRule, visitorRule } from "./visitors.ts";

@@ -1,5 +1,32 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { visitorRule } from "./visitors.ts";
+import { hostName, visitorRule } from "./visitors.ts";
+
+/** What is no host and port: user information, a path, a port that is none, several hosts in one, nothing. */
+const odd = [
+  "",
+  " ",
+  "evil.example@localhost",
+  "evil.example:80@localhost",
+  "user:password@127.0.0.1:8080",
+  "localhost:abc",
+  "localhost:",
+  "localhost:99999",
+  "localhost:80:80",
+  "localhost/evil",
+  "localhost?evil",
+  "localhost#evil",
+  "localhost\\evil",
+  "localhost, evil.example",
+  "localhost evil.example",
+  "[::1",
+  "::1",
+  "[localhost]",
+  "http://localhost",
+  "%6cocalhost",
+  "l\u00f6calhost",
+  "a".repeat(300),
+];
 
 describe("a server on loopback", () => {
   it("answers to loopback's names and the ones it is told, whatever came before", () => {
@@ -17,6 +44,57 @@ describe("a server on loopback", () => {
 
 describe("a server beyond loopback", () => {
   it("has names that it cannot know", () => {
-    visitorRule("0.0.0.0", []).demand({ host: "anything.example" });
+    const rule = visitorRule("0.0.0.0", []);
+    for (const host of ["anything.example", "my_service:8080", "10.0.0.1", "[fe80::1]:80", "EXAMPLE.org"]) rule.demand({ host });
+    rule.demand({ host: "anything.example", origin: "https://console.example" });
+    // HTTP/1.0 has no Host.
+    rule.demand({});
+  });
+});
+
+describe.each(["127.0.0.1", "0.0.0.0"])("a server on %s", (listenHost) => {
+  it.each(odd)("refuses the Host '%s'", (host) => {
+    expect(() => visitorRule(listenHost, ["evil.example"]).demand({ host })).toThrow(/does not answer to Host/);
+  });
+
+  it("refuses two Host headers, whichever of them is a good one", () => {
+    const rule = visitorRule(listenHost, []);
+    const raw = ["Host", "localhost", "Accept", "host", "HOST", "localhost"];
+    expect(() => rule.demand({ host: "localhost" }, raw)).toThrow(/several Host headers/);
+    rule.demand({ host: "localhost" }, raw.slice(0, 4));
+  });
+});
+
+describe("hostName", () => {
+  it("finds the name that a URL with this host has, or none", () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string(),
+          fc.domain(),
+          fc.ipV4(),
+          fc.ipV6().map((ip) => `[${ip}]`),
+        ),
+        fc.option(fc.nat(70_000)),
+        (name, port) => {
+          const host = port === null ? name : `${name}:${port}`;
+          const found = hostName(host);
+          if (found === null || !URL.canParse(`http://${host}`)) return;
+          const url = new URL(`http://${host}`);
+          expect([url.username, url.password, url.pathname, url.search, url.hash]).toEqual(["", "", "/", "", ""]);
+          // URL writes addresses in their shortest form.
+          expect(url.hostname).toBe(new URL(`http://${found}`).hostname);
+        },
+      ),
+    );
+  });
+
+  it("takes every domain and address, with a port or without", () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.domain(), fc.ipV4()), fc.nat(65_535), (name, port) => {
+        expect(hostName(name)).toBe(name.toLowerCase());
+        expect(hostName(`${name}:${port}`)).toBe(name.toLowerCase());
+      }),
+    );
   });
 });

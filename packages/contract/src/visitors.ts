@@ -1,40 +1,79 @@
 import { PlatformError } from "./errors.ts";
 
+export interface VisitorHeaders {
+  readonly host?: string | undefined;
+  readonly origin?: string | undefined;
+}
+
 export interface VisitorRule {
-  demand(headers: { readonly host?: string | undefined; readonly origin?: string | undefined }): void;
+  /**
+   * Refuses a request by its Host and Origin. `rawHeaders` are names and values in turn, as they came: parsers keep one of two Host
+   * headers, so that a second one is seen only there. A caller that has refused duplicates itself may leave them out.
+   */
+  demand(headers: VisitorHeaders, rawHeaders?: readonly string[]): void;
 }
 
 /**
  * A page on the web can make a browser talk to a server on loopback under a name of its own (DNS rebinding). So such a server
  * answers only to loopback's names and the ones it is told, and to pages that come from one of these. One that listens beyond
- * loopback has names that it cannot know.
+ * loopback has names that it cannot know. Either refuses a Host that is not a plain name or address with a port.
  */
 export function visitorRule(listenHost: string, allowedHosts: readonly string[]): VisitorRule {
-  if (!isLoopback(listenHost)) return { demand: () => {} };
-  const isKnown = (url: string) => {
-    const hostname = URL.canParse(url) ? new URL(url).hostname : "";
-    return isLoopback(hostname) || allowedHosts.includes(hostname);
-  };
+  const isLocal = isLoopback(listenHost);
+  const isKnown = (name: string | null) => name !== null && (!isLocal || isLoopback(name) || allowedHosts.includes(name));
   let lastKnown: string | null = null;
   return {
-    demand: ({ host, origin }) => {
+    demand: ({ host, origin }, rawHeaders) => {
+      if (rawHeaders !== undefined && hasSeveralHosts(rawHeaders)) throw severalHosts();
+      // HTTP/1.0 has no Host; a health check of a load balancer may send none.
+      if (host === undefined && isLocal) throw forbidden("Host", host);
       // The same host comes with nearly every request.
-      if (host === undefined || host !== lastKnown) {
-        if (host === undefined || !isKnown(`http://${host}`)) throw forbidden("Host", host);
+      if (host !== undefined && host !== lastKnown) {
+        if (!isKnown(hostName(host))) throw forbidden("Host", host);
         lastKnown = host;
       }
-      if (origin !== undefined && !isKnown(origin)) throw forbidden("Origin", origin);
+      if (isLocal && origin !== undefined && !isKnown(originName(origin))) throw forbidden("Origin", origin);
     },
   };
+}
+
+/** The name in a Host header: `lab.example` of `lab.example:8080`, `[::1]` of `[::1]:8080`; null if it is anything but a host and a port. */
+export function hostName(host: string): string | null {
+  const [, name, port] = HOST.exec(host) ?? [];
+  if (name === undefined || (port !== undefined && Number(port) > 65_535)) return null;
+  return name.toLowerCase();
 }
 
 export function isLoopback(hostname: string): boolean {
   return hostname === "localhost" || hostname === "::1" || hostname === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(hostname);
 }
 
+/** Underscores are in no DNS name of the internet, but in those of container networks. */
+const HOST = /^([a-z0-9_](?:[a-z0-9._-]{0,252})|\[[0-9a-f:.]{2,45}\])(?::(\d{1,5}))?$/i;
+
+function originName(origin: string): string | null {
+  const found = /^https?:\/\/(.+)$/i.exec(origin)?.[1];
+  return found === undefined ? null : hostName(found);
+}
+
+function hasSeveralHosts(rawHeaders: readonly string[]): boolean {
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] as string;
+    if (name.length === 4 && name.toLowerCase() === "host") hosts++;
+  }
+  return hosts > 1;
+}
+
+function severalHosts(): PlatformError {
+  return new PlatformError("request.forbidden_origin", "the request has several Host headers; send exactly one");
+}
+
 function forbidden(header: string, value: string | undefined): PlatformError {
+  const name = header === "Host" ? hostName(value ?? "") : originName(value ?? "");
+  const hint = name === null ? `send a plain host name, with a port or without` : `name it in allowedHosts to admit it`;
   return new PlatformError(
     "request.forbidden_origin",
-    `this server does not answer to ${header} '${value ?? ""}'; name it in allowedHosts to admit it`,
+    `this server does not answer to ${header} '${(value ?? "").slice(0, 100)}'; ${hint}`,
   );
 }

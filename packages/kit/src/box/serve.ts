@@ -143,7 +143,7 @@ class Box {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    this.#visitors.demand(request.headers);
+    this.#visitors.demand(request.headers, request.rawHeaders);
     if (this.#isDraining) {
       response.setHeader("connection", "close");
       throw new PlatformError("server.draining", "this server is shutting down; ask another, or later");

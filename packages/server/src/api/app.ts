@@ -59,7 +59,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   });
   // Everything else is a stream for whoever wants one: uploads are never held in memory.
   app.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
-  app.addHook("onRequest", async (request) => options.visitors.demand(request.headers));
+  app.addHook("onRequest", async (request) => options.visitors.demand(request.headers, request.raw.rawHeaders));
   const traces = new WeakMap<FastifyRequest, Traced>();
   app.addHook("onRequest", async (request) => {
     traces.set(request, options.tracing.start(`${request.method} ${request.routeOptions.url ?? "none"}`, request.headers));
