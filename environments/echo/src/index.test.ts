@@ -66,6 +66,15 @@ describe("tasks", () => {
     expect(await env.tasks({ split: "test" })).toEqual([expect.objectContaining({ id: "recall", goal: "sesame" })]);
   });
 
+  it("begin with what the agent is to do, and so does an episode without a task", async () => {
+    expect(await env.reset({ task: "greet", seed: 4 })).toMatchObject({
+      task: { id: "greet" },
+      seed: 4,
+      observation: "Echo the word 'hello'.",
+    });
+    expect(await env.reset({ task: null })).toMatchObject({ task: null, observation: "Echo the word 'hello'." });
+  });
+
   it("can each be solved", async () => {
     for (const task of await env.tasks()) {
       await env.reset({ task: task.id });

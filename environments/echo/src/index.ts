@@ -25,6 +25,9 @@ export default defineEnvironment({
     notes: new Map(task?.id === "recall" ? [["password", "sesame"]] : []),
   }),
 
+  // What `reset` answers beside the task: the first thing the agent is shown. Without this line it is the task's instruction.
+  observe: ({ task }) => task?.instruction ?? "Echo the word 'hello'.",
+
   // The agent's door: all that an agent can do. The descriptions are what the model reads.
   tools: [
     {

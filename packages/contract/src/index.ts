@@ -23,7 +23,9 @@ export {
   instance,
   instanceStatuses,
   type ResetRequest,
+  type ResetResult,
   resetRequest,
+  resetResult,
 } from "./instance.ts";
 export { isObject, type Json, type JsonObject, type JsonSchema, jsonSchemaObject } from "./json.ts";
 export { type Outcome, outcome } from "./outcome.ts";

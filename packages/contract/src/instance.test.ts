@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createInstanceRequest, forkRequest, instance, resetRequest } from "./instance.ts";
+import { createInstanceRequest, forkRequest, instance, resetRequest, resetResult } from "./instance.ts";
 
 const env = {
   id: "weather-demo-1.0.0",
@@ -88,5 +88,17 @@ describe("resetRequest and forkRequest", () => {
     expect(resetRequest.parse({ task: null, seed: 3 })).toEqual({ task: null, seed: 3 });
     expect(forkRequest.parse({ count: 32 })).toEqual({ count: 32 });
     for (const count of [0, -1, 1.5, 1_001, "2"]) expect(forkRequest.safeParse({ count }).success).toBe(false);
+  });
+});
+
+describe("resetResult", () => {
+  it("has an observation of null where an older environment sends none", () => {
+    expect(resetResult.parse({ task: { id: "a", goal: 3 }, seed: 1, observation: { text: "go" } })).toEqual({
+      task: { id: "a", goal: 3 },
+      seed: 1,
+      observation: { text: "go" },
+    });
+    expect(resetResult.parse({ task: null, seed: 1 })).toEqual({ task: null, seed: 1, observation: null });
+    expect(resetResult.safeParse({ seed: 1 }).success).toBe(false);
   });
 });

@@ -1,5 +1,7 @@
 import * as z from "zod";
 import { environment } from "./environment.ts";
+import type { Json } from "./json.ts";
+import { task } from "./task.ts";
 
 export const instanceStatuses = ["Pending", "Creating", "Running", "Failed", "Terminated"] as const;
 export type InstanceStatus = (typeof instanceStatuses)[number];
@@ -48,6 +50,15 @@ export const resetRequest = z.object({
   seed: z.number().int().nullish(),
 });
 export type ResetRequest = z.infer<typeof resetRequest>;
+
+/** What `POST …/task/reset` answers: the episode that has begun, and what its agent is to see first. */
+export const resetResult = z.object({
+  task: task.nullable(),
+  seed: z.number().int(),
+  /** Null if the environment shows nothing; environments of older versions do not send it. */
+  observation: (z.unknown() as z.ZodType<Json>).default(null),
+});
+export type ResetResult = z.infer<typeof resetResult>;
 
 /** How many copies to make; a platform that has chosen their ids names them instead. */
 export const forkRequest = z

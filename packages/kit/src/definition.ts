@@ -95,6 +95,11 @@ export interface HealthPlace {
   readonly method?: "GET" | "POST";
 }
 
+/** An episode that has just begun, as `observe` sees it. */
+export interface ObserveContext<State> extends SetupContext {
+  readonly state: State;
+}
+
 export interface HealthReport {
   /** `healthy` and `success` mean that calls may come; anything else means not. */
   readonly status: string;
@@ -108,6 +113,8 @@ export interface HealthReport {
 export interface EnvironmentDefinition<State = unknown> {
   /** Called for each new episode; what it returns is that episode's state. */
   setup?(context: SetupContext): MaybePromise<State>;
+  /** What the agent sees first in a new episode; `reset` answers it. The task's `instruction` if not given. */
+  observe?(context: ObserveContext<State>): unknown;
   tasks?(): MaybePromise<readonly Task[]>;
   /**
    * The tasks of an instance with these variables, where not every instance has the same; `tasks` is then what is shown of
@@ -140,6 +147,7 @@ export interface EnvironmentSource<
   FunctionInputs extends readonly unknown[],
 > {
   readonly setup?: (context: SetupContext) => MaybePromise<State>;
+  readonly observe?: (context: ObserveContext<NoInfer<State>>) => unknown;
   readonly tasks?: () => MaybePromise<readonly Task[]>;
   readonly tasksOf?: (context: TasksContext) => MaybePromise<readonly Task[]>;
   readonly tools?: { readonly [K in keyof Inputs]: ToolDefinition<NoInfer<State>, Inputs[K]> };

@@ -133,6 +133,42 @@ describe("a host", () => {
     expect(instance.episode).toMatchObject({ task: null, seed: 8 });
   });
 
+  it("answers a reset with the task's instruction or prompt as the observation, and with null where it has neither", async () => {
+    const one = await host({ tasks: () => [{ id: "a", instruction: "Do a.", prompt: "p" }, { id: "b", prompt: "Do b." }, { id: "c" }] });
+    const { id } = await one.create();
+    expect(await one.reset(id, { task: "a", seed: 2 })).toEqual({
+      task: { id: "a", instruction: "Do a.", prompt: "p" },
+      seed: 2,
+      observation: "Do a.",
+    });
+    expect(await one.reset(id, { task: "b" })).toMatchObject({ task: { id: "b" }, seed: 2, observation: "Do b." });
+    expect(await one.reset(id, { task: "c" })).toMatchObject({ observation: null });
+    expect(await one.reset(id, { task: null })).toEqual({ task: null, seed: 2, observation: null });
+  });
+
+  it("observes the new episode by its own state, and keeps the old one if that fails", async () => {
+    const closed: number[] = [];
+    let count = 0;
+    const one = await host({
+      setup: () => ({ n: ++count }),
+      observe: ({ state, task, seed }: { state: { n: number }; task: unknown; seed: number }) => {
+        if (state.n === 3) throw new Error("nothing to see");
+        return state.n === 4 ? undefined : { n: state.n, task, seed };
+      },
+      tools: [{ name: "which", run: (_: unknown, { state }: { state: { n: number } }) => state.n }],
+      teardown: (state: { n: number }) => void closed.push(state.n),
+    });
+    const instance = await one.create({ seed: 5 });
+    expect(await one.reset(instance.id, {})).toMatchObject({ observation: { n: 2, task: null, seed: 5 } });
+    await expect(one.reset(instance.id, {})).rejects.toMatchObject({
+      code: "instance.setup_failed",
+      message: "observe of 'counter' failed: nothing to see",
+    });
+    expect(closed).toEqual([1, 3]);
+    expect(await call(instance, one, "which")).toBe("2");
+    expect(await one.reset(instance.id, {})).toMatchObject({ observation: null });
+  });
+
   it("forks into copies that go on from here and then apart", async () => {
     const one = await host(counter);
     const parent = await one.create({ task: "ten", seed: 3 });

@@ -3,8 +3,10 @@ import {
   type CreateInstanceRequest,
   FIRST_INSTANCE,
   type InstanceRecord,
+  type Json,
   PlatformError,
   type ResetRequest,
+  type ResetResult,
   type Task,
 } from "@aenv/contract";
 import type { Blueprint } from "./blueprint.ts";
@@ -102,15 +104,13 @@ export class Host {
     }
   }
 
-  async reset(id: string, request: ResetRequest): Promise<void> {
+  async reset(id: string, request: ResetRequest): Promise<ResetResult> {
     const instance = this.get(id);
-    const { task, seed, variables, args } = instance.episode;
-    await instance.reset({
-      task: request.task === undefined ? task : request.task === null ? null : await this.task(request.task, variables),
-      seed: request.seed ?? seed,
-      variables,
-      args,
-    });
+    const { variables, args, ...before } = instance.episode;
+    const task = request.task === undefined ? before.task : request.task === null ? null : await this.task(request.task, variables);
+    const seed = request.seed ?? before.seed;
+    const observation = (await instance.reset({ task, seed, variables, args })) as Json;
+    return { task, seed, observation };
   }
 
   /** Ends an instance; true if it was there. */

@@ -12,6 +12,7 @@ export {
   type HealthReport,
   type Log,
   type LogLevel,
+  type ObserveContext,
   type RewardDefinition,
   reward,
   type Schema,

@@ -2,6 +2,7 @@ import { type CallToolResult, messageOf, PlatformError, type Task } from "@aenv/
 import type { Blueprint, BlueprintEndpoint, BlueprintReward, BlueprintTool, Toolset } from "./blueprint.ts";
 import { type CallHooks, isPromise, startTimer, untilAborted } from "./call.ts";
 import type { EpisodeContext, FunctionDefinition, HealthReport, RewardDefinition, ToolContext } from "./definition.ts";
+import { observe } from "./observation.ts";
 import { toolFailure, toToolResult } from "./result.ts";
 import { type Checked, type CompiledSchema, check } from "./schema.ts";
 import { toScore, total } from "./score.ts";
@@ -149,13 +150,17 @@ export class Instance {
     };
   }
 
-  /** Begins a new episode. If its setup fails the old one goes on. */
-  reset(spec: EpisodeSpec): Promise<void> {
+  /** Begins a new episode and gives its first observation. If its setup fails the old one goes on. */
+  reset(spec: EpisodeSpec): Promise<unknown> {
     return this.#inTurn(async () => {
       if (this.#blueprint.keepsStateInModules) throw moduleState(this.#blueprint.name, "reset");
       const controller = new AbortController();
       const episode = { instanceId: this.id, ...spec };
-      this.#replace(episode, await setUp(this.#blueprint, { ...episode, signal: controller.signal }), "the episode was reset");
+      const context = { ...episode, signal: controller.signal };
+      const beginning = await setUp(this.#blueprint, context);
+      const observation = await observeOrClose(this.#blueprint, beginning.state, context);
+      this.#replace(episode, beginning, "the episode was reset");
+      return observation;
     });
   }
 
@@ -264,6 +269,16 @@ async function setUp(blueprint: Blueprint, context: Opening): Promise<Beginning>
 async function readBack(blueprint: Blueprint, snapshot: unknown, context: Opening): Promise<Beginning> {
   if (blueprint.keepsStateInModules) throw moduleState(blueprint.name, "restore");
   return withTools(blueprint, await readSnapshot(blueprint.definition, snapshot, identityOf(blueprint), context));
+}
+
+/** A state that cannot be shown begins no episode, so what it holds open is closed. */
+async function observeOrClose(blueprint: Blueprint, state: unknown, context: Opening): Promise<unknown> {
+  try {
+    return await observe(blueprint, state, context);
+  } catch (error) {
+    await blueprint.definition.teardown?.(state);
+    throw error;
+  }
 }
 
 /** A state whose tools cannot be named begins no episode, so what it holds open is closed. */

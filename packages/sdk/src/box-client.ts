@@ -8,6 +8,7 @@ import {
   instanceRoutes,
   isObject,
   isPlatformError,
+  type ResetResult,
   type Route,
   type Task,
   taskPage,
@@ -18,6 +19,7 @@ import { describeUnexpected, isGatewayHealth } from "./gateway.ts";
 import { StatusError, TransportError } from "./http.ts";
 import { type JsonClient, withQuery } from "./json-client.ts";
 import { networkError } from "./network-failure.ts";
+import { readReset } from "./reset.ts";
 import type { RetryRule } from "./retry.ts";
 
 export interface BoxOptions {
@@ -129,9 +131,9 @@ export class BoxClient {
     }
   }
 
-  reset(body: unknown, options: CallOptions = {}): Promise<unknown> {
+  async reset(body: unknown, options: CallOptions = {}): Promise<ResetResult> {
     // A reset that arrives late, after its repetition, would wipe out an episode that has begun.
-    return this.#ask(instanceRoutes.reset, "reset the instance", "once", body, options);
+    return readReset(await this.#ask(instanceRoutes.reset, "reset the instance", "once", body, options));
   }
 
   snapshot(options: CallOptions = {}): Promise<unknown> {

@@ -239,7 +239,7 @@ describe("tasks and state", () => {
 
   it("resets to a task, and says when there is none of that id", async () => {
     const env = await counterEnv();
-    await env.reset({ task: "t7", seed: 1 });
+    expect(await env.reset({ task: "t7", seed: 1 })).toMatchObject({ task: { id: "t7" }, seed: 1, observation: null });
     expect(await env.callFunction("peek")).toBe(7);
     await env.callTool("add", { n: 1 });
     await env.reset();

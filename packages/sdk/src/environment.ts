@@ -1,4 +1,4 @@
-import { type Catalogue, isObject, type Json, type Reward, type Task, type ToolDescriptor } from "@aenv/contract";
+import { type Catalogue, isObject, type Json, type ResetResult, type Reward, type Task, type ToolDescriptor } from "@aenv/contract";
 import { defaultTransport } from "#transport";
 import { type Addresses, pinAddresses, resolveAddresses } from "./addresses.ts";
 import { BoxClient, type CallOptions } from "./box-client.ts";
@@ -229,10 +229,13 @@ export class Environment implements ToolSource {
     return box.tasks(options.split, this.#with(options));
   }
 
-  /** Begins a new episode; what is left out stays as it was, and a task of null is none. */
-  async reset(episode: { readonly task?: string | null; readonly seed?: number } = {}, options: CallOptions = {}): Promise<void> {
+  /**
+   * Begins a new episode; what is left out stays as it was, and a task of null is none. Returns the task, the seed and the
+   * observation, which is what the agent is to see first.
+   */
+  async reset(episode: { readonly task?: string | null; readonly seed?: number } = {}, options: CallOptions = {}): Promise<ResetResult> {
     const { box } = await this.#open(options);
-    await box.reset(episode, this.#with(options));
+    return box.reset(episode, this.#with(options));
   }
 
   /** The state as a value, for `restore`. */

@@ -11,6 +11,7 @@ export {
   isPlatformError,
   type Json,
   PlatformError,
+  type ResetResult,
   type Reward,
   type Task,
   type ToolDescriptor,

@@ -252,9 +252,10 @@ describe("our own platform's instances", () => {
   });
 
   it("are renewed and reset, and tell their story", async () => {
-    answering((path) => (path.endsWith("/events") ? [{ at: "now", what: "running" }] : record("a")));
+    const begun = { task: { id: "t" }, seed: 3, observation: "go" };
+    answering((path) => (path.endsWith("/events") ? [{ at: "now", what: "running" }] : path.endsWith("/reset") ? begun : record("a")));
     expect(await scheduler().renewInstance("a", "1h")).toMatchObject({ id: "a" });
-    await scheduler().resetInstance("a", { task: "t", seed: 3 });
+    expect(await scheduler().resetInstance("a", { task: "t", seed: 3 })).toEqual(begun);
     expect(await scheduler().listEvents("a")).toEqual([{ at: "now", what: "running" }]);
     expect(platform.control.requests.map(({ method, path, json }) => [method, path, json])).toEqual([
       ["POST", "/env-instance/a/renew", { ttl: "1h" }],

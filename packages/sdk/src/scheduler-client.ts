@@ -10,6 +10,7 @@ import {
   isObject,
   isPlatformError,
   type ResetRequest,
+  type ResetResult,
   splitRef,
 } from "@aenv/contract";
 import { ControlClient, type ControlClientOptions } from "./control-client.ts";
@@ -17,6 +18,7 @@ import { EnvironmentError, ValidationError } from "./errors.ts";
 import { randomId } from "./ids.ts";
 import { withQuery } from "./json-client.ts";
 import { poll } from "./polling.ts";
+import { readReset } from "./reset.ts";
 import { SseDecoder } from "./sse.ts";
 
 export interface SchedulerClientOptions extends ControlClientOptions {
@@ -179,9 +181,9 @@ export class SchedulerClient {
     return readInstance(await this.#post(id, "renew", `renew instance '${id}'`, { ttl }, options));
   }
 
-  /** Begins a new episode; what is left out stays as it was. */
-  async resetInstance(id: string, episode: ResetRequest = {}, options: RequestOptions = {}): Promise<void> {
-    await this.#post(id, "reset", `reset instance '${id}'`, episode, options);
+  /** Begins a new episode and returns its task, seed and first observation; what is left out stays as it was. */
+  async resetInstance(id: string, episode: ResetRequest = {}, options: RequestOptions = {}): Promise<ResetResult> {
+    return readReset(await this.#post(id, "reset", `reset instance '${id}'`, episode, options));
   }
 
   /** What has happened to it, also why it failed. */

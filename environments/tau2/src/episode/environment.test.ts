@@ -89,6 +89,12 @@ describe("a solo episode through a box", () => {
     expect(await other.fn("tau2_get_state_hash")).toEqual({ agent, user });
   });
 
+  it("is reset to its ticket, or to nothing where the task has none", async () => {
+    const { first } = await open({ TAU2_TASK_ID: "lend" });
+    expect((await first.post("/task/reset", { task: "lend" })).data).toMatchObject({ observation: null });
+    expect((await first.post("/task/reset", { task: "kindly" })).data).toMatchObject({ observation: "Nobody wants a book today." });
+  });
+
   it("is scored when it is done", async () => {
     const { first } = await open({ TAU2_TASK_ID: "lend" });
     await first.tool("lend", LEND);
@@ -156,7 +162,8 @@ describe("a conversation through a box", () => {
     await using model = await scriptedOpenAi(["Tides, please"]);
     const { first } = await talkTo(model.baseUrl, "lend");
     await first.tool("lend", LEND);
-    await first.post("/task/reset", { task: "lend" });
+    const { data } = await first.post("/task/reset", { task: "lend" });
+    expect(data).toMatchObject({ task: { id: "lend", domain: "library" }, observation: "Tides, please" });
     expect(await first.fn("tau2_get_status")).toMatchObject({ step: 0, last_observation: "Tides, please" });
     expect(await first.tool("lend", LEND)).toMatchObject({ step: 1, observation: expect.stringContaining('"cy"') });
   });

@@ -45,6 +45,7 @@ export function tau2Environment({ domains, open, variables: base }: Tau2Options)
       const settings = settingsOf(variables, task?.domain, task?.id);
       return Episode.open(open(settings.domain, settings.dataPath), settings);
     },
+    observe: ({ state }) => state.firstObservation,
     tasks: () => tasksOf(usual.name, {}),
     tasksOf: ({ variables }) => tasksOf(settingsOf(variables).domain, variables),
     snapshot: (episode) => episode.record(),

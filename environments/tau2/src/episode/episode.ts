@@ -130,6 +130,11 @@ export class Episode {
     return strip(this.#lastObservation.replace(/^(user|tool): /, ""));
   }
 
+  /** What an agent of a new episode sees: the ticket when it works alone, else what the user said first; null if there is neither. */
+  get firstObservation(): string | null {
+    return (this.isSolo ? this.task.ticket : null) ?? (this.lastObservation || null);
+  }
+
   get terminationReason(): string | null {
     return this.#gym.reason;
   }

@@ -16,6 +16,17 @@ describe("a platform of a test's own", () => {
     expect(existsSync(platform.home)).toBe(false);
   });
 
+  it("answers a reset with the task, the seed and the first observation, on both ports", async () => {
+    await using platform = await startPlatform();
+    const { id } = await platform.create(await publish(platform, projects.echo));
+    const begun = { task: { id: "greet", split: "train" }, seed: 3, observation: "Echo the word 'hello'." };
+    expect(await platform.demand("POST", `/env-instance/${id}/reset`, { task: "greet", seed: 3 })).toMatchObject(begun);
+    const body = JSON.stringify({ task: "greet", seed: 3 });
+    const headers = { "content-type": "application/json" };
+    const answer = await fetch(`${platform.dataUrl}/env-instance/${id}/task/reset`, { method: "POST", headers, body });
+    expect(await answer.json()).toMatchObject({ success: true, data: begun });
+  });
+
   it("fails at its end when something of it is left", async () => {
     const platform = await startPlatform({ store: "memory:" });
     mkdirSync(join(platform.home, "boxes", ".left"), { recursive: true });

@@ -129,7 +129,9 @@ describe("the trainer's door", () => {
     const served = await start(shop);
     await callTool(served, "sell", { n: 2 });
     const snapshot = ((await post(served, "/state/snapshot")).body as { data: unknown }).data;
-    expect(await post(served, "/task/reset", { task: "t1", seed: 5 })).toMatchObject({ body: { data: { task: { id: "t1" }, seed: 5 } } });
+    expect(await post(served, "/task/reset", { task: "t1", seed: 5 })).toMatchObject({
+      body: { data: { task: { id: "t1" }, seed: 5, observation: null } },
+    });
     expect(await callTool(served, "sell", { n: 0 })).toBe("0");
     await post(served, "/state/restore", { snapshot });
     expect(await callTool(served, "sell", { n: 0 })).toBe("2");

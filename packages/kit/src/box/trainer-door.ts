@@ -28,11 +28,8 @@ const handlers: Readonly<Record<string, Handler>> = {
     const tasks = await host.tasks.of(visit.instance.episode.variables);
     return page([...tasks.values()], visit.query);
   },
-  "POST /task/reset": async (visit, host, maxBodyBytes) => {
-    await host.reset(visit.instance.id, parseRequest(resetRequest, await bodyOf(visit, maxBodyBytes)));
-    const { task, seed } = visit.instance.episode;
-    return { task, seed };
-  },
+  "POST /task/reset": async (visit, host, maxBodyBytes) =>
+    host.reset(visit.instance.id, parseRequest(resetRequest, await bodyOf(visit, maxBodyBytes))),
   "POST /state/snapshot": async (visit) => visit.instance.snapshot(),
   "POST /state/restore": async (visit, _, maxBodyBytes) => {
     await visit.instance.restore((await bodyOf(visit, maxBodyBytes)).snapshot);
