@@ -6,7 +6,8 @@ import type { Transport } from "./http.ts";
 import type { Logger } from "./logger.ts";
 import type { Fetch } from "./transport/fetch.ts";
 
-export interface EnvironmentOptions extends AddressOptions {
+/** What one instance is asked for with. */
+export interface InstanceOptions {
   /** What the instance works on, for environments that take one. */
   readonly datasource?: string;
   /** How long the instance may live, such as `30m`, `1h30m` or `1d`; `30m` if absent, no limit if empty. */
@@ -20,6 +21,9 @@ export interface EnvironmentOptions extends AddressOptions {
   /** The task that the first episode plays, and its seed; without them the environment and the platform choose. */
   readonly task?: string;
   readonly seed?: number;
+}
+
+export interface EnvironmentOptions extends AddressOptions, InstanceOptions {
   /** A bearer token for the control API; `AENV_API_KEY` if absent. The data plane never sees it. */
   readonly apiKey?: string;
   /** How long a call may take, and each attempt at the control API; 60 s if absent. */

@@ -4,7 +4,8 @@ import { type Addresses, pinAddresses, resolveAddresses } from "./addresses.ts";
 import { BoxClient, type CallOptions } from "./box-client.ts";
 import { CircuitBreaker } from "./breaker.ts";
 import { type Clock, systemClock } from "./clock.ts";
-import { type EnvironmentOptions, requestLimit } from "./environment-options.ts";
+import { EnvironmentBatch } from "./environment-batch.ts";
+import { type EnvironmentOptions, type InstanceOptions, requestLimit } from "./environment-options.ts";
 import { EnvironmentError, ToolError, UnrecoverableEnvironmentError, ValidationError } from "./errors.ts";
 import { agentUrlOf, type HeldInstance } from "./held-instance.ts";
 import type { Transport } from "./http.ts";
@@ -37,11 +38,13 @@ export interface EnvironmentInfo {
 }
 
 type Arguments = Readonly<Record<string, unknown>>;
+type Work<T> = (env: Environment) => Promise<T> | T;
 
 const DEFAULT_TIMEOUT_MS = 60_000;
 const DEFAULT_RETRIES = 10;
 const READY_TIMEOUT_MS = 300_000;
 const MAX_FORKS = 1_000;
+const MAX_BATCH = 100_000;
 
 /** What speaks to the open instance. */
 interface Speakers {
@@ -107,12 +110,49 @@ export class Environment implements ToolSource {
   }
 
   /**
-   * Opens an environment, lends it to `work`, and releases it whatever happens.
+   * Many new environments by one request: as many as a number says, or one for each entry of a list, whose options go over
+   * the common ones. One that does not start is an error of its own item and stops none of the others.
    *
    * @example
-   * const reward = await Environment.use("tau2@1.0.2", {}, (env) => play(env));
+   * await using batch = await Environment.createMany("shop@1.0.0", tasks.map(({ id }) => ({ task: id })), { ttl: "1h" });
    */
-  static async use<T>(ref: string, options: EnvironmentOptions, work: (env: Environment) => Promise<T>): Promise<T> {
+  static async createMany(
+    ref: string,
+    wanted: number | readonly InstanceOptions[],
+    options: EnvironmentOptions = {},
+  ): Promise<EnvironmentBatch> {
+    const each = typeof wanted === "number" ? Array.from({ length: checkCount(wanted) }, () => ({})) : wanted;
+    const environments = each.map((own) => new Environment(ref, { ...options, ...own }));
+    if (environments.some((env) => env.#addresses.mode === "local")) {
+      throw new ValidationError(
+        `cannot create ${each.length} instances of '${ref}': with instanceUrl or DUMMY_INSTANCE_IP nothing is created; name a platform by systemUrl, or fork one that runs`,
+      );
+    }
+    const opened = await InstanceKeeper.openAll(
+      environments.map((env) => env.#keeper),
+      options.signal,
+    );
+    return new EnvironmentBatch(
+      environments.map((environment, at) => {
+        const result = opened[at] as (typeof opened)[number];
+        return result.status === "fulfilled" ? { environment, error: null } : { environment: null, error: result.reason };
+      }),
+    );
+  }
+
+  /**
+   * Opens an environment, lends it to `work`, and releases it whatever happens: `await using` for any version of the language.
+   *
+   * @example
+   * const { reward } = await Environment.use("shop@1.0.0", { task: "refund-1" }, async (env) => {
+   *   await env.callTool("cancel_order", { id: "42" });
+   *   return env.score();
+   * });
+   */
+  static use<T>(ref: string, work: Work<T>): Promise<T>;
+  static use<T>(ref: string, options: EnvironmentOptions, work: Work<T>): Promise<T>;
+  static async use<T>(ref: string, ...rest: [Work<T>] | [EnvironmentOptions, Work<T>]): Promise<T> {
+    const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
     const env = new Environment(ref, options);
     try {
       await env.initialize();
@@ -336,4 +376,9 @@ export class Environment implements ToolSource {
     if (own === undefined || options.signal === undefined) return own ?? options.signal;
     return AbortSignal.any([own, options.signal]);
   }
+}
+
+function checkCount(count: number): number {
+  if (Number.isInteger(count) && count >= 0 && count <= MAX_BATCH) return count;
+  throw new ValidationError(`cannot create ${count} instances: give a whole number up to ${MAX_BATCH}`);
 }

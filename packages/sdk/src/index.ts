@@ -21,8 +21,10 @@ export type { AddressOptions } from "./addresses.ts";
 export type { CallOptions } from "./box-client.ts";
 export { type Clock, systemClock } from "./clock.ts";
 export type { ControlClientOptions } from "./control-client.ts";
+export type { CreateResult } from "./create-batch.ts";
 export { type CallToolOptions, Environment, type EnvironmentInfo } from "./environment.ts";
-export type { EnvironmentOptions } from "./environment-options.ts";
+export { type BatchItem, EnvironmentBatch } from "./environment-batch.ts";
+export type { EnvironmentOptions, InstanceOptions } from "./environment-options.ts";
 export {
   AEnvError,
   type AEnvErrorOptions,

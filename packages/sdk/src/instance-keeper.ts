@@ -2,6 +2,7 @@ import { type InstanceRecord, isPlatformError, messageOf } from "@aenv/contract"
 import type { Addresses } from "./addresses.ts";
 import { BoxClient } from "./box-client.ts";
 import type { Clock } from "./clock.ts";
+import type { CreateResult } from "./create-batch.ts";
 import { untilAborted } from "./deadline.ts";
 import { type EnvironmentOptions, pollInterval, toCreateRequest } from "./environment-options.ts";
 import { EnvironmentError } from "./errors.ts";
@@ -46,8 +47,28 @@ export class InstanceKeeper {
     return this.#held;
   }
 
+  /**
+   * Creates the instances of several keepers by one request; each is its own keeper's from then on. Throws if the server
+   * could not be asked at all, or the signal aborts.
+   */
+  static async openAll(keepers: readonly InstanceKeeper[], signal: AbortSignal | undefined): Promise<PromiseSettledResult<HeldInstance>[]> {
+    const [first] = keepers;
+    if (first === undefined) return [];
+    signal?.throwIfAborted();
+    const { scheduler, clock, options } = first.#to;
+    const deadlineAt = clock.now() + (options.startupTimeoutMs ?? STARTUP_TIMEOUT_MS);
+    const requests = keepers.map((keeper) => toCreateRequest(keeper.#to.ref, keeper.#to.options));
+    const creating = scheduler.createInstances(requests, { deadlineAt });
+    const made = keepers.map((_, at) => creating.then((results) => recordOf(results[at])));
+    const opened = await Promise.allSettled(keepers.map((keeper, at) => keeper.open(signal, true, made[at])));
+    signal?.throwIfAborted();
+    const [one] = opened;
+    await creating.catch((error) => Promise.reject(one?.status === "rejected" ? one.reason : error));
+    return opened;
+  }
+
   /** The instance, opened if need be; after a release only on explicit wish, lest a stray call opens one that nobody ends. */
-  async open(signal: AbortSignal | undefined, mayReopen = false): Promise<HeldInstance> {
+  async open(signal: AbortSignal | undefined, mayReopen = false, made?: Promise<InstanceRecord>): Promise<HeldInstance> {
     if (this.#held !== null) return this.#held;
     signal?.throwIfAborted();
     if (this.#isReleased && (this.#isFork || !mayReopen)) {
@@ -59,7 +80,7 @@ export class InstanceKeeper {
       });
     }
     this.#isReleased = false;
-    this.#opening ??= new SharedTask((opening) => this.#open(opening));
+    this.#opening ??= new SharedTask((opening) => this.#open(opening, made));
     return this.#opening.join(signal);
   }
 
@@ -106,11 +127,12 @@ export class InstanceKeeper {
     await this.#untilHealthy(held, timeoutMs, signal);
   }
 
-  async #open(signal: AbortSignal): Promise<HeldInstance> {
+  /** `made` is an instance that was asked for elsewhere; without it one is created here. */
+  async #open(signal: AbortSignal, made: Promise<InstanceRecord> | undefined): Promise<HeldInstance> {
     const { ref, options, addresses, logger } = this.#to;
     let held: HeldInstance | null = null;
     try {
-      held = addresses.mode === "local" ? foundInstance(addresses, new Date()) : await this.#create(addresses, signal);
+      held = addresses.mode === "local" ? foundInstance(addresses, new Date()) : await this.#create(addresses, signal, made);
       // What our platform calls running has answered its health check.
       if (options.skipHealthCheck !== true && agentUrlOf(held.record) === null) {
         await this.#untilHealthy(held, options.healthTimeoutMs ?? HEALTH_TIMEOUT_MS[addresses.mode], signal);
@@ -129,12 +151,12 @@ export class InstanceKeeper {
     }
   }
 
-  async #create(addresses: Addresses, signal: AbortSignal): Promise<HeldInstance> {
+  async #create(addresses: Addresses, signal: AbortSignal, made: Promise<InstanceRecord> | undefined): Promise<HeldInstance> {
     const { ref, options, scheduler, clock, logger } = this.#to;
     const timeoutMs = options.startupTimeoutMs ?? STARTUP_TIMEOUT_MS;
     const deadlineAt = clock.now() + timeoutMs;
     logger.info("creating an instance", { env: ref });
-    const creating = scheduler.createInstance(toCreateRequest(ref, options), { deadlineAt });
+    const creating = made ?? scheduler.createInstance(toCreateRequest(ref, options), { deadlineAt });
     const held = madeInstance(addresses, await this.#orDiscard(creating, signal));
     try {
       return await this.#untilRunning(held, deadlineAt - clock.now(), signal);
@@ -221,6 +243,11 @@ export class InstanceKeeper {
       logger.warn("instance could not be deleted; it ends by its ttl", { env: ref, instance: id, error: messageOf(error) });
     }
   }
+}
+
+function recordOf(result: CreateResult | undefined): InstanceRecord {
+  if (result?.instance) return result.instance;
+  throw result?.error ?? new EnvironmentError("the server said nothing of this instance", { code: "instance.start_failed" });
 }
 
 function isHealthy(body: Readonly<Record<string, unknown>>): boolean {

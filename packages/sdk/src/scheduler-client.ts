@@ -6,7 +6,6 @@ import {
   headers,
   type InstanceRecord,
   type InstanceStatus,
-  instance,
   isObject,
   isPlatformError,
   type ResetRequest,
@@ -14,10 +13,12 @@ import {
   splitRef,
 } from "@aenv/contract";
 import { ControlClient, type ControlClientOptions } from "./control-client.ts";
+import { type CreateResult, createBatch, createBody } from "./create-batch.ts";
 import { EnvironmentError, ValidationError } from "./errors.ts";
 import { randomId } from "./ids.ts";
 import { withQuery } from "./json-client.ts";
 import { poll } from "./polling.ts";
+import { readInstance } from "./read-instance.ts";
 import { readReset } from "./reset.ts";
 import { SseDecoder } from "./sse.ts";
 
@@ -115,12 +116,24 @@ export class SchedulerClient {
       ...controlRoutes.createInstance,
       doing: `create an instance of '${request.envName ?? ""}'`,
       rule: this.#dedupesCreate ? "keyed" : "once",
-      body: { ...request, datasource: request.datasource ?? "", ttl: request.ttl ?? "", ...(wait !== undefined && { wait }) },
+      body: createBody(request, wait),
       headers: { [headers.traceId]: key, "idempotency-key": key },
       notFound: "environment.not_found",
       conflict: "instance.exists",
     });
     return readInstance(data);
+  }
+
+  /**
+   * Makes many instances, by one request for each thousand. One that fails does not stop the others: the results come in
+   * the order of the requests. It throws only if the server could not be asked at all.
+   */
+  createInstances(requests: readonly CreateInstanceRequest[], options: CreateOptions = {}): Promise<CreateResult[]> {
+    const rule = this.#dedupesCreate ? "keyed" : "once";
+    return createBatch(requests, options, {
+      send: (batch) => this.#control.send({ ...options, ...batch, rule }),
+      createOne: (request) => this.createInstance(request, options),
+    });
   }
 
   async getInstance(id: string, { waitMs, ...options }: LookOptions = {}): Promise<InstanceRecord> {
@@ -264,12 +277,6 @@ export class SchedulerClient {
     const path = route.path.replace(":id", encodeURIComponent(id));
     return this.#control.send({ notFound: "instance.not_found", ...options, method: route.method, path, doing, rule, ...more });
   }
-}
-
-function readInstance(data: unknown): InstanceRecord {
-  const parsed = instance.safeParse(data);
-  if (parsed.success) return parsed.data;
-  throw new ValidationError(`the server described an instance in an unexpected shape: ${parsed.error.message}`);
 }
 
 function ended(record: InstanceRecord, wanted: string): EnvironmentError {
