@@ -1,7 +1,14 @@
+import { Socket } from "node:net";
 import { loadEnvironment, runBox } from "@aenv/kit";
+import { UNSETTLED_AWAIT } from "./loading-exit.ts";
 
 // The process that holds the environment's code while `aenv run` watches over it: node box.ts <project> --socket <path> --host <host>
-await runBox(() => loadEnvironment(process.argv[2] ?? "."), process.argv.slice(3));
 
-// The other end of stdin closes when the parent ends, however it ends; nobody is left behind.
+// The other end of stdin closes when the parent ends, however it ends. Listening for that must not keep this process running.
 process.stdin.on("end", () => process.kill(process.pid, "SIGTERM")).resume();
+if (process.stdin instanceof Socket) process.stdin.unref();
+
+// Nothing is left to do and the environment is not served: its code waits for something that cannot happen any more.
+const onIdle = () => process.exit(UNSETTLED_AWAIT);
+process.once("beforeExit", onIdle);
+runBox(() => loadEnvironment(process.argv[2] ?? "."), process.argv.slice(3)).then(() => process.off("beforeExit", onIdle));

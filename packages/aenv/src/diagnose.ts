@@ -3,24 +3,15 @@ import { resolve } from "node:path";
 import { findEntries } from "@aenv/kit";
 import type { Message } from "esbuild";
 import { Failure, type Place, type Problem } from "./failure.ts";
+import { UNFINISHED } from "./loading.ts";
 import type { Project } from "./project.ts";
 
 /** Node says that a file is wrong; esbuild says where. Gives the failure back if nothing more can be said. */
-export async function diagnose({ root, config }: Project, failure: Failure): Promise<Failure> {
-  const { build } = await import("esbuild");
+export async function diagnose(project: Project, failure: Failure): Promise<Failure> {
+  const { root } = project;
   try {
-    const { errors, metafile } = await build({
-      entryPoints: await findEntries(root, config),
-      absWorkingDir: root,
-      bundle: true,
-      write: false,
-      metafile: true,
-      outdir: "out",
-      platform: "node",
-      format: "esm",
-      target: "node22",
-      logLevel: "silent",
-    }).catch((error: { errors?: Message[] }) => ({ errors: error.errors ?? [], metafile: undefined }));
+    if (failure.code === UNFINISHED) return await withAwaitsPlaced(project, failure);
+    const { errors, metafile } = await tryBuild(project, "esm");
     const problems = problemsOf(errors, root);
     if (problems.length > 0) return new Failure(problems, { code: failure.code, hint: hintFor(problems), cause: failure });
     const files = Object.keys(metafile?.inputs ?? {}).filter((file) => !file.startsWith("..") && !file.includes("node_modules/"));
@@ -31,6 +22,36 @@ export async function diagnose({ root, config }: Project, failure: Failure): Pro
   } catch {
     return failure;
   }
+}
+
+async function tryBuild({ root, config }: Project, format: "esm" | "cjs") {
+  const { build } = await import("esbuild");
+  return build({
+    entryPoints: await findEntries(root, config),
+    absWorkingDir: root,
+    bundle: true,
+    write: false,
+    metafile: true,
+    outdir: "out",
+    platform: "node",
+    format,
+    target: "node22",
+    logLevel: "silent",
+  }).catch((error: { errors?: Message[] }) => ({ errors: error.errors ?? [], metafile: undefined }));
+}
+
+/** Points at each top-level await of the project's own files, else at the file that is loaded. The older module format allows none, so esbuild names them all. */
+async function withAwaitsPlaced(project: Project, failure: Failure): Promise<Failure> {
+  const { errors } = await tryBuild(project, "cjs");
+  const own = errors.filter(({ text, location }) => text.startsWith("Top-level await") && !location?.file.includes("node_modules/"));
+  const [entry] = await findEntries(project.root, project.config);
+  const message = failure.message;
+  const [first, ...others] = problemsOf(own, project.root);
+  const problems = [
+    { message, place: first?.place ?? (entry === undefined ? undefined : { file: entry, line: 1, column: 1 }) },
+    ...others.map(({ place }) => ({ message: "this top-level await may be the one that waits, too", place })),
+  ];
+  return new Failure(problems, { code: failure.code, hint: failure.hint, cause: failure });
 }
 
 /** A tool that is written inside `defineEnvironment` does not know its line, but its name can be found. */

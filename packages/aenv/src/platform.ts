@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { Failure, failureOf } from "./failure.ts";
 import { defaultSettings, readSettings, settingsPath } from "./settings.ts";
 import { during } from "./spinner.ts";
-import type { Terminal } from "./terminal.ts";
+import type { Colors, Terminal } from "./terminal.ts";
 
 /** What every command takes that asks a server. */
 export interface PlatformOptions {
@@ -32,6 +32,12 @@ export function withPlatform(command: Command): Command {
   return command
     .option("--system-url <url>", `the server; $AENV_SYSTEM_URL, the setting system_url or ${USUAL_URL} if not given`)
     .option("--api-key <token>", "the token to show it; $AENV_API_KEY or the setting hub_config.api_key if not given");
+}
+
+/** A command to run next, at the same server as this one: what came by a flag must be given again. A token is never printed. */
+export function nextCommand(command: string, { systemUrl, apiKey }: PlatformOptions, colors: Colors): string {
+  const at = systemUrl ? ` --system-url ${systemUrl}` : "";
+  return `${command}${at}${apiKey ? colors.dim("  (with the same --api-key)") : ""}`;
 }
 
 /** The server that the options, else the variables, else the settings name. Nothing is asked yet. */

@@ -4,11 +4,12 @@ import { join } from "node:path";
 import type { Offer } from "../catalogue.ts";
 import { diagnose } from "../diagnose.ts";
 import { Failure, failureOf } from "../failure.ts";
+import { UNFINISHED } from "../loading.ts";
 import type { Project } from "../project.ts";
 import { type Archive, packArchive, sha256, unpackArchive } from "./archive.ts";
 import { bundleCode, ENVIRONMENT_FILE } from "./code.ts";
 import { readData } from "./data.ts";
-import { offerOf } from "./offer.ts";
+import { type LoadOptions, offerOf } from "./offer.ts";
 import type { TarEntry } from "./tar.ts";
 
 /** What a bundle says of itself in its manifest.json. */
@@ -23,7 +24,7 @@ export interface Manifest extends Offer {
 }
 
 /** Bundles a project: code, data, config and a manifest. The same sources always give the same bytes. */
-export async function bundleProject(project: Project, onOutput: (text: string) => void): Promise<Archive & { manifest: Manifest }> {
+export async function bundleProject(project: Project, loading: LoadOptions): Promise<Archive & { manifest: Manifest }> {
   const { name, version } = project.config;
   const config = { ...project.config, main: ENVIRONMENT_FILE };
   const entries = [
@@ -41,20 +42,22 @@ export async function bundleProject(project: Project, onOutput: (text: string) =
     files: entries
       .map(({ path, bytes }) => ({ path, size: bytes.length, sha256: sha256(bytes) }))
       .sort((a, b) => (a.path < b.path ? -1 : 1)),
-    ...(await tryOut(project, entries, onOutput)),
+    ...(await tryOut(project, entries, loading)),
   };
   return { ...packArchive([...entries, { path: "manifest.json", bytes: jsonBytes(manifest) }]), manifest };
 }
 
 /** Loads the bundle as it will be loaded elsewhere: in an empty folder. */
-async function tryOut(project: Project, entries: readonly TarEntry[], onOutput: (text: string) => void): Promise<Offer> {
+async function tryOut(project: Project, entries: readonly TarEntry[], loading: LoadOptions): Promise<Offer> {
   const folder = mkdtempSync(join(tmpdir(), "aenv-bundle-"));
   try {
     unpackArchive(packArchive(entries).bytes, folder);
-    return await offerOf(folder, onOutput);
+    return await offerOf(folder, loading);
   } catch (error) {
+    // The sources would take as long to say the same.
+    if (error instanceof Failure && error.code === UNFINISHED) throw await diagnose(project, error);
     // If the sources do not load either, their lines say more than the bundle's.
-    await offerOf(project.root, () => undefined).catch(async (cause: unknown) => {
+    await offerOf(project.root, { ...loading, onOutput: () => undefined }).catch(async (cause: unknown) => {
       throw await diagnose(project, failureOf(cause));
     });
     throw new Failure(`the project loads, but its bundle does not: ${(error as Error).message.replaceAll(folder, "<bundle>")}`, {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { temporaryTree } from "@aenv/testing";
 import { expect, it } from "vitest";
+import { LOAD_TIMEOUT_MS } from "../loading.ts";
 import { readProject } from "../project.ts";
 import { unpackArchive } from "./archive.ts";
 import { bundleProject } from "./bundle.ts";
@@ -14,7 +15,7 @@ const echo = fileURLToPath(new URL("../../../../environments/echo", import.meta.
 async function withBundle(project: string, test: (socketPath: string, bound: unknown) => Promise<void>): Promise<void> {
   using tree = temporaryTree();
   const folder = join(tree.path, "bundle");
-  const { bytes } = await bundleProject(readProject(project, "/"), () => undefined);
+  const { bytes } = await bundleProject(readProject(project, "/"), { timeoutMs: LOAD_TIMEOUT_MS, onOutput: () => undefined });
   unpackArchive(bytes, folder);
   const socketPath = join(tree.path, "s");
   const runner = fileURLToPath(import.meta.resolve("@aenv/kit/runner"));
@@ -62,7 +63,7 @@ it("keeps what a project registers, even if its package.json says that its files
       'import "./tools/ask.ts";\nimport { registerTool } from "aenvironment";\nregisterTool({ name: "buy" }, () => "bought");\n',
     "src/tools/ask.ts": 'import { registerTool } from "aenvironment";\nregisterTool({ name: "ask" }, () => "asked");\n',
   });
-  const { manifest } = await bundleProject(readProject(tree.path, "/"), () => undefined);
+  const { manifest } = await bundleProject(readProject(tree.path, "/"), { timeoutMs: LOAD_TIMEOUT_MS, onOutput: () => undefined });
   expect(manifest.tools.map(({ name }) => name).sort()).toEqual(["ask", "buy"]);
 });
 

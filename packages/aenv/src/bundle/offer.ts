@@ -1,27 +1,75 @@
-import { fork } from "node:child_process";
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Offer } from "../catalogue.ts";
 import { Failure, type Place } from "../failure.ts";
+import { endedWhileLoading, unfinished } from "../loading.ts";
+
+export interface LoadOptions {
+  /** How long the environment's modules may take to load. */
+  readonly timeoutMs: number;
+  /** What the environment prints while it is loaded. */
+  onOutput(text: string): void;
+}
+
+type Answer = Offer | { readonly error: string; readonly place?: Place };
+
+/** How long output that was printed before the end may take to arrive. A child process of the environment can hold the pipe open for longer. */
+const OUTPUT_GRACE_MS = 500;
 
 /** What the environment in a folder offers, found out by loading it in a process of its own. */
-export async function offerOf(folder: string, onOutput: (text: string) => void): Promise<Offer> {
+export async function offerOf(folder: string, { timeoutMs, onOutput }: LoadOptions): Promise<Offer> {
   const entry = fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "./describe.ts" : "./describe.js", import.meta.url));
   // What the environment would say with the data of this machine is no part of its bundle.
   const { AENV_DATA_DIR: _, ...env } = process.env;
-  const child = fork(entry, [folder], {
+  const sockets = mkdtempSync(join(tmpdir(), "aenv-"));
+  const child = fork(entry, [folder, join(sockets, "box.sock")], {
     cwd: folder,
     env,
     stdio: ["ignore", "pipe", "pipe", "ipc"],
     execArgv: ["--disable-warning=ExperimentalWarning"],
   });
   for (const stream of [child.stdout, child.stderr]) stream?.setEncoding("utf8").on("data", onOutput);
-  type Answer = Offer | { readonly error: string; readonly place?: Place };
-  const answer = await new Promise<Answer>((resolve, reject) => {
-    child.once("message", (message) => resolve(message as Answer));
-    child.once("error", reject);
-    child.once("close", (code) => reject(new Failure(`the environment's process ended while it was loaded (exit code ${code})`)));
+  try {
+    const answer = await answerOf(child, timeoutMs);
+    if (!("error" in answer)) return answer;
+    const message = answer.place === undefined ? answer.error : answer.error.replace(/^\S+:\d+(?::\d+)?: /, "");
+    throw new Failure([{ message, place: answer.place }], { code: "environment.invalid" });
+  } finally {
+    await end(child);
+    rmSync(sockets, { recursive: true, force: true });
+  }
+}
+
+async function answerOf(child: ChildProcess, timeoutMs: number): Promise<Answer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+  child.once("message", (message) => resolve(message as Answer));
+  child.once("error", reject);
+  child.once("exit", (code, signal) => {
+    // An answer that was sent just before the end is read first.
+    const fail = () => setImmediate(() => reject(endedWhileLoading(code, signal)));
+    if (child.connected) child.once("disconnect", fail);
+    else fail();
   });
-  if (!("error" in answer)) return answer;
-  const message = answer.place === undefined ? answer.error : answer.error.replace(/^\S+:\d+(?::\d+)?: /, "");
-  throw new Failure([{ message, place: answer.place }], { code: "environment.invalid" });
+  const timer = setTimeout(() => reject(unfinished(timeoutMs)), timeoutMs);
+  try {
+    return await promise;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Ends the process whatever its event loop still holds, and lets go of its pipes, so that nothing here waits for them. */
+async function end(child: ChildProcess): Promise<void> {
+  if (child.pid === undefined) return;
+  const closed = child.exitCode === null && child.signalCode === null ? once(child, "close") : Promise.resolve();
+  if (child.connected) child.disconnect();
+  child.kill("SIGKILL");
+  let timer: NodeJS.Timeout | undefined;
+  await Promise.race([closed, new Promise((resolve) => (timer = setTimeout(resolve, OUTPUT_GRACE_MS)))]);
+  clearTimeout(timer);
+  for (const stream of [child.stdout, child.stderr]) stream?.destroy();
 }

@@ -5,6 +5,7 @@ import type { Command } from "commander";
 import { bundleProject } from "../bundle/bundle.ts";
 import { Failure } from "../failure.ts";
 import { examples } from "../help.ts";
+import { loadTimeoutOption } from "../loading.ts";
 import { readProject } from "../project.ts";
 import { during } from "../spinner.ts";
 import { type Terminal, voiceOf } from "../terminal.ts";
@@ -13,6 +14,7 @@ interface Options {
   readonly workDir: string;
   readonly out: string;
   readonly image?: boolean;
+  readonly loadTimeout: number;
   readonly json?: boolean;
 }
 
@@ -23,6 +25,7 @@ export function define(command: Command, terminal: Terminal): void {
     )
     .option("-w, --work-dir <folder>", "the project, or the name of a built-in benchmark", ".")
     .option("-o, --out <folder>", "where to put the archive, seen from the project", "dist")
+    .addOption(loadTimeoutOption())
     .option("--image", "build a container image instead (not available in this version)")
     .option("--json", "as JSON")
     .addHelpText("after", examples("aenv build", "aenv build --work-dir ./my-env --out /srv/bundles", "aenv build --json"))
@@ -39,7 +42,7 @@ async function buildArchive(options: Options, terminal: Terminal): Promise<void>
   const voice = voiceOf(terminal, options.json === true);
   const project = readProject(options.workDir, terminal.cwd);
   const { archive, manifest, digest, bytes } = await during(terminal, `Bundling ${project.config.name}`, async () => {
-    const bundle = await bundleProject(project, (text) => terminal.stderr.write(text));
+    const bundle = await bundleProject(project, { timeoutMs: options.loadTimeout, onOutput: (text) => terminal.stderr.write(text) });
     const out = resolve(project.root, options.out);
     const archive = join(out, `${bundle.manifest.name}-${bundle.manifest.version}-${bundle.digest.slice(0, 12)}.tar.gz`);
     mkdirSync(out, { recursive: true });

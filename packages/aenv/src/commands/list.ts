@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { type FormatOptions, voiceFor, withFormat } from "../format.ts";
 import { examples } from "../help.ts";
 import { integer } from "../option.ts";
-import { asking, openPlatform, type PlatformOptions, withPlatform } from "../platform.ts";
+import { asking, nextCommand, openPlatform, type PlatformOptions, withPlatform } from "../platform.ts";
 import { shortened, statusText, table, timeText } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
 
@@ -47,5 +47,8 @@ async function list(options: Options, terminal: Terminal): Promise<void> {
     timeText(one.created_at),
   ]);
   voice.say(table(["name", "version", "status", "seen by", "description", "created"], rows, voice.people));
-  if (found.length === limit) voice.say(colors.dim(`There may be more: aenv list --offset ${offset + limit}`));
+  if (found.length < limit) return;
+  const filters = `${name ? ` --name ${name}` : ""}${tag ? ` --tag ${tag}` : ""}`;
+  const next = nextCommand(`aenv list --limit ${limit} --offset ${offset + limit}${filters}`, options, colors);
+  voice.say(`${colors.dim("There may be more:")} ${next}`);
 }

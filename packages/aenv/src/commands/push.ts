@@ -1,15 +1,17 @@
-import { type EnvironmentConfig, formatRef, isObject, isPlatformError, type Visibility, visibilities } from "@aenv/contract";
+import { type EnvironmentConfig, formatRef, isObject, isPlatformError, messageOf, type Visibility, visibilities } from "@aenv/contract";
 import { type Command, Option } from "commander";
 import { bundleProject } from "../bundle/bundle.ts";
 import { Failure } from "../failure.ts";
 import { examples } from "../help.ts";
+import { loadTimeoutOption } from "../loading.ts";
 import { several } from "../pairs.ts";
-import { asking, explained, openPlatform, type Platform, type PlatformOptions, withPlatform } from "../platform.ts";
+import { asking, explained, nextCommand, openPlatform, type Platform, type PlatformOptions, withPlatform } from "../platform.ts";
 import { progressBar } from "../progress.ts";
 import { type Project, readProject } from "../project.ts";
 import { during } from "../spinner.ts";
 import { bytesText, counted } from "../table.ts";
 import { type Terminal, voiceOf } from "../terminal.ts";
+import { warn } from "../warning.ts";
 
 interface Options extends PlatformOptions {
   readonly workDir: string;
@@ -19,6 +21,7 @@ interface Options extends PlatformOptions {
   readonly visibility?: Visibility;
   readonly shareWith?: string[];
   readonly force?: boolean;
+  readonly loadTimeout: number;
   readonly json?: boolean;
 }
 
@@ -36,6 +39,7 @@ export function define(command: Command, terminal: Terminal): void {
     .option("--no-verify", "do not start the environment on the server to see what it offers")
     .addOption(new Option("--visibility <who>", "who sees it; if not given as the version before, at first private").choices(visibilities))
     .option("--share-with <owner>", "an owner who sees it too; may be repeated", several)
+    .addOption(loadTimeoutOption())
     .addOption(new Option("--force").hideHelp())
     .option("--json", "as JSON");
   withPlatform(command)
@@ -54,7 +58,8 @@ async function push(options: Options, terminal: Terminal): Promise<void> {
   const { config } = project;
   const ref = formatRef(config);
   const platform = openPlatform(options, terminal, { timeoutMs: PUBLISH_TIMEOUT_MS });
-  const bundle = await during(terminal, `Bundling ${config.name}`, () => bundleProject(project, (text) => terminal.stderr.write(text)));
+  const loading = { timeoutMs: options.loadTimeout, onOutput: (text: string) => terminal.stderr.write(text) };
+  const bundle = await during(terminal, `Bundling ${config.name}`, () => bundleProject(project, loading));
   const digest = `sha256:${bundle.digest}`;
   const size = bundle.bytes.length;
 
@@ -91,16 +96,21 @@ async function push(options: Options, terminal: Terminal): Promise<void> {
   const offers = [counted(tools.length, "tool"), counted(functions.length, "function"), counted(rewards.length, "reward")].join(", ");
   voice.say(`${colors.green("✔")} ${colors.bold(ref)} is published at ${colors.cyan(platform.hubUrl)}`);
   voice.say(`  ${colors.dim(`${offers}; ${bytesText(size)}; ${digest.slice(0, 19)}`)}`);
-  const problem = options.verify === false ? null : await tasksProblem(platform, ref);
-  if (problem !== null) voice.say(`${colors.yellow("!")} Its tasks could not be listed on the server: ${problem}`);
+  const warning = options.verify === false ? null : await tasksWarning(platform, ref);
+  if (warning !== null) warn(terminal, warning);
   voice.say();
-  voice.say(`  ${colors.dim("Start an instance:")} aenv instance create ${ref}`);
+  voice.say(`  ${colors.dim("Start an instance:")} ${nextCommand(`aenv instance create ${ref}`, options, colors)}`);
 }
 
-/** Why the server could not list the environment's tasks, if it could not. */
-async function tasksProblem({ hub }: Platform, ref: string): Promise<string | null> {
-  const { metadata } = await hub.get(ref);
-  return isObject(metadata) && typeof metadata.tasksProblem === "string" ? metadata.tasksProblem : null;
+/** Says if the server could not list the environment's tasks. It is published by now, so nothing here may fail the command. */
+async function tasksWarning({ hub }: Platform, ref: string): Promise<string | null> {
+  try {
+    const { metadata } = await hub.get(ref);
+    if (!isObject(metadata) || typeof metadata.tasksProblem !== "string") return null;
+    return `Its tasks could not be listed on the server: ${metadata.tasksProblem}`;
+  } catch (error) {
+    return `It is published, but could not be read back to see whether its tasks can be listed: ${messageOf(error)}`;
+  }
 }
 
 function withVersion(project: Project, version: string | undefined): Project {

@@ -5,6 +5,7 @@ import { requireInspector, startInspector } from "../dev/inspector.ts";
 import { Narrator } from "../dev/narrator.ts";
 import { DevServer } from "../dev/server.ts";
 import { examples } from "../help.ts";
+import { loadTimeoutOption } from "../loading.ts";
 import { integer } from "../option.ts";
 import { readProject } from "../project.ts";
 import { during } from "../spinner.ts";
@@ -14,6 +15,7 @@ interface Options {
   readonly workDir: string;
   readonly host: string;
   readonly port: number;
+  readonly loadTimeout: number;
   readonly quiet?: boolean;
   readonly inspector?: boolean;
   readonly inspectorPort: number;
@@ -26,6 +28,7 @@ export function define(command: Command, terminal: Terminal): void {
     .option("-w, --work-dir <folder>", "the project, or the name of a built-in benchmark", ".")
     .option("-p, --port <number>", "where to listen; 0 takes any free port", integer(0, 65_535), 8081)
     .option("--host <address>", "the address to listen on; 0.0.0.0 lets other machines in", "127.0.0.1")
+    .addOption(loadTimeoutOption())
     .option("-q, --quiet", "no table and no advice, only what goes wrong")
     .option("--inspector", "start the MCP Inspector beside it, if it is installed")
     .option("--inspector-port <number>", "where the Inspector's page is", integer(1, 65_535), 6274)

@@ -94,9 +94,9 @@ describe("from a new project to instances that others use", { timeout: 60_000 },
     const source =
       'import { defineEnvironment } from "aenvironment";\nexport default defineEnvironment({ tasks: () => { throw new Error("no data yet"); } });\n';
     writeFileSync(join(tree.path, "later/src/index.ts"), source);
-    const { code, stdout } = await step("push", "--work-dir", join(tree.path, "later"));
+    const { code, stderr } = await step("push", "--work-dir", join(tree.path, "later"));
     expect(code).toBe(0);
-    expect(stdout).toContain("Its tasks could not be listed on the server: no data yet");
+    expect(stderr).toContain("Its tasks could not be listed on the server: no data yet");
   });
 
   it("starts an instance that lives on", async () => {

@@ -6,11 +6,13 @@ import { fileURLToPath } from "node:url";
 import { isObject, messageOf } from "@aenv/contract";
 import { dataDirOf } from "../data-dir.ts";
 import { Failure, type Place } from "../failure.ts";
+import { endedWhileLoading, unfinished } from "../loading.ts";
 
 export interface BoxOptions {
   readonly root: string;
   readonly host: string;
   readonly socketPath: string;
+  readonly loadTimeoutMs: number;
   /** The environment's own output. */
   onLine(stream: "stdout" | "stderr", line: string): void;
   /** The process ended though nobody asked it to. */
@@ -74,13 +76,15 @@ export class BoxProcess {
     });
     this.#read("stderr", (line) => options.onLine("stderr", line));
     this.#child.once("error", reject);
-    this.#child.once("close", (code) => reject(new Failure(`the environment's process ended while it was loaded (exit code ${code})`)));
+    this.#child.once("close", (code, signal) => reject(endedWhileLoading(code, signal)));
+    const timer = setTimeout(() => reject(unfinished(options.loadTimeoutMs)), options.loadTimeoutMs);
     const abort = () => reject(signal.reason);
     signal.addEventListener("abort", abort);
     try {
       signal.throwIfAborted();
       await promise;
     } finally {
+      clearTimeout(timer);
       signal.removeEventListener("abort", abort);
     }
   }

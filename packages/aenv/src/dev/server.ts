@@ -18,6 +18,8 @@ export type DevEvent =
 export interface DevOptions {
   readonly host: string;
   readonly port: number;
+  /** How long the environment's code may take to load. */
+  readonly loadTimeout: number;
   onEvent(event: DevEvent): void;
 }
 
@@ -114,6 +116,7 @@ export class DevServer {
         {
           root: project.root,
           host: this.#options.host,
+          loadTimeoutMs: this.#options.loadTimeout,
           socketPath: process.platform === "win32" ? pipe : join(this.#sockets, `${number}.sock`),
           onLine: (stream, line) => this.#options.onEvent({ event: "output", stream, line }),
           onCrash: (how) => this.#onCrash(box, how),

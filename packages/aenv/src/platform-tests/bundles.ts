@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import type { EnvironmentConfig } from "@aenv/contract";
 import { openArchive } from "../bundle/archive.ts";
 import { bundleProject } from "../bundle/bundle.ts";
+import { LOAD_TIMEOUT_MS } from "../loading.ts";
 import { readProject } from "../project.ts";
 
 export interface BundleOptions {
@@ -53,7 +54,7 @@ async function make(path: string, { isolation = "instance", version, deployConfi
   const file = join(cacheFolder, `${hash.digest("hex")}.tgz`);
   let bytes = read(file);
   if (bytes === null) {
-    ({ bytes } = await bundleProject({ ...project, config }, () => {}));
+    ({ bytes } = await bundleProject({ ...project, config }, { timeoutMs: LOAD_TIMEOUT_MS, onOutput: () => {} }));
     mkdirSync(cacheFolder, { recursive: true });
     // Whole or not at all: another test may look for it now.
     const part = `${file}.${randomUUID()}`;

@@ -8,7 +8,7 @@ import { examples } from "../../help.ts";
 import { instanceFacts, usageLines } from "../../instance-view.ts";
 import { duration, integer } from "../../option.ts";
 import { pair, several } from "../../pairs.ts";
-import { asking, openPlatform, type Platform, type PlatformOptions, withPlatform } from "../../platform.ts";
+import { asking, nextCommand, openPlatform, type Platform, type PlatformOptions, withPlatform } from "../../platform.ts";
 import { readProject } from "../../project.ts";
 import type { Terminal } from "../../terminal.ts";
 
@@ -76,7 +76,7 @@ async function create(given: string | undefined, options: Options, terminal: Ter
   for (const line of usageLines(record, voice.people)) voice.say(line);
   voice.say();
   if (isKept) {
-    voice.say(`  ${colors.dim("End it with:")} aenv instance delete ${record.id}`);
+    voice.say(`  ${colors.dim("End it with:")} ${nextCommand(`aenv instance delete ${record.id}`, options, colors)}`);
     return;
   }
   voice.say(colors.dim("Ctrl-C releases it."));

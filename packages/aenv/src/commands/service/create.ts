@@ -5,7 +5,7 @@ import { type FormatOptions, voiceFor, withOutput } from "../../format.ts";
 import { examples } from "../../help.ts";
 import { integer } from "../../option.ts";
 import { pair } from "../../pairs.ts";
-import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
+import { asking, nextCommand, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
 import { readProject } from "../../project.ts";
 import { serviceFacts } from "../../service-view.ts";
 import type { Terminal } from "../../terminal.ts";
@@ -61,7 +61,7 @@ async function create(given: string | undefined, options: Options, terminal: Ter
   voice.say();
   voice.say(serviceFacts(made, voice.people));
   voice.say();
-  voice.say(`  ${colors.dim("See how it is with:")} aenv service get ${made.id}`);
+  voice.say(`  ${colors.dim("See how it is with:")} ${nextCommand(`aenv service get ${made.id}`, options, colors)}`);
 }
 
 type DeployConfig = Readonly<Record<string, unknown>>;

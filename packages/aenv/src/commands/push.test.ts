@@ -1,0 +1,39 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Platform, startPlatform } from "../platform-tests/platform.ts";
+import { aenv, installedTree } from "../testing/cli.ts";
+import { RunningCommand, run } from "../testing/command.ts";
+import { faultyProxy } from "../testing/proxy.ts";
+
+const files = (name: string) => ({
+  "config.json": { name, version: "1.0.0" },
+  "src/index.ts": 'import { registerTool } from "aenvironment";\nregisterTool({ name: "ask" }, () => 1);\n',
+});
+
+describe("push", { timeout: 60_000 }, () => {
+  let platform: Platform;
+  beforeAll(async () => {
+    platform = await startPlatform();
+  });
+  afterAll(() => platform?.close());
+
+  it("ends with 0 and a warning when it has published and the version cannot be read back", async () => {
+    using tree = installedTree(files("unread"));
+    await using proxy = await faultyProxy(platform.controlUrl, ({ method, url }) => method === "GET" && url === "/env/unread/1.0.0");
+    const { code, stdout, stderr } = await aenv(["push", "--system-url", proxy.url], { cwd: tree.path });
+    expect(stderr).toMatch(/^! It is published, but could not be read back .*out of order/);
+    expect([code, stdout]).toEqual([0, expect.stringContaining("unread@1.0.0 is published")]);
+    expect((await platform.ask("GET", "/env/unread/1.0.0")).status).toBe(200);
+  });
+
+  it("prints a next command that works as it is, from a folder without settings", async () => {
+    using tree = installedTree(files("printed"));
+    const { stdout } = await run(["push", "--system-url", platform.controlUrl], { cwd: tree.path });
+    const [, next = ""] = /Start an instance: (aenv .*)/.exec(stdout) ?? [];
+    const [command, ...argv] = next.split(" ");
+    expect(command).toBe("aenv");
+    await using created = new RunningCommand(argv, { cwd: "/", input: "open" });
+    const [, call = ""] = await created.says(/From the shell: aenv (call .*)/);
+    expect((await aenv(call.split(" "))).stdout).toMatch(/tool +│ ask/);
+    expect((await created.stop()).code).toBe(0);
+  });
+});
