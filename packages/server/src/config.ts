@@ -34,13 +34,20 @@ export const serverConfig = z.strictObject({
   idleAfter: duration.nullable().default(null).describe("ends instances that nobody has used for so long"),
   startTimeout: duration.default("60s").describe("how long a start may take"),
   poolMin: count.default(1).describe("blank processes that always wait"),
-  poolMax: count.default(8).describe("processes that wait at most, of each kind"),
+  poolMax: count.default(8).describe("processes that wait at most, of each kind: blank, or ready for one environment"),
+  poolPerOwner: count.default(16).describe("processes that wait at most, ready for the environments of one owner"),
+  poolTotal: count.default(32).describe("processes that wait at most, in all"),
   maxHosts: count.min(1).default(availableParallelism()).describe("shared processes for each owner and environment"),
   memoryMb: count.min(64).default(2_048).describe("memory of one process"),
   maxInstances: count.min(1).default(25_000).describe("live instances of one owner"),
   createsPerSecond: z.coerce.number().positive().default(2_000).describe("creations a second of one owner"),
   blobBytes: count.default(10 * 1024 ** 3).describe("bytes of bundles of one owner"),
   startsAtOnce: count.min(1).default(64).describe("starts that run at the same time; the others wait in turn"),
+  verifications: count
+    .min(1)
+    .default(4)
+    .describe("bundles that are verified at the same time when they are published; the others wait in turn"),
+  verificationsPerOwner: count.min(1).default(2).describe("the same of one owner"),
   round: duration.default("3s").describe("how often this server says that it lives, and tidies up"),
   silence: duration.default("10s").describe("how long a server on another machine may be silent before it is taken for dead"),
   headersTimeout: duration.default("20s").describe("how long a client may take over a request's headers, or over its first word"),

@@ -19,7 +19,7 @@ import { dataUrlOf } from "./data-url.ts";
 import { Gateway } from "./gateway/gateway.ts";
 import { openHub } from "./hub/open.ts";
 import { BoxClients } from "./instances/box-client.ts";
-import { inspector } from "./instances/inspector.ts";
+import { Inspector } from "./instances/inspector.ts";
 import { openInstances } from "./instances/open.ts";
 import { Pool } from "./instances/pool.ts";
 import { type InstanceRow, instanceRows, isLive } from "./instances/row.ts";
@@ -110,20 +110,32 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     },
     replica,
     min: config.poolMin,
-    max: config.poolMax,
+    limits: { each: config.poolMax, perOwner: config.poolPerOwner, total: config.poolTotal },
     // A start is mostly work, but now and then it waits.
     startsAtOnce: 2 * availableParallelism(),
     refillAfterMs: REFILL_AFTER_MS,
     startTimeoutMs,
     memoryMb: config.memoryMb,
-    now: Date.now,
+    standingOf: (name, version) => hub.standingOf(name, version),
+    onTrouble: (environment, error) =>
+      logger.warn({ err: error, environment }, "no process can be started ahead; it is tried again after growing pauses"),
+    now: () => performance.now(),
+  });
+  const inspector = new Inspector({
+    pool,
+    clients,
+    startTimeoutMs,
+    waitTimeoutMs: startTimeoutMs,
+    atOnce: config.verifications,
+    atOncePerOwner: config.verificationsPerOwner,
   });
   const hub = openHub({
     home: config.home,
     store,
     quotas,
     now,
-    inspect: inspector({ pool, clients, startTimeoutMs }),
+    inspect: (folder, owner) => inspector.inspect(folder, owner),
+    maxWarm: Math.min(config.poolMax, config.poolPerOwner, config.poolTotal),
     isInUse: inUse(rows, serviceTable),
   });
   const { instances, hosts, targets, idempotency, keeper, list, logs } = openInstances({
@@ -138,6 +150,8 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     place: `${hostname()}:${await realpath(config.home)}`,
     isAlone,
     maxHosts: config.maxHosts,
+    // They wait for an instance just as the processes of the pool do.
+    maxEmptyHosts: config.poolTotal,
     defaultTtl: config.defaultTtl,
     defaultIdleSeconds: config.idleAfter === null ? null : parseDuration(config.idleAfter) / 1_000,
     startTimeoutMs,
@@ -170,10 +184,13 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     pool: () => pool.sizes(),
     hosts: () => hosts.size,
     waiting: () => queue.depth,
+    poolTroubled: () => pool.troubled,
+    verifications: () => ({ running: inspector.running, waiting: inspector.waiting }),
   });
   let isReady = false;
   let wasReady = false;
   closers.add(() => (wasReady ? keeper.close(GRACE_MS) : keeper.letGo()));
+  closers.add(() => inspector.close());
   const visitors = visitorRule(config.host, config.allowedHosts);
   const patience: Patience = {
     headersMs: parseDuration(config.headersTimeout),

@@ -45,6 +45,37 @@ describe("a fair queue", () => {
     expect(queue.depth).toBe(0);
   });
 
+  it("gives one owner no more places than its own limit, and lets others pass by those that wait for it", async () => {
+    const queue = new FairQueue({ atOnce: 3, atOncePerOwner: 2, maxWaiting: 100 });
+    const greedy = [work(), work(), work()];
+    const began: string[] = [];
+    const running = greedy.map(({ promise }, n) =>
+      queue.run("greedy", () => {
+        began.push(`greedy ${n}`);
+        return promise;
+      }),
+    );
+    await queue.run("modest", async () => void began.push("modest"));
+    expect(began).toEqual(["greedy 0", "greedy 1", "modest"]);
+    expect(queue.depth).toBe(1);
+    greedy[0]?.end();
+    await running[0];
+    await settled();
+    expect(began.at(-1)).toBe("greedy 2");
+    for (const { end } of greedy) end();
+    await Promise.all(running);
+  });
+
+  it("refuses an owner of whom too many wait, and nobody else", async () => {
+    const queue = new FairQueue({ atOnce: 1, maxWaiting: 100, maxWaitingPerOwner: 1, what: "verifications" });
+    const first = work();
+    const busy = queue.run("a", () => first.promise);
+    const waiting = ["a", "b"].map((owner) => queue.run(owner, async () => {}));
+    await expect(queue.run("a", async () => {})).rejects.toThrow("1 verifications of 'a' are waiting already; try again in a moment");
+    first.end();
+    await Promise.all([busy, ...waiting]);
+  });
+
   it("refuses at once when too many wait, and says when to come again", async () => {
     const queue = new FairQueue({ atOnce: 1, maxWaiting: 1 });
     const first = work();

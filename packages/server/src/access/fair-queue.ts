@@ -1,5 +1,15 @@
 import { PlatformError } from "@aenv/contract";
 
+export interface FairQueueOptions {
+  readonly atOnce: number;
+  readonly maxWaiting: number;
+  /** As many as there can be unless told otherwise. */
+  readonly atOncePerOwner?: number;
+  readonly maxWaitingPerOwner?: number;
+  /** What waits, for the message of a refusal. */
+  readonly what?: string;
+}
+
 interface Waiting {
   readonly start: () => void;
   readonly refuse: (error: unknown) => void;
@@ -10,15 +20,15 @@ interface Waiting {
  * asks for one. When too many wait, the next is refused at once rather than everyone later.
  */
 export class FairQueue {
-  readonly #atOnce: number;
-  readonly #maxWaiting: number;
+  readonly #options: Required<FairQueueOptions>;
   readonly #lines = new Map<string, Waiting[]>();
+  readonly #workingOf = new Map<string, number>();
   #working = 0;
   #waiting = 0;
 
-  constructor(options: { readonly atOnce: number; readonly maxWaiting: number }) {
-    this.#atOnce = options.atOnce;
-    this.#maxWaiting = options.maxWaiting;
+  constructor(options: FairQueueOptions) {
+    const { atOnce, maxWaiting } = options;
+    this.#options = { atOncePerOwner: atOnce, maxWaitingPerOwner: maxWaiting, what: "creations", ...options };
   }
 
   get depth(): number {
@@ -26,22 +36,39 @@ export class FairQueue {
   }
 
   async run<T>(owner: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    if (this.#working >= this.#atOnce || this.#waiting > 0) await this.#wait(owner, signal);
-    else this.#working++;
+    // Whenever a place is free, only those wait whose owner has no place left.
+    if (this.#hasPlace(owner)) this.#begin(owner);
+    else await this.#wait(owner, signal);
     try {
       return await work();
     } finally {
-      this.#working--;
+      this.#end(owner);
       this.#next();
     }
   }
 
+  #hasPlace(owner: string): boolean {
+    const { atOnce, atOncePerOwner } = this.#options;
+    return this.#working < atOnce && (this.#workingOf.get(owner) ?? 0) < atOncePerOwner;
+  }
+
+  #begin(owner: string): void {
+    this.#working++;
+    this.#workingOf.set(owner, (this.#workingOf.get(owner) ?? 0) + 1);
+  }
+
+  #end(owner: string): void {
+    this.#working--;
+    const left = (this.#workingOf.get(owner) ?? 0) - 1;
+    if (left > 0) this.#workingOf.set(owner, left);
+    else this.#workingOf.delete(owner);
+  }
+
   #wait(owner: string, signal: AbortSignal | undefined): Promise<void> {
-    if (this.#waiting >= this.#maxWaiting) {
-      throw new PlatformError("quota.exceeded", `the server is busy: ${this.#waiting} creations are waiting; try again in a moment`, {
-        details: { retryAfterSeconds: 1 },
-      });
-    }
+    const { maxWaiting, maxWaitingPerOwner, what } = this.#options;
+    const own = this.#lines.get(owner)?.length ?? 0;
+    if (this.#waiting >= maxWaiting) throw busy(`the server is busy: ${this.#waiting} ${what} are waiting`);
+    if (own >= maxWaitingPerOwner) throw busy(`${own} ${what} of '${owner}' are waiting already`);
     signal?.throwIfAborted();
     return new Promise<void>((resolve, reject) => {
       const onAbort = () => this.#leave(owner, waiting, signal?.reason);
@@ -61,19 +88,17 @@ export class FairQueue {
   }
 
   #next(): void {
-    if (this.#working >= this.#atOnce) return;
-    const [first] = this.#lines;
-    if (first === undefined) return;
-    const [owner, line] = first;
-    const waiting = line.shift();
-    // To the end of the round: the map keeps the order in which owners come to be set.
-    this.#lines.delete(owner);
-    if (line.length > 0) this.#lines.set(owner, line);
-    if (waiting === undefined) this.#next();
-    else {
+    for (const [owner, line] of this.#lines) {
+      if (!this.#hasPlace(owner)) continue;
+      const waiting = line.shift();
+      // To the end of the round: the map keeps the order in which owners come to be set.
+      this.#lines.delete(owner);
+      if (line.length > 0) this.#lines.set(owner, line);
+      if (waiting === undefined) continue;
       this.#waiting--;
-      this.#working++;
+      this.#begin(owner);
       waiting.start();
+      return;
     }
   }
 
@@ -82,7 +107,12 @@ export class FairQueue {
     const at = line.indexOf(waiting);
     if (at < 0) return;
     line.splice(at, 1);
+    if (line.length === 0) this.#lines.delete(owner);
     this.#waiting--;
     waiting.refuse(reason);
   }
+}
+
+function busy(why: string): PlatformError {
+  return new PlatformError("quota.exceeded", `${why}; try again in a moment`, { details: { retryAfterSeconds: 1 } });
 }

@@ -31,6 +31,34 @@ describe.each(stores)("publishing, with the store in %s", (store) => {
     expect(readFileSync(join(world.inspected[0] as string, "main.js"), "utf8")).toBe("run()");
   });
 
+  it("refuses an environment that wants more processes kept ready than the server allows, and says how many it may want", async () => {
+    const { hub, push } = openTestHub(store, { maxWarm: 8 });
+    await expect(push(ada, "shop", "1.0.0", { deployConfig: { warm: 9 } })).rejects.toMatchObject({
+      code: "environment.invalid",
+      message: expect.stringContaining("deployConfig.warm is 9; this server keeps at most 8"),
+    });
+    expect(await hub.exists("shop", "1.0.0", ada)).toEqual({ exists: false });
+    await push(ada, "shop", "1.0.0", { deployConfig: { warm: 8 } });
+  });
+
+  it("tells which version is a name's newest, whoever may see it, and which are not there", async () => {
+    const { hub, push } = openTestHub(store);
+    await push(ada, "shop", "1.0.0");
+    expect(await hub.standingOf("shop", "1.0.0")).toBe("newest");
+    await push(ada, "shop", "1.1.0");
+    expect(await hub.standingOf("shop", "1.0.0")).toBe("superseded");
+    await hub.remove("shop", "1.1.0", ada);
+    expect(await hub.standingOf("shop", "1.0.0")).toBe("newest");
+    expect(await hub.standingOf("shop", "1.1.0")).toBe("gone");
+    expect(await hub.standingOf("nothing", "1.0.0")).toBe("gone");
+  });
+
+  it("passes on when to try again if a verification has to wait too long", async () => {
+    const busy = new PlatformError("quota.exceeded", "the server is busy", { details: { retryAfterSeconds: 7 } });
+    const { push } = openTestHub(store, { inspect: () => Promise.reject(busy) });
+    await expect(push(ada, "shop", "1.0.0")).rejects.toMatchObject({ code: "quota.exceeded", details: { retryAfterSeconds: 7 } });
+  });
+
   it("takes what the original's client sends, nulls included", async () => {
     const { hub } = openTestHub(store);
     const body = {

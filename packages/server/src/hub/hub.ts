@@ -24,7 +24,9 @@ export interface HubOptions {
   readonly blobs: BlobStore;
   readonly bundles: Bundles;
   /** Starts the bundle in a folder and finds out what it offers; rejects with the reason if it does not start. */
-  readonly inspect: (folder: string) => Promise<Metadata>;
+  readonly inspect: (folder: string, owner: string) => Promise<Metadata>;
+  /** The most processes that an environment may ask to be kept ready with `deployConfig.warm`: any number unless told otherwise. */
+  readonly maxWarm?: number;
   /** Whether instances of a version run. */
   readonly isInUse: (name: string, version: string) => Promise<boolean>;
   readonly now: () => Date;
@@ -49,13 +51,13 @@ export class Hub {
   readonly #removal: Removal;
 
   constructor(options: HubOptions) {
-    const { store, blobs, bundles, inspect, isInUse, now, visibility = "private", maxVersions = 10_000 } = options;
+    const { store, blobs, bundles, inspect, isInUse, now, visibility = "private", maxVersions = 10_000, maxWarm } = options;
     const shelf = new Shelf(store, maxVersions);
     this.#options = options;
     this.#shelf = shelf;
     this.transfers = new Transfers({ store, shelf, blobs, now });
     const resolve = (ref: string, caller: Caller) => this.resolve(ref, caller);
-    this.#publisher = new Publisher({ shelf, transfers: this.transfers, blobs, bundles, inspect, resolve, now, visibility });
+    this.#publisher = new Publisher({ shelf, transfers: this.transfers, blobs, bundles, inspect, resolve, now, visibility, maxWarm });
     this.#removal = new Removal({ shelf, holdings: blobs.holdings, isInUse, now });
   }
 
@@ -124,6 +126,13 @@ export class Hub {
     const found = isOpen ? latest(sound) : highestWithin(sound, version);
     if (found === null) throw notFound(ref, rows);
     return this.#shelf.whole(found);
+  }
+
+  /** Whether a version is the one that its bare name means to whoever sees all of them, an older one, or not there. */
+  async standingOf(name: string, version: string): Promise<"newest" | "superseded" | "gone"> {
+    const rows = (await this.#shelf.standing(name)).map(({ value }) => value);
+    if (!rows.some((row) => row.version === version)) return "gone";
+    return latest(rows.filter((row) => row.status !== "Failed"))?.version === version ? "newest" : "superseded";
   }
 
   /** From now on only an administrator takes it away, and its number is never given to anything else. */

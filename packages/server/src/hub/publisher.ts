@@ -24,7 +24,8 @@ export interface PublisherOptions {
   readonly blobs: BlobStore;
   readonly bundles: Bundles;
   /** Starts the bundle in a folder and finds out what it offers; rejects with the reason if it does not start. */
-  readonly inspect: (folder: string) => Promise<Metadata>;
+  readonly inspect: (folder: string, owner: string) => Promise<Metadata>;
+  readonly maxWarm: number | undefined;
   /** Rejects if the caller cannot have this dependency. */
   readonly resolve: (ref: string, caller: Caller) => Promise<unknown>;
   readonly now: () => Date;
@@ -50,6 +51,7 @@ export class Publisher {
     demandPublisher(caller);
     const { shelf, transfers } = this.#options;
     const publication = parsePublication(upsert);
+    demandWarm(publication, this.#options.maxWarm);
     const { name, version } = publication;
     const owner = await shelf.ownerOf(name);
     demandName(name, owner, caller);
@@ -62,7 +64,7 @@ export class Publisher {
 
     await this.#demandArchives(publication, source, caller);
     for (const dependency of publication.dependencies) await this.#demandDependency(dependency, caller);
-    const metadata = await this.#inspect(publication, verify);
+    const metadata = await this.#inspect(publication, verify, caller);
 
     const content = this.#contentOf(publication, source, metadata);
     const fresh = await this.#rowOf(publication, digest, content, caller);
@@ -83,7 +85,7 @@ export class Publisher {
     const { shelf, now } = this.#options;
     const content = await shelf.content(digest);
     if (verify && content.metadata === null && content.bundleDigest !== null) {
-      await shelf.keep(digest, { ...content, metadata: await this.#inspect(publication, true) });
+      await shelf.keep(digest, { ...content, metadata: await this.#inspect(publication, true, caller) });
       await shelf.change(row.name, row.version, caller, (current) =>
         happened(current, this.#event("verified", caller), current.status === "Init" ? { status: "Verified" } : {}),
       );
@@ -110,7 +112,7 @@ export class Publisher {
   }
 
   /** Unpacks the bundle, for that alone finds what is unsafe or not what it says, and starts it if wanted. */
-  async #inspect({ name, version, bundleDigest }: Publication, isWanted: boolean): Promise<Metadata | null> {
+  async #inspect({ name, version, bundleDigest }: Publication, isWanted: boolean, { owner }: Caller): Promise<Metadata | null> {
     if (bundleDigest === null) return null;
     const { folder, manifest } = await this.#options.bundles.open(bundleDigest);
     if (manifest.name !== name || manifest.version !== version) {
@@ -119,11 +121,12 @@ export class Publisher {
     }
     if (!isWanted) return null;
     try {
-      return await this.#options.inspect(folder);
+      return await this.#options.inspect(folder, owner);
     } catch (cause) {
       const message = `${name}@${version} is not published, for it could not be started: ${messageOf(cause)}`;
-      const code = isPlatformError(cause) && cause.retryable ? cause.code : "environment.invalid";
-      throw new PlatformError(code, message, { cause });
+      // What the platform has refused, such as with 429, is no fault of the environment's, and says when to try again.
+      if (isPlatformError(cause) && cause.retryable) throw new PlatformError(cause.code, message, { cause, details: cause.details });
+      throw new PlatformError("environment.invalid", message, { cause });
     }
   }
 
@@ -172,6 +175,13 @@ export class Publisher {
   #event(what: VersionEvent["what"], caller: Caller, detail?: string): VersionEvent {
     return { at: this.#options.now().toISOString(), by: caller.owner, what, ...(detail !== undefined && { detail }) };
   }
+}
+
+function demandWarm({ config }: Publication, max = Number.POSITIVE_INFINITY): void {
+  const warm = config.deployConfig?.warm ?? 0;
+  if (warm <= max) return;
+  const message = `deployConfig.warm is ${warm}; this server keeps at most ${max} processes of one environment ready (poolMax, poolPerOwner, poolTotal): lower it, or ask for a higher limit`;
+  throw new PlatformError("environment.invalid", message, { details: { field: "deployConfig.warm", limit: max } });
 }
 
 /** A released version's number stays its own, even after it was taken away. */

@@ -23,9 +23,9 @@ export class Demand {
 /** How long it takes until a process that was taken is replaced, generously. */
 const REFILL_SECONDS = 0.5;
 
-/** How many should wait: what is asked for while one is being replaced, and at least the least. */
-export function targetSize(perSecond: number, min: number, max: number): number {
+/** How many are likely to be asked for while one is being replaced. */
+export function demandedSize(perSecond: number): number {
   const wanted = perSecond * REFILL_SECONDS;
   // What was asked for once, minutes ago, is no demand any more.
-  return Math.min(max, min + (wanted < 0.001 ? 0 : Math.ceil(wanted)));
+  return wanted < 0.001 ? 0 : Math.ceil(wanted);
 }

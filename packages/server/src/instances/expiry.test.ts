@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 import { Alarms } from "./alarms.ts";
-import { Demand, targetSize } from "./demand.ts";
+import { Demand, demandedSize } from "./demand.ts";
 import { dueNow, dueOf } from "./expiry.ts";
 import type { InstanceRow } from "./row.ts";
 
@@ -65,16 +65,14 @@ describe("alarms", () => {
   });
 });
 
-describe("the pool's size", () => {
-  it("follows demand up to its most, and goes back to its least", () => {
+describe("what is in demand", () => {
+  it("is what was asked for lately", () => {
     const demand = new Demand();
     for (let n = 0; n < 200; n++) demand.note(n * 50);
     expect(demand.perSecond(10_000)).toBeGreaterThan(5);
-    expect(targetSize(demand.perSecond(10_000), 1, 8)).toBeGreaterThan(3);
-    expect(targetSize(1_000, 1, 8)).toBe(8);
-    expect(targetSize(demand.perSecond(60_000), 1, 8)).toBe(2);
-    expect(targetSize(demand.perSecond(300_000), 1, 8)).toBe(1);
-    expect(targetSize(0, 1, 8)).toBe(1);
-    expect(targetSize(0, 0, 0)).toBe(0);
+    expect(demandedSize(demand.perSecond(10_000))).toBeGreaterThan(2);
+    expect(demandedSize(demand.perSecond(60_000))).toBe(1);
+    expect(demandedSize(demand.perSecond(300_000))).toBe(0);
+    expect(demandedSize(0)).toBe(0);
   });
 });

@@ -20,14 +20,16 @@ function openHosts(options: Partial<HostsOptions> = {}) {
     variables: {},
     replica: "r-1",
     min: 0,
-    max: 0,
+    limits: { each: 0, perOwner: 0, total: 0 },
     startsAtOnce: 2,
     refillAfterMs: 0,
     startTimeoutMs: 5_000,
     memoryMb: 64,
+    standingOf: async () => "newest",
+    onTrouble: () => {},
     now,
   });
-  const hosts = new Hosts({ pool, maxHosts: 3, spreadAt: 4, isTaken: async () => false, now, ...options });
+  const hosts = new Hosts({ pool, maxHosts: 3, spreadAt: 4, maxEmpty: 10, isTaken: async () => false, now, ...options });
   onTestFinished(async () => {
     await pool.close();
     await clients.close();
@@ -38,7 +40,7 @@ function openHosts(options: Partial<HostsOptions> = {}) {
 }
 
 function spec(name: string): ClaimSpec {
-  return { folder: `/bundles/${name}`, digest: `sha256:${name}`, variables: {}, mayBePrepared: false, warm: 0 };
+  return { folder: `/bundles/${name}`, digest: `sha256:${name}`, variables: {}, environment: null };
 }
 
 /** How many sit in each box. */
@@ -96,6 +98,19 @@ describe("hosts", () => {
     clock.now += 60_000;
     await hosts.closeIdle(60_000);
     expect([await ids(), hosts.size]).toEqual([[], 0]);
+  });
+
+  it("that are empty are no more than there may be: the longest empty are closed first", async () => {
+    const { hosts, clock, ids } = openHosts({ maxEmpty: 1 });
+    const names = ["shop", "bank", "farm"];
+    const boxes: Box[] = [];
+    for (const name of names) boxes.push(await hosts.sit("ada", spec(name), signal));
+    for (const { id } of boxes.slice(0, 2)) {
+      clock.now += 10;
+      hosts.leave(id);
+    }
+    await hosts.closeIdle(60_000);
+    expect(await ids()).toEqual([boxes[1]?.id, boxes[2]?.id].sort());
   });
 
   it("that have crashed are offered to nobody, also if they crash while they are looked at", async () => {

@@ -22,6 +22,8 @@ export interface HostsOptions {
   readonly maxHosts: number;
   /** A second host is opened when the first has this many seats taken. */
   readonly spreadAt: number;
+  /** Hosts without an instance that wait for the next one, of all owners together; the longest empty go first. */
+  readonly maxEmpty: number;
   /** Whether anyone sits in a box, whoever seated them: other replicas fork into our hosts. */
   readonly isTaken: (boxId: string) => Promise<boolean>;
   readonly now: () => number;
@@ -78,11 +80,15 @@ export class Hosts {
     host.emptySince = this.#options.now();
   }
 
-  /** Ends the hosts in which nobody has sat for so long. */
+  /** Ends the hosts in which nobody has sat for so long, and those beyond the limit of empty ones. */
   async closeIdle(forMs: number): Promise<void> {
     const since = this.#options.now() - forMs;
+    const empty = [...this.#groups.values()].flatMap(({ hosts }) => hosts.filter((one) => one.seats <= 0));
+    empty.sort((one, other) => other.emptySince - one.emptySince);
+    const ending = new Set(empty.filter(({ emptySince }, at) => at >= this.#options.maxEmpty || emptySince <= since));
     for (const [name, group] of this.#groups) {
-      for (const host of group.hosts.filter((one) => one.seats <= 0 && one.emptySince <= since)) await this.#close(group, host);
+      // While one is closed, another may be sat down in.
+      for (const host of group.hosts.filter((one) => ending.has(one))) if (host.seats <= 0) await this.#close(group, host);
       if (group.hosts.length + group.opening.size === 0) this.#groups.delete(name);
     }
   }

@@ -34,6 +34,7 @@ export interface OpenInstancesOptions extends DrawingOptions, Pick<KeeperOptions
   /** Nobody else uses the store. */
   readonly isAlone: boolean;
   readonly maxHosts: number;
+  readonly maxEmptyHosts: number;
   readonly startTimeoutMs: number;
   readonly silentMs: number;
   readonly now: () => Date;
@@ -55,6 +56,7 @@ export function openInstances(options: OpenInstancesOptions) {
     pool,
     maxHosts: options.maxHosts,
     spreadAt: SPREAD_AT,
+    maxEmpty: options.maxEmptyHosts,
     isTaken: async (boxId) => (await rows.count("box", boxId)) > 0,
     now: () => now().getTime(),
   });

@@ -176,7 +176,7 @@ export class Placement {
   }
 
   async #claimSpec(environment: EnvironmentVersion, opening: Opening, isolation: Isolation): Promise<ClaimSpec> {
-    const { bundleDigest, config, metadata, name, version } = environment;
+    const { bundleDigest, config, metadata, name, version, owner } = environment;
     if (bundleDigest === null) {
       throw new PlatformError(
         "instance.unsupported",
@@ -196,8 +196,7 @@ export class Placement {
       digest: bundleDigest,
       variables,
       // A process that is prepared has run the author's code already, and without these variables.
-      mayBePrepared: !keepsState && Object.keys(variables).length === 0,
-      warm: warmOf(config),
+      environment: !keepsState && Object.keys(variables).length === 0 ? { name, version, owner, warm: warmOf(config) } : null,
     };
   }
 }

@@ -4,7 +4,8 @@ import { temporaryTree } from "@aenv/testing";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { BoxClients } from "./box-client.ts";
 import { kitRunner } from "./fixtures/runner.ts";
-import { type ClaimSpec, Pool, type PoolOptions } from "./pool.ts";
+import { type ClaimSpec, Pool, type PoolOptions, type Standing } from "./pool.ts";
+import type { StockedEnvironment } from "./stock.ts";
 
 const { signal } = new AbortController();
 
@@ -13,6 +14,8 @@ function openPool(options: Partial<PoolOptions> = {}, wrap: (program: MemoryProg
   const engine = new MemoryEngine({ start: wrap(kitRunner(defineEnvironment({ tools: [] }), tree.path)) });
   const clients = new BoxClients();
   const clock = { now: 0 };
+  const standing = new Map<string, Standing>();
+  const troubles: [string | null, string][] = [];
   const pool = new Pool({
     engine,
     clients,
@@ -20,11 +23,13 @@ function openPool(options: Partial<PoolOptions> = {}, wrap: (program: MemoryProg
     variables: {},
     replica: "r-1",
     min: 0,
-    max: 4,
+    limits: { each: 4, perOwner: 100, total: 100 },
     startsAtOnce: 2,
     refillAfterMs: 0,
     startTimeoutMs: 5_000,
     memoryMb: 64,
+    standingOf: async (name) => standing.get(name) ?? "newest",
+    onTrouble: (environment, error) => void troubles.push([environment, (error as Error).message]),
     now: () => clock.now,
     ...options,
   });
@@ -35,19 +40,26 @@ function openPool(options: Partial<PoolOptions> = {}, wrap: (program: MemoryProg
     tree[Symbol.dispose]();
   });
   const ids = async () => (await engine.list()).map(({ id }) => id);
-  return { pool, engine, clock, ids };
+  return { pool, engine, clock, ids, standing, troubles };
 }
 
-function spec(name: string, more: Partial<ClaimSpec> = {}): ClaimSpec {
-  return { folder: `/bundles/${name}`, digest: `sha256:${name}`, variables: {}, mayBePrepared: false, warm: 0, ...more };
+function spec(name: string): ClaimSpec {
+  return { folder: `/bundles/${name}`, digest: `sha256:${name}`, variables: {}, environment: null };
 }
+
+/** Of an environment of which prepared processes may wait. */
+function prepared(name: string, more: Partial<StockedEnvironment> = {}): ClaimSpec {
+  return { ...spec(name), environment: { name, version: "1.0.0", owner: "ada", warm: 0, ...more } };
+}
+
+const readyIn = (pool: Pool) => [...pool.sizes().values()].reduce((sum, { ready }) => sum + ready, 0);
 
 const settled = (pool: Pool, shelf: string, ready: number) =>
   vi.waitFor(() => expect(pool.sizes().get(shelf)).toEqual({ ready, target: ready }));
 
 describe("a pool", () => {
   it("has as many blank processes waiting as it is told, and replaces what is claimed", async () => {
-    const { pool, ids } = openPool({ min: 2, max: 2 });
+    const { pool, ids } = openPool({ min: 2, limits: { each: 2, perOwner: 2, total: 2 } });
     await pool.warmUp();
     const waiting = await ids();
     expect(waiting).toHaveLength(2);
@@ -58,7 +70,7 @@ describe("a pool", () => {
   });
 
   it("begins to replace what is claimed only when whoever claimed it has had time to use it", async () => {
-    const { pool, ids } = openPool({ min: 1, max: 1, refillAfterMs: 60_000 });
+    const { pool, ids } = openPool({ min: 1, limits: { each: 1, perOwner: 1, total: 1 }, refillAfterMs: 60_000 });
     await pool.warmUp();
     const waiting = await ids();
     const box = await pool.claim(spec("shop"), signal);
@@ -71,7 +83,7 @@ describe("a pool", () => {
   it("starts only so many at once however many are claimed, and those that are waited for first", async () => {
     let starting = 0;
     let most = 0;
-    const { pool, ids } = openPool({ min: 3, max: 3 }, (program) => async (boxSpec, self) => {
+    const { pool, ids } = openPool({ min: 3, limits: { each: 3, perOwner: 3, total: 3 } }, (program) => async (boxSpec, self) => {
       most = Math.max(most, ++starting);
       const answer = await program(boxSpec, self);
       await new Promise((resolve) => setImmediate(resolve));
@@ -101,7 +113,7 @@ describe("a pool", () => {
 
   it("prepares processes for a bundle that is asked for again, and forgets the bundle when it is not", async () => {
     const { pool, clock, ids } = openPool();
-    const shop = spec("shop", { mayBePrepared: true });
+    const shop = prepared("shop");
     await pool.claim(shop, signal);
     await settled(pool, shop.digest, 1);
     const before = await ids();
@@ -115,7 +127,7 @@ describe("a pool", () => {
 
   it("keeps as many prepared as an environment wants", async () => {
     const { pool, clock } = openPool();
-    const shop = spec("shop", { mayBePrepared: true, warm: 2 });
+    const shop = prepared("shop", { warm: 2 });
     await pool.claim(shop, signal);
     clock.now += 5 * 60_000;
     await pool.trim();
@@ -123,7 +135,7 @@ describe("a pool", () => {
   });
 
   it("replaces what has died waiting, and gives nobody a dead process", async () => {
-    const { pool, engine, ids } = openPool({ min: 1, max: 1 });
+    const { pool, engine, ids } = openPool({ min: 1, limits: { each: 1, perOwner: 1, total: 1 } });
     await pool.warmUp();
     const [first = ""] = await ids();
     // Both at once: that it died is not known yet when it is claimed.
@@ -141,7 +153,7 @@ describe("a pool", () => {
   it("says why a bundle cannot be taken, and keeps nothing of it", async () => {
     const { pool, ids } = openPool();
     await expect(pool.claim(spec("broken"), signal)).rejects.toThrow("main.js:1: this bundle is broken");
-    await expect(pool.claim(spec("broken", { mayBePrepared: true }), signal)).rejects.toMatchObject({ code: "environment.invalid" });
+    await expect(pool.claim(prepared("broken"), signal)).rejects.toMatchObject({ code: "environment.invalid" });
     await vi.waitFor(async () => expect(await ids()).toEqual(await blankOnly(pool, ids)));
   });
 
@@ -153,12 +165,112 @@ describe("a pool", () => {
     await expect(pool.claim(spec("shop"), signal)).rejects.toThrow("the box ended: exit code 3: no such module");
   });
 
+  it("holds no more processes than the limits allow, whatever environments reserve", async () => {
+    const { pool, ids } = openPool({ limits: { each: 4, perOwner: 5, total: 8 } });
+    const claimed: Box[] = [];
+    for (const [owner, name] of [
+      ["ada", "shop"],
+      ["ada", "bank"],
+      ["bob", "farm"],
+      ["eve", "mill"],
+    ] as const)
+      claimed.push(await pool.claim(prepared(name, { owner, warm: 1_000 }), signal));
+    await pool.trim();
+    await vi.waitFor(() => expect(readyIn(pool)).toBe(8));
+    await pool.trim();
+    expect(await ids()).toHaveLength(claimed.length + 8);
+    const { shop, bank, farm, mill } = Object.fromEntries(
+      ["shop", "bank", "farm", "mill"].map((name) => [name, pool.sizes().get(`sha256:${name}`)?.ready ?? 0]),
+    ) as Record<string, number>;
+    expect((shop ?? 0) + (bank ?? 0)).toBeLessThanOrEqual(5);
+    for (const count of [shop, bank, farm, mill]) expect(count).toBeGreaterThan(0);
+  });
+
+  it("ends what waits for a version that was deleted, also what is just being started for it", async () => {
+    let begin: () => void = () => {};
+    let release: () => void = () => {};
+    const begun = new Promise<void>((resolve) => (begin = resolve));
+    const gate = new Promise<void>((resolve) => (release = resolve));
+    let started = 0;
+    const { pool, ids, standing } = openPool({}, (program) => async (boxSpec, self) => {
+      // The first is claimed, the next two wait, and the one after is still starting when the version is deleted.
+      if (++started === 4) {
+        begin();
+        await gate;
+      }
+      return program(boxSpec, self);
+    });
+    const shop = prepared("shop", { warm: 2 });
+    const claimed = await pool.claim(shop, signal);
+    await pool.trim();
+    await begun;
+    standing.set("shop", "gone");
+    await pool.trim();
+    release();
+    await vi.waitFor(async () => expect(await ids()).toEqual([claimed.id, ...(await blankIds(pool, ids, [claimed.id]))]));
+    expect(pool.sizes().has(shop.digest)).toBe(false);
+  });
+
+  it("keeps nothing in reserve of a version once there is a newer one, and prepares it only while it is asked for", async () => {
+    const { pool, clock, standing } = openPool();
+    const shop = prepared("shop", { warm: 3 });
+    await pool.claim(shop, signal);
+    await pool.trim();
+    await settled(pool, shop.digest, 4);
+    standing.set("shop", "superseded");
+    await pool.trim();
+    await settled(pool, shop.digest, 1);
+    clock.now += 5 * 60_000;
+    await pool.trim();
+    expect(pool.sizes().has(shop.digest)).toBe(false);
+  });
+
+  it("keeps what waits while it cannot be said whether its version is still there", async () => {
+    const { pool, clock } = openPool({ standingOf: () => Promise.reject(new Error("the store is away")) });
+    const shop = prepared("shop");
+    await pool.claim(shop, signal);
+    await settled(pool, shop.digest, 1);
+    await pool.trim();
+    await settled(pool, shop.digest, 1);
+    clock.now += 5 * 60_000;
+    await pool.trim();
+    expect(pool.sizes().has(shop.digest)).toBe(false);
+  });
+
+  it("tries a bundle that cannot be prepared after growing pauses, and says once why", async () => {
+    let binds = 0;
+    const { pool, clock, troubles } = openPool({}, (program) => async (boxSpec, self) => {
+      const answer = await program(boxSpec, self);
+      return (request, response) => {
+        if (request.url === "/bind") binds++;
+        answer(request, response);
+      };
+    });
+    const broken = prepared("broken", { warm: 2 });
+    await expect(pool.claim(broken, signal)).rejects.toThrow("this bundle is broken");
+    await vi.waitFor(() => expect(pool.troubled).toBe(1));
+    expect(binds).toBe(2);
+    let tries = 0;
+    for (let second = 0; second < 600; second += 3) {
+      clock.now += 3_000;
+      const before = binds;
+      await pool.trim();
+      // A fill that begins at all has begun when trim answers; it is over when the trouble is newer.
+      await pool.warmUp();
+      tries += binds - before;
+    }
+    // After 2, 4, 8 ... seconds, and not in each of 200 rounds.
+    expect(tries).toBeLessThanOrEqual(9);
+    expect(tries).toBeGreaterThanOrEqual(6);
+    expect(troubles).toEqual([["broken@1.0.0", "main.js:1: this bundle is broken"]]);
+  });
+
   it("leaves nothing when it closes, not even what is just being started", async () => {
     let begin: () => void = () => {};
     const begun = new Promise<void>((resolve) => {
       begin = resolve;
     });
-    const { pool, ids } = openPool({ min: 3, max: 3 }, (program) => async (boxSpec, self) => {
+    const { pool, ids } = openPool({ min: 3, limits: { each: 3, perOwner: 3, total: 3 } }, (program) => async (boxSpec, self) => {
       begin();
       return program(boxSpec, self);
     });
@@ -169,6 +281,12 @@ describe("a pool", () => {
     expect(await ids()).toEqual([]);
   });
 });
+
+/** The ids of the blank processes that wait beside those that are known. */
+async function blankIds(pool: Pool, ids: () => Promise<string[]>, known: readonly string[]): Promise<string[]> {
+  const others = (await ids()).filter((id) => !known.includes(id));
+  return others.slice(0, pool.sizes().get("blank")?.ready ?? 0);
+}
 
 /** The ids of the blank processes that wait: all that there are. */
 async function blankOnly(pool: Pool, ids: () => Promise<string[]>): Promise<string[]> {

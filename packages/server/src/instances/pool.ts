@@ -2,9 +2,13 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { isPlatformError, PlatformError } from "@aenv/contract";
 import type { Box, SandboxEngine } from "@aenv/sandbox";
+import { allot, type PoolLimits } from "./allotment.ts";
 import { askBox, type BoxClients, causeOf } from "./box-client.ts";
-import { Demand, targetSize } from "./demand.ts";
+import { newStock, type Stock, type StockedEnvironment, troubleAfter, wishOf } from "./stock.ts";
 import { Turns, type Urgency } from "./turns.ts";
+
+/** Whether a version is its name's newest, an older one, or deleted. */
+export type Standing = "newest" | "superseded" | "gone";
 
 export interface PoolOptions {
   readonly engine: SandboxEngine;
@@ -14,14 +18,19 @@ export interface PoolOptions {
   /** What every runner finds in its environment. */
   readonly variables: Readonly<Record<string, string>>;
   readonly replica: string;
+  /** Blank processes that always wait. */
   readonly min: number;
-  readonly max: number;
+  /** How many processes may wait: of each kind, for one owner's environments, and in all. */
+  readonly limits: PoolLimits;
   /** Processes that start at the same time: as many as can without slowing each other down. */
   readonly startsAtOnce: number;
   /** What is taken is replaced so much later: whoever took it is about to use it, and a start would slow that down. */
   readonly refillAfterMs: number;
   readonly startTimeoutMs: number;
   readonly memoryMb: number;
+  readonly standingOf: (name: string, version: string) => Promise<Standing>;
+  /** Told once for each cause why processes cannot be started ahead; null for blank ones. */
+  readonly onTrouble: (environment: string | null, error: unknown) => void;
   readonly now: () => number;
 }
 
@@ -31,48 +40,54 @@ export interface ClaimSpec {
   readonly digest: string;
   /** What the process is to find in its environment before any of the author's code runs. */
   readonly variables: Readonly<Record<string, string>>;
-  /** Its state is a value: it does not matter to it which process of the right code it gets. */
-  readonly mayBePrepared: boolean;
-  /** How many prepared ones its author wants to stand ready. */
-  readonly warm: number;
+  /** Set if any process that has loaded the bundle will do, because its state is a value; such processes are started ahead. */
+  readonly environment: StockedEnvironment | null;
 }
 
 const BLANK = "blank";
 
 /**
  * Processes that wait before they are asked for. Blank ones take any bundle; prepared ones have taken one already.
- * Each shelf grows and shrinks with what is claimed from it.
+ * Each stock grows and shrinks with what is claimed from it, within the limits of the pool.
  */
 export class Pool {
   readonly #options: PoolOptions;
-  readonly #shelves = new Map<string, Shelf>();
+  readonly #blank: Stock;
+  readonly #stocks = new Map<string, Stock>();
   readonly #turns: Turns;
   readonly #stop = new AbortController();
 
   constructor(options: PoolOptions) {
     this.#options = options;
     this.#turns = new Turns(options.startsAtOnce);
-    this.#shelf(BLANK, null, options.min);
+    this.#blank = newStock(BLANK, null, options.min);
+    this.#stocks.set(BLANK, this.#blank);
+    this.#retarget();
   }
 
-  /** How many wait, by shelf: for metrics. */
+  /** How many wait, by stock: for metrics. */
   sizes(): ReadonlyMap<string, { readonly ready: number; readonly target: number }> {
-    return new Map([...this.#shelves].map(([name, shelf]) => [name, { ready: shelf.ready.length, target: shelf.target }]));
+    return new Map([...this.#stocks].map(([name, { ready, target }]) => [name, { ready: ready.length, target }]));
   }
 
-  /** Fills the shelves; answers when the first filling is done. */
+  /** How many stocks cannot be filled at present. */
+  get troubled(): number {
+    return [...this.#stocks.values()].filter(({ trouble }) => trouble !== null).length;
+  }
+
+  /** Fills the stocks; answers when the first filling is done. */
   async warmUp(): Promise<void> {
-    await Promise.all([...this.#shelves.values()].map((shelf) => this.#fill(shelf)));
+    await Promise.all([...this.#stocks.values()].map((stock) => this.#fill(stock)));
   }
 
   /** A process with the bundle in it: a prepared one, else a blank one, else a new one. */
   async claim(spec: ClaimSpec, signal: AbortSignal): Promise<Box> {
-    if (spec.mayBePrepared) {
-      const shelf = this.#shelf(spec.digest, spec.folder, spec.warm);
-      const prepared = this.#take(shelf);
+    const { folder, digest, environment } = spec;
+    if (environment !== null) {
+      const prepared = this.#take(this.#stockOf(digest, { folder, environment }));
       if (prepared !== null) return prepared;
     }
-    const blank = this.#take(this.#shelf(BLANK, null, this.#options.min));
+    const blank = this.#take(this.#blank);
     try {
       if (blank !== null) return await this.#bind(blank, bundleOf(spec), signal);
     } catch (error) {
@@ -82,74 +97,139 @@ export class Pool {
     return this.#bind(await this.#start("now", signal), bundleOf(spec), signal);
   }
 
-  /** Lets go of what waits in vain, and replaces what has died waiting. */
+  /** Ends what waits in vain or for a version that is no more, and replaces what has died waiting. */
   async trim(): Promise<void> {
-    await Promise.all([...this.#shelves.values()].map((shelf) => this.#trim(shelf)));
+    await Promise.all([...this.#stocks.values()].map((stock) => this.#review(stock)));
+    this.#retarget();
+    const stocks = [...this.#stocks.values()];
+    await Promise.all(stocks.map((stock) => this.#shed(stock)));
+    // Not awaited: a start may take long, and what else is to be tidied up need not wait for it.
+    for (const stock of stocks) void this.#fill(stock);
   }
 
   async close(): Promise<void> {
     this.#stop.abort(new PlatformError("server.draining", "the server is shutting down"));
-    const shelves = [...this.#shelves.values()];
-    this.#shelves.clear();
+    const stocks = [...this.#stocks.values()];
+    this.#stocks.clear();
     await Promise.all(
-      shelves.map(async (shelf) => {
-        await shelf.filling?.catch(() => {});
-        await empty(shelf);
+      stocks.map(async (stock) => {
+        await stock.filling;
+        await endReady(stock, 0);
       }),
     );
   }
 
-  async #trim(shelf: Shelf): Promise<void> {
-    shelf.target = this.#targetOf(shelf);
-    const isOver = shelf.target === 0 && shelf.folder !== null && shelf.filling === null;
-    if (isOver) this.#shelves.delete(shelf.name);
-    await Promise.all(shelf.ready.splice(shelf.target).map((box) => box.destroy()));
-    if (!isOver) this.#fill(shelf).catch(() => {});
+  /** Learns whether the version that a stock is of still is one to hold processes for. */
+  async #review(stock: Stock): Promise<void> {
+    if (stock.bundle === null) return;
+    const { name, version, warm } = stock.bundle.environment;
+    // If the store cannot be asked now, it is asked again in the next round.
+    const standing = await this.#options.standingOf(name, version).catch(() => null);
+    if (standing === "gone") await this.#drop(stock);
+    else if (standing !== null) stock.reserve = standing === "newest" ? warm : 0;
   }
 
-  #shelf(name: string, folder: string | null, min: number): Shelf {
-    let shelf = this.#shelves.get(name);
-    if (shelf === undefined) {
-      shelf = { name, folder, min, ready: [], target: min, demand: new Demand(), filling: null };
-      this.#shelves.set(name, shelf);
+  async #shed(stock: Stock): Promise<void> {
+    const isOver = stock.bundle !== null && stock.reserve === 0 && wishOf(stock, this.#options.now()).demanded === 0;
+    if (isOver && stock.filling === null) await this.#drop(stock);
+    else await endReady(stock, stock.target);
+  }
+
+  async #drop(stock: Stock): Promise<void> {
+    this.#stocks.delete(stock.name);
+    await endReady(stock, 0);
+  }
+
+  #stockOf(name: string, bundle: NonNullable<Stock["bundle"]>): Stock {
+    let stock = this.#stocks.get(name);
+    if (stock === undefined) {
+      stock = newStock(name, bundle, 0);
+      this.#stocks.set(name, stock);
     }
-    return shelf;
+    return stock;
   }
 
-  #take(shelf: Shelf): Box | null {
-    shelf.demand.note(this.#options.now());
-    shelf.target = this.#targetOf(shelf);
-    const box = shelf.ready.shift() ?? null;
+  #take(stock: Stock): Box | null {
+    stock.demand.note(this.#options.now());
+    this.#retarget();
+    const box = stock.ready.shift() ?? null;
     // Not awaited: whoever claims one need not wait for the next.
-    this.#fill(shelf, this.#options.refillAfterMs).catch(() => {});
+    void this.#fill(stock, this.#options.refillAfterMs);
     return box;
   }
 
-  #targetOf(shelf: Shelf): number {
-    return targetSize(shelf.demand.perSecond(this.#options.now()), shelf.min, this.#options.max);
+  #retarget(): void {
+    const now = this.#options.now();
+    const stocks = [...this.#stocks.values()];
+    const targets = allot(
+      stocks.map((stock) => wishOf(stock, now)),
+      this.#options.limits,
+    );
+    for (const stock of stocks) stock.target = targets.get(stock.name) ?? 0;
   }
 
-  #fill(shelf: Shelf, afterMs = 0): Promise<void> {
-    shelf.filling ??= this.#fillIn(shelf, afterMs).finally(() => {
-      shelf.filling = null;
+  /** Never rejects: why a stock cannot be filled is told to `onTrouble`, and it is tried again after a pause. */
+  #fill(stock: Stock, afterMs = 0): Promise<void> {
+    if (stock.trouble !== null && this.#options.now() < stock.trouble.retryAt) return Promise.resolve();
+    stock.filling ??= this.#fillIn(stock, afterMs).finally(() => {
+      stock.filling = null;
     });
-    return shelf.filling;
+    return stock.filling;
   }
 
   /** One at a time: starting many at once would slow down those who wait for an answer now. */
-  async #fillIn(shelf: Shelf, afterMs: number): Promise<void> {
-    if (afterMs > 0) await pause(afterMs, undefined, { signal: this.#stop.signal, ref: false });
-    while (shelf.ready.length < shelf.target && !this.#stop.signal.aborted && this.#shelves.get(shelf.name) === shelf) {
-      const box = await this.#start("ahead", this.#stop.signal);
-      if (shelf.folder !== null) await this.#bind(box, { folder: shelf.folder, variables: {}, isAhead: true }, this.#stop.signal);
-      shelf.ready.push(box);
-      void box.exited.then(async () => {
-        const at = shelf.ready.indexOf(box);
-        if (at < 0) return;
-        shelf.ready.splice(at, 1);
-        await box.destroy().catch(() => {});
-      });
+  async #fillIn(stock: Stock, afterMs: number): Promise<void> {
+    const { signal } = this.#stop;
+    try {
+      if (afterMs > 0) await pause(afterMs, undefined, { signal, ref: false });
+      while (this.#wantsMore(stock)) await this.#add(stock);
+      stock.trouble = null;
+    } catch (error) {
+      if (!signal.aborted) this.#noteTrouble(stock, error);
     }
+  }
+
+  /** What is there counts too, not only what should be: surplus is ended in rounds, and until then there is no room for more. */
+  #wantsMore(stock: Stock): boolean {
+    if (this.#stop.signal.aborted || !this.#isKept(stock) || stock.ready.length >= stock.target) return false;
+    const { total, perOwner } = this.#options.limits;
+    const owner = stock.bundle?.environment.owner ?? null;
+    const stocks = [...this.#stocks.values()];
+    if (waitingIn(stocks) >= total) return false;
+    return owner === null || waitingIn(stocks.filter(({ bundle }) => bundle?.environment.owner === owner)) < perOwner;
+  }
+
+  async #add(stock: Stock): Promise<void> {
+    const { signal } = this.#stop;
+    stock.starting++;
+    let box: Box;
+    try {
+      box = await this.#start("ahead", signal);
+      if (stock.bundle !== null) await this.#bind(box, { folder: stock.bundle.folder, variables: {}, isAhead: true }, signal);
+    } finally {
+      stock.starting--;
+    }
+    // It may have been dropped meanwhile.
+    if (!this.#isKept(stock) && !signal.aborted) return box.destroy();
+    stock.ready.push(box);
+    void box.exited.then(async () => {
+      const at = stock.ready.indexOf(box);
+      if (at < 0) return;
+      stock.ready.splice(at, 1);
+      await box.destroy().catch(() => {});
+    });
+  }
+
+  #isKept(stock: Stock): boolean {
+    return this.#stocks.get(stock.name) === stock;
+  }
+
+  #noteTrouble(stock: Stock, error: unknown): void {
+    const last = stock.trouble;
+    stock.trouble = troubleAfter(last, error, this.#options.now());
+    if (stock.trouble.cause === last?.cause) return;
+    const environment = stock.bundle?.environment;
+    this.#options.onTrouble(environment === undefined ? null : `${environment.name}@${environment.version}`, error);
   }
 
   #start(urgency: Urgency, signal: AbortSignal): Promise<Box> {
@@ -187,17 +267,10 @@ function bundleOf({ folder, variables }: ClaimSpec): BindRequest {
   return { folder, variables, isAhead: false };
 }
 
-interface Shelf {
-  readonly name: string;
-  /** The bundle of a shelf of prepared processes; null for blank ones. */
-  readonly folder: string | null;
-  readonly min: number;
-  readonly ready: Box[];
-  target: number;
-  readonly demand: Demand;
-  filling: Promise<void> | null;
+function waitingIn(stocks: readonly Stock[]): number {
+  return stocks.reduce((sum, { ready, starting }) => sum + ready.length + starting, 0);
 }
 
-async function empty(shelf: Shelf): Promise<void> {
-  await Promise.all(shelf.ready.splice(0).map((box) => box.destroy()));
+async function endReady(stock: Stock, from: number): Promise<void> {
+  await Promise.all(stock.ready.splice(from).map((box) => box.destroy()));
 }

@@ -5,6 +5,9 @@ export interface MetricSources {
   readonly pool: () => ReadonlyMap<string, { readonly ready: number; readonly target: number }>;
   readonly hosts: () => number;
   readonly waiting: () => number;
+  /** Bundles of which no process can be started ahead, because the last try failed. */
+  readonly poolTroubled: () => number;
+  readonly verifications: () => { readonly running: number; readonly waiting: number };
 }
 
 const MS = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000];
@@ -75,6 +78,13 @@ export class Metrics {
     gauge("aenv_pool_blank_target", "Blank processes that should wait", sumOf("target", true));
     gauge("aenv_pool_prepared_ready", "Prepared processes that wait", sumOf("ready", false));
     gauge("aenv_pool_prepared_target", "Prepared processes that should wait", sumOf("target", false));
+    gauge(
+      "aenv_pool_backed_off",
+      "Kinds of processes that cannot be started ahead and are tried again after a pause",
+      sources.poolTroubled,
+    );
+    gauge("aenv_verifications_running", "Verifications of bundles that run", () => sources.verifications().running);
+    gauge("aenv_verifications_waiting", "Verifications of bundles that wait for their turn", () => sources.verifications().waiting);
   }
 
   request(method: string, endpoint: string, status: number, durationMs: number): void {

@@ -1,0 +1,74 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { allot, type Wish } from "./allotment.ts";
+
+const limits = { each: 8, perOwner: 16, total: 32 };
+
+function wish(name: string, more: Partial<Wish> = {}): Wish {
+  return { name, owner: "ada", demanded: 0, reserve: 0, ...more };
+}
+
+const wishes = fc.uniqueArray(
+  fc.record({
+    name: fc.string({ minLength: 1, maxLength: 3 }),
+    owner: fc.constantFrom(null, "ada", "bob", "eve"),
+    demanded: fc.nat(20),
+    reserve: fc.nat(20),
+  }),
+  { selector: ({ name }) => name, maxLength: 30 },
+);
+const someLimits = fc.record({ each: fc.nat(10), perOwner: fc.nat(20), total: fc.nat(40) });
+
+describe("how many processes may wait", () => {
+  it("is never more than a limit allows, nor more than is wished for", () => {
+    fc.assert(
+      fc.property(wishes, someLimits, (all, { each, perOwner, total }) => {
+        const given = allot(all, { each, perOwner, total });
+        const sum = (some: readonly Wish[]) => some.reduce((count, { name }) => count + (given.get(name) ?? 0), 0);
+        expect(sum(all)).toBeLessThanOrEqual(total);
+        for (const owner of ["ada", "bob", "eve"]) expect(sum(all.filter((one) => one.owner === owner))).toBeLessThanOrEqual(perOwner);
+        for (const { name, demanded, reserve } of all) expect(given.get(name)).toBeLessThanOrEqual(Math.min(each, demanded + reserve));
+      }),
+    );
+  });
+
+  it("is all that is wished for where the limits allow it", () => {
+    fc.assert(
+      fc.property(wishes, (all) => {
+        const given = allot(all, { each: 40, perOwner: 10_000, total: 10_000 });
+        for (const { name, demanded, reserve } of all) expect(given.get(name)).toBe(demanded + reserve);
+      }),
+    );
+  });
+
+  it("leaves nothing unused that a stock still wishes for and may have", () => {
+    fc.assert(
+      fc.property(wishes, someLimits, (all, { each, perOwner, total }) => {
+        const given = allot(all, { each, perOwner, total });
+        const of = (name: string) => given.get(name) ?? 0;
+        const ofOwner = (owner: string) => all.filter((one) => one.owner === owner).reduce((sum, { name }) => sum + of(name), 0);
+        const isFull = all.reduce((sum, { name }) => sum + of(name), 0) === total;
+        for (const { name, owner, demanded, reserve } of all) {
+          const isServed = of(name) === Math.min(each, demanded + reserve);
+          expect(isServed || isFull || (owner !== null && ofOwner(owner) === perOwner)).toBe(true);
+        }
+      }),
+    );
+  });
+
+  it("goes to what is in demand before it goes to reserves", () => {
+    const given = allot([wish("reserve", { reserve: 8 }), wish("demand", { owner: "bob", demanded: 5 })], { ...limits, total: 6 });
+    expect(Object.fromEntries(given)).toEqual({ reserve: 1, demand: 5 });
+  });
+
+  it("keeps the platform's blank processes, whatever environments reserve", () => {
+    const many = Array.from({ length: 10 }, (_, n) => wish(`env-${n}`, { owner: `owner-${n}`, demanded: 8 }));
+    const given = allot([...many, wish("blank", { owner: null, reserve: 2 })], { ...limits, total: 4 });
+    expect(given.get("blank")).toBe(2);
+  });
+
+  it("is shared evenly among stocks that wish for more than there is", () => {
+    const given = allot([wish("a", { owner: "ada", demanded: 8 }), wish("b", { owner: "bob", demanded: 8 })], { ...limits, total: 7 });
+    expect(Object.fromEntries(given)).toEqual({ a: 4, b: 3 });
+  });
+});

@@ -1,0 +1,54 @@
+/** A stock of processes that wait to be claimed, and how many it would hold if there were no limits. */
+export interface Wish {
+  readonly name: string;
+  /** Whose environment the processes have loaded; null for blank ones, which belong to the platform. */
+  readonly owner: string | null;
+  /** What is likely to be claimed while one is being replaced. */
+  readonly demanded: number;
+  /** What is to wait beyond that, in demand or not. */
+  readonly reserve: number;
+}
+
+export interface PoolLimits {
+  readonly each: number;
+  readonly perOwner: number;
+  readonly total: number;
+}
+
+/**
+ * How many processes each stock may hold. Blank reserves come first, because any environment can use those; then demand, then the
+ * reserves of environments. Within a step the stocks get one process each in turn, so that no stock takes what all of them need.
+ */
+export function allot(wishes: readonly Wish[], { each, perOwner, total }: PoolLimits): Map<string, number> {
+  const given = new Map(wishes.map(({ name }) => [name, 0]));
+  const ofOwner = new Map<string, number>();
+  let left = total;
+
+  const giveOne = ({ name, owner }: Wish, upTo: number): boolean => {
+    const has = given.get(name) ?? 0;
+    if (left === 0 || has >= Math.min(upTo, each)) return false;
+    if (owner !== null) {
+      const count = ofOwner.get(owner) ?? 0;
+      if (count >= perOwner) return false;
+      ofOwner.set(owner, count + 1);
+    }
+    given.set(name, has + 1);
+    left--;
+    return true;
+  };
+  const giveAll = (to: readonly Wish[], upTo: (wish: Wish) => number) => {
+    let isAnyGiven = true;
+    while (isAnyGiven) {
+      isAnyGiven = false;
+      for (const wish of to) if (giveOne(wish, upTo(wish))) isAnyGiven = true;
+    }
+  };
+
+  giveAll(
+    wishes.filter(({ owner }) => owner === null),
+    ({ reserve }) => reserve,
+  );
+  giveAll(wishes, ({ owner, demanded, reserve }) => (owner === null ? reserve + demanded : demanded));
+  giveAll(wishes, ({ demanded, reserve }) => demanded + reserve);
+  return given;
+}

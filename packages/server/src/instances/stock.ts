@@ -1,0 +1,58 @@
+import { isPlatformError, messageOf } from "@aenv/contract";
+import type { Box } from "@aenv/sandbox";
+import type { Wish } from "./allotment.ts";
+import { pauseAfter } from "./backoff.ts";
+import { Demand, demandedSize } from "./demand.ts";
+
+/** The published environment that a stock's processes have loaded. */
+export interface StockedEnvironment {
+  readonly name: string;
+  readonly version: string;
+  /** Against whom its waiting processes count. */
+  readonly owner: string;
+  /** How many its publisher wants to wait at all times: `deployConfig.warm`. */
+  readonly warm: number;
+}
+
+/** Why a stock cannot be filled now, and when it is tried again. */
+export interface Trouble {
+  readonly failures: number;
+  readonly retryAt: number;
+  readonly cause: string;
+}
+
+/** Processes of one kind that wait: blank ones, or ones that have loaded the same bundle. */
+export interface Stock {
+  readonly name: string;
+  /** The bundle that they have loaded; null for blank ones. */
+  readonly bundle: { readonly folder: string; readonly environment: StockedEnvironment } | null;
+  /** How many are to wait without any demand. Of an environment only once it is known to be its name's newest version. */
+  reserve: number;
+  target: number;
+  readonly ready: Box[];
+  /** How many are being started for it. */
+  starting: number;
+  readonly demand: Demand;
+  filling: Promise<void> | null;
+  trouble: Trouble | null;
+}
+
+export function newStock(name: string, bundle: Stock["bundle"], reserve: number): Stock {
+  return { name, bundle, reserve, target: reserve, ready: [], starting: 0, demand: new Demand(), filling: null, trouble: null };
+}
+
+export function wishOf({ name, bundle, demand, reserve }: Stock, now: number): Wish {
+  return { name, owner: bundle?.environment.owner ?? null, demanded: demandedSize(demand.perSecond(now)), reserve };
+}
+
+/** The next trouble of a stock that could not be filled once more. */
+export function troubleAfter(last: Trouble | null, error: unknown, now: number): Trouble {
+  const failures = (last?.failures ?? 0) + 1;
+  return { failures, retryAt: now + pauseAfter(failures), cause: causeOf(error) };
+}
+
+/** What stays the same if the same goes wrong again: messages may name the process that was lost. */
+function causeOf(error: unknown): string {
+  if (!isPlatformError(error)) return messageOf(error);
+  return `${error.code}: ${typeof error.details.reason === "string" ? error.details.reason : error.message}`;
+}
