@@ -6,6 +6,7 @@
 export const errorTable = {
   "request.invalid": { status: 400, retryable: false, meaning: "the request does not have the shape that this route takes" },
   "request.too_large": { status: 413, retryable: false, meaning: "the body is larger than the configured limit" },
+  "request.too_slow": { status: 408, retryable: true, meaning: "the body did not arrive in time" },
   "request.forbidden_origin": { status: 403, retryable: false, meaning: "the Host or Origin header does not belong to this server" },
   "request.conflict": { status: 409, retryable: false, meaning: "the idempotency key was used for another request" },
   "route.not_found": { status: 404, retryable: false, meaning: "no such path" },

@@ -52,6 +52,9 @@ export const serverConfig = z.strictObject({
   silence: duration.default("10s").describe("how long a server on another machine may be silent before it is taken for dead"),
   headersTimeout: duration.default("20s").describe("how long a client may take over a request's headers, or over its first word"),
   requestTimeout: duration.default("30m").describe("how long a client may take over a whole request; an answer may take longer"),
+  bodyTimeout: duration
+    .default("30s")
+    .describe("timeout for a JSON body on the control port; a large one gets more while it arrives at 64 KiB a second"),
   maxConnections: count.min(1).default(20_000).describe("open connections of each port"),
   maxBodyBytes: count.nullable().default(null).describe("the largest request through the gateway; none unless set"),
   logLevel: z.enum(["trace", "debug", "info", "warn", "error", "silent"]).default("info").describe("how much is logged, on stderr"),

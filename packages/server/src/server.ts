@@ -231,7 +231,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     access,
     visitors,
     logger,
-    maxBodyBytes: 64 * 1024 * 1024,
+    bodyTimeoutMs: parseDuration(config.bodyTimeout),
     patience,
     tracing,
     onAnswer: (answer) => {

@@ -160,6 +160,21 @@ describe("a server of its own that is weighed", () => {
   });
 });
 
+describe("a server that asks for tokens", () => {
+  it("holds no body of a client without one", { timeout: 60_000 }, async () => {
+    await using child = await startChild({ access: "on", logLevel: "warn" });
+    const before = child.peakMb() ?? 0;
+    const headers = { "content-type": "application/json" };
+    const piece = Buffer.alloc(MEBIBYTE, " ");
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => pour(`${child.controlUrl}/env-instance`, { method: "POST", headers }, 60, piece)),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(401));
+    expect((child.peakMb() ?? 0) - before).toBeLessThan(100);
+    await answersOn(child);
+  });
+});
+
 describe("slow loris", () => {
   let platform: Platform;
   beforeAll(async () => {

@@ -1,20 +1,24 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
-import { errorTable, isPlatformError, messageOf, PlatformError, type VisitorRule } from "@aenv/contract";
-import { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest, fastify, LogController } from "fastify";
+import { PlatformError, type VisitorRule } from "@aenv/contract";
+import { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, fastify, LogController } from "fastify";
 import type { z } from "zod";
 import type { Access, Caller } from "../access/access.ts";
 import { endRequest } from "../linger.ts";
 import type { Traced, Tracing } from "../operations/tracing.ts";
 import { limitConnections, type Patience, serverOptions } from "../patience.ts";
+import { demandDeclaredLength, readBody } from "./body.ts";
+import { sendFailure } from "./failure.ts";
 import { parseJson } from "./json-body.ts";
-import type { ApiRoute } from "./route.ts";
+import { type ApiRoute, bodyLimits } from "./route.ts";
 
 export interface AppOptions {
   readonly routes: readonly ApiRoute[];
   readonly access: Access;
   readonly visitors: VisitorRule;
   readonly logger: FastifyBaseLogger;
-  readonly maxBodyBytes: number;
+  /** How long a small body may take; see `readBody`. */
+  readonly bodyTimeoutMs: number;
   readonly patience: Patience;
   readonly tracing: Tracing;
   readonly onAnswer: (answer: ApiAnswer) => void;
@@ -40,32 +44,46 @@ export function createApp(options: AppOptions): FastifyInstance {
     keepAliveTimeout,
     loggerInstance: options.logger,
     logController: new LogController({ disableRequestLogging: true }),
-    bodyLimit: options.maxBodyBytes,
     genReqId: (request) => requestIdOf(request.headers["x-request-id"]),
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },
     // The original's clients send bodies with DELETE and empty bodies with a JSON type; both are harmless.
     forceCloseConnections: "idle",
     // A path that cannot be read is answered like everything else.
-    frameworkErrors: (error, request, reply) => sendError(error, request, reply),
+    frameworkErrors: (error, request, reply) => sendFailure(error, request, reply),
   });
   limitConnections(app.server, options.patience);
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser("application/json", { parseAs: "string" }, (_, text, done) => {
-    try {
-      done(null, text === "" ? undefined : parseJson(text as string));
-    } catch (error) {
-      done(error as Error);
-    }
+  app.addContentTypeParser("application/json", async (request: FastifyRequest, payload: IncomingMessage) => {
+    const { one } = request.routeOptions.config;
+    if (one === undefined || one.isRaw === true) return payload;
+    const bytes = await readBody(payload, { maxBytes: maxBodyBytesOf(one), timeoutMs: options.bodyTimeoutMs });
+    return bytes.length === 0 ? undefined : parseJson(bytes.toString("utf8"));
   });
-  // Everything else is a stream for whoever wants one: uploads are never held in memory.
+  // Everything else is a stream that only uploads read: they are never held in memory.
   app.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
-  app.addHook("onRequest", async (request) => options.visitors.demand(request.headers, request.raw.rawHeaders));
   const traces = new WeakMap<FastifyRequest, Traced>();
-  app.addHook("onRequest", async (request) => {
+  const callers = new WeakMap<FastifyRequest, Caller>();
+  const awaitsContinue = new WeakSet<IncomingMessage>();
+  // Before a byte of the body is read: whoever is refused here costs no memory and is not waited for.
+  app.addHook("onRequest", async (request, reply) => {
+    options.visitors.demand(request.headers, request.raw.rawHeaders);
     traces.set(request, options.tracing.start(`${request.method} ${request.routeOptions.url ?? "none"}`, request.headers));
+    const { one } = request.routeOptions.config;
+    if (one === undefined) throw noSuchRoute(request);
+    if (one.roles !== null) {
+      const caller = await options.access.identify(request.headers.authorization);
+      callers.set(request, caller);
+      options.access.demand(caller, ...one.roles);
+    }
+    demandDeclaredLength(request.headers["content-length"], maxBodyBytesOf(one));
+    if (awaitsContinue.has(request.raw)) reply.raw.writeContinue();
+  });
+  app.server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
+    awaitsContinue.add(request);
+    app.routing(request, response);
   });
   app.addHook("onSend", async (request, reply) => {
-    // Who is answered early is let finish below, also if it wants to hang up then.
+    // An answer may come before the whole request; the rest of it is read and thrown away below.
     if (request.raw.complete) return;
     reply.removeHeader("connection");
     reply.raw.shouldKeepAlive = true;
@@ -78,25 +96,25 @@ export function createApp(options: AppOptions): FastifyInstance {
     const { statusCode: status, elapsedTime: durationMs } = reply;
     options.onAnswer({ requestId: request.id, method: request.method, route, instanceId, status, durationMs });
   });
-  app.setErrorHandler((error, request, reply) => sendError(error, request, reply));
-  app.setNotFoundHandler((request, reply) => {
-    sendError(
-      new PlatformError("route.not_found", `${request.method} ${pathOf(request)} is not part of this API; /openapi.json lists what is`),
-      request,
-      reply,
-    );
-  });
-  for (const one of options.routes) register(app, one, options.access);
+  app.setErrorHandler((error, request, reply) => sendFailure(error, request, reply));
+  app.setNotFoundHandler((request, reply) => sendFailure(noSuchRoute(request), request, reply));
+  for (const one of options.routes) register(app, one, (request) => callers.get(request) ?? NOBODY);
   return app;
 }
 
-function register(app: FastifyInstance, one: ApiRoute, access: Access): void {
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** None for a path that is not part of the API. */
+    readonly one?: ApiRoute;
+  }
+}
+
+function register(app: FastifyInstance, one: ApiRoute, callerOf: (request: FastifyRequest) => Caller): void {
   app.route({
     method: one.method,
     url: one.path,
+    config: { one },
     handler: async (request, reply) => {
-      const caller = one.roles === null ? NOBODY : await access.identify(request.headers.authorization);
-      if (one.roles !== null) access.demand(caller, ...one.roles);
       const controller = new AbortController();
       reply.raw.once(
         "close",
@@ -106,7 +124,7 @@ function register(app: FastifyInstance, one: ApiRoute, access: Access): void {
         params: parse(one.params, request.params, "path"),
         query: parse(one.query, request.query, "query"),
         body: bodyOf(one, request.body),
-        caller,
+        caller: callerOf(request),
         signal: controller.signal,
         request,
         reply,
@@ -132,25 +150,12 @@ function parse(schema: z.ZodType | undefined, value: unknown, part: string): unk
   throw new PlatformError("request.invalid", `Invalid request parameters: ${problems.join("; ")}`);
 }
 
-function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  const failure = toPlatformError(error, request);
-  const { code, message, retryable, details } = failure;
-  const status = errorTable[code].status;
-  if (status === 429 || status === 503) reply.header("retry-after", String(details.retryAfterSeconds ?? 1));
-  void reply.code(status).send({ success: false, code: status, message, data: null, error: { code, retryable, requestId: request.id } });
+function maxBodyBytesOf({ maxBodyBytes = bodyLimits.none }: ApiRoute): number {
+  return maxBodyBytes;
 }
 
-function toPlatformError(error: unknown, request: FastifyRequest): PlatformError {
-  if (isPlatformError(error)) return error;
-  const code = (error as { code?: string }).code ?? "";
-  if (code === "FST_ERR_CTP_BODY_TOO_LARGE")
-    return new PlatformError("request.too_large", "the request body is larger than this server allows");
-  if (code === "FST_ERR_BAD_URL" || code === "FST_ERR_MAX_PARAM_LENGTH")
-    return new PlatformError("route.not_found", `the path cannot be read: ${messageOf(error)}`);
-  if (code.startsWith("FST_ERR_CTP")) return new PlatformError("request.invalid", `Invalid request format: ${messageOf(error)}`);
-  // What we did not foresee stays in our log: it may hold what others must not read.
-  request.log.error({ err: error }, "unexpected failure");
-  return new PlatformError("internal", `a fault of ours; the server's log says more under request ${request.id}`);
+function noSuchRoute(request: FastifyRequest): PlatformError {
+  return new PlatformError("route.not_found", `${request.method} ${pathOf(request)} is not part of this API; /openapi.json lists what is`);
 }
 
 function requestIdOf(given: string | string[] | undefined): string {

@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { Download, Hub } from "../hub/hub.ts";
 import { toFullRecord, toRecord } from "../hub/record.ts";
-import { type ApiRoute, route } from "./route.ts";
+import { type ApiRoute, bodyLimits, route } from "./route.ts";
 
 const version = z.object({ name: z.string(), version: z.string() });
 const named = z.object({ name: z.string() });
@@ -42,6 +42,7 @@ export function hubRoutes(hub: Hub): ApiRoute[] {
       roles: publisher,
       query: verify,
       body: upsert,
+      maxBodyBytes: bodyLimits.config,
       handle: async ({ body, caller, query }) => {
         await hub.publish(body, caller, { verify: query.verify === "true" });
         return true;
@@ -107,6 +108,7 @@ export function hubRoutes(hub: Hub): ApiRoute[] {
       roles: publisher,
       params: version,
       body: upsert,
+      maxBodyBytes: bodyLimits.config,
       handle: async ({ params, body, caller }) => {
         await hub.update(params.name, params.version, body, caller);
         return true;
@@ -162,6 +164,7 @@ export function hubRoutes(hub: Hub): ApiRoute[] {
       roles: publisher,
       params: version,
       body: z.object({ image: z.string().min(1) }),
+      maxBodyBytes: bodyLimits.fields,
       handle: async ({ params, body, caller }) => {
         const { artifacts } = await hub.get(params.name, params.version, caller);
         const image = { id: "", type: "image", content: body.image };
@@ -186,6 +189,7 @@ export function hubRoutes(hub: Hub): ApiRoute[] {
       roles: publisher,
       params: version,
       body: z.object({ visibility: z.string().optional(), sharedWith: z.array(z.string()).optional() }),
+      maxBodyBytes: bodyLimits.fields,
       handle: async ({ params, body, caller }) => {
         await hub.setVisibility(params.name, params.version, body, caller);
         return true;
@@ -209,6 +213,7 @@ export function hubRoutes(hub: Hub): ApiRoute[] {
       method: "PUT",
       path: "/transfer/:ticket",
       summary: "Upload by such a link",
+      maxBodyBytes: bodyLimits.archive,
       tag,
       roles: null,
       params: z.object({ ticket: z.string() }),
@@ -232,6 +237,7 @@ export function hubRoutes(hub: Hub): ApiRoute[] {
       method: "PUT",
       path: "/bundle/:digest",
       summary: "Upload a bundle under its digest, to publish it afterwards",
+      maxBodyBytes: bodyLimits.archive,
       tag,
       roles: publisher,
       params: z.object({ digest: z.string() }),

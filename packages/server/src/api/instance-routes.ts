@@ -16,7 +16,7 @@ import type { Instances } from "../instances/instances.ts";
 import type { InstanceList } from "../instances/list.ts";
 import type { InstanceLogs } from "../instances/logs.ts";
 import type { InstanceRow } from "../instances/row.ts";
-import { type ApiRoute, type Ask, route } from "./route.ts";
+import { type ApiRoute, type Ask, bodyLimits, route } from "./route.ts";
 
 export interface InstanceRooms {
   readonly instances: Instances;
@@ -78,6 +78,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       tag: "instances",
       roles: trainer,
       body: createBody,
+      maxBodyBytes: bodyLimits.snapshot,
       handle: async (ask) => record(await create(ask.body, ask, headerOf(ask, "idempotency-key")), ask, true),
     }),
     route({
@@ -87,6 +88,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       tag: "instances",
       roles: trainer,
       body: batchBody,
+      maxBodyBytes: bodyLimits.snapshot,
       handle: async (ask) => {
         const { requests, count, ...common } = ask.body;
         const all = requests ?? Array.from({ length: count ?? 1 }, () => common);
@@ -166,6 +168,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       roles: trainer,
       params: id,
       body: z.object({ ttl: z.string() }),
+      maxBodyBytes: bodyLimits.fields,
       handle: async (ask) => record(await instances.renew(ask.params.id, ask.body.ttl, ask.caller), ask, false),
     }),
     route({
@@ -176,6 +179,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       roles: trainer,
       params: id,
       body: resetRequest,
+      maxBodyBytes: bodyLimits.fields,
       handle: async (ask) => instances.ask(ask.params.id, ask.caller, "POST", "/task/reset", ask.body, "reset"),
     }),
     route({
@@ -195,6 +199,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       roles: trainer,
       params: id,
       body: forkRequest,
+      maxBodyBytes: bodyLimits.fields,
       handle: async (ask) => {
         const rows = await instances.fork(ask.params.id, ask.body.count ?? 1, askingOf(ask, headerOf(ask, "idempotency-key")));
         return rows.map((row) => toRecord(row, urlFor(ask), null));

@@ -27,10 +27,30 @@ export interface ApiRoute<P extends z.ZodType = z.ZodType, Q extends z.ZodType =
   readonly params?: P;
   readonly query?: Q;
   readonly body?: B;
+  /** The largest body that is read; `bodyLimits.none` unless declared. */
+  readonly maxBodyBytes?: number;
   /** Answers by itself: a stream, a file, a text. */
   readonly isRaw?: boolean;
   handle(ask: Ask<z.infer<P>, z.infer<Q>, z.infer<B>>): Promise<unknown>;
 }
+
+const KIBIBYTE = 1_024;
+
+/** How large the bodies of a kind of route may be. */
+export const bodyLimits = {
+  /** Routes that read no body; the original's clients send small ones even so. */
+  none: 16 * KIBIBYTE,
+  /** A few fields. */
+  fields: 64 * KIBIBYTE,
+  /** Up to 256 KiB of variables, with room for JSON's escapes. */
+  variables: 2 * KIBIBYTE ** 2,
+  /** A config.json, which may hold 1 MiB, with room for JSON's escapes. */
+  config: 4 * KIBIBYTE ** 2,
+  /** A snapshot is a whole state, and a batch holds up to 1,000 requests. */
+  snapshot: 64 * KIBIBYTE ** 2,
+  /** An archive; it is streamed to disk and never held in memory. */
+  archive: 512 * KIBIBYTE ** 2,
+} as const;
 
 /** Keeps a route's own types while it is written, and lets routes stand in one list. */
 export function route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType>(one: ApiRoute<P, Q, B>): ApiRoute {

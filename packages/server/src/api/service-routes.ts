@@ -6,7 +6,7 @@ import { toRecord as toEnvironmentRecord } from "../hub/record.ts";
 import { statusOf } from "../services/row.ts";
 import type { SeenService, Services } from "../services/services.ts";
 import { minimalEnvironment } from "./instance-routes.ts";
-import { type ApiRoute, type Ask, route } from "./route.ts";
+import { type ApiRoute, type Ask, bodyLimits, route } from "./route.ts";
 
 export interface ServiceRooms {
   readonly services: Services;
@@ -30,6 +30,7 @@ export function serviceRoutes({ services, hub, dataUrl }: ServiceRooms): ApiRout
       tag: "services",
       roles: trainer,
       body: createServiceRequest,
+      maxBodyBytes: bodyLimits.variables,
       handle: async (ask) => {
         const { body, caller } = ask;
         const seen = await services.create(
@@ -77,6 +78,7 @@ export function serviceRoutes({ services, hub, dataUrl }: ServiceRooms): ApiRout
       roles: trainer,
       params: id,
       body: updateServiceRequest,
+      maxBodyBytes: bodyLimits.variables,
       handle: async (ask) => {
         const { replicas, image, environment_variables: variables } = ask.body;
         if (image) {

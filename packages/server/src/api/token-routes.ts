@@ -2,7 +2,7 @@ import { PlatformError } from "@aenv/contract";
 import { z } from "zod";
 import { roles } from "../access/access.ts";
 import type { TokenRow, Tokens } from "../access/tokens.ts";
-import { type ApiRoute, route } from "./route.ts";
+import { type ApiRoute, bodyLimits, route } from "./route.ts";
 
 const newToken = z.object({
   /** The original's name for the owner. */
@@ -24,6 +24,7 @@ export function tokenRoutes(tokens: Tokens): ApiRoute[] {
       tag: "access",
       roles: ["admin"],
       body: newToken,
+      maxBodyBytes: bodyLimits.fields,
       handle: async ({ body }) => {
         const owner = body.owner ?? body.user;
         if (owner === undefined) throw new PlatformError("request.invalid", "Invalid request parameters: owner is missing");

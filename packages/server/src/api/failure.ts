@@ -1,0 +1,38 @@
+import { errorTable, isPlatformError, messageOf, PlatformError } from "@aenv/contract";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { endAnswer } from "../linger.ts";
+
+/** Answers with an error. If the request has not arrived whole, the rest is not waited for and the connection is closed. */
+export function sendFailure(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  const { code, message, retryable, details } = toPlatformError(error, request);
+  const status = errorTable[code].status;
+  const retryAfter = status === 429 || status === 503 ? String(details.retryAfterSeconds ?? 1) : null;
+  const body = { success: false, code: status, message, data: null, error: { code, retryable, requestId: request.id } };
+  if (request.raw.complete) {
+    if (retryAfter !== null) reply.header("retry-after", retryAfter);
+    void reply.code(status).send(body);
+    return;
+  }
+  reply.hijack();
+  const { raw } = reply;
+  if (raw.headersSent || raw.destroyed) return void raw.destroy();
+  const text = JSON.stringify(body);
+  raw.shouldKeepAlive = false;
+  raw.writeHead(status, {
+    "content-type": "application/json; charset=utf-8",
+    "content-length": Buffer.byteLength(text),
+    ...(retryAfter !== null && { "retry-after": retryAfter }),
+  });
+  endAnswer(raw, text);
+}
+
+function toPlatformError(error: unknown, request: FastifyRequest): PlatformError {
+  if (isPlatformError(error)) return error;
+  const code = (error as { code?: string }).code ?? "";
+  if (code === "FST_ERR_BAD_URL" || code === "FST_ERR_MAX_PARAM_LENGTH")
+    return new PlatformError("route.not_found", `the path cannot be read: ${messageOf(error)}`);
+  if (code.startsWith("FST_ERR_CTP")) return new PlatformError("request.invalid", `Invalid request format: ${messageOf(error)}`);
+  // An unexpected error may hold what others must not read, so it goes to the log only.
+  request.log.error({ err: error }, "unexpected failure");
+  return new PlatformError("internal", `a fault of ours; the server's log says more under request ${request.id}`);
+}
