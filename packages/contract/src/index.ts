@@ -2,6 +2,7 @@
 
 export { type Catalogue, type CatalogueEntry, catalogue, catalogueEntry } from "./catalogue.ts";
 export { type ConfigCheck, type ConfigProblem, checkConfig, type EnvironmentConfig, environmentConfig, parseConfig } from "./config.ts";
+export { misspelledFields } from "./config-names.ts";
 export { formatDuration, parseDuration } from "./duration.ts";
 export { type BoxEnvelope, boxEnvelope, boxFailure, type ControlEnvelope, controlEnvelope } from "./envelope.ts";
 export {
@@ -28,8 +29,9 @@ export {
   resetResult,
 } from "./instance.ts";
 export { isObject, type Json, type JsonObject, type JsonSchema, jsonSchemaObject } from "./json.ts";
+export { nearestName } from "./nearest.ts";
 export { type Outcome, outcome } from "./outcome.ts";
-export { type EnvironmentRef, formatRef, nameProblem, parseName, parseRef, splitRef } from "./ref.ts";
+export { type EnvironmentRef, formatRef, nameProblem, parseName, parseRef, splitRef, versionProblem } from "./ref.ts";
 export { type Reward, reward } from "./reward.ts";
 export {
   controlRoutes,

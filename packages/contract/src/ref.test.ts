@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isPlatformError } from "./errors.ts";
-import { formatRef, nameProblem, parseName, parseRef, splitRef } from "./ref.ts";
+import { formatRef, nameProblem, parseName, parseRef, splitRef, versionProblem } from "./ref.ts";
 
 const withoutAt = fc.string({ minLength: 1 }).filter((text) => !text.includes("@"));
 
@@ -91,5 +91,22 @@ describe("nameProblem", () => {
         expect(nameProblem(name) === null).toBe(isFine);
       }),
     );
+  });
+});
+
+describe("versionProblem", () => {
+  it.each(["1", "1.0.0", "0.1.9-rc.1", "1.0.0+build.5", "v2", "2024-11-16", "1_2", "1.0.0-x86"])("takes %j", (version) => {
+    expect(versionProblem(version)).toBeNull();
+  });
+
+  it.each(["", " ", "latest", "banana", "^1.2", "1.x", "x.1", ">=1", "1.0.0 ", "1/2", "../1", "a@1", ".1", "1\n", "1".repeat(129)])(
+    "refuses %j",
+    (version) => {
+      expect(versionProblem(version)).not.toBeNull();
+    },
+  );
+
+  it("says what a version looks like", () => {
+    expect(versionProblem("banana")).toContain("'banana' is not a version; a version looks like 1.0.0");
   });
 });

@@ -47,6 +47,19 @@ export function parseName(name: string): string {
   return name;
 }
 
+/** `1.0.0`, `2`, `0.1.9-rc.1`, `2024-11-16`: begins with a letter or digit and goes on with these and `.`, `-`, `+`, `_`. */
+const VERSION = /^[0-9A-Za-z][0-9A-Za-z._+-]*$/;
+const VERSION_MAX = 128;
+/** A part that stands for any version, as in `1.x`. */
+const WILDCARD = /(?:^|\.)[xX](?:\.|$)/;
+
+/** Why a text is no version that an author can publish under, or null if it is one. Texts that name other versions, such as `latest` and `1.x`, are none. */
+export function versionProblem(version: string): string | null {
+  if (version.length > VERSION_MAX) return `a version of ${version.length} characters is too long; at most ${VERSION_MAX} are allowed`;
+  if (VERSION.test(version) && /\d/.test(version) && !WILDCARD.test(version)) return null;
+  return `'${version}' is not a version; a version looks like 1.0.0 or 1.1.0-rc.1: letters, digits and . - + _, with at least one digit`;
+}
+
 function invalid(message: string): PlatformError {
   return new PlatformError("request.invalid", `Invalid EnvName format: ${message}`);
 }
