@@ -1,14 +1,34 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { pinAddresses, resolveAddresses } from "./addresses.ts";
+import { areOnOneHost, dataUrlFrom, pinAddresses, resolveAddresses } from "./addresses.ts";
 import { ValidationError } from "./errors.ts";
 
 describe("resolveAddresses in remote mode", () => {
-  it("looks for control on 8080 and for data on 8081 of the system's host", () => {
-    expect(resolveAddresses({ systemUrl: "http://aenv.example:9999/path?x=1" }, {})).toEqual({
+  it("looks for control on 8080 and for data on 8081 where the system's address has no port", () => {
+    expect(resolveAddresses({ systemUrl: "http://aenv.example?x=1" }, {})).toEqual({
       mode: "remote",
       controlUrl: "http://aenv.example:8080",
       dataUrl: "http://aenv.example:8081",
     });
+    expect(resolveAddresses({ systemUrl: "aenv.example/api/" }, {})).toMatchObject({ controlUrl: "http://aenv.example:8080/api" });
+  });
+
+  it.each([
+    ["http://aenv.example:9999/", "http://aenv.example:9999"],
+    ["https://aenv.example:9999/api?x=1", "https://aenv.example:9999/api"],
+    ["https://aenv.example:443", "https://aenv.example"],
+    ["http://aenv.example:80", "http://aenv.example"],
+    ["127.0.0.1:41234", "http://127.0.0.1:41234"],
+    ["[::1]:41234", "http://[::1]:41234"],
+  ])("takes the port of %s for the control API, and leaves the data port to the server", (systemUrl, controlUrl) => {
+    expect(resolveAddresses({ systemUrl }, {})).toEqual({ mode: "remote", controlUrl, dataUrl: null });
+    expect(resolveAddresses({}, { systemUrl })).toEqual({ mode: "remote", controlUrl, dataUrl: null });
+    expect(resolveAddresses({ controlUrl }, {})).toEqual({ mode: "remote", controlUrl, dataUrl: null });
+  });
+
+  it("takes an explicit data URL before anything that the server may say", () => {
+    const addresses = resolveAddresses({ systemUrl: "http://aenv.example:9999", dataUrl: "https://data.example" }, {});
+    expect(addresses).toMatchObject({ controlUrl: "http://aenv.example:9999", dataUrl: "https://data.example" });
   });
 
   it("takes the option before the variable, and localhost if there is neither", () => {
@@ -74,10 +94,47 @@ describe("resolveAddresses in local mode", () => {
   });
 });
 
+describe("dataUrlFrom", () => {
+  it.each([
+    ["http://aenv:9000", "http://aenv:9001", "http://aenv:9001"],
+    ["http://aenv:9000", "https://data.example/aenv/", "https://data.example/aenv"],
+    ["http://localhost:9000", "http://127.0.0.1:9001", "http://127.0.0.1:9001"],
+    // A server that was started for its own machine, seen through a tunnel or a proxy.
+    ["http://aenv:9000", "http://127.0.0.1:9001", "http://aenv:9001"],
+    ["https://aenv:9000", "http://[::1]:9001", "https://aenv:9001"],
+    // Encrypted stays encrypted.
+    ["https://aenv", "http://aenv:9001", "https://aenv:9001"],
+    ["https://aenv", "http://aenv", "https://aenv:80"],
+    // The original says nothing, or in one of its branches where MCP is.
+    ["http://aenv:9000", undefined, "http://aenv:8081"],
+    ["http://aenv:9000", "", "http://aenv:8081"],
+    ["http://aenv:9000", "http://10.0.0.1:8081/mcp", "http://10.0.0.1:8081"],
+    ["http://aenv:9000", "file:///etc/passwd", "http://aenv:8081"],
+    ["http://aenv:9000", "http://", "http://aenv:8081"],
+  ])("at %s told %s is %s", (controlUrl, told, dataUrl) => {
+    expect(dataUrlFrom(controlUrl, told)).toBe(dataUrl);
+  });
+
+  it("never leaves https on the host of the control API, and always gives an http URL without a slash at its end", () => {
+    const host = fc.constantFrom("aenv", "data.example", "localhost", "127.0.0.1", "[::1]");
+    const port = fc.constantFrom("", ":80", ":443", ":8081");
+    const url = fc.tuple(fc.constantFrom("http", "https"), host, port).map(([scheme, name, at]) => `${scheme}://${name}${at}`);
+    fc.assert(
+      fc.property(url, fc.oneof(url, fc.string(), fc.webUrl(), fc.constant(null)), (controlUrl, told) => {
+        const dataUrl = dataUrlFrom(controlUrl, told);
+        expect(["http:", "https:"]).toContain(new URL(dataUrl).protocol);
+        expect(dataUrl.endsWith("/")).toBe(false);
+        if (controlUrl.startsWith("https:") && areOnOneHost(controlUrl, dataUrl)) expect(dataUrl).toMatch(/^https:/);
+      }),
+    );
+  });
+});
+
 it("finds its way back from the addresses alone", () => {
   const settings = { systemUrl: "other", dummyInstanceIp: "other" };
   for (const options of [
     { systemUrl: "https://x" },
+    { systemUrl: "http://x:9000" },
     { controlUrl: "http://a/b", dataUrl: "http://c" },
     { instanceUrl: "http://box/env-instance/a" },
   ]) {

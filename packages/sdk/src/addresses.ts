@@ -5,13 +5,16 @@ const CONTROL_PORT = 8080;
 const DATA_PORT = 8081;
 
 export interface AddressOptions {
-  /** The platform's host, for example `http://aenv.example`; control is expected on its port 8080, data on 8081. */
+  /**
+   * The platform, for example `http://aenv.example:9000`: the address of its control API, which says where the data port is.
+   * Without a port, control is expected on 8080 and data on 8081, as the original's clients do.
+   */
   readonly systemUrl?: string;
   /** An environment that runs already, for example what `aenv run` prints; nothing is created then. */
   readonly instanceUrl?: string;
   /** The control API exactly as given: scheme, port and path are kept. */
   readonly controlUrl?: string;
-  /** The data plane exactly as given: scheme, port and path are kept. */
+  /** The data port exactly as given, whatever the server says: scheme, port and path are kept. */
   readonly dataUrl?: string;
 }
 
@@ -25,7 +28,12 @@ export type Addresses =
       /** The instance's id in the box, or null for the one at the box's root. */
       readonly instanceId: string | null;
     }
-  | { readonly mode: "remote"; readonly controlUrl: string; readonly dataUrl: string };
+  | {
+      readonly mode: "remote";
+      readonly controlUrl: string;
+      /** Null: the server says where it is. */
+      readonly dataUrl: string | null;
+    };
 
 /**
  * An explicit option wins over a variable. `DUMMY_INSTANCE_IP` switches to local mode, unless a control API is named.
@@ -37,23 +45,66 @@ export function resolveAddresses(options: AddressOptions, settings: Settings): A
     if (options.dataUrl !== undefined) return local(exactDataUrl(options.dataUrl));
     return local(options.instanceUrl === undefined ? atPort(system, DATA_PORT) : instanceUrl(options.instanceUrl));
   }
+  const { controlUrl, systemUrl } = options;
   return {
     mode: "remote",
-    controlUrl: options.controlUrl === undefined ? atPort(system, CONTROL_PORT) : exactUrl(options.controlUrl),
-    dataUrl: options.dataUrl === undefined ? atPort(system, DATA_PORT) : exactDataUrl(options.dataUrl),
+    controlUrl: controlUrl === undefined ? systemControlUrl(system) : exactUrl(controlUrl),
+    dataUrl: options.dataUrl === undefined ? usualDataUrl(controlUrl === undefined ? system : systemUrl) : exactDataUrl(options.dataUrl),
   };
 }
 
 /** Options that lead to the same addresses, whatever the variables say by then. */
 export function pinAddresses(addresses: Addresses): AddressOptions {
-  const { dataUrl } = addresses;
-  return addresses.mode === "local" ? { instanceUrl: dataUrl, dataUrl } : { controlUrl: addresses.controlUrl, dataUrl };
+  if (addresses.mode === "local") return { instanceUrl: addresses.dataUrl, dataUrl: addresses.dataUrl };
+  const { controlUrl, dataUrl } = addresses;
+  return { controlUrl, ...(dataUrl !== null && { dataUrl }) };
+}
+
+/**
+ * Where the data port is, for a client that has found the control API at `controlUrl` and was told `told` by it. A server
+ * that knows itself only by a loopback address is reached by the name that the client used; and what began with https does
+ * not go on without it.
+ */
+export function dataUrlFrom(controlUrl: string, told: unknown): string {
+  if (typeof told !== "string" || !/^https?:\/\//.test(told) || !URL.canParse(told)) return atPort(controlUrl, DATA_PORT);
+  const url = new URL(exactDataUrl(told));
+  const control = new URL(controlUrl);
+  if (isLoopback(url.hostname) && !isLoopback(control.hostname)) url.hostname = control.hostname;
+  if (isSameHost(url, control) && control.protocol === "https:" && url.protocol === "http:") {
+    // The port stays the same, also where http's own was left out.
+    return `https://${url.hostname}:${url.port || "80"}${url.pathname.replace(/\/+$/, "")}`;
+  }
+  return exactUrl(url.href);
+}
+
+/** Whether two addresses are on one host, so that what is secret from others may be said to both. */
+export function areOnOneHost(one: string, other: string): boolean {
+  return isSameHost(new URL(one), new URL(other));
+}
+
+function isSameHost(one: URL, other: URL): boolean {
+  return one.hostname === other.hostname || (isLoopback(one.hostname) && isLoopback(other.hostname));
+}
+
+function isLoopback(hostname: string): boolean {
+  return hostname === "localhost" || hostname === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(hostname);
 }
 
 /** Scheme, port and path as given, without a slash at the end; http if no scheme is given. */
 export function exactUrl(address: string): string {
   const { protocol, host, pathname } = parseAddress(address);
   return `${protocol}//${host}${pathname.replace(/\/+$/, "")}`;
+}
+
+/** The port that is given, else the usual one; scheme and path as given. */
+function systemControlUrl(address: string): string {
+  if (hasPort(address)) return exactUrl(address);
+  return atPort(address, CONTROL_PORT) + parseAddress(address).pathname.replace(/\/+$/, "");
+}
+
+/** The original's rule, which holds for addresses without a port. */
+function usualDataUrl(address: string | undefined): string | null {
+  return address === undefined || hasPort(address) ? null : atPort(address, DATA_PORT);
 }
 
 /** Only the host counts, and https where it was asked for. */
@@ -70,9 +121,13 @@ function exactDataUrl(address: string): string {
 /** As given; a plain host without a port gets the usual one. */
 function instanceUrl(address: string): string {
   const url = exactDataUrl(address);
-  const hasPort = /^[^/]*\/\/[^/]*:\d+(?:[/?#]|$)/.test(withScheme(address));
-  if (hasPort || url.startsWith("https:")) return url;
+  if (hasPort(address) || url.startsWith("https:")) return url;
   return url.replace(/^(http:\/\/[^/]*)/, `$1:${DATA_PORT}`);
+}
+
+/** A URL forgets a port that is its scheme's own, so the text is asked. */
+function hasPort(address: string): boolean {
+  return /^[^/]*\/\/[^/]*:\d+(?:[/?#]|$)/.test(withScheme(address));
 }
 
 function local(dataUrl: string): Addresses {

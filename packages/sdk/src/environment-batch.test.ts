@@ -164,15 +164,3 @@ describe("Environment.createMany", () => {
     });
   });
 });
-
-it("Environment.use lends an environment to a function, with or without options, and releases it", async () => {
-  const name = await Environment.use(REF, options(), (env) => env.getEnvInfo().then((info) => info.instanceId));
-  expect(name).toBe("weather-demo-a1b2c0");
-  expect(platform.alive.size).toBe(0);
-  process.env.DUMMY_INSTANCE_IP = "127.0.0.1";
-  try {
-    expect(await failure(Environment.use("  ", (env) => env.name))).toBeInstanceOf(ValidationError);
-  } finally {
-    delete process.env.DUMMY_INSTANCE_IP;
-  }
-});

@@ -24,7 +24,11 @@ export interface InstanceOptions {
 }
 
 export interface EnvironmentOptions extends AddressOptions, InstanceOptions {
-  /** A bearer token for the control API; `AENV_API_KEY` if absent. The data plane never sees it. */
+  /**
+   * A bearer token for the platform; `AENV_API_KEY` if absent. The data port is shown it only where it asks for one and is on
+   * the host of the control API or named by `dataUrl`. Beside an `instanceUrl` that leads to one instance or service of a
+   * platform, it is shown to that address. An environment never sees it.
+   */
   readonly apiKey?: string;
   /** How long a call may take, and each attempt at the control API; 60 s if absent. */
   readonly timeoutMs?: number;

@@ -80,6 +80,62 @@ describe("against our own platform", () => {
   });
 });
 
+describe("a data port that asks for a token", () => {
+  /** Answers a create with where the data port is, and that it asks for a token. */
+  function answerAt(dataUrl: string | undefined): void {
+    platform.faults.control = (seen, response) => {
+      if (seen.method !== "POST") return false;
+      platform.alive.add("ours-1");
+      const told = { agent_url: AGENT_URL, data_url: dataUrl, data_access: "token" };
+      const data = { id: "ours-1", env: null, status: "Running", created_at: "", updated_at: "", ip: "10.244.1.10", ...told };
+      sendJson(response, { success: true, code: 0, message: "", data });
+      return true;
+    };
+  }
+  const tokens = () => new Set(platform.data.requests.map(({ headers }) => headers.authorization));
+
+  it("is shown it on the host of the control API", async () => {
+    answerAt(platform.data.url);
+    const env = new Environment(REF, { systemUrl: platform.control.url, apiKey: "secret", clock });
+    await env.callTool("get_weather", { city: "Rome" });
+    await env.checkHealth();
+    expect(tokens()).toEqual(new Set(["Bearer secret"]));
+    await env.release();
+  });
+
+  it("is not shown it on another host, and the caller is told what to do", async () => {
+    answerAt("http://data.example:8081");
+    const env = new Environment(REF, { systemUrl: platform.control.url, apiKey: "secret", clock });
+    await expect(env.initialize()).rejects.toMatchObject({
+      code: "access.denied",
+      message: expect.stringMatching(/data\.example:8081 .* another host .*dataUrl/),
+    });
+    expect(platform.alive.size).toBe(0);
+  });
+
+  it("is shown it where the caller has named it", async () => {
+    answerAt("http://data.example:8081");
+    const env = weather({ apiKey: "secret" });
+    await env.callTool("get_weather", { city: "Rome" });
+    expect(tokens()).toEqual(new Set(["Bearer secret"]));
+    await env.release();
+  });
+
+  it("does not get it to another host by a redirect", async () => {
+    const other = await WirePlatform.open();
+    answerAt(platform.data.url);
+    platform.faults.data = (_, response) => {
+      response.writeHead(307, { location: `${other.data.url}/mcp` }).end();
+      return true;
+    };
+    const env = weather({ apiKey: "secret" });
+    await expect(env.callTool("get_weather", { city: "Rome" })).rejects.toThrow();
+    expect(other.data.requests).toEqual([]);
+    await env.release();
+    await other[Symbol.asyncDispose]();
+  });
+});
+
 describe("where no platform of ours is", () => {
   it("has no link for agents, and says where the tools are", async () => {
     const env = weather();

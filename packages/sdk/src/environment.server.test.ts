@@ -1,7 +1,10 @@
 import { type Platform, projects, publish, startPlatform } from "aenvironment/platform-tests";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { Environment } from "./environment.ts";
 import type { EnvironmentOptions } from "./environment-options.ts";
+import type { HttpRequest, Transport } from "./http.ts";
+import { ServiceClient } from "./service-client.ts";
+import { defaultTransport } from "./transport/node.ts";
 
 describe("against a real server", () => {
   let platform: Platform;
@@ -30,4 +33,105 @@ describe("against a real server", () => {
     }
     expect(await running()).toEqual([]);
   });
+
+  it.each(["127.0.0.1", "localhost"])("is found by the port of its control API alone, by the name %s", async (name) => {
+    const systemUrl = platform.controlUrl.replace("127.0.0.1", name);
+    const text = await Environment.use("echo@1.0.0", { systemUrl }, async (env) => {
+      const [copy] = await env.fork(1);
+      await using fork = copy as Environment;
+      return [(await env.callTool("echo", { text: "hello" })).text, (await fork.callTool("echo", { text: "again" })).text];
+    });
+    expect(text).toEqual(["hello", "again"]);
+  });
+
+  it("is found by AENV_SYSTEM_URL with a port, with no option at all", async () => {
+    vi.stubEnv("AENV_SYSTEM_URL", platform.controlUrl);
+    try {
+      expect((await Environment.use("echo@1.0.0", (env) => env.callTool("echo", { text: "hello" }))).text).toBe("hello");
+    } finally {
+      vi.unstubAllEnvs();
+    }
+  });
+});
+
+describe("against a real server that asks for tokens, also on the data port", () => {
+  let platform: Platform;
+  let apiKey: string;
+  let strangersKey: string;
+  beforeAll(async () => {
+    platform = await startPlatform({ flags: { access: "on", idsAreKeys: false } });
+    const key = async (owner: string) => (await platform.token(owner, "publisher", "trainer")).authorization.replace("Bearer ", "");
+    apiKey = await key("ada");
+    strangersKey = await key("eve");
+    await publish(platform, projects.echo, { headers: { authorization: `Bearer ${apiKey}` } });
+  });
+  afterAll(() => platform?.close());
+
+  it.each(["the server's word", "an explicit dataUrl"])("every method works by %s", async (how) => {
+    const { controlUrl, dataUrl } = platform;
+    const options = { systemUrl: controlUrl, apiKey, ...(how !== "the server's word" && { dataUrl }) };
+    await using env = await Environment.create("echo@1.0.0", options);
+    expect((await env.listTools()).length).toBeGreaterThan(0);
+    expect((await env.callTool("echo", { text: "hello" })).text).toBe("hello");
+    expect(await env.callFunction("transcript")).toMatchObject({ echoes: ["hello"] });
+    expect(await env.score()).toMatchObject({ reward: expect.any(Number) });
+    await env.waitForReady();
+    expect(await env.checkHealth()).toMatchObject({ success: true });
+    const [copy] = await env.fork(1);
+    await using fork = copy as Environment;
+    expect((await fork.callTool("echo", { text: "again" })).text).toBe("again");
+  });
+
+  it("a batch works too", async () => {
+    await using batch = await Environment.createMany("echo@1.0.0", 2, { systemUrl: platform.controlUrl, apiKey });
+    const answers = await Promise.all(batch.environments.map((env) => env.callTool("echo", { text: "hello" })));
+    expect(answers.map(({ text }) => text)).toEqual(["hello", "hello"]);
+  });
+
+  it("a token of its own opens an instance by its address; a variable's, another owner's and none do not", async () => {
+    const headers = { authorization: `Bearer ${apiKey}` };
+    const { id } = await platform.create("echo@1.0.0", {}, headers);
+    const instanceUrl = `${platform.dataUrl}/env-instance/${id}`;
+    const call = (options: EnvironmentOptions) =>
+      Environment.use("echo@1.0.0", { instanceUrl, ...options }, (env) => env.callTool("echo", { text: "hello" }));
+    expect((await call({ apiKey })).text).toBe("hello");
+    await expect(call({ apiKey: strangersKey })).rejects.toMatchObject({ code: "instance.not_found" });
+    vi.stubEnv("AENV_API_KEY", apiKey);
+    try {
+      await expect(call({ skipHealthCheck: true })).rejects.toMatchObject({ code: "access.unauthenticated" });
+    } finally {
+      vi.unstubAllEnvs();
+    }
+    await platform.demand("DELETE", `/env-instance/${id}`, undefined, headers);
+  });
+
+  it("a service is used by its address and a token", async () => {
+    const services = new ServiceClient(platform.controlUrl, { apiKey });
+    const { id, service_url } = await services.create({ envName: "echo@1.0.0", replicas: 1 });
+    await expect.poll(async () => (await services.get(id)).available_replicas, { timeout: 20_000 }).toBe(1);
+    const use = (options: EnvironmentOptions) =>
+      Environment.use("echo", { instanceUrl: service_url ?? "", ...options }, (env) => env.callTool("echo", { text: "hello" }));
+    expect((await use({ apiKey })).text).toBe("hello");
+    await expect(use({ skipHealthCheck: true })).rejects.toMatchObject({ code: "access.unauthenticated" });
+    await services.delete(id);
+  });
+});
+
+it("a server that keeps ids as keys is shown no token on its data port", async () => {
+  await using platform = await startPlatform({ flags: { access: "on" } });
+  const headers = await platform.token("ada", "publisher", "trainer");
+  const ref = await publish(platform, projects.echo, { headers });
+  const seen: HttpRequest[] = [];
+  const transport: Transport = {
+    send: (request) => {
+      seen.push(request);
+      return defaultTransport.send(request);
+    },
+  };
+  const apiKey = headers.authorization.replace("Bearer ", "");
+  await Environment.use(ref, { systemUrl: platform.controlUrl, apiKey, transport }, (env) => env.callTool("echo", { text: "hello" }));
+  const sent = seen.map(({ url, headers: { authorization } }) => [new URL(url).origin, authorization !== undefined]);
+  expect(sent).toContainEqual([platform.dataUrl, false]);
+  expect(sent).not.toContainEqual([platform.dataUrl, true]);
+  expect(sent).toContainEqual([platform.controlUrl, true]);
 });

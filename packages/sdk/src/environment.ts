@@ -84,8 +84,9 @@ export class Environment implements ToolSource {
       options.transport ?? (options.fetch === undefined ? defaultTransport : fetchTransport(options.fetch)),
     );
     this.name = ref;
-    // What the variables said now holds for forks too.
-    this.#options = { ...(settings.apiKey && { apiKey: settings.apiKey }), ...options, ...pinAddresses(addresses) };
+    // What the variables said now holds for forks too; a box on this machine gets no key of theirs.
+    const settled = settings.apiKey !== undefined && addresses.mode === "remote" ? { apiKey: settings.apiKey } : {};
+    this.#options = { ...settled, ...options, ...pinAddresses(addresses) };
     this.#addresses = addresses;
     this.#transport = transport;
     this.#clock = clock;
@@ -99,7 +100,9 @@ export class Environment implements ToolSource {
     const apiKey = addresses.mode === "local" ? "" : (this.#options.apiKey ?? "");
     const controlUrl = addresses.mode === "local" ? addresses.boxUrl : addresses.controlUrl;
     const scheduler = new SchedulerClient(controlUrl, { timeoutMs, maxRetries, transport, clock, dedupesCreate, apiKey });
-    this.#keeper = new InstanceKeeper({ ref, addresses, options, scheduler, client: this.#client, clock, logger, timeoutMs });
+    // What the process environment says is for the platform; only a token that was given with the address is for that address.
+    const token = addresses.mode === "local" ? (options.apiKey ?? "") : apiKey;
+    this.#keeper = new InstanceKeeper({ ref, addresses, options, scheduler, client: this.#client, clock, logger, timeoutMs, token });
   }
 
   /** A new environment, ready to be used. */

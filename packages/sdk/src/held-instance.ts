@@ -1,5 +1,5 @@
 import { FIRST_INSTANCE, headers, type InstanceRecord, instancePrefix } from "@aenv/contract";
-import type { Addresses } from "./addresses.ts";
+import { type Addresses, areOnOneHost, dataUrlFrom } from "./addresses.ts";
 
 /** An instance that an environment uses, and how to reach it. */
 export interface HeldInstance {
@@ -16,24 +16,56 @@ export interface HeldInstance {
 
 type LocalAddresses = Extract<Addresses, { mode: "local" }>;
 
-/** An environment that runs already. Its id is the original's word for it when it has none of its own. */
-export function foundInstance(addresses: LocalAddresses, now: Date): HeldInstance {
+/**
+ * An environment that runs already. Its id is the original's word for it when it has none of its own. The token is one that
+ * was given for this very address.
+ */
+export function foundInstance(addresses: LocalAddresses, now: Date, token: string): HeldInstance {
   const since = now.toISOString();
-  const ip = new URL(addresses.dataUrl).hostname;
-  const record = { id: addresses.instanceId ?? "test", status: "Running", ip, created_at: since, updated_at: since };
-  const controlId = addresses.instanceId ?? FIRST_INSTANCE;
-  return { record, url: addresses.dataUrl, headers: proxyHeaders(record), controlId, isOwned: false };
+  const { dataUrl: url, instanceId } = addresses;
+  const record = { id: instanceId ?? "test", status: "Running", ip: new URL(url).hostname, created_at: since, updated_at: since };
+  const headers = { ...proxyHeaders(record), ...(isBehindGateway(url) && bearer(token)) };
+  return { record, url, headers, controlId: instanceId ?? FIRST_INSTANCE, isOwned: false };
 }
 
 /** An instance that was made for us: behind the gateway, or as a seat in a local box. */
-export function madeInstance(addresses: Addresses, record: InstanceRecord): HeldInstance {
-  const url = addresses.mode === "remote" ? addresses.dataUrl : addresses.boxUrl + instancePrefix(record.id);
-  return { record, url, headers: proxyHeaders(record), controlId: record.id, isOwned: true };
+export function madeInstance(addresses: Addresses, record: InstanceRecord, token: string): HeldInstance {
+  const { id } = record;
+  if (addresses.mode === "local") {
+    return { record, url: addresses.boxUrl + instancePrefix(id), headers: proxyHeaders(record), controlId: id, isOwned: true };
+  }
+  const url = addresses.dataUrl ?? dataUrlFrom(addresses.controlUrl, record.data_url);
+  const headers = { ...proxyHeaders(record), ...(needsToken(record) && mayHaveToken(addresses, url) && bearer(token)) };
+  return { record, url, headers, controlId: id, isOwned: true };
+}
+
+/** Whether its data port asks for a token that it is not shown, because it is not known to be the platform's own. */
+export function isTokenWithheld(addresses: Addresses, { record, url }: HeldInstance): boolean {
+  return addresses.mode === "remote" && needsToken(record) && !mayHaveToken(addresses, url);
 }
 
 /** The link that opens an instance's tools and nothing else; only our platform gives one, so null tells others apart. */
 export function agentUrlOf({ agent_url: url }: InstanceRecord): string | null {
   return typeof url === "string" && url !== "" ? url : null;
+}
+
+/** Only our platform says so, and it keeps tokens from the environments behind it. The original's gateway would pass them on. */
+function needsToken(record: InstanceRecord): boolean {
+  return record.data_access === "token";
+}
+
+/** A data port that the caller has named, or that is on the host of the control API, which was shown the token already. */
+function mayHaveToken(addresses: Extract<Addresses, { mode: "remote" }>, url: string): boolean {
+  return addresses.dataUrl !== null || areOnOneHost(addresses.controlUrl, url);
+}
+
+/** One instance or service by its id; an environment that is served by itself has its routes at the root. */
+function isBehindGateway(url: string): boolean {
+  return /\/env-(?:instance|service)\/[^/]+$/.test(url);
+}
+
+function bearer(token: string): Record<string, string> {
+  return token === "" ? {} : { authorization: `Bearer ${token}` };
 }
 
 /** The gateway finds the instance by these; a box does not mind them. */

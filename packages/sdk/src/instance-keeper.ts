@@ -7,7 +7,7 @@ import { untilAborted } from "./deadline.ts";
 import { type EnvironmentOptions, pollInterval, toCreateRequest } from "./environment-options.ts";
 import { EnvironmentError } from "./errors.ts";
 import { preview } from "./failure.ts";
-import { agentUrlOf, foundInstance, type HeldInstance, madeInstance } from "./held-instance.ts";
+import { agentUrlOf, foundInstance, type HeldInstance, isTokenWithheld, madeInstance } from "./held-instance.ts";
 import type { JsonClient } from "./json-client.ts";
 import type { Logger } from "./logger.ts";
 import { poll } from "./polling.ts";
@@ -23,6 +23,8 @@ export interface KeeperOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly timeoutMs: number;
+  /** Shown to a data port that asks for it and is known to be the platform's; empty for none. */
+  readonly token: string;
 }
 
 const STARTUP_TIMEOUT_MS = 500_000;
@@ -102,11 +104,11 @@ export class InstanceKeeper {
   }
 
   async fork(count: number, signal: AbortSignal | undefined): Promise<HeldInstance[]> {
-    const { scheduler, addresses, clock, timeoutMs } = this.#to;
+    const { scheduler, addresses, clock, timeoutMs, token } = this.#to;
     const { controlId } = await this.open(signal);
     const forking = scheduler.forkInstance(controlId, count, { deadlineAt: clock.now() + timeoutMs });
     const records = await this.#orDiscard(forking, signal);
-    const copies = records.map((record) => madeInstance(addresses, record));
+    const copies = records.map((record) => madeInstance(addresses, record, token));
     try {
       if (copies.length !== count)
         throw new EnvironmentError(`asked for ${count} forks, got ${copies.length}`, { code: "instance.start_failed" });
@@ -129,10 +131,11 @@ export class InstanceKeeper {
 
   /** `made` is an instance that was asked for elsewhere; without it one is created here. */
   async #open(signal: AbortSignal, made: Promise<InstanceRecord> | undefined): Promise<HeldInstance> {
-    const { ref, options, addresses, logger } = this.#to;
+    const { ref, options, addresses, logger, token } = this.#to;
     let held: HeldInstance | null = null;
     try {
-      held = addresses.mode === "local" ? foundInstance(addresses, new Date()) : await this.#create(addresses, signal, made);
+      held = addresses.mode === "local" ? foundInstance(addresses, new Date(), token) : await this.#create(addresses, signal, made);
+      if (isTokenWithheld(addresses, held)) throw this.#withheld(held);
       // What our platform calls running has answered its health check.
       if (options.skipHealthCheck !== true && agentUrlOf(held.record) === null) {
         await this.#untilHealthy(held, options.healthTimeoutMs ?? HEALTH_TIMEOUT_MS[addresses.mode], signal);
@@ -152,12 +155,12 @@ export class InstanceKeeper {
   }
 
   async #create(addresses: Addresses, signal: AbortSignal, made: Promise<InstanceRecord> | undefined): Promise<HeldInstance> {
-    const { ref, options, scheduler, clock, logger } = this.#to;
+    const { ref, options, scheduler, clock, logger, token } = this.#to;
     const timeoutMs = options.startupTimeoutMs ?? STARTUP_TIMEOUT_MS;
     const deadlineAt = clock.now() + timeoutMs;
     logger.info("creating an instance", { env: ref });
     const creating = made ?? scheduler.createInstance(toCreateRequest(ref, options), { deadlineAt });
-    const held = madeInstance(addresses, await this.#orDiscard(creating, signal));
+    const held = madeInstance(addresses, await this.#orDiscard(creating, signal), token);
     try {
       return await this.#untilRunning(held, deadlineAt - clock.now(), signal);
     } catch (error) {
@@ -168,7 +171,7 @@ export class InstanceKeeper {
   }
 
   async #untilRunning(held: HeldInstance, timeoutMs: number, signal: AbortSignal | undefined): Promise<HeldInstance> {
-    const { scheduler, options, addresses } = this.#to;
+    const { scheduler, options, addresses, token } = this.#to;
     const { status, ip } = held.record;
     if (status === "Running" && ip) return held;
     const record = await scheduler.waitForStatus(held.controlId, "Running", {
@@ -176,7 +179,7 @@ export class InstanceKeeper {
       interval: pollInterval(options.pollIntervalMs),
       signal,
     });
-    return madeInstance(addresses, record);
+    return madeInstance(addresses, record, token);
   }
 
   async #untilHealthy(held: HeldInstance, timeoutMs: number, signal: AbortSignal | undefined): Promise<void> {
@@ -203,6 +206,15 @@ export class InstanceKeeper {
       code: "instance.start_timeout",
       envName: ref,
     });
+  }
+
+  #withheld({ url }: HeldInstance): EnvironmentError {
+    const { addresses, ref } = this.#to;
+    const controlUrl = addresses.mode === "remote" ? addresses.controlUrl : "";
+    return new EnvironmentError(
+      `the data port at ${url} asks for a token, but it is on another host than the control API at ${controlUrl}; if it is the platform's own, name it with the option dataUrl`,
+      { code: "access.denied", envName: ref },
+    );
   }
 
   /** The answer; or, if the caller gives up first, what was made is ended as soon as it is known. */

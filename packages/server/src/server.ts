@@ -222,7 +222,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
 
   const routes = [
     ...hubRoutes(hub),
-    ...instanceRoutes({ instances, list, logs, hub, dataUrl }),
+    ...instanceRoutes({ instances, list, logs, hub, dataUrl, dataNeedsToken: access.isOn && !config.idsAreKeys }),
     ...serviceRoutes({ services, hub, dataUrl }),
     ...tokenRoutes(tokens),
   ];

@@ -13,7 +13,8 @@ async function send(fetch: Fetch, request: HttpRequest): Promise<HttpAnswer> {
   let response: Response;
   try {
     const sent = body === undefined || typeof body === "string" ? body : await whole(body);
-    response = await fetch(url, { ...rest, ...(sent !== undefined && { body: sent }), ...(signal && { signal }) });
+    // A redirect is an answer like any other: followed, it would take the headers, which may hold a token, to another host.
+    response = await fetch(url, { ...rest, redirect: "manual", ...(sent !== undefined && { body: sent }), ...(signal && { signal }) });
   } catch (cause) {
     throw failed(request, cause);
   }

@@ -62,6 +62,14 @@ describe.each(transports)("the transport by %s", (name, transport) => {
     expect(text).toBe("abc");
   });
 
+  it("follows no redirect, so that no header goes to another host", async () => {
+    await using other = await httpServer((_, response) => response.end("stolen"));
+    await using server = await httpServer((_, response) => response.writeHead(307, { location: other.url }).end());
+    const headers = { authorization: "Bearer secret", "aenvcore-envinstance-id": "shop-1" };
+    expect((await transport.send({ method: "POST", url: server.url, headers, body: "{}" })).status).toBe(307);
+    expect(other.requests).toEqual([]);
+  });
+
   it("cannot prove that a request stayed here when the connection broke after it was made", async () => {
     const error = await failure(transport.send(get(await rawServer(""))));
     expect(error).toBeInstanceOf(TransportError);

@@ -25,6 +25,14 @@ export interface InstanceRooms {
   readonly hub: Hub;
   /** Where agents and trainers reach the data port. */
   readonly dataUrl: DataUrl;
+  /** Whether an instance's id alone opens nothing there. */
+  readonly dataNeedsToken: boolean;
+}
+
+/** Where an instance is reached. */
+interface DataPort {
+  readonly url: string;
+  readonly needsToken: boolean;
 }
 
 const id = z.object({ id: z.string().min(1).max(128) });
@@ -47,7 +55,7 @@ const pageQuery = z.object({
 const LONGEST_WAIT_MS = 25_000;
 
 export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
-  const { instances, list, logs, hub, dataUrl } = rooms;
+  const { instances, list, logs, hub, dataUrl, dataNeedsToken: needsToken } = rooms;
   const trainer = ["trainer", "publisher"] as const;
 
   async function create(
@@ -62,12 +70,12 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
     return waitMs === 0 ? row : instances.started(row.id, waitMs, ask.caller);
   }
 
-  const urlFor = (ask: Ask<unknown, unknown, unknown>) => dataUrl(headerOf(ask, "host"));
+  const portFor = (ask: Ask<unknown, unknown, unknown>): DataPort => ({ url: dataUrl(headerOf(ask, "host")), needsToken });
 
   async function record(row: InstanceRow, ask: Ask<unknown, unknown, unknown>, isFull: boolean): Promise<InstanceRecord> {
     const { name, version } = row.environment;
     const environment = isFull ? await hub.resolve(`${name}@${version}`, ask.caller).catch(() => null) : null;
-    return toRecord(row, urlFor(ask), environment === null ? null : toEnvironmentRecord(environment));
+    return toRecord(row, portFor(ask), environment === null ? null : toEnvironmentRecord(environment));
   }
 
   return [
@@ -114,7 +122,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       query: pageQuery,
       handle: async (ask) => {
         const page = await list.page(ask.query, ask.caller);
-        return { items: page.rows.map((row) => toRecord(row, urlFor(ask), null)), next: page.next };
+        return { items: page.rows.map((row) => toRecord(row, portFor(ask), null)), next: page.next };
       },
     }),
     route({
@@ -128,7 +136,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       handle: async (ask) => {
         const ref = ask.params.id === "*" ? (ask.query.envName ?? "") : ask.params.id;
         const page = await list.page({ ...ask.query, envName: ref, limit: 1_000 }, ask.caller);
-        const records = page.rows.map((row) => toRecord(row, urlFor(ask), minimalEnvironment(row)));
+        const records = page.rows.map((row) => toRecord(row, portFor(ask), minimalEnvironment(row)));
         // The original's scheduler client wants `{items}` and is the only one that sends this header; its CLI wants the array.
         return headerOf(ask, "env-instance-trace-id") === undefined ? records : { items: records };
       },
@@ -145,7 +153,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
         const row = await instances.get(ask.params.id, ask.caller);
         const settled = ask.query.wait === undefined ? row : await instances.untilSettled(row.id, waitOf(ask.query.wait), ask.caller);
         // The original's command shows the environment's name from here.
-        return toRecord(settled, urlFor(ask), minimalEnvironment(settled));
+        return toRecord(settled, portFor(ask), minimalEnvironment(settled));
       },
     }),
     route({
@@ -202,7 +210,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       maxBodyBytes: bodyLimits.fields,
       handle: async (ask) => {
         const rows = await instances.fork(ask.params.id, ask.body.count ?? 1, askingOf(ask, headerOf(ask, "idempotency-key")));
-        return rows.map((row) => toRecord(row, urlFor(ask), null));
+        return rows.map((row) => toRecord(row, portFor(ask), null));
       },
     }),
     route({
@@ -248,7 +256,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
 }
 
 /** An instance as the wire has it: the original's fields, then ours. */
-export function toRecord(row: InstanceRow, dataUrl: string, env: InstanceRecord["env"]): InstanceRecord {
+export function toRecord(row: InstanceRow, dataPort: DataPort, env: InstanceRecord["env"]): InstanceRecord {
   return {
     id: row.id,
     env,
@@ -267,7 +275,9 @@ export function toRecord(row: InstanceRow, dataUrl: string, env: InstanceRecord[
     task: row.task,
     seed: row.seed,
     ...(row.datasource !== "" && { datasource: row.datasource, image: row.image }),
-    agent_url: `${dataUrl}/agent/${row.agentKey}/mcp`,
+    agent_url: `${dataPort.url}/agent/${row.agentKey}/mcp`,
+    data_url: dataPort.url,
+    ...(dataPort.needsToken && { data_access: "token" }),
   };
 }
 
