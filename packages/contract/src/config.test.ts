@@ -82,6 +82,15 @@ describe("parseConfig", () => {
     expect(parseConfig(complete)).toEqual(complete);
   });
 
+  it("refuses variables that only the platform sets, and takes all others of the publisher's", () => {
+    const config = (environment_variables: object) => ({ ...minimal, deployConfig: { environment_variables } });
+    expect(messages(config({ PATH: "/opt/bin", NODE_OPTIONS: "--no-warnings", A: "1" }))).toEqual([]);
+    expect(messages(config({ AENV_STORAGE: "/x", "A=B": "1" }))).toEqual([
+      expect.stringContaining("'AENV_STORAGE' is set by the platform"),
+      expect.stringContaining("'A=B' is not a variable's name"),
+    ]);
+  });
+
   it("needs a name and a version and nothing else", () => {
     expect(parseConfig(minimal)).toEqual(minimal);
     expect(messages({})).toEqual(["name is missing; it must be a string", "version is missing; it must be a string"]);

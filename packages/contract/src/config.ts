@@ -3,9 +3,17 @@ import { parseDuration } from "./duration.ts";
 import { environmentStatuses } from "./environment.ts";
 import { messageOf, PlatformError } from "./errors.ts";
 import { nameProblem } from "./ref.ts";
+import { variableProblem } from "./variables.ts";
 
 const text = z.string();
 const texts = z.record(z.string(), z.string());
+/** A publisher may set what it likes for its own code, except what the platform sets. */
+const variables = texts.superRefine((given, context) => {
+  for (const [name, value] of Object.entries(given)) {
+    const problem = variableProblem(name, value, "publisher");
+    if (problem !== null) context.addIssue({ code: "custom", message: problem, path: [name] });
+  }
+});
 const count = z.number().int().nonnegative();
 const port = z.number().int().min(1).max(65_535);
 
@@ -47,8 +55,8 @@ const deployConfig = z.looseObject({
   memory: quantity.optional(),
   os: text.optional(),
   ephemeralStorage: quantity.optional(),
-  environmentVariables: texts.optional(),
-  environment_variables: texts.optional(),
+  environmentVariables: variables.optional(),
+  environment_variables: variables.optional(),
   arguments: z.array(text).optional(),
   resource: text.optional(),
   ttl: duration.optional(),

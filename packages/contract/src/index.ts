@@ -57,4 +57,12 @@ export { invalidBundle, isTarEnd, readTarHeader, TAR_BLOCK, type TarHeader, tarP
 export { type Task, type TaskPage, task, taskPage } from "./task.ts";
 export { type CallToolResult, type ContentBlock, callToolResult, contentBlock, type ToolDescriptor, toolDescriptor } from "./tool.ts";
 export { type Step, step, type Trajectory, trajectory } from "./trajectory.ts";
+export {
+  demandVariables,
+  type VariableKind,
+  type VariableSetter,
+  type Variables,
+  variableKind,
+  variableProblem,
+} from "./variables.ts";
 export { hostName, isLoopback, type VisitorHeaders, type VisitorRule, visitorRule } from "./visitors.ts";

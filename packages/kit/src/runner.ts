@@ -137,6 +137,8 @@ function parseBind(text: string): BindRequest {
     throw new Error(`'folder' must be an absolute path, not ${JSON.stringify(folder)}`);
   for (const [name, value] of Object.entries(variables)) {
     if (typeof value !== "string") throw new Error(`the variable '${name}' must be a text, not ${JSON.stringify(value)}`);
+    // The system would cut them off or take them for another variable.
+    if (name === "" || /[=\0]/.test(name) || value.includes("\0")) throw new Error(`'${name}' or its value is no environment variable`);
   }
   return { folder, variables, isAhead: isAhead === true };
 }

@@ -134,7 +134,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     store,
     quotas,
     now,
-    inspect: (folder, owner) => inspector.inspect(folder, owner),
+    inspect: (folder, options) => inspector.inspect(folder, options),
     maxWarm: Math.min(config.poolMax, config.poolPerOwner, config.poolTotal),
     isInUse: inUse(rows, serviceTable),
   });

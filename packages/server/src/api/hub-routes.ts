@@ -43,8 +43,8 @@ export function hubRoutes(hub: Hub): ApiRoute[] {
       query: verify,
       body: upsert,
       maxBodyBytes: bodyLimits.config,
-      handle: async ({ body, caller, query }) => {
-        await hub.publish(body, caller, { verify: query.verify === "true" });
+      handle: async ({ body, caller, query, signal }) => {
+        await hub.publish(body, caller, { verify: query.verify === "true", signal });
         return true;
       },
     }),

@@ -4,9 +4,9 @@ import type { Store } from "../stores/store.ts";
 import { type Alteration, altered } from "./alteration.ts";
 import type { BlobStore } from "./blobs.ts";
 import type { Bundles } from "./bundles.ts";
-import { type EnvironmentVersion, type Metadata, type VersionRow, versionKey } from "./environment-version.ts";
+import { type EnvironmentVersion, type VersionRow, versionKey } from "./environment-version.ts";
 import { contentDigestOf, parsePublication, parseStatus, parseVisibility } from "./publication.ts";
-import { type Published, Publisher, taken } from "./publisher.ts";
+import { type Inspect, type Published, Publisher, taken } from "./publisher.ts";
 import { Removal } from "./removal.ts";
 import { demandName, demandPublisher, maySee } from "./rights.ts";
 import { type ListQuery, type Page, searchFor } from "./search.ts";
@@ -24,7 +24,7 @@ export interface HubOptions {
   readonly blobs: BlobStore;
   readonly bundles: Bundles;
   /** Starts the bundle in a folder and finds out what it offers; rejects with the reason if it does not start. */
-  readonly inspect: (folder: string, owner: string) => Promise<Metadata>;
+  readonly inspect: Inspect;
   /** The most processes that an environment may ask to be kept ready with `deployConfig.warm`: any number unless told otherwise. */
   readonly maxWarm?: number;
   /** Whether instances of a version run. */
@@ -34,6 +34,13 @@ export interface HubOptions {
   readonly visibility?: Visibility;
   /** How many versions one owner may publish. */
   readonly maxVersions?: number;
+}
+
+export interface PublishOptions {
+  /** Starts the bundle first; true unless it is said. */
+  readonly verify?: boolean;
+  /** Fires when the client has left; a version that is not verified by then is not published. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 const NO_CHANGE: Alteration = { status: null, visibility: null, sharedWith: null };
@@ -65,8 +72,8 @@ export class Hub {
    * Publishes a version from what the original's clients send, and our own fields. The same again changes nothing;
    * anything else under the same version is refused. With `verify`, a bundle is started to find out what it offers.
    */
-  publish(upsert: unknown, caller: Caller, { verify = true }: { readonly verify?: boolean } = {}): Promise<Published> {
-    return this.#publisher.publish(upsert, caller, verify);
+  publish(upsert: unknown, caller: Caller, { verify = true, signal }: PublishOptions = {}): Promise<Published> {
+    return this.#publisher.publish(upsert, caller, verify, signal);
   }
 
   /** The original's partial change. What a version is made of stays; its status and who sees it may change. */

@@ -1,4 +1,4 @@
-import { isPlatformError, messageOf, PlatformError, type Visibility } from "@aenv/contract";
+import { isPlatformError, messageOf, PlatformError, type Variables, type Visibility } from "@aenv/contract";
 import type { Caller } from "../access/access.ts";
 import { altered } from "./alteration.ts";
 import type { BlobStore } from "./blobs.ts";
@@ -13,10 +13,23 @@ import {
   versionKey,
   wholeOf,
 } from "./environment-version.ts";
+import { ownVariables } from "./own-variables.ts";
 import { contentDigestOf, type Publication, parsePublication } from "./publication.ts";
 import { demandName, demandPublisher } from "./rights.ts";
 import type { Shelf } from "./shelf.ts";
 import type { Transfers } from "./transfers.ts";
+
+export interface InspectOptions {
+  /** Against whom it counts. */
+  readonly owner: string;
+  /** What every instance of the environment has. */
+  readonly variables: Variables;
+  /** Fires when nobody waits for it any more. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Starts the bundle in a folder and finds out what it offers. */
+export type Inspect = (folder: string, options: InspectOptions) => Promise<Metadata>;
 
 export interface PublisherOptions {
   readonly shelf: Shelf;
@@ -24,7 +37,7 @@ export interface PublisherOptions {
   readonly blobs: BlobStore;
   readonly bundles: Bundles;
   /** Starts the bundle in a folder and finds out what it offers; rejects with the reason if it does not start. */
-  readonly inspect: (folder: string, owner: string) => Promise<Metadata>;
+  readonly inspect: Inspect;
   readonly maxWarm: number | undefined;
   /** Rejects if the caller cannot have this dependency. */
   readonly resolve: (ref: string, caller: Caller) => Promise<unknown>;
@@ -47,7 +60,7 @@ export class Publisher {
     this.#options = options;
   }
 
-  async publish(upsert: unknown, caller: Caller, verify: boolean): Promise<Published> {
+  async publish(upsert: unknown, caller: Caller, verify: boolean, signal?: AbortSignal): Promise<Published> {
     demandPublisher(caller);
     const { shelf, transfers } = this.#options;
     const publication = parsePublication(upsert);
@@ -59,12 +72,12 @@ export class Publisher {
     const isThere = known !== null && !known.isRemoved;
     const source = (await transfers.take(name, version, caller)) ?? (isThere ? known.sourceDigest : null);
     const digest = contentDigestOf(publication, source);
-    if (isThere) return this.#again(known, digest, publication, caller, verify);
+    if (isThere) return this.#again(known, digest, publication, caller, verify, signal);
     if (known !== null) demandReplaceable(known, digest);
 
     await this.#demandArchives(publication, source, caller);
     for (const dependency of publication.dependencies) await this.#demandDependency(dependency, caller);
-    const metadata = await this.#inspect(publication, verify, caller);
+    const metadata = await this.#inspect(publication, verify, caller, signal);
 
     const content = this.#contentOf(publication, source, metadata);
     const fresh = await this.#rowOf(publication, digest, content, caller);
@@ -80,12 +93,19 @@ export class Publisher {
   }
 
   /** The same again: what was not verified then is verified now, and a wish who may see it is granted. */
-  async #again(row: VersionRow, digest: string, publication: Publication, caller: Caller, verify: boolean): Promise<Published> {
+  async #again(
+    row: VersionRow,
+    digest: string,
+    publication: Publication,
+    caller: Caller,
+    verify: boolean,
+    signal?: AbortSignal,
+  ): Promise<Published> {
     if (row.contentDigest !== digest) throw taken(row);
     const { shelf, now } = this.#options;
     const content = await shelf.content(digest);
     if (verify && content.metadata === null && content.bundleDigest !== null) {
-      await shelf.keep(digest, { ...content, metadata: await this.#inspect(publication, true, caller) });
+      await shelf.keep(digest, { ...content, metadata: await this.#inspect(publication, true, caller, signal) });
       await shelf.change(row.name, row.version, caller, (current) =>
         happened(current, this.#event("verified", caller), current.status === "Init" ? { status: "Verified" } : {}),
       );
@@ -112,7 +132,8 @@ export class Publisher {
   }
 
   /** Unpacks the bundle, for that alone finds what is unsafe or not what it says, and starts it if wanted. */
-  async #inspect({ name, version, bundleDigest }: Publication, isWanted: boolean, { owner }: Caller): Promise<Metadata | null> {
+  async #inspect(publication: Publication, isWanted: boolean, { owner }: Caller, signal?: AbortSignal): Promise<Metadata | null> {
+    const { name, version, bundleDigest } = publication;
     if (bundleDigest === null) return null;
     const { folder, manifest } = await this.#options.bundles.open(bundleDigest);
     if (manifest.name !== name || manifest.version !== version) {
@@ -121,9 +142,10 @@ export class Publisher {
     }
     if (!isWanted) return null;
     try {
-      return await this.#options.inspect(folder, owner);
+      return await this.#options.inspect(folder, { owner, variables: ownVariables(publication), signal });
     } catch (cause) {
       const message = `${name}@${version} is not published, for it could not be started: ${messageOf(cause)}`;
+      if (signal?.aborted) throw signal.reason;
       // What the platform has refused, such as with 429, is no fault of the environment's, and says when to try again.
       if (isPlatformError(cause) && cause.retryable) throw new PlatformError(cause.code, message, { cause, details: cause.details });
       throw new PlatformError("environment.invalid", message, { cause });

@@ -2,6 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { instancePrefix, isPlatformError, PlatformError } from "@aenv/contract";
 import type { Quotas } from "../access/quotas.ts";
 import type { Hub } from "../hub/hub.ts";
+import { ownVariables } from "../hub/own-variables.ts";
 import type { Asking } from "./asking.ts";
 import { drawFork } from "./drawing.ts";
 import { demandRemembered, type Idempotency } from "./idempotency.ts";
@@ -10,6 +11,7 @@ import type { Ledger } from "./ledger.ts";
 import type { Placement } from "./placement.ts";
 import { type InstanceRow, isSettled, type Seat, seatOf } from "./row.ts";
 import type { Starter } from "./starter.ts";
+import { layVariables, platformVariables } from "./variables.ts";
 
 export interface ForksOptions {
   readonly ledger: Ledger;
@@ -112,7 +114,8 @@ export class Forks {
     const { hub, placement, starter } = this.#options;
     const { name, version } = parent.environment;
     const environment = await hub.resolve(`${name}@${version}`, caller);
-    const opening = await placement.openingOf(parent.id, seat, signal);
+    const told = await placement.openingOf(parent.id, seat, signal);
+    const opening = { ...told, variables: layVariables(ownVariables(environment), told.variables, platformVariables(parent)) };
     const placed: { seat: Seat; id: string }[] = [];
     try {
       return await all(

@@ -1,9 +1,13 @@
+import type { Variables } from "@aenv/contract";
 import type { Box } from "@aenv/sandbox";
 import type { ClaimSpec, Pool } from "./pool.ts";
+import { isSameVariables } from "./variables.ts";
 
 /** A process that seats many instances of one owner's environment. */
 interface Host {
   readonly box: Box;
+  /** What the process was given when it took the bundle; null if another server opened it. */
+  readonly variables: Variables | null;
   seats: number;
   /** Since when nobody sits in it. */
   emptySince: number;
@@ -13,7 +17,7 @@ interface Host {
 interface Group {
   readonly hosts: Host[];
   /** Hosts that are being started, so that a rush of creations does not start one each. */
-  readonly opening: Set<Promise<Host>>;
+  readonly opening: Set<{ readonly variables: Variables; readonly host: Promise<Host> }>;
 }
 
 export interface HostsOptions {
@@ -51,18 +55,18 @@ export class Hosts {
   async sit(owner: string, spec: ClaimSpec, signal: AbortSignal): Promise<Box> {
     const name = nameOf(owner, spec.digest);
     const group = this.#group(name);
-    const host = leastTaken(group.hosts);
+    const host = leastTaken(group.hosts.filter(({ variables }) => variables === null || isSameVariables(variables, spec.variables)));
     const isFull =
       host === null || (host.seats >= this.#options.spreadAt && group.hosts.length + group.opening.size < this.#options.maxHosts);
     if (host !== null && (!isFull || group.opening.size > 0)) return take(host);
-    const [opening] = group.opening;
-    return take(await (host === null && opening !== undefined ? opening : this.#open(name, group, spec, signal)));
+    const opening = [...group.opening].find(({ variables }) => isSameVariables(variables, spec.variables));
+    return take(await (host === null && opening !== undefined ? opening.host : this.#open(name, group, spec, signal)));
   }
 
   /** Counts a seat in a host that another process of ours has opened. */
   adopt(owner: string, digest: string, box: Box): void {
     const name = nameOf(owner, digest);
-    if (this.#find(box.id) === null) this.#add(name, this.#group(name), this.#hostOf(box));
+    if (this.#find(box.id) === null) this.#add(name, this.#group(name), this.#hostOf(box, null));
     this.sitBeside(box.id, 1);
   }
 
@@ -105,18 +109,19 @@ export class Hosts {
     if (!host.hasExited) group.hosts.push(host);
   }
 
-  #hostOf(box: Box): Host {
-    return { box, seats: 0, emptySince: this.#options.now(), hasExited: false };
+  #hostOf(box: Box, variables: Variables | null): Host {
+    return { box, variables, seats: 0, emptySince: this.#options.now(), hasExited: false };
   }
 
   #open(name: string, group: Group, spec: ClaimSpec, signal: AbortSignal): Promise<Host> {
-    const opening = this.#options.pool.claim(spec, signal).then((box) => {
-      const host = this.#hostOf(box);
-      this.#add(name, group, host);
-      return host;
+    const host = this.#options.pool.claim(spec, signal).then((box) => {
+      const opened = this.#hostOf(box, spec.variables);
+      this.#add(name, group, opened);
+      return opened;
     });
+    const opening = { variables: spec.variables, host };
     group.opening.add(opening);
-    return opening.finally(() => group.opening.delete(opening));
+    return host.finally(() => group.opening.delete(opening));
   }
 
   #add(name: string, group: Group, host: Host): void {

@@ -7,6 +7,8 @@ import { kitRunner } from "./fixtures/runner.ts";
 import { Inspector, type InspectorOptions } from "./inspector.ts";
 import { Pool } from "./pool.ts";
 
+const of = (owner: string) => ({ owner, variables: {} });
+
 /** An inspector whose verifications wait at a gate, so that a test decides how many run. */
 function openInspector(options: Partial<InspectorOptions> = {}) {
   const tree = temporaryTree();
@@ -57,7 +59,7 @@ function openInspector(options: Partial<InspectorOptions> = {}) {
 describe("verification", () => {
   it("runs so many at once, in all and of one owner; the others wait, and each gets its answer", async () => {
     const { inspector, started, open } = openInspector();
-    const asked = ["ada", "ada", "ada", "ada", "bob", "bob"].map((owner, n) => inspector.inspect(`/bundles/${n}`, owner));
+    const asked = ["ada", "ada", "ada", "ada", "bob", "bob"].map((owner, n) => inspector.inspect(`/bundles/${n}`, of(owner)));
     await vi.waitFor(() => expect(started).toHaveLength(3));
     expect([inspector.running, inspector.waiting]).toEqual([3, 3]);
     open();
@@ -67,20 +69,20 @@ describe("verification", () => {
 
   it("refuses one more at once when too many of an owner wait, with when to come again", async () => {
     const { inspector, open } = openInspector({ atOnce: 1 });
-    const asked = Array.from({ length: 17 }, (_, n) => inspector.inspect(`/bundles/${n}`, "ada"));
-    await expect(inspector.inspect("/bundles/more", "ada")).rejects.toMatchObject({
+    const asked = Array.from({ length: 17 }, (_, n) => inspector.inspect(`/bundles/${n}`, of("ada")));
+    await expect(inspector.inspect("/bundles/more", of("ada"))).rejects.toMatchObject({
       code: "quota.exceeded",
       details: { retryAfterSeconds: 1 },
     });
-    const other = inspector.inspect("/bundles/other", "bob");
+    const other = inspector.inspect("/bundles/other", of("bob"));
     open();
     await Promise.all([...asked, other]);
   });
 
   it("tells whoever has waited too long for a turn to come again", async () => {
     const { inspector, open } = openInspector({ atOnce: 1, waitTimeoutMs: 20 });
-    const first = inspector.inspect("/bundles/1", "ada");
-    await expect(inspector.inspect("/bundles/2", "bob")).rejects.toMatchObject({
+    const first = inspector.inspect("/bundles/1", of("ada"));
+    await expect(inspector.inspect("/bundles/2", of("bob"))).rejects.toMatchObject({
       code: "quota.exceeded",
       details: { retryAfterSeconds: 10 },
     });
@@ -91,7 +93,7 @@ describe("verification", () => {
 
   it("leaves no process when it is closed, and begins none that waited", async () => {
     const { inspector, engine, started, open } = openInspector({ atOnce: 2 });
-    const asked = Promise.allSettled(["ada", "bob", "eve"].map((owner) => inspector.inspect(`/bundles/${owner}`, owner)));
+    const asked = Promise.allSettled(["ada", "bob", "eve"].map((owner) => inspector.inspect(`/bundles/${owner}`, of(owner))));
     await vi.waitFor(() => expect(started).toHaveLength(2));
     await inspector.close();
     for (const { status } of await asked) expect(status).toBe("rejected");

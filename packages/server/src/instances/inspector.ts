@@ -1,7 +1,8 @@
-import { catalogue, PlatformError, toolDescriptor } from "@aenv/contract";
+import { catalogue, PlatformError, toolDescriptor, type Variables } from "@aenv/contract";
 import { z } from "zod";
 import { FairQueue } from "../access/fair-queue.ts";
 import type { Metadata } from "../hub/environment-version.ts";
+import type { InspectOptions } from "../hub/publisher.ts";
 import { askBox, type BoxClients } from "./box-client.ts";
 import type { Pool } from "./pool.ts";
 
@@ -51,18 +52,18 @@ export class Inspector {
   }
 
   /** What the bundle in a folder offers. It counts against the owner, who publishes it. */
-  async inspect(folder: string, owner: string): Promise<Metadata> {
+  async inspect(folder: string, { owner, variables, signal }: InspectOptions): Promise<Metadata> {
     const { waitTimeoutMs } = this.#options;
     const late = new AbortController();
     const timer = setTimeout(() => late.abort(tooBusy(waitTimeoutMs)), waitTimeoutMs);
     const work = () => {
       clearTimeout(timer);
-      const running = this.#run(folder).finally(() => this.#running.delete(running));
+      const running = this.#run(folder, variables, signal).finally(() => this.#running.delete(running));
       this.#running.add(running);
       return running;
     };
     try {
-      return await this.#queue.run(owner, work, AbortSignal.any([late.signal, this.#stop.signal]));
+      return await this.#queue.run(owner, work, AbortSignal.any([late.signal, this.#stop.signal, ...(signal ? [signal] : [])]));
     } finally {
       clearTimeout(timer);
     }
@@ -74,11 +75,11 @@ export class Inspector {
     await Promise.allSettled(this.#running);
   }
 
-  async #run(folder: string): Promise<Metadata> {
+  async #run(folder: string, variables: Variables, left?: AbortSignal): Promise<Metadata> {
     const { pool, clients, startTimeoutMs } = this.#options;
     const deadline = AbortSignal.timeout(startTimeoutMs);
-    const signal = AbortSignal.any([deadline, this.#stop.signal]);
-    const box = await pool.claim({ folder, digest: folder, variables: {}, environment: null }, signal).catch((cause: unknown) => {
+    const signal = AbortSignal.any([deadline, this.#stop.signal, ...(left ? [left] : [])]);
+    const box = await pool.claim({ folder, digest: folder, variables, environment: null }, signal).catch((cause: unknown) => {
       if (!deadline.aborted) throw cause;
       throw new PlatformError("instance.start_timeout", `the bundle was not loaded within ${startTimeoutMs / 1_000} s`, { cause });
     });

@@ -1,10 +1,11 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { type CreateInstanceRequest, isPlatformError, PlatformError } from "@aenv/contract";
+import { type CreateInstanceRequest, demandVariables, isPlatformError, PlatformError, type Variables } from "@aenv/contract";
 import type { Caller } from "../access/access.ts";
 import type { FairQueue } from "../access/fair-queue.ts";
 import type { Quotas } from "../access/quotas.ts";
 import { isInScope } from "../access/scopes.ts";
 import type { EnvironmentVersion, Hub } from "../hub/hub.ts";
+import { ownVariables } from "../hub/own-variables.ts";
 import type { Collection } from "../stores/collection.ts";
 import type { Asking } from "./asking.ts";
 import { type DrawingOptions, drawReplica, drawRow, expiryOf } from "./drawing.ts";
@@ -14,6 +15,7 @@ import { Ledger, type LedgerOptions } from "./ledger.ts";
 import type { Placement } from "./placement.ts";
 import { type InstanceRow, isLive, isSettled, LIVE, moved, noted, type Seat, seatOf } from "./row.ts";
 import { Starter } from "./starter.ts";
+import { layVariables, platformVariables } from "./variables.ts";
 import { within } from "./within.ts";
 
 export interface InstancesOptions extends DrawingOptions, Pick<LedgerOptions, "now" | "onChange"> {
@@ -27,7 +29,9 @@ export interface InstancesOptions extends DrawingOptions, Pick<LedgerOptions, "n
 
 export interface ReplicaSpec extends Pick<InstanceRow, "id" | "owner" | "environment"> {
   readonly service: string;
-  readonly variables: Readonly<Record<string, string>>;
+  readonly variables: Variables;
+  /** What the service itself sets. */
+  readonly platformVariables: Variables;
   /** The limit of the token that the service was made with. */
   readonly maxInstances: number | null;
 }
@@ -57,6 +61,7 @@ export class Instances {
       throw new PlatformError("request.invalid", "Invalid request parameters: envName is missing; give 'name' or 'name@version'");
     }
     const environment = await hub.resolve(request.envName, asking.caller);
+    demandVariables(request.environment_variables ?? {}, environment);
     const owner = ownerOf(request.owner, asking.caller);
     const fresh = drawRow(environment, request, owner, now(), this.#options);
     if (asking.idempotencyKey === undefined) return this.#begin(environment, request, fresh, asking.caller);
@@ -77,14 +82,17 @@ export class Instances {
   }
 
   /** Begins the start of a service's replica. Whoever made the service was allowed to use its environment. */
-  async createReplica({ id, service, owner, environment: { name, version }, variables, maxInstances }: ReplicaSpec): Promise<void> {
+  async createReplica(spec: ReplicaSpec): Promise<void> {
     this.#demandOpen();
+    const { id, service, owner, variables, maxInstances } = spec;
+    const { name, version } = spec.environment;
     const { hub, now } = this.#options;
     const caller: Caller = { owner, roles: new Set(["admin"]), tokenId: null, maxInstances };
     const environment = await hub.resolve(`${name}@${version}`, caller);
+    demandVariables(variables, environment);
     const request = { environment_variables: { ...variables } };
     const row = drawReplica(drawRow(environment, request, owner, now(), this.#options), id, service);
-    await this.#begin(environment, request, row, caller);
+    await this.#begin(environment, request, row, caller, spec.platformVariables);
   }
 
   /** The instance once it runs, or as it stands when the time is over. A start that fails is an error. */
@@ -256,7 +264,13 @@ export class Instances {
     await this.#starter.close(graceMs);
   }
 
-  async #begin(environment: EnvironmentVersion, request: CreateInstanceRequest, row: InstanceRow, caller: Caller): Promise<InstanceRow> {
+  async #begin(
+    environment: EnvironmentVersion,
+    request: CreateInstanceRequest,
+    row: InstanceRow,
+    caller: Caller,
+    platform: Variables = {},
+  ): Promise<InstanceRow> {
     const { quotas } = this.#options;
     quotas.admitCreate(row.owner);
     await this.#ledger.insert(row, Math.min(quotas.instanceLimit(row.owner), caller.maxInstances ?? Number.MAX_SAFE_INTEGER));
@@ -264,8 +278,7 @@ export class Instances {
       id: row.id,
       task: row.task,
       seed: row.seed,
-      // Boxes that are processes run no image: what one would hold is the environment's own to find.
-      variables: { ...(row.datasource !== "" && { AENV_DATASOURCE: row.datasource }), ...request.environment_variables },
+      variables: layVariables(ownVariables(environment), request.environment_variables ?? {}, { ...platformVariables(row), ...platform }),
       arguments: request.arguments ?? [],
       ...(request.snapshot !== undefined && { snapshot: request.snapshot }),
     });

@@ -2,10 +2,12 @@ import { type EnvironmentConfig, instancePrefix, PlatformError } from "@aenv/con
 import type { Box, BoxExit } from "@aenv/sandbox";
 import { z } from "zod";
 import type { EnvironmentVersion } from "../hub/hub.ts";
+import { ownVariables } from "../hub/own-variables.ts";
 import { askBox, type BoxClients, causeOf } from "./box-client.ts";
 import type { Hosts } from "./hosts.ts";
 import type { ClaimSpec, Pool } from "./pool.ts";
 import type { InstanceRow, Seat } from "./row.ts";
+import { isSameVariables } from "./variables.ts";
 
 /** How strong the walls around an instance are. */
 export type Isolation = "shared" | "instance";
@@ -190,13 +192,15 @@ export class Placement {
         `${name}@${version} asks for shared processes but keeps its state in its modules; use defineEnvironment, or isolation "instance"`,
       );
     }
-    const variables = isolation === "shared" ? {} : opening.variables;
+    const own = ownVariables(environment);
+    // What is one instance's alone must not be in the environment of a process that many share.
+    const variables = isolation === "shared" ? own : opening.variables;
     return {
       folder: await this.#options.bundleFolder(bundleDigest),
       digest: bundleDigest,
       variables,
-      // A process that is prepared has run the author's code already, and without these variables.
-      environment: !keepsState && Object.keys(variables).length === 0 ? { name, version, owner, warm: warmOf(config) } : null,
+      // A process that is prepared has run the author's code already, with the environment's own variables only.
+      environment: !keepsState && isSameVariables(variables, own) ? { name, version, owner, warm: warmOf(config) } : null,
     };
   }
 }

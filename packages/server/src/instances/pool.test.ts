@@ -125,6 +125,18 @@ describe("a pool", () => {
     expect(await ids()).toHaveLength(2);
   });
 
+  it("gives no process that was prepared with other variables, and ends those when the environment's have changed", async () => {
+    const { pool, ids } = openPool({ min: 0 });
+    const before = { ...prepared("shop"), variables: { A: "1" } };
+    await pool.claim(before, signal);
+    await settled(pool, "sha256:shop", 1);
+    const known = await ids();
+    const box = await pool.claim({ ...before, variables: { A: "2" } }, signal);
+    expect(known).not.toContain(box.id);
+    await settled(pool, "sha256:shop", 1);
+    await vi.waitFor(async () => expect((await ids()).filter((id) => known.includes(id))).toHaveLength(1));
+  });
+
   it("keeps as many prepared as an environment wants", async () => {
     const { pool, clock } = openPool();
     const shop = prepared("shop", { warm: 2 });

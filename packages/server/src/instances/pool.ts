@@ -4,8 +4,9 @@ import { isPlatformError, PlatformError } from "@aenv/contract";
 import type { Box, SandboxEngine } from "@aenv/sandbox";
 import { allot, type PoolLimits } from "./allotment.ts";
 import { askBox, type BoxClients, causeOf } from "./box-client.ts";
-import { newStock, type Stock, type StockedEnvironment, troubleAfter, wishOf } from "./stock.ts";
+import { newStock, type Stock, type StockedBundle, type StockedEnvironment, troubleAfter, wishOf } from "./stock.ts";
 import { Turns, type Urgency } from "./turns.ts";
+import { isSameVariables } from "./variables.ts";
 
 /** Whether a version is its name's newest, an older one, or deleted. */
 export type Standing = "newest" | "superseded" | "gone";
@@ -40,7 +41,10 @@ export interface ClaimSpec {
   readonly digest: string;
   /** What the process is to find in its environment before any of the author's code runs. */
   readonly variables: Readonly<Record<string, string>>;
-  /** Set if any process that has loaded the bundle will do, because its state is a value; such processes are started ahead. */
+  /**
+   * Set if any process that has loaded the bundle will do, because its state is a value and its variables are those of every instance
+   * of the environment; such processes are started ahead.
+   */
   readonly environment: StockedEnvironment | null;
 }
 
@@ -82,9 +86,9 @@ export class Pool {
 
   /** A process with the bundle in it: a prepared one, else a blank one, else a new one. */
   async claim(spec: ClaimSpec, signal: AbortSignal): Promise<Box> {
-    const { folder, digest, environment } = spec;
+    const { folder, digest, environment, variables } = spec;
     if (environment !== null) {
-      const prepared = this.#take(this.#stockOf(digest, { folder, environment }));
+      const prepared = this.#take(this.#stockOf(digest, { folder, environment, variables }));
       if (prepared !== null) return prepared;
     }
     const blank = this.#take(this.#blank);
@@ -140,12 +144,13 @@ export class Pool {
     await endReady(stock, 0);
   }
 
-  #stockOf(name: string, bundle: NonNullable<Stock["bundle"]>): Stock {
-    let stock = this.#stocks.get(name);
-    if (stock === undefined) {
-      stock = newStock(name, bundle, 0);
-      this.#stocks.set(name, stock);
-    }
+  #stockOf(name: string, bundle: StockedBundle): Stock {
+    const known = this.#stocks.get(name);
+    if (known !== undefined && isSameVariables(known.bundle?.variables ?? {}, bundle.variables)) return known;
+    const stock = newStock(name, bundle, 0);
+    this.#stocks.set(name, stock);
+    // The same bundle was published again with other variables: what was prepared with the old ones is of no use.
+    if (known !== undefined) void endReady(known, 0).catch(() => {});
     return stock;
   }
 
@@ -205,7 +210,7 @@ export class Pool {
     let box: Box;
     try {
       box = await this.#start("ahead", signal);
-      if (stock.bundle !== null) await this.#bind(box, { folder: stock.bundle.folder, variables: {}, isAhead: true }, signal);
+      if (stock.bundle !== null) await this.#bind(box, { ...bundleOf(stock.bundle), isAhead: true }, signal);
     } finally {
       stock.starting--;
     }
@@ -263,7 +268,7 @@ interface BindRequest extends Pick<ClaimSpec, "folder" | "variables"> {
   readonly isAhead: boolean;
 }
 
-function bundleOf({ folder, variables }: ClaimSpec): BindRequest {
+function bundleOf({ folder, variables }: Pick<ClaimSpec, "folder" | "variables">): BindRequest {
   return { folder, variables, isAhead: false };
 }
 

@@ -1,4 +1,4 @@
-import { isPlatformError, messageOf } from "@aenv/contract";
+import { isPlatformError, messageOf, type Variables } from "@aenv/contract";
 import type { Box } from "@aenv/sandbox";
 import type { Wish } from "./allotment.ts";
 import { pauseAfter } from "./backoff.ts";
@@ -21,11 +21,18 @@ export interface Trouble {
   readonly cause: string;
 }
 
+export interface StockedBundle {
+  readonly folder: string;
+  readonly environment: StockedEnvironment;
+  /** What its processes are given when they take the bundle. */
+  readonly variables: Variables;
+}
+
 /** Processes of one kind that wait: blank ones, or ones that have loaded the same bundle. */
 export interface Stock {
   readonly name: string;
   /** The bundle that they have loaded; null for blank ones. */
-  readonly bundle: { readonly folder: string; readonly environment: StockedEnvironment } | null;
+  readonly bundle: StockedBundle | null;
   /** How many are to wait without any demand. Of an environment only once it is known to be its name's newest version. */
   reserve: number;
   target: number;

@@ -1,4 +1,4 @@
-import { isPlatformError, messageOf, PlatformError, splitRef } from "@aenv/contract";
+import { demandVariables, isPlatformError, messageOf, PlatformError, splitRef } from "@aenv/contract";
 import type { Caller } from "../access/access.ts";
 import type { Quotas } from "../access/quotas.ts";
 import { isInScope } from "../access/scopes.ts";
@@ -58,6 +58,7 @@ export class Services {
   async create(service: NewService, caller: Caller): Promise<SeenService> {
     const { hub, quotas, rows, now } = this.#options;
     const { name, version } = await hub.resolve(service.envName, caller);
+    demandVariables(service.variables, { name, version });
     const owner = ownerOf(service.owner, caller);
     const id = service.id ?? `${name.slice(0, 38).replace(/-+$/, "")}-svc-${newKey()}`;
     const since = now().toISOString();
@@ -106,7 +107,8 @@ export class Services {
   /** Changes how many there should be, or adds variables, for which replicas are made anew. */
   async update(id: string, change: ServiceChange, caller: Caller): Promise<SeenService> {
     const { rows, now } = this.#options;
-    await this.#get(id, caller);
+    const { environment } = await this.#get(id, caller);
+    demandVariables(change.variables ?? {}, environment);
     const row = await rows.update(id, (latest) => {
       if (latest.leaving !== null) return null;
       const variables = { ...latest.variables, ...change.variables };
@@ -213,7 +215,7 @@ export class Services {
         ...row,
         service: row.id,
         id: slot.instanceId,
-        variables: { AENV_TYPE: "service", ...(folder !== null && { AENV_STORAGE: folder }), ...row.variables },
+        platformVariables: { AENV_TYPE: "service", ...(folder !== null && { AENV_STORAGE: folder }) },
       });
     } catch (error) {
       // Another server was faster, or this one goes.

@@ -1,4 +1,4 @@
-import { type CreateServiceRequest, formatRef, isObject, splitRef } from "@aenv/contract";
+import { type CreateServiceRequest, formatRef, isObject, splitRef, variableProblem } from "@aenv/contract";
 import type { Command } from "commander";
 import { Failure } from "../../failure.ts";
 import { type FormatOptions, voiceFor, withOutput } from "../../format.ts";
@@ -131,7 +131,9 @@ function textOf(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
+/** Those that a caller may set; the server takes the others from the published config, for they are the publisher's to set. */
 function variablesOf(value: unknown): Record<string, string> {
   if (!isObject(value)) return {};
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, String(one)]));
+  const variables = Object.entries(value).map(([name, one]) => [name, String(one)] as const);
+  return Object.fromEntries(variables.filter(([name, one]) => variableProblem(name, one, "caller") === null));
 }

@@ -50,7 +50,8 @@ describe("what a service is asked for with", () => {
   const deploy = {
     cpu: "1",
     memoryLimit: "4Gi",
-    environmentVariables: { A: "config", B: "config" },
+    // PATH is the publisher's to set: the server has it from the published config.
+    environmentVariables: { A: "config", B: "config", PATH: "/opt/bin" },
     replicas: 7,
     service: { replicas: 3, port: 9000, enableStorage: false, storageName: "data", storageSize: "10Gi", mountPath: "/data" },
   };
