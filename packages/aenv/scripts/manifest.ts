@@ -5,6 +5,7 @@ interface Manifest {
   readonly version: string;
   readonly description?: string;
   readonly license?: string;
+  readonly engines?: { readonly node: string };
   readonly bin?: Readonly<Record<string, string>>;
   readonly dependencies?: Readonly<Record<string, string>>;
 }
@@ -25,7 +26,7 @@ export function publishedManifest(root: string) {
     license: own.license,
     keywords: ["agents", "environment", "mcp", "reinforcement-learning", "rl", "tools"],
     type: "module",
-    engines: { node: ">=22.19" },
+    engines: own.engines,
     bin: own.bin,
     exports: {
       ".": entry("index"),

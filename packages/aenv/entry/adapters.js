@@ -1,0 +1,8 @@
+// As index.js.
+import { refuseOldNode } from "../bin/node-version.js";
+
+refuseOldNode("aenvironment");
+
+export const { agentsTools, aiTools, chatTools, langchainTools, mastraTools, modelTools, responsesTools, toolNames } = await import(
+  "../src/adapters.ts"
+);

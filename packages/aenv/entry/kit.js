@@ -1,0 +1,23 @@
+// As index.js.
+import { refuseOldNode } from "../bin/node-version.js";
+
+refuseOldNode("aenvironment");
+
+export const {
+  Host,
+  dataPath,
+  defineEnvironment,
+  findEntries,
+  fn,
+  loadEnvironment,
+  placeOf,
+  registerFunction,
+  registerHealth,
+  registerReward,
+  registerTool,
+  reward,
+  runBox,
+  serve,
+  setDataRoot,
+  tool,
+} = await import("../src/kit.ts");

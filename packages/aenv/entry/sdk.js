@@ -1,0 +1,26 @@
+// As index.js.
+import { refuseOldNode } from "../bin/node-version.js";
+
+refuseOldNode("aenvironment");
+
+export const {
+  AEnvError,
+  Environment,
+  EnvironmentError,
+  HubClient,
+  NetworkError,
+  PlatformError,
+  SchedulerClient,
+  ServiceClient,
+  TokenClient,
+  ToolError,
+  ToolResult,
+  ToolServerError,
+  ToolTimeoutError,
+  TransportError,
+  UnrecoverableEnvironmentError,
+  ValidationError,
+  fetchTransport,
+  isPlatformError,
+  systemClock,
+} = await import("../src/sdk.ts");

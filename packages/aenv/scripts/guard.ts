@@ -1,0 +1,18 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+const guard = 'import { refuseOldNode } from "../bin/node-version.js";\nrefuseOldNode("aenvironment");\n';
+
+/**
+ * Makes the entries of the built package refuse a Node that is too old, in one sentence.
+ *
+ * The first import of a module is evaluated first, so the guard is written in front of what the bundler made; all that the
+ * entries import must link on an old Node, which the test with one shows.
+ */
+export function guardEntries(lib: string, entries: readonly string[]): void {
+  writeFileSync(join(lib, "need-node.js"), guard);
+  for (const entry of entries) {
+    const file = join(lib, `${entry}.js`);
+    writeFileSync(file, `import "./need-node.js";\n${readFileSync(file, "utf8")}`);
+  }
+}
