@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { checkBoundaries } from "./check/boundaries.ts";
+import { checkEntries } from "./check/entries.ts";
 import { checkLinks } from "./check/links.ts";
 import { checkLint } from "./check/lint.ts";
 import { type Check, formatProblem } from "./check/problem.ts";
@@ -12,6 +13,7 @@ const checks: Readonly<Record<string, Check>> = {
   "lint and format": checkLint,
   boundaries: checkBoundaries,
   "import rings": checkRings,
+  "exported names": checkEntries,
   "docs links": checkLinks,
   "docs code": checkSnippets,
 };

@@ -30,7 +30,8 @@ describe("npm run quickstart", () => {
 
   it("has every script of the repository ask for a Node that can run it", () => {
     const { scripts } = JSON.parse(readFileSync(path("../package.json"), "utf8"));
-    for (const name of ["quickstart", "test", "check", "bench", "build"]) expect(scripts[name]).toMatch(/^node scripts\/need-node\.js && /);
+    for (const name of ["quickstart", "test", "check", "bench", "build", "format"])
+      expect(scripts[name]).toMatch(/^node scripts\/need-node\.js && /);
     expect(run(process.execPath, path("need-node.js"))).toMatchObject({ status: 0, stdout: "", stderr: "" });
   });
 });

@@ -1,8 +1,15 @@
-// As index.js.
+// Written by `npm run format`.
 import { refuseOldNode } from "../bin/node-version.js";
 
 refuseOldNode("aenvironment");
 
-export const { agentsTools, aiTools, chatTools, langchainTools, mastraTools, modelTools, responsesTools, toolNames } = await import(
-  "../src/adapters.ts"
-);
+export const {
+  agentsTools,
+  aiTools,
+  chatTools,
+  langchainTools,
+  mastraTools,
+  modelTools,
+  responsesTools,
+  toolNames,
+} = await import("../src/adapters.ts");

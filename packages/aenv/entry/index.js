@@ -1,5 +1,4 @@
-// What a clone's `aenvironment` is for plain Node. The sources are TypeScript, which an old Node cannot even load: so it is refused
-// first and they are imported after. A module's names must be written down; the test says which are missing.
+// Written by `npm run format`.
 import { refuseOldNode } from "../bin/node-version.js";
 
 refuseOldNode("aenvironment");
@@ -7,6 +6,7 @@ refuseOldNode("aenvironment");
 export const {
   AEnvError,
   Environment,
+  EnvironmentBatch,
   EnvironmentError,
   Host,
   HubClient,

@@ -1,4 +1,4 @@
-// As index.js.
+// Written by `npm run format`.
 import { refuseOldNode } from "../bin/node-version.js";
 
 refuseOldNode("aenvironment");

@@ -1,4 +1,4 @@
-// As index.js.
+// Written by `npm run format`.
 import { refuseOldNode } from "../bin/node-version.js";
 
 refuseOldNode("aenvironment");
@@ -6,6 +6,7 @@ refuseOldNode("aenvironment");
 export const {
   AEnvError,
   Environment,
+  EnvironmentBatch,
   EnvironmentError,
   HubClient,
   NetworkError,

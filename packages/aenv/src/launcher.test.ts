@@ -41,13 +41,6 @@ describe("the launcher", () => {
   });
 });
 
-describe("what a clone exports", () => {
-  it.each(["index", "kit", "sdk", "adapters"])("has every name of its %s also for plain Node", async (name) => {
-    const namesOf = async (file: string) => Object.keys(await import(join(repo, "packages/aenv", file))).sort();
-    expect(await namesOf(`entry/${name}.js`)).toEqual(await namesOf(`src/${name}.ts`));
-  });
-});
-
 describeNeeding("old-node", "importing on an old Node", () => {
   it.each(["", "/kit", "/sdk", "/adapters"])("says in one sentence what aenvironment%s of a clone needs", async (subpath) => {
     const argv = ["--input-type=module", "--eval", `import "aenvironment${subpath}"`];
