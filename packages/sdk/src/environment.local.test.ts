@@ -1,6 +1,7 @@
 import { defineEnvironment, type Served, serve } from "@aenv/kit";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
+import { fakeClock } from "../fixtures/fake-clock.ts";
 import { deadUrl, httpServer, sendJson } from "../fixtures/http-server.ts";
 import { Environment } from "./environment.ts";
 import type { EnvironmentOptions } from "./environment-options.ts";
@@ -347,6 +348,45 @@ describe("opening and releasing in local mode", () => {
     expect(error).toMatchObject({ code: "instance.start_timeout", envName: "counter", message: expect.stringContaining(url) });
   });
 
+  it("says within a second that nothing listens at its address, and what to do", async () => {
+    const url = await deadUrl();
+    const clock = fakeClock();
+    const error = await failure(Environment.create("counter", { instanceUrl: url, clock }));
+    expect(error).toMatchObject({
+      code: "network.failed",
+      message: expect.stringContaining(`nothing listens at ${url}; start it with: aenv run`),
+    });
+    expect(sum(clock.sleeps)).toBeLessThanOrEqual(1_000);
+  });
+
+  it("says so within a second also when it is first called, or goes away later", async () => {
+    const url = await deadUrl();
+    for (const call of [(env: Environment) => env.callTool("add", { n: 1 }), (env: Environment) => env.listFunctions()]) {
+      const clock = fakeClock();
+      const error = await failure(call(new Environment("counter", { instanceUrl: url, skipHealthCheck: true, clock })));
+      expect(error).toMatchObject({ name: "NetworkError", message: expect.stringContaining("start it with: aenv run") });
+      expect(sum(clock.sleeps)).toBeLessThanOrEqual(1_000);
+    }
+  });
+
+  it("waits for one that is still to be started for as long as it is told to", async () => {
+    const clock = fakeClock();
+    await failure(Environment.create("counter", { instanceUrl: await deadUrl(), clock, healthTimeoutMs: 5_000 }));
+    expect(sum(clock.sleeps)).toBeGreaterThan(4_000);
+  });
+
+  it.each([
+    [401, "access.unauthenticated", "apiKey"],
+    [403, "access.denied", "token"],
+    [501, "instance.unsupported", "dataPlane: false"],
+  ])("takes a %i of the health check as final, and says what to do", async (status, code, next) => {
+    await using other = await httpServer((_, response) => sendJson(response, { message: "no" }, status));
+    const error = await failure(Environment.create("counter", { instanceUrl: other.url }));
+    expect(error).toMatchObject({ code, message: expect.stringContaining(next) });
+    expect(String(error)).toContain(other.url);
+    expect(other.requests).toHaveLength(1);
+  });
+
   it("stops waiting when the instance is not there", async () => {
     const error = await failure(Environment.create("counter", { instanceUrl: `${served.url}/env-instance/none` }));
     expect(error).toMatchObject({ code: "instance.not_found", message: expect.stringContaining("'none' not found") });
@@ -375,6 +415,10 @@ describe("opening and releasing in local mode", () => {
     expect(box.requests.every(({ headers }) => headers.authorization === undefined)).toBe(true);
   });
 });
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, one) => total + one, 0);
+}
 
 it("needs a name", () => {
   expect(() => new Environment(" ")).toThrow(ValidationError);

@@ -157,6 +157,16 @@ describe("against the original's services", () => {
     expect(platform.alive.size).toBe(0);
   });
 
+  it.each([401, 403, 501])("stops waiting for health when the gateway answers %i, and deletes the instance", async (status) => {
+    platform.faults.data = (_, response) => {
+      sendJson(response, { success: false, code: status, message: "data plane is not supported on this engine", data: null }, status);
+      return true;
+    };
+    expect(await failure(weather().initialize())).toMatchObject({ message: expect.stringContaining("not supported on this engine") });
+    expect(platform.data.requests).toHaveLength(1);
+    expect(platform.alive.size).toBe(0);
+  });
+
   it("refuses a tool call that their gateway would cut off", async () => {
     const env = weather();
     expect(await failure(env.callTool("get_weather", { city: "x".repeat(1_100_000) }))).toMatchObject({ code: "request.too_large" });

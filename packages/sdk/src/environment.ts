@@ -9,7 +9,7 @@ import { type EnvironmentOptions, type InstanceOptions, requestLimit } from "./e
 import { EnvironmentError, ToolError, UnrecoverableEnvironmentError, ValidationError } from "./errors.ts";
 import { agentUrlOf, type HeldInstance } from "./held-instance.ts";
 import type { Transport } from "./http.ts";
-import { InstanceKeeper } from "./instance-keeper.ts";
+import { InstanceKeeper, REFUSED_LIMIT_MS } from "./instance-keeper.ts";
 import { JsonClient } from "./json-client.ts";
 import { type Logger, silentLogger } from "./logger.ts";
 import { McpClient, type ToolLog, type ToolProgress } from "./mcp-client.ts";
@@ -20,6 +20,7 @@ import { readSettings } from "./settings.ts";
 import { ToolResult } from "./tool-result.ts";
 import type { ToolSource } from "./tool-source.ts";
 import { fetchTransport } from "./transport/fetch.ts";
+import { localTransport } from "./transport/local.ts";
 import { tracedTransport } from "./transport/traced.ts";
 
 export interface CallToolOptions extends CallOptions {
@@ -70,6 +71,7 @@ export class Environment implements ToolSource {
   readonly #logger: Logger;
   readonly #timeoutMs: number;
   readonly #maxRetries: number;
+  readonly #refusedLimitMs: number | undefined;
   readonly #client: JsonClient;
   readonly #keeper: InstanceKeeper;
   readonly #breaker: CircuitBreaker;
@@ -80,9 +82,9 @@ export class Environment implements ToolSource {
     const { timeoutMs = DEFAULT_TIMEOUT_MS, maxRetries = DEFAULT_RETRIES, clock = systemClock, logger = silentLogger } = options;
     const settings = readSettings();
     const addresses = resolveAddresses(options, settings);
-    const transport = tracedTransport(
-      options.transport ?? (options.fetch === undefined ? defaultTransport : fetchTransport(options.fetch)),
-    );
+    const carrier = tracedTransport(options.transport ?? (options.fetch === undefined ? defaultTransport : fetchTransport(options.fetch)));
+    const transport = addresses.mode === "local" ? localTransport(carrier) : carrier;
+    const refusedLimitMs = addresses.mode === "local" ? REFUSED_LIMIT_MS : undefined;
     this.name = ref;
     // What the variables said now holds for forks too; a box on this machine gets no key of theirs.
     const settled = settings.apiKey !== undefined && addresses.mode === "remote" ? { apiKey: settings.apiKey } : {};
@@ -93,7 +95,8 @@ export class Environment implements ToolSource {
     this.#logger = logger;
     this.#timeoutMs = timeoutMs;
     this.#maxRetries = maxRetries;
-    this.#client = new JsonClient({ transport, clock, maxRetries });
+    this.#refusedLimitMs = refusedLimitMs;
+    this.#client = new JsonClient({ transport, clock, maxRetries, refusedLimitMs });
     this.#breaker = new CircuitBreaker(clock);
     const { dedupesCreate = true } = options;
     // A box on this machine runs an author's code, which has no business with the platform's key.
@@ -334,6 +337,7 @@ export class Environment implements ToolSource {
       transport: this.#transport,
       clock: this.#clock,
       maxRetries: this.#maxRetries,
+      refusedLimitMs: this.#refusedLimitMs,
       maxRequestBytes: requestLimit(this.#options, this.#addresses.mode === "remote" && agentUrlOf(held.record) === null),
     });
     const box = new BoxClient(this.#client, { envName: this.name, url, headers, timeoutMs: this.#timeoutMs });

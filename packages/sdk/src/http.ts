@@ -20,17 +20,29 @@ export interface Transport {
   send(request: HttpRequest): Promise<HttpAnswer>;
 }
 
-/** The connection failed. `wasSent` is false only when the request provably never left. */
+/** The connection failed. `wasSent` is false only when the request provably never left; `isRefused` when nothing listens at the address. */
 export class TransportError extends Error {
   override readonly name = "TransportError";
   readonly wasSent: boolean;
   readonly isTimeout: boolean;
+  readonly isRefused: boolean;
 
-  constructor(message: string, options: { readonly wasSent: boolean; readonly isTimeout?: boolean; readonly cause?: unknown }) {
+  constructor(
+    message: string,
+    options: { readonly wasSent: boolean; readonly isTimeout?: boolean; readonly isRefused?: boolean; readonly cause?: unknown },
+  ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.wasSent = options.wasSent;
     this.isTimeout = options.isTimeout ?? false;
+    this.isRefused = options.isRefused ?? false;
   }
+}
+
+/** True when every attempt to connect was refused; a browser does not tell. */
+export function isRefused(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if (error instanceof AggregateError) return error.errors.length > 0 && error.errors.every(isRefused);
+  return (error as { code?: unknown }).code === "ECONNREFUSED" || isRefused(error.cause);
 }
 
 /** An answer other than 2xx, with its body read. */

@@ -7,7 +7,9 @@ import { untilAborted } from "./deadline.ts";
 import { type EnvironmentOptions, pollInterval, toCreateRequest } from "./environment-options.ts";
 import { EnvironmentError } from "./errors.ts";
 import { preview } from "./failure.ts";
+import { explainFinal, isFinal, isHealthy } from "./health.ts";
 import { agentUrlOf, foundInstance, type HeldInstance, isTokenWithheld, madeInstance } from "./held-instance.ts";
+import { isRefused } from "./http.ts";
 import type { JsonClient } from "./json-client.ts";
 import type { Logger } from "./logger.ts";
 import { poll } from "./polling.ts";
@@ -30,6 +32,8 @@ export interface KeeperOptions {
 const STARTUP_TIMEOUT_MS = 500_000;
 const HEALTH_TIMEOUT_MS = { remote: 300_000, local: 30_000 };
 const HEALTH_REQUEST_MS = 3_000;
+/** An environment on this machine that is not there by then will not come by itself; the caller hears of it within a second. */
+export const REFUSED_LIMIT_MS = 600;
 
 /** Opens one instance for all who ask at the same time, and sees to it that none is left behind. */
 export class InstanceKeeper {
@@ -138,7 +142,10 @@ export class InstanceKeeper {
       if (isTokenWithheld(addresses, held)) throw this.#withheld(held);
       // What our platform calls running has answered its health check.
       if (options.skipHealthCheck !== true && agentUrlOf(held.record) === null) {
-        await this.#untilHealthy(held, options.healthTimeoutMs ?? HEALTH_TIMEOUT_MS[addresses.mode], signal);
+        const { healthTimeoutMs = HEALTH_TIMEOUT_MS[addresses.mode] } = options;
+        // Whoever sets a time of their own may be waiting for a server that is still to be started.
+        const isImpatient = addresses.mode === "local" && options.healthTimeoutMs === undefined;
+        await this.#untilHealthy(held, healthTimeoutMs, signal, isImpatient ? REFUSED_LIMIT_MS : undefined);
       }
       this.#held = held;
       logger.info("environment is ready", { env: ref, instance: held.record.id });
@@ -182,17 +189,24 @@ export class InstanceKeeper {
     return madeInstance(addresses, record, token);
   }
 
-  async #untilHealthy(held: HeldInstance, timeoutMs: number, signal: AbortSignal | undefined): Promise<void> {
+  async #untilHealthy(
+    held: HeldInstance,
+    timeoutMs: number,
+    signal: AbortSignal | undefined,
+    refusedLimitMs = Number.POSITIVE_INFINITY,
+  ): Promise<void> {
     const { ref, options, clock, client } = this.#to;
     const { url, headers } = held;
     const box = new BoxClient(client, { envName: ref, url, headers, timeoutMs: HEALTH_REQUEST_MS });
     let last = "no answer";
+    const refusedUntil = clock.now() + refusedLimitMs;
     const ask = async (leftMs: number) => {
       let body: Record<string, unknown>;
       try {
         body = await box.checkHealth({}, { timeoutMs: Math.min(HEALTH_REQUEST_MS, leftMs), ...(signal && { signal }) });
       } catch (error) {
-        if (signal?.aborted || isHopeless(error)) throw error;
+        if (signal?.aborted || isFinal(error)) throw explainFinal(error, url);
+        if (isRefused(error) && clock.now() >= refusedUntil) throw error;
         last = messageOf(error);
         return null;
       }
@@ -260,16 +274,6 @@ export class InstanceKeeper {
 function recordOf(result: CreateResult | undefined): InstanceRecord {
   if (result?.instance) return result.instance;
   throw result?.error ?? new EnvironmentError("the server said nothing of this instance", { code: "instance.start_failed" });
-}
-
-function isHealthy(body: Readonly<Record<string, unknown>>): boolean {
-  const { status } = (body.data ?? {}) as { status?: unknown };
-  return Boolean(body.success) && (status === "healthy" || status === "success");
-}
-
-/** Waiting longer would not help: the instance is gone, or nothing we send arrives there. */
-function isHopeless(error: unknown): boolean {
-  return isPlatformError(error, "instance.not_found") || (isPlatformError(error) && error.code === "network.failed" && !error.retryable);
 }
 
 function notInitialized(ref: string, cause: unknown): EnvironmentError {

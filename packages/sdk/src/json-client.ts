@@ -24,6 +24,8 @@ export interface JsonClientOptions {
   readonly transport: Transport;
   readonly clock: Clock;
   readonly maxRetries: number;
+  /** How long an address at which nothing listens is tried; as long as any other failure if absent. */
+  readonly refusedLimitMs?: number | undefined;
 }
 
 /** Sends JSON and reads JSON, by the retry rules. Throws StatusError, TransportError, or the signal's reason. */

@@ -14,6 +14,8 @@ export interface McpOptions {
   readonly transport: Transport;
   readonly clock: Clock;
   readonly maxRetries: number;
+  /** How long an address at which nothing listens is tried; as long as any other failure if absent. */
+  readonly refusedLimitMs?: number | undefined;
   /** A larger request is refused before it is sent. */
   readonly maxRequestBytes: number;
 }
@@ -88,8 +90,9 @@ export class McpSession {
 
   #ask(request: McpRequest, session: Session | null, deadline: Deadline, deadlineAt: number): Promise<unknown> {
     const { rule } = request;
-    const { clock, maxRetries } = this.#options;
-    return retry(() => this.#post(request, session, deadline), { rule, clock, maxRetries, signal: deadline.signal, deadlineAt });
+    const { clock, maxRetries, refusedLimitMs } = this.#options;
+    const { signal } = deadline;
+    return retry(() => this.#post(request, session, deadline), { rule, clock, maxRetries, refusedLimitMs, signal, deadlineAt });
   }
 
   async #post(request: McpRequest, session: Session | null, deadline: Deadline): Promise<unknown> {

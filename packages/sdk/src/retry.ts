@@ -15,6 +15,8 @@ export interface RetryOptions {
   readonly signal?: AbortSignal | undefined;
   /** A moment of the clock after which no further attempt begins. */
   readonly deadlineAt?: number | undefined;
+  /** How long an address at which nothing listens is tried; as long as any other failure if absent. */
+  readonly refusedLimitMs?: number | undefined;
 }
 
 const FIRST_WAIT_MS = 100;
@@ -30,13 +32,16 @@ const STATUSES: Readonly<Record<RetryRule, readonly number[]>> = {
 
 /** Tries until it succeeds, may not be repeated, or the budget of attempts and time is used up; then the last error stands. */
 export async function retry<T>(attempt: () => Promise<T>, options: RetryOptions): Promise<T> {
+  const { deadlineAt = Number.POSITIVE_INFINITY, refusedLimitMs = Number.POSITIVE_INFINITY } = options;
+  const refusedUntil = options.clock.now() + refusedLimitMs;
   for (let tried = 0; ; tried++) {
     try {
       return await attempt();
     } catch (error) {
       if (tried >= options.maxRetries || options.signal?.aborted || !mayRepeat(options.rule, error)) throw error;
       const waitMs = waitBefore(tried, error, options.clock);
-      if (waitMs === null || options.clock.now() + waitMs > (options.deadlineAt ?? Number.POSITIVE_INFINITY)) throw error;
+      const end = error instanceof TransportError && error.isRefused ? Math.min(deadlineAt, refusedUntil) : deadlineAt;
+      if (waitMs === null || options.clock.now() + waitMs > end) throw error;
       await options.clock.sleep(waitMs, options.signal);
     }
   }

@@ -1,5 +1,5 @@
 import { messageOf } from "@aenv/contract";
-import { type HttpAnswer, type HttpRequest, type Transport, TransportError } from "../http.ts";
+import { type HttpAnswer, type HttpRequest, isRefused, type Transport, TransportError } from "../http.ts";
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
@@ -52,5 +52,5 @@ async function* chunks(request: HttpRequest, response: Response): AsyncGenerator
 function failed(request: HttpRequest, cause: unknown): unknown {
   if (request.signal?.aborted) return request.signal.reason;
   // `fetch` does not tell how far it came, so nothing is proven.
-  return new TransportError(`${request.method} ${request.url}: ${messageOf(cause)}`, { wasSent: true, cause });
+  return new TransportError(`${request.method} ${request.url}: ${messageOf(cause)}`, { wasSent: true, isRefused: isRefused(cause), cause });
 }

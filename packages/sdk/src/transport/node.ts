@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { messageOf } from "@aenv/contract";
 import { Agent, type Dispatcher } from "undici";
-import { type HttpAnswer, type HttpRequest, type Transport, TransportError } from "../http.ts";
+import { type HttpAnswer, type HttpRequest, isRefused, type Transport, TransportError } from "../http.ts";
 
 // One set of pools for the process: ten thousand environments behind one gateway share its connections.
 // An idle socket does not hold the process, so nobody has to close this. Deadlines are ours, not undici's:
@@ -127,7 +127,11 @@ class Exchange implements Dispatcher.DispatchHandler, HttpAnswer {
 }
 
 function failed(request: HttpRequest, cause: unknown): TransportError {
-  return new TransportError(`${request.method} ${request.url}: ${messageOf(cause)}`, { wasSent: !neverLeft(cause), cause });
+  return new TransportError(`${request.method} ${request.url}: ${messageOf(cause)}`, {
+    wasSent: !neverLeft(cause),
+    isRefused: isRefused(cause),
+    cause,
+  });
 }
 
 /** True when the connection was never made: no such name, refused, or no answer to the handshake. */

@@ -1,0 +1,17 @@
+import { type Transport, TransportError } from "../http.ts";
+
+/** To an environment that the caller serves: if nothing listens there, the next step is said. */
+export function localTransport(inner: Transport): Transport {
+  return {
+    async send(request) {
+      try {
+        return await inner.send(request);
+      } catch (cause) {
+        if (!(cause instanceof TransportError && cause.isRefused)) throw cause;
+        const { wasSent } = cause;
+        const message = `nothing listens at ${new URL(request.url).origin}; start it with: aenv run`;
+        throw new TransportError(message, { wasSent, isRefused: true, cause });
+      }
+    },
+  };
+}
