@@ -38,6 +38,7 @@ export const errorTable = {
   "service.unavailable": { status: 503, retryable: true, meaning: "none of the service's replicas runs now" },
   "sandbox.start_failed": { status: 502, retryable: true, meaning: "the box did not come up" },
   "sandbox.lost": { status: 502, retryable: true, meaning: "the box is gone or does not answer" },
+  "sandbox.answer_too_large": { status: 502, retryable: false, meaning: "the sandbox answered with more than the server reads of it" },
   "sandbox.destroy_failed": { status: 500, retryable: true, meaning: "the box could not be ended, or its files not be removed" },
   "sandbox.exists": { status: 409, retryable: false, meaning: "a box of this id is there already" },
   "sandbox.bound": { status: 409, retryable: false, meaning: "the process has taken an environment already" },

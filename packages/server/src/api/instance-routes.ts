@@ -67,7 +67,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
     const { wait, ...request } = body;
     const waitMs = waitOf(wait);
     const row = await instances.create(request, askingOf(ask, key));
-    return waitMs === 0 ? row : instances.started(row.id, waitMs, ask.caller);
+    return waitMs === 0 ? row : instances.started(row.id, waitMs, ask.caller, ask.signal);
   }
 
   const portFor = (ask: Ask<unknown, unknown, unknown>): DataPort => ({ url: dataUrl(headerOf(ask, "host")), needsToken });
@@ -151,7 +151,8 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       query: z.object({ wait: z.string().optional() }),
       handle: async (ask) => {
         const row = await instances.get(ask.params.id, ask.caller);
-        const settled = ask.query.wait === undefined ? row : await instances.untilSettled(row.id, waitOf(ask.query.wait), ask.caller);
+        const { query, caller, signal } = ask;
+        const settled = query.wait === undefined ? row : await instances.untilSettled(row.id, waitOf(query.wait), caller, signal);
         // The original's command shows the environment's name from here.
         return toRecord(settled, portFor(ask), minimalEnvironment(settled));
       },
@@ -188,7 +189,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       params: id,
       body: resetRequest,
       maxBodyBytes: bodyLimits.fields,
-      handle: async (ask) => instances.ask(ask.params.id, ask.caller, "POST", "/task/reset", ask.body, "reset"),
+      handle: async (ask) => instances.reset(ask.params.id, ask.body, askingOf(ask, undefined)),
     }),
     route({
       method: "POST",
@@ -197,7 +198,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       tag: "instances",
       roles: trainer,
       params: id,
-      handle: async (ask) => instances.ask(ask.params.id, ask.caller, "POST", "/state/snapshot", {}),
+      handle: async (ask) => instances.snapshot(ask.params.id, askingOf(ask, undefined)),
     }),
     route({
       method: "POST",

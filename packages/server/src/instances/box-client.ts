@@ -73,10 +73,13 @@ export interface BoxRequest {
   readonly path: string;
   readonly body?: unknown;
   readonly timeoutMs: number;
-  readonly signal?: AbortSignal;
+  /** More than this is not read; the connection is closed. */
+  readonly maxBytes: number;
+  /** Fires when nobody waits for the answer any more; the sandbox then sees its request aborted. */
+  readonly signal?: AbortSignal | undefined;
 }
 
-/** Asks a box something of the platform's own; its refusals come back as the same errors, its absence as `sandbox.lost`. */
+/** Asks a sandbox something of the platform's own; its refusals come back as the same errors, its absence as `sandbox.lost`. */
 export async function askBox(clients: BoxClients, boxId: string, address: BoxAddress, request: BoxRequest): Promise<unknown> {
   const deadline = AbortSignal.timeout(request.timeoutMs);
   const signal = request.signal === undefined ? deadline : AbortSignal.any([request.signal, deadline]);
@@ -90,14 +93,41 @@ export async function askBox(clients: BoxClients, boxId: string, address: BoxAdd
       ...(request.body !== undefined && { body: JSON.stringify(request.body), headers: { "content-type": "application/json" } }),
     });
     status = answer.statusCode;
-    text = await answer.body.text();
+    text = await readText(answer, request);
   } catch (error) {
     if (request.signal?.aborted) throw request.signal.reason;
+    if (isPlatformError(error)) throw error;
     if (deadline.aborted)
-      throw new PlatformError("request.timeout", `the box did not answer ${request.path} within ${request.timeoutMs} ms`);
+      throw new PlatformError("request.timeout", `the sandbox did not answer ${request.path} within ${request.timeoutMs} ms`);
     throw new PlatformError("sandbox.lost", `the box cannot be reached: ${messageOf(error)}`, { cause: error });
   }
   return readAnswer(status, text, request.path);
+}
+
+/** Leaving the loop early destroys the stream, and with it the connection. */
+async function readText({ headers, body }: Dispatcher.ResponseData, { path, maxBytes }: BoxRequest): Promise<string> {
+  if (Number(headers["content-length"] ?? 0) > maxBytes) {
+    body.on("error", () => {}).destroy();
+    throw tooLarge(path, maxBytes);
+  }
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  for await (const piece of body) {
+    bytes += piece.length;
+    if (bytes > maxBytes) throw tooLarge(path, maxBytes);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces).toString("utf8");
+}
+
+function tooLarge(path: string, maxBytes: number): PlatformError {
+  return new PlatformError(
+    "sandbox.answer_too_large",
+    `the sandbox answered ${path} with more than ${maxBytes} bytes, the limit for this`,
+    {
+      details: { path, limit: maxBytes },
+    },
+  );
 }
 
 /** How long the system may take to tell that a box is gone. */
@@ -122,5 +152,16 @@ function readAnswer(status: number, text: string, path: string): unknown {
   const control = controlEnvelope.safeParse(body);
   const code = (box.data?.errorInfo ?? (control.success ? control.data.error : null))?.code;
   const message = box.data?.error ?? (control.success ? control.data.message : null) ?? `the box answered ${path} with ${status}`;
-  throw new PlatformError(isErrorCode(code) ? (code as ErrorCode) : "sandbox.lost", message);
+  throw new PlatformError(codeOf(code), message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE)}...` : message);
+}
+
+/** Messages of sandboxes are kept in rows. */
+const MAX_MESSAGE = 4_000;
+
+/** What a sandbox can know of. That a token is wrong, a quota reached or the store away is not for it to say. */
+const SANDBOX_CODES = /^(?:environment|instance|task|tool|function|reward|health|snapshot|sandbox|request|route)\./;
+
+function codeOf(code: unknown): ErrorCode {
+  if (!isErrorCode(code)) return "sandbox.lost";
+  return SANDBOX_CODES.test(code) || code === "server.draining" ? code : "instance.failed";
 }

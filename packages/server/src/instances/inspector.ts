@@ -3,6 +3,7 @@ import { z } from "zod";
 import { FairQueue } from "../access/fair-queue.ts";
 import type { Metadata } from "../hub/environment-version.ts";
 import type { InspectOptions } from "../hub/publisher.ts";
+import { answerLimits } from "./answer-limits.ts";
 import { askBox, type BoxClients } from "./box-client.ts";
 import type { Pool } from "./pool.ts";
 
@@ -88,6 +89,7 @@ export class Inspector {
         method: "GET",
         path: "/env-instance",
         timeoutMs: startTimeoutMs,
+        maxBytes: answerLimits.offer,
         signal,
       });
       return offer.parse(answer);

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { setImmediate } from "node:timers/promises";
 import { isPlatformError } from "@aenv/contract";
 import { describe, expect, it, vi } from "vitest";
@@ -95,6 +96,36 @@ describe("an instance", () => {
     await vi.waitFor(() => expect(room.placement.holds(box?.id ?? "")).toBe(true));
     await world.engine.crash(box?.id ?? "", "exit code 9: setup knew better");
     await expect(starting).rejects.toThrow("exit code 9: setup knew better");
+  });
+
+  it.each([SHARED, APART])(
+    "whose setup hangs is ended after the start timeout, with the cause, and gives its place back: %j",
+    async (config) => {
+      const { world, room, ref } = await open(config, { startTimeoutMs: 300, maxHosts: 1 });
+      world.gate("setup");
+      const starting = room.create(ref, { environment_variables: { GATE: "setup" } });
+      const message = "shop@1.0.0 did not start within 0.3 s (the server's startTimeout): its setup has not finished yet";
+      await expect(starting).rejects.toMatchObject({ code: "instance.start_timeout", message });
+      const [failed] = room.changes.filter(({ status }) => status === "Failed");
+      expect(failed).toMatchObject({ reason: message, reasonCode: "instance.start_timeout", seat: null });
+      // Nobody sits in the shared process any more, so it may be ended.
+      await room.hosts.closeIdle(0);
+      expect(await world.engine.list()).toEqual([]);
+      expect(await room.create(ref)).toMatchObject({ status: "Running" });
+    },
+  );
+
+  it("is asked no longer than its client waits: the sandbox sees that the reset was given up", async () => {
+    const { world, room, ref } = await open(APART);
+    const row = await room.create(ref);
+    const asked = world.hold("/task/reset");
+    const client = new AbortController();
+    const reset = room.instances.reset(row.id, {}, { caller: ada, signal: client.signal });
+    const closed = once(await asked, "close");
+    client.abort(new Error("the client went away"));
+    await expect(reset).rejects.toThrow("the client went away");
+    await closed;
+    expect((await room.instances.get(row.id, ada)).events.map(({ what }) => what)).not.toContain("reset");
   });
 
   it("lives as long as it is told, renewed from now on, and a wrong time is refused", async () => {

@@ -1,5 +1,12 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { type CreateInstanceRequest, demandVariables, isPlatformError, PlatformError, type Variables } from "@aenv/contract";
+import {
+  type CreateInstanceRequest,
+  demandVariables,
+  isPlatformError,
+  PlatformError,
+  type ResetRequest,
+  type Variables,
+} from "@aenv/contract";
 import type { Caller } from "../access/access.ts";
 import type { FairQueue } from "../access/fair-queue.ts";
 import type { Quotas } from "../access/quotas.ts";
@@ -96,18 +103,19 @@ export class Instances {
   }
 
   /** The instance once it runs, or as it stands when the time is over. A start that fails is an error. */
-  async started(id: string, limitMs: number, caller: Caller): Promise<InstanceRow> {
+  async started(id: string, limitMs: number, caller: Caller, signal?: AbortSignal): Promise<InstanceRow> {
     const starting = this.#starter.find(id);
     if (starting !== null) return (await within(starting, limitMs)) ?? this.get(id, caller);
-    const row = await this.untilSettled(id, limitMs, caller);
+    const row = await this.untilSettled(id, limitMs, caller, signal);
     if (row.status === "Failed" && row.reasonCode !== null) throw new PlatformError(row.reasonCode, row.reason ?? "the start failed");
     return row;
   }
 
   /** The row once its start is decided, or as it stands when the time is over. */
-  async untilSettled(id: string, limitMs: number, caller: Caller): Promise<InstanceRow> {
+  async untilSettled(id: string, limitMs: number, caller: Caller, signal?: AbortSignal): Promise<InstanceRow> {
     const over = performance.now() + limitMs;
     for (;;) {
+      signal?.throwIfAborted();
       const row = await this.get(id, caller);
       const left = over - performance.now();
       if (isSettled(row) || left <= 0) return row;
@@ -140,14 +148,22 @@ export class Instances {
     });
   }
 
-  /** Asks a running instance's box, and notes it if it matters to the story. */
-  async ask(id: string, caller: Caller, method: "GET" | "POST", path: string, body: unknown, note?: string): Promise<unknown> {
+  /** Begins a new episode. Given up when the client leaves. */
+  async reset(id: string, body: ResetRequest, asking: Asking): Promise<unknown> {
+    const answer = await this.#ask(id, "reset", body, asking);
+    await this.#ledger.change(id, (latest, now) => noted(latest, "reset", now));
+    return answer;
+  }
+
+  snapshot(id: string, asking: Asking): Promise<unknown> {
+    return this.#ask(id, "snapshot", {}, asking);
+  }
+
+  async #ask(id: string, question: "reset" | "snapshot", body: unknown, { caller, signal }: Asking): Promise<unknown> {
     const row = await this.get(id, caller);
     this.use(row);
     try {
-      const answer = await this.#options.placement.ask(seatOf(row), method, path, body);
-      if (note !== undefined) await this.#ledger.change(id, (latest, now) => noted(latest, note, now));
-      return answer;
+      return await this.#options.placement.ask(seatOf(row), question, body, signal);
     } finally {
       this.release(row);
     }

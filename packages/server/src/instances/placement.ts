@@ -1,9 +1,10 @@
-import { type EnvironmentConfig, instancePrefix, PlatformError } from "@aenv/contract";
+import { type EnvironmentConfig, instancePrefix, instanceRoutes, PlatformError } from "@aenv/contract";
 import type { Box, BoxExit } from "@aenv/sandbox";
 import { z } from "zod";
 import type { EnvironmentVersion } from "../hub/hub.ts";
 import { ownVariables } from "../hub/own-variables.ts";
-import { askBox, type BoxClients, causeOf } from "./box-client.ts";
+import { answerLimits } from "./answer-limits.ts";
+import { askBox, type BoxClients, type BoxRequest, causeOf } from "./box-client.ts";
 import type { Hosts } from "./hosts.ts";
 import type { ClaimSpec, Pool } from "./pool.ts";
 import type { InstanceRow, Seat } from "./row.ts";
@@ -46,6 +47,17 @@ const openingAnswer = z.object({
 /** Who ends an instance waits no longer than this for its box to hear of it; it is looked for again after a restart. */
 const LEAVE_MS = 5_000;
 
+/** What the control API asks an instance. */
+const questions = {
+  reset: { ...instanceRoutes.reset, maxBytes: answerLimits.reset },
+  snapshot: { ...instanceRoutes.snapshot, maxBytes: answerLimits.state },
+} as const;
+
+/** How far a start has come, for the error of one that takes too long. */
+interface Progress {
+  step: string;
+}
+
 /** Finds each instance a place in a box and begins its episode there. */
 export class Placement {
   readonly #options: PlacementOptions;
@@ -69,14 +81,30 @@ export class Placement {
     return this.#boxes.get(boxId) ?? this.#options.findBox(boxId);
   }
 
+  /** All of it within the start timeout, whatever takes so long: the process, its code, or the environment's setup. */
   async place(environment: EnvironmentVersion, owner: string, opening: Opening, signal: AbortSignal): Promise<Seat> {
+    const { startTimeoutMs } = this.#options;
+    const deadline = AbortSignal.timeout(startTimeoutMs);
+    const progress: Progress = { step: "its process has not loaded its code yet" };
+    try {
+      return await this.#place(environment, owner, opening, AbortSignal.any([signal, deadline]), progress);
+    } catch (cause) {
+      if (!deadline.aborted || signal.aborted) throw cause;
+      const { name, version } = environment;
+      const message = `${name}@${version} did not start within ${startTimeoutMs / 1_000} s (the server's startTimeout): ${progress.step}`;
+      throw new PlatformError("instance.start_timeout", message, { cause });
+    }
+  }
+
+  async #place(environment: EnvironmentVersion, owner: string, opening: Opening, signal: AbortSignal, progress: Progress): Promise<Seat> {
     const isolation = isolationOf(environment.config);
     const spec = await this.#claimSpec(environment, opening, isolation);
     const box = isolation === "shared" ? await this.#options.hosts.sit(owner, spec, signal) : await this.#options.pool.claim(spec, signal);
+    progress.step = "its setup has not finished yet";
     this.#watch(box, opening.id);
     const seat: Seat = { boxId: box.id, address: box.address, prefix: instancePrefix(opening.id), isOwnBox: isolation === "instance" };
     try {
-      await this.#ask(seat, "POST", "/env-instance", toRequest(opening), signal);
+      await this.#ask(seat, { method: "POST", path: "/env-instance", maxBytes: answerLimits.instance, body: toRequest(opening), signal });
       return seat;
     } catch (error) {
       const cause = await causeOf(box, error);
@@ -91,7 +119,8 @@ export class Placement {
     if (seated !== undefined) this.#options.hosts.sitBeside(seat.boxId, ids.length);
     for (const id of ids) seated?.add(id);
     try {
-      await this.#ask(seat, "POST", `${instancePrefix(parentId)}/fork`, { ids }, signal);
+      const path = `${instancePrefix(parentId)}/fork`;
+      await this.#ask(seat, { method: "POST", path, maxBytes: answerLimits.fork, body: { ids }, signal });
     } catch (error) {
       for (const id of ids) await this.leave(seat, id);
       throw error;
@@ -100,7 +129,8 @@ export class Placement {
 
   /** All that another box needs to go on where this instance stands. */
   async openingOf(id: string, seat: Seat, signal: AbortSignal): Promise<Opening> {
-    const answer = openingAnswer.parse(await this.#ask(seat, "GET", `${instancePrefix(id)}/opening`, undefined, signal));
+    const request = { method: "GET", path: `${instancePrefix(id)}/opening`, maxBytes: answerLimits.state, signal } as const;
+    const answer = openingAnswer.parse(await this.#ask(seat, request));
     const { task, seed, environment_variables: variables, arguments: args, snapshot } = answer;
     return { id, task: task ?? null, seed, variables, arguments: args, snapshot };
   }
@@ -114,7 +144,7 @@ export class Placement {
       return;
     }
     if (isSeated) this.#options.hosts.leave(seat.boxId);
-    const request = { method: "DELETE", path: instancePrefix(instanceId), timeoutMs: LEAVE_MS } as const;
+    const request = { method: "DELETE", path: instancePrefix(instanceId), timeoutMs: LEAVE_MS, maxBytes: answerLimits.instance } as const;
     await askBox(this.#options.clients, seat.boxId, seat.address, request).catch(() => {});
   }
 
@@ -130,9 +160,10 @@ export class Placement {
     await box.destroy().catch(() => this.#stuck.add(box));
   }
 
-  /** Asks an instance something on the trainer's side. */
-  ask(seat: Seat, method: "GET" | "POST", path: string, body?: unknown, signal?: AbortSignal): Promise<unknown> {
-    return this.#ask(seat, method, `${seat.prefix}${path}`, body, signal);
+  /** Asks an instance something through its trainer API. */
+  ask(seat: Seat, question: keyof typeof questions, body: unknown, signal: AbortSignal): Promise<unknown> {
+    const { method, path, maxBytes } = questions[question];
+    return this.#ask(seat, { method, path: `${seat.prefix}${path}`, maxBytes, body, signal });
   }
 
   /** Takes an instance and its box under its eyes that another process of ours has kept so far. */
@@ -165,16 +196,9 @@ export class Placement {
     });
   }
 
-  #ask(seat: Seat, method: "GET" | "POST", path: string, body?: unknown, signal?: AbortSignal): Promise<unknown> {
+  #ask(seat: Seat, request: Omit<BoxRequest, "timeoutMs">): Promise<unknown> {
     const { clients, startTimeoutMs } = this.#options;
-    const request = {
-      method,
-      path,
-      timeoutMs: startTimeoutMs,
-      ...(body !== undefined && { body }),
-      ...(signal !== undefined && { signal }),
-    };
-    return askBox(clients, seat.boxId, seat.address, request);
+    return askBox(clients, seat.boxId, seat.address, { ...request, timeoutMs: startTimeoutMs });
   }
 
   async #claimSpec(environment: EnvironmentVersion, opening: Opening, isolation: Isolation): Promise<ClaimSpec> {

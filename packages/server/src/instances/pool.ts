@@ -3,6 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { isPlatformError, PlatformError } from "@aenv/contract";
 import type { Box, SandboxEngine } from "@aenv/sandbox";
 import { allot, type PoolLimits } from "./allotment.ts";
+import { answerLimits } from "./answer-limits.ts";
 import { askBox, type BoxClients, causeOf } from "./box-client.ts";
 import { newStock, type Stock, type StockedBundle, type StockedEnvironment, troubleAfter, wishOf } from "./stock.ts";
 import { Turns, type Urgency } from "./turns.ts";
@@ -252,6 +253,7 @@ export class Pool {
         path: "/bind",
         body,
         timeoutMs: startTimeoutMs,
+        maxBytes: answerLimits.bind,
         signal,
       });
       return box;

@@ -55,7 +55,7 @@ describe("a server that comes after one that was killed", () => {
     const { boxId = "", address = null } = row.seat ?? {};
     if (address === null) throw new Error("no seat");
     const ask = (method: "GET" | "POST", path: string, body?: unknown) =>
-      askBox(next.clients, boxId, address, { method, path, timeoutMs: 5_000, ...(body !== undefined && { body }) });
+      askBox(next.clients, boxId, address, { method, path, timeoutMs: 5_000, maxBytes: 1_000_000, ...(body !== undefined && { body }) });
     const seats = async () => ((await ask("GET", "/env-instance/list")) as { items: { id: string }[] }).items.map(({ id }) => id);
     await ask("POST", "/env-instance", { id: "early" });
     await next.keeper.open();

@@ -2,6 +2,7 @@ import { isPlatformError } from "@aenv/contract";
 import type { Box, SandboxEngine } from "@aenv/sandbox";
 import { z } from "zod";
 import type { Collection } from "../stores/collection.ts";
+import { answerLimits } from "./answer-limits.ts";
 import { askBox, type BoxClients } from "./box-client.ts";
 import type { Instances } from "./instances.ts";
 import type { Placement } from "./placement.ts";
@@ -139,7 +140,7 @@ export class Recovery {
 
   async #seatedIn(box: Box): Promise<Seated> {
     try {
-      const request = { method: "GET", path: "/env-instance/list", timeoutMs: ANSWER_MS } as const;
+      const request = { method: "GET", path: "/env-instance/list", timeoutMs: ANSWER_MS, maxBytes: answerLimits.list } as const;
       const { items } = seatList.parse(await askBox(this.#options.clients, box.id, box.address, request));
       return new Set(items.map(({ id }) => id));
     } catch (error) {
@@ -158,7 +159,9 @@ export class Recovery {
       // Still on its way to its seat.
       if (row !== null && isLive(row.value)) continue;
       const path = `/env-instance/${encodeURIComponent(id)}`;
-      await askBox(clients, box.id, box.address, { method: "DELETE", path, timeoutMs: ANSWER_MS }).catch(() => {});
+      await askBox(clients, box.id, box.address, { method: "DELETE", path, timeoutMs: ANSWER_MS, maxBytes: answerLimits.instance }).catch(
+        () => {},
+      );
     }
   }
 }

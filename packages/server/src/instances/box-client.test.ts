@@ -1,0 +1,121 @@
+import { once } from "node:events";
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import { setImmediate } from "node:timers/promises";
+import { type ErrorCode, isErrorCode, PlatformError } from "@aenv/contract";
+import { MemoryEngine } from "@aenv/sandbox";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { answerLimits } from "./answer-limits.ts";
+import { askBox, BoxClients, type BoxRequest } from "./box-client.ts";
+
+const PIECE = Buffer.alloc(64 * 1024, 32);
+
+/** A sandbox that answers what it is told to. Only its `/health` is its own, for the engine waits for it. */
+async function openSandbox(answer: RequestListener) {
+  const engine = new MemoryEngine({
+    start: () => (request, response) => void (request.url === "/health" ? response.end("{}") : answer(request, response)),
+  });
+  const clients = new BoxClients();
+  onTestFinished(async () => {
+    await clients.close();
+    await engine.close();
+  });
+  const spec = { id: "box", command: ["x"], variables: {}, labels: {}, startTimeoutMs: 5_000 };
+  const box = await engine.create(spec, new AbortController().signal);
+  const ask = (more: Partial<BoxRequest> = {}) =>
+    askBox(clients, box.id, box.address, {
+      method: "POST",
+      path: "/task/reset",
+      timeoutMs: 60_000,
+      maxBytes: answerLimits.instance,
+      ...more,
+    });
+  return { ask, box, clients };
+}
+
+const gone = (response: ServerResponse) => (response.destroyed ? Promise.resolve() : once(response, "close"));
+
+describe("what the server asks a sandbox", () => {
+  it("is answered with the data, up to the limit", async () => {
+    const text = "x".repeat(answerLimits.instance - 100);
+    const { ask } = await openSandbox((_, response) => void response.end(JSON.stringify({ success: true, data: text })));
+    expect(await ask()).toBe(text);
+  });
+
+  it("is not read beyond the limit if the answer never ends: an error names the limit, and the connection is closed", async () => {
+    let sent = 0;
+    const closed = Promise.withResolvers<void>();
+    const { ask } = await openSandbox(async (_, response) => {
+      response.on("close", () => closed.resolve());
+      while (!response.destroyed) {
+        sent += PIECE.length;
+        if (!response.write(PIECE)) await Promise.race([once(response, "drain"), once(response, "close")]);
+      }
+    });
+    await expect(ask()).rejects.toMatchObject({
+      code: "sandbox.answer_too_large",
+      message: `the sandbox answered /task/reset with more than ${answerLimits.instance} bytes, the limit for this`,
+      details: { limit: answerLimits.instance },
+    });
+    await closed.promise;
+    // What lies in the buffers of the two sockets, and no more.
+    expect(sent).toBeLessThan(8 * 1024 * 1024);
+  });
+
+  it("is not read at all if the answer is said to be too large", async () => {
+    const closed = Promise.withResolvers<void>();
+    const { ask } = await openSandbox((_, response) => {
+      response.on("close", () => closed.resolve());
+      response.writeHead(200, { "content-length": answerLimits.instance + 1 });
+      response.flushHeaders();
+    });
+    await expect(ask()).rejects.toMatchObject({ code: "sandbox.answer_too_large" });
+    await closed.promise;
+  });
+
+  it.each(["no headers", "no end"])("is given up after its time if the answer has %s, and the sandbox sees that", async (kind) => {
+    const closed = Promise.withResolvers<void>();
+    const { ask } = await openSandbox((_, response) => {
+      response.on("close", () => closed.resolve());
+      if (kind === "no end") response.write('{"success":');
+    });
+    await expect(ask({ timeoutMs: 20 })).rejects.toMatchObject({
+      code: "request.timeout",
+      message: "the sandbox did not answer /task/reset within 20 ms",
+    });
+    await closed.promise;
+  });
+
+  it("is given up when the client leaves, and the sandbox sees its request aborted", async () => {
+    const asked = Promise.withResolvers<ServerResponse>();
+    const { ask } = await openSandbox((_: IncomingMessage, response) => asked.resolve(response));
+    const client = new AbortController();
+    const left = new PlatformError("request.cancelled", "the client went away");
+    const answer = ask({ signal: client.signal });
+    const response = await asked.promise;
+    client.abort(left);
+    await expect(answer).rejects.toBe(left);
+    await gone(response);
+    await setImmediate();
+  });
+
+  it.each([
+    ["instance.setup_failed", "instance.setup_failed"],
+    ["task.not_found", "task.not_found"],
+    ["store.unavailable", "instance.failed"],
+    ["quota.exceeded", "instance.failed"],
+    ["access.unauthenticated", "instance.failed"],
+    ["made.up", "sandbox.lost"],
+  ])("may be refused with %s, which is taken as %s: a sandbox speaks for itself only", async (code, taken) => {
+    expect(isErrorCode(taken)).toBe(true);
+    const refusal = { success: false, error: "no", errorInfo: { code, retryable: false } };
+    const { ask } = await openSandbox((_, response) => void response.writeHead(500).end(JSON.stringify(refusal)));
+    await expect(ask()).rejects.toMatchObject({ code: taken as ErrorCode, message: "no" });
+  });
+
+  it("is refused in at most a few thousand characters, for rows keep what is said", async () => {
+    const refusal = { success: false, error: "e".repeat(50_000), errorInfo: { code: "instance.setup_failed", retryable: false } };
+    const { ask } = await openSandbox((_, response) => void response.writeHead(500).end(JSON.stringify(refusal)));
+    const error = await ask().catch((thrown: unknown) => thrown);
+    expect((error as Error).message).toBe(`${"e".repeat(4_000)}...`);
+  });
+});
