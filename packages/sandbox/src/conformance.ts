@@ -1,5 +1,7 @@
+import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { request } from "node:http";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
@@ -40,6 +42,8 @@ const claims = [
   "a box that ends by itself says why",
   "no variable of ours gets into a box",
   "boxes outlive their engine and are found by the next",
+  "a port on which a process of the box listens is connected to",
+  "a port on which no process of the box listens is refused, whoever else listens there",
   "nothing is left behind",
 ] as const;
 
@@ -273,6 +277,38 @@ export function describeEngine(name: string, { open, command, leftovers, skip = 
       expect((await leftovers?.(home)) ?? []).toEqual([]);
     });
 
+    claim("a port on which a process of the box listens is connected to", async () => {
+      const { engine } = start();
+      expect(engine.can.ports).toBe(true);
+      const box = await make(engine);
+      for (const [by, host] of [
+        ["self", "127.0.0.1"],
+        ["self", "0.0.0.0"],
+        ["self", "::"],
+        ["self", "::1"],
+        ["child", "127.0.0.1"],
+        ["stray", "127.0.0.1"],
+      ] as const) {
+        const { port } = (await ask(box, "POST", `/listen?by=${by}&host=${host}`)) as { port: number };
+        expect(await textFrom(await connectTo(box, port))).toBe(by);
+      }
+    });
+
+    claim("a port on which no process of the box listens is refused, whoever else listens there", async () => {
+      const { engine } = start();
+      const [box, other] = await Promise.all([make(engine), make(engine)]);
+      const { port } = (await ask(other, "POST", "/listen?by=self&host=127.0.0.1")) as { port: number };
+      const stranger = createServer((socket) => socket.end("stranger")).listen(0, "127.0.0.1");
+      ends.push(() => stranger.close());
+      await once(stranger, "listening");
+      const own = (stranger.address() as AddressInfo).port;
+      for (const one of [port, own]) await expect(connectTo(box, one)).rejects.toMatchObject({ code: "sandbox.port_closed" });
+      await ask(other, "POST", "/hang-up");
+      await expect.poll(() => connectTo(other, port).catch(({ code }) => code)).toBe("sandbox.port_closed");
+      await box.destroy();
+      await expect(connectTo(box, own)).rejects.toMatchObject({ code: "sandbox.port_closed" });
+    });
+
     claim("nothing is left behind", async () => {
       const { engine, home } = start();
       const boxes = [await make(engine), await make(engine)];
@@ -288,6 +324,16 @@ const EXPECTED = ["PATH", "HOME", "TMPDIR", "LANG", "HOSTNAME", "AENV_BOX"];
 
 async function idsOf(engine: SandboxEngine): Promise<string[]> {
   return (await engine.list()).map(({ id }) => id).sort();
+}
+
+function connectTo(box: Box, port: number): Promise<Socket> {
+  return (box.connect as NonNullable<Box["connect"]>)(port, new AbortController().signal);
+}
+
+async function textFrom(socket: Socket): Promise<string> {
+  let text = "";
+  for await (const piece of socket.setEncoding("utf8")) text += piece;
+  return text;
 }
 
 function ask({ address }: Box, method: string, path: string): Promise<unknown> {

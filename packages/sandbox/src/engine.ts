@@ -1,3 +1,5 @@
+import type { Socket } from "node:net";
+
 /** What an engine can do beyond the interface; callers ask before they rely on it. */
 export interface EngineAbilities {
   /** Runs container images, not only commands of this machine. */
@@ -8,6 +10,8 @@ export interface EngineAbilities {
   readonly limits: boolean;
   /** Ends children too that moved to a process group of their own. */
   readonly findsStrays: boolean;
+  /** Connects to ports on which programs inside a sandbox listen, and to no others: `Box.connect` is there. */
+  readonly ports: boolean;
 }
 
 /** Where a box answers HTTP. */
@@ -47,6 +51,11 @@ export interface Box {
   tail(lines: number): Promise<string[]>;
   /** What it prints from now on, line by line, until the signal fires or the box is gone. */
   follow(signal: AbortSignal): AsyncIterable<string>;
+  /**
+   * A new connection to a TCP port on which a process of this sandbox listens; rejects with `sandbox.port_closed` if none does.
+   * A port of anything else (the server, another sandbox, another program of the machine) is never connected to.
+   */
+  connect?(port: number, signal: AbortSignal): Promise<Socket>;
   /** Ends the box and all its children, and removes what it left behind. Idempotent. */
   destroy(): Promise<void>;
 }

@@ -33,6 +33,8 @@ describeEngine("memory", {
   skip: {
     "destroying ends children and grandchildren": "its boxes are no processes",
     "boxes outlive their engine and are found by the next": "its boxes live in its own memory",
+    "a port on which a process of the box listens is connected to": "its boxes have no ports",
+    "a port on which no process of the box listens is refused, whoever else listens there": "its boxes have no ports",
   },
 });
 

@@ -18,7 +18,7 @@ export interface MemoryEngineOptions {
 /** Boxes that are functions of this process, for tests: the same life as elsewhere, and they can be made to crash. */
 export class MemoryEngine implements SandboxEngine {
   readonly name = "memory";
-  readonly can = { images: false, isolates: false, limits: false, findsStrays: false };
+  readonly can = { images: false, isolates: false, limits: false, findsStrays: false, ports: false };
   readonly #start: MemoryProgram;
   readonly #folder = mkdtempSync(join(tmpdir(), "aenv-memory-"));
   /** Null while it is being made. */

@@ -14,6 +14,8 @@ export class ProcessBox implements Box {
   readonly record: BoxRecord;
   readonly process: ProcessIdentity;
   readonly log: BoxLog;
+  /** Set where the system tells which process listens on a port. */
+  connect?: NonNullable<Box["connect"]>;
   #exit: BoxExit | null = null;
   #resolveExit: (exit: BoxExit) => void = () => undefined;
   #why: string | null = null;

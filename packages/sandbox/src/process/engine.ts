@@ -1,4 +1,5 @@
 import { existsSync, mkdirSync, realpathSync } from "node:fs";
+import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
@@ -8,6 +9,7 @@ import { Rounds } from "../rounds.ts";
 import { ProcessBox } from "./box.ts";
 import { BoxFolder, type BoxRecord, isBoxId, readBoxes, removeFolder, socketFor } from "./box-folder.ts";
 import { type Doomed, killAll, signalGroup } from "./kill.ts";
+import { connectPort, tellsListeners } from "./ports.ts";
 import { isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "./process-table.ts";
 import { defaultPath, launch, markerOf, programOf } from "./program.ts";
 
@@ -59,7 +61,7 @@ export class ProcessEngine implements SandboxEngine {
     this.#folder = realpathSync(join(home, "boxes"));
     this.#options = { ...defaults, path: defaultPath(), runtimeFolder: tmpdir(), ...options };
     this.#self = { pid: process.pid, start: this.#table.look(process.pid)?.start ?? "" };
-    this.can = { images: false, isolates: false, limits: false, findsStrays: this.#table.findsMarked };
+    this.can = { images: false, isolates: false, limits: false, findsStrays: this.#table.findsMarked, ports: tellsListeners() };
   }
 
   async create(spec: BoxSpec, signal: AbortSignal): Promise<Box> {
@@ -148,6 +150,7 @@ export class ProcessEngine implements SandboxEngine {
 
   #openBox(folder: BoxFolder, record: BoxRecord & { process: ProcessIdentity }): ProcessBox {
     const box = new ProcessBox(folder, record, record.process, this.#options.logBytes, (one) => this.#destroy(one));
+    if (this.can.ports) box.connect = (port, signal) => this.#connect(box, port, signal);
     box.exited.then(() => {
       this.#adopted.delete(box);
       this.#growing.delete(box);
@@ -155,6 +158,12 @@ export class ProcessEngine implements SandboxEngine {
       signalGroup(this.#table, box.process, "SIGKILL");
     });
     return box;
+  }
+
+  #connect(box: ProcessBox, port: number, signal: AbortSignal): Promise<Socket> {
+    // Its number may be another process's by now.
+    const pid = isRunning(this.#table, box.process) ? box.pid : null;
+    return connectPort({ id: box.id, pid, others: () => this.#table.findMarked(markerOf(box.folder)) }, port, signal);
   }
 
   #hold(box: ProcessBox): void {
