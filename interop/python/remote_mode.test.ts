@@ -7,6 +7,9 @@ import { freeLoopback, ORIGINAL_PORT } from "./original.ts";
 
 const text = (line: string) => ({ content: [{ type: "text", text: line }], is_error: false });
 
+const NOT_NAMED =
+  "presign_url failed: not supported on this engine (process): presign URL; the environment's config.json does not name port 8080";
+
 describeNeeding("python", "the original Python SDK in remote mode, unchanged", () => {
   describe("with the store on SQLite", () => describeRemoteMode(async () => ({ url: "" })));
   describeNeeding("redis", "with the store on Redis", () => describeRemoteMode(startRedis));
@@ -59,7 +62,7 @@ function describeRemoteMode(openStore: () => Promise<Partial<RedisServer> & { re
       ready: null,
       // An extra of the package brings it; without that, the SDK itself says so.
       openai_tools: expect.toSatisfy((answer) => answer.raised === "ImportError" || answer.length === 2),
-      presigned: { raised: "EnvironmentError", message: expect.stringContaining("opens no ports of its own") },
+      presigned: { raised: "EnvironmentError", message: expect.stringContaining(NOT_NAMED) },
       at_once: Array.from({ length: 16 }, (_, n) => `${n}`),
       released: true,
     });
@@ -117,7 +120,7 @@ function describeRemoteMode(openStore: () => Promise<Partial<RedisServer> & { re
       listed_of_none: [],
       listed_running: ["made", "other"],
       listed_failed: [],
-      presigned: { raised: "EnvironmentError", message: expect.stringContaining("opens no ports of its own") },
+      presigned: { raised: "EnvironmentError", message: expect.stringContaining(NOT_NAMED) },
       deleted: [true, true],
       deleted_again: true,
       deleted_unknown: false,

@@ -66,6 +66,8 @@ const deployConfig = z.looseObject({
   isolation: z.enum(["shared", "instance"]).optional(),
   /** How many prepared processes should always wait. */
   warm: count.optional(),
+  /** Ports on which the environment's own programs listen; presigned links can be made for these. */
+  ports: z.array(port).max(16).optional(),
   imagePrefix: text.optional(),
   podTemplate: text.optional(),
   templateType: text.optional(),

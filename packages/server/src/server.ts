@@ -11,6 +11,7 @@ import { type AppOptions, createApp } from "./api/app.ts";
 import { hubRoutes } from "./api/hub-routes.ts";
 import { instanceRoutes } from "./api/instance-routes.ts";
 import { adminRoutes, operationRoutes } from "./api/operation-routes.ts";
+import { portRoutes } from "./api/port-routes.ts";
 import { serviceRoutes } from "./api/service-routes.ts";
 import { tokenRoutes } from "./api/token-routes.ts";
 import { Closers } from "./closers.ts";
@@ -29,6 +30,9 @@ import { createLogger } from "./operations/logger.ts";
 import { Metrics } from "./operations/metrics.ts";
 import { noTracing, openTracing } from "./operations/tracing.ts";
 import type { Patience } from "./patience.ts";
+import { PortClients } from "./ports/clients.ts";
+import { PortLinks } from "./ports/links.ts";
+import { Presign } from "./ports/presign.ts";
 import { startRounds } from "./rounds.ts";
 import { type ServiceRow, serviceRows } from "./services/row.ts";
 import { Services } from "./services/services.ts";
@@ -138,7 +142,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     maxWarm: Math.min(config.poolMax, config.poolPerOwner, config.poolTotal),
     isInUse: inUse(rows, serviceTable),
   });
-  const { instances, hosts, targets, idempotency, keeper, list, logs } = openInstances({
+  const { instances, hosts, placement, targets, idempotency, keeper, list, logs } = openInstances({
     store,
     engine,
     clients,
@@ -197,10 +201,16 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     requestMs: parseDuration(config.requestTimeout),
     connections: config.maxConnections,
   };
+  const links = new PortLinks(store, now);
+  const ports = new PortClients((boxId) => placement.find(boxId));
+  closers.add(() => ports.close());
   const gateway = new Gateway({
     targets,
     services: new ServiceTargets(serviceTable, targets),
+    links,
     clients,
+    ports,
+    publicPath: config.publicUrl === null ? "" : new URL(config.publicUrl).pathname.replace(/\/$/, ""),
     access,
     idsAreKeys: config.idsAreKeys,
     visitors,
@@ -223,6 +233,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   const routes = [
     ...hubRoutes(hub),
     ...instanceRoutes({ instances, list, logs, hub, dataUrl, dataNeedsToken: access.isOn && !config.idsAreKeys }),
+    ...portRoutes({ presign: new Presign({ instances, hub, links, engine }), dataUrl }),
     ...serviceRoutes({ services, hub, dataUrl }),
     ...tokenRoutes(tokens),
   ];
@@ -258,6 +269,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   const sweep = async () => {
     await instances.sweep();
     await idempotency.sweep();
+    await links.collect();
     await hub.collect();
   };
   const onFailure = (error: unknown) => logger.error({ err: error }, "a sweep failed");

@@ -58,6 +58,8 @@ export const projects = {
   probe: fileURLToPath(new URL("fixtures/probe", import.meta.url)),
   /** The one-file style: its state is in its module. */
   tally: fileURLToPath(new URL("fixtures/tally", import.meta.url)),
+  /** Serves HTTP and WebSocket on a port of its own. */
+  window: fileURLToPath(new URL("fixtures/window", import.meta.url)),
 } as const;
 
 /** `await using platform = await startPlatform()`, or `afterAll(() => platform?.close())`. */

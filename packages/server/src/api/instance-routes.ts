@@ -215,21 +215,6 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       },
     }),
     route({
-      method: "POST",
-      path: "/env-instance/:id/presign-url",
-      summary: "A link to a port inside the box, as the original's clients ask; no engine here opens ports",
-      tag: "instances",
-      roles: trainer,
-      params: id,
-      handle: async (ask) => {
-        const row = await instances.get(ask.params.id, ask.caller);
-        throw new PlatformError(
-          "instance.unsupported",
-          `instance '${row.id}' runs in a box that opens no ports of its own; reach it through the data port instead`,
-        );
-      },
-    }),
-    route({
       method: "GET",
       path: "/env-instance/:id/events",
       summary: "What happened to an instance, and why it failed",

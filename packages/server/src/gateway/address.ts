@@ -5,13 +5,17 @@ import { PlatformError } from "@aenv/contract";
 export type Addressee =
   | { readonly door: "trainer"; readonly instanceId: string; readonly path: string }
   | { readonly door: "agent"; readonly agentKey: string; readonly path: string }
-  | { readonly door: "service"; readonly serviceId: string; readonly path: string };
+  | { readonly door: "service"; readonly serviceId: string; readonly path: string }
+  | { readonly door: "port"; readonly token: string; readonly path: string };
+
+/** Where presigned links to ports inside sandboxes begin. */
+export const PORT_LINKS = "/port/";
 
 /** Verbs behind an instance's id that belong to the control port. */
 const CONTROL_VERBS = new Set(["fork", "opening", "list"]);
 
 /**
- * Reads the addressee from the path (`/env-instance/<id>/…`, `/env-service/<id>/…`, `/agent/<key>/…`) or from the original's headers. The URL in
+ * Reads the addressee from the path (`/env-instance/<id>/…`, `/env-service/<id>/…`, `/agent/<key>/…`, `/port/<token>/…`) or from the original's headers. The URL in
  * those headers is only ever compared: where a call goes is decided by our own table.
  */
 export function readAddressee(path: string, headers: IncomingHttpHeaders): Addressee {
@@ -22,6 +26,8 @@ export function readAddressee(path: string, headers: IncomingHttpHeaders): Addre
       throw new PlatformError("access.denied", "an agent link opens the tools at /mcp and nothing else");
     return { door: "agent", agentKey: decode(second), path: "/mcp" };
   }
+  // What is below a link is the sandbox's own program's to read, and is passed on as it was written.
+  if (first === "port") return { door: "port", token: second ?? "", path: below };
   if (first === "env-instance") {
     demandInstanceRoute(rest, path);
     return { door: "trainer", instanceId: decode(second), path: below };

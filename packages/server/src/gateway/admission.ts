@@ -1,17 +1,19 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { PlatformError, type VisitorRule } from "@aenv/contract";
+import { isPlatformError, PlatformError, type VisitorRule } from "@aenv/contract";
 import type { Access, Caller } from "../access/access.ts";
 import { maySee } from "../instances/instances.ts";
 import type { Targets } from "../instances/targets.ts";
+import type { OpenPortLink, PortLinks } from "../ports/links.ts";
 import { maySee as maySeeService, notFound } from "../services/services.ts";
 import type { ServiceTargets } from "../services/targets.ts";
 import { type Addressee, readAddressee } from "./address.ts";
 import type { Call, Ready } from "./call.ts";
-import { refusalOf } from "./refusal.ts";
+import { linkNotFound, refusalOf } from "./refusal.ts";
 
 export interface AdmissionOptions {
   readonly targets: Targets;
   readonly services: ServiceTargets;
+  readonly links: PortLinks;
   readonly access: Access;
   /** An unguessable id is enough to enter, as the original's clients need; off, a token is asked for here too. */
   readonly idsAreKeys: boolean;
@@ -24,11 +26,13 @@ export interface Way {
   readonly addressee: Addressee;
   /** The box's own path. */
   readonly path: string;
+  /** Set if a presigned link is used: the call goes to the link's port of the sandbox, and to nothing else. */
+  readonly link?: OpenPortLink & { readonly token: string };
   /** Told of the MCP session that the answer belongs to, where somebody must remember whose it is. */
   readonly onSession?: (sessionId: string) => void;
 }
 
-type InstanceAddressee = Exclude<Addressee, { door: "service" }>;
+type InstanceAddressee = Exclude<Addressee, { door: "service" | "port" }>;
 export type MaybePromise<T> = T | Promise<T>;
 
 /** Decides who may go where, for both ways through the gateway. */
@@ -56,15 +60,17 @@ export class Admission {
     call.addressee = addressee;
     const query = at < 0 ? "" : url.slice(at);
     if (addressee.door === "service") return this.#wayToService(addressee, query, headers);
+    if (addressee.door === "port") return this.#wayToPort(addressee, query);
     const target = this.#peek(addressee, headers) ?? this.#find(addressee, headers);
     return target instanceof Promise ? target.then((found) => wayTo(found, addressee, query)) : wayTo(target, addressee, query);
   }
 
   /** Why a box did not answer. Where it is and how it is spoken to is nobody else's business. */
-  async lossOf({ target, addressee }: Way, cause: Error): Promise<PlatformError> {
+  async lossOf({ target, addressee, link }: Way, cause: Error): Promise<PlatformError> {
     // Memory may be behind: another replica may have ended the instance, or its box may just have died.
     const now = await this.#options.targets.find(target.instanceId);
     if (now.kind !== "ready") return refusalOf(now, addressee);
+    if (link !== undefined) return portLoss(link.port, cause);
     return new PlatformError("sandbox.lost", "Failed to forward request to MCP server: the instance's box does not answer", { cause });
   }
 
@@ -109,6 +115,19 @@ export class Admission {
     return { ...wayTo(target, addressee, query), onSession: (sessionId) => services.noteSession(sessionId, target.instanceId) };
   }
 
+  /** The link is all that is asked for: whoever made it was allowed to. */
+  async #wayToPort(addressee: Extract<Addressee, { door: "port" }>, query: string): Promise<Way> {
+    const { links, targets } = this.#options;
+    const link = await links.find(addressee.token);
+    if (link === null) throw linkNotFound();
+    const target = targets.peek(link.instanceId) ?? (await targets.find(link.instanceId));
+    if (target.kind === "unknown" || target.row.createdAt !== link.instanceCreatedAt) throw linkNotFound();
+    if (target.kind !== "ready") throw refusalOf(target, addressee);
+    // In a process that many instances share, a port would be everybody's.
+    if (target.row.seat?.isOwnBox !== true) throw linkNotFound();
+    return { target, addressee, path: `${addressee.path}${query}`, link: { ...link, token: addressee.token } };
+  }
+
   /** Tools are all that an agent's token opens, whichever way it comes. */
   #demandRole(caller: Caller, { path }: Addressee): void {
     this.#options.access.demand(caller, "trainer", "publisher", ...(path === "/mcp" ? (["agent"] as const) : []));
@@ -117,6 +136,15 @@ export class Admission {
 
 function wayTo(target: Ready, addressee: Addressee, query: string): Way {
   return { target, addressee, path: `${target.prefix}${addressee.path}${query}` };
+}
+
+function portLoss(port: number, cause: Error): PlatformError {
+  return isPlatformError(cause, "sandbox.port_closed")
+    ? new PlatformError(
+        "sandbox.port_closed",
+        `nothing in the sandbox listens on port ${port} of 127.0.0.1; start its program, then try again`,
+      )
+    : new PlatformError("sandbox.lost", `the program on port ${port} closed the connection without a complete answer`, { cause });
 }
 
 /** Whoever asks for a WebSocket would wait in vain for one; other offers to upgrade, such as HTTP/2, may be passed over. */

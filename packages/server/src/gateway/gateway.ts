@@ -3,16 +3,23 @@ import { boxFailure, isPlatformError, PlatformError } from "@aenv/contract";
 import type { BoxClients } from "../instances/box-client.ts";
 import { endAnswer } from "../linger.ts";
 import type { Patience } from "../patience.ts";
+import type { PortClients } from "../ports/clients.ts";
+import { PORT_LINKS } from "./address.ts";
 import { Admission, type AdmissionOptions, type MaybePromise, type Way } from "./admission.ts";
 import { Call, type CallWatch, type GatewayCall } from "./call.ts";
 import { KEPT, type Passage } from "./express/connection.ts";
 import type { ShortRequest } from "./express/head.ts";
 import { ExpressServer } from "./express/server.ts";
 import { isForBox } from "./headers.ts";
-import { headersForBox, relay } from "./relay.ts";
+import { answerThroughLink, headersForPort } from "./port-headers.ts";
+import { linkNotFound } from "./refusal.ts";
+import { headersForBox, type RelayOptions, relay } from "./relay.ts";
 
 export interface GatewayOptions extends AdmissionOptions, CallWatch {
   readonly clients: BoxClients;
+  readonly ports: PortClients;
+  /** Where the data port begins in the URL that clients see; empty if at the root. */
+  readonly publicPath: string;
   readonly maxBodyBytes: number | null;
   readonly patience: Patience;
 }
@@ -42,6 +49,8 @@ export class Gateway {
   /** The short way. */
   #dispatch(request: ShortRequest): MaybePromise<Passage | Buffer | null> {
     const { maxBodyBytes } = this.#options;
+    // Whatever a sandbox's own program may be sent, it is not many short calls.
+    if (request.url.startsWith(PORT_LINKS)) return null;
     if (maxBodyBytes !== null && request.end - request.bodyAt > maxBodyBytes) return null;
     const call = new Call(this.#options, request.headers);
     try {
@@ -91,19 +100,44 @@ export class Gateway {
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<GatewayCall["end"]> {
-    const { clients, maxBodyBytes } = this.#options;
-    const end = await relay(request, response, {
-      pool: clients.pool(way.target.boxId, way.target.address),
-      path: way.path,
-      headers: headersForBox(request, headers),
-      maxBodyBytes,
-      onSession: way.onSession,
-    });
+    const { maxBodyBytes } = this.#options;
+    const to =
+      way.link === undefined ? this.#toInstance(way, headers, request) : this.#toPort(way.target.boxId, way.link, headers, request);
+    const end = await relay(request, response, { ...to, path: way.path, maxBodyBytes });
     if (end.kind === "too_large") throw new PlatformError("request.too_large", `the request body is larger than ${maxBodyBytes} bytes`);
-    if (end.kind === "lost" && !response.headersSent) throw await this.#admission.lossOf(way, end.error);
+    if (response.headersSent) return end.kind;
+    if (end.kind === "lost") throw await this.#admission.lossOf(way, end.error);
+    if (end.kind === "expired") throw linkNotFound();
     return end.kind;
   }
+
+  #toInstance(way: Way, headers: Readonly<Record<string, string>>, request: IncomingMessage): Destination {
+    const { boxId, address } = way.target;
+    return {
+      pool: this.#options.clients.pool(boxId, address),
+      headers: headersForBox(request, headers),
+      ...(way.onSession !== undefined && { onSession: way.onSession }),
+    };
+  }
+
+  #toPort(
+    boxId: string,
+    { port, token, leftMs }: NonNullable<Way["link"]>,
+    headers: Readonly<Record<string, string>>,
+    request: IncomingMessage,
+  ): Destination {
+    const { ports, publicPath } = this.#options;
+    const place = { prefix: `${publicPath}${PORT_LINKS}${token}`, port };
+    return {
+      pool: ports.pool({ boxId, port }),
+      headers: headersForPort(request, headers, place),
+      rewrite: (answered) => answerThroughLink(answered, place),
+      limitMs: leftMs,
+    };
+  }
 }
+
+type Destination = Omit<RelayOptions, "path" | "maxBodyBytes">;
 
 function asPlatformError(error: unknown): PlatformError {
   return isPlatformError(error) ? error : new PlatformError("internal", "a fault of ours; the log says more");

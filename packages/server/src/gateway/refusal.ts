@@ -3,22 +3,27 @@ import type { Target } from "../instances/targets.ts";
 import type { Addressee } from "./address.ts";
 
 /**
- * Why a call cannot go to its instance. An agent is told neither the instance's id, which would open the trainer's door, nor the
- * reason, which may speak of what only the trainer may know.
+ * Why a call cannot go to its instance. Whoever comes by a link is told neither the instance's id, which would open the trainer's
+ * door, nor the reason, which may speak of what only the trainer may know.
  */
 export function refusalOf(target: Exclude<Target, { kind: "ready" }>, addressee: Addressee): PlatformError {
-  const isAgent = addressee.door === "agent";
+  if (addressee.door === "port" && (target.kind === "unknown" || target.kind === "gone")) return linkNotFound();
+  const isLink = addressee.door === "agent" || addressee.door === "port";
   const name = nameOf(addressee);
   switch (target.kind) {
     case "unknown":
-      return new PlatformError("instance.not_found", isAgent ? "this agent link leads nowhere" : `${name} not found`);
+      return new PlatformError("instance.not_found", isLink ? "this agent link leads nowhere" : `${name} not found`);
     case "starting":
       return new PlatformError("instance.starting", `${name} is still starting; try again in a moment`);
     case "failed":
-      return new PlatformError("instance.failed", `${name} has failed${isAgent ? "" : `: ${target.row.reason ?? "it has no box"}`}`);
+      return new PlatformError("instance.failed", `${name} has failed${isLink ? "" : `: ${target.row.reason ?? "it has no box"}`}`);
     case "gone":
-      return new PlatformError("instance.gone", `${name} has ended${isAgent ? "" : `: ${target.row.reason}`}`);
+      return new PlatformError("instance.gone", `${name} has ended${isLink ? "" : `: ${target.row.reason}`}`);
   }
+}
+
+export function linkNotFound(): PlatformError {
+  return new PlatformError("link.not_found", "this link is unknown or has expired, or its instance has ended; ask for a new one");
 }
 
 function nameOf(addressee: Addressee): string {
@@ -27,6 +32,8 @@ function nameOf(addressee: Addressee): string {
       return "the instance of this agent link";
     case "trainer":
       return `instance '${addressee.instanceId}'`;
+    case "port":
+      return "the instance of this link";
     case "service":
       return `the replica of service '${addressee.serviceId}'`;
   }

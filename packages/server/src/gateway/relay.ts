@@ -9,6 +9,10 @@ export interface RelayOptions {
   readonly path: string;
   readonly headers: Readonly<Record<string, string | string[]>>;
   readonly maxBodyBytes: number | null;
+  /** What the client sees of the answer's headers. */
+  readonly rewrite?: (headers: Record<string, string | string[]>) => Record<string, string | string[]>;
+  /** The call is cut off after so long. */
+  readonly limitMs?: number;
   /** Told of the MCP session that the answer names. */
   readonly onSession?: ((sessionId: string) => void) | undefined;
 }
@@ -18,6 +22,7 @@ export type RelayEnd =
   | { readonly kind: "answered"; readonly status: number }
   | { readonly kind: "lost"; readonly error: Error }
   | { readonly kind: "left" }
+  | { readonly kind: "expired" }
   | { readonly kind: "too_large" };
 
 /** Streams a request into a box and its answer back, unread; whoever hangs up ends both sides. */
@@ -32,8 +37,17 @@ export function relay(request: IncomingMessage, response: ServerResponse, option
     const finish = (end: RelayEnd) => {
       if (isOver) return;
       isOver = true;
+      clearTimeout(limit);
       resolve(end);
     };
+    const limit =
+      options.limitMs === undefined
+        ? undefined
+        : setTimeout(() => {
+            finish({ kind: "expired" });
+            controller?.abort(new Error("the time for this call is over"));
+            if (response.headersSent) response.destroy();
+          }, options.limitMs);
     response.once("close", () => {
       if (response.writableFinished) return;
       finish({ kind: "left" });
@@ -65,7 +79,8 @@ export function relay(request: IncomingMessage, response: ServerResponse, option
           const { socket } = response;
           socket?.cork();
           process.nextTick(() => socket?.uncork());
-          response.writeHead(status, endToEnd(answered));
+          const headers = endToEnd(answered);
+          response.writeHead(status, options.rewrite?.(headers) ?? headers);
           response.flushHeaders();
         },
         onResponseData(started, chunk) {

@@ -1,0 +1,130 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { bundleOf } from "./bundles.ts";
+import { callTool, urlOf } from "./calls.ts";
+import { type Platform, projects, publish, startPlatform } from "./platform.ts";
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+describe.runIf(process.platform === "linux")("a presigned link", () => {
+  let platform: Platform;
+  let port: number;
+  /** Its config names the free port, and the ports of the server itself. */
+  const ref = "window@1.0.0";
+  beforeAll(async () => {
+    platform = await startPlatform();
+    port = await freePort();
+    const ports = [port, portOf(platform.controlUrl), portOf(platform.dataUrl)];
+    const { config, digest, bytes } = await bundleOf(projects.window);
+    await platform.demand("PUT", `/bundle/sha256:${digest}`, bytes);
+    const artifacts = [{ type: "bundle", content: `sha256:${digest}` }];
+    await platform.demand("POST", "/env", { ...config, deployConfig: { ...config.deployConfig, ports }, artifacts });
+  });
+  afterAll(() => platform?.close());
+
+  const presign = async (id: string, to: number, more: object = {}) => {
+    const data = await platform.demand("POST", `/env-instance/${id}/presign-url`, { port: to, ...more });
+    return data as { url: string; expires_at: string };
+  };
+
+  it("leads to a program in a process sandbox once that listens, and dies with the instance", async () => {
+    const { id } = await platform.create(ref, { wait: false });
+    const { url } = await presign(id, port);
+    expect(url).toMatch(new RegExp(`^${platform.dataUrl}/port/[\\w-]{32}$`));
+    await platform.demand("GET", `/env-instance/${id}?wait=true`);
+    expect((await fetch(url)).status).toBe(502);
+    expect(await callTool(urlOf(platform, id), "listen", { port })).toMatchObject({ text: "listening" });
+    const answer = await fetch(`${url}/healthz?a=1`, { method: "POST", body: "hello" });
+    expect(await answer.json()).toMatchObject({ method: "POST", url: "/healthz?a=1", host: `127.0.0.1:${port}`, body: "hello" });
+    expect(await (await fetch(`${url}/away`)).json()).toMatchObject({ url: "/found" });
+    await platform.demand("DELETE", `/env-instance/${id}`);
+    expect((await fetch(url)).status).toBe(404);
+  });
+
+  it("never leads to a port of anything but its sandbox, whatever the config names", async () => {
+    const { id } = await platform.create(ref);
+    for (const url of [platform.controlUrl, platform.dataUrl]) {
+      const answer = await fetch((await presign(id, portOf(url))).url);
+      expect([answer.status, await answer.json()]).toMatchObject([502, { errorInfo: { code: "sandbox.port_closed" } }]);
+    }
+    const other = await platform.create(ref);
+    await callTool(urlOf(platform, other.id), "listen", { port });
+    const { url } = await presign(id, port);
+    expect((await fetch(url)).status).toBe(502);
+    expect((await fetch((await presign(other.id, port)).url)).status).toBe(200);
+    await platform.demand("DELETE", `/env-instance/${other.id}`);
+    await vi.waitFor(async () => expect((await fetch(url)).status).toBe(502));
+  });
+
+  it("lasts for five minutes unless told otherwise, and for a day at the most", async () => {
+    const { id } = await platform.create(ref);
+    for (const [given, minutes] of [
+      [undefined, 5],
+      [null, 5],
+      [0.5, 0.5],
+      [60, 60],
+      [1e9, 24 * 60],
+    ]) {
+      const before = Date.now();
+      const { expires_at: at } = await presign(id, port, { expiration_time_in_minutes: given });
+      const life = Date.parse(at) - before;
+      expect(life).toBeGreaterThanOrEqual((minutes as number) * 60_000);
+      expect(life).toBeLessThan((minutes as number) * 60_000 + 30_000);
+    }
+  });
+
+  it("is refused with 400 for what is no port or no time, before the instance is looked for", async () => {
+    for (const body of [
+      {},
+      { port: 0 },
+      { port: 65_536 },
+      { port: 80.5 },
+      { port: "80" },
+      { port, expiration_time_in_minutes: 0 },
+      { port, expiration_time_in_minutes: -1 },
+      { port, expiration_time_in_minutes: "5" },
+    ]) {
+      expect(await platform.ask("POST", "/env-instance/nobody/presign-url", body)).toMatchObject({
+        status: 400,
+        error: { code: "request.invalid" },
+      });
+    }
+    expect(await platform.ask("POST", "/env-instance/nobody/presign-url", { port })).toMatchObject({ status: 404 });
+  });
+
+  it("is refused with 501 in the original's words for a port that the config does not name, and for packed instances", async () => {
+    const { id } = await platform.create(ref);
+    const unnamed = await freePort();
+    expect(await platform.ask("POST", `/env-instance/${id}/presign-url`, { port: unnamed })).toMatchObject({
+      status: 501,
+      message: expect.stringMatching(/^not supported on this engine \(process\): presign URL; .*does not name port/),
+    });
+    const packed = await publish(platform, projects.probe, { isolation: "shared", deployConfig: { ports: [3000] } });
+    const { id: seated } = await platform.create(packed);
+    expect(await platform.ask("POST", `/env-instance/${seated}/presign-url`, { port: 3000 })).toMatchObject({
+      status: 501,
+      message: expect.stringMatching(/^not supported on this engine \(process\): presign URL; .*share a process/),
+    });
+  });
+
+  it("is refused for an instance that has ended", async () => {
+    const { id } = await platform.create(ref);
+    await platform.demand("DELETE", `/env-instance/${id}`);
+    expect(await platform.ask("POST", `/env-instance/${id}/presign-url`, { port })).toMatchObject({
+      status: 410,
+      error: { code: "instance.gone" },
+    });
+  });
+});
+
+function portOf(url: string): number {
+  return Number(new URL(url).port);
+}

@@ -1,0 +1,35 @@
+import { z } from "zod";
+import type { DataUrl } from "../data-url.ts";
+import { DEFAULT_MINUTES, type Presign } from "../ports/presign.ts";
+import { type ApiRoute, route } from "./route.ts";
+
+export interface PortRooms {
+  readonly presign: Presign;
+  /** Where clients reach the data port. */
+  readonly dataUrl: DataUrl;
+}
+
+const id = z.object({ id: z.string().min(1).max(128) });
+const body = z.object({
+  port: z.int().min(1).max(65_535),
+  expiration_time_in_minutes: z.number().positive().nullish(),
+});
+
+export function portRoutes({ presign, dataUrl }: PortRooms): ApiRoute[] {
+  return [
+    route({
+      method: "POST",
+      path: "/env-instance/:id/presign-url",
+      summary: "Make a short-lived link to a port inside an instance's sandbox, for HTTP and WebSocket",
+      tag: "instances",
+      roles: ["trainer", "publisher"],
+      params: id,
+      body,
+      handle: async ({ params, body, caller, request }) => {
+        const minutes = body.expiration_time_in_minutes ?? DEFAULT_MINUTES;
+        const { token, expiresAt } = await presign.link(params.id, body.port, minutes, caller);
+        return { url: `${dataUrl(request.headers.host)}/port/${token}`, expires_at: expiresAt };
+      },
+    }),
+  ];
+}

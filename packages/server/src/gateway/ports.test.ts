@@ -1,0 +1,186 @@
+import { once } from "node:events";
+import { createServer, type RequestListener } from "node:http";
+import { type AddressInfo, connect } from "node:net";
+import { PlatformError } from "@aenv/contract";
+import { describe, expect, it, vi } from "vitest";
+import { ID, type OpenOptions, openGateway, responseOf, textOf, ways } from "./fixtures/gateway.ts";
+
+/** A gateway, and a program behind a link to a port of its instance's sandbox. */
+async function openPort(program: RequestListener | null, options: OpenOptions = {}) {
+  const server = program === null ? null : createServer(program).listen(0, "127.0.0.1");
+  if (server !== null) await once(server, "listening");
+  const dialled: number[] = [];
+  const gateway = await openGateway((_, response) => void response.end("the trainer's API"), {
+    connect: async (port) => {
+      dialled.push(port);
+      if (server === null) throw new PlatformError("sandbox.port_closed", "nothing in box-secret listens");
+      const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+      await once(socket, "connect");
+      return socket;
+    },
+    ...options,
+  });
+  const row = { id: ID, createdAt: "2026-01-01T00:00:00.000Z" };
+  const link = async (port = 3000) => `/port/${(await gateway.links.issue(row, port, 60_000)).token}`;
+  return {
+    ...gateway,
+    dialled,
+    link,
+    [Symbol.asyncDispose]: async () => {
+      await gateway[Symbol.asyncDispose]();
+      server?.close();
+      server?.closeAllConnections();
+    },
+  };
+}
+
+const tell: RequestListener = async (request, response) => {
+  const body = await textOf(request);
+  response.setHeader("x-more", ["a", "b"]);
+  response.end(JSON.stringify({ method: request.method, url: request.url, headers: request.headers, body }));
+};
+
+describe.each(Object.entries(ways))("a presigned link, %s way", (_, open) => {
+  const ask = async (url: string, options: Parameters<typeof open>[1] = {}, body?: string) => {
+    const sent = open(url, options);
+    sent.end(body);
+    const answer = await responseOf(sent);
+    return { status: answer.statusCode, headers: answer.headers, text: await textOf(answer) };
+  };
+
+  it("carries every method, path, query and body to its port", async () => {
+    await using port = await openPort(tell);
+    const url = port.url + (await port.link());
+    for (const method of ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND"]) {
+      const body = method === "GET" || method === "OPTIONS" ? "" : "hello";
+      const { status, text } = await ask(`${url}/a%2Fb//c?x=1&y=%20`, { method, headers: { "content-length": body.length } }, body);
+      expect([status, JSON.parse(text)]).toMatchObject([200, { method, url: "/a%2Fb//c?x=1&y=%20", body }]);
+    }
+    for (const [path, seen] of [
+      ["", "/"],
+      ["/", "/"],
+      ["?q", "/?q"],
+    ]) {
+      expect(JSON.parse((await ask(url + path)).text).url).toBe(seen);
+    }
+    const head = await ask(url, { method: "HEAD" });
+    expect([head.status, head.text, head.headers["x-more"]]).toEqual([200, "", "a, b"]);
+    expect(new Set(port.dialled)).toEqual(new Set([3000]));
+  });
+
+  it("tells the program its own host and nothing that was meant for the platform", async () => {
+    await using port = await openPort(tell);
+    const { text } = await ask(port.url + (await port.link()), {
+      headers: {
+        authorization: "Bearer aenv_0123456789ab_secret",
+        cookie: "other=secret",
+        origin: port.url,
+        "aenvcore-envinstance-id": "someone",
+        "aenvcore-mcpproxy-url": "http://someone:8081",
+        "x-hop": "secret",
+        connection: "keep-alive, x-hop",
+        "x-own": "kept",
+      },
+    });
+    const { headers } = JSON.parse(text);
+    expect(headers).toMatchObject({ host: "127.0.0.1:3000", origin: "http://127.0.0.1:3000", "x-own": "kept" });
+    expect(text).not.toContain("secret");
+    expect(text).not.toContain("someone");
+    const own = await ask(port.url + (await port.link()), { headers: { authorization: "Bearer of-the-program" } });
+    expect(JSON.parse(own.text).headers.authorization).toBe("Bearer of-the-program");
+  });
+
+  it("keeps redirects below itself, also behind a public URL with a path", async () => {
+    await using port = await openPort((_, response) => void response.writeHead(302, { location: "/login" }).end(), { publicPath: "/data" });
+    const link = await port.link();
+    const { status, headers } = await ask(`${port.url}${link}/`);
+    expect([status, headers.location]).toEqual([302, `/data${link}/login`]);
+  });
+
+  it("is answered with 502 while nothing listens, without a word about the sandbox", async () => {
+    await using port = await openPort(null);
+    const { status, headers, text } = await ask(port.url + (await port.link()));
+    expect([status, headers["retry-after"]]).toEqual([502, "1"]);
+    expect(text).toMatch(/sandbox\.port_closed/);
+    expect(text).toMatch(/nothing in the sandbox listens on port 3000/);
+    expect(text).not.toContain("box-secret");
+  });
+
+  it("is answered with 502 when the program hangs up", async () => {
+    await using port = await openPort((request) => void request.socket.destroy());
+    expect(await ask(port.url + (await port.link()))).toMatchObject({ status: 502, text: expect.stringMatching(/sandbox\.lost/) });
+  });
+
+  it("opens nothing when it is unknown, expired, of an instance that has ended, or of an earlier one of the same id", async () => {
+    let now = new Date("2026-01-01T00:00:00.000Z");
+    await using port = await openPort(tell, { now: () => now });
+    const rows = [
+      await port.put({ id: "one-that-ended", status: "Terminated", agentKey: "k2" }),
+      { ...(await port.put({ id: "one-again", agentKey: "k3" })), createdAt: "2025-01-01T00:00:00.000Z" },
+      await port.put({
+        id: "one-packed",
+        agentKey: "k4",
+        seat: { ...(await port.put({ id: "x", agentKey: "k5" })).seat, isOwnBox: false } as never,
+      }),
+      { id: "never-was", createdAt: "" },
+    ];
+    const links = await Promise.all(rows.map(async (row) => (await port.links.issue(row, 3000, 60_000)).token));
+    const valid = await port.link();
+    for (const token of [...links, "", "unknown", "%2e%2e%2f"]) {
+      const { status, text } = await ask(`${port.url}/port/${token}/`);
+      expect([token, status, JSON.parse(text).errorInfo.code]).toEqual([token, 404, "link.not_found"]);
+      for (const { id } of rows) expect(text).not.toContain(id);
+    }
+    expect((await ask(port.url + valid)).status).toBe(200);
+    now = new Date("2026-01-01T00:01:00.000Z");
+    expect((await ask(port.url + valid)).status).toBe(404);
+  });
+
+  it("does not tell the id of an instance that is starting or has failed", async () => {
+    await using port = await openPort(tell);
+    for (const [status, expected] of [
+      ["Creating", 503],
+      ["Failed", 502],
+    ] as const) {
+      const row = await port.put({ id: `secret-${status.toLowerCase()}`, status, agentKey: status, seat: null });
+      const { token } = await port.links.issue(row, 3000, 60_000);
+      const answer = await ask(`${port.url}/port/${token}/`);
+      expect(answer.status).toBe(expected);
+      expect(answer.text).not.toContain("secret-");
+    }
+  });
+
+  it("cuts off what is still in flight when it expires", async () => {
+    const now = new Date();
+    await using port = await openPort((_, response) => void response.write("begun"), { now: () => now });
+    const { token } = await port.links.issue({ id: ID, createdAt: "2026-01-01T00:00:00.000Z" }, 3000, 300);
+    const sent = open(`${port.url}/port/${token}`);
+    sent.end();
+    const answer = await responseOf(sent);
+    await expect(textOf(answer)).rejects.toThrow("aborted");
+    await vi.waitUntil(() => port.calls.length === 1);
+    expect(port.calls[0]).toMatchObject({ door: "port", end: "expired" });
+  });
+
+  it("streams both ways as it comes, and frees everything when the client leaves", async () => {
+    let isFreed = false;
+    await using port = await openPort((request, response) => {
+      request.on("error", () => {}).pipe(response);
+      response.on("close", () => {
+        isFreed = true;
+      });
+    });
+    const sent = open(port.url + (await port.link()), { method: "POST" });
+    sent.write("one");
+    const answer = await responseOf(sent);
+    expect(String((await once(answer, "data"))[0])).toBe("one");
+    const two = once(answer, "data");
+    sent.write("two");
+    expect(String((await two)[0])).toBe("two");
+    answer.on("error", () => {});
+    sent.destroy();
+    await vi.waitUntil(() => isFreed);
+    await vi.waitUntil(() => port.calls.length === 1);
+    expect(port.calls[0]).toMatchObject({ door: "port", end: "left", instanceId: ID });
+  });
+});

@@ -1,0 +1,104 @@
+import type { Socket } from "node:net";
+import { PlatformError } from "@aenv/contract";
+import type { Box } from "@aenv/sandbox";
+import { Pool } from "undici";
+
+/** One port of one sandbox. */
+export interface SandboxPort {
+  readonly boxId: string;
+  readonly port: number;
+}
+
+interface Client {
+  readonly pool: Pool;
+  usedAt: number;
+}
+
+/** Connections to one port at the same time; further requests wait. */
+const MAX_CONNECTIONS = 256;
+const CONNECT_MS = 10_000;
+const IDLE_MS = 60_000;
+
+/**
+ * Connections to ports inside sandboxes. Each one is made by the sandbox's engine, which checks that the port is the sandbox's own.
+ * A box's id is never used again, so a connection that is kept never leads to another sandbox.
+ */
+export class PortClients {
+  readonly #find: (boxId: string) => Promise<Box | null>;
+  readonly #clients = new Map<string, Client>();
+  readonly #boxes = new Map<string, Box>();
+
+  constructor(find: (boxId: string) => Promise<Box | null>) {
+    this.#find = find;
+  }
+
+  /** For HTTP requests. */
+  pool(port: SandboxPort): Pool {
+    const now = performance.now();
+    const key = `${port.boxId}:${port.port}`;
+    let client = this.#clients.get(key);
+    if (client === undefined) {
+      this.#trim(now);
+      client = { pool: this.#open(port), usedAt: now };
+      this.#clients.set(key, client);
+    }
+    client.usedAt = now;
+    return client.pool;
+  }
+
+  /** A connection for one caller alone. */
+  async connect({ boxId, port }: SandboxPort, signal: AbortSignal): Promise<Socket> {
+    const box = this.#boxes.get(boxId) ?? (await this.#look(boxId));
+    if (box?.connect === undefined) throw new PlatformError("sandbox.lost", `sandbox '${boxId}' is gone`);
+    return box.connect(port, AbortSignal.any([signal, AbortSignal.timeout(CONNECT_MS)]));
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#clients.values()].map(({ pool }) => pool.destroy()));
+    this.#clients.clear();
+  }
+
+  #open(port: SandboxPort): Pool {
+    return new Pool(`http://127.0.0.1:${port.port}`, {
+      connections: MAX_CONNECTIONS,
+      connect: (_, done) => {
+        this.connect(port, NEVER).then(
+          (socket) => done(null, socket),
+          (error: Error) => done(error, null),
+        );
+      },
+      keepAliveTimeout: 30_000,
+      // The program may take as long as it likes; the caller and the link's expiry decide how long that is.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    });
+  }
+
+  async #look(boxId: string): Promise<Box | null> {
+    const box = await this.#find(boxId);
+    if (box === null) return null;
+    this.#boxes.set(boxId, box);
+    void box.exited.then(() => this.#forget(box));
+    return box;
+  }
+
+  #forget(box: Box): void {
+    this.#boxes.delete(box.id);
+    for (const [key, { pool }] of this.#clients) {
+      if (!key.startsWith(`${box.id}:`)) continue;
+      this.#clients.delete(key);
+      void pool.destroy().catch(() => {});
+    }
+  }
+
+  #trim(now: number): void {
+    for (const [key, { pool, usedAt }] of this.#clients) {
+      if (now - usedAt < IDLE_MS) continue;
+      this.#clients.delete(key);
+      // What is in flight finishes.
+      void pool.close().catch(() => {});
+    }
+  }
+}
+
+const NEVER = new AbortController().signal;

@@ -1,0 +1,83 @@
+import { createHash, randomBytes } from "node:crypto";
+import { PlatformError } from "@aenv/contract";
+import type { InstanceRow } from "../instances/row.ts";
+import { Collection } from "../stores/collection.ts";
+import type { Store } from "../stores/store.ts";
+
+/** What a presigned link opens: one port of one instance. */
+export interface PortLinkRow {
+  readonly instanceId: string;
+  /** An id may be used again after its instance has ended; the time of creation tells the two apart. */
+  readonly instanceCreatedAt: string;
+  readonly port: number;
+  readonly expiresAt: string;
+}
+
+/** A link that is valid now. */
+export interface OpenPortLink extends PortLinkRow {
+  readonly leftMs: number;
+}
+
+export interface PortLink {
+  /** 192 random bits, safe in a path: whoever has it may use the port until the link expires. */
+  readonly token: string;
+  readonly expiresAt: string;
+}
+
+/** Links of one instance that are valid at the same time. */
+const MAX_OPEN = 1_000;
+const TOKEN = /^[\w-]{32}$/;
+
+/** Presigned links to ports inside sandboxes. The store holds only a token's hash, so every server that shares it knows the link. */
+export class PortLinks {
+  readonly #rows: Collection<PortLinkRow>;
+  readonly #now: () => Date;
+
+  constructor(store: Store, now: () => Date) {
+    this.#rows = new Collection<PortLinkRow>(store, "port-link", (row) => ({ instance: indexOf(row) }));
+    this.#now = now;
+  }
+
+  async issue(instance: Pick<InstanceRow, "id" | "createdAt">, port: number, lifeMs: number): Promise<PortLink> {
+    const token = randomBytes(24).toString("base64url");
+    const expiresAt = new Date(this.#now().getTime() + lifeMs).toISOString();
+    const row: PortLinkRow = { instanceId: instance.id, instanceCreatedAt: instance.createdAt, port, expiresAt };
+    const limit = { index: "instance", value: indexOf(row), max: MAX_OPEN };
+    for (const isLast of [false, true]) {
+      const inserted = await this.#rows.insert(keyOf(token), row, { limit });
+      if (inserted === "inserted") break;
+      if (isLast) {
+        const message = `instance '${instance.id}' has ${MAX_OPEN} presigned links that are still valid; use one of them or wait until some expire`;
+        throw new PlatformError("quota.exceeded", message, { details: { retryAfterSeconds: 60 } });
+      }
+      await this.#collect({ index: "instance", value: indexOf(row) });
+    }
+    return { token, expiresAt };
+  }
+
+  /** What the token opens; null if it is unknown or has expired. */
+  async find(token: string): Promise<OpenPortLink | null> {
+    if (!TOKEN.test(token)) return null;
+    const row = (await this.#rows.find(keyOf(token)))?.value ?? null;
+    const leftMs = row === null ? 0 : Date.parse(row.expiresAt) - this.#now().getTime();
+    return row === null || leftMs <= 0 ? null : { ...row, leftMs };
+  }
+
+  /** Removes what has expired. */
+  collect(): Promise<void> {
+    return this.#collect();
+  }
+
+  async #collect(where?: { readonly index: string; readonly value: string }): Promise<void> {
+    const now = this.#now().toISOString();
+    for await (const { key, rev, value } of this.#rows.each(where)) if (value.expiresAt <= now) await this.#rows.remove(key, rev);
+  }
+}
+
+function indexOf({ instanceId, instanceCreatedAt }: PortLinkRow): string {
+  return `${instanceId}\n${instanceCreatedAt}`;
+}
+
+function keyOf(token: string): string {
+  return createHash("sha256").update(token).digest("hex");
+}

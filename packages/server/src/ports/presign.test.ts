@@ -1,0 +1,32 @@
+import { type EnvironmentConfig, parseConfig } from "@aenv/contract";
+import { describe, expect, it } from "vitest";
+import { portProblem } from "./presign.ts";
+
+const can = { images: false, isolates: false, limits: false, findsStrays: true, ports: true };
+const configOf = (deployConfig: object): EnvironmentConfig => parseConfig({ name: "shop", version: "1.0.0", deployConfig });
+
+describe("a link can be made", () => {
+  it.each([{ port: 3000 }, { ports: [80, 3000] }, { service: { port: 3000 } }])("to a port that the config names: %j", (deployConfig) => {
+    expect(portProblem(configOf(deployConfig), 3000, { can })).toBeNull();
+  });
+
+  it("to any port of a sandbox with a network of its own", () => {
+    expect(portProblem(configOf({}), 3000, { can: { ...can, isolates: true } })).toBeNull();
+  });
+});
+
+describe("no link can be made", () => {
+  it("to a port that the config does not name", () => {
+    for (const deployConfig of [{}, { port: 80 }, { ports: [80] }]) {
+      expect(portProblem(configOf(deployConfig), 3000, { can })).toMatch(/does not name port 3000; add it to deployConfig\.ports/);
+    }
+  });
+
+  it("where instances share a process", () => {
+    expect(portProblem(configOf({ ports: [3000], isolation: "shared" }), 3000, { can })).toMatch(/share a process/);
+  });
+
+  it("where the system does not tell who listens", () => {
+    expect(portProblem(configOf({ ports: [3000] }), 3000, { can: { ...can, ports: false } })).toMatch(/cannot tell which process/);
+  });
+});

@@ -1,0 +1,62 @@
+import { type EnvironmentConfig, PlatformError } from "@aenv/contract";
+import type { SandboxEngine } from "@aenv/sandbox";
+import type { Caller } from "../access/access.ts";
+import type { Hub } from "../hub/hub.ts";
+import type { Instances } from "../instances/instances.ts";
+import { isolationOf } from "../instances/placement.ts";
+import { type InstanceRow, isLive, seatOf } from "../instances/row.ts";
+import type { PortLink, PortLinks } from "./links.ts";
+
+export interface PresignOptions {
+  readonly instances: Instances;
+  readonly hub: Hub;
+  readonly links: PortLinks;
+  readonly engine: Pick<SandboxEngine, "name" | "can">;
+}
+
+export const DEFAULT_MINUTES = 5;
+/** A link that is asked for longer is made for this long. */
+export const MAX_MINUTES = 24 * 60;
+
+/** Makes links to ports inside sandboxes. */
+export class Presign {
+  readonly #options: PresignOptions;
+
+  constructor(options: PresignOptions) {
+    this.#options = options;
+  }
+
+  /** Allowed as soon as the instance exists: whether something listens on the port is only known when the link is used. */
+  async link(id: string, port: number, minutes: number, caller: Caller): Promise<PortLink> {
+    const { instances, links, engine } = this.#options;
+    const row = await instances.get(id, caller);
+    if (!isLive(row)) seatOf(row);
+    const problem = portProblem(await this.#configOf(row), port, engine);
+    if (problem !== null) {
+      throw new PlatformError("instance.unsupported", `not supported on this engine (${engine.name}): presign URL; ${problem}`);
+    }
+    return links.issue(row, port, Math.min(minutes, MAX_MINUTES) * 60_000);
+  }
+
+  /** Whoever may see the instance may use its environment, also if that was shared only at the time. */
+  async #configOf({ owner, environment: { name, version } }: InstanceRow): Promise<EnvironmentConfig> {
+    const platform: Caller = { owner, roles: new Set(["admin"]), tokenId: null, maxInstances: null };
+    return (await this.#options.hub.resolve(`${name}@${version}`, platform)).config;
+  }
+}
+
+/** Why no link to this port can be made; null if one can. */
+export function portProblem(config: EnvironmentConfig, port: number, { can }: Pick<SandboxEngine, "can">): string | null {
+  if (!can.ports) return "this server cannot tell which process listens on a port";
+  if (isolationOf(config) === "shared") {
+    return 'instances of this environment share a process, so a port is not one instance\'s own; set deployConfig.isolation to "instance"';
+  }
+  // Sandboxes without a network of their own share the machine's ports: only what the publisher has named is opened.
+  if (can.isolates || namedPorts(config).includes(port)) return null;
+  return `the environment's config.json does not name port ${port}; add it to deployConfig.ports and publish a new version`;
+}
+
+function namedPorts({ deployConfig }: EnvironmentConfig): readonly unknown[] {
+  const { port, ports, service } = deployConfig ?? {};
+  return [port, service?.port, ...(Array.isArray(ports) ? ports : [])];
+}
