@@ -16,13 +16,18 @@ interface Bucket {
 export class Quotas {
   readonly #limits: Limits;
   readonly #byOwner: Readonly<Record<string, Partial<Limits>>>;
-  readonly #now: () => number;
+  readonly #monotonicMs: () => number;
   readonly #buckets = new Map<string, Bucket>();
 
-  constructor(limits: Limits, byOwner: Readonly<Record<string, Partial<Limits>>> = {}, now: () => number = Date.now) {
+  /** The rate is measured on a clock that nobody sets: one that is set back would refuse creations for as long. */
+  constructor(
+    limits: Limits,
+    byOwner: Readonly<Record<string, Partial<Limits>>> = {},
+    monotonicMs: () => number = () => performance.now(),
+  ) {
     this.#limits = limits;
     this.#byOwner = byOwner;
-    this.#now = now;
+    this.#monotonicMs = monotonicMs;
   }
 
   of(owner: string): Limits {
@@ -40,7 +45,7 @@ export class Quotas {
   /** Takes part of the owner's rate; the error says when there will be enough again. A second's worth may come at once. */
   admitCreate(owner: string, count = 1): void {
     const rate = this.of(owner).createsPerSecond;
-    const now = this.#now();
+    const now = this.#monotonicMs();
     const bucket = this.#buckets.get(owner) ?? { tokens: rate, at: now };
     const tokens = Math.min(rate, bucket.tokens + ((now - bucket.at) / 1_000) * rate);
     if (this.#buckets.size > 10_000) this.#buckets.clear();

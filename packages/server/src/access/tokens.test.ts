@@ -7,7 +7,7 @@ import { type TokenRow, Tokens } from "./tokens.ts";
 
 function open(now: () => Date = () => new Date(0)) {
   const rows = new Collection<TokenRow>(new MemoryStore(), "token", () => ({}));
-  return { rows, tokens: new Tokens(rows, now) };
+  return { rows, tokens: new Tokens(rows, now, () => now().getTime()) };
 }
 
 describe("a token", () => {
@@ -61,6 +61,56 @@ describe("a token", () => {
     const caller = await tokens.verify(token);
     if (caller === null) throw new Error("the token was refused");
     expect(["tau2", "shop-eu", "shop", "tau"].map((name) => isInScope(caller, name))).toEqual([true, true, false, false]);
+  });
+});
+
+/** A store that holds its first read back; by the time it is let go, its answer may be old. */
+class SlowStore extends MemoryStore {
+  readonly hasRead = Promise.withResolvers<void>();
+  readonly isLetGo = Promise.withResolvers<void>();
+
+  override async get<T>(kind: string, key: string) {
+    const found = await super.get<T>(kind, key);
+    this.hasRead.resolve();
+    await this.isLetGo.promise;
+    return found;
+  }
+}
+
+describe("a revocation", () => {
+  it("holds for a verification that had read the token before it, and for all later ones", async () => {
+    const store = new SlowStore();
+    const tokens = new Tokens(new Collection<TokenRow>(store, "token", () => ({})), () => new Date(0));
+    const { token, row } = await tokens.create({ owner: "ada", roles: ["trainer"] });
+    const verification = tokens.verify(token);
+    await store.hasRead.promise;
+    expect(await tokens.revoke(row.id)).toBe(true);
+    store.isLetGo.resolve();
+    expect(await verification).toBeNull();
+    expect(await tokens.verify(token)).toBeNull();
+  });
+});
+
+describe("a verified token", () => {
+  it("is not believed for longer when the clock is set back, nor after its end", async () => {
+    let now = 3_600_000;
+    let monotonic = 0;
+    const rows = new Collection<TokenRow>(new MemoryStore(), "token", () => ({}));
+    const tokens = new Tokens(
+      rows,
+      () => new Date(now),
+      () => monotonic,
+    );
+    const { token, row } = await tokens.create({ owner: "ada", roles: ["trainer"], expiresAt: new Date(now + 1_000) });
+    expect(await tokens.verify(token)).not.toBeNull();
+    now += 1_000;
+    expect(await tokens.verify(token)).toBeNull();
+    // As another server on the same store revokes it.
+    await rows.remove(row.id);
+    now = 0;
+    expect(await tokens.verify(token)).not.toBeNull();
+    monotonic = 2_000;
+    expect(await tokens.verify(token)).toBeNull();
   });
 });
 

@@ -38,11 +38,16 @@ const OWNER = /^[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}$/;
 export class Tokens {
   readonly #rows: Collection<TokenRow>;
   readonly #now: () => Date;
-  readonly #believed = new Map<string, { caller: Caller; until: number }>();
+  /** For how long a verification is believed is measured here: a clock that is set back must not prolong it. */
+  readonly #monotonicMs: () => number;
+  readonly #believed = new Map<string, { readonly caller: Caller; readonly expiresAt: string | null; readonly untilMs: number }>();
+  /** Counts the steps of revocations: a row that was read before one may be gone after it. */
+  #revocations = 0;
 
-  constructor(rows: Collection<TokenRow>, now: () => Date) {
+  constructor(rows: Collection<TokenRow>, now: () => Date, monotonicMs: () => number = () => performance.now()) {
     this.#rows = rows;
     this.#now = now;
+    this.#monotonicMs = monotonicMs;
   }
 
   /** The token itself is in this answer only; nobody can read it again. */
@@ -73,18 +78,18 @@ export class Tokens {
 
   /** Who the token makes its bearer, or null. */
   async verify(token: string): Promise<Caller | null> {
-    const known = this.#believed.get(token);
     const now = this.#now().getTime();
-    if (known !== undefined && known.until > now) return known.caller;
+    const known = this.#believed.get(token);
+    if (known !== undefined && known.untilMs > this.#monotonicMs() && !isOver(known, now)) return known.caller;
     const [, id, secret] = /^aenv_([0-9a-f]{12})_([\w-]{27})$/.exec(token) ?? [];
     if (id === undefined || secret === undefined) return null;
-    const row = await this.#rows.find(id);
-    if (row === null || !isSame(row.value.hash, hashOf(secret)) || isOver(row.value, now)) return null;
-    void this.#noteUse(row.value, now).catch(() => {});
-    const { owner, roles: given, maxInstances, scopes } = row.value;
+    const row = await this.#find(id);
+    if (row === null || !isSame(row.hash, hashOf(secret)) || isOver(row, now)) return null;
+    void this.#noteUse(row, now).catch(() => {});
+    const { owner, roles: given, maxInstances, scopes, expiresAt } = row;
     const caller: Caller = { owner, roles: new Set(given), tokenId: id, maxInstances, scopes };
     if (this.#believed.size >= 10_000) this.#believed.clear();
-    this.#believed.set(token, { caller, until: now + BELIEVE_MS });
+    this.#believed.set(token, { caller, expiresAt, untilMs: this.#monotonicMs() + BELIEVE_MS });
     return caller;
   }
 
@@ -96,8 +101,25 @@ export class Tokens {
 
   /** True if there was such a token. */
   async revoke(id: string): Promise<boolean> {
+    this.#forget();
+    const wasThere = await this.#rows.remove(id);
+    // Once more: a verification that has read the row before it was removed may have ended in between.
+    this.#forget();
+    return wasThere;
+  }
+
+  #forget(): void {
+    this.#revocations++;
     this.#believed.clear();
-    return this.#rows.remove(id);
+  }
+
+  /** The row as it is when no revocation has come between. */
+  async #find(id: string): Promise<TokenRow | null> {
+    for (;;) {
+      const revocations = this.#revocations;
+      const row = await this.#rows.find(id);
+      if (revocations === this.#revocations) return row?.value ?? null;
+    }
   }
 
   async #noteUse(row: TokenRow, now: number): Promise<void> {
@@ -106,8 +128,8 @@ export class Tokens {
   }
 }
 
-function isOver(row: TokenRow, now: number): boolean {
-  return row.expiresAt !== null && Date.parse(row.expiresAt) <= now;
+function isOver({ expiresAt }: Pick<TokenRow, "expiresAt">, now: number): boolean {
+  return expiresAt !== null && Date.parse(expiresAt) <= now;
 }
 
 function hashOf(secret: string): string {
