@@ -37,14 +37,18 @@ describe("parseDuration", () => {
     },
   );
 
-  it("refuses a number too large to count", () => {
-    expect(() => parseDuration(`${"9".repeat(400)}h`)).toThrow("invalid duration");
-  });
+  it.each(["9999999999h", "-9999999999h", "36501d", "36500d1ms", `${"9".repeat(400)}h`])(
+    "refuses %s, which leads beyond all dates",
+    (text) => {
+      expect(() => parseDuration(text)).toThrow(/^invalid duration '-?\d+[hd.].*: it is longer than 36500d, which is 100 years$/);
+      expect(parseDuration("36500d")).toBe(36_500 * 86_400_000);
+    },
+  );
 
   it("adds up its parts", () => {
     const unit = fc.constantFrom("ms", "s", "m", "h", "d");
     fc.assert(
-      fc.property(fc.array(fc.tuple(fc.nat(10_000), unit), { minLength: 1, maxLength: 5 }), (parts) => {
+      fc.property(fc.array(fc.tuple(fc.nat(7_000), unit), { minLength: 1, maxLength: 5 }), (parts) => {
         const texts = parts.map(([count, name]) => `${count}${name}`);
         expect(parseDuration(texts.join(""))).toBe(texts.map(parseDuration).reduce((sum, ms) => sum + ms, 0));
       }),
@@ -76,9 +80,9 @@ describe("formatDuration", () => {
     expect(formatDuration(ms)).toBe(text);
   });
 
-  it("writes what parseDuration reads back, for all whole milliseconds", () => {
+  it("writes what parseDuration reads back, for all whole milliseconds of a hundred years", () => {
     fc.assert(
-      fc.property(fc.maxSafeInteger(), (ms) => {
+      fc.property(fc.integer({ min: -36_500 * 86_400_000, max: 36_500 * 86_400_000 }), (ms) => {
         expect(parseDuration(formatDuration(ms))).toBe(ms === 0 ? 0 : ms);
       }),
     );

@@ -14,7 +14,10 @@ const UNIT_MS: Readonly<Record<string, number>> = {
 
 const PART = /(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h|d)/y;
 
-/** Milliseconds of a duration such as `30m`, `1h30m`, `1.5h`, `90s` or `1d`. A bare number is refused, except `0`. */
+/** Long enough for everybody, and short enough that a date so far from now is still a date. */
+const LONGEST_DAYS = 36_500;
+
+/** Milliseconds of a duration such as `30m`, `1h30m`, `1.5h`, `90s` or `1d`. A bare number is refused, except `0`, and so is more than 100 years. */
 export function parseDuration(text: string): number {
   const sign = text.startsWith("-") ? -1 : 1;
   const body = text.replace(/^[+-]/, "");
@@ -28,7 +31,8 @@ export function parseDuration(text: string): number {
     total += Number(match[1]) * (UNIT_MS[match[2] as string] as number);
     at = PART.lastIndex;
   }
-  if (at === 0 || !Number.isFinite(total)) throw invalid(text);
+  if (at === 0) throw invalid(text);
+  if (total > LONGEST_DAYS * (UNIT_MS.d as number)) throw tooLong(text);
   return sign * total;
 }
 
@@ -47,6 +51,18 @@ export function formatDuration(ms: number): string {
   return text;
 }
 
+function tooLong(text: string): PlatformError {
+  return new PlatformError("request.invalid", `invalid duration '${shown(text)}': it is longer than ${LONGEST_DAYS}d, which is 100 years`);
+}
+
+/** A text that a caller sent, short enough for a message. */
+function shown(text: string): string {
+  return text.length > 60 ? `${text.slice(0, 60)}...` : text;
+}
+
 function invalid(text: string): PlatformError {
-  return new PlatformError("request.invalid", `invalid duration '${text}': write a number and a unit, such as 30m, 1h30m, 90s or 1d`);
+  return new PlatformError(
+    "request.invalid",
+    `invalid duration '${shown(text)}': write a number and a unit, such as 30m, 1h30m, 90s or 1d`,
+  );
 }

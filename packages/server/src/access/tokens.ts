@@ -58,6 +58,8 @@ export class Tokens {
     if (unknown !== undefined || spec.roles.length === 0) {
       throw new PlatformError("request.invalid", `roles are '${spec.roles.join(",")}'; give one or more of ${roles.join(", ")}`);
     }
+    if (spec.expiresAt !== undefined && Number.isNaN(spec.expiresAt.getTime()))
+      throw new PlatformError("request.invalid", "expiresAt is no date; write it as 2030-01-31T00:00:00Z");
     const id = randomBytes(6).toString("hex");
     const secret = randomBytes(20).toString("base64url");
     const row: TokenRow = {
