@@ -219,6 +219,34 @@ describe("a service where tokens are in use", () => {
   });
 });
 
+describe("a service's number of replicas", () => {
+  it("is raised only by a token that may have so many instances, of that environment", async () => {
+    await using platform = await startPlatform({ flags: { round: "50ms", access: "on", maxInstances: 20 } });
+    const ada = await platform.token("ada", "publisher");
+    const limited = async (more: { maxInstances?: number; scopes?: string[] }) => {
+      const { token } = await platform.server.access.tokens.create({ owner: "ada", roles: ["trainer"], ...more });
+      return { authorization: `Bearer ${token}` };
+    };
+    const [two, elsewhere] = [await limited({ maxInstances: 2 }), await limited({ scopes: ["other-*"] })];
+    const probe = await publish(platform, projects.probe, { headers: ada });
+    const refused = { status: 429, error: { code: "quota.exceeded", retryable: false } };
+    expect(await platform.ask("POST", "/env-service", { envName: probe, replicas: 3 }, two)).toMatchObject(refused);
+    expect(await platform.ask("POST", "/env-service", { envName: probe, replicas: 21 }, ada)).toMatchObject(refused);
+    await create(platform, probe, { service_name: "mine", replicas: 0 }, two);
+    const put = (replicas: number, headers: Record<string, string>) => platform.ask("PUT", "/env-service/mine", { replicas }, headers);
+    expect(await put(3, two)).toMatchObject(refused);
+    expect(await put(21, ada)).toMatchObject(refused);
+    expect(await put(1, elsewhere)).toMatchObject({ status: 404 });
+    expect(await put(3, ada)).toMatchObject({ status: 200, data: { replicas: 3 } });
+    await vi.waitFor(async () => {
+      expect(await platform.demand("GET", "/env-service/mine", undefined, ada)).toMatchObject({ available_replicas: 3 });
+    }, soon);
+    // The other instances count too.
+    expect(await put(4, await limited({ maxInstances: 3 }))).toMatchObject(refused);
+    expect(await put(2, two)).toMatchObject({ status: 200, data: { replicas: 2 } });
+  });
+});
+
 describe("a service whose server is killed", () => {
   const home = mkdtempSync(join(tmpdir(), "aenv-services-"));
   const flags = { round: "100ms", poolMin: 0 };

@@ -29,7 +29,7 @@ export interface ServiceRow {
   readonly slots: readonly Slot[];
   /** The name of the folder that outlives its replicas; null if it has none. */
   readonly storage: string | null;
-  /** The limit on instances of the token that it was made with. */
+  /** The widest limit on instances of the tokens that it was made with and that have raised the number of replicas. */
   readonly maxInstances: number | null;
   /** Why a replica failed last. */
   readonly reason: string | null;

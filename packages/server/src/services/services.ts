@@ -77,6 +77,7 @@ export class Services {
       createdAt: since,
       updatedAt: since,
     };
+    await this.#demandWithinLimits(row.replicas, 0, owner, caller);
     quotas.admitCreate(owner);
     const max = quotas.instanceLimit(owner);
     const inserted = await rows.insert(id, row, { limit: { index: "owner", value: owner, max } });
@@ -107,16 +108,19 @@ export class Services {
   /** Changes how many there should be, or adds variables, for which replicas are made anew. */
   async update(id: string, change: ServiceChange, caller: Caller): Promise<SeenService> {
     const { rows, now } = this.#options;
-    const { environment } = await this.#get(id, caller);
-    demandVariables(change.variables ?? {}, environment);
+    const known = await this.#get(id, caller);
+    demandVariables(change.variables ?? {}, known.environment);
+    if (change.replicas !== undefined) await this.#demandWithinLimits(change.replicas, known.replicas, known.owner, caller);
     const row = await rows.update(id, (latest) => {
       if (latest.leaving !== null) return null;
+      const replicas = demandReplicas(change.replicas ?? latest.replicas, latest.storage);
       const variables = { ...latest.variables, ...change.variables };
       const isSame = Object.entries(variables).every(([key, value]) => latest.variables[key] === value);
       return {
         ...latest,
         variables,
-        replicas: demandReplicas(change.replicas ?? latest.replicas, latest.storage),
+        replicas,
+        maxInstances: replicas > latest.replicas ? wider(latest.maxInstances, caller.maxInstances) : latest.maxInstances,
         generation: isSame ? latest.generation : latest.generation + 1,
         updatedAt: now().toISOString(),
       };
@@ -234,6 +238,27 @@ export class Services {
     await rows.remove(key, rev);
   }
 
+  /** More replicas than its owner or the caller's token may have instances would never all run. */
+  async #demandWithinLimits(replicas: number, before: number, owner: string, { maxInstances }: Caller): Promise<void> {
+    if (replicas <= before) return;
+    const { quotas, instanceRows } = this.#options;
+    const refuse = (max: number, whose: string) => {
+      throw new PlatformError(
+        "quota.exceeded",
+        `replicas is ${replicas}; with them '${owner}' would have more instances than ${whose} allows, which is ${max}`,
+        {
+          retryable: false,
+          details: { owner, maxInstances: max },
+        },
+      );
+    };
+    const max = quotas.instanceLimit(owner);
+    if (replicas > max) refuse(max, "this server");
+    if (maxInstances === null) return;
+    const live = await instanceRows.count("liveOwner", owner);
+    if (replicas > maxInstances || live + replicas - before > maxInstances) refuse(maxInstances, "this token");
+  }
+
   async #isShared({ id, owner, storage }: ServiceRow): Promise<boolean> {
     for await (const { value } of this.#options.rows.each({ index: "owner", value: owner })) {
       if (value.id !== id && value.storage === storage) return true;
@@ -279,6 +304,11 @@ export function notFound(id: string): PlatformError {
 function demandReplicas(replicas: number, storage: string | null): number {
   if (storage === null || replicas <= 1) return replicas;
   throw new PlatformError("request.invalid", "When creating PVC (storageSize specified), replicas must be 1");
+}
+
+/** The limit under which a service is started again: it was raised by a token that may have as many. */
+function wider(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? null : Math.max(one, other);
 }
 
 function reasonOf(row: ServiceRow, seen: ReadonlyMap<string, InstanceRow>): string | null {
