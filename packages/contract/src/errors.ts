@@ -50,6 +50,7 @@ export const errorTable = {
   "sandbox.port_closed": { status: 502, retryable: true, meaning: "no process of the sandbox listens on this port" },
   "sandbox.unsupported": { status: 501, retryable: false, meaning: "this engine cannot do that, or not on this system" },
   "task.not_found": { status: 404, retryable: false, meaning: "the environment has no task of this id" },
+  "task.list_failed": { status: 500, retryable: false, meaning: "the environment's list of tasks raised an error" },
   "tool.not_found": { status: 404, retryable: false, meaning: "the environment has no tool of this name" },
   "tool.failed": { status: 500, retryable: false, meaning: "the call failed after it left; it may have run" },
   "tool.timeout": { status: 504, retryable: false, meaning: "the call took longer than allowed; it may have run" },

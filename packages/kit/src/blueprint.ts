@@ -50,6 +50,8 @@ export interface Blueprint {
 
 /** As in MCP. Clients put `<environment>/` before a tool's name, so it has no slash of its own. */
 const NAME = /^[A-Za-z0-9_.-]{1,128}$/;
+/** Node's timers fire at once when asked for longer than this. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 const RESERVED = [/^\/mcp(\/|$)/, /^\/env-instance(\/|$)/, /^\/functions\/list$/, /^\/task\/(list|reset)$/, /^\/state\//];
 
 /** Checks a definition once, so that nothing of it has to be checked when it is called. */
@@ -60,6 +62,7 @@ export async function drawBlueprint(
   if (typeof definition !== "object" || definition === null) {
     throw new PlatformError("environment.invalid", `an environment is an object made by defineEnvironment, not ${typeof definition}`);
   }
+  checkSetupTimeout(definition);
   const tools = await drawTools(definition.tools ?? []);
   const rewards = await drawRewards(definition.rewards ?? []);
   const functions = await drawFunctions(definition.functions ?? []);
@@ -74,6 +77,14 @@ export async function drawBlueprint(
     catalogue: drawCatalogue(functions, rewards, definition),
     keepsStateInModules: keepsStateInModules(definition),
   };
+}
+
+function checkSetupTimeout(definition: EnvironmentDefinition): void {
+  const { setupTimeoutMs } = definition;
+  if (setupTimeoutMs === undefined || setupTimeoutMs === Number.POSITIVE_INFINITY) return;
+  if (typeof setupTimeoutMs === "number" && setupTimeoutMs > 0 && setupTimeoutMs <= MAX_TIMER_MS) return;
+  const allowed = `a number of milliseconds from 1 to ${MAX_TIMER_MS}, or Infinity for no limit`;
+  throw invalid(definition, `setupTimeoutMs is ${String(setupTimeoutMs)}; it must be ${allowed}`);
 }
 
 /** Checks a list of tools and makes it ready. */

@@ -1,4 +1,4 @@
-import { messageOf, PlatformError } from "@aenv/contract";
+import { PlatformError } from "@aenv/contract";
 import type { Log } from "./definition.ts";
 
 /** What a door gives to a call that comes through it. */
@@ -23,26 +23,49 @@ export function isPromise(value: unknown): value is Promise<unknown> {
 }
 
 /**
- * Waits for a running call, but not longer than its signal: code that ignores the signal cannot hold the caller.
- * The rest of what it does goes unheard.
+ * Waits for running code, but not longer than its signal: code that ignores the signal cannot hold the caller.
+ * What it returns after that is handed to `onLate`, so that it can be closed; what it throws after that is dropped.
  */
-export function untilAborted<T>(running: Promise<T>, signal: AbortSignal): Promise<T> {
+export function untilAborted<T>(running: PromiseLike<T>, signal: AbortSignal, onLate?: (value: T) => void): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    const onAbort = () => reject(signal.reason);
+    let isGivenUp = false;
+    const onAbort = () => {
+      isGivenUp = true;
+      reject(signal.reason);
+    };
+    const done = () => signal.removeEventListener("abort", onAbort);
     if (signal.aborted) onAbort();
     else signal.addEventListener("abort", onAbort, { once: true });
-    running.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+    running.then(
+      (value) => {
+        done();
+        if (isGivenUp) onLate?.(value);
+        else resolve(value);
+      },
+      (error: unknown) => {
+        done();
+        reject(error);
+      },
+    );
   });
 }
 
-/** Aborts when the time is up; call what it returns when the call is done. */
-export function startTimer(controller: AbortController, timeoutMs: number | undefined, what: string): () => void {
-  if (timeoutMs === undefined) return silent;
-  const timer = setTimeout(() => controller.abort(new PlatformError("tool.timeout", `${what} timed out after ${timeoutMs} ms`)), timeoutMs);
+/** Aborts with this error when the time is up; call what it returns when the work is done. */
+export function startTimer(controller: AbortController, timeoutMs: number | undefined, error: () => Error): () => void {
+  if (timeoutMs === undefined || timeoutMs === Number.POSITIVE_INFINITY) return silent;
+  const timer = setTimeout(() => controller.abort(error()), timeoutMs);
   return () => clearTimeout(timer);
 }
 
-/** The reason of an abort as a sentence. */
-export function abortMessage(signal: AbortSignal): string {
-  return messageOf(signal.reason);
+/** Aborts when the other signal does; call what it returns when the work is done. */
+export function follow(controller: AbortController, signal: AbortSignal | undefined): () => void {
+  if (signal === undefined) return silent;
+  const onAbort = () => controller.abort(signal.reason);
+  if (signal.aborted) onAbort();
+  else signal.addEventListener("abort", onAbort, { once: true });
+  return () => signal.removeEventListener("abort", onAbort);
+}
+
+export function toolTimeout(what: string, timeoutMs: number | undefined): PlatformError {
+  return new PlatformError("tool.timeout", `${what} timed out after ${timeoutMs} ms`);
 }

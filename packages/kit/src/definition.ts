@@ -23,7 +23,7 @@ export type LogLevel = "debug" | "info" | "notice" | "warning" | "error" | "crit
 export type Log = (level: LogLevel, data: unknown) => void;
 
 export interface SetupContext extends EpisodeContext {
-  /** Fires when the instance is ended before its setup is done. */
+  /** Fires when the client goes away, the time is up, or the instance is ended before its setup is done. */
   readonly signal: AbortSignal;
 }
 
@@ -113,6 +113,8 @@ export interface HealthReport {
 export interface EnvironmentDefinition<State = unknown> {
   /** Called for each new episode; what it returns is that episode's state. */
   setup?(context: SetupContext): MaybePromise<State>;
+  /** How long `setup`, `restore` and `observe` may each take; five minutes if not given, `Infinity` for no limit. */
+  readonly setupTimeoutMs?: number;
   /** What the agent sees first in a new episode; `reset` answers it. The task's `instruction` if not given. */
   observe?(context: ObserveContext<State>): unknown;
   tasks?(): MaybePromise<readonly Task[]>;
@@ -147,6 +149,7 @@ export interface EnvironmentSource<
   FunctionInputs extends readonly unknown[],
 > {
   readonly setup?: (context: SetupContext) => MaybePromise<State>;
+  readonly setupTimeoutMs?: number;
   readonly observe?: (context: ObserveContext<NoInfer<State>>) => unknown;
   readonly tasks?: () => MaybePromise<readonly Task[]>;
   readonly tasksOf?: (context: TasksContext) => MaybePromise<readonly Task[]>;

@@ -10,7 +10,7 @@ import { registerReward, registerTool, takeRegistered } from "./registry.ts";
 const hosts: Host[] = [];
 
 async function host(definition: EnvironmentDefinition<never> | object): Promise<Host> {
-  const made = new Host(await drawBlueprint(definition as EnvironmentDefinition, { name: "counter", version: "1.0.0" }));
+  const made = new Host(await drawBlueprint(definition as EnvironmentDefinition, { name: "counter", version: "1.0.0" }), () => {});
   hosts.push(made);
   return made;
 }

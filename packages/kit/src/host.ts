@@ -9,7 +9,10 @@ import {
   type ResetResult,
   type Task,
 } from "@aenv/contract";
+import type { Site } from "./beginning.ts";
 import type { Blueprint } from "./blueprint.ts";
+import { follow, untilAborted } from "./call.ts";
+import { type FailureLog, failureLog } from "./failure-log.ts";
 import { type EpisodeSpec, Instance, moduleState } from "./instance.ts";
 import { Tasks } from "./taskset.ts";
 
@@ -18,17 +21,19 @@ export type InstanceSpec = Pick<CreateInstanceRequest, "id" | "task" | "seed" | 
 type Variables = Readonly<Record<string, string>>;
 
 /** One process with many instances of one environment, each with a state of its own. */
-export class Host {
+export class Host implements Site {
   readonly blueprint: Blueprint;
   readonly tasks: Tasks;
+  readonly log: FailureLog;
   readonly #instances = new Map<string, Instance>();
-  /** Ids that are being set up: taken, but not there yet. */
-  readonly #opening = new Set<string>();
+  /** Ids that are being set up: taken, but not there yet. Their setup can be given up. */
+  readonly #opening = new Map<string, AbortController>();
   readonly #listeners = new Set<(id: string) => void>();
 
-  constructor(blueprint: Blueprint) {
+  constructor(blueprint: Blueprint, log: FailureLog = failureLog()) {
     this.blueprint = blueprint;
-    this.tasks = new Tasks(blueprint.definition);
+    this.log = log;
+    this.tasks = new Tasks(blueprint.definition, log);
   }
 
   get size(): number {
@@ -60,43 +65,51 @@ export class Host {
     this.#listeners.add(listener);
   }
 
-  async create(spec: InstanceSpec = {}): Promise<Instance> {
+  /** Sets an instance up; given up when the signal fires, and when the instance is destroyed before it is ready. */
+  async create(spec: InstanceSpec = {}, signal?: AbortSignal): Promise<Instance> {
     const id = spec.id ?? newId(this.blueprint.name);
     if (this.#instances.has(id) || this.#opening.has(id)) throw new PlatformError("instance.exists", `instance '${id}' is there already`);
     if (this.blueprint.keepsStateInModules && this.#instances.size + this.#opening.size > 0)
       throw moduleState(this.blueprint.name, "add to");
-    this.#opening.add(id);
+    const controller = new AbortController();
+    const unfollow = follow(controller, signal);
+    this.#opening.set(id, controller);
     try {
       const { environment_variables: variables = {} } = spec;
       const episode: EpisodeSpec = {
-        task: spec.task === undefined ? null : await this.task(spec.task, variables),
+        task: spec.task === undefined ? null : await untilAborted(this.task(spec.task, variables), controller.signal),
         seed: spec.seed ?? randomInt(2 ** 31),
         variables,
         args: spec.arguments ?? [],
       };
-      const instance = await Instance.open(this.blueprint, id, episode, spec.snapshot);
+      const instance = await Instance.open(this, id, episode, controller, spec.snapshot);
+      if (controller.signal.aborted) {
+        await instance.close("it was given up before it was ready");
+        throw controller.signal.reason;
+      }
       this.#instances.set(id, instance);
       return instance;
     } finally {
+      unfollow();
       this.#opening.delete(id);
     }
   }
 
   /** All that it takes to go on elsewhere from where the instance stands now. */
-  async opening(id: string): Promise<InstanceSpec> {
+  async opening(id: string, signal?: AbortSignal): Promise<InstanceSpec> {
     const parent = this.get(id);
-    const snapshot = await parent.snapshot();
+    const snapshot = await parent.snapshot(signal);
     const { task, seed, variables, args } = parent.episode;
     return { ...(task !== null && { task: task.id }), seed, environment_variables: { ...variables }, arguments: [...args], snapshot };
   }
 
   /** Copies that go on from here, each on its own; the ids may be given. */
-  async fork(id: string, wanted: number | readonly string[]): Promise<Instance[]> {
-    const opening = await this.opening(id);
+  async fork(id: string, wanted: number | readonly string[], signal?: AbortSignal): Promise<Instance[]> {
+    const opening = await this.opening(id, signal);
     const ids = typeof wanted === "number" ? Array.from({ length: wanted }, () => newId(this.blueprint.name)) : wanted;
     const copies: Instance[] = [];
     try {
-      for (const copy of ids) copies.push(await this.create({ ...opening, id: copy }));
+      for (const copy of ids) copies.push(await this.create({ ...opening, id: copy }, signal));
       return copies;
     } catch (error) {
       for (const copy of copies) await this.destroy(copy.id);
@@ -104,23 +117,35 @@ export class Host {
     }
   }
 
-  async reset(id: string, request: ResetRequest): Promise<ResetResult> {
+  async reset(id: string, request: ResetRequest, signal?: AbortSignal): Promise<ResetResult> {
     const instance = this.get(id);
     const { variables, args, ...before } = instance.episode;
     const task = request.task === undefined ? before.task : request.task === null ? null : await this.task(request.task, variables);
     const seed = request.seed ?? before.seed;
-    const observation = (await instance.reset({ task, seed, variables, args })) as Json;
+    const observation = (await instance.reset({ task, seed, variables, args }, signal)) as Json;
     return { task, seed, observation };
   }
 
-  /** Ends an instance; true if it was there. */
+  /** Ends an instance, also one that is still being set up; true if it was there. */
   async destroy(id: string, reason = "the instance was deleted"): Promise<boolean> {
     const instance = this.#instances.get(id);
-    if (instance === undefined) return false;
+    if (instance === undefined) return this.#giveUp(id, reason);
     this.#instances.delete(id);
     for (const listener of this.#listeners) listener(id);
     await instance.close(reason);
     return true;
+  }
+
+  #giveUp(id: string, reason: string): boolean {
+    const controller = this.#opening.get(id);
+    controller?.abort(new PlatformError("request.cancelled", reason));
+    return controller !== undefined;
+  }
+
+  /** Aborts every call, and every setup that is not done. */
+  abort(reason: string): void {
+    for (const instance of this.#instances.values()) instance.abort(reason);
+    for (const id of this.#opening.keys()) this.#giveUp(id, reason);
   }
 
   /** A task of an instance with these variables. */
@@ -132,6 +157,7 @@ export class Host {
   }
 
   async close(reason: string): Promise<void> {
+    for (const id of this.#opening.keys()) this.#giveUp(id, reason);
     await Promise.all([...this.#instances.keys()].map((id) => this.destroy(id, reason)));
   }
 }

@@ -1,13 +1,12 @@
 import { type CallToolResult, messageOf, PlatformError, type Task } from "@aenv/contract";
-import type { Blueprint, BlueprintEndpoint, BlueprintReward, BlueprintTool, Toolset } from "./blueprint.ts";
-import { type CallHooks, isPromise, startTimer, untilAborted } from "./call.ts";
+import { type Beginning, identityOf, observeOrClose, readBack, type Site, setUp, tearDown } from "./beginning.ts";
+import type { BlueprintEndpoint, BlueprintReward, BlueprintTool, Toolset } from "./blueprint.ts";
+import { type CallHooks, follow, isPromise, startTimer, toolTimeout, untilAborted } from "./call.ts";
 import type { EpisodeContext, FunctionDefinition, HealthReport, RewardDefinition, ToolContext } from "./definition.ts";
-import { observe } from "./observation.ts";
 import { toolFailure, toToolResult } from "./result.ts";
 import { type Checked, type CompiledSchema, check } from "./schema.ts";
 import { toScore, total } from "./score.ts";
-import { readSnapshot, type Snapshot, writeSnapshot } from "./snapshot.ts";
-import { toolsFor } from "./toolset.ts";
+import { type Snapshot, writeSnapshot } from "./snapshot.ts";
 
 /** How an episode is to begin. */
 export interface EpisodeSpec {
@@ -22,27 +21,31 @@ export class Instance {
   readonly id: string;
   readonly createdAt = new Date();
   lastActiveAt = 0;
-  #blueprint: Blueprint;
+  readonly #site: Site;
   #episode: EpisodeContext;
   #state: unknown;
   #tools: Toolset;
   #running = new Set<AbortController>();
+  /** Resets, restores and snapshots that run or wait; most instances never have one. */
+  #changes: Set<AbortController> | undefined;
+  #isClosed = false;
   /** Resets and restores stand in line: two at once would leave a state that belongs to neither. */
   #turn: Promise<unknown> = Promise.resolve();
 
-  private constructor(blueprint: Blueprint, id: string, spec: EpisodeSpec, { state, tools }: Beginning) {
-    this.#blueprint = blueprint;
+  private constructor(site: Site, id: string, spec: EpisodeSpec, { state, tools }: Beginning) {
+    this.#site = site;
     this.id = id;
     this.#episode = { instanceId: id, ...spec };
     this.#state = state;
     this.#tools = tools;
   }
 
-  static async open(blueprint: Blueprint, id: string, spec: EpisodeSpec, snapshot?: unknown): Promise<Instance> {
-    const controller = new AbortController();
-    const context = { instanceId: id, ...spec, signal: controller.signal };
-    const beginning = snapshot === undefined ? await setUp(blueprint, context) : await readBack(blueprint, snapshot, context);
-    return new Instance(blueprint, id, spec, beginning);
+  /** Sets an instance up, or reads it from a snapshot; whoever holds the controller can give that up. */
+  static async open(site: Site, id: string, spec: EpisodeSpec, controller: AbortController, snapshot?: unknown): Promise<Instance> {
+    const episode = { instanceId: id, ...spec };
+    if (snapshot !== undefined && site.blueprint.keepsStateInModules) throw moduleState(site.blueprint.name, "restore");
+    const beginning = snapshot === undefined ? await setUp(site, episode, controller) : await readBack(site, snapshot, episode, controller);
+    return new Instance(site, id, spec, beginning);
   }
 
   get episode(): EpisodeContext {
@@ -63,9 +66,9 @@ export class Instance {
     try {
       const checked = check(tool.input, args ?? {});
       if (!(checked instanceof Promise)) return this.#runIfValid(tool, checked, hooks);
-      return checked.then((done) => this.#runIfValid(tool, done, hooks)).catch((error: unknown) => toolFailure(messageOf(error)));
+      return checked.then((done) => this.#runIfValid(tool, done, hooks)).catch((error: unknown) => this.#toolFailed(tool, error, hooks));
     } catch (error) {
-      return toolFailure(messageOf(error));
+      return this.#toolFailed(tool, error, hooks);
     }
   }
 
@@ -83,25 +86,38 @@ export class Instance {
       const result = isPromise(value)
         ? value.then((done) => toToolResult(done, tool.output, name))
         : toToolResult(value, tool.output, name);
-      return isPromise(result) ? result.catch((error: unknown) => toolFailure(messageOf(error))) : result;
+      return isPromise(result) ? result.catch((error: unknown) => this.#toolFailed(tool, error, hooks)) : result;
     } catch (error) {
-      return toolFailure(messageOf(error));
+      return this.#toolFailed(tool, error, hooks);
     }
+  }
+
+  /** The agent gets the message; the stack goes to the log. */
+  #toolFailed({ definition }: BlueprintTool, error: unknown, { controller }: CallHooks): CallToolResult {
+    this.#note(`tool '${definition.name}'`, error, controller);
+    return toolFailure(messageOf(error));
+  }
+
+  /** What code does after it was told to stop is no failure of it. */
+  #note(what: string, error: unknown, controller?: AbortController): void {
+    if (controller?.signal.aborted !== true) this.#site.log(`${what} of instance '${this.id}'`, error);
   }
 
   /** Runs a function, or a reward at its own address; its errors become ours, with its message. */
   async callEndpoint(endpoint: BlueprintEndpoint, args: unknown, hooks: CallHooks): Promise<unknown> {
     const failed = endpoint.kind === "reward" ? "reward.failed" : "function.failed";
-    const input = await demand(endpoint.input, args, `${endpoint.kind} '${endpoint.name}'`);
-    const context = this.#context(hooks, input);
-    const run = () =>
-      endpoint.kind === "reward"
-        ? (endpoint.definition as RewardDefinition).score({ ...context, input: input as never })
-        : (endpoint.definition as FunctionDefinition).run(input as never, context);
+    const what = `${endpoint.kind} '${endpoint.name}'`;
     try {
-      return await this.#run(run, hooks.controller, endpoint.definition.timeoutMs, `${endpoint.kind} '${endpoint.name}'`);
+      const input = await demand(endpoint.input, args, what);
+      const context = this.#context(hooks, input);
+      const run = () =>
+        endpoint.kind === "reward"
+          ? (endpoint.definition as RewardDefinition).score({ ...context, input: input as never })
+          : (endpoint.definition as FunctionDefinition).run(input as never, context);
+      return await this.#run(run, hooks.controller, endpoint.definition.timeoutMs, what);
     } catch (error) {
       if (error instanceof PlatformError) throw error;
+      this.#note(what, error, hooks.controller);
       throw new PlatformError(failed, messageOf(error), { cause: error });
     }
   }
@@ -111,7 +127,7 @@ export class Instance {
    * weighted ones, answer the total and the components.
    */
   async reward(args: unknown, hooks: CallHooks): Promise<unknown> {
-    const { rewards, name } = this.#blueprint;
+    const { rewards, name } = this.#site.blueprint;
     const [first] = rewards;
     if (first === undefined) {
       throw new PlatformError("reward.missing", `environment '${name}' defines no reward; add one to 'rewards' or call registerReward`);
@@ -140,8 +156,15 @@ export class Instance {
 
   /** The environment's own health check, or ours if it has none. */
   async health(): Promise<HealthReport> {
-    const own = this.#blueprint.definition.health;
-    if (own !== undefined) return await own({ ...this.#episode, state: this.#state });
+    const { definition } = this.#site.blueprint;
+    if (definition.health !== undefined) {
+      try {
+        return await definition.health({ ...this.#episode, state: this.#state });
+      } catch (error) {
+        this.#note("health check", error);
+        throw new PlatformError("health.failed", messageOf(error), { cause: error });
+      }
+    }
     return {
       status: "success",
       message: "MCP server is healthy",
@@ -151,43 +174,52 @@ export class Instance {
   }
 
   /** Begins a new episode and gives its first observation. If its setup fails the old one goes on. */
-  reset(spec: EpisodeSpec): Promise<unknown> {
-    return this.#inTurn(async () => {
-      if (this.#blueprint.keepsStateInModules) throw moduleState(this.#blueprint.name, "reset");
-      const controller = new AbortController();
+  reset(spec: EpisodeSpec, signal?: AbortSignal): Promise<unknown> {
+    return this.#inTurn("reset", signal, async (controller) => {
       const episode = { instanceId: this.id, ...spec };
-      const context = { ...episode, signal: controller.signal };
-      const beginning = await setUp(this.#blueprint, context);
-      const observation = await observeOrClose(this.#blueprint, beginning.state, context);
+      const beginning = await setUp(this.#site, episode, controller);
+      const observation = await observeOrClose(this.#site, beginning.state, episode, controller);
       this.#replace(episode, beginning, "the episode was reset");
       return observation;
     });
   }
 
-  snapshot(): Promise<Snapshot> {
-    return this.#inTurn(() => {
-      if (this.#blueprint.keepsStateInModules) throw moduleState(this.#blueprint.name, "snapshot");
-      return writeSnapshot(this.#blueprint.definition, this.#state, identityOf(this.#blueprint));
+  snapshot(signal?: AbortSignal): Promise<Snapshot> {
+    return this.#inTurn("snapshot", signal, async ({ signal: own }) => {
+      const { blueprint, log } = this.#site;
+      try {
+        return await untilAborted(writeSnapshot(blueprint.definition, this.#state, identityOf(blueprint)), own);
+      } catch (error) {
+        if (error instanceof PlatformError || own.aborted) throw error;
+        log(`snapshot of instance '${this.id}'`, error);
+        throw new PlatformError("snapshot.unsupported", `snapshot of '${blueprint.name}' failed: ${messageOf(error)}`, { cause: error });
+      }
     });
   }
 
-  restore(snapshot: unknown): Promise<void> {
-    return this.#inTurn(async () => {
-      const controller = new AbortController();
-      const beginning = await readBack(this.#blueprint, snapshot, { ...this.#episode, signal: controller.signal });
+  restore(snapshot: unknown, signal?: AbortSignal): Promise<void> {
+    return this.#inTurn("restore", signal, async (controller) => {
+      const beginning = await readBack(this.#site, snapshot, this.#episode, controller);
       this.#replace(this.#episode, beginning, "the state was restored from a snapshot");
     });
   }
 
   /** Aborts what still runs and lets the environment close what its setup opened. */
   async close(reason: string): Promise<void> {
-    this.abortCalls(reason);
-    await this.#turn.catch(() => {});
-    await this.#blueprint.definition.teardown?.(this.#state);
+    this.#isClosed = true;
+    this.abort(reason);
+    await this.#turn;
+    await tearDown(this.#site, this.id, this.#state);
     this.#state = undefined;
   }
 
-  abortCalls(reason: string): void {
+  /** Aborts calls, and what would replace the state: a setup that hangs must not hold up the end. */
+  abort(reason: string): void {
+    this.#abortCalls(reason);
+    for (const controller of this.#changes ?? []) controller.abort(new PlatformError("request.cancelled", reason));
+  }
+
+  #abortCalls(reason: string): void {
     for (const controller of this.#running) controller.abort(new PlatformError("request.cancelled", reason));
   }
 
@@ -213,7 +245,7 @@ export class Instance {
     const value = code();
     if (!isPromise(value)) return value;
     this.#running.add(controller);
-    const stopTimer = startTimer(controller, timeoutMs, what);
+    const stopTimer = startTimer(controller, timeoutMs, () => toolTimeout(what, timeoutMs));
     return untilAborted(value, controller.signal).finally(() => {
       stopTimer();
       this.#running.delete(controller);
@@ -223,15 +255,31 @@ export class Instance {
 
   #replace(episode: EpisodeContext, { state, tools }: Beginning, reason: string): void {
     const old = this.#state;
-    this.abortCalls(reason);
+    this.#abortCalls(reason);
     this.#episode = episode;
     this.#state = state;
     this.#tools = tools;
-    void this.#blueprint.definition.teardown?.(old);
+    void tearDown(this.#site, this.id, old);
   }
 
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const mine = this.#turn.then(work);
+  /** Changes of the whole state come one after the other, and each can be given up: by its caller's signal, or by the instance's end. */
+  #inTurn<T>(verb: string, signal: AbortSignal | undefined, work: (controller: AbortController) => Promise<T>): Promise<T> {
+    const controller = new AbortController();
+    const unfollow = follow(controller, signal);
+    this.#changes ??= new Set();
+    this.#changes.add(controller);
+    const mine = this.#turn
+      .then(() => {
+        const { name, keepsStateInModules } = this.#site.blueprint;
+        if (keepsStateInModules) throw moduleState(name, verb);
+        controller.signal.throwIfAborted();
+        if (this.#isClosed) throw new PlatformError("instance.gone", `instance '${this.id}' has ended`);
+        return work(controller);
+      })
+      .finally(() => {
+        unfollow();
+        this.#changes?.delete(controller);
+      });
     this.#turn = mine.catch(() => {});
     return mine;
   }
@@ -242,53 +290,6 @@ export function moduleState(name: string, verb: string): PlatformError {
     "instance.unsupported",
     `environment '${name}' keeps its state in its modules (register*), so one process holds one instance and cannot ${verb} it; use defineEnvironment with 'setup' to make the state a value`,
   );
-}
-
-function identityOf(blueprint: Blueprint): string {
-  return `${blueprint.name}@${blueprint.version}`;
-}
-
-type Opening = EpisodeContext & { readonly signal: AbortSignal };
-
-/** What an episode begins with. */
-interface Beginning {
-  readonly state: unknown;
-  readonly tools: Toolset;
-}
-
-async function setUp(blueprint: Blueprint, context: Opening): Promise<Beginning> {
-  let state: unknown;
-  try {
-    state = await blueprint.definition.setup?.(context);
-  } catch (error) {
-    throw new PlatformError("instance.setup_failed", `setup of '${blueprint.name}' failed: ${messageOf(error)}`, { cause: error });
-  }
-  return withTools(blueprint, state);
-}
-
-async function readBack(blueprint: Blueprint, snapshot: unknown, context: Opening): Promise<Beginning> {
-  if (blueprint.keepsStateInModules) throw moduleState(blueprint.name, "restore");
-  return withTools(blueprint, await readSnapshot(blueprint.definition, snapshot, identityOf(blueprint), context));
-}
-
-/** A state that cannot be shown begins no episode, so what it holds open is closed. */
-async function observeOrClose(blueprint: Blueprint, state: unknown, context: Opening): Promise<unknown> {
-  try {
-    return await observe(blueprint, state, context);
-  } catch (error) {
-    await blueprint.definition.teardown?.(state);
-    throw error;
-  }
-}
-
-/** A state whose tools cannot be named begins no episode, so what it holds open is closed. */
-async function withTools(blueprint: Blueprint, state: unknown): Promise<Beginning> {
-  try {
-    return { state, tools: await toolsFor(blueprint, state) };
-  } catch (error) {
-    await blueprint.definition.teardown?.(state);
-    throw error;
-  }
 }
 
 async function demand(schema: CompiledSchema, args: unknown, what: string): Promise<unknown> {

@@ -1,15 +1,10 @@
-import { messageOf, PlatformError, type Task } from "@aenv/contract";
+import type { Task } from "@aenv/contract";
 import type { Blueprint } from "./blueprint.ts";
 import type { SetupContext } from "./definition.ts";
 
 /** What the agent sees first in an episode that begins with this state: the environment's own words, else the task's. */
-export async function observe({ name, definition }: Blueprint, state: unknown, context: SetupContext): Promise<unknown> {
-  if (definition.observe === undefined) return textOf(context.task);
-  try {
-    return (await definition.observe({ ...context, state })) ?? null;
-  } catch (error) {
-    throw new PlatformError("instance.setup_failed", `observe of '${name}' failed: ${messageOf(error)}`, { cause: error });
-  }
+export function observe({ definition }: Blueprint, state: unknown, context: SetupContext): unknown {
+  return definition.observe === undefined ? textOf(context.task) : definition.observe({ ...context, state });
 }
 
 /** All other fields of a task are for the trainer only. */

@@ -1,5 +1,6 @@
-import { PlatformError, type Task, task as taskSchema } from "@aenv/contract";
+import { messageOf, PlatformError, type Task, task as taskSchema } from "@aenv/contract";
 import type { EnvironmentDefinition } from "./definition.ts";
+import type { FailureLog } from "./failure-log.ts";
 
 /** By id, in the order in which they are listed. */
 export type TaskSet = ReadonlyMap<string, Task>;
@@ -7,12 +8,14 @@ export type TaskSet = ReadonlyMap<string, Task>;
 /** An environment's tasks: those of the environment as a whole, asked for once, or an instance's own. */
 export class Tasks {
   readonly #definition: EnvironmentDefinition;
+  readonly #log: FailureLog;
   /** Lists that the environment has named; instances of one kind share theirs. */
   readonly #read = new WeakMap<readonly Task[], TaskSet>();
   #common: Promise<TaskSet> | undefined;
 
-  constructor(definition: EnvironmentDefinition) {
+  constructor(definition: EnvironmentDefinition, log: FailureLog) {
     this.#definition = definition;
+    this.#log = log;
   }
 
   common(): Promise<TaskSet> {
@@ -25,7 +28,8 @@ export class Tasks {
 
   async of(variables: Readonly<Record<string, string>>): Promise<TaskSet> {
     if (this.#definition.tasksOf === undefined) return this.common();
-    const own = await this.#definition.tasksOf({ variables });
+    const { tasksOf } = this.#definition;
+    const own = await this.#ask("tasksOf", () => tasksOf.call(this.#definition, { variables }));
     if (!Array.isArray(own)) throw new PlatformError("environment.invalid", "tasksOf must return a list of tasks");
     let tasks = this.#read.get(own);
     if (tasks === undefined) {
@@ -36,7 +40,17 @@ export class Tasks {
   }
 
   async #load(): Promise<TaskSet> {
-    return readTasks((await this.#definition.tasks?.()) ?? []);
+    return readTasks((await this.#ask("tasks", () => this.#definition.tasks?.())) ?? []);
+  }
+
+  async #ask<T>(what: string, list: () => T): Promise<Awaited<T>> {
+    try {
+      return await list();
+    } catch (error) {
+      if (error instanceof PlatformError) throw error;
+      this.#log(what, error);
+      throw new PlatformError("task.list_failed", `${what} of the environment failed: ${messageOf(error)}`, { cause: error });
+    }
   }
 }
 

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { createInstanceRequest, forkRequest, messageOf, PlatformError, splitRef } from "@aenv/contract";
 import { type Host, toRecord } from "../host.ts";
 import type { Instance } from "../instance.ts";
-import { parseObject, readBody, sendControl, sendControlFailure } from "./http.ts";
+import { parseObject, readBody, sendControl, sendControlFailure, untilGone } from "./http.ts";
 import { parseRequest } from "./trainer-door.ts";
 
 export interface ControlVisit {
@@ -22,6 +22,7 @@ export async function answerControl(visit: ControlVisit, host: Host, maxBodyByte
   try {
     sendControl(visit.response, await decide(visit, host, maxBodyBytes));
   } catch (error) {
+    host.log(`${visit.request.method} ${visit.request.url}`, error);
     sendControlFailure(visit.response, error);
   }
 }
@@ -34,7 +35,7 @@ async function decide({ request, response, segments }: ControlVisit, host: Host,
     case "POST ": {
       const spec = parseRequest(createInstanceRequest, await body());
       demandSameEnvironment(spec.envName, host);
-      const [instance] = await forSomeone(response, host, [await host.create(spec)]);
+      const [instance] = await forSomeone(response, host, [await host.create(spec, untilGone(response))]);
       return toRecord(instance as Instance, ip);
     }
     case "GET ":
@@ -50,11 +51,11 @@ async function decide({ request, response, segments }: ControlVisit, host: Host,
       return "Deleted successfully";
     case "POST fork": {
       const { count, ids } = parseRequest(forkRequest, await body());
-      const forks = await forSomeone(response, host, await host.fork(id, ids ?? count ?? 1));
+      const forks = await forSomeone(response, host, await host.fork(id, ids ?? count ?? 1, untilGone(response)));
       return forks.map((instance) => toRecord(instance, ip));
     }
     case "GET opening":
-      return host.opening(id);
+      return host.opening(id, untilGone(response));
     default:
       throw new PlatformError("route.method_not_allowed", `${request.method} is not possible on ${request.url}`);
   }

@@ -20,6 +20,20 @@ export function readBody(request: IncomingMessage, maxBytes: number): Promise<st
   });
 }
 
+/** Aborts when the client goes away before it has its answer. */
+export function abortWhenGone(controller: AbortController, response: ServerResponse): void {
+  const abort = () => controller.abort(new PlatformError("request.cancelled", "the client went away"));
+  if (response.destroyed) abort();
+  else response.once("close", () => response.writableFinished || abort());
+}
+
+/** The same as a signal of its own. */
+export function untilGone(response: ServerResponse): AbortSignal {
+  const controller = new AbortController();
+  abortWhenGone(controller, response);
+  return controller.signal;
+}
+
 function tooLarge(maxBytes: number): PlatformError {
   return new PlatformError(
     "request.too_large",

@@ -10,7 +10,13 @@ import { type Served, type ServeOptions, serve } from "./serve.ts";
 const open: Served[] = [];
 
 async function start(definition: EnvironmentDefinition<never> | object, options: ServeOptions = {}): Promise<Served> {
-  const served = await serve(definition as EnvironmentDefinition, { name: "shop", version: "1.0.0", port: 0, ...options });
+  const served = await serve(definition as EnvironmentDefinition, {
+    name: "shop",
+    version: "1.0.0",
+    port: 0,
+    writeLog: () => {},
+    ...options,
+  });
   open.push(served);
   return served;
 }
@@ -381,5 +387,34 @@ describe("garbage", () => {
     await expect(serve(shop as EnvironmentDefinition, { port: served.port })).rejects.toThrow(
       new RegExp(`cannot listen on 127.0.0.1:${served.port}: something else listens there already`),
     );
+  });
+});
+
+describe("a client that goes away", () => {
+  it.each([
+    ["create", "/env-instance", { id: "second" }],
+    ["reset", "/task/reset", {}],
+    ["restore", "/state/restore", { snapshot: { environment: "shop@1.0.0", format: "custom", data: 1 } }],
+  ])("during a %s makes the setup's signal fire", async (_, path, body) => {
+    const entered = Promise.withResolvers<AbortSignal>();
+    const hang = ({ signal }: { signal: AbortSignal }) => {
+      entered.resolve(signal);
+      return new Promise(() => {});
+    };
+    let isFirst = true;
+    const setup = (context: { signal: AbortSignal }) => {
+      if (!isFirst) return hang(context);
+      isFirst = false;
+      return 1;
+    };
+    const served = await start({ setup, snapshot: () => 1, restore: (_: unknown, context: { signal: AbortSignal }) => hang(context) });
+    const client = new AbortController();
+    const asking = ask(served, path, { method: "POST", body: JSON.stringify(body), signal: client.signal }).catch(() => {});
+    const signal = await entered.promise;
+    const fired = new Promise((resolve) => signal.addEventListener("abort", resolve));
+    client.abort();
+    await fired;
+    await asking;
+    expect(served.host.list()).toHaveLength(1);
   });
 });

@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { FIRST_INSTANCE, PlatformError, type VisitorRule, visitorRule } from "@aenv/contract";
 import { drawBlueprint } from "../blueprint.ts";
 import type { EnvironmentDefinition } from "../definition.ts";
+import { failureLog } from "../failure-log.ts";
 import { Host, type InstanceSpec } from "../host.ts";
 import { McpDoor } from "../mcp/door.ts";
 import { answerControl, isControl } from "./control.ts";
@@ -41,6 +42,8 @@ export interface ServeOptions {
   readonly useHotPath?: boolean;
   /** Makes the first call as quick as later ones, for a process that is started before anyone needs it. */
   readonly isRehearsed?: boolean;
+  /** Where exceptions of the environment's code are written, with their stacks; standard error unless given. */
+  readonly writeLog?: (text: string) => void;
 }
 
 const MEBIBYTE = 1024 * 1024;
@@ -65,7 +68,7 @@ export interface Served extends AsyncDisposable {
  */
 export async function serve(definition: EnvironmentDefinition, options: ServeOptions = {}): Promise<Served> {
   const blueprint = await drawBlueprint(definition, { name: options.name ?? "aenv-server", version: options.version ?? "0.1.0" });
-  const host = new Host(blueprint);
+  const host = new Host(blueprint, failureLog(options.writeLog));
   if (options.first !== null) await host.create({ environment_variables: ownVariables(), ...options.first, id: FIRST_INSTANCE });
   if (options.isRehearsed === true) await rehearse((other) => serve(other, { first: null, port: 0, otlpUrl: "" }));
   const box = new Box(host, options);
@@ -139,7 +142,10 @@ class Box {
       if (this.#answering === 0) this.#onIdle?.();
     });
     this.#tracer?.follow(request, response);
-    this.#answer(request, response).catch((error: unknown) => sendFailure(response, error));
+    this.#answer(request, response).catch((error: unknown) => {
+      this.#host.log(`${request.method} ${request.url}`, error);
+      sendFailure(response, error);
+    });
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -176,7 +182,7 @@ class Box {
     this.#mcp.close();
     const isIdle = await this.#untilIdle(this.#options.graceMs ?? 10_000);
     if (!isIdle) {
-      for (const instance of this.#host.list()) instance.abortCalls("the server is shutting down");
+      this.#host.abort("the server is shutting down");
       await this.#untilIdle(1_000);
     }
     await this.#host.close("the server is shutting down");

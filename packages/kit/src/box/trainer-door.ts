@@ -7,7 +7,7 @@ import type { HealthReport } from "../definition.ts";
 import type { Host } from "../host.ts";
 import type { Instance } from "../instance.ts";
 import type { CompiledSchema } from "../schema.ts";
-import { parseObject, readBody, sendFailure, sendText } from "./http.ts";
+import { abortWhenGone, parseObject, readBody, sendFailure, sendText, untilGone } from "./http.ts";
 
 /** One request at the trainer's door: whose, where, and with what. */
 export interface Visit {
@@ -29,10 +29,10 @@ const handlers: Readonly<Record<string, Handler>> = {
     return page([...tasks.values()], visit.query);
   },
   "POST /task/reset": async (visit, host, maxBodyBytes) =>
-    host.reset(visit.instance.id, parseRequest(resetRequest, await bodyOf(visit, maxBodyBytes))),
-  "POST /state/snapshot": async (visit) => visit.instance.snapshot(),
+    host.reset(visit.instance.id, parseRequest(resetRequest, await bodyOf(visit, maxBodyBytes)), untilGone(visit.response)),
+  "POST /state/snapshot": async (visit) => visit.instance.snapshot(untilGone(visit.response)),
   "POST /state/restore": async (visit, _, maxBodyBytes) => {
-    await visit.instance.restore((await bodyOf(visit, maxBodyBytes)).snapshot);
+    await visit.instance.restore((await bodyOf(visit, maxBodyBytes)).snapshot, untilGone(visit.response));
     return null;
   },
 };
@@ -52,6 +52,7 @@ export async function answerTrainer(visit: Visit, host: Host, maxBodyBytes: numb
     // What a function or a reward is given wrongly, and what it does wrong, is a 500 in the original's protocol.
     const isCall = path === "/task/reward" || host.blueprint.endpoints.has(key);
     const isOriginals = isCall && error instanceof PlatformError && error.code === "request.invalid";
+    host.log(key, error);
     sendFailure(response, error, isOriginals ? 500 : undefined);
   }
 }
@@ -61,7 +62,7 @@ async function answerHealth({ instance, response }: Visit): Promise<void> {
   try {
     report = await instance.health();
   } catch (error) {
-    return sendFailure(response, new PlatformError("health.failed", (error as Error).message, { cause: error }));
+    return sendFailure(response, error);
   }
   // Whoever looks only at the status, as Kubernetes does, must see the truth too.
   const isHealthy = isObject(report) && (report.status === "healthy" || report.status === "success");
@@ -137,9 +138,6 @@ export function parseRequest<S extends z.ZodType>(schema: S, value: unknown): z.
 
 function hooksFor({ response }: Visit): CallHooks {
   const controller = new AbortController();
-  response.once(
-    "close",
-    () => response.writableFinished || controller.abort(new PlatformError("request.cancelled", "the client went away")),
-  );
+  abortWhenGone(controller, response);
   return quietHooks(controller);
 }

@@ -60,14 +60,14 @@ afterAll(async () => {
 
 describe("the hot path", () => {
   it("answers as the SDK does behind the same door", { timeout }, async () => {
-    const ours = await meet(await serve(everyTool, { ...identity, port: 0 }));
-    const theirs = await meet(await serve(everyTool, { ...identity, port: 0, useHotPath: false }));
+    const ours = await meet(await serve(everyTool, { ...identity, writeLog: () => {}, port: 0 }));
+    const theirs = await meet(await serve(everyTool, { ...identity, writeLog: () => {}, port: 0, useHotPath: false }));
     await demandSameAnswers(toolNames(everyTool), ours, theirs);
   });
 
   it("answers as a server of nothing but the SDK", { timeout }, async () => {
     const core = { ...everyTool, tools: (everyTool.tools ?? []).filter((tool) => CORE_TOOLS.includes(tool.name)) };
-    const ours = await meet(await serve(core, { ...identity, port: 0 }));
+    const ours = await meet(await serve(core, { ...identity, writeLog: () => {}, port: 0 }));
     const theirs = await meet(await servePlain(identity));
     await demandSameAnswers(CORE_TOOLS, ours, theirs);
   });

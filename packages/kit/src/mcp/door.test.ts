@@ -48,7 +48,7 @@ const environment = defineEnvironment({
 const open: Served[] = [];
 
 async function start(options: ServeOptions = {}): Promise<string> {
-  const served = await serve(environment, { name: "till", version: "2.0.0", port: 0, ...options });
+  const served = await serve(environment, { name: "till", version: "2.0.0", port: 0, writeLog: () => {}, ...options });
   open.push(served);
   return `${served.url}/mcp`;
 }

@@ -45,7 +45,7 @@ const environment = defineEnvironment({
 const open: Served[] = [];
 
 async function start(options: ServeOptions = {}): Promise<string> {
-  const served = await serve(environment, { port: 0, ...options });
+  const served = await serve(environment, { port: 0, writeLog: () => {}, ...options });
   open.push(served);
   return `${served.url}/mcp`;
 }
