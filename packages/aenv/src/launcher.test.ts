@@ -117,7 +117,7 @@ describeNeeding("old-node", "the launcher on an old Node", () => {
     expect(code).toBe(143);
   });
 
-  it("runs the real command with the repo's newer Node, and lets init bring it along", async () => {
+  it("runs the real command with the repo's newer Node, and lets init bring it along", { timeout: 120_000 }, async () => {
     using tree = temporaryTree();
     symlinkSync(join(repo, "node_modules"), join(tree.path, "node_modules"));
     const { code, stdout } = await runProcess(oldNode() as string, [launcher, "init", "my-env"], { cwd: tree.path, env: plainEnv() });

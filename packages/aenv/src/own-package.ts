@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 /** What this package says of itself; it stands one folder up, in the repo as in what is published. */
 export interface OwnPackage {
   readonly version: string;
+  readonly engines: { readonly node: string };
   readonly dependencies: Readonly<Record<string, string>>;
 }
 

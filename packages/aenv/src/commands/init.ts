@@ -1,10 +1,11 @@
 import { existsSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
-import { formatRef, parseName } from "@aenv/contract";
+import { parseName, versionProblem } from "@aenv/contract";
 import { type Command, Option } from "commander";
 import { Failure } from "../failure.ts";
 import { examples } from "../help.ts";
-import { configFor, isEmptyOrMissing, projectFiles, type Template, templates, writeFiles } from "../scaffold.ts";
+import { ownTarball } from "../own-tarball.ts";
+import { isEmptyOrMissing, projectFiles, type Template, templates, writeFiles } from "../scaffold.ts";
 import { type Colors, type Terminal, voiceOf } from "../terminal.ts";
 
 interface Options {
@@ -19,7 +20,7 @@ interface Options {
 export function define(command: Command, terminal: Terminal): void {
   const kinds = Object.entries(templates).map(([name, { does }]) => `${name} (${does})`);
   command
-    .description("Begins a new environment project in a folder of its name. Works offline.")
+    .description("Creates an environment project in a folder of its name. Works offline.")
     .argument("<name>", "lower-case letters, digits and '-'")
     .addOption(new Option("-t, --template <template>", kinds.join("; ")).choices(Object.keys(templates)).default("default"))
     .option("-v, --version <version>", "its first version", "1.0.0")
@@ -31,21 +32,20 @@ export function define(command: Command, terminal: Terminal): void {
     .action((name: string, options: Options) => init(name, options, terminal));
 }
 
-function init(givenName: string, options: Options, terminal: Terminal): void {
+async function init(givenName: string, options: Options, terminal: Terminal): Promise<void> {
   const name = parseName(givenName);
   const { version, template } = options;
-  if (version.trim() === "" || version.includes("@")) {
-    throw new Failure(`'${version}' is not a version`, { exit: "usage", hint: "Write it as: --version 1.0.0" });
-  }
+  const problem = versionProblem(version);
+  if (problem !== null) throw new Failure(problem, { exit: "usage", hint: "Write it as: --version 1.0.0" });
   const voice = voiceOf(terminal, options.json === true);
   const { colors } = voice.people;
   const workDir = resolve(terminal.cwd, options.workDir);
   if (options.configOnly) {
     const file = join(workDir, "config.json");
-    if (existsSync(file) && !options.force) throw new Failure(`${file} is there already`, { hint: "Overwrite it with --force." });
-    writeFiles(workDir, new Map([["config.json", `${JSON.stringify(configFor({ name, version, template: "default" }), null, 2)}\n`]]));
+    if (existsSync(file) && !options.force) throw new Failure(`${file} exists already`, { hint: "Overwrite it with --force." });
+    writeFiles(workDir, new Map([["config.json", `${JSON.stringify({ name, version, description: "" }, null, 2)}\n`]]));
     voice.data({ name, version, folder: workDir, files: ["config.json"] });
-    voice.say(`${colors.green("✔")} wrote ${file}`);
+    voice.say(`${colors.green("✔")} Wrote ${file}.`);
     return;
   }
 
@@ -53,19 +53,30 @@ function init(givenName: string, options: Options, terminal: Terminal): void {
   if (!isEmptyOrMissing(folder) && !options.force) {
     throw new Failure(`the folder ${folder} is not empty`, { hint: "Choose another name, or write into it with --force." });
   }
-  const files = projectFiles({ name, version, template, bringsNode: terminal.env.AENV_STARTED_BY_NODE !== undefined });
+  const bringsNode = terminal.env.AENV_STARTED_BY_NODE !== undefined;
+  const tarball = await ownTarball();
+  const files = projectFiles({ name, version, template, bringsNode, tarball });
   writeFiles(folder, files);
 
   const paths = [...files.keys()];
   voice.data({ name, version, template, folder, files: paths });
-  voice.say(`${colors.green("✔")} ${colors.bold(formatRef({ name, version }))} is ready to be written`);
+  voice.say(`${colors.green("✔")} Created ${colors.bold(name)}.`);
   voice.say();
   voice.say(tree(name, paths, colors));
   voice.say();
-  voice.say("Next steps:");
+  if (tarball !== null) {
+    voice.say(`It uses aenvironment as it is in this clone, packed into ${tarball.name}.`);
+    voice.say();
+  }
+  voice.say("Next:");
   const near = relative(terminal.cwd, folder);
-  const path = near.startsWith("..") ? folder : near;
-  for (const step of [`cd ${path}`, "npm install", "npx aenvironment run"]) voice.say(`  ${colors.cyan(step)}`);
+  const path = near.startsWith("../..") ? folder : near;
+  for (const step of [`cd ${quoted(path)} && npm install`, "npx aenvironment run"]) voice.say(`  ${colors.cyan(step)}`);
+}
+
+/** As a shell takes it, so that the line can be pasted. */
+function quoted(path: string): string {
+  return /^[\w./@+-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
 
 /** The project as a drawing, folders first. */

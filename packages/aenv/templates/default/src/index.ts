@@ -1,7 +1,7 @@
 import { registerFunction, registerHealth, registerReward, registerTool } from "aenvironment";
 import * as z from "zod";
 
-// One file, one instance: what the tools remember is this module's own.
+// The state is this module's, so a process holds one instance. `--template stateful` has its state as a value instead.
 let total = 0;
 
 // Tools are for the agent. It sees their names, descriptions and inputs over MCP.
@@ -17,7 +17,7 @@ registerTool(
   },
 );
 
-// Rewards, functions and health are for whoever trains or watches the agent.
+// Rewards, functions and health are for the trainer; agents cannot reach them.
 registerReward(
   { name: "reached", description: "1 when the total is the goal.", input: z.object({ goal: z.number().default(3) }) },
   ({ goal }) => (total === goal ? 1 : 0),

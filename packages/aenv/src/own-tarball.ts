@@ -1,0 +1,78 @@
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { packArchive } from "./bundle/archive.ts";
+import { Failure } from "./failure.ts";
+import { ownPackage } from "./own-package.ts";
+
+/** The package as a file that npm can install, for projects that are made before it can be had from a registry. */
+export interface Tarball {
+  readonly name: string;
+  readonly bytes: Uint8Array;
+}
+
+const root = fileURLToPath(new URL("../../..", import.meta.url));
+const builder = fileURLToPath(new URL("../scripts/build.ts", import.meta.url));
+
+/** What the package is made of. */
+const sources = ["packages/*/package.json", "packages/*/{src,bin,templates,scripts}/**", "environments/*/**", "interop/package.json"];
+
+/**
+ * In a clone, the package as its sources are now; null in the published package, which is in a registry.
+ * It is built once for the same sources. The same sources give the same name and bytes.
+ */
+export async function ownTarball(): Promise<Tarball | null> {
+  if (!existsSync(builder)) return null;
+  const digest = digestOfSources();
+  const name = `aenvironment-${ownPackage().version}-${digest.slice(0, 12)}.tgz`;
+  const cache = join(root, "node_modules/.cache/aenvironment");
+  const kept = join(cache, name);
+  if (!existsSync(kept)) {
+    const bytes = await build();
+    mkdirSync(cache, { recursive: true });
+    // Those of older sources: they are not asked for again.
+    for (const old of readdirSync(cache)) if (old.endsWith(".tgz") && old !== name) rmSync(join(cache, old), { force: true });
+    // Renamed when it is whole: another `init` may look for it now.
+    const partial = join(cache, `.${process.pid}`);
+    writeFileSync(partial, bytes);
+    renameSync(partial, kept);
+    return { name, bytes };
+  }
+  return { name, bytes: readFileSync(kept) };
+}
+
+function digestOfSources(): string {
+  const hash = createHash("sha256");
+  const exclude = (path: string) => path === "node_modules" || path.endsWith(".test.ts");
+  const files = globSync(sources, { cwd: root, withFileTypes: true, exclude: (entry) => exclude(entry.name) })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort();
+  for (const file of files) hash.update(file.slice(root.length)).update("\0").update(readFileSync(file)).update("\0");
+  return hash.digest("hex");
+}
+
+async function build(): Promise<Uint8Array> {
+  const folder = mkdtempSync(join(tmpdir(), "aenvironment-"));
+  try {
+    await promisify(execFile)(process.execPath, [builder, folder], { cwd: root });
+    const files = globSync("**", { cwd: folder, withFileTypes: true }).filter((entry) => entry.isFile());
+    const entries = files.map((entry) => {
+      const file = join(entry.parentPath, entry.name);
+      return { path: `package/${file.slice(folder.length + 1).replaceAll("\\", "/")}`, bytes: readFileSync(file) };
+    });
+    return packArchive(entries).bytes;
+  } catch (cause) {
+    const { stderr = "" } = cause as { stderr?: string };
+    throw new Failure(`the package could not be built from the clone in ${root}${stderr === "" ? "" : `:\n${stderr.trim()}`}`, {
+      hint: `Install what it is built with: npm install --prefix ${root}`,
+      cause,
+    });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
