@@ -39,7 +39,12 @@ export interface ControlCall {
 export interface StreamCall extends Omit<ControlCall, "body"> {
   /** Begins the body anew for each attempt. */
   readonly stream?: () => AsyncIterable<Uint8Array>;
+  /** How long it may stand still; 60 s if absent, null for ever. */
+  readonly idleTimeoutMs?: number | null | undefined;
 }
+
+/** The last megabytes of an upload may wait in the system's buffers for a slow line, and nothing is seen of them. */
+const IDLE_TIMEOUT_MS = 60_000;
 
 /** Speaks the control plane's and the hub's envelope `{success, code, message, data}`. */
 export class ControlClient {
@@ -85,9 +90,12 @@ export class ControlClient {
     return this.#unwrap(call, body);
   }
 
-  /** The answer itself, its body unread: for archives and event streams. Only the caller's signal limits how long it takes. */
+  /**
+   * The answer itself, its body unread: for archives and event streams. It may take as long as it likes while bytes move; the
+   * caller's signal ends it at any time.
+   */
   async open(call: StreamCall): Promise<HttpAnswer> {
-    const { method, rule, signal, deadlineAt, stream } = call;
+    const { method, rule, signal, deadlineAt, stream, idleTimeoutMs = IDLE_TIMEOUT_MS } = call;
     const attempt = async () => {
       const answer = await this.#transport.send({
         method,
@@ -95,6 +103,7 @@ export class ControlClient {
         headers: { ...this.#headers, ...call.headers },
         ...(stream !== undefined && { body: stream() }),
         ...(signal && { signal }),
+        ...(idleTimeoutMs !== null && { idleTimeoutMs }),
       });
       if (!isSuccess(answer.status)) throw await StatusError.of(answer);
       return answer;

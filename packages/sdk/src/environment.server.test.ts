@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { Environment } from "./environment.ts";
 import type { EnvironmentOptions } from "./environment-options.ts";
 import type { HttpRequest, Transport } from "./http.ts";
+import { HubClient } from "./hub-client.ts";
 import { ServiceClient } from "./service-client.ts";
 import { defaultTransport } from "./transport/node.ts";
 
@@ -103,6 +104,13 @@ describe("against a real server that asks for tokens, also on the data port", ()
       vi.unstubAllEnvs();
     }
     await platform.demand("DELETE", `/env-instance/${id}`, undefined, headers);
+  });
+
+  it("an upload that is refused before it is read says why", async () => {
+    const hub = new HubClient(platform.controlUrl, { apiKey: "aenv_no_token" });
+    const digest = `sha256:${"0".repeat(64)}`;
+    const upload = hub.uploadBundle(digest, new Uint8Array(32 * 1024 * 1024));
+    await expect(upload).rejects.toMatchObject({ code: "access.unauthenticated" });
   });
 
   it("a service is used by its address and a token", async () => {

@@ -5,6 +5,8 @@ export interface HttpRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | AsyncIterable<Uint8Array>;
   readonly signal?: AbortSignal;
+  /** Gives up when the other side has neither taken nor given a byte for so long; waits for ever if absent. */
+  readonly idleTimeoutMs?: number;
 }
 
 /** An answer whose head has arrived. Its body must be read, once, by `text` or by `chunks`. */

@@ -192,6 +192,16 @@ describe("our own hub", () => {
     expect(await failure(hub.downloadBundle("broken@1.0.0"))).toMatchObject({ name: "NetworkError", code: "network.failed" });
   });
 
+  it("reports a server that stalls while it is sent to or read from", async () => {
+    await using server = await httpServer((seen, response) => {
+      if (seen.method === "GET") response.writeHead(200, { "content-length": 6 }).write("abc");
+    });
+    const hub = new HubClient(server.url, { maxRetries: 0 });
+    const stalled = { name: "NetworkError", code: "request.timeout", message: expect.stringContaining("stalled") };
+    expect(await failure(hub.downloadBundle(ref, { idleTimeoutMs: 50 }))).toMatchObject(stalled);
+    expect(await failure(hub.uploadBundle(digest, new Uint8Array(10), { idleTimeoutMs: 50 }))).toMatchObject(stalled);
+  });
+
   it("skips the start of what it publishes only when told", async () => {
     await using server = await hubServer(() => ({ data: true }));
     const hub = new HubClient(server.url);

@@ -53,6 +53,8 @@ export interface PublishOptions extends RequestOptions {
 export interface TransferOptions extends RequestOptions {
   /** Told as bytes go over the line. */
   readonly onProgress?: (bytes: number) => void;
+  /** It fails when no byte has moved for so long; 60 s if absent. */
+  readonly idleTimeoutMs?: number;
 }
 
 /**
@@ -163,14 +165,14 @@ export class HubClient {
       rule: "idempotent",
       notFound: "environment.not_found",
     });
-    const parts: Uint8Array<ArrayBuffer>[] = [];
+    const parts: Uint8Array[] = [];
     let size = 0;
     for await (const part of answer.chunks()) {
-      parts.push(new Uint8Array(part));
+      parts.push(part);
       size += part.length;
       onProgress?.(size);
     }
-    return { digest: answer.header("x-digest") ?? "", bytes: new Uint8Array(await new Blob(parts).arrayBuffer()) };
+    return { digest: answer.header("x-digest") ?? "", bytes: joined(parts, size) };
   }
 
   #send(method: string, path: string, doing: string, options: RequestOptions, body?: unknown): Promise<unknown> {
@@ -189,6 +191,16 @@ async function* pieces(bytes: Uint8Array, onProgress: TransferOptions["onProgres
     yield piece;
     onProgress?.(at + piece.length);
   }
+}
+
+function joined(parts: readonly Uint8Array[], size: number): Uint8Array {
+  const bytes = new Uint8Array(size);
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  return bytes;
 }
 
 function withLatest(ref: string): string {

@@ -216,6 +216,8 @@ export class SchedulerClient {
       doing: `read the logs of instance '${id}'`,
       rule: "idempotent",
       notFound: "instance.not_found",
+      // An instance may have nothing to say for hours.
+      ...(follow && { idleTimeoutMs: null }),
     });
     if (!follow) {
       const lines = (await answer.text()).split("\n");

@@ -1,5 +1,6 @@
 import { messageOf } from "@aenv/contract";
 import { type HttpAnswer, type HttpRequest, isRefused, type Transport, TransportError } from "../http.ts";
+import { IdleTimer, idleMessage } from "./idle-timer.ts";
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
@@ -9,21 +10,56 @@ export function fetchTransport(fetch: Fetch): Transport {
 }
 
 async function send(fetch: Fetch, request: HttpRequest): Promise<HttpAnswer> {
-  const { url, signal, body, ...rest } = request;
+  const { url, method, headers, body } = request;
+  const watch = new Watch(request);
   let response: Response;
   try {
     const sent = body === undefined || typeof body === "string" ? body : await whole(body);
+    watch.idle?.restart();
+    const { signal } = watch;
     // A redirect is an answer like any other: followed, it would take the headers, which may hold a token, to another host.
-    response = await fetch(url, { ...rest, redirect: "manual", ...(sent !== undefined && { body: sent }), ...(signal && { signal }) });
+    response = await fetch(url, {
+      method,
+      headers,
+      redirect: "manual",
+      ...(sent !== undefined && { body: sent }),
+      ...(signal && { signal }),
+    });
+    watch.idle?.restart();
   } catch (cause) {
-    throw failed(request, cause);
+    throw watch.failed(cause);
   }
   return {
     status: response.status,
     header: (name) => response.headers.get(name),
-    text: () => response.text().catch((cause) => Promise.reject(failed(request, cause))),
-    chunks: () => chunks(request, response),
+    text: () => text(response, watch),
+    chunks: () => chunks(response, watch),
   };
+}
+
+/** What may end a request before its answer does. */
+class Watch {
+  readonly signal: AbortSignal | undefined;
+  readonly idle: IdleTimer | null;
+  readonly #request: HttpRequest;
+  readonly #stalled = new AbortController();
+
+  constructor(request: HttpRequest) {
+    this.#request = request;
+    const { signal, idleTimeoutMs: limitMs } = request;
+    this.idle = limitMs === undefined ? null : new IdleTimer(limitMs, () => this.#stalled.abort(new Error(idleMessage(limitMs))));
+    this.signal = limitMs === undefined ? signal : AbortSignal.any([this.#stalled.signal, ...(signal ? [signal] : [])]);
+  }
+
+  failed(cause: unknown): unknown {
+    this.idle?.close();
+    const { method, url, signal } = this.#request;
+    if (signal?.aborted) return signal.reason;
+    const isTimeout = this.#stalled.signal.aborted;
+    // `fetch` does not tell how far it came, so nothing is proven.
+    const message = `${method} ${url}: ${messageOf(isTimeout ? this.#stalled.signal.reason : cause)}`;
+    return new TransportError(message, { wasSent: true, isTimeout, isRefused: isRefused(cause), cause });
+  }
 }
 
 /** Not every `fetch` can send a stream. */
@@ -33,24 +69,27 @@ async function whole(body: AsyncIterable<Uint8Array>): Promise<Blob> {
   return new Blob(parts);
 }
 
-async function* chunks(request: HttpRequest, response: Response): AsyncGenerator<Uint8Array> {
+async function text(response: Response, watch: Watch): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const chunk of chunks(response, watch)) text += decoder.decode(chunk, { stream: true });
+  return text + decoder.decode();
+}
+
+async function* chunks(response: Response, watch: Watch): AsyncGenerator<Uint8Array> {
   const reader = response.body?.getReader();
-  if (reader === undefined) return;
   try {
     for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
+      watch.idle?.restart();
+      const { done, value } = (await reader?.read()) ?? { done: true };
+      watch.idle?.stop();
+      if (done || value === undefined) return;
       yield value;
     }
   } catch (cause) {
-    throw failed(request, cause);
+    throw watch.failed(cause);
   } finally {
-    reader.cancel().catch(() => {});
+    watch.idle?.close();
+    reader?.cancel().catch(() => {});
   }
-}
-
-function failed(request: HttpRequest, cause: unknown): unknown {
-  if (request.signal?.aborted) return request.signal.reason;
-  // `fetch` does not tell how far it came, so nothing is proven.
-  return new TransportError(`${request.method} ${request.url}: ${messageOf(cause)}`, { wasSent: true, isRefused: isRefused(cause), cause });
 }

@@ -2,11 +2,15 @@ import { Readable } from "node:stream";
 import { messageOf } from "@aenv/contract";
 import { Agent, type Dispatcher } from "undici";
 import { type HttpAnswer, type HttpRequest, isRefused, type Transport, TransportError } from "../http.ts";
+import { IdleTimer, idleMessage, timed } from "./idle-timer.ts";
 
 // One set of pools for the process: ten thousand environments behind one gateway share its connections.
 // An idle socket does not hold the process, so nobody has to close this. Deadlines are ours, not undici's:
 // a long tool call may be silent for as long as its own time allows.
 const agent = new Agent({ headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 10_000 } });
+
+/** What a reader has not yet taken of an answer; the server waits when it is more. */
+const BUFFER_BYTES = 256 * 1024;
 
 /** Carries requests by undici, with keep-alive. */
 export const defaultTransport: Transport = undiciTransport(agent);
@@ -26,6 +30,11 @@ class Exchange implements Dispatcher.DispatchHandler, HttpAnswer {
   #controller: Dispatcher.DispatchController | null = null;
   #headers: Readonly<Record<string, string | string[] | undefined>> = {};
   #chunks: Uint8Array[] = [];
+  #bufferedBytes = 0;
+  /** The whole body is wanted as one, so there is nobody to wait for. */
+  #isWhole = false;
+  #isPaused = false;
+  readonly #idle: IdleTimer | null;
   #isOver = false;
   #failure: { readonly error: unknown } | null = null;
   /** Wakes whoever waits for the body to go on. */
@@ -33,6 +42,8 @@ class Exchange implements Dispatcher.DispatchHandler, HttpAnswer {
 
   constructor(request: HttpRequest) {
     this.#request = request;
+    const { idleTimeoutMs: limitMs } = request;
+    this.#idle = limitMs === undefined ? null : new IdleTimer(limitMs, () => this.#giveUp(stalled(request, limitMs)));
   }
 
   begin(dispatcher: Dispatcher): Promise<HttpAnswer> {
@@ -41,8 +52,9 @@ class Exchange implements Dispatcher.DispatchHandler, HttpAnswer {
     signal?.addEventListener("abort", this.#onAbort, { once: true });
     const { origin, pathname, search } = new URL(url);
     const path = pathname + search;
-    const sent = body === undefined || typeof body === "string" ? (body ?? null) : Readable.from(body, { objectMode: false });
+    this.#idle?.restart();
     try {
+      const sent = body === undefined || typeof body === "string" ? (body ?? null) : this.#stream(body);
       dispatcher.dispatch({ origin, path, method: method as Dispatcher.HttpMethod, headers: { ...headers }, body: sent }, this);
     } catch (error) {
       this.#end(error);
@@ -56,6 +68,8 @@ class Exchange implements Dispatcher.DispatchHandler, HttpAnswer {
   }
 
   async text(): Promise<string> {
+    this.#isWhole = true;
+    this.#resume();
     while (!this.#isOver) await this.#more();
     if (this.#failure !== null) throw this.#failure.error;
     const [only] = this.#chunks;
@@ -65,7 +79,7 @@ class Exchange implements Dispatcher.DispatchHandler, HttpAnswer {
   async *chunks(): AsyncGenerator<Uint8Array> {
     try {
       for (;;) {
-        for (let chunk = this.#chunks.shift(); chunk !== undefined; chunk = this.#chunks.shift()) yield chunk;
+        for (let chunk = this.#take(); chunk !== undefined; chunk = this.#take()) yield chunk;
         if (this.#failure !== null) throw this.#failure.error;
         if (this.#isOver) return;
         await this.#more();
@@ -86,11 +100,21 @@ class Exchange implements Dispatcher.DispatchHandler, HttpAnswer {
     if (status < 200) return;
     this.status = status;
     this.#headers = headers;
+    this.#idle?.restart();
     this.#begun.resolve(this);
   }
 
-  onResponseData(_: Dispatcher.DispatchController, chunk: Uint8Array): void {
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
     this.#chunks.push(chunk);
+    this.#bufferedBytes += chunk.length;
+    if (this.#isWhole || this.#bufferedBytes < BUFFER_BYTES) {
+      this.#idle?.restart();
+    } else {
+      // The reader is slower than the server, which has to wait; the reader may take its time.
+      this.#isPaused = true;
+      this.#idle?.stop();
+      controller.pause();
+    }
     this.#wake();
   }
 
@@ -102,24 +126,45 @@ class Exchange implements Dispatcher.DispatchHandler, HttpAnswer {
     this.#end(error);
   }
 
+  /** undici takes from it no faster than the connection does. */
+  #stream(body: AsyncIterable<Uint8Array>): Readable {
+    return Readable.from(this.#idle === null ? body : timed(body, this.#idle), { objectMode: false });
+  }
+
+  #take(): Uint8Array | undefined {
+    const chunk = this.#chunks.shift();
+    if (chunk !== undefined) this.#bufferedBytes -= chunk.length;
+    if (this.#bufferedBytes < BUFFER_BYTES) this.#resume();
+    return chunk;
+  }
+
+  #resume(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    this.#idle?.restart();
+    this.#controller?.resume();
+  }
+
   #more(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve;
     });
   }
 
-  readonly #onAbort = () => {
-    const { signal } = this.#request;
-    this.#end(signal?.reason, true);
-    this.#controller?.abort(new Error("given up"));
-  };
+  readonly #onAbort = () => this.#giveUp(this.#request.signal?.reason);
 
-  #end(error: unknown, isAborted = false): void {
+  #giveUp(reason: unknown): void {
+    this.#end(reason, true);
+    this.#controller?.abort(new Error("given up"));
+  }
+
+  #end(error: unknown, isOurs = false): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#idle?.close();
     this.#request.signal?.removeEventListener("abort", this.#onAbort);
     if (error !== null) {
-      this.#failure = { error: isAborted ? error : failed(this.#request, error) };
+      this.#failure = { error: isOurs ? error : failed(this.#request, error) };
       this.#begun.reject(this.#failure.error);
     }
     this.#wake();
@@ -132,6 +177,10 @@ function failed(request: HttpRequest, cause: unknown): TransportError {
     isRefused: isRefused(cause),
     cause,
   });
+}
+
+function stalled({ method, url }: HttpRequest, limitMs: number): TransportError {
+  return new TransportError(`${method} ${url}: ${idleMessage(limitMs)}`, { wasSent: true, isTimeout: true });
 }
 
 /** True when the connection was never made: no such name, refused, or no answer to the handshake. */

@@ -1,5 +1,6 @@
+import { createServer as createHttpServer, Server as HttpServer } from "node:http";
 import { createServer, type Server } from "node:net";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { deadUrl, httpServer } from "../../fixtures/http-server.ts";
 import { type HttpRequest, type Transport, TransportError } from "../http.ts";
 import { fetchTransport } from "./fetch.ts";
@@ -11,7 +12,20 @@ const transports: [string, Transport][] = [
 ];
 
 const raw: Server[] = [];
-afterEach(() => Promise.all(raw.splice(0).map((server) => new Promise((resolve) => server.close(resolve)))));
+afterEach(() =>
+  Promise.all(
+    raw.splice(0).map((server) => {
+      if (server instanceof HttpServer) server.closeAllConnections();
+      return new Promise((resolve) => server.close(resolve));
+    }),
+  ),
+);
+
+/** More than all the buffers between two programs on one machine. */
+const BIG = 96 * 1024 * 1024;
+const PIECE = new Uint8Array(64 * 1024);
+
+const turnOfTheLoop = () => new Promise((resolve) => setImmediate(resolve));
 
 /** Accepts, reads the request, writes the given bytes and hangs up. */
 async function rawServer(answer: string): Promise<string> {
@@ -19,6 +33,10 @@ async function rawServer(answer: string): Promise<string> {
     socket.on("error", () => {});
     socket.once("data", () => socket.end(answer));
   });
+  return listening(server);
+}
+
+async function listening(server: Server): Promise<string> {
   raw.push(server);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();
@@ -102,12 +120,112 @@ describe.each(transports)("the transport by %s", (name, transport) => {
     expect(await text).toBe(reason);
   });
 
+  it("gives up a download in which nothing moves any more, and says so", async () => {
+    await using server = await httpServer((_, response) => response.writeHead(200).write("begin"));
+    const answer = await transport.send({ ...get(server.url), idleTimeoutMs: 50 });
+    const read = async () => {
+      for await (const _ of answer.chunks());
+    };
+    const stalled = { name: "TransportError", isTimeout: true, message: expect.stringContaining("no byte was sent or received for 50 ms") };
+    expect(await failure(read())).toMatchObject(stalled);
+    const other = await transport.send({ ...get(server.url), idleTimeoutMs: 50 });
+    expect(await failure(other.text())).toMatchObject(stalled);
+  });
+
+  it("gives up a server that takes the request and never answers", async () => {
+    await using server = await httpServer(() => {});
+    const error = await failure(transport.send({ ...get(server.url), idleTimeoutMs: 50 }));
+    expect(error).toMatchObject({ name: "TransportError", isTimeout: true, message: expect.stringContaining(server.url) });
+  });
+
+  it("lets a server send no faster than its answer is read", async () => {
+    let written = 0;
+    await using server = await httpServer((_, response) => {
+      const fill = () => {
+        while (written < BIG && !response.destroyed) {
+          written += PIECE.length;
+          if (!response.write(PIECE)) return;
+        }
+        response.end();
+      };
+      response.on("drain", fill);
+      fill();
+    });
+    const answer = await transport.send({ ...get(server.url), idleTimeoutMs: 10_000 });
+    let read = 0;
+    let ahead = 0;
+    for await (const chunk of answer.chunks()) {
+      read += chunk.length;
+      ahead = Math.max(ahead, written - read);
+      await turnOfTheLoop();
+    }
+    expect(read).toBe(BIG);
+    expect(ahead).toBeLessThan(BIG / 4);
+  });
+
   it(
     name === "undici" ? "knows that a refused request never left" : "does not claim to know that a refused request never left",
     async () => {
       expect(await failure(transport.send(get(await deadUrl())))).toMatchObject({ name: "TransportError", wasSent: name !== "undici" });
     },
   );
+});
+
+describe("an upload by undici", () => {
+  /** Sends pieces without end, or up to a size, and counts them. */
+  function source(size = Number.POSITIVE_INFINITY) {
+    const count = { taken: 0, isClosed: false };
+    async function* pieces() {
+      try {
+        for (; count.taken < size; count.taken += PIECE.length) yield PIECE;
+      } finally {
+        count.isClosed = true;
+      }
+    }
+    return { count, pieces };
+  }
+
+  it("takes no more from its source than the server reads", async () => {
+    const { count, pieces } = source(BIG);
+    let ahead = 0;
+    let read = 0;
+    const server = createHttpServer(async (request, response) => {
+      for await (const chunk of request) {
+        read += chunk.length;
+        ahead = Math.max(ahead, count.taken - read);
+        await turnOfTheLoop();
+      }
+      response.end("thanks");
+    });
+    const url = await listening(server);
+    const answer = await defaultTransport.send({ method: "PUT", url, headers: {}, body: pieces(), idleTimeoutMs: 10_000 });
+    expect(await answer.text()).toBe("thanks");
+    expect(read).toBe(BIG);
+    expect(ahead).toBeLessThan(BIG / 4);
+  });
+
+  it("is given up when the server reads no more, with its source closed and not emptied", async () => {
+    const { count, pieces } = source();
+    const url = await listening(createHttpServer(() => {}));
+    const error = await failure(defaultTransport.send({ method: "PUT", url, headers: {}, body: pieces(), idleTimeoutMs: 100 }));
+    expect(error).toMatchObject({
+      name: "TransportError",
+      isTimeout: true,
+      message: expect.stringContaining("no byte was sent or received"),
+    });
+    await vi.waitUntil(() => count.isClosed);
+    expect(count.taken).toBeLessThan(BIG / 4);
+  });
+
+  it("is given up when its signal aborts, with its source closed", async () => {
+    const { count, pieces } = source();
+    const controller = new AbortController();
+    const reason = new Error("enough");
+    const url = await listening(createHttpServer(() => controller.abort(reason)));
+    const { signal } = controller;
+    expect(await failure(defaultTransport.send({ method: "PUT", url, headers: {}, body: pieces(), signal }))).toBe(reason);
+    await vi.waitUntil(() => count.isClosed);
+  });
 });
 
 describe("the transport by undici", () => {
