@@ -21,7 +21,7 @@ const bundle = {
     export const definition = defineEnvironment({
       setup: () => ({ sold: 0 }),
       tools: [{ name: "sell", run: (_, { state }) => greeting + " " + ++state.sold }],
-      functions: [{
+      functions: [{ name: "mark", run: () => process.env.AENV_BOX }, {
         name: "work",
         run: () => { console.log("working"); return new Promise((resolve) => process.once("SIGTERM", () => setImmediate(resolve, "done"))); },
       }],
@@ -51,7 +51,8 @@ describe("the blank runner", () => {
 
   async function start(...args: string[]): Promise<Running> {
     const socketPath = join(tree.path, "box/s");
-    const child = spawn(process.execPath, [runnerFile, "--socket", socketPath, ...args], { stdio: ["ignore", "pipe", "inherit"] });
+    const env = { ...process.env, AENV_BOX: "the engine's mark" };
+    const child = spawn(process.execPath, [runnerFile, "--socket", socketPath, ...args], { env, stdio: ["ignore", "pipe", "inherit"] });
     const agent = new Agent({ keepAlive: true, maxSockets: 4 });
     ends.push(() => {
       agent.destroy();
@@ -68,6 +69,13 @@ describe("the blank runner", () => {
   function bind(running: Running, variables: Record<string, string> = {}, folder = join(tree.path, "bundle")) {
     return running.ask("POST", "/bind", { folder, variables });
   }
+
+  it("passes the engine's mark on to its children, whatever the variables say", async () => {
+    const running = await start();
+    expect(await bind(running, { AENV_BOX: "forged" })).toMatchObject({ status: 200 });
+    expect(await running.ask("POST", "/env-instance", { id: "a" })).toMatchObject({ status: 200 });
+    expect(await running.ask("POST", "/env-instance/a/functions/mark", {})).toMatchObject({ body: { data: "the engine's mark" } });
+  });
 
   it("listens at once, and is unhealthy until it is bound", async () => {
     const running = await start();

@@ -34,6 +34,8 @@ type State =
 // An `import` would read every export of node:http, and its WebSocket loads all of undici, which takes longer than all the rest.
 const { createServer } = process.getBuiltinModule("node:http");
 
+/** The variable by which the engine knows the processes of a sandbox. */
+const MARKER = "AENV_BOX";
 const MAX_BIND_BYTES = 1024 * 1024;
 const ORPHAN_CHECK_MS = 1_000;
 const WARM_UP_AFTER_MS = 100;
@@ -91,7 +93,9 @@ class Runner {
 
   async #bind({ folder, variables, isAhead }: BindRequest): Promise<Bundle> {
     this.#state = { kind: "binding", folder };
-    Object.assign(process.env, variables);
+    // Children inherit the mark by which the engine finds them, whatever the variables say.
+    const { [MARKER]: mark } = process.env;
+    Object.assign(process.env, variables, mark !== undefined && { [MARKER]: mark });
     if (isAhead) await warmUp();
     const bundle: Partial<Bundle> = await import(pathToFileURL(join(folder, "main.js")).href);
     if (typeof bundle.serveOn !== "function") {

@@ -34,6 +34,7 @@ const claims = [
   "destroying is possible any number of times",
   "destroying ends a program that will not listen to reason",
   "destroying ends children and grandchildren",
+  "destroying ends a child that forked twice, left its session and cleaned its environment, where the engine finds strays",
   "twenty boxes are made at once",
   "an id that is taken is refused, and is free again afterwards",
   "a box is known by the last lines it printed",
@@ -162,12 +163,31 @@ export function describeEngine(name: string, { open, command, leftovers, skip = 
       const box = await make(engine);
       const { inGroup, strays } = (await ask(box, "POST", "/family")) as { inGroup: number[]; strays: number[] };
       const table = openProcessTable();
-      const running = () => [...inGroup, ...(engine.can.findsStrays ? strays : [])].filter((pid) => table.look(pid)?.isZombie === false);
+      // Where processes can be found by their environment, those that left the group are found too.
+      const areFound = engine.can.findsStrays || table.findsMarked;
+      const running = () => [...inGroup, ...(areFound ? strays : [])].filter((pid) => table.look(pid)?.isZombie === false);
       expect(running()).not.toEqual([]);
       await box.destroy();
       await expect.poll(running).toEqual([]);
-      if (!engine.can.findsStrays) for (const pid of strays) process.kill(pid);
+      if (!areFound) for (const pid of strays) process.kill(pid);
     });
+
+    claim(
+      "destroying ends a child that forked twice, left its session and cleaned its environment, where the engine finds strays",
+      async () => {
+        const { engine } = start();
+        const box = await make(engine);
+        const { pid } = (await ask(box, "POST", "/daemon")) as { pid: number };
+        const isRunning = () => openProcessTable().look(pid)?.isZombie === false;
+        try {
+          expect(isRunning()).toBe(true);
+          await box.destroy();
+          if (engine.can.findsStrays) await expect.poll(isRunning).toBe(false);
+        } finally {
+          if (isRunning()) process.kill(pid, "SIGKILL");
+        }
+      },
+    );
 
     claim("twenty boxes are made at once", async () => {
       const { engine, home } = start();

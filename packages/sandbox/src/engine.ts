@@ -8,7 +8,7 @@ export interface EngineAbilities {
   readonly isolates: boolean;
   /** Memory and time limits really hold. */
   readonly limits: boolean;
-  /** Ends children too that moved to a process group of their own. */
+  /** Ends every process that came of a box, also one that forked twice, left its session and cleaned its environment. */
   readonly findsStrays: boolean;
   /** Connects to ports on which programs inside a sandbox listen, and to no others: `Box.connect` is there. */
   readonly ports: boolean;

@@ -1,19 +1,24 @@
 import { randomBytes } from "node:crypto";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { PlatformError } from "@aenv/contract";
+import { isOurGroup } from "./control-groups.ts";
 import type { ProcessIdentity } from "./process-table.ts";
 
 /** What is known of a box, as it stands in its `box.json`. */
 export interface BoxRecord {
-  readonly format: 1;
+  readonly format: 2;
   readonly id: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly createdAt: string;
   /** Where it listens: in its folder, or, if that path is too long for a socket, in a folder of its own elsewhere. */
   readonly socket: string;
   readonly memoryMb: number | null;
+  /** Part of the mark in its processes' environment, so that no other process can bear it by chance or by intent. */
+  readonly secret: string;
+  /** The folder of its control group; null where there are none. */
+  readonly group: string | null;
   /** Who makes it; while that process lives, an unfinished box is none of anyone else's business. */
   readonly maker: ProcessIdentity;
   /** Null until the program is started. */
@@ -72,7 +77,8 @@ export class BoxFolder {
   read(): BoxRecord | null {
     try {
       const record = JSON.parse(readFileSync(join(this.path, RECORD), "utf8"));
-      return record?.format === 1 ? record : null;
+      if (record?.format !== 2) return null;
+      return { ...record, group: isOurGroup(record.group, basename(this.path)) ? record.group : null };
     } catch {
       return null;
     }

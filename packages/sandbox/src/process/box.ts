@@ -2,7 +2,7 @@ import type { Box, BoxAddress, BoxExit } from "../engine.ts";
 import type { BoxFolder, BoxRecord } from "./box-folder.ts";
 import { BoxLog } from "./box-log.ts";
 import { describeEnding, type Ending } from "./ending.ts";
-import type { ProcessIdentity } from "./process-table.ts";
+import { isRunning, type ProcessIdentity, type ProcessTable } from "./process-table.ts";
 
 /** A running program, started by us or by an earlier process of ours. */
 export class ProcessBox implements Box {
@@ -11,11 +11,12 @@ export class ProcessBox implements Box {
   readonly labels: Readonly<Record<string, string>>;
   readonly exited: Promise<BoxExit>;
   readonly folder: BoxFolder;
-  readonly record: BoxRecord;
+  record: BoxRecord;
   readonly process: ProcessIdentity;
   readonly log: BoxLog;
   /** Set where the system tells which process listens on a port. */
   connect?: NonNullable<Box["connect"]>;
+  #seen: readonly ProcessIdentity[] = [];
   #exit: BoxExit | null = null;
   #resolveExit: (exit: BoxExit) => void = () => undefined;
   #why: string | null = null;
@@ -48,6 +49,29 @@ export class ProcessBox implements Box {
 
   get hasExited(): boolean {
     return this.#exit !== null;
+  }
+
+  /** Descendants of the program that were seen and still run, also if their own parent has ended since. */
+  get seen(): readonly ProcessIdentity[] {
+    return this.#seen;
+  }
+
+  /** Looks who has come of the program since the last time. */
+  see(table: ProcessTable): void {
+    const found = new Map<number, ProcessIdentity>();
+    const queue = [this.process, ...this.#seen.filter((one) => isRunning(table, one))];
+    for (let one = queue.pop(); one !== undefined; one = queue.pop()) {
+      if (found.has(one.pid)) continue;
+      found.set(one.pid, { pid: one.pid, start: one.start });
+      queue.push(...table.childrenOf(one.pid));
+    }
+    found.delete(this.pid);
+    this.#seen = [...found.values()];
+  }
+
+  /** It could not be moved into its control group, so other ways have to find its processes. */
+  leaveGroup(): void {
+    this.record = { ...this.record, group: null };
   }
 
   /** What is about to end the box, if we do it ourselves: the system only tells the signal. */

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { get } from "node:http";
 import { dirname, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
@@ -27,12 +27,14 @@ function leftovers(home: string): string[] {
   return [...readdirSync(join(home, "boxes")), ...(hasProc ? processesOf(home) : [])].map(String);
 }
 
-describeEngine("process", {
-  open: (home) => new ProcessEngine({ home, graceMs: 500 }),
-  command: (behaviour) => (behaviour === "missing" ? ["/nowhere/no-such-program"] : [process.execPath, program, behaviour]),
-  leftovers,
-  ...(!hasProc && { skip: withoutProc }),
-});
+for (const useControlGroups of [true, false]) {
+  describeEngine(useControlGroups ? "process" : "process without control groups", {
+    open: (home) => new ProcessEngine({ home, graceMs: 500, useControlGroups }),
+    command: (behaviour) => (behaviour === "missing" ? ["/nowhere/no-such-program"] : [process.execPath, program, behaviour]),
+    leftovers,
+    ...(!hasProc && { skip: withoutProc }),
+  });
+}
 
 describe("the process engine", () => {
   const trees: Tree[] = [];
@@ -99,6 +101,43 @@ describe("the process engine", () => {
     }
   });
 
+  it.runIf(hasProc).each([true, false])(
+    "never kills a process of someone else that has the box's name in its environment (control groups: %s)",
+    async (useControlGroups) => {
+      const engine = open({ useControlGroups });
+      const box = await make(engine);
+      const { variables } = (await ask(box, "/environment")) as { variables: Record<string, string> };
+      const [path = ""] = (variables.AENV_BOX ?? "").split(":");
+      const marks = [path, `${path}:`, `${path}:${"0".repeat(32)}`];
+      const strangers = marks.map((mark) => spawn("sleep", ["600"], { env: { PATH: process.env.PATH, AENV_BOX: mark } }));
+      try {
+        await box.destroy();
+        for (const { pid } of strangers) expect(openProcessTable().look(pid as number)?.isZombie).toBe(false);
+      } finally {
+        for (const stranger of strangers) stranger.kill("SIGKILL");
+      }
+    },
+  );
+
+  it.runIf(hasProc)("ends, without control groups too, children that left the process group or that it has seen before", async () => {
+    const engine = open({ useControlGroups: false });
+    const box = await make(engine);
+    const { inSession, nested } = (await ask(box, "/runaways", "POST")) as { inSession: number; nested: number };
+    const isRunning = (pid: number) => openProcessTable().look(pid)?.isZombie === false;
+    expect([inSession, nested].map(isRunning)).toEqual([true, true]);
+    await box.destroy();
+    await expect.poll(() => [inSession, nested].map(isRunning)).toEqual([false, false]);
+  });
+
+  it("leaves no control group behind", async () => {
+    const engine = open();
+    const box = await make(engine);
+    const record = JSON.parse(readFileSync(join(dirname((box.address as { path: string }).path), "box.json"), "utf8")) as BoxRecord;
+    expect(record.group !== null).toBe(engine.can.findsStrays);
+    await box.destroy();
+    if (record.group !== null) expect(existsSync(dirname(record.group))).toBe(false);
+  });
+
   it("leaves a box alone that another process is making, and clears it away when that is gone", async () => {
     const home = newHome();
     const self = { pid: process.pid, start: openProcessTable().look(process.pid)?.start ?? "" };
@@ -126,7 +165,13 @@ describe("the process engine", () => {
     const box = await make(engine);
     const { variables, folder } = (await ask(box, "/environment")) as { variables: Record<string, string>; folder: string };
     const own = dirname(folder);
-    expect(variables).toEqual({ PATH: "/usr/bin:/bin", HOME: folder, TMPDIR: join(own, "tmp"), LANG: "C.UTF-8", AENV_BOX: own });
+    expect(variables).toEqual({
+      PATH: "/usr/bin:/bin",
+      HOME: folder,
+      TMPDIR: join(own, "tmp"),
+      LANG: "C.UTF-8",
+      AENV_BOX: expect.stringMatching(new RegExp(`^${own}:[0-9a-f]{32}$`)),
+    });
     expect(statSync(variables.TMPDIR as string).isDirectory()).toBe(true);
   });
 
@@ -218,7 +263,17 @@ describe("the process engine", () => {
 function writeRecord(home: string, more: Pick<BoxRecord, "maker" | "process" | "isReady">): void {
   const folder = join(home, "boxes", "box");
   mkdirSync(folder, { recursive: true });
-  const record: BoxRecord = { format: 1, id: "box", labels: {}, createdAt: "", socket: join(folder, "s"), memoryMb: null, ...more };
+  const record: BoxRecord = {
+    format: 2,
+    id: "box",
+    labels: {},
+    createdAt: "",
+    socket: join(folder, "s"),
+    memoryMb: null,
+    secret: "s3cret",
+    group: null,
+    ...more,
+  };
   writeFileSync(join(folder, "box.json"), JSON.stringify(record));
 }
 

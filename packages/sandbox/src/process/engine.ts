@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, realpathSync } from "node:fs";
 import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -8,7 +9,8 @@ import { untilAnswers } from "../probe.ts";
 import { Rounds } from "../rounds.ts";
 import { ProcessBox } from "./box.ts";
 import { BoxFolder, type BoxRecord, isBoxId, readBoxes, removeFolder, socketFor } from "./box-folder.ts";
-import { type Doomed, killAll, signalGroup } from "./kill.ts";
+import { ControlGroups, killGroup, removeGroup } from "./control-groups.ts";
+import { type Doomed, killAll, processesOf, signalGroup } from "./kill.ts";
 import { connectPort, tellsListeners } from "./ports.ts";
 import { isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "./process-table.ts";
 import { defaultPath, launch, markerOf, programOf } from "./program.ts";
@@ -24,6 +26,8 @@ export interface ProcessEngineOptions {
   readonly graceMs?: number;
   /** How large a box's log may grow before its older half is dropped. */
   readonly logBytes?: number;
+  /** Whether to keep each box in a control group where this machine lets us; it is then the surest way to find its processes. */
+  readonly useControlGroups?: boolean;
   /** Where sockets go whose path in the box's own folder would be too long. */
   readonly runtimeFolder?: string;
 }
@@ -37,11 +41,12 @@ export interface ProcessEngineOptions {
  */
 export class ProcessEngine implements SandboxEngine {
   readonly name = "process";
-  readonly can: EngineAbilities;
   readonly #options: Required<Omit<ProcessEngineOptions, "home">>;
   readonly #folder: string;
   readonly #table: ProcessTable = openProcessTable();
   readonly #self: ProcessIdentity;
+  #groups: ControlGroups | null;
+  readonly #tellsListeners = tellsListeners();
   readonly #boxes = new Map<string, ProcessBox>();
   readonly #making = new Map<string, Promise<Box>>();
   readonly #closing = new AbortController();
@@ -61,7 +66,11 @@ export class ProcessEngine implements SandboxEngine {
     this.#folder = realpathSync(join(home, "boxes"));
     this.#options = { ...defaults, path: defaultPath(), runtimeFolder: tmpdir(), ...options };
     this.#self = { pid: process.pid, start: this.#table.look(process.pid)?.start ?? "" };
-    this.can = { images: false, isolates: false, limits: false, findsStrays: this.#table.findsMarked, ports: tellsListeners() };
+    this.#groups = this.#options.useControlGroups ? ControlGroups.open(this.#folder) : null;
+  }
+
+  get can(): EngineAbilities {
+    return { images: false, isolates: false, limits: false, findsStrays: this.#groups !== null, ports: this.#tellsListeners };
   }
 
   async create(spec: BoxSpec, signal: AbortSignal): Promise<Box> {
@@ -98,12 +107,14 @@ export class ProcessEngine implements SandboxEngine {
 
   #newRecord(spec: BoxSpec, folder: BoxFolder): BoxRecord {
     return {
-      format: 1,
+      format: 2,
       id: spec.id,
       labels: spec.labels,
       createdAt: new Date().toISOString(),
       socket: socketFor(folder.path, this.#options.runtimeFolder),
       memoryMb: spec.memoryMb ?? null,
+      secret: randomBytes(16).toString("hex"),
+      group: this.#groups?.pathOf(spec.id) ?? null,
       maker: this.#self,
       process: null,
       isReady: false,
@@ -113,13 +124,16 @@ export class ProcessEngine implements SandboxEngine {
   async #start(spec: BoxSpec, folder: BoxFolder, record: BoxRecord, signal: AbortSignal): Promise<Box> {
     let started = record;
     try {
-      const child = await launch(programOf(spec, folder, record.socket, this.#options), folder);
+      const child = await launch(programOf(spec, folder, record, this.#options), folder);
       const process = { pid: child.pid as number, start: this.#table.look(child.pid as number)?.start ?? "" };
       started = { ...record, process };
+      // Node needs longer for its start than this takes, so no child is born outside the group.
+      const entering = this.#enter(record.group, process.pid);
       const box = this.#openBox(folder, { ...record, process, isReady: true });
       child.once("exit", (code, signal) => box.noteExit({ code, signal }));
       folder.write(started);
-      await this.#untilReady(box, spec, signal);
+      const [isGrouped] = await Promise.all([entering, this.#untilReady(box, spec, signal)]);
+      if (!isGrouped) box.leaveGroup();
       folder.write(box.record);
       this.#hold(box);
       return box;
@@ -148,14 +162,27 @@ export class ProcessEngine implements SandboxEngine {
     }
   }
 
+  /** Whether the process is in the group. If it cannot be moved, no other will be tried. */
+  async #enter(group: string | null, pid: number): Promise<boolean> {
+    if (group === null || this.#groups === null) return false;
+    try {
+      await this.#groups.enter(group, pid);
+      return true;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ESRCH") this.#groups = null;
+      return false;
+    }
+  }
+
   #openBox(folder: BoxFolder, record: BoxRecord & { process: ProcessIdentity }): ProcessBox {
     const box = new ProcessBox(folder, record, record.process, this.#options.logBytes, (one) => this.#destroy(one));
-    if (this.can.ports) box.connect = (port, signal) => this.#connect(box, port, signal);
+    if (this.#tellsListeners) box.connect = (port, signal) => this.#connect(box, port, signal);
     box.exited.then(() => {
       this.#adopted.delete(box);
       this.#growing.delete(box);
       // Children that outlive the program serve nobody.
       signalGroup(this.#table, box.process, "SIGKILL");
+      if (box.record.group !== null) void endGroup(box.record.group);
     });
     return box;
   }
@@ -163,7 +190,7 @@ export class ProcessEngine implements SandboxEngine {
   #connect(box: ProcessBox, port: number, signal: AbortSignal): Promise<Socket> {
     // Its number may be another process's by now.
     const pid = isRunning(this.#table, box.process) ? box.pid : null;
-    return connectPort({ id: box.id, pid, others: () => this.#table.findMarked(markerOf(box.folder)) }, port, signal);
+    return connectPort({ id: box.id, pid, others: () => processesOf(doomed(box.folder, box.record, box.seen), this.#table) }, port, signal);
   }
 
   #hold(box: ProcessBox): void {
@@ -173,9 +200,10 @@ export class ProcessEngine implements SandboxEngine {
 
   async #destroy(box: ProcessBox): Promise<void> {
     box.blame("the box was destroyed");
-    await killAll(doomed(box.folder, box.record), this.#table, this.#options.graceMs);
+    await killAll(doomed(box.folder, box.record, box.seen), this.#table, this.#options.graceMs);
     box.noteExit(null);
     try {
+      if (box.record.group !== null) await removeGroup(box.record.group);
       await box.folder.remove(box.record, this.#self);
     } catch (cause) {
       throw new PlatformError("sandbox.destroy_failed", `the files of box '${box.id}' cannot be removed: ${messageOf(cause)}`, { cause });
@@ -211,7 +239,9 @@ export class ProcessEngine implements SandboxEngine {
   }
 
   async #clear(folder: BoxFolder, record: BoxRecord | null): Promise<void> {
-    await killAll(doomed(folder, record), this.#table, 0);
+    const ending = doomed(folder, record);
+    await killAll(ending, this.#table, 0);
+    if (ending.group !== null) await removeGroup(ending.group);
     await folder.remove(record, this.#self);
   }
 
@@ -221,7 +251,8 @@ export class ProcessEngine implements SandboxEngine {
 
   #measure(box: ProcessBox): void {
     box.log.trim();
-    const { memoryMb } = box.record;
+    const { memoryMb, group } = box.record;
+    if (group === null) box.see(this.#table);
     if (memoryMb === null) return;
     const used = this.#table.memoryMbOf(box.pid) ?? 0;
     if (used <= memoryMb) return;
@@ -230,10 +261,27 @@ export class ProcessEngine implements SandboxEngine {
   }
 }
 
-const defaults = { nodeOptions: [], graceMs: 3_000, logBytes: 4 * 1024 * 1024 } as const;
+const defaults = { nodeOptions: [], useControlGroups: true, graceMs: 3_000, logBytes: 4 * 1024 * 1024 } as const;
 
-function doomed(folder: BoxFolder, record: BoxRecord | null): Doomed {
-  return { id: basename(folder.path), leader: record?.process ?? null, marker: markerOf(folder), log: folder.log };
+function doomed(folder: BoxFolder, record: BoxRecord | null, seen: readonly ProcessIdentity[] = []): Doomed {
+  const id = basename(folder.path);
+  const group = record?.group ?? null;
+  return {
+    id,
+    leader: record?.process ?? null,
+    marker: record === null ? null : markerOf(folder, record),
+    log: folder.log,
+    group,
+    // One that did not get ready may not have been moved into its group.
+    isGrouped: group !== null && record?.isReady === true,
+    seen,
+  };
+}
+
+/** Whatever becomes of the box's files: its group is not among them. */
+async function endGroup(group: string): Promise<void> {
+  killGroup(group);
+  await removeGroup(group);
 }
 
 function isAlive(record: BoxRecord | null, table: ProcessTable): record is BoxRecord & { process: ProcessIdentity } {

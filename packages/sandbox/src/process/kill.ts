@@ -1,22 +1,33 @@
 import { setTimeout } from "node:timers/promises";
 import { PlatformError } from "@aenv/contract";
+import { killGroup, processesIn } from "./control-groups.ts";
+import { membersOf } from "./members.ts";
 import { isRunning, type ProcessIdentity, type ProcessTable } from "./process-table.ts";
 
 export interface Doomed {
   readonly id: string;
-  /** The program itself, which leads a process group of its own; null if it is not known. */
+  /** The program itself, which leads a process group and a session of its own; null if it is not known. */
   readonly leader: ProcessIdentity | null;
-  /** What stands in the environment of all its processes. */
-  readonly marker: string;
+  /** What stands in the environment of its processes, unless they cleaned it; null if it is not known. */
+  readonly marker: string | null;
   /** The file into which they print. */
   readonly log: string;
+  /** The folder of its control group. */
+  readonly group: string | null;
+  /** Whether all its processes are in that group, so that no other way to find them is needed. */
+  readonly isGrouped: boolean;
+  /** Processes that were seen to belong to it. */
+  readonly seen: readonly ProcessIdentity[];
 }
 
 /** A killed process that is still there after this long hangs in the system, and no signal reaches it. */
 const STUCK_MS = 5_000;
 
 /** Ends all processes of a box: they are asked to, and after the grace they have to. Resolves when none is left. */
-export async function killAll({ id, leader, marker, log }: Doomed, table: ProcessTable, graceMs: number): Promise<void> {
+export async function killAll(doomed: Doomed, table: ProcessTable, graceMs: number): Promise<void> {
+  const { id, leader } = doomed;
+  // Before the program ends: only until then its children can be told by their parent.
+  const known = await relativesOf(doomed, doomed.seen, table);
   if (leader !== null) {
     if (graceMs > 0 && isRunning(table, leader)) {
       signalGroup(table, leader, "SIGTERM");
@@ -25,18 +36,45 @@ export async function killAll({ id, leader, marker, log }: Doomed, table: Proces
     signalGroup(table, leader, "SIGKILL");
     if (!(await untilGone(table, leader, STUCK_MS))) throw stuck(id, [leader.pid]);
   }
-  // Children may have left the group, and only their environment still says whose they are.
+  await killRest(doomed, known, table);
+}
+
+/** Children may have left the process group of the program. */
+async function killRest(doomed: Doomed, known: readonly ProcessIdentity[], table: ProcessTable): Promise<void> {
+  const { id, leader, log, group } = doomed;
   const deadline = performance.now() + STUCK_MS;
+  let seen = known;
   for (let pauseMs = 1; ; pauseMs = Math.min(pauseMs * 2, 100)) {
-    const strays = await table.findMarked(marker);
+    if (group !== null) killGroup(group);
+    seen = await relativesOf(doomed, seen, table);
+    const rest = new Set(seen.filter((one) => isRunning(table, one)).map(({ pid }) => pid));
+    if (group !== null) for (const pid of processesIn(group)) rest.add(pid);
     // Whoever was to write the leader down died in the middle of starting it. Until the new process runs its program, it has the
     // environment of the old; but its log is open already.
-    if (leader === null) strays.push(...(await table.findWriters(log)).filter((pid) => pid !== process.pid));
-    if (strays.length === 0) return;
-    if (performance.now() > deadline) throw stuck(id, strays);
-    for (const pid of strays) send(pid, "SIGKILL");
+    if (leader === null) for (const pid of await table.findWriters(log)) rest.add(pid);
+    rest.delete(process.pid);
+    if (rest.size === 0) return;
+    if (performance.now() > deadline) throw stuck(id, [...rest]);
+    for (const pid of rest) send(pid, "SIGKILL");
     await setTimeout(pauseMs);
   }
+}
+
+/** The processes of a box that run now. */
+export async function processesOf(doomed: Doomed, table: ProcessTable): Promise<number[]> {
+  const others = (await relativesOf(doomed, doomed.seen, table)).map(({ pid }) => pid);
+  return doomed.group === null ? others : [...new Set([...others, ...processesIn(doomed.group)])];
+}
+
+/** The processes of a box that its control group does not know of. */
+async function relativesOf(
+  { leader, marker, isGrouped }: Doomed,
+  known: readonly ProcessIdentity[],
+  table: ProcessTable,
+): Promise<readonly ProcessIdentity[]> {
+  if (isGrouped) return [];
+  const [marked, all] = await Promise.all([marker === null ? [] : table.findMarked(marker), table.list()]);
+  return membersOf(all, { leader, known, marked });
 }
 
 /**

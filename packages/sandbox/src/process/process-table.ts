@@ -8,6 +8,13 @@ export interface ProcessIdentity {
   readonly start: string;
 }
 
+/** One process among all of them. */
+export interface ProcessRow extends ProcessIdentity {
+  readonly parent: number;
+  /** The number of the process that began its session; 0 where the system does not tell. */
+  readonly session: number;
+}
+
 /** What the system says of its processes. */
 export interface ProcessTable {
   /** Whether processes can be found by their environment. */
@@ -16,6 +23,10 @@ export interface ProcessTable {
   look(pid: number): Sighting | null;
   /** The resident memory of a process and, where the system tells them, its descendants; null if it is gone. */
   memoryMbOf(pid: number): number | null;
+  /** All processes that have not ended. */
+  list(): Promise<readonly ProcessRow[]>;
+  /** The children of a process; none where that would be dear to find out. */
+  childrenOf(pid: number): ProcessIdentity[];
   /** The processes whose environment holds the entry `NAME=value`. */
   findMarked(entry: string): Promise<number[]>;
   /** The processes that have the file open for writing. Dearer than to search by environment. */
@@ -43,15 +54,48 @@ export class ProcTable implements ProcessTable {
   readonly findsMarked = true;
   // Start times count from the boot, so they only tell processes of one boot apart.
   readonly #boot = (read("/proc/sys/kernel/random/boot_id") ?? "").slice(0, 8);
+  #listing: Promise<readonly ProcessRow[]> | undefined;
   #searching: Promise<void> | undefined;
   #wanted = new Map<string, number[]>();
 
-  look(pid: number): Sighting | null {
+  look(pid: number): (Sighting & ProcessRow) | null {
     const stat = read(`/proc/${pid}/stat`);
     if (stat === null) return null;
-    // The name, in parentheses, may itself hold spaces and parentheses. Behind it: the state first, the start time twentieth.
+    // The name, in parentheses, may itself hold spaces and parentheses. Behind it: state, parent, group, session; the start time
+    // is the twentieth.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return { start: `${fields[19]}.${this.#boot}`, isZombie: fields[0] === "Z" || fields[0] === "X" };
+    const [state, parent, , session] = fields;
+    return {
+      pid,
+      start: `${fields[19]}.${this.#boot}`,
+      isZombie: state === "Z" || state === "X",
+      parent: Number(parent),
+      session: Number(session),
+    };
+  }
+
+  /** Those who ask together share one walk through /proc, as in `findMarked`. */
+  list(): Promise<readonly ProcessRow[]> {
+    this.#listing ??= this.#walk();
+    return this.#listing;
+  }
+
+  async #walk(): Promise<readonly ProcessRow[]> {
+    await setImmediate();
+    // Whoever asks from now on may mean a process that this walk has passed already.
+    this.#listing = undefined;
+    const rows: ProcessRow[] = [];
+    for await (const pid of everyone(50)) {
+      const row = this.look(pid);
+      if (row !== null && !row.isZombie) rows.push(row);
+    }
+    return rows;
+  }
+
+  childrenOf(pid: number): ProcessIdentity[] {
+    const children = read(`/proc/${pid}/task/${pid}/children`)?.trim() ?? "";
+    if (children === "") return [];
+    return children.split(" ").flatMap((child) => this.look(Number(child)) ?? []);
   }
 
   memoryMbOf(pid: number): number | null {
@@ -59,8 +103,7 @@ export class ProcTable implements ProcessTable {
     const match = status === null ? null : /^VmRSS:\s+(\d+) kB/m.exec(status);
     if (match === null) return null;
     let total = Number(match[1]) / 1024;
-    const children = read(`/proc/${pid}/task/${pid}/children`)?.trim() ?? "";
-    if (children !== "") for (const child of children.split(" ")) total += this.memoryMbOf(Number(child)) ?? 0;
+    for (const child of this.childrenOf(pid)) total += this.memoryMbOf(child.pid) ?? 0;
     return total;
   }
 
@@ -125,13 +168,25 @@ export class PsTable implements ProcessTable {
   readonly findsMarked = false;
 
   look(pid: number): Sighting | null {
-    const [state = "", ...start] = ps(pid, "state=,lstart=").split(/\s+/);
+    const [state = "", ...start] = ps(["-p", String(pid)], "state=,lstart=").split(/\s+/);
     return state === "" ? null : { start: start.join("-"), isZombie: state.startsWith("Z") };
   }
 
   memoryMbOf(pid: number): number | null {
-    const kilobytes = ps(pid, "rss=");
+    const kilobytes = ps(["-p", String(pid)], "rss=");
     return kilobytes === "" ? null : Number(kilobytes) / 1024;
+  }
+
+  async list(): Promise<readonly ProcessRow[]> {
+    const lines = ps(["-A"], "pid=,ppid=,state=,lstart=").split("\n");
+    return lines.flatMap((line) => {
+      const [pid, parent, state = "Z", ...start] = line.trim().split(/\s+/);
+      return state.startsWith("Z") ? [] : { pid: Number(pid), parent: Number(parent), session: 0, start: start.join("-") };
+    });
+  }
+
+  childrenOf(): ProcessIdentity[] {
+    return [];
   }
 
   findMarked(): Promise<number[]> {
@@ -143,9 +198,9 @@ export class PsTable implements ProcessTable {
   }
 }
 
-function ps(pid: number, columns: string): string {
+function ps(which: readonly string[], columns: string): string {
   try {
-    return execFileSync("ps", ["-o", columns, "-p", String(pid)], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
+    return execFileSync("ps", ["-o", columns, ...which], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
   } catch {
     return "";
   }

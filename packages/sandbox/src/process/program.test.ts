@@ -8,7 +8,7 @@ const options = { path: "/bin", nodeOptions: ["--no-warnings"] };
 
 function run(more: Partial<BoxSpec>) {
   const spec = { id: "a", command: ["node", "main.js"], variables: {}, labels: {}, startTimeoutMs: 1, ...more };
-  return programOf(spec, folder, "/s", options);
+  return programOf(spec, folder, { socket: "/s", secret: "s3cret" }, options);
 }
 
 describe("what is run for a spec", () => {
@@ -31,7 +31,7 @@ describe("what is run for a spec", () => {
 
   it("always carries the box's mark, whatever else the spec says", () => {
     const { variables } = run({ variables: { AENV_BOX: "forged", HOME: "/elsewhere" } });
-    expect(variables).toMatchObject({ AENV_BOX: folder.path, HOME: "/elsewhere", PATH: "/bin" });
-    expect(markerOf(folder)).toBe(`AENV_BOX=${folder.path}`);
+    expect(variables).toMatchObject({ AENV_BOX: `${folder.path}:s3cret`, HOME: "/elsewhere", PATH: "/bin" });
+    expect(markerOf(folder, { secret: "s3cret" })).toBe(`AENV_BOX=${folder.path}:s3cret`);
   });
 });

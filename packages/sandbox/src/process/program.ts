@@ -3,7 +3,7 @@ import { closeSync, openSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { messageOf, PlatformError } from "@aenv/contract";
 import type { BoxSpec } from "../engine.ts";
-import type { BoxFolder } from "./box-folder.ts";
+import type { BoxFolder, BoxRecord } from "./box-folder.ts";
 
 /** The variable by which a box's processes are found, wherever they went. */
 const MARKER = "AENV_BOX";
@@ -22,7 +22,12 @@ export interface Program {
 }
 
 /** What is really run for a spec. */
-export function programOf(spec: BoxSpec, folder: BoxFolder, socket: string, options: ProgramOptions): Program {
+export function programOf(
+  spec: BoxSpec,
+  folder: BoxFolder,
+  { socket, secret }: Pick<BoxRecord, "socket" | "secret">,
+  options: ProgramOptions,
+): Program {
   const [file = "", ...args] = spec.command;
   const whole = [file, ...nodeFlags(file, spec.memoryMb, options.nodeOptions), ...args, "--socket", socket];
   const limited = spec.cpuSeconds === undefined ? whole : [...limitCpu(spec.cpuSeconds), ...whole];
@@ -35,7 +40,8 @@ export function programOf(spec: BoxSpec, folder: BoxFolder, socket: string, opti
       TMPDIR: folder.temporary,
       LANG: "C.UTF-8",
       ...spec.variables,
-      [MARKER]: folder.path,
+      // Last, so that nothing can take its place.
+      [MARKER]: `${folder.path}:${secret}`,
     },
   };
 }
@@ -57,8 +63,8 @@ export function launch({ file, args, variables }: Program, folder: BoxFolder): P
 }
 
 /** The entry in the environment of all processes of a box. */
-export function markerOf(folder: BoxFolder): string {
-  return `${MARKER}=${folder.path}`;
+export function markerOf(folder: BoxFolder, { secret }: Pick<BoxRecord, "secret">): string {
+  return `${MARKER}=${folder.path}:${secret}`;
 }
 
 export function defaultPath(): string {

@@ -38,7 +38,8 @@ function processesIn(folder: string): { pid: number; box: string }[] {
   for (const name of readdirSync("/proc")) {
     if (!/^\d+$/.test(name)) continue;
     const marker = environmentOf(name).find((entry) => entry.startsWith(`AENV_BOX=${folder}/`));
-    if (marker !== undefined) found.push({ pid: Number(name), box: marker.slice(`AENV_BOX=${folder}/`.length) });
+    // Behind the box's name stands a secret.
+    if (marker !== undefined) found.push({ pid: Number(name), box: marker.slice(`AENV_BOX=${folder}/`.length).split(":")[0] as string });
   }
   return found;
 }
