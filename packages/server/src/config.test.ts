@@ -1,4 +1,6 @@
 import { homedir } from "node:os";
+import { join } from "node:path";
+import { temporaryTree } from "@aenv/testing";
 import { expect, it } from "vitest";
 import { readServerConfig } from "./config.ts";
 
@@ -9,6 +11,19 @@ it("keeps the data of benchmarks below the home, or where it is told", () => {
   expect(dataDir({ home: "/srv/aenv" })).toBe("/srv/aenv/data");
   expect(dataDir({ home: "/srv/aenv" }, { AENV_DATA_DIR: "~/data" })).toBe(`${homedir()}/data`);
   expect(dataDir({ dataDir: "/mnt/data" }, { AENV_DATA_DIR: "/srv/data" })).toBe("/mnt/data");
+});
+
+it("reads a setting from the file that its variable names, without the end of its line; what stands in the variable itself wins", () => {
+  using tree = temporaryTree({ store: "redis://:pass word@redis.example:6379\n", hosts: "a.example,b.example" });
+  const variables = { AENV_STORE_FILE: join(tree.path, "store"), AENV_ALLOWED_HOSTS_FILE: join(tree.path, "hosts") };
+  const { store, allowedHosts } = readServerConfig({ flags: {}, variables });
+  expect({ store, allowedHosts }).toEqual({ store: "redis://:pass word@redis.example:6379", allowedHosts: ["a.example", "b.example"] });
+  expect(readServerConfig({ flags: {}, variables: { ...variables, AENV_STORE: "memory:" } }).store).toBe("memory:");
+});
+
+it("says which file of a setting cannot be read", () => {
+  const variables = { AENV_STORE_FILE: "/nowhere/store" };
+  expect(() => readServerConfig({ flags: {}, variables })).toThrow("the file /nowhere/store of AENV_STORE_FILE cannot be read");
 });
 
 it("takes no file for the folder of the data", () => {

@@ -69,6 +69,11 @@ export function variableOf(key: string): string {
   return PREFIX + key.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
 }
 
+/** The variable that names a file with the value of a setting: `AENV_STORE_FILE` of `store`. */
+export function fileVariableOf(key: string): string {
+  return `${variableOf(key)}_FILE`;
+}
+
 /** What the command line says over what the environment says over what the file says. */
 export function readServerConfig(options: {
   readonly flags: Readonly<Record<string, unknown>>;
@@ -99,11 +104,22 @@ export function shownConfig(config: ServerConfig): Record<string, unknown> {
 function fromVariables(variables: Readonly<Record<string, string | undefined>>): Record<string, unknown> {
   const found: Record<string, unknown> = {};
   for (const key of Object.keys(serverConfig.shape)) {
-    const value = variables[variableOf(key)];
+    const value = variables[variableOf(key)] || fromValueFile(variables, key);
     if (value === undefined || value === "") continue;
     found[key] = key === "allowedHosts" ? value.split(",") : value;
   }
   return found;
+}
+
+/** A value that is not to stand in the environment, where other processes of the same user can read it. */
+function fromValueFile(variables: Readonly<Record<string, string | undefined>>, key: string): string | undefined {
+  const file = variables[fileVariableOf(key)];
+  if (file === undefined || file === "") return undefined;
+  try {
+    return readFileSync(file, "utf8").replace(/\r?\n$/, "");
+  } catch (error) {
+    throw new PlatformError("request.invalid", `the file ${file} of ${fileVariableOf(key)} cannot be read: ${messageOf(error)}`);
+  }
 }
 
 function readFile(file: string): Record<string, unknown> {

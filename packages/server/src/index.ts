@@ -1,2 +1,2 @@
-export { readServerConfig, type ServerConfig, serverConfig, shownConfig, variableOf } from "./config.ts";
+export { fileVariableOf, readServerConfig, type ServerConfig, serverConfig, shownConfig, variableOf } from "./config.ts";
 export { type RunningServer, type ServerParts, startServer } from "./server.ts";

@@ -171,11 +171,12 @@ describe("server --print-config", () => {
   });
 
   it("tells where each setting is from: a flag over a variable over the file", async () => {
-    tree.write({ "server.json": { controlPort: 1, dataPort: 1, poolMin: 7 } });
-    const env = { AENV_CONTROL_PORT: "2", AENV_DATA_PORT: "2" };
+    tree.write({ "server.json": { controlPort: 1, dataPort: 1, poolMin: 7 }, total: "9\n" });
+    const env = { AENV_CONTROL_PORT: "2", AENV_DATA_PORT: "2", AENV_POOL_TOTAL_FILE: join(tree.path, "total") };
     const { stdout } = await print(["--config", "server.json", "--control-port", "3"], { cwd: tree.path, env });
     expect(stdout).toMatch(/^controlPort +3 +--control-port$/m);
     expect(stdout).toMatch(/^dataPort +2 +\$AENV_DATA_PORT$/m);
+    expect(stdout).toMatch(/^poolTotal +9 +\$AENV_POOL_TOTAL_FILE$/m);
     expect(stdout).toMatch(/^poolMin +7 +.*server\.json$/m);
     expect(stdout).toMatch(/^poolMax +8 +default$/m);
   });

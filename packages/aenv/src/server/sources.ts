@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { isObject } from "@aenv/contract";
+import { fileVariableOf } from "@aenv/server";
 import { serverSettings } from "./settings.ts";
 
 /** Where each setting comes from: its flag, its variable, the config file, or nowhere. */
@@ -13,6 +14,7 @@ export function settingSources(given: {
     serverSettings().map(({ key, flag, variable }) => {
       if (given.flags[key] !== undefined) return [key, flag.split(" ")[0] as string];
       if (given.variables[variable]) return [key, `$${variable}`];
+      if (given.variables[fileVariableOf(key)]) return [key, `$${fileVariableOf(key)}`];
       return [key, isObject(inFile) && Object.hasOwn(inFile, key) ? (given.file as string) : "default"];
     }),
   );
