@@ -29,6 +29,7 @@ export const {
   fn,
   isPlatformError,
   loadEnvironment,
+  nearestName,
   placeOf,
   registerFunction,
   registerHealth,

@@ -10,6 +10,7 @@ export const {
   findEntries,
   fn,
   loadEnvironment,
+  nearestName,
   placeOf,
   registerFunction,
   registerHealth,

@@ -1,3 +1,4 @@
+export { nearestName } from "@aenv/contract";
 export { type Runnable, runBox } from "./box/run.ts";
 export { type Served, type ServeOptions, serve } from "./box/serve.ts";
 export {

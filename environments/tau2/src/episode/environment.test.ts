@@ -168,6 +168,57 @@ describe("a conversation through a box", () => {
     expect(await first.tool("lend", LEND)).toMatchObject({ step: 1, observation: expect.stringContaining('"cy"') });
   });
 
+  it("goes on as if nothing had been said when the words were cancelled", async () => {
+    const heard = Promise.withResolvers<void>();
+    let hangs = true;
+    await using model = await scriptedOpenAi(({ turn }) => {
+      if (turn === 0) return "Tides, please";
+      if (!hangs) return "Thanks ###STOP###";
+      heard.resolve();
+      return new Promise<never>(() => {});
+    });
+    const { first } = await talkTo(model.baseUrl, "lend");
+    await first.tool("lend", LEND);
+    const [status, snapshot] = [await first.fn("tau2_get_status"), await first.post("/state/snapshot")];
+    const client = new AbortController();
+    const saying = fetch(`${served?.url}/env-instance/${first.id}/functions/tau2_send_message`, {
+      method: "POST",
+      body: JSON.stringify({ message: "It costs 7.5" }),
+      signal: client.signal,
+    });
+    await heard.promise;
+    client.abort();
+    await expect(saying).rejects.toThrow();
+    hangs = false;
+    expect(await first.post("/state/snapshot")).toEqual(snapshot);
+    expect(await first.fn("tau2_get_status")).toEqual(status);
+    expect(await first.fn("tau2_send_message", { message: "It costs 7.5" })).toMatchObject({ reward: 1, done: true });
+  });
+
+  it("can be ended again when its scoring was cancelled", async () => {
+    const verdict = { expectedOutcome: "The agent is kind.", metExpectation: true, reasoning: "It is." };
+    const judging = Promise.withResolvers<void>();
+    let hangs = true;
+    await using model = await scriptedOpenAi(({ tools }) => {
+      if (tools.length > 0) return "Hello";
+      if (!hangs) return JSON.stringify({ results: [verdict] });
+      judging.resolve();
+      return new Promise<never>(() => {});
+    });
+    const { first } = await talkTo(model.baseUrl, "kindly", {
+      TAU2_JUDGE_LLM: "scripted",
+      TAU2_JUDGE_LLM_API_BASE: model.baseUrl,
+      TAU2_JUDGE_LLM_API_KEY: "k",
+    });
+    const client = new AbortController();
+    const ending = fetch(`${served?.url}/env-instance/${first.id}/functions/tau2_done`, { method: "POST", signal: client.signal });
+    await judging.promise;
+    client.abort();
+    await expect(ending).rejects.toThrow();
+    hangs = false;
+    expect(await first.fn("tau2_done")).toMatchObject({ done: true, total_reward: 1, steps: 1 });
+  });
+
   it("asks a judge where the task needs one, and has no reward where there is none", async () => {
     const verdict = { expectedOutcome: "The agent is kind.", metExpectation: true, reasoning: "It is." };
     await using model = await scriptedOpenAi(({ tools }) => (tools.length > 0 ? "Hello" : JSON.stringify({ results: [verdict] })));
@@ -215,6 +266,20 @@ describe("settings", () => {
     expect(() => readSettings({})).toThrow(/neither TAU2_DATA_DIR nor AENV_DATA_DIR is set; .*aenv bench data tau2 --from/);
     expect(() => readSettings({ AENV_DATA_DIR: "/nowhere" })).toThrow(/there is no \/nowhere\/tau2; .*aenv bench data tau2 --from/);
     expect(() => readSettings({ TAU2_DATA_DIR, TAU2_MAX_STEPS: "many" })).toThrow("TAU2_MAX_STEPS must be a number");
+  });
+
+  it("refuse a variable that they do not know, and name the one that was meant", async () => {
+    expect(() => readSettings({ TAU2_DATA_DIR, TAU2_MAXSTEP: "9" })).toThrow(
+      "tau2 knows no variable TAU2_MAXSTEP; did you mean TAU2_MAX_STEPS?",
+    );
+    expect(() => readSettings({ TAU2_DATA_DIR, TAU2_COLOR: "red" })).toThrow(/TAU2_COLOR; it knows TAU2_DOMAIN, TAU2_TASK_ID/);
+    const options = { domains: new Map([["library", library]]), open: openLibrary };
+    expect(() => tau2Environment({ ...options, variables: { TAU2_DOMIAN: "library" } })).toThrow("did you mean TAU2_DOMAIN?");
+    const { post } = await open();
+    expect(await post("/env-instance", { environment_variables: { TAU2_TASKID: "lend" } })).toMatchObject({
+      success: false,
+      message: expect.stringContaining("did you mean TAU2_TASK_ID?"),
+    });
   });
 
   it("find the data that was prepared, unless told of other", () => {

@@ -1,7 +1,7 @@
 import { defineEnvironment, type EnvironmentDefinition } from "@aenv/kit";
 import type { Domain, DomainDefinition } from "../core/domain.ts";
 import { Episode, type EpisodeRecord } from "./episode.ts";
-import { DEFAULT_DOMAIN, readSettings, readSolo, shownVariables, type Variables } from "./settings.ts";
+import { checkNames, DEFAULT_DOMAIN, readSettings, readSolo, shownVariables, type Variables } from "./settings.ts";
 import { toolsOfDomain, toolsOfEpisode } from "./tools.ts";
 
 export interface Tau2Options {
@@ -18,6 +18,7 @@ const POLICY_PREVIEW = 500;
  * What is shown of it as a whole are the tools and tasks of an instance that says nothing about itself.
  */
 export function tau2Environment({ domains, open, variables: base }: Tau2Options): EnvironmentDefinition<Episode> {
+  checkNames(base);
   const fixed = base.TAU2_DOMAIN || null;
   const served = [...domains.values()].filter(({ name }) => fixed === null || name === fixed);
   const usual = served.find(({ name }) => name === DEFAULT_DOMAIN) ?? served[0];
@@ -41,18 +42,18 @@ export function tau2Environment({ domains, open, variables: base }: Tau2Options)
   };
 
   return defineEnvironment({
-    setup: ({ task, variables }) => {
+    setup: ({ task, variables, signal }) => {
       const settings = settingsOf(variables, task?.domain, task?.id);
-      return Episode.open(open(settings.domain, settings.dataPath), settings);
+      return Episode.open(open(settings.domain, settings.dataPath), settings, signal);
     },
     observe: ({ state }) => state.firstObservation,
     tasks: () => tasksOf(usual.name, {}),
     tasksOf: ({ variables }) => tasksOf(settingsOf(variables).domain, variables),
     snapshot: (episode) => episode.record(),
-    restore: (snapshot, { variables }) => {
+    restore: (snapshot, { variables, signal }) => {
       const record = snapshot as EpisodeRecord;
       const settings = settingsOf(variables, record.domain);
-      return Episode.restore(open(record.domain, settings.dataPath), settings, record);
+      return Episode.restore(open(record.domain, settings.dataPath), settings, record, signal);
     },
     tools: toolsOfDomain(usual, readSolo(base)),
     toolsOf: toolsOfEpisode,
@@ -85,16 +86,16 @@ export function tau2Environment({ domains, open, variables: base }: Tau2Options)
         name: "tau2_send_message",
         description: "Say something to the user and hear the answer.",
         input: { type: "object", properties: { message: { type: "string" } }, required: ["message"] },
-        run: async ({ message }, { state }) => {
-          const { step: _, ...result } = await state.act(String(message));
+        run: async ({ message }, { state, signal }) => {
+          const { step: _, ...result } = await state.act(String(message), signal);
           return result;
         },
       },
       {
         name: "tau2_done",
         description: "End the episode.",
-        run: async (_, { state }) => {
-          await state.act('{"name": "done", "arguments": {}}');
+        run: async (_, { state, signal }) => {
+          await state.act('{"name": "done", "arguments": {}}', signal);
           const { total_reward, ...rest } = standing(state);
           return { done: true, total_reward, steps: state.steps, final_observation: state.lastObservation, ...unscoredOf(rest) };
         },

@@ -63,26 +63,24 @@ export class Episode {
     this.#gym = new Gym({ domain, task, isSolo: chosen.isSolo, user: this.#user, judge, maxSteps: chosen.maxSteps });
   }
 
-  static async open(domain: Domain, settings: Settings): Promise<Episode> {
+  static async open(domain: Domain, settings: Settings, signal?: AbortSignal): Promise<Episode> {
     const taskId = settings.taskId ?? domain.tasks.select(domain.definition.defaultSplit)[0]?.id ?? "";
     const isSolo = settings.isSolo ?? domain.definition.soloRefusal === null;
     const replies = isSolo || settings.user === null ? null : [];
     const episode = new Episode(domain, settings, { taskId, isSolo, maxSteps: settings.maxSteps, replies });
-    episode.#see(await episode.#gym.reset());
-    const reward = await episode.#score();
+    episode.#see(await episode.#gym.reset(signal));
+    const reward = await episode.#score(signal);
+    signal?.throwIfAborted();
     // The user may have ended it before the agent could say a word.
     if (episode.isDone && reward !== null) episode.#rewards.push(reward);
     return episode;
   }
 
   /** Goes on from a record: the actions are done again, with the answers that the user gave. */
-  static async restore(domain: Domain, settings: Settings, record: EpisodeRecord): Promise<Episode> {
+  static async restore(domain: Domain, settings: Settings, record: EpisodeRecord, signal?: AbortSignal): Promise<Episode> {
     const episode = new Episode(domain, settings, record);
-    episode.#see(await episode.#gym.reset());
-    for (const action of record.actions) {
-      const problem = await episode.#gym.play(action);
-      episode.#see(problem ?? episode.#gym.observation());
-    }
+    await episode.#replay(record.actions, signal);
+    signal?.throwIfAborted();
     episode.#actions.push(...record.actions);
     episode.#rewards.push(...record.rewards);
     episode.#unscored = record.unscored;
@@ -153,14 +151,20 @@ export class Episode {
     return this.#gym.tools();
   }
 
-  /** Does what an agent's line of text says: a tool call, or words for the user. */
-  act(action: string): Promise<ActionResult> {
+  /** Does what an agent's line of text says: a tool call, or words for the user. An action that is cancelled has not happened. */
+  act(action: string, signal?: AbortSignal): Promise<ActionResult> {
     return this.#inTurn(async () => {
+      signal?.throwIfAborted();
       if (this.isDone) return this.#result(0);
       if (this.#user === null && !this.isSolo && isTalk(action)) {
         throw new Error("nobody plays the user here: set TAU2_USER_LLM, TAU2_USER_LLM_API_BASE and TAU2_USER_LLM_API_KEY to talk to one");
       }
-      const { observation, reward } = await this.#step(action);
+      const repliesBefore = this.#user?.replies.length ?? 0;
+      const { observation, reward } = await this.#step(action, signal);
+      if (signal?.aborted) {
+        await this.#undo(repliesBefore);
+        throw signal.reason;
+      }
       this.#actions.push(action);
       this.#rewards.push(reward);
       this.#see(observation);
@@ -168,19 +172,35 @@ export class Episode {
     });
   }
 
-  async #step(action: string): Promise<{ observation: string; reward: number | null }> {
-    const problem = await this.#gym.play(action);
+  async #step(action: string, signal: AbortSignal | undefined): Promise<{ observation: string; reward: number | null }> {
+    const problem = await this.#gym.play(action, signal);
     if (problem !== null) return { observation: problem, reward: 0 };
-    return { observation: this.#gym.observation(), reward: await this.#score() };
+    return { observation: this.#gym.observation(), reward: await this.#score(signal) };
+  }
+
+  /** Back to where the last completed action left off. */
+  async #undo(replies: number): Promise<void> {
+    this.#user?.rewind(replies);
+    this.#unscored = null;
+    await this.#replay(this.#actions);
+  }
+
+  /** From the beginning through these actions, with the answers that the user gave. */
+  async #replay(actions: readonly string[], signal?: AbortSignal): Promise<void> {
+    this.#see(await this.#gym.reset(signal));
+    for (const action of actions) {
+      const problem = await this.#gym.play(action, signal);
+      this.#see(problem ?? this.#gym.observation());
+    }
   }
 
   /** 0 until the end. An episode that broke off, or whose scoring did, has no reward: it says nothing about the agent. */
-  async #score(): Promise<number | null> {
+  async #score(signal: AbortSignal | undefined): Promise<number | null> {
     const { crash } = this.#gym;
     if (crash !== null) this.#unscored = `the episode broke off: ${crash.message}`;
     if (this.#unscored !== null) return null;
     try {
-      const outcome = await this.#gym.evaluate();
+      const outcome = await this.#gym.evaluate(signal);
       if (outcome?.reward === null) this.#unscored = outcome.reason;
       return outcome === null ? 0 : outcome.reward;
     } catch (error) {

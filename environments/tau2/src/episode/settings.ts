@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { nearestName } from "@aenv/kit";
 import type { ModelSettings } from "../simulator/chat.ts";
 
 export type Variables = Readonly<Record<string, string | undefined>>;
@@ -19,10 +20,20 @@ export interface Settings {
 }
 
 export const DEFAULT_DOMAIN = "telecom";
+const MODELS = ["TAU2_USER_LLM", "TAU2_JUDGE_LLM"];
+const KNOWN = [
+  "TAU2_DOMAIN",
+  "TAU2_TASK_ID",
+  "TAU2_DATA_DIR",
+  "TAU2_MAX_STEPS",
+  "TAU2_SOLO_MODE",
+  ...MODELS.flatMap((model) => [model, `${model}_API_BASE`, `${model}_API_KEY`, `${model}_TEMPERATURE`]),
+];
 const DEFAULT_MODEL = "gpt-4.1-2025-04-14";
 const DEFAULT_BASE_URL = "https://api.openai.com/v1";
 
 export function readSettings(variables: Variables): Settings {
+  checkNames(variables);
   const dataPath = findDataPath(variables);
   if (dataPath === null) throw new Error(`tau2 has no data: ${whereData(variables)}`);
   return {
@@ -34,6 +45,15 @@ export function readSettings(variables: Variables): Settings {
     user: readModel(variables, "TAU2_USER_LLM"),
     judge: readModel(variables, "TAU2_JUDGE_LLM"),
   };
+}
+
+/** A mistyped variable would otherwise change nothing, and nobody would notice. */
+export function checkNames(variables: Variables): void {
+  for (const name of Object.keys(variables)) {
+    if (!name.startsWith("TAU2_") || KNOWN.includes(name)) continue;
+    const meant = nearestName(name, KNOWN);
+    throw new Error(`tau2 knows no variable ${name}; ${meant === null ? `it knows ${KNOWN.join(", ")}` : `did you mean ${meant}?`}`);
+  }
 }
 
 /** The data directory: `TAU2_DATA_DIR`, else what `aenv bench data tau2` has prepared; null if there is neither. */

@@ -49,7 +49,7 @@ function toolOf({ name, description, parameters }: ToolText): ToolDefinition<Epi
     name,
     description,
     input: unchecked(parameters) as never,
-    run: (_, { state, inputText }) => state.act(actionOf(name, readJson(inputText()), required)),
+    run: (_, { state, inputText, signal }) => state.act(actionOf(name, readJson(inputText()), required), signal),
   };
 }
 

@@ -96,7 +96,7 @@ export class Gym {
   async step(action: string, signal?: AbortSignal): Promise<GymStep> {
     const problem = await this.play(action, signal);
     if (problem !== null) return { observation: problem, reward: 0, terminated: this.isDone, truncated: false, outcome: null };
-    const outcome = await this.evaluate();
+    const outcome = await this.evaluate(signal);
     const reward = outcome === null ? 0 : outcome.reward;
     return { observation: this.observation(), reward, terminated: this.isDone, truncated: false, outcome };
   }
@@ -117,11 +117,12 @@ export class Gym {
   }
 
   /** The reward of an episode that has ended properly; null of one that goes on or broke off. */
-  async evaluate(): Promise<RewardInfo | Unscored | null> {
+  async evaluate(signal?: AbortSignal): Promise<RewardInfo | Unscored | null> {
     const { domain, task, isSolo, judge } = this.#options;
     const { reason } = this.orchestrator;
     if (this.#crash !== null || reason === null) return null;
-    return await evaluate({ domain, task, trajectory: this.orchestrator.messages(), terminationReason: reason, isSolo, judge });
+    const trajectory = this.orchestrator.messages();
+    return await evaluate({ domain, task, trajectory, terminationReason: reason, isSolo, judge, signal });
   }
 
   async #proceed(signal: AbortSignal | undefined, begin: () => void = () => {}): Promise<void> {

@@ -25,6 +25,13 @@ describe("the judge", () => {
     expect(question).toBe(`\n${pad}conversation:\n${pad}assistant: Hi!\nuser: bye\n${pad}\n${pad}expectedOutcomes:\n${pad}${list}\n${pad}`);
   });
 
+  it("asks no model when its signal has fired", async () => {
+    await using model = await scriptedOpenAi(["{}"]);
+    const judge = new ModelJudge({ model: "scripted", baseUrl: model.baseUrl, apiKey: "k", temperature: 0 }, "Judge.");
+    await expect(judge.judge(["The agent is kind."], talk, AbortSignal.abort(new Error("not needed")))).rejects.toThrow("not needed");
+    expect(model.requests).toEqual([]);
+  });
+
   it.each([
     ["is fenced", '```json\n{"results": []}\n```', "no JSON object"],
     ["lacks a verdict", '{"results": [{"expectedOutcome": "x", "reasoning": "y"}]}', "Field required"],

@@ -23,12 +23,12 @@ export class ModelJudge implements Judge {
     this.#options = options;
   }
 
-  async judge(assertions: readonly string[], trajectory: readonly Message[]): Promise<readonly NlCheck[]> {
+  async judge(assertions: readonly string[], trajectory: readonly Message[], signal?: AbortSignal): Promise<readonly NlCheck[]> {
     const asked: Message[] = [
       { role: "system", content: this.#prompt },
       { role: "user", content: question(assertions, trajectory), tool_calls: null },
     ];
-    const { content } = await chat(this.#settings, asked, this.#options);
+    const { content } = await chat(this.#settings, asked, { ...this.#options, signal });
     return verdicts(content ?? "");
   }
 }

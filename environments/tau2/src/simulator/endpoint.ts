@@ -1,3 +1,5 @@
+import { setTimeout } from "node:timers/promises";
+
 /** A model behind an OpenAI-compatible endpoint. */
 export interface ModelSettings {
   readonly model: string;
@@ -12,8 +14,8 @@ export interface ModelSettings {
 
 export interface SendOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Waits before another try. */
-  readonly pause?: (ms: number) => Promise<void>;
+  /** Waits before another try, no longer than the signal. */
+  readonly pause?: (ms: number, signal?: AbortSignal) => Promise<void>;
 }
 
 const RETRIES = 3;
@@ -27,7 +29,8 @@ export async function send(settings: ModelSettings, body: string, { signal, paus
     const outcome = await post(settings, body, signal);
     if (outcome.ok) return outcome.text;
     if (!outcome.isPassing || attempt === RETRIES) throw new Error(outcome.problem);
-    await pause(Math.min(outcome.pauseMs ?? 500 * 2 ** attempt, LONGEST_PAUSE_MS));
+    await pause(Math.min(outcome.pauseMs ?? 500 * 2 ** attempt, LONGEST_PAUSE_MS), signal);
+    signal?.throwIfAborted();
   }
 }
 
@@ -88,4 +91,4 @@ function withoutSecrets(url: string): string {
   return url.replace(/\/\/[^/@]*@/, "//").replace(/\?.*$/, "");
 }
 
-const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+const wait = (ms: number, signal?: AbortSignal): Promise<void> => setTimeout(ms, undefined, { signal });

@@ -23,6 +23,12 @@ export class RecordedUser implements Participant {
     return this.#replies;
   }
 
+  /** Forgets all answers but the first ones, and begins again with them. */
+  rewind(kept: number): void {
+    this.#replies.length = Math.min(kept, this.#replies.length);
+    this.#said = 0;
+  }
+
   async reply(history: readonly Message[], signal?: AbortSignal): Promise<ParticipantMessage> {
     const known = this.#replies[this.#said++];
     if (known !== undefined) return repeat(known);
@@ -31,6 +37,8 @@ export class RecordedUser implements Participant {
       this.#replies.push({ message: writeJson(stored(message)) });
       return message;
     } catch (error) {
+      // Whoever cancels asks again later, and gets an answer then.
+      if (signal?.aborted) throw error;
       this.#replies.push({ failure: error instanceof Error ? error.message : String(error) });
       throw error;
     }

@@ -77,6 +77,33 @@ describe("the user simulator", () => {
     await new Promise((resolve) => server.close(resolve));
   });
 
+  it("drops the request when its signal fires", async () => {
+    const dropped = Promise.withResolvers<void>();
+    const caller = new AbortController();
+    const server = createServer((request) => {
+      request.socket.once("close", () => dropped.resolve());
+      caller.abort(new Error("not needed"));
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+    const recorded = new RecordedUser(new UserSimulator({ settings: settingsFor(baseUrl), prompt: "Be ann.", tools: [] }));
+    await expect(recorded.reply([greeting], caller.signal)).rejects.toThrow("not needed");
+    await dropped.promise;
+    expect(recorded.replies).toEqual([]);
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  it("does not wait for another try when its signal fires", async () => {
+    const caller = new AbortController();
+    await using model = await scriptedOpenAi(() => {
+      caller.abort(new Error("not needed"));
+      return { status: 503, message: "busy", headers: { "retry-after": "60" } };
+    });
+    const user = new UserSimulator({ settings: settingsFor(model.baseUrl), prompt: "Be ann.", tools: [] });
+    await expect(user.reply([greeting], caller.signal)).rejects.toThrow();
+    expect(model.requests).toHaveLength(1);
+  });
+
   it("waits as long as an overloaded endpoint asks, and a minute at most", async () => {
     const asks = [{ "retry-after": "7" }, { "retry-after-ms": "30" }, { "retry-after": "86400" }];
     await using model = await scriptedOpenAi(({ index }) => {

@@ -20,13 +20,14 @@ export interface Evaluation {
   readonly isStrict?: boolean;
   /** For natural-language assertions; where one is needed and none is given, the outcome is unscored. */
   readonly judge?: Judge | null;
+  readonly signal?: AbortSignal | undefined;
 }
 
 const FINISHED = new Set(["agent_stop", "user_stop"]);
 
 /** The reward of an episode: the product of the components that the task's reward basis names. */
 export async function evaluate(evaluation: Evaluation): Promise<RewardInfo | Unscored> {
-  const { domain, task, trajectory, terminationReason, isSolo = false, isStrict = true, judge = null } = evaluation;
+  const { domain, task, trajectory, terminationReason, isSolo = false, isStrict = true, judge = null, signal } = evaluation;
   if (!FINISHED.has(terminationReason)) {
     const note = `Simulation terminated prematurely. Termination reason: ${terminationReason}`;
     return { reward: 0, reward_basis: null, info: { note } };
@@ -41,7 +42,7 @@ export async function evaluate(evaluation: Evaluation): Promise<RewardInfo | Uns
   const environment = evaluateEnvironment({ domain, task, trajectory, isSolo, isStrict });
   const action = evaluateActions(task, trajectory, toolKinds(domain, isSolo));
   const communicate = evaluateCommunicate(task, trajectory);
-  const nl = wantsNl ? await evaluateNlAssertions(task, trajectory, judge) : null;
+  const nl = wantsNl ? await evaluateNlAssertions(task, trajectory, judge, signal) : null;
   const used = [
     includesAny(basis, "DB", "ENV_ASSERTION") ? environment : null,
     includesAny(basis, "ACTION") ? action : null,

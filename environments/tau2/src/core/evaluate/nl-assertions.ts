@@ -4,20 +4,25 @@ import { asReward, type NlCheck, type RewardInfo } from "./reward.ts";
 
 /** Decides about sentences on a conversation, usually by asking a model. */
 export interface Judge {
-  judge(assertions: readonly string[], trajectory: readonly Message[]): Promise<readonly NlCheck[]>;
+  judge(assertions: readonly string[], trajectory: readonly Message[], signal?: AbortSignal): Promise<readonly NlCheck[]>;
 }
 
 export function needsJudge(task: Task): boolean {
   return (task.evaluation_criteria?.nl_assertions ?? []).length > 0;
 }
 
-export async function evaluateNlAssertions(task: Task, trajectory: readonly Message[], judge: Judge | null): Promise<RewardInfo> {
+export async function evaluateNlAssertions(
+  task: Task,
+  trajectory: readonly Message[],
+  judge: Judge | null,
+  signal?: AbortSignal,
+): Promise<RewardInfo> {
   const assertions = task.evaluation_criteria?.nl_assertions ?? [];
   if (assertions.length === 0) {
     return { reward: 1, nl_assertions: [], reward_breakdown: { NL_ASSERTION: 1 }, info: { note: "No nl_assertions to evaluate" } };
   }
   if (judge === null) throw new Error("natural-language assertions need a judge: ask needsJudge() first");
-  const nl_assertions = await judge.judge(assertions, trajectory);
+  const nl_assertions = await judge.judge(assertions, trajectory, signal);
   const reward = asReward(nl_assertions.every(({ met }) => met));
   return { reward, nl_assertions, reward_breakdown: { NL_ASSERTION: reward } };
 }
