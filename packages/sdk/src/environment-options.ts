@@ -21,9 +21,28 @@ export interface InstanceOptions {
   /** The task that the first episode plays, and its seed; without them the environment and the platform choose. */
   readonly task?: string;
   readonly seed?: number;
+  /** Storages to mount into the sandbox, in the words of the server's engine; one that cannot answers with a warning. */
+  readonly mountPoints?: readonly MountPoint[];
+  /** A command that the sandbox runs instead of its image's own; an engine that cannot answers with a warning. */
+  readonly initCommand?: string;
+}
+
+/** A directory of a storage that the server's operator has set up, and where it appears in the sandbox. */
+export interface MountPoint {
+  readonly id?: string;
+  readonly remote_dir?: string;
+  readonly local_dir?: string;
+  readonly [field: string]: unknown;
 }
 
 export interface EnvironmentOptions extends AddressOptions, InstanceOptions {
+  /**
+   * False for an instance that serves no tools, such as a plain image: it is ready as soon as it runs, nothing is sent to the
+   * data port, and its ports are reached by `presignUrl`.
+   */
+  readonly dataPlane?: boolean;
+  /** Told what the server could not do as it was asked to, when the instance is ready. */
+  readonly onWarning?: (warning: string) => void;
   /**
    * A bearer token for the platform; `AENV_API_KEY` if absent. The data port is shown it only where it asks for one and is on
    * the host of the control API or named by `dataUrl`. Beside an `instanceUrl` that leads to one instance or service of a
@@ -60,18 +79,24 @@ const MEBIBYTE = 1024 * 1024;
 /** What to ask the control API for. */
 export function toCreateRequest(ref: string, options: EnvironmentOptions): CreateInstanceRequest {
   const { name, version } = splitRef(ref);
+  const hasVariables = options.environmentVariables !== undefined || options.variables !== undefined;
   return {
     envName: ref,
     datasource: options.datasource ?? "",
     // The original takes none for endless, so one is always sent; ours lets the environment's config go before it.
     ttl: toWireTtl(options.ttl ?? "30m"),
     ...(options.ttl === undefined && { ttlIsFallback: true }),
-    environment_variables: { ...options.environmentVariables, ...options.variables, envNAME: name, envversion: version },
+    // Left out if nobody has set one: even these two would replace all that the environment's own config has set.
+    ...(hasVariables && {
+      environment_variables: { ...options.environmentVariables, ...options.variables, envNAME: name, envversion: version },
+    }),
     arguments: [...(options.arguments ?? [])],
     ...(options.owner !== undefined && { owner: options.owner }),
     ...(options.labels !== undefined && { labels: { ...options.labels } }),
     ...(options.task !== undefined && { task: options.task }),
     ...(options.seed !== undefined && { seed: options.seed }),
+    ...(options.mountPoints !== undefined && { mount_points: options.mountPoints.map((one) => ({ ...one })) }),
+    ...(options.initCommand !== undefined && { init_command: options.initCommand }),
   };
 }
 

@@ -92,7 +92,6 @@ describe("against the original's services", () => {
       datasource: "",
       ttl: "30m",
       ttlIsFallback: true,
-      environment_variables: { envNAME: "weather-demo", envversion: "" },
       arguments: [],
     });
     expect(platform.control.requests[0]?.headers.authorization).toBe("Bearer from-env");

@@ -7,7 +7,7 @@ import { type Clock, systemClock } from "./clock.ts";
 import { EnvironmentBatch } from "./environment-batch.ts";
 import { type EnvironmentOptions, type InstanceOptions, requestLimit } from "./environment-options.ts";
 import { EnvironmentError, ToolError, UnrecoverableEnvironmentError, ValidationError } from "./errors.ts";
-import { agentUrlOf, type HeldInstance } from "./held-instance.ts";
+import { agentUrlOf, type HeldInstance, warningsOf } from "./held-instance.ts";
 import type { Transport } from "./http.ts";
 import { InstanceKeeper, REFUSED_LIMIT_MS } from "./instance-keeper.ts";
 import { JsonClient } from "./json-client.ts";
@@ -175,7 +175,7 @@ export class Environment implements ToolSource {
 
   /** The tools with full names, `weather-demo@1.0.0/get_weather`. */
   async listTools(options: CallOptions = {}): Promise<ToolDescriptor[]> {
-    const { mcp, held } = await this.#open(options);
+    const { mcp, held } = await this.#open("listTools", options);
     const { timeoutMs = this.#timeoutMs } = options;
     try {
       const tools = await mcp.listTools({ timeoutMs, signal: this.#signal(options) });
@@ -195,7 +195,7 @@ export class Environment implements ToolSource {
   async callTool(name: string, args: Arguments = {}, options: CallToolOptions = {}): Promise<ToolResult> {
     const toolName = this.#plainName(name);
     if (!isObject(args)) throw new ValidationError(`the arguments of tool '${toolName}' must be an object, not ${JSON.stringify(args)}`);
-    const { mcp, held } = this.#speakers ?? (await this.#open(options));
+    const { mcp, held } = this.#speakers ?? (await this.#open("callTool", options));
     this.#enterBreaker();
     const { timeoutMs = this.#timeoutMs } = options;
     const signal = this.#signal(options);
@@ -215,19 +215,19 @@ export class Environment implements ToolSource {
 
   /** Functions, rewards and health checks, with where and how to call them. */
   async listFunctions(options: CallOptions = {}): Promise<Catalogue> {
-    const { box } = await this.#open(options);
+    const { box } = await this.#open("listFunctions", options);
     return box.listFunctions(this.#with(options));
   }
 
   /** Calls a function at the address and by the method that the environment gave it. */
   async callFunction<T = unknown>(name: string, args: Arguments = {}, options: CallOptions = {}): Promise<T> {
-    const { box } = await this.#open(options);
+    const { box } = await this.#open("callFunction", options);
     return (await box.callFunction(name, args, this.#with(options))) as T;
   }
 
   /** The reward as the environment's code answered it. See `score` for a number that can be relied on. */
   async callReward<T = unknown>(args: Arguments = {}, options: CallOptions = {}): Promise<T> {
-    const { box } = await this.#open(options);
+    const { box } = await this.#open("callReward", options);
     return (await box.callReward(args, this.#with(options))) as T;
   }
 
@@ -238,12 +238,12 @@ export class Environment implements ToolSource {
 
   /** The health check's whole answer, also when it says that all is not well. */
   async checkHealth(args: Arguments = {}, options: CallOptions = {}): Promise<Record<string, unknown>> {
-    const { box } = await this.#open(options);
+    const { box } = await this.#open("checkHealth", options);
     return box.checkHealth(args, this.#with(options));
   }
 
   async getEnvInfo(options: Pick<CallOptions, "signal"> = {}): Promise<EnvironmentInfo> {
-    const { record } = (await this.#open(options)).held;
+    const { record } = await this.#keeper.open(this.#signal(options));
     const { id, status, ip, created_at, updated_at } = record;
     return { name: this.name, instanceId: id, status, ip: ip ?? "", createdAt: created_at, updatedAt: updated_at };
   }
@@ -255,13 +255,35 @@ export class Environment implements ToolSource {
    * const transport = new StreamableHTTPClientTransport(new URL(await env.agentUrl()));
    */
   async agentUrl(options: Pick<CallOptions, "signal"> = {}): Promise<string> {
-    const { record, url } = (await this.#open(options)).held;
+    const { record, url } = await this.#keeper.open(this.#signal(options));
     const link = agentUrlOf(record);
     if (link !== null) return link;
     throw new EnvironmentError(
       `there is no link for agents to '${this.name}', for no platform of ours stands in front of it; its tools are at ${url}/mcp, beside all else`,
       { code: "instance.unsupported", envName: this.name },
     );
+  }
+
+  /**
+   * A link to a port inside the instance's sandbox, for HTTP and WebSocket; append a path of your own. It works without a token
+   * until it expires, and answers 502 for as long as nothing listens on the port.
+   *
+   * @example
+   * const url = await env.presignUrl(3000, { minutes: 30 });
+   * const page = await fetch(`${url}/index.html`);
+   */
+  async presignUrl(
+    port: number,
+    { minutes, ...options }: { readonly minutes?: number } & Pick<CallOptions, "signal"> = {},
+  ): Promise<string> {
+    const signal = this.#signal(options);
+    return this.#keeper.presignUrl(port, minutes, signal);
+  }
+
+  /** What the server could not do as it was asked to, such as mount a storage; empty until the instance is open. */
+  get warnings(): readonly string[] {
+    const { held } = this.#keeper;
+    return held === null ? [] : warningsOf(held.record);
   }
 
   /** Waits until the instance runs and is healthy. */
@@ -271,7 +293,7 @@ export class Environment implements ToolSource {
 
   /** The environment's tasks, all or those of one split. */
   async tasks(options: CallOptions & { readonly split?: string } = {}): Promise<Task[]> {
-    const { box } = await this.#open(options);
+    const { box } = await this.#open("tasks", options);
     return box.tasks(options.split, this.#with(options));
   }
 
@@ -280,19 +302,19 @@ export class Environment implements ToolSource {
    * observation, which is what the agent is to see first.
    */
   async reset(episode: { readonly task?: string | null; readonly seed?: number } = {}, options: CallOptions = {}): Promise<ResetResult> {
-    const { box } = await this.#open(options);
+    const { box } = await this.#open("reset", options);
     return box.reset(episode, this.#with(options));
   }
 
   /** The state as a value, for `restore`. */
   async snapshot(options: CallOptions = {}): Promise<Json> {
-    const { box } = await this.#open(options);
+    const { box } = await this.#open("snapshot", options);
     return (await box.snapshot(this.#with(options))) as Json;
   }
 
   /** Goes back to a snapshot. */
   async restore(snapshot: Json, options: CallOptions = {}): Promise<void> {
-    const { box } = await this.#open(options);
+    const { box } = await this.#open("restore", options);
     await box.restore(snapshot, this.#with(options));
   }
 
@@ -327,7 +349,8 @@ export class Environment implements ToolSource {
     return this.release();
   }
 
-  async #open(options: Pick<CallOptions, "signal">): Promise<Speakers> {
+  async #open(method: string, options: Pick<CallOptions, "signal">): Promise<Speakers> {
+    if (this.#options.dataPlane === false) throw this.#unavailable(method);
     const held = await this.#keeper.open(this.#signal(options));
     if (this.#speakers?.held === held) return this.#speakers;
     const { url, headers } = held;
@@ -343,6 +366,13 @@ export class Environment implements ToolSource {
     const box = new BoxClient(this.#client, { envName: this.name, url, headers, timeoutMs: this.#timeoutMs });
     this.#speakers = { held, mcp, box };
     return this.#speakers;
+  }
+
+  #unavailable(method: string): EnvironmentError {
+    return new EnvironmentError(
+      `${method} is not available: '${this.name}' was opened with dataPlane: false; use presignUrl() to reach a port inside its sandbox`,
+      { code: "instance.unsupported", envName: this.name },
+    );
   }
 
   #plainName(name: string): string {

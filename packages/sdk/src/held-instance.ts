@@ -49,6 +49,11 @@ export function agentUrlOf({ agent_url: url }: InstanceRecord): string | null {
   return typeof url === "string" && url !== "" ? url : null;
 }
 
+/** What the server could not do as it was asked to. */
+export function warningsOf({ warnings }: InstanceRecord): readonly string[] {
+  return Array.isArray(warnings) ? warnings.filter((one) => typeof one === "string") : [];
+}
+
 /** Only our platform says so, and it keeps tokens from the environments behind it. The original's gateway would pass them on. */
 function needsToken(record: InstanceRecord): boolean {
   return record.data_access === "token";

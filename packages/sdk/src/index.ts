@@ -24,7 +24,7 @@ export type { ControlClientOptions } from "./control-client.ts";
 export type { CreateResult } from "./create-batch.ts";
 export { type CallToolOptions, Environment, type EnvironmentInfo } from "./environment.ts";
 export { type BatchItem, EnvironmentBatch } from "./environment-batch.ts";
-export type { EnvironmentOptions, InstanceOptions } from "./environment-options.ts";
+export type { EnvironmentOptions, InstanceOptions, MountPoint } from "./environment-options.ts";
 export {
   AEnvError,
   type AEnvErrorOptions,
@@ -56,6 +56,7 @@ export {
   type InstancePage,
   type LogOptions,
   type LookOptions,
+  type PresignOptions,
   type RequestOptions,
   SchedulerClient,
   type SchedulerClientOptions,

@@ -1,18 +1,14 @@
 import { type InstanceRecord, isPlatformError, messageOf } from "@aenv/contract";
 import type { Addresses } from "./addresses.ts";
-import { BoxClient } from "./box-client.ts";
 import type { Clock } from "./clock.ts";
 import type { CreateResult } from "./create-batch.ts";
 import { untilAborted } from "./deadline.ts";
 import { type EnvironmentOptions, pollInterval, toCreateRequest } from "./environment-options.ts";
 import { EnvironmentError } from "./errors.ts";
-import { preview } from "./failure.ts";
-import { explainFinal, isFinal, isHealthy } from "./health.ts";
-import { agentUrlOf, foundInstance, type HeldInstance, isTokenWithheld, madeInstance } from "./held-instance.ts";
-import { isRefused } from "./http.ts";
+import { waitUntilHealthy } from "./health.ts";
+import { agentUrlOf, foundInstance, type HeldInstance, isTokenWithheld, madeInstance, warningsOf } from "./held-instance.ts";
 import type { JsonClient } from "./json-client.ts";
 import type { Logger } from "./logger.ts";
-import { poll } from "./polling.ts";
 import type { SchedulerClient } from "./scheduler-client.ts";
 import { SharedTask } from "./shared-task.ts";
 
@@ -31,7 +27,6 @@ export interface KeeperOptions {
 
 const STARTUP_TIMEOUT_MS = 500_000;
 const HEALTH_TIMEOUT_MS = { remote: 300_000, local: 30_000 };
-const HEALTH_REQUEST_MS = 3_000;
 /** An environment on this machine that is not there by then will not come by itself; the caller hears of it within a second. */
 export const REFUSED_LIMIT_MS = 600;
 
@@ -123,14 +118,29 @@ export class InstanceKeeper {
     }
   }
 
+  async presignUrl(port: number, minutes: number | undefined, signal: AbortSignal | undefined): Promise<string> {
+    const { addresses, scheduler, ref, clock, timeoutMs } = this.#to;
+    if (addresses.mode === "local") {
+      throw new EnvironmentError(`there is no link to port ${port} of '${ref}': only a platform makes links; its sandbox is this machine`, {
+        code: "instance.unsupported",
+        envName: ref,
+      });
+    }
+    const { controlId } = await this.open(signal);
+    const deadlineAt = clock.now() + timeoutMs;
+    return scheduler.presignUrl(controlId, port, { signal, deadlineAt, ...(minutes !== undefined && { minutes }) });
+  }
+
   /** Waits until the open instance runs and is healthy. */
   async waitForReady(timeoutMs: number, signal: AbortSignal | undefined): Promise<void> {
     const held = await this.open(signal);
     const { addresses, scheduler, options } = this.#to;
+    const needsAddress = options.dataPlane !== false;
     if (addresses.mode === "remote") {
-      await scheduler.waitForStatus(held.controlId, "Running", { timeoutMs, interval: pollInterval(options.pollIntervalMs), signal });
+      const interval = pollInterval(options.pollIntervalMs);
+      await scheduler.waitForStatus(held.controlId, "Running", { timeoutMs, interval, signal, needsAddress });
     }
-    await this.#untilHealthy(held, timeoutMs, signal);
+    if (needsAddress) await this.#untilHealthy(held, timeoutMs, signal);
   }
 
   /** `made` is an instance that was asked for elsewhere; without it one is created here. */
@@ -139,15 +149,16 @@ export class InstanceKeeper {
     let held: HeldInstance | null = null;
     try {
       held = addresses.mode === "local" ? foundInstance(addresses, new Date(), token) : await this.#create(addresses, signal, made);
-      if (isTokenWithheld(addresses, held)) throw this.#withheld(held);
+      if (options.dataPlane !== false && isTokenWithheld(addresses, held)) throw this.#withheld(held);
       // What our platform calls running has answered its health check.
-      if (options.skipHealthCheck !== true && agentUrlOf(held.record) === null) {
+      if (options.dataPlane !== false && options.skipHealthCheck !== true && agentUrlOf(held.record) === null) {
         const { healthTimeoutMs = HEALTH_TIMEOUT_MS[addresses.mode] } = options;
         // Whoever sets a time of their own may be waiting for a server that is still to be started.
         const isImpatient = addresses.mode === "local" && options.healthTimeoutMs === undefined;
         await this.#untilHealthy(held, healthTimeoutMs, signal, isImpatient ? REFUSED_LIMIT_MS : undefined);
       }
       this.#held = held;
+      this.#warn(held);
       logger.info("environment is ready", { env: ref, instance: held.record.id });
       return held;
     } catch (error) {
@@ -179,47 +190,36 @@ export class InstanceKeeper {
 
   async #untilRunning(held: HeldInstance, timeoutMs: number, signal: AbortSignal | undefined): Promise<HeldInstance> {
     const { scheduler, options, addresses, token } = this.#to;
-    const { status, ip } = held.record;
-    if (status === "Running" && ip) return held;
-    const record = await scheduler.waitForStatus(held.controlId, "Running", {
-      timeoutMs,
-      interval: pollInterval(options.pollIntervalMs),
-      signal,
-    });
-    return madeInstance(addresses, record, token);
+    const { status, ip, warnings } = held.record;
+    const needsAddress = options.dataPlane !== false;
+    if (status === "Running" && (ip || !needsAddress)) return held;
+    const interval = pollInterval(options.pollIntervalMs);
+    const record = await scheduler.waitForStatus(held.controlId, "Running", { timeoutMs, interval, signal, needsAddress });
+    return madeInstance(addresses, { ...(warnings !== undefined && { warnings }), ...record }, token);
   }
 
-  async #untilHealthy(
-    held: HeldInstance,
+  #untilHealthy(
+    { url, headers }: HeldInstance,
     timeoutMs: number,
     signal: AbortSignal | undefined,
-    refusedLimitMs = Number.POSITIVE_INFINITY,
+    refusedLimitMs?: number,
   ): Promise<void> {
-    const { ref, options, clock, client } = this.#to;
-    const { url, headers } = held;
-    const box = new BoxClient(client, { envName: ref, url, headers, timeoutMs: HEALTH_REQUEST_MS });
-    let last = "no answer";
-    const refusedUntil = clock.now() + refusedLimitMs;
-    const ask = async (leftMs: number) => {
-      let body: Record<string, unknown>;
+    const { ref: envName, options, clock, client } = this.#to;
+    const interval = pollInterval(options.pollIntervalMs);
+    return waitUntilHealthy(client, { envName, url, headers }, { clock, timeoutMs, interval, signal, refusedLimitMs });
+  }
+
+  /** What the server could not do is no failure, but nobody should have to guess it. */
+  #warn({ record }: HeldInstance): void {
+    const { ref: env, options, logger } = this.#to;
+    for (const warning of warningsOf(record)) {
+      logger.warn("the server could not do all that it was asked to", { env, instance: record.id, warning });
       try {
-        body = await box.checkHealth({}, { timeoutMs: Math.min(HEALTH_REQUEST_MS, leftMs), ...(signal && { signal }) });
+        options.onWarning?.(warning);
       } catch (error) {
-        if (signal?.aborted || isFinal(error)) throw explainFinal(error, url);
-        if (isRefused(error) && clock.now() >= refusedUntil) throw error;
-        last = messageOf(error);
-        return null;
+        logger.error("the listener of warnings threw", { env, error: messageOf(error) });
       }
-      if (isHealthy(body)) return true;
-      last = `its health check says ${preview(JSON.stringify(body))}`;
-      return null;
-    };
-    const isReady = await poll(ask, { clock, timeoutMs, interval: pollInterval(options.pollIntervalMs), signal });
-    if (isReady) return;
-    throw new EnvironmentError(`environment '${ref}' at ${url} did not become healthy within ${timeoutMs} ms: ${last}`, {
-      code: "instance.start_timeout",
-      envName: ref,
-    });
+    }
   }
 
   #withheld({ url }: HeldInstance): EnvironmentError {

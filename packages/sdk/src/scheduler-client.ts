@@ -15,6 +15,7 @@ import {
 import { ControlClient, type ControlClientOptions } from "./control-client.ts";
 import { type CreateResult, createBatch, createBody } from "./create-batch.ts";
 import { EnvironmentError, ValidationError } from "./errors.ts";
+import { preview } from "./failure.ts";
 import { randomId } from "./ids.ts";
 import { withQuery } from "./json-client.ts";
 import { poll } from "./polling.ts";
@@ -74,11 +75,18 @@ export interface LogOptions extends RequestOptions {
   readonly follow?: boolean;
 }
 
+export interface PresignOptions extends RequestOptions {
+  /** How long the link is good for; 5 if absent. A server may allow less than is asked for. */
+  readonly minutes?: number;
+}
+
 export interface WaitOptions extends RequestOptions {
   /** 300 s if absent. */
   readonly timeoutMs?: number;
   /** How long to wait between two looks: short at first, then longer. */
   readonly interval?: { readonly minMs: number; readonly maxMs: number };
+  /** False: it counts as running without an address too, as a sandbox that serves nothing by itself has none. */
+  readonly needsAddress?: boolean;
 }
 
 export const POLL_INTERVAL = { minMs: 50, maxMs: 1_000 };
@@ -228,6 +236,26 @@ export class SchedulerClient {
     for await (const chunk of answer.chunks()) for (const { data } of decoder.push(chunk)) yield data;
   }
 
+  /**
+   * A link to a port inside the instance's sandbox, for HTTP and WebSocket. Whoever has it may use it until it expires, without
+   * a token. The server answers it with 502 for as long as nothing listens on the port.
+   */
+  async presignUrl(id: string, port: number, { minutes = 5, ...options }: PresignOptions = {}): Promise<string> {
+    if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new ValidationError(`${port} is not a port: give one from 1 to 65535`);
+    if (!(minutes > 0 && Number.isFinite(minutes)))
+      throw new ValidationError(`a link cannot be good for ${minutes} minutes: give more than 0`);
+    const route = { method: "POST", path: "/env-instance/:id/presign-url" };
+    const data = await this.#send(route, id, `make a link to port ${port} of instance '${id}'`, "idempotent", options, {
+      body: { port, expiration_time_in_minutes: minutes },
+      notFound: "instance.unsupported",
+    });
+    const url = isObject(data) ? data.url : undefined;
+    if (typeof url === "string" && url !== "") return url;
+    throw new ValidationError(
+      `the answer to making a link to port ${port} of '${id}' has no URL: ${preview(JSON.stringify(data) ?? "nothing")}`,
+    );
+  }
+
   /** Copies that go on from where the instance stands now. */
   async forkInstance(id: string, count: number, options: RequestOptions = {}): Promise<InstanceRecord[]> {
     const data = await this.#send(controlRoutes.forkInstance, id, `fork instance '${id}'`, "once", options, {
@@ -240,7 +268,7 @@ export class SchedulerClient {
 
   /** Looks until the instance has the status. Stops at once when it can no longer get there, with the reason if one is given. */
   async waitForStatus(id: string, status: InstanceStatus, options: WaitOptions = {}): Promise<InstanceRecord> {
-    const { timeoutMs = 300_000, interval = POLL_INTERVAL, signal } = options;
+    const { timeoutMs = 300_000, interval = POLL_INTERVAL, signal, needsAddress = true } = options;
     const { clock } = this.#control;
     let last = "unknown";
     const look = async (leftMs: number) => {
@@ -248,8 +276,8 @@ export class SchedulerClient {
       const waitMs = status === "Running" ? Math.floor(Math.min(leftMs, LONGEST_LOOK_MS, this.#timeoutMs / 2)) : 0;
       const record = await this.getInstance(id, { signal, deadlineAt: clock.now() + leftMs, waitMs });
       last = record.status;
-      // Without an address it cannot be used, whatever its status says.
-      if (record.status === status) return status === "Running" && !record.ip ? null : record;
+      // Without an address its tools cannot be used, whatever its status says.
+      if (record.status === status) return needsAddress && status === "Running" && !record.ip ? null : record;
       if (FINAL.includes(record.status)) throw ended(record, status);
       return null;
     };
