@@ -5,6 +5,8 @@ export interface JsonFile {
   readonly value: unknown;
   /** Where a value stands; of one that is missing, where its parent stands. */
   placeOf(path: readonly (string | number)[]): Place;
+  /** Where a field's name stands. */
+  placeOfName(path: readonly (string | number)[]): Place;
 }
 
 /** Plain JSON, read so that every value knows its line; every mistake is told with its place. */
@@ -25,6 +27,10 @@ export function parseJsonFile(file: string, text: string): JsonFile {
   return {
     value: getNodeValue(root),
     placeOf: (path) => placeAt(file, text, nearestNode(root, path).offset),
+    placeOfName: (path) => {
+      const node = nearestNode(root, path);
+      return placeAt(file, text, (node.parent?.type === "property" ? node.parent : node).offset);
+    },
   };
 }
 

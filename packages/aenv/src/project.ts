@@ -1,14 +1,16 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { checkConfig, type EnvironmentConfig } from "@aenv/contract";
+import { checkConfig, type EnvironmentConfig, misspelledFields, versionProblem } from "@aenv/contract";
 import { findBenchmark } from "./benchmarks.ts";
-import { Failure, type Place } from "./failure.ts";
+import { Failure, type Place, type Problem } from "./failure.ts";
 import { parseJsonFile } from "./json-file.ts";
 
 /** An environment's folder and what its config.json says. */
 export interface Project {
   readonly root: string;
   readonly config: EnvironmentConfig;
+  /** What is probably a mistake in config.json, though it can be read. */
+  readonly warnings: readonly Problem[];
   /** Where in config.json a value stands. */
   placeOf(path: readonly (string | number)[]): Place;
 }
@@ -20,11 +22,34 @@ export function readProject(workDir: string, cwd: string): Project {
     throw new Failure(`there is no folder ${root}`, { exit: "usage", hint: "Name the project's folder with --work-dir." });
   }
   const file = join(root, "config.json");
-  const { value, placeOf } = parseJsonFile(file, readConfig(file));
+  const { value, placeOf, placeOfName } = parseJsonFile(file, readConfig(file));
   const checked = checkConfig(value);
-  if (checked.ok) return { root, config: checked.config, placeOf };
-  const problems = checked.problems.map(({ message, path }) => ({ message, place: placeOf(path) }));
-  throw new Failure(problems, { code: "environment.invalid" });
+  const warnings = misspelledFields(value).map(({ message, path }) => ({ message, place: placeOfName(path) }));
+  // A field that is missing may be there under another spelling.
+  const hint = warnings.map(({ message }) => message).join("\n") || undefined;
+  const problems = checked.ok
+    ? versionProblems(checked.config.version, placeOf)
+    : checked.problems.map(({ message, path }) => ({ message, place: placeOf(path) }));
+  if (!checked.ok || problems.length > 0) throw new Failure(problems, { code: "environment.invalid", hint });
+  return { root, config: checked.config, warnings, placeOf };
+}
+
+/** The same project under another version. */
+export function withVersion(project: Project, version: string | undefined): Project {
+  if (version === undefined) return project;
+  demandVersion(version);
+  return { ...project, config: { ...project.config, version } };
+}
+
+/** Refuses what is no version on the command line. */
+export function demandVersion(version: string): void {
+  const problem = versionProblem(version);
+  if (problem !== null) throw new Failure(problem, { exit: "usage", hint: "Write it as: --version 1.0.0" });
+}
+
+function versionProblems(version: string, placeOf: Project["placeOf"]): Problem[] {
+  const problem = versionProblem(version);
+  return problem === null ? [] : [{ message: `version: ${problem}`, place: placeOf(["version"]) }];
 }
 
 /** A folder; where there is none of this name, the built-in benchmark that is called so. */

@@ -9,6 +9,7 @@ import { loadTimeoutOption } from "../loading.ts";
 import { readProject } from "../project.ts";
 import { during } from "../spinner.ts";
 import { type Terminal, voiceOf } from "../terminal.ts";
+import { warnOf } from "../warning.ts";
 
 interface Options {
   readonly workDir: string;
@@ -41,6 +42,7 @@ async function buildArchive(options: Options, terminal: Terminal): Promise<void>
   }
   const voice = voiceOf(terminal, options.json === true);
   const project = readProject(options.workDir, terminal.cwd);
+  warnOf(terminal, project.warnings);
   const { archive, manifest, digest, bytes } = await during(terminal, `Bundling ${project.config.name}`, async () => {
     const bundle = await bundleProject(project, { timeoutMs: options.loadTimeout, onOutput: (text) => terminal.stderr.write(text) });
     const out = resolve(project.root, options.out);

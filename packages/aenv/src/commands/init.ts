@@ -1,10 +1,11 @@
 import { existsSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
-import { parseName, versionProblem } from "@aenv/contract";
+import { parseName } from "@aenv/contract";
 import { type Command, Option } from "commander";
 import { Failure } from "../failure.ts";
 import { examples } from "../help.ts";
 import { ownTarball } from "../own-tarball.ts";
+import { demandVersion } from "../project.ts";
 import { isEmptyOrMissing, projectFiles, type Template, templates, writeFiles } from "../scaffold.ts";
 import { type Colors, type Terminal, voiceOf } from "../terminal.ts";
 
@@ -35,8 +36,7 @@ export function define(command: Command, terminal: Terminal): void {
 async function init(givenName: string, options: Options, terminal: Terminal): Promise<void> {
   const name = parseName(givenName);
   const { version, template } = options;
-  const problem = versionProblem(version);
-  if (problem !== null) throw new Failure(problem, { exit: "usage", hint: "Write it as: --version 1.0.0" });
+  demandVersion(version);
   const voice = voiceOf(terminal, options.json === true);
   const { colors } = voice.people;
   const workDir = resolve(terminal.cwd, options.workDir);

@@ -7,11 +7,11 @@ import { loadTimeoutOption } from "../loading.ts";
 import { several } from "../pairs.ts";
 import { asking, explained, nextCommand, openPlatform, type Platform, type PlatformOptions, withPlatform } from "../platform.ts";
 import { progressBar } from "../progress.ts";
-import { type Project, readProject } from "../project.ts";
+import { readProject, withVersion } from "../project.ts";
 import { during } from "../spinner.ts";
 import { bytesText, counted } from "../table.ts";
 import { type Terminal, voiceOf } from "../terminal.ts";
-import { warn } from "../warning.ts";
+import { warn, warnOf } from "../warning.ts";
 
 interface Options extends PlatformOptions {
   readonly workDir: string;
@@ -55,6 +55,7 @@ async function push(options: Options, terminal: Terminal): Promise<void> {
   const { colors } = voice.people;
   if (options.force) terminal.stderr.write("--force changes nothing: what is published stays as it is\n");
   const project = withVersion(readProject(options.workDir, terminal.cwd), options.version);
+  warnOf(terminal, project.warnings);
   const { config } = project;
   const ref = formatRef(config);
   const platform = openPlatform(options, terminal, { timeoutMs: PUBLISH_TIMEOUT_MS });
@@ -111,10 +112,6 @@ async function tasksWarning({ hub }: Platform, ref: string): Promise<string | nu
   } catch (error) {
     return `It is published, but could not be read back to see whether its tasks can be listed: ${messageOf(error)}`;
   }
-}
-
-function withVersion(project: Project, version: string | undefined): Project {
-  return version === undefined ? project : { ...project, config: { ...project.config, version } };
 }
 
 /** What the hub has of it. Another bundle under the same version ends it here, before anything is sent. */

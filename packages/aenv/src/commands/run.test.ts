@@ -56,6 +56,15 @@ describe("run", { timeout: 60_000 }, () => {
     expect(await ask(url)).toBe("four");
   });
 
+  it("warns of a field that is probably misspelled, at the start and when config.json is saved", async () => {
+    using tree = project(code("one"), { "config.json": { name: "my-env", version: "1.0.0", discription: "" } });
+    await using running = run(tree);
+    expect(await running.next("warning")).toMatchObject({ message: expect.stringContaining("did you mean description?") });
+    await running.next("ready");
+    tree.write({ "config.json": { name: "my-env", version: "1.0.0", taggs: [] } });
+    expect(await running.next("warning")).toMatchObject({ message: expect.stringContaining("did you mean tags?") });
+  });
+
   it("lets a call that began before a change end in the version it began in", async () => {
     const slow = (answer: string) => `import { writeFileSync, existsSync } from "node:fs";
 import { setTimeout } from "node:timers/promises";

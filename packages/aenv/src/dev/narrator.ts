@@ -5,6 +5,7 @@ import { callExample, fetchOffer, type Offer, offeredNames, offerTable } from ".
 import { failureAsJson } from "../failure.ts";
 import type { Project } from "../project.ts";
 import type { Terminal, Voice } from "../terminal.ts";
+import { warnOf } from "../warning.ts";
 import type { DevEvent } from "./server.ts";
 
 /** Where the original's clients look for an environment. */
@@ -34,6 +35,7 @@ export class Narrator {
     const host = ["0.0.0.0", "::"].includes(this.#options.host) ? "127.0.0.1" : this.#options.host;
     this.#url = `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
     this.#offer = await this.#fetchOffer(project);
+    this.#warn(project);
     const { name, version } = project.config;
     this.#voice.event({ event: "ready", name, version, url: this.#url, mcpUrl: this.mcpUrl, port, ...this.#offer });
     if (this.#options.quiet) this.#voice.say(`${formatRef({ name, version })} ${this.#url}`);
@@ -89,6 +91,7 @@ export class Narrator {
       // It crashed at once, which is told by itself.
       return;
     }
+    if (files.includes("config.json")) this.#warn(project);
     const { name, version } = project.config;
     this.#voice.event({ event: "reloaded", name, version, files, ms, ...this.#offer });
     if (this.#options.quiet) return;
@@ -127,6 +130,11 @@ export class Narrator {
     say(snippet.replace(/^/gm, "  "));
     say();
     say(colors.dim(`Watching ${root}. Ctrl-C stops.`));
+  }
+
+  #warn({ warnings }: Project): void {
+    for (const { message, place } of warnings) this.#voice.event({ event: "warning", message, ...place });
+    warnOf(this.#terminal, warnings);
   }
 
   #complain(text: string): void {
