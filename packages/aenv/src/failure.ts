@@ -1,4 +1,4 @@
-import { isObject, isPlatformError, messageOf } from "@aenv/contract";
+import { type ErrorCode, isObject, isPlatformError, messageOf } from "@aenv/contract";
 import type { Exit } from "./exit.ts";
 
 /** A spot in a file, counted from 1. */
@@ -38,9 +38,8 @@ export class Failure extends Error {
 export function failureOf(error: unknown): Failure {
   if (error instanceof Failure) return error;
   if (isPlatformError(error)) {
-    const isUnreachable = error.code === "network.failed" || error.code === "request.timeout";
     return new Failure([{ message: error.message, place: placeIn(error.details) }], {
-      exit: isUnreachable ? "unreachable" : error.code === "request.invalid" ? "usage" : "failed",
+      exit: exits[error.code] ?? "failed",
       code: error.code,
       hint: hints[error.code],
       cause: error,
@@ -70,6 +69,14 @@ function placeIn({ place }: Readonly<Record<string, unknown>>): Place | undefine
   return { file: place.file, line: place.line, column: typeof place.column === "number" ? place.column : 1 };
 }
 
+const exits: Partial<Readonly<Record<ErrorCode, Exit>>> = {
+  "network.failed": "unreachable",
+  "request.timeout": "unreachable",
+  "request.invalid": "usage",
+  "access.unauthenticated": "denied",
+  "access.denied": "denied",
+};
+
 const hints: Readonly<Record<string, string>> = {
   "network.failed": "Is it running? Start it with: aenv run",
   "request.timeout": "Give it longer with --timeout 60s, or look at the environment's own output.",
@@ -77,5 +84,8 @@ const hints: Readonly<Record<string, string>> = {
   "function.not_found": "See what is there with: aenv call --list",
   "reward.missing": "Add one with registerReward, or under `rewards` of defineEnvironment.",
   "instance.not_found": "Leave out --instance to talk to the first one.",
+  "task.not_found": "See which there are with: aenv call --tasks",
+  "access.unauthenticated": "Give a token with --api-key or AENV_API_KEY, or keep one with: aenv login",
+  "access.denied": "Use a token that has the role; an administrator makes one with: aenv token create",
   "environment.unhealthy": "Look at what the environment printed where it runs.",
 };

@@ -27,6 +27,10 @@ const environment = defineEnvironment({
       score: ({ state, input }) => (state.total === input.goal ? 1 : 0),
     },
   ],
+  tasks: () => [
+    { id: "1", instruction: "Reach one.", split: "train" },
+    { id: "two", instruction: "Reach two.", split: "test" },
+  ],
   health: ({ state }) => ({ status: state.total < 1_000 ? "healthy" : "tired" }),
 });
 
@@ -100,8 +104,47 @@ describe("call", () => {
     expect([tools.length, functions.length, rewards.length]).toEqual([4, 2, 1]);
   });
 
+  it("lists tasks, all or those of one split", async () => {
+    expect((await call("--tasks")).stdout).toMatch(/1 +│ train +│ Reach one\.[\s\S]*two +│ test +│ Reach two\./);
+    expect(JSON.parse((await call("--tasks", "split=test", "--json")).stdout)).toMatchObject([{ id: "two" }]);
+    expect((await call("--tasks", "split=none")).stdout).toBe("No tasks.\n");
+  });
+
+  it("begins an episode and prints its task, seed and observation", async () => {
+    await served.host.create({ id: "third" });
+    const { code, stdout } = await call("--reset", "task=1", "seed=7", "--instance", "third");
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/Task +1\n +Seed +7\n +Observation\n +Reach one\./);
+    const begun = JSON.parse((await call("--reset", "task=two", "--instance", "third", "--json")).stdout);
+    expect(begun).toMatchObject({ task: { id: "two" }, seed: 7, observation: "Reach two." });
+    const missing = await call("--reset", "task=three", "--instance", "third");
+    expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining("aenv call --tasks")]);
+  });
+
+  it("prints the state as JSON", async () => {
+    await served.host.create({ id: "fourth" });
+    await call("add", "n=3", "--instance", "fourth");
+    const { code, stdout } = await call("--snapshot", "--instance", "fourth");
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ environment: "counter@0.1.0", data: expect.stringContaining("total") });
+  });
+
+  it("names the argument that was probably meant", async () => {
+    const { code, stderr } = await call("--reset", "tsk=1");
+    expect([code, stderr]).toEqual([2, expect.stringContaining("Did you mean task?")]);
+  });
+
   it("ends with 2 for a command line that makes no sense", async () => {
-    for (const argv of [[], ["n=3"], ["add", "n"], ["add", "--args", "[1]"], ["-f", "-r"], ["add", "--timeout", "soon"]]) {
+    for (const argv of [
+      [],
+      ["n=3"],
+      ["add", "n"],
+      ["add", "--args", "[1]"],
+      ["-f", "-r"],
+      ["add", "--timeout", "soon"],
+      ["--snapshot", "x=1"],
+      ["--reset", "seed=x"],
+    ]) {
       expect((await call(...argv)).code, argv.join(" ")).toBe(2);
     }
   });

@@ -31,7 +31,7 @@ describe("a server that asks for tokens", { timeout: 60_000 }, () => {
 
   it("lets nobody in without one, and says how to come by one", async () => {
     const { code, stderr } = await aenv(["list"], at(""));
-    expect([code, stderr]).toEqual([1, expect.stringContaining("aenv login")]);
+    expect([code, stderr]).toEqual([77, expect.stringContaining("aenv login")]);
   });
 
   it("makes a token that may do what its roles say, and no more", async () => {
@@ -42,7 +42,7 @@ describe("a server that asks for tokens", { timeout: 60_000 }, () => {
     expect(made).toMatchObject({ owner: "ada", roles: ["trainer"], token: expect.stringMatching(/^aenv_/) });
     expect(await runJson(["list", "--json"], at(made.token))).toEqual([]);
     const denied = await aenv(["token", "list"], at(made.token));
-    expect([denied.code, denied.stderr]).toEqual([1, expect.stringContaining("needs the role admin")]);
+    expect([denied.code, denied.stderr]).toEqual([77, expect.stringContaining("needs the role admin")]);
 
     const listed = await aenv(["token", "list", "--owner", "ada", "--json"], at(admin));
     expect(JSON.parse(listed.stdout)).toMatchObject([{ id: made.id, owner: "ada", expiresAt: expect.any(String) }]);
@@ -51,7 +51,7 @@ describe("a server that asks for tokens", { timeout: 60_000 }, () => {
 
     // The whole token is understood as its id.
     expect((await aenv(["token", "revoke", made.token], at(admin))).stdout).toContain(`${made.id} is revoked`);
-    expect((await aenv(["list"], at(made.token))).code).toBe(1);
+    expect((await aenv(["list"], at(made.token))).code).toBe(77);
     const again = await aenv(["token", "revoke", made.id], at(admin));
     expect([again.code, again.stderr]).toEqual([1, expect.stringContaining("aenv token list")]);
   });
@@ -65,7 +65,7 @@ describe("a server that asks for tokens", { timeout: 60_000 }, () => {
     using home = temporaryTree();
     const env = { HOME: home.path };
     const wrong = await run(["login", url, "--api-key", "aenv_wrong"], { env });
-    expect(wrong.code).toBe(1);
+    expect(wrong.code).toBe(77);
     const { code, stdout } = await run(["login", url], { env, input: `${admin}\n` });
     expect([code, stdout]).toEqual([0, expect.stringContaining("as admin (admin)")]);
     const file = join(home.path, ".aenv/cli_config.json");

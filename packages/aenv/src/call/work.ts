@@ -1,0 +1,185 @@
+import { type ContentBlock, isObject, nearestName, type ResetResult, type Task } from "@aenv/contract";
+import type { Environment, ToolResult } from "@aenv/sdk";
+import { fetchOffer, offerTable } from "../catalogue.ts";
+import { Failure } from "../failure.ts";
+import { facts, shortened, table } from "../table.ts";
+import type { Voice } from "../terminal.ts";
+import { parseArguments } from "./arguments.ts";
+
+export interface WorkOptions {
+  readonly function?: boolean;
+  readonly reward?: boolean;
+  readonly health?: boolean;
+  readonly list?: boolean;
+  readonly tasks?: boolean;
+  readonly reset?: boolean;
+  readonly snapshot?: boolean;
+  readonly args?: string;
+}
+
+/** Asks the environment, and returns what prints the answer. */
+export type Work = (environment: Environment) => Promise<() => void>;
+
+const kinds = ["function", "reward", "health", "list", "tasks", "reset", "snapshot"] as const;
+
+/** What to ask, by the options and the words behind them. */
+export function chooseWork(words: readonly string[], options: WorkOptions, voice: Voice): Work {
+  const asked = kinds.filter((name) => options[name]);
+  if (asked.length > 1) throw new Failure(`--${asked[0]} and --${asked[1]} exclude each other`, { exit: "usage" });
+  const [kind = "tool"] = asked;
+  switch (kind) {
+    case "function":
+    case "tool": {
+      const [name, ...rest] = words;
+      if (name === undefined || name.includes("=")) {
+        throw new Failure(`which ${kind}? Its name comes first`, { exit: "usage", hint: "See what is there with: aenv call --list" });
+      }
+      const args = parseArguments(rest, options.args);
+      if (kind === "tool")
+        return asks(
+          (environment) => environment.callTool(name, args),
+          (result) => tellResult(result, voice),
+        );
+      return asks(
+        (environment) => environment.callFunction(name, args),
+        (value) => tellValue(value, voice),
+      );
+    }
+    case "list":
+      demandNoArguments(kind, words, options);
+      return asks(fetchOffer, (offer) => (voice.isJson ? voice.data(offer) : voice.say(offerTable(offer, voice.people))));
+    case "reward": {
+      const args = parseArguments(words, options.args);
+      return asks(
+        (environment) => environment.callReward(args),
+        (reward) => tellValue(reward, voice),
+      );
+    }
+    case "health": {
+      const args = parseArguments(words, options.args);
+      return asks(
+        (environment) => environment.checkHealth(args),
+        (health) => tellHealth(health, voice),
+      );
+    }
+    case "tasks": {
+      const { split } = readArguments(words, options, ["split"]);
+      const wanted = split === undefined ? {} : { split: String(split) };
+      return asks(
+        (environment) => environment.tasks(wanted),
+        (tasks) => tellTasks(tasks, voice),
+      );
+    }
+    case "reset": {
+      const episode = readEpisode(readArguments(words, options, ["task", "seed"]));
+      return asks(
+        (environment) => environment.reset(episode),
+        (begun) => tellReset(begun, voice),
+      );
+    }
+    case "snapshot":
+      demandNoArguments(kind, words, options);
+      return asks(
+        (environment) => environment.snapshot(),
+        (snapshot) => tellValue(snapshot, voice),
+      );
+  }
+}
+
+function asks<T>(ask: (environment: Environment) => Promise<T>, tell: (answer: T) => void): Work {
+  return async (environment) => {
+    const answer = await ask(environment);
+    return () => tell(answer);
+  };
+}
+
+function demandNoArguments(kind: string, words: readonly string[], options: WorkOptions): void {
+  const [extra] = [...words, ...(options.args === undefined ? [] : ["--args"])];
+  if (extra !== undefined) throw new Failure(`--${kind} takes no arguments, but '${extra}' was given`, { exit: "usage" });
+}
+
+function readArguments(words: readonly string[], options: WorkOptions, known: readonly string[]): Record<string, unknown> {
+  const args = parseArguments(words, options.args);
+  for (const name of Object.keys(args)) {
+    if (known.includes(name)) continue;
+    const nearest = nearestName(name, known);
+    throw new Failure(`'${name}' is not an argument here; known are ${known.join(", ")}`, {
+      exit: "usage",
+      hint: nearest === null ? undefined : `Did you mean ${nearest}?`,
+    });
+  }
+  return args;
+}
+
+/** A task's id is a text, also where it looks like a number; null begins without a task. */
+function readEpisode({ task, seed }: Record<string, unknown>): { task?: string | null; seed?: number } {
+  if (seed !== undefined && !Number.isSafeInteger(seed)) {
+    throw new Failure(`the seed is ${JSON.stringify(seed)}; it must be a whole number`, { exit: "usage", hint: "Write it as: seed=7" });
+  }
+  return {
+    ...(task !== undefined && { task: task === null ? null : String(task) }),
+    ...(seed !== undefined && { seed: seed as number }),
+  };
+}
+
+function tellResult(result: ToolResult, voice: Voice): void {
+  const { content, isError, structuredContent } = result;
+  voice.data({ content, isError, ...(structuredContent !== undefined && { structuredContent }) });
+  const text = content.map(blockText).join("\n");
+  if (isError) throw voice.isJson ? new Failure([]) : new Failure(text || "the tool failed without a message", { code: "tool.failed" });
+  if (!voice.isJson && text !== "") voice.say(text);
+}
+
+function tellValue(value: unknown, voice: Voice): void {
+  if (voice.isJson) voice.data(value ?? null);
+  else voice.say(valueText(value));
+}
+
+function tellHealth(health: Record<string, unknown>, voice: Voice): void {
+  tellValue(health, voice);
+  const status = isObject(health.data) ? health.data.status : undefined;
+  if (status !== "healthy" && status !== "success") throw new Failure([]);
+}
+
+function tellTasks(tasks: readonly Task[], voice: Voice): void {
+  voice.data(tasks);
+  if (voice.isJson) return;
+  voice.say(tasks.length === 0 ? "No tasks." : taskTable(tasks, voice));
+}
+
+function taskTable(tasks: readonly Task[], { people }: Voice): string {
+  const rows = tasks.map(({ id, split, splits = [], instruction = "" }) => [
+    people.colors.bold(id),
+    [...new Set([...(split === undefined ? [] : [split]), ...splits])].join(", "),
+    shortened(instruction, 70),
+  ]);
+  return table(["task", "split", "instruction"], rows, people);
+}
+
+function tellReset(begun: ResetResult, voice: Voice): void {
+  voice.data(begun);
+  if (voice.isJson) return;
+  const { task, seed, observation } = begun;
+  voice.say(
+    facts(
+      [
+        ["Task", task === null ? "none" : task.id],
+        ["Seed", String(seed)],
+      ],
+      voice.people,
+    ),
+  );
+  voice.say(`  ${voice.people.colors.dim("Observation")}`);
+  voice.say(valueText(observation).replace(/^/gm, "  "));
+}
+
+function valueText(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value ?? null, null, 2);
+}
+
+/** Text as it is; of anything else, what it is and how much. */
+function blockText(block: ContentBlock): string {
+  if (typeof block.text === "string") return block.text;
+  const size = typeof block.data === "string" ? `, ${Math.floor((block.data.length * 3) / 4)} bytes` : "";
+  return `[${block.type}${typeof block.mimeType === "string" ? ` ${block.mimeType}` : ""}${size}]`;
+}
