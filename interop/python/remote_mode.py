@@ -99,6 +99,16 @@ async def options():
     return report
 
 
+async def mounts():
+    """What only other engines can mount is accepted, shown in the answer, and said not to be done."""
+    wanted = [{"id": "OSS_1", "remote_dir": "/data", "local_dir": "/workspace"}]
+    async with AEnvSchedulerClient(f"{URL}:8080", max_retries=0) as client:
+        made = await client.create_env_instance("probe@1.0.0", ttl="5m", mount_points=wanted)
+        none = await client.create_env_instance("probe@1.0.0", ttl="5m", mount_points=[])
+        report = {"id": made.id, "status": made.status, "shown": made.env.deploy_config.get("mountPoints"), "none": none.id}
+    return report
+
+
 async def mistakes():
     """What the client is told when it cannot be."""
     return {
@@ -199,6 +209,7 @@ async def main(parts):
         "life": life,
         "long_call": long_call,
         "options": options,
+        "mounts": mounts,
         "mistakes": mistakes,
         "scheduler": scheduler,
         "services": services,

@@ -95,6 +95,17 @@ function describeRemoteMode(openStore: () => Promise<Partial<RedisServer> & { re
     });
   });
 
+  it("asks for mounts that this engine cannot make: they are accepted and shown, and an event and a warning say so", async () => {
+    const { id, none, ...seen } = await report("mounts");
+    expect(seen).toEqual({ status: "Running", shown: [{ id: "OSS_1", remote_dir: "/data", local_dir: "/workspace" }] });
+    const warning = "mount_points ignored, nothing is mounted: the engine 'process' cannot do it";
+    expect(await platform.demand("GET", `/env-instance/${id}`)).toMatchObject({ warnings: [warning] });
+    const events = (await platform.demand("GET", `/env-instance/${id}/events`)) as { what: string }[];
+    expect(events.map(({ what }) => what)).toContain(`warning: ${warning}`);
+    expect(await platform.demand("GET", `/env-instance/${none}`)).not.toHaveProperty("warnings");
+    for (const one of [id, none]) await platform.demand("DELETE", `/env-instance/${one}`);
+  }, 60_000);
+
   it("reads what went wrong, and gets the latest version if it names none", { timeout: 60_000 }, async () => {
     const message = (part: string) => ({ raised: "EnvironmentError", message: expect.stringContaining(part) });
     expect(await report("mistakes")).toEqual({

@@ -41,6 +41,8 @@ const complete = {
     podTemplate: "singleContainer",
     templateType: "Default",
     secondImageName: "second:1",
+    mountPoints: [{ id: "OSS_1", remote_dir: "/data", local_dir: "/workspace" }],
+    initCommand: "python3 -m http.server 3000",
     dataSource: "set-1",
     service: {
       replicas: 1,

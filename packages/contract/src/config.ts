@@ -3,6 +3,7 @@ import { parseDuration } from "./duration.ts";
 import { environmentStatuses } from "./environment.ts";
 import { messageOf, PlatformError } from "./errors.ts";
 import { nameProblem } from "./ref.ts";
+import { initCommand, mountPoints } from "./sandbox-options.ts";
 import { variableProblem } from "./variables.ts";
 
 const text = z.string();
@@ -72,6 +73,8 @@ const deployConfig = z.looseObject({
   podTemplate: text.optional(),
   templateType: text.optional(),
   secondImageName: text.optional(),
+  mountPoints: mountPoints.optional(),
+  initCommand: initCommand.optional(),
   dataSource: text.optional(),
   service: z.looseObject(storage).optional(),
   // The flat spellings below are older than `service`; they are still read.

@@ -45,6 +45,7 @@ export {
   servicePrefix,
   serviceRoutes,
 } from "./routes.ts";
+export { initCommand, mountPoints, type SandboxOptions } from "./sandbox-options.ts";
 export {
   type CreateServiceRequest,
   createServiceRequest,

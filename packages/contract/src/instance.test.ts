@@ -45,6 +45,28 @@ describe("instance", () => {
   });
 });
 
+describe("what a request asks of the sandbox itself", () => {
+  const parse = (mount_points: unknown, init_command?: unknown) => createInstanceRequest.safeParse({ mount_points, init_command }).success;
+
+  it("is a list of mounts with whatever an engine needs, and a command", () => {
+    for (const mounts of [
+      undefined,
+      null,
+      [],
+      [{}],
+      [{ id: "OSS_1", remote_dir: "/data", local_dir: "/w", read_only: true, more: { a: 1 } }],
+    ])
+      expect(parse(mounts)).toBe(true);
+    for (const command of [undefined, null, "", "python3 -m http.server"]) expect(parse([], command)).toBe(true);
+  });
+
+  it("is refused if it is anything else, or too much", () => {
+    for (const mounts of [{}, "x", ["x"], [null], [[]], Array(65).fill({}), [{ id: "x".repeat(16_384) }]])
+      expect(parse(mounts)).toBe(false);
+    for (const command of [1, ["sh"], "a\0b", "x".repeat(8_193)]) expect(parse([], command)).toBe(false);
+  });
+});
+
 describe("createInstanceRequest", () => {
   it("takes the original's fields and ours", () => {
     const request = {

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { environment } from "./environment.ts";
 import type { Json } from "./json.ts";
+import { initCommand, mountPoints } from "./sandbox-options.ts";
 import { task } from "./task.ts";
 
 export const instanceStatuses = ["Pending", "Creating", "Running", "Failed", "Terminated"] as const;
@@ -20,6 +21,8 @@ export const instance = z.looseObject({
   ttl: z.string().nullish(),
   owner: z.string().nullish(),
   labels: z.record(z.string(), z.string()).nullish(),
+  /** What was asked for and is not done. */
+  warnings: z.array(z.string()).nullish(),
 });
 export type InstanceRecord = z.infer<typeof instance>;
 
@@ -41,6 +44,8 @@ export const createInstanceRequest = z.object({
   task: z.string().optional(),
   seed: z.number().int().optional(),
   snapshot: z.unknown().optional(),
+  mount_points: mountPoints.nullish(),
+  init_command: initCommand.nullish(),
 });
 export type CreateInstanceRequest = z.infer<typeof createInstanceRequest>;
 

@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import type { SandboxOptions } from "@aenv/contract";
 
 /** What an engine can do beyond the interface; callers ask before they rely on it. */
 export interface EngineAbilities {
@@ -12,6 +13,10 @@ export interface EngineAbilities {
   readonly findsStrays: boolean;
   /** Connects to ports on which programs inside a sandbox listen, and to no others: `Box.connect` is there. */
   readonly ports: boolean;
+  /** Mounts the storages that `mountPoints` name. */
+  readonly mounts: boolean;
+  /** Starts a sandbox with `initCommand`. */
+  readonly initCommand: boolean;
 }
 
 /** Where a box answers HTTP. */
@@ -31,6 +36,8 @@ export interface BoxSpec {
   /** CPU time in all, after which the system ends the box. */
   readonly cpuSeconds?: number;
   readonly startTimeoutMs: number;
+  /** Given only to engines that can do it. */
+  readonly sandboxOptions?: SandboxOptions;
 }
 
 export interface BoxExit {

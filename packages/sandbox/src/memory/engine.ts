@@ -4,7 +4,7 @@ import { createServer, type RequestListener } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
-import type { Box, BoxSpec, SandboxEngine } from "../engine.ts";
+import type { Box, BoxSpec, EngineAbilities, SandboxEngine } from "../engine.ts";
 import { knock } from "../probe.ts";
 import { MemoryBox } from "./box.ts";
 
@@ -13,20 +13,32 @@ export type MemoryProgram = (spec: BoxSpec, self: MemoryBox) => RequestListener 
 
 export interface MemoryEngineOptions {
   readonly start: MemoryProgram;
+  /** Abilities that the program plays. */
+  readonly can?: Partial<Pick<EngineAbilities, "mounts" | "initCommand">>;
 }
 
 /** Boxes that are functions of this process, for tests: the same life as elsewhere, and they can be made to crash. */
 export class MemoryEngine implements SandboxEngine {
   readonly name = "memory";
-  readonly can = { images: false, isolates: false, limits: false, findsStrays: false, ports: false };
+  readonly can: EngineAbilities;
   readonly #start: MemoryProgram;
   readonly #folder = mkdtempSync(join(tmpdir(), "aenv-memory-"));
   /** Null while it is being made. */
   readonly #boxes = new Map<string, MemoryBox | null>();
   #made = 0;
 
-  constructor({ start }: MemoryEngineOptions) {
+  constructor({ start, can }: MemoryEngineOptions) {
     this.#start = start;
+    this.can = {
+      images: false,
+      isolates: false,
+      limits: false,
+      findsStrays: false,
+      ports: false,
+      mounts: false,
+      initCommand: false,
+      ...can,
+    };
   }
 
   async create(spec: BoxSpec, signal: AbortSignal): Promise<Box> {

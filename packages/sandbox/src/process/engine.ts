@@ -70,7 +70,8 @@ export class ProcessEngine implements SandboxEngine {
   }
 
   get can(): EngineAbilities {
-    return { images: false, isolates: false, limits: false, findsStrays: this.#groups !== null, ports: this.#tellsListeners };
+    const never = { images: false, isolates: false, limits: false, mounts: false, initCommand: false };
+    return { ...never, findsStrays: this.#groups !== null, ports: this.#tellsListeners };
   }
 
   async create(spec: BoxSpec, signal: AbortSignal): Promise<Box> {

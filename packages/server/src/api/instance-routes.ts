@@ -1,4 +1,5 @@
 import {
+  type CreateInstanceRequest,
   createInstanceRequest,
   forkRequest,
   type InstanceRecord,
@@ -16,6 +17,7 @@ import type { Instances } from "../instances/instances.ts";
 import type { InstanceList } from "../instances/list.ts";
 import type { InstanceLogs } from "../instances/logs.ts";
 import type { InstanceRow } from "../instances/row.ts";
+import { sandboxOptionsOf } from "../instances/sandbox-options.ts";
 import { type ApiRoute, type Ask, bodyLimits, route } from "./route.ts";
 
 export interface InstanceRooms {
@@ -72,10 +74,16 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
 
   const portFor = (ask: Ask<unknown, unknown, unknown>): DataPort => ({ url: dataUrl(headerOf(ask, "host")), needsToken });
 
-  async function record(row: InstanceRow, ask: Ask<unknown, unknown, unknown>, isFull: boolean): Promise<InstanceRecord> {
+  const record = (row: InstanceRow, ask: Ask<unknown, unknown, unknown>) => toRecord(row, portFor(ask), null);
+
+  /** The answer to a creation has the environment whole, with what the request laid over its deployConfig. */
+  async function fullRecord(row: InstanceRow, ask: Ask<unknown, unknown, CreateInstanceRequest>): Promise<InstanceRecord> {
     const { name, version } = row.environment;
-    const environment = isFull ? await hub.resolve(`${name}@${version}`, ask.caller).catch(() => null) : null;
-    return toRecord(row, portFor(ask), environment === null ? null : toEnvironmentRecord(environment));
+    const environment = await hub.resolve(`${name}@${version}`, ask.caller).catch(() => null);
+    if (environment === null) return record(row, ask);
+    const env = toEnvironmentRecord(environment);
+    const sandboxOptions = sandboxOptionsOf(environment.config, ask.body);
+    return toRecord(row, portFor(ask), { ...env, deploy_config: { ...env.deploy_config, ...sandboxOptions } });
   }
 
   return [
@@ -87,7 +95,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       roles: trainer,
       body: createBody,
       maxBodyBytes: bodyLimits.snapshot,
-      handle: async (ask) => record(await create(ask.body, ask, headerOf(ask, "idempotency-key")), ask, true),
+      handle: async (ask) => fullRecord(await create(ask.body, ask, headerOf(ask, "idempotency-key")), ask),
     }),
     route({
       method: "POST",
@@ -104,7 +112,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
         const items = await Promise.all(
           all.map(async (body, at) => {
             try {
-              return { success: true, data: await record(await create(body, ask, key && `${key}#${at}`), ask, false) };
+              return { success: true, data: record(await create(body, ask, key && `${key}#${at}`), ask) };
             } catch (error) {
               return { success: false, message: messageOf(error), error: codeOf(error) };
             }
@@ -178,7 +186,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       params: id,
       body: z.object({ ttl: z.string() }),
       maxBodyBytes: bodyLimits.fields,
-      handle: async (ask) => record(await instances.renew(ask.params.id, ask.body.ttl, ask.caller), ask, false),
+      handle: async (ask) => record(await instances.renew(ask.params.id, ask.body.ttl, ask.caller), ask),
     }),
     route({
       method: "POST",
@@ -260,6 +268,7 @@ export function toRecord(row: InstanceRow, dataPort: DataPort, env: InstanceReco
     reason: row.reason,
     task: row.task,
     seed: row.seed,
+    ...(row.warnings !== undefined && { warnings: [...row.warnings] }),
     ...(row.datasource !== "" && { datasource: row.datasource, image: row.image }),
     agent_url: `${dataPort.url}/agent/${row.agentKey}/mcp`,
     data_url: dataPort.url,

@@ -9,7 +9,11 @@ describe("the image of a datasource", () => {
     ["what is documented: a prefix that ends in a colon", "inst1", "reg.io/swebench/common_name:", "reg.io/swebench/common_name:inst1"],
     ["what is documented: a whole image", "swebench/sweb.eval.x86_64.x:latest", undefined, "swebench/sweb.eval.x86_64.x:latest"],
     ["an empty prefix as none", "foo:1", "", "foo:1"],
-    ["a prefix that ends in a slash", "inst1:v2", "reg.io/envs/", "reg.io/envs/inst1:v2"],
+    ["a prefix that ends in a slash", "inst1", "reg.io/envs/", "reg.io/envs/inst1"],
+    ["a prefix that ends in a dash", "inst1", "reg.io/envs/base-", "reg.io/envs/base-inst1"],
+    ["a whole image, whatever the prefix", "swebench/sweb.eval.case:latest", "reg.io/aenv/base", "swebench/sweb.eval.case:latest"],
+    ["a whole image, also after a prefix that ends in a slash", "python:3.11", "reg.io/envs/", "python:3.11"],
+    ["a digest that begins with its separator", `@sha256:${"a".repeat(64)}`, "reg.io/envs", `reg.io/envs@sha256:${"a".repeat(64)}`],
     ["a datasource that begins with its separator", ":v2", "reg.io/envs", "reg.io/envs:v2"],
   ])("keeps %s", (_, datasource, prefix, image) => {
     expect(imageOf(datasource, prefix)).toBe(image);
@@ -19,7 +23,7 @@ describe("the image of a datasource", () => {
     const lookUp = (key: string) => (key === "swebench/astropy-1" ? "reg.io/swe/astropy:1" : null);
     expect(imageOf("swebench/astropy-1", undefined, lookUp)).toBe("reg.io/swe/astropy:1");
     expect(imageOf("swebench/other", undefined, lookUp)).toBe("swebench/other");
-    expect(imageOf("swebench/astropy-1", "p.io/x/", lookUp)).toBe("p.io/x/swebench/astropy-1");
+    expect(imageOf("swebench/astropy-1", "p.io/x/", lookUp)).toBe("swebench/astropy-1");
   });
 
   it("is refused when it is no image's name, with what it came from", () => {

@@ -6,8 +6,8 @@ export type DatasetLookup = (key: string) => string | null;
 const DEFAULT_PREFIX = "docker.io/library/aenv:";
 
 /**
- * The image that an instance's `datasource` names. It keeps every case that works in the original and every case that
- * its documents promise: a prefix that ends in a separator is simply continued, another one is given the ':' it lacks.
+ * The image that an instance's `datasource` names: a full image name is taken as it is, whatever the prefix; a key continues the prefix,
+ * with the ':' that it lacks unless the prefix ends in a separator.
  */
 export function imageOf(datasource: string, imagePrefix: string | undefined, lookUp: DatasetLookup = () => null): string {
   const image = compose(datasource, imagePrefix ?? "", lookUp);
@@ -19,10 +19,14 @@ export function imageOf(datasource: string, imagePrefix: string | undefined, loo
 }
 
 function compose(datasource: string, prefix: string, lookUp: DatasetLookup): string {
-  if (prefix !== "") return /[:/@-]$/.test(prefix) || /^[:/@]/.test(datasource) ? prefix + datasource : `${prefix}:${datasource}`;
-  const known = lookUp(datasource);
-  if (known !== null) return known;
-  return /[/:@]/.test(datasource) ? datasource : DEFAULT_PREFIX + datasource;
+  if (prefix === "") return lookUp(datasource) ?? (isFullName(datasource) ? datasource : DEFAULT_PREFIX + datasource);
+  if (/^[:/@]/.test(datasource)) return prefix + datasource;
+  if (isFullName(datasource)) return datasource;
+  return /[:/@-]$/.test(prefix) ? prefix + datasource : `${prefix}:${datasource}`;
+}
+
+function isFullName(datasource: string): boolean {
+  return /[:/@]/.test(datasource);
 }
 
 // The grammar of an image reference: [host[:port]/]path[:tag][@digest].

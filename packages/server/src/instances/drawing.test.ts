@@ -5,7 +5,8 @@ import { drawRow } from "./drawing.ts";
 function ttlOf(request: { ttl?: string; ttlIsFallback?: boolean }, configTtl?: string): string {
   const config = { name: "shop", version: "1.0.0", ...(configTtl !== undefined && { deployConfig: { ttl: configTtl } }) };
   const environment = { name: "shop", version: "1.0.0", config, bundleDigest: null } as EnvironmentVersion;
-  const options = { replica: "r", defaultTtl: "30m", defaultIdleSeconds: null } as Parameters<typeof drawRow>[4];
+  const can = { images: false, isolates: false, limits: false, findsStrays: false, ports: false, mounts: false, initCommand: false };
+  const options = { replica: "r", defaultTtl: "30m", defaultIdleSeconds: null, engine: { name: "process", can } };
   return drawRow(environment, { envName: "shop", ...request }, "ada", new Date(0), options).ttl;
 }
 

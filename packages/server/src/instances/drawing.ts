@@ -1,14 +1,18 @@
 import { randomInt } from "node:crypto";
 import { type CreateInstanceRequest, PlatformError, parseDuration } from "@aenv/contract";
+import type { SandboxEngine } from "@aenv/sandbox";
 import { imageOf } from "../hub/datasource.ts";
 import type { EnvironmentVersion } from "../hub/hub.ts";
 import { newId, newKey } from "./ids.ts";
-import type { InstanceRow } from "./row.ts";
+import { isolationOf } from "./isolation.ts";
+import type { InstanceEvent, InstanceRow } from "./row.ts";
+import { sandboxOptionsOf, supportedOptions } from "./sandbox-options.ts";
 
 export interface DrawingOptions {
   readonly replica: string;
   readonly defaultTtl: string;
   readonly defaultIdleSeconds: number | null;
+  readonly engine: Pick<SandboxEngine, "name" | "can">;
 }
 
 /** The row of an instance that is asked for. */
@@ -17,8 +21,10 @@ export function drawRow(
   request: CreateInstanceRequest,
   owner: string,
   now: Date,
-  { replica, defaultTtl, defaultIdleSeconds }: DrawingOptions,
+  { replica, defaultTtl, defaultIdleSeconds, engine }: DrawingOptions,
 ): InstanceRow {
+  const isShared = isolationOf(environment.config) === "shared";
+  const { options, warnings } = supportedOptions(sandboxOptionsOf(environment.config, request), engine, isShared);
   const own = environment.config.deployConfig?.ttl;
   const ttl = (request.ttlIsFallback === true ? own || request.ttl : request.ttl || own) || defaultTtl;
   const since = now.toISOString();
@@ -45,7 +51,9 @@ export function drawRow(
     seat: null,
     replica,
     group: null,
-    events: [{ at: since, what: "asked for" }],
+    events: [{ at: since, what: "asked for" }, ...warningEvents(warnings, since)],
+    ...(warnings.length > 0 && { warnings }),
+    ...(options !== undefined && { sandboxOptions: options }),
   };
 }
 
@@ -77,8 +85,12 @@ export function drawFork(parent: InstanceRow, id: string, group: string | null, 
     seat: null,
     replica,
     group,
-    events: [{ at: since, what: `forked from ${parent.id}` }],
+    events: [{ at: since, what: `forked from ${parent.id}` }, ...warningEvents(parent.warnings ?? [], since)],
   };
+}
+
+function warningEvents(warnings: readonly string[], at: string): InstanceEvent[] {
+  return warnings.map((warning) => ({ at, what: `warning: ${warning}` }));
 }
 
 export function expiryOf(ttl: string, now: Date): string {

@@ -115,7 +115,8 @@ export class Forks {
     const { name, version } = parent.environment;
     const environment = await hub.resolve(`${name}@${version}`, caller);
     const told = await placement.openingOf(parent.id, seat, signal);
-    const opening = { ...told, variables: layVariables(ownVariables(environment), told.variables, platformVariables(parent)) };
+    const variables = layVariables(ownVariables(environment), told.variables, platformVariables(parent));
+    const opening = { ...told, variables, sandboxOptions: parent.sandboxOptions };
     const placed: { seat: Seat; id: string }[] = [];
     try {
       return await all(

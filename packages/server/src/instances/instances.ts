@@ -297,6 +297,7 @@ export class Instances {
       variables: layVariables(ownVariables(environment), request.environment_variables ?? {}, { ...platformVariables(row), ...platform }),
       arguments: request.arguments ?? [],
       ...(request.snapshot !== undefined && { snapshot: request.snapshot }),
+      sandboxOptions: row.sandboxOptions,
     });
     return row;
   }

@@ -1,4 +1,4 @@
-import { type EnvironmentConfig, instancePrefix, instanceRoutes, PlatformError } from "@aenv/contract";
+import { type EnvironmentConfig, instancePrefix, instanceRoutes, PlatformError, type SandboxOptions } from "@aenv/contract";
 import type { Box, BoxExit } from "@aenv/sandbox";
 import { z } from "zod";
 import type { EnvironmentVersion } from "../hub/hub.ts";
@@ -6,12 +6,10 @@ import { ownVariables } from "../hub/own-variables.ts";
 import { answerLimits } from "./answer-limits.ts";
 import { askBox, type BoxClients, type BoxRequest, causeOf } from "./box-client.ts";
 import type { Hosts } from "./hosts.ts";
+import { type Isolation, isolationOf } from "./isolation.ts";
 import type { ClaimSpec, Pool } from "./pool.ts";
 import type { InstanceRow, Seat } from "./row.ts";
 import { isSameVariables } from "./variables.ts";
-
-/** How strong the walls around an instance are. */
-export type Isolation = "shared" | "instance";
 
 /** What a box is told when an instance begins in it. */
 export interface Opening {
@@ -21,6 +19,7 @@ export interface Opening {
   readonly variables: Readonly<Record<string, string>>;
   readonly arguments: readonly string[];
   readonly snapshot?: unknown;
+  readonly sandboxOptions?: SandboxOptions | undefined;
 }
 
 export interface PlacementOptions {
@@ -223,20 +222,14 @@ export class Placement {
       folder: await this.#options.bundleFolder(bundleDigest),
       digest: bundleDigest,
       variables,
+      sandboxOptions: opening.sandboxOptions,
       // A process that is prepared has run the author's code already, with the environment's own variables only.
-      environment: !keepsState && isSameVariables(variables, own) ? { name, version, owner, warm: warmOf(config) } : null,
+      environment:
+        !keepsState && opening.sandboxOptions === undefined && isSameVariables(variables, own)
+          ? { name, version, owner, warm: warmOf(config) }
+          : null,
     };
   }
-}
-
-export function isolationOf(config: EnvironmentConfig): Isolation {
-  const value = config.deployConfig?.isolation;
-  if (value === undefined || value === "instance") return "instance";
-  if (value === "shared") return "shared";
-  throw new PlatformError(
-    "environment.invalid",
-    `deployConfig.isolation is ${JSON.stringify(value)}; this server knows "shared" and "instance"`,
-  );
 }
 
 function warmOf(config: EnvironmentConfig): number {

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
-import { isPlatformError, PlatformError } from "@aenv/contract";
+import { isPlatformError, PlatformError, type SandboxOptions } from "@aenv/contract";
 import type { Box, SandboxEngine } from "@aenv/sandbox";
 import { allot, type PoolLimits } from "./allotment.ts";
 import { answerLimits } from "./answer-limits.ts";
@@ -47,6 +47,8 @@ export interface ClaimSpec {
    * of the environment; such processes are started ahead.
    */
   readonly environment: StockedEnvironment | null;
+  /** What the sandbox itself must be started with; no process that waits will do then. */
+  readonly sandboxOptions?: SandboxOptions | undefined;
 }
 
 const BLANK = "blank";
@@ -92,6 +94,7 @@ export class Pool {
       const prepared = this.#take(this.#stockOf(digest, { folder, environment, variables }));
       if (prepared !== null) return prepared;
     }
+    if (spec.sandboxOptions !== undefined) return this.#bind(await this.#start("now", signal, spec.sandboxOptions), bundleOf(spec), signal);
     const blank = this.#take(this.#blank);
     try {
       if (blank !== null) return await this.#bind(blank, bundleOf(spec), signal);
@@ -238,10 +241,18 @@ export class Pool {
     this.#options.onTrouble(environment === undefined ? null : `${environment.name}@${environment.version}`, error);
   }
 
-  #start(urgency: Urgency, signal: AbortSignal): Promise<Box> {
+  #start(urgency: Urgency, signal: AbortSignal, sandboxOptions?: SandboxOptions): Promise<Box> {
     const { engine, runner, variables, replica, startTimeoutMs, memoryMb } = this.#options;
     const id = `runner-${randomBytes(10).toString("hex")}`;
-    const spec = { id, command: runner, variables, labels: { replica, role: "runner" }, startTimeoutMs, memoryMb };
+    const spec = {
+      id,
+      command: runner,
+      variables,
+      labels: { replica, role: "runner" },
+      startTimeoutMs,
+      memoryMb,
+      ...(sandboxOptions && { sandboxOptions }),
+    };
     return this.#turns.run(urgency, () => engine.create(spec, signal), signal);
   }
 

@@ -1,4 +1,4 @@
-import { type ErrorCode, type InstanceStatus, PlatformError } from "@aenv/contract";
+import { type ErrorCode, type InstanceStatus, PlatformError, type SandboxOptions } from "@aenv/contract";
 import type { BoxAddress } from "@aenv/sandbox";
 import { Collection } from "../stores/collection.ts";
 import type { Indexes, Store } from "../stores/store.ts";
@@ -51,6 +51,10 @@ export interface InstanceRow {
   /** Forks that were asked for together: they are there all, or none of them is. */
   readonly group: string | null;
   readonly events: readonly InstanceEvent[];
+  /** What was asked for and is not done. */
+  readonly warnings?: readonly string[];
+  /** What its sandbox is started with, also that of a fork. */
+  readonly sandboxOptions?: SandboxOptions;
   /** The service whose replica it is; it has no end of its own then. */
   readonly service?: string;
 }

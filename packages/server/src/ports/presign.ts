@@ -3,7 +3,7 @@ import type { SandboxEngine } from "@aenv/sandbox";
 import type { Caller } from "../access/access.ts";
 import type { Hub } from "../hub/hub.ts";
 import type { Instances } from "../instances/instances.ts";
-import { isolationOf } from "../instances/placement.ts";
+import { isolationOf } from "../instances/isolation.ts";
 import { type InstanceRow, isLive, seatOf } from "../instances/row.ts";
 import type { PortLink, PortLinks } from "./links.ts";
 

@@ -1,0 +1,56 @@
+import { describe, expect, it } from "vitest";
+import { ada, openRoom, openWorld } from "./fixtures/room.ts";
+import { sandboxOptionsOf } from "./sandbox-options.ts";
+
+const MOUNTS = [{ id: "OSS_1", remote_dir: "/data", local_dir: "/workspace" }];
+const NOT_MOUNTED = "mount_points ignored, nothing is mounted: the engine 'memory' cannot do it";
+const NOT_RUN = "init_command ignored, it is not run: the engine 'memory' cannot do it";
+
+async function open(deployConfig: object, can = {}) {
+  const world = openWorld(can);
+  const room = openRoom(world);
+  return { world, room, ref: await world.publish(ada, "shop", deployConfig) };
+}
+
+describe("what is asked of the sandbox", () => {
+  it("is the request's, else the environment's own, and an empty value is none", () => {
+    const config = { name: "a", version: "1", deployConfig: { mountPoints: [{ id: "own" }], initCommand: "own" } };
+    expect(sandboxOptionsOf(config, { mount_points: MOUNTS, init_command: "run" })).toEqual({ mountPoints: MOUNTS, initCommand: "run" });
+    for (const empty of [{}, { mount_points: [], init_command: "" }, { mount_points: null, init_command: null }]) {
+      expect(sandboxOptionsOf(config, empty)).toEqual({ mountPoints: [{ id: "own" }], initCommand: "own" });
+      expect(sandboxOptionsOf({ name: "a", version: "1" }, empty)).toEqual({});
+    }
+  });
+
+  it("is a warning and an event if the engine cannot do it, on the instance and its forks", async () => {
+    const { world, room, ref } = await open({ isolation: "instance" });
+    const row = await room.create(ref, { mount_points: MOUNTS, init_command: "run" });
+    expect(row).toMatchObject({ status: "Running", warnings: [NOT_MOUNTED, NOT_RUN] });
+    const [fork] = await room.instances.fork(row.id, 1, { caller: ada, signal: room.signal });
+    for (const one of [row, fork]) {
+      const events = one?.events.map(({ what }) => what);
+      expect(events).toEqual(expect.arrayContaining([`warning: ${NOT_MOUNTED}`, `warning: ${NOT_RUN}`]));
+    }
+    expect(world.started.every((spec) => spec.sandboxOptions === undefined)).toBe(true);
+    expect(await room.create(ref)).not.toHaveProperty("warnings");
+  });
+
+  it("is a warning too if it stands in the environment's config", async () => {
+    const { room, ref } = await open({ mountPoints: MOUNTS });
+    expect(await room.create(ref)).toMatchObject({ warnings: [NOT_MOUNTED] });
+  });
+
+  it("is told to an engine that can do it, for the instance and its forks, and a process that waits is not used", async () => {
+    const { world, room, ref } = await open({ isolation: "instance", initCommand: "serve" }, { mounts: true, initCommand: true });
+    const row = await room.create(ref, { mount_points: MOUNTS });
+    await room.instances.fork(row.id, 1, { caller: ada, signal: room.signal });
+    expect(row.warnings).toBeUndefined();
+    expect(world.started.map((spec) => spec.sandboxOptions)).toEqual(Array(2).fill({ mountPoints: MOUNTS, initCommand: "serve" }));
+  });
+
+  it("cannot be done for one of many instances in a process, whatever the engine can", async () => {
+    const { room, ref } = await open({ isolation: "shared" }, { mounts: true });
+    const reason = "mount_points ignored, nothing is mounted: instances that share a process have no sandbox of their own";
+    expect(await room.create(ref, { mount_points: MOUNTS })).toMatchObject({ warnings: [reason] });
+  });
+});
