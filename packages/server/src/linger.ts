@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { finished } from "node:stream";
+import { type Duplex, finished } from "node:stream";
 
 // An answer may come before all of its request has come. What is still on its way is read and thrown away for a while: a client
 // that sends first and reads then would wait for ever, lose the answer together with the connection, or find that connection
@@ -24,6 +24,14 @@ export function endAnswer(response: ServerResponse, last: string, onEnd: () => v
 /** The same for an answer that has been sent: only the request is left. */
 export function endRequest(request: IncomingMessage): void {
   throwAway(request, () => request.complete || request.destroy());
+}
+
+/** The same for a connection without a request: a last word, and what still comes is thrown away. */
+export function endConnection(socket: Duplex, last: Buffer): void {
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS);
+  socket.once("close", () => clearTimeout(timer));
+  socket.once("end", () => socket.destroy());
+  socket.resume().end(last);
 }
 
 function throwAway(request: IncomingMessage, onOver: () => void): void {

@@ -18,6 +18,7 @@ import { Closers } from "./closers.ts";
 import { type ServerConfig, variableOf } from "./config.ts";
 import { dataUrlOf } from "./data-url.ts";
 import { Gateway } from "./gateway/gateway.ts";
+import { tunnelLimits } from "./gateway/port-way.ts";
 import { openHub } from "./hub/open.ts";
 import { BoxClients } from "./instances/box-client.ts";
 import { Inspector } from "./instances/inspector.ts";
@@ -216,12 +217,17 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     visitors,
     maxBodyBytes: config.maxBodyBytes,
     patience,
+    tunnels: tunnelLimits,
     tracing,
     onUse: (row) => instances.use(row),
     onUsed: (row) => instances.release(row),
     onCall: ({ door, status, end, durationMs, requestId, instanceId }) => {
       metrics.call(door ?? "none", status, end, durationMs);
       logger.debug({ requestId, instanceId, door, status, end, durationMs }, "call");
+    },
+    onFault: ({ of, error, ...fault }) => {
+      if (of === "platform") logger.error({ ...fault, err: error }, "a call failed unexpectedly");
+      else logger.warn({ ...fault, err: error }, "a sandbox was lost or did not answer a call with proper HTTP");
     },
   });
   const servers = [gateway.server];

@@ -49,6 +49,22 @@ describe.runIf(process.platform === "linux")("a presigned link", () => {
     expect((await fetch(url)).status).toBe(404);
   });
 
+  it("carries a WebSocket to a program in a process sandbox, until the instance ends", async () => {
+    const { id } = await platform.create(ref, { environment_variables: { LISTEN: String(port) } });
+    const { url } = await presign(id, port);
+    const socket = new WebSocket(`${url.replace("http", "ws")}/chat`);
+    await new Promise((resolve, reject) => {
+      socket.addEventListener("open", resolve);
+      socket.addEventListener("error", reject);
+    });
+    const answer = new Promise((resolve) => socket.addEventListener("message", ({ data }) => resolve(data)));
+    socket.send("hello");
+    expect(await answer).toBe("hello");
+    const closed = new Promise((resolve) => socket.addEventListener("close", resolve));
+    await platform.demand("DELETE", `/env-instance/${id}`);
+    await closed;
+  });
+
   it("never leads to a port of anything but its sandbox, whatever the config names", async () => {
     const { id } = await platform.create(ref);
     for (const url of [platform.controlUrl, platform.dataUrl]) {

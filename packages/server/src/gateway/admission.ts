@@ -6,8 +6,9 @@ import type { Targets } from "../instances/targets.ts";
 import type { OpenPortLink, PortLinks } from "../ports/links.ts";
 import { maySee as maySeeService, notFound } from "../services/services.ts";
 import type { ServiceTargets } from "../services/targets.ts";
-import { type Addressee, readAddressee } from "./address.ts";
+import { type Addressee, PORT_LINKS, readAddressee } from "./address.ts";
 import type { Call, Ready } from "./call.ts";
+import { asksForWebSocket } from "./handshake.ts";
 import { linkNotFound, refusalOf } from "./refusal.ts";
 
 export interface AdmissionOptions {
@@ -20,6 +21,9 @@ export interface AdmissionOptions {
   readonly visitors: VisitorRule;
 }
 
+/** A presigned link that is valid now, and its token. */
+export type OpenLink = OpenPortLink & { readonly token: string };
+
 /** Where a call that was let in goes. */
 export interface Way {
   readonly target: Ready;
@@ -27,9 +31,9 @@ export interface Way {
   /** The box's own path. */
   readonly path: string;
   /** Set if a presigned link is used: the call goes to the link's port of the sandbox, and to nothing else. */
-  readonly link?: OpenPortLink & { readonly token: string };
+  readonly link?: OpenLink;
   /** Told of the MCP session that the answer belongs to, where somebody must remember whose it is. */
-  readonly onSession?: (sessionId: string) => void;
+  readonly onSession?: ((sessionId: string) => void) | undefined;
 }
 
 type InstanceAddressee = Exclude<Addressee, { door: "service" | "port" }>;
@@ -49,9 +53,9 @@ export class Admission {
   }
 
   /** Where the call goes, if it may; null for the gateway's own health. At once if memory knows, as it nearly always does. */
-  admit(call: Call, url: string, headers: IncomingHttpHeaders): MaybePromise<Way | null> {
-    this.#options.visitors.demand(headers);
-    demandPlainHttp(headers);
+  admit(call: Call, url: string, headers: IncomingHttpHeaders, rawHeaders?: readonly string[]): MaybePromise<Way | null> {
+    this.#options.visitors.demand(headers, rawHeaders);
+    if (!url.startsWith(PORT_LINKS)) demandPlainHttp(headers);
     const at = url.indexOf("?");
     const path = at < 0 ? url : url.slice(0, at);
     if (path === "/health" && !namesInstance(headers)) return null;
@@ -69,7 +73,10 @@ export class Admission {
   async lossOf({ target, addressee, link }: Way, cause: Error): Promise<PlatformError> {
     // Memory may be behind: another replica may have ended the instance, or its box may just have died.
     const now = await this.#options.targets.find(target.instanceId);
-    if (now.kind !== "ready") return refusalOf(now, addressee);
+    if (now.kind !== "ready") {
+      const { code, message } = refusalOf(now, addressee);
+      return new PlatformError(code, message, { cause });
+    }
     if (link !== undefined) return portLoss(link.port, cause);
     return new PlatformError("sandbox.lost", "Failed to forward request to MCP server: the instance's box does not answer", { cause });
   }
@@ -147,10 +154,13 @@ function portLoss(port: number, cause: Error): PlatformError {
     : new PlatformError("sandbox.lost", `the program on port ${port} closed the connection without a complete answer`, { cause });
 }
 
-/** Whoever asks for a WebSocket would wait in vain for one; other offers to upgrade, such as HTTP/2, may be passed over. */
-function demandPlainHttp({ upgrade }: IncomingHttpHeaders): void {
-  if (upgrade?.toLowerCase() !== "websocket") return;
-  throw new PlatformError("request.invalid", "WebSocket is not spoken here; use MCP's Streamable HTTP at /mcp");
+/** Instances are spoken to by plain HTTP; only a program behind a presigned link may serve WebSocket. */
+function demandPlainHttp(headers: IncomingHttpHeaders): void {
+  if (!asksForWebSocket({ headers })) return;
+  throw new PlatformError(
+    "request.invalid",
+    "WebSocket is carried through presigned links only; for tools use MCP's Streamable HTTP at /mcp",
+  );
 }
 
 function namesInstance(headers: IncomingHttpHeaders): boolean {

@@ -1,10 +1,12 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
+import { type ErrorCode, isPlatformError, PlatformError } from "@aenv/contract";
 import type { InstanceRow } from "../instances/row.ts";
 import type { Target } from "../instances/targets.ts";
 import type { Traced, Tracing } from "../operations/tracing.ts";
 import type { Addressee } from "./address.ts";
 import type { RelayEnd } from "./relay.ts";
+import type { TunnelEnd } from "./tunnel.ts";
 
 /** A call that is over, for those who keep count. */
 export interface GatewayCall {
@@ -13,7 +15,15 @@ export interface GatewayCall {
   readonly door: Addressee["door"] | null;
   readonly status: number;
   readonly durationMs: number;
-  readonly end: RelayEnd["kind"] | "refused";
+  readonly end: RelayEnd["kind"] | TunnelEnd["kind"] | "refused";
+}
+
+/** Something that went wrong with a call and was neither the client's doing nor the platform's rule. */
+export interface GatewayFault extends Pick<GatewayCall, "requestId" | "instanceId" | "door"> {
+  /** `platform`: a fault of ours; `sandbox`: the sandbox is lost, or its answer is not proper HTTP. */
+  readonly of: "platform" | "sandbox";
+  readonly code: ErrorCode;
+  readonly error: unknown;
 }
 
 export interface CallWatch {
@@ -23,6 +33,7 @@ export interface CallWatch {
   /** for as long as the call takes. */
   readonly onUsed?: (row: InstanceRow) => void;
   readonly onCall: (call: GatewayCall) => void;
+  readonly onFault: (fault: GatewayFault) => void;
 }
 
 export type Ready = Extract<Target, { kind: "ready" }>;
@@ -52,13 +63,45 @@ export class Call {
     this.#watch.onUse(target.row);
   }
 
-  end(status: number, end: GatewayCall["end"]): void {
+  /** Ends the call with what the client is told of an error. What it does not say goes to the log. */
+  refuse(error: unknown): PlatformError {
+    const failure = isPlatformError(error)
+      ? error
+      : new PlatformError("internal", `a fault of ours; the server's log says more under request ${this.#requestId}`, { cause: error });
+    // An instance that had failed before the call is nothing new.
+    if (failure.code !== "instance.failed" || failure.cause !== undefined) this.#report(failure.code, failure.cause ?? failure);
+    this.#end(failure.status, "refused");
+    return failure;
+  }
+
+  /** An answer that was cut off after it had begun comes with the reason. */
+  end(status: number, end: GatewayCall["end"], error?: Error): void {
+    if (end === "lost") this.#report("sandbox.lost", error);
+    this.#end(status, end);
+  }
+
+  #report(code: ErrorCode, error: unknown): void {
+    const of = faultOf(code);
+    if (of !== null) this.#watch.onFault({ ...this.#who, of, code, error });
+  }
+
+  get #who(): Pick<GatewayCall, "requestId" | "instanceId" | "door"> {
+    return { requestId: this.#requestId, instanceId: this.#target?.instanceId ?? null, door: this.addressee?.door ?? null };
+  }
+
+  #end(status: number, end: GatewayCall["end"]): void {
     const door = this.addressee?.door ?? null;
     if (this.#target !== null) this.#watch.onUsed?.(this.#target.row);
     this.#traced.end({ "http.response.status_code": status, "aenv.door": door ?? "none" }, status >= 500);
     const durationMs = performance.now() - this.#began;
-    this.#watch.onCall({ requestId: this.#requestId, instanceId: this.#target?.instanceId ?? null, door, status, durationMs, end });
+    this.#watch.onCall({ ...this.#who, status, durationMs, end });
   }
+}
+
+/** Whose fault an error is, if it is one that operators should know of. A port on which nothing listens yet is none. */
+function faultOf(code: ErrorCode): GatewayFault["of"] | null {
+  if (code === "sandbox.lost" || code === "instance.failed") return "sandbox";
+  return code === "internal" || code.startsWith("store.") ? "platform" : null;
 }
 
 function requestIdOf(headers: IncomingHttpHeaders): string {

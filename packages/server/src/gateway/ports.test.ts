@@ -1,38 +1,8 @@
 import { once } from "node:events";
-import { createServer, type RequestListener } from "node:http";
-import { type AddressInfo, connect } from "node:net";
-import { PlatformError } from "@aenv/contract";
+import type { RequestListener } from "node:http";
 import { describe, expect, it, vi } from "vitest";
-import { ID, type OpenOptions, openGateway, responseOf, textOf, ways } from "./fixtures/gateway.ts";
-
-/** A gateway, and a program behind a link to a port of its instance's sandbox. */
-async function openPort(program: RequestListener | null, options: OpenOptions = {}) {
-  const server = program === null ? null : createServer(program).listen(0, "127.0.0.1");
-  if (server !== null) await once(server, "listening");
-  const dialled: number[] = [];
-  const gateway = await openGateway((_, response) => void response.end("the trainer's API"), {
-    connect: async (port) => {
-      dialled.push(port);
-      if (server === null) throw new PlatformError("sandbox.port_closed", "nothing in box-secret listens");
-      const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
-      await once(socket, "connect");
-      return socket;
-    },
-    ...options,
-  });
-  const row = { id: ID, createdAt: "2026-01-01T00:00:00.000Z" };
-  const link = async (port = 3000) => `/port/${(await gateway.links.issue(row, port, 60_000)).token}`;
-  return {
-    ...gateway,
-    dialled,
-    link,
-    [Symbol.asyncDispose]: async () => {
-      await gateway[Symbol.asyncDispose]();
-      server?.close();
-      server?.closeAllConnections();
-    },
-  };
-}
+import { ID, responseOf, textOf, ways } from "./fixtures/gateway.ts";
+import { openPort } from "./fixtures/port.ts";
 
 const tell: RequestListener = async (request, response) => {
   const body = await textOf(request);
@@ -153,8 +123,7 @@ describe.each(Object.entries(ways))("a presigned link, %s way", (_, open) => {
   it("cuts off what is still in flight when it expires", async () => {
     const now = new Date();
     await using port = await openPort((_, response) => void response.write("begun"), { now: () => now });
-    const { token } = await port.links.issue({ id: ID, createdAt: "2026-01-01T00:00:00.000Z" }, 3000, 300);
-    const sent = open(`${port.url}/port/${token}`);
+    const sent = open(port.url + (await port.link(300)));
     sent.end();
     const answer = await responseOf(sent);
     await expect(textOf(answer)).rejects.toThrow("aborted");

@@ -7,6 +7,8 @@ import { readShortRequest, type ShortRequest } from "./head.ts";
 export interface PassageEnd {
   readonly kind: "answered" | "left" | "lost";
   readonly status: number;
+  /** Why it was lost. */
+  readonly error?: Error;
 }
 
 /** A short call that is let in: what its box is sent, over which lines, and who is told how it ended; one of the two. */
@@ -137,16 +139,16 @@ export class Connection {
       this.#abandon = null;
       passage.lines.give(line, reader.boxKeepsMs);
     };
-    const finish = (kind: PassageEnd["kind"]) => {
+    const finish = (kind: PassageEnd["kind"], error?: Error) => {
       hangUp();
-      passage.onEnd({ kind, status: reader.status });
+      passage.onEnd({ kind, status: reader.status, ...(error !== undefined && { error }) });
     };
     const lose = (error: Error) => {
       if (reader.status === 0) {
         hangUp();
         void this.#refuse(passage, error);
       } else {
-        finish("lost");
+        finish("lost", error);
         socket.destroy();
       }
     };

@@ -1,5 +1,6 @@
-import { type RequestListener, Server } from "node:http";
+import { type IncomingMessage, type RequestListener, Server } from "node:http";
 import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { KEEP_ALIVE_MS, limitConnections, type Patience, serverOptions } from "../../patience.ts";
 import { Connection, type Dispatch } from "./connection.ts";
 
@@ -10,8 +11,16 @@ import { Connection, type Dispatch } from "./connection.ts";
 export class ExpressServer extends Server {
   readonly #express = new Set<Connection>();
 
-  constructor(patience: Patience, dispatch: Dispatch, listener: RequestListener) {
-    super(serverOptions(patience), listener);
+  /** Connections that have left HTTP behind; Node does not count these. */
+  readonly #upgraded = new Set<Duplex>();
+
+  /** What `upgrades` says no to is answered as if no upgrade had been offered. */
+  constructor(patience: Patience, dispatch: Dispatch, listener: RequestListener, upgrades: (request: IncomingMessage) => boolean) {
+    super({ ...serverOptions(patience), shouldUpgradeCallback: upgrades }, listener);
+    this.on("upgrade", (_, socket) => {
+      this.#upgraded.add(socket);
+      socket.once("close", () => this.#upgraded.delete(socket));
+    });
     limitConnections(this, patience);
     const [toHttp] = this.listeners("connection") as [(socket: Socket) => void];
     this.off("connection", toHttp);
@@ -46,6 +55,7 @@ export class ExpressServer extends Server {
   override closeAllConnections(): void {
     super.closeAllConnections();
     for (const connection of this.#express) connection.destroy();
+    for (const socket of this.#upgraded) socket.destroy();
   }
 
   #endSilent({ headersMs }: Patience): void {

@@ -1,0 +1,74 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import { describe, expect, it, vi } from "vitest";
+import { AGENT_KEY, ID, openGateway, responseOf, textOf, ways } from "./fixtures/gateway.ts";
+
+const PATH = `/env-instance/${ID}/mcp`;
+const headers = { "x-request-id": "mine" };
+
+describe.each(Object.entries(ways))("the gateway reports, on the %s way,", (_, open) => {
+  it("a sandbox that is gone, with the request's and the instance's id and the cause", async () => {
+    await using gateway = await openGateway((_, response) => void response.end());
+    await gateway.killBox();
+    const sent = open(gateway.url + PATH, { headers });
+    sent.end();
+    expect((await responseOf(sent)).statusCode).toBe(502);
+    expect(gateway.faults).toMatchObject([
+      { of: "sandbox", code: "sandbox.lost", requestId: "mine", instanceId: ID, door: "trainer", error: { code: "ECONNREFUSED" } },
+    ]);
+  });
+
+  it("a sandbox that breaks off within its answer", async () => {
+    await using gateway = await openGateway((_, response) => {
+      response.writeHead(200, { "content-length": 10 }).write("half", () => response.destroy());
+    });
+    const sent = open(gateway.url + PATH, { headers });
+    sent.end();
+    await expect(textOf(await responseOf(sent))).rejects.toThrow();
+    await vi.waitUntil(() => gateway.faults.length === 1);
+    expect(gateway.faults).toMatchObject([{ of: "sandbox", requestId: "mine", instanceId: ID, error: expect.any(Error) }]);
+  });
+
+  it("a sandbox that does not speak HTTP, by an agent's link and without its key", async () => {
+    await using gateway = await openGateway(() => {});
+    const box = createServer((socket) => void socket.on("error", () => {}).end("220 ready for mail\r\n\r\n")).listen(0, "127.0.0.1");
+    await once(box, "listening");
+    const { port } = box.address() as AddressInfo;
+    const seat = { boxId: "odd", address: { kind: "tcp" as const, host: "127.0.0.1", port }, prefix: "", isOwnBox: true };
+    await gateway.put({ id: "shop-odd", agentKey: "cccccccccccccccccccc", seat });
+    const sent = open(`${gateway.url}/agent/cccccccccccccccccccc/mcp`, { headers });
+    sent.end();
+    expect((await responseOf(sent)).statusCode).toBe(502);
+    expect(gateway.faults).toMatchObject([{ of: "sandbox", instanceId: "shop-odd", door: "agent", error: expect.any(Error) }]);
+    expect(JSON.stringify(gateway.faults)).not.toContain("cccccccccccccccccccc");
+    box.close();
+  });
+
+  it("what nobody foresaw, and names the request to the client", async () => {
+    await using gateway = await openGateway(() => {});
+    gateway.breakStore(new Error("the disk is on fire"));
+    const sent = open(`${gateway.url}/agent/${AGENT_KEY}/mcp`, { headers });
+    sent.end();
+    const answer = await responseOf(sent);
+    const text = await textOf(answer);
+    expect([answer.statusCode, text]).toEqual([500, expect.stringContaining("the server's log says more under request mine")]);
+    expect(text).not.toContain("fire");
+    expect(gateway.faults).toMatchObject([
+      { of: "platform", code: "internal", requestId: "mine", error: { message: "the disk is on fire" } },
+    ]);
+  });
+
+  it("no client that leaves, and no refusal", async () => {
+    let begun = 0;
+    await using gateway = await openGateway(() => void begun++);
+    const gone = open(gateway.url + PATH);
+    gone.end();
+    await vi.waitUntil(() => begun === 1);
+    gone.destroy();
+    await vi.waitUntil(() => gateway.calls.length === 1);
+    const unknown = open(`${gateway.url}/env-instance/nobody/mcp`);
+    unknown.end();
+    expect((await responseOf(unknown)).statusCode).toBe(404);
+    expect(gateway.faults).toEqual([]);
+  });
+});

@@ -1,0 +1,62 @@
+import type { IncomingMessage } from "node:http";
+import { PlatformError } from "@aenv/contract";
+import { type AnswerHead, readAnswerHead } from "./express/head.ts";
+import { isEndToEnd } from "./headers.ts";
+
+type Headers = Readonly<Record<string, string | string[]>>;
+
+/** Whether the client asks for a WebSocket; other offers to upgrade, such as HTTP/2, may be passed over. */
+export function asksForWebSocket({ headers }: Pick<IncomingMessage, "headers">): boolean {
+  return headers.upgrade?.toLowerCase() === "websocket";
+}
+
+/** A WebSocket begins with a request that has no body. */
+export function demandHandshake({ method, headers }: IncomingMessage): void {
+  if (method === "GET" && headers["content-length"] === undefined && headers["transfer-encoding"] === undefined) return;
+  throw new PlatformError("request.invalid", `a WebSocket begins with GET and without a body; this was ${method} or had one`);
+}
+
+/** The handshake as it is written to the program. */
+export function handshakeHead(path: string, headers: Headers): string {
+  return headText(`GET ${path} HTTP/1.1`, headers, SWITCH);
+}
+
+/** What the client is told when the program has accepted. */
+export function acceptedHead(
+  { statusLine, headers }: AnswerHead,
+  rewrite: (headers: Record<string, string | string[]>) => Headers,
+): string {
+  const kept: Record<string, string | string[]> = {};
+  for (const [name, value] of headers) {
+    if (!isEndToEnd(name)) continue;
+    const before = kept[name];
+    kept[name] = before === undefined ? value : [...[before].flat(), value];
+  }
+  return headText(statusLine, rewrite(kept), SWITCH);
+}
+
+const SWITCH = "connection: Upgrade\r\nupgrade: websocket\r\n";
+
+function headText(first: string, headers: Headers, last: string): string {
+  let text = `${first}\r\n`;
+  for (const name in headers) for (const value of [headers[name] ?? []].flat()) text += `${name}: ${value}\r\n`;
+  return `${text}${last}\r\n`;
+}
+
+/** What a program has answered to a handshake so far. */
+export type HandshakeAnswer =
+  | { readonly kind: "unfinished" }
+  | { readonly kind: "accepted"; readonly head: AnswerHead; readonly rest: Buffer }
+  | { readonly kind: "refused"; readonly answer: Buffer };
+
+/** Reads a program's answer, past hints such as 103. Throws when it is not HTTP, or switches to something else. */
+export function readHandshake(bytes: Buffer): HandshakeAnswer {
+  const head = readAnswerHead(bytes);
+  if (head === null) return { kind: "unfinished" };
+  if (head.status >= 200) return { kind: "refused", answer: bytes };
+  const rest = bytes.subarray(head.bodyAt);
+  if (head.status !== 101) return rest.length === 0 ? { kind: "unfinished" } : readHandshake(rest);
+  if (head.headers.some(([name, value]) => name === "upgrade" && value.toLowerCase() === "websocket"))
+    return { kind: "accepted", head, rest };
+  throw new Error("the program switched to a protocol that was not asked for");
+}

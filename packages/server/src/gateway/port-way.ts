@@ -1,0 +1,99 @@
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import { PlatformError } from "@aenv/contract";
+import type { PortClients } from "../ports/clients.ts";
+import { PORT_LINKS } from "./address.ts";
+import type { OpenLink, Way } from "./admission.ts";
+import { acceptedHead, demandHandshake, handshakeHead } from "./handshake.ts";
+import { answerThroughLink, headersForPort, type LinkPlace } from "./port-headers.ts";
+import type { RelayOptions } from "./relay.ts";
+import { type TunnelEnd, type TunnelLimits, tunnel } from "./tunnel.ts";
+
+export interface PortWayOptions {
+  readonly ports: PortClients;
+  /** Where the data port begins in the URL that clients see; empty if at the root. */
+  readonly publicPath: string;
+  readonly tunnels: TunnelLimits & {
+    /** WebSockets to one instance at the same time. */
+    readonly perInstance: number;
+  };
+}
+
+export const tunnelLimits: PortWayOptions["tunnels"] = { handshakeMs: 60_000, idleMs: 10 * 60_000, perInstance: 256 };
+
+/** A call through a presigned link. */
+export interface LinkCall {
+  readonly way: Way;
+  readonly link: OpenLink;
+  readonly request: IncomingMessage;
+  /** What the program is told beside the client's own headers. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** The way to programs behind presigned links. */
+export class PortWay {
+  readonly #options: PortWayOptions;
+  /** How many WebSockets each instance has. */
+  readonly #open = new Map<string, number>();
+
+  constructor(options: PortWayOptions) {
+    this.#options = options;
+  }
+
+  /** Where and how a plain request is relayed. */
+  forRequest({ way, link, request, headers }: LinkCall): Omit<RelayOptions, "path" | "maxBodyBytes"> {
+    const place = this.#placeOf(link);
+    return {
+      pool: this.#options.ports.pool({ boxId: way.target.boxId, port: link.port }),
+      headers: headersForPort(request, headers, place),
+      rewrite: (answered) => answerThroughLink(answered, place),
+      limitMs: link.leftMs,
+    };
+  }
+
+  /** Carries a WebSocket until it ends. */
+  async carry(call: LinkCall, client: Duplex, first: Buffer): Promise<TunnelEnd> {
+    demandHandshake(call.request);
+    const leave = this.#enter(call.way.target.instanceId);
+    const gone = new AbortController();
+    client.once("close", () => gone.abort(new Error("the client went away")));
+    try {
+      return await this.#tunnel(call, client, first, gone.signal);
+    } catch (error) {
+      return gone.signal.aborted ? { kind: "left", status: 0 } : { kind: "lost", status: 0, error: error as Error };
+    } finally {
+      leave();
+    }
+  }
+
+  async #tunnel({ way, link, request, headers }: LinkCall, client: Duplex, first: Buffer, signal: AbortSignal): Promise<TunnelEnd> {
+    const { ports, tunnels } = this.#options;
+    const place = this.#placeOf(link);
+    const program = await ports.connect({ boxId: way.target.boxId, port: link.port }, signal);
+    return tunnel(client, program, {
+      ...tunnels,
+      lifeMs: link.leftMs,
+      handshake: handshakeHead(way.path, headersForPort(request, headers, place)),
+      first,
+      accepted: (head) => acceptedHead(head, (answered) => answerThroughLink(answered, place)),
+    });
+  }
+
+  #enter(instanceId: string): () => void {
+    const { perInstance } = this.#options.tunnels;
+    const before = this.#open.get(instanceId) ?? 0;
+    if (before >= perInstance) {
+      throw new PlatformError("quota.exceeded", `this instance has ${perInstance} WebSockets open; close some, then try again`);
+    }
+    this.#open.set(instanceId, before + 1);
+    return () => {
+      const left = (this.#open.get(instanceId) ?? 1) - 1;
+      if (left > 0) this.#open.set(instanceId, left);
+      else this.#open.delete(instanceId);
+    };
+  }
+
+  #placeOf({ token, port }: OpenLink): LinkPlace {
+    return { prefix: `${this.#options.publicPath}${PORT_LINKS}${token}`, port };
+  }
+}
