@@ -12,10 +12,12 @@ const MANY = 20_000;
 const BATCH_ROUNDS = 11;
 const FORK_ROUNDS = 11;
 const FORKS = 32;
+const OWN_FORK_ROUNDS = 5;
 
 /** Many instances at once: in a batch, as copies of one, and as many as one machine is asked to hold. */
 export async function measureMany(report: Report): Promise<void> {
   await measureBatchAndFork(report);
+  await measureOwnForks(report);
   await measureThousands(report);
 }
 
@@ -59,6 +61,32 @@ async function measureBatchAndFork(report: Report): Promise<void> {
     unit: "ms",
     beside: { what: `${FORKS} creates that set the same up`, value: median(forkMs.creates) },
     aim: { of: "value", is: "at most", limit: 200 },
+  });
+}
+
+/** Forks that each get a process of their own, from processes that have loaded the environment before and wait. */
+async function measureOwnForks(report: Report): Promise<void> {
+  report.say(`fork x ${FORKS}, each with a process of its own`);
+  await using server = await startPlatformServer(SETTINGS);
+  await using trainer = await Trainer.open(server);
+  const shop = await server.publish("shop", "instance");
+  const { ids } = await trainer.ask("create", { ref: shop, count: 1 });
+  const [parent = ""] = ids;
+  const fork = async (isPaced: boolean) => {
+    const made = await trainer.ask("fork", { id: parent, count: FORKS, isPaced });
+    await trainer.ask("end", { ids: made.ids });
+    return made.ms;
+  };
+  // The first finds few that wait, and makes the pool hold as many as it took.
+  const firstMs = await fork(false);
+  const timesMs: number[] = [];
+  for (let n = 0; n < OWN_FORK_ROUNDS; n++) timesMs.push(await fork(true));
+  report.add({
+    name: `fork x ${FORKS} of a prepared environment (1,000 orders), each with a process of its own, in all`,
+    value: median(timesMs),
+    unit: "ms",
+    beside: { what: "the first, before any process waits for it", value: firstMs },
+    aim: { of: "value", is: "at most", limit: 1_000 },
   });
 }
 

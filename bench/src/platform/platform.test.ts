@@ -42,7 +42,9 @@ async function visit(server: PlatformServer, trainer: Trainer): Promise<void> {
 
   const { ids: prepared } = await trainer.ask("create", { ref: shop, count: 1 });
   const { ids: copies } = await trainer.ask("fork", { id: prepared[0] as string, count: 2 });
-  expect(await trainer.ask("live", undefined)).toBe(10);
-  await trainer.ask("end", { ids: [...ids, ...prepared, ...copies] });
+  const { ids: apart } = await trainer.ask("create", { ref: own, count: 1 });
+  const { ids: forks } = await trainer.ask("fork", { id: apart[0] as string, count: 2, isPaced: true });
+  expect(await trainer.ask("live", undefined)).toBe(13);
+  await trainer.ask("end", { ids: [...ids, ...prepared, ...copies, ...apart, ...forks] });
   expect(await trainer.ask("live", undefined)).toBe(0);
 }

@@ -80,7 +80,8 @@ async function createBatches({ ref, count, size, lanes }: Ask["createBatches"]):
   });
 }
 
-async function fork({ id, count }: Ask["fork"]): Promise<Made> {
+async function fork({ id, count, isPaced }: Ask["fork"]): Promise<Made> {
+  if (isPaced) await untilPoolIsFull();
   return timed(async () => {
     const copies = (await ask("POST", `/env-instance/${id}/fork`, { count })) as { id: string; status: string }[];
     const ids = copies.filter(({ status }) => status === "Running").map((copy) => copy.id);
@@ -172,13 +173,13 @@ async function complaintAbout(id: string, { name, arguments: args, expect }: Que
 
 /** Until as many processes wait as should, so that what is measured is a start from a warm pool. */
 async function untilPoolIsFull(): Promise<void> {
-  for (let tries = 0; tries < 600; tries++) {
+  for (let tries = 0; tries < 1_200; tries++) {
     const gauge = await gauges();
     const kinds = ["blank", "prepared"];
     if (kinds.every((kind) => gauge(`aenv_pool_${kind}_ready`) >= gauge(`aenv_pool_${kind}_target`))) return;
     await pause(50);
   }
-  throw new Error("the pool was not full within 30 s");
+  throw new Error("the pool was not full within 60 s");
 }
 
 async function gauges(): Promise<(name: string) => number> {

@@ -25,7 +25,8 @@ export interface Ask {
   /** Without a name at a box, which serves but one environment. */
   readonly create: { readonly ref: string | null; readonly count: number };
   readonly createBatches: { readonly ref: string; readonly count: number; readonly size: number; readonly lanes: number };
-  readonly fork: { readonly id: string; readonly count: number };
+  /** Paced: begun when as many processes wait as should. */
+  readonly fork: { readonly id: string; readonly count: number; readonly isPaced?: boolean };
   readonly callEach: { readonly ids: readonly string[] };
   readonly playEach: { readonly ids: readonly string[]; readonly lanes: number };
   readonly end: { readonly ids: readonly string[] };

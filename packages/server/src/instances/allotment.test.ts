@@ -5,8 +5,10 @@ import { allot, type Wish } from "./allotment.ts";
 const limits = { each: 8, perOwner: 16, total: 32 };
 
 function wish(name: string, more: Partial<Wish> = {}): Wish {
-  return { name, owner: "ada", demanded: 0, reserve: 0, ...more };
+  return { name, owner: "ada", demanded: 0, reserve: 0, burst: 0, ...more };
 }
+
+const wished = ({ demanded, reserve, burst }: Wish, each: number) => Math.max(burst, Math.min(each, demanded + reserve));
 
 const wishes = fc.uniqueArray(
   fc.record({
@@ -14,6 +16,7 @@ const wishes = fc.uniqueArray(
     owner: fc.constantFrom(null, "ada", "bob", "eve"),
     demanded: fc.nat(20),
     reserve: fc.nat(20),
+    burst: fc.nat(20),
   }),
   { selector: ({ name }) => name, maxLength: 30 },
 );
@@ -27,7 +30,7 @@ describe("how many processes may wait", () => {
         const sum = (some: readonly Wish[]) => some.reduce((count, { name }) => count + (given.get(name) ?? 0), 0);
         expect(sum(all)).toBeLessThanOrEqual(total);
         for (const owner of ["ada", "bob", "eve"]) expect(sum(all.filter((one) => one.owner === owner))).toBeLessThanOrEqual(perOwner);
-        for (const { name, demanded, reserve } of all) expect(given.get(name)).toBeLessThanOrEqual(Math.min(each, demanded + reserve));
+        for (const one of all) expect(given.get(one.name)).toBeLessThanOrEqual(wished(one, each));
       }),
     );
   });
@@ -36,7 +39,7 @@ describe("how many processes may wait", () => {
     fc.assert(
       fc.property(wishes, (all) => {
         const given = allot(all, { each: 40, perOwner: 10_000, total: 10_000 });
-        for (const { name, demanded, reserve } of all) expect(given.get(name)).toBe(demanded + reserve);
+        for (const one of all) expect(given.get(one.name)).toBe(wished(one, 40));
       }),
     );
   });
@@ -48,8 +51,9 @@ describe("how many processes may wait", () => {
         const of = (name: string) => given.get(name) ?? 0;
         const ofOwner = (owner: string) => all.filter((one) => one.owner === owner).reduce((sum, { name }) => sum + of(name), 0);
         const isFull = all.reduce((sum, { name }) => sum + of(name), 0) === total;
-        for (const { name, owner, demanded, reserve } of all) {
-          const isServed = of(name) === Math.min(each, demanded + reserve);
+        for (const one of all) {
+          const { name, owner } = one;
+          const isServed = of(name) === wished(one, each);
           expect(isServed || isFull || (owner !== null && ofOwner(owner) === perOwner)).toBe(true);
         }
       }),
@@ -59,6 +63,12 @@ describe("how many processes may wait", () => {
   it("goes to what is in demand before it goes to reserves", () => {
     const given = allot([wish("reserve", { reserve: 8 }), wish("demand", { owner: "bob", demanded: 5 })], { ...limits, total: 6 });
     expect(Object.fromEntries(given)).toEqual({ reserve: 1, demand: 5 });
+  });
+
+  it("is as large as the last burst, beyond what one stock may hold otherwise, but not beyond its owner's limit", () => {
+    expect(allot([wish("forked", { demanded: 3, reserve: 2, burst: 12 })], limits).get("forked")).toBe(12);
+    expect(allot([wish("forked", { burst: 100 })], limits).get("forked")).toBe(16);
+    expect(allot([wish("forked", { demanded: 20, burst: 5 })], limits).get("forked")).toBe(8);
   });
 
   it("keeps the platform's blank processes, whatever environments reserve", () => {

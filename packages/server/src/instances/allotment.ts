@@ -7,17 +7,20 @@ export interface Wish {
   readonly demanded: number;
   /** What is to wait beyond that, in demand or not. */
   readonly reserve: number;
+  /** How many were lately claimed together, as forks are: as many are to wait for the next such claim. */
+  readonly burst: number;
 }
 
 export interface PoolLimits {
+  /** Of one stock, but for bursts, which only the owner's limit bounds. */
   readonly each: number;
   readonly perOwner: number;
   readonly total: number;
 }
 
 /**
- * How many processes each stock may hold. Blank reserves come first, because any environment can use those; then demand, then the
- * reserves of environments. Within a step the stocks get one process each in turn, so that no stock takes what all of them need.
+ * How many processes each stock may hold. Blank reserves come first, because any environment can use those; then demand, then bursts,
+ * then the reserves of environments. Within a step the stocks get one process each in turn, so that no stock takes what all of them need.
  */
 export function allot(wishes: readonly Wish[], { each, perOwner, total }: PoolLimits): Map<string, number> {
   const given = new Map(wishes.map(({ name }) => [name, 0]));
@@ -26,7 +29,7 @@ export function allot(wishes: readonly Wish[], { each, perOwner, total }: PoolLi
 
   const giveOne = ({ name, owner }: Wish, upTo: number): boolean => {
     const has = given.get(name) ?? 0;
-    if (left === 0 || has >= Math.min(upTo, each)) return false;
+    if (left === 0 || has >= upTo) return false;
     if (owner !== null) {
       const count = ofOwner.get(owner) ?? 0;
       if (count >= perOwner) return false;
@@ -46,9 +49,10 @@ export function allot(wishes: readonly Wish[], { each, perOwner, total }: PoolLi
 
   giveAll(
     wishes.filter(({ owner }) => owner === null),
-    ({ reserve }) => reserve,
+    ({ reserve }) => Math.min(each, reserve),
   );
-  giveAll(wishes, ({ owner, demanded, reserve }) => (owner === null ? reserve + demanded : demanded));
-  giveAll(wishes, ({ demanded, reserve }) => demanded + reserve);
+  giveAll(wishes, ({ owner, demanded, reserve }) => Math.min(each, owner === null ? reserve + demanded : demanded));
+  giveAll(wishes, ({ burst }) => burst);
+  giveAll(wishes, ({ demanded, reserve }) => Math.min(each, demanded + reserve));
   return given;
 }

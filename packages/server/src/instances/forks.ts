@@ -121,7 +121,7 @@ export class Forks {
     try {
       return await all(
         rows.map(async ({ id }) => {
-          const own = await starter.place(environment, parent.owner, { ...opening, id });
+          const own = await starter.place(environment, parent.owner, { ...opening, id, together: rows.length });
           placed.push({ seat: own, id });
           return own;
         }),

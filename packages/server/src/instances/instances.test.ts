@@ -211,6 +211,23 @@ describe("a key", () => {
 });
 
 describe("forks", () => {
+  it("with a process of their own take processes that wait, and each goes on from where the parent stands", async () => {
+    const world = openWorld();
+    const room = openRoom(world, { pool: 8 });
+    const ref = await world.publish(ada, "probe", { isolation: "instance" });
+    const parent = await room.create(ref);
+    await room.count(parent);
+    const fork = () => room.instances.fork(parent.id, 4, { caller: ada, signal: room.signal });
+    const first = await fork();
+    await vi.waitFor(() => expect(room.pool.sizes().get(parent.digest)).toEqual({ ready: 4, target: 4 }));
+    const waiting = (await world.engine.list()).map(({ id }) => id);
+    const second = await fork();
+    for (const { seat } of second) expect(waiting).toContain(seat?.boxId);
+    expect(new Set([parent, ...first, ...second].map(({ seat }) => seat?.boxId)).size).toBe(9);
+    expect(await Promise.all([...first, ...second].map((one) => room.count(one)))).toEqual(Array(8).fill(2));
+    expect(await room.count(parent)).toBe(2);
+  });
+
   it.each([SHARED, APART])("go on from where their parent stands, each on its own: %j", async (deployConfig) => {
     const { world, room, ref } = await open(deployConfig);
     const parent = await room.create(ref, { ttl: "10m", labels: { run: "7" } });

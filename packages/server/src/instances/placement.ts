@@ -20,6 +20,8 @@ export interface Opening {
   readonly arguments: readonly string[];
   readonly snapshot?: unknown;
   readonly sandboxOptions?: SandboxOptions | undefined;
+  /** How many begin at the same moment as copies of one instance; 1 unless told. Not for the box. */
+  readonly together?: number;
 }
 
 export interface PlacementOptions {
@@ -223,6 +225,7 @@ export class Placement {
       digest: bundleDigest,
       variables,
       sandboxOptions: opening.sandboxOptions,
+      together: opening.together ?? 1,
       // A process that is prepared has run the author's code already, with the environment's own variables only.
       environment:
         !keepsState && opening.sandboxOptions === undefined && isSameVariables(variables, own)

@@ -249,6 +249,21 @@ describe("a pool", () => {
     expect(pool.sizes().has(shop.digest)).toBe(false);
   });
 
+  it("has as many prepared processes wait for the next fork as the last one took, for two minutes, within the owner's limit", async () => {
+    const { pool, clock, ids } = openPool({ limits: { each: 2, perOwner: 6, total: 100 } });
+    const forks = { ...prepared("shop"), together: 5 };
+    const fork = () => Promise.all(Array.from({ length: forks.together }, () => pool.claim(forks, signal)));
+    await fork();
+    await settled(pool, forks.digest, 5);
+    const before = await ids();
+    for (const { id } of await fork()) expect(before).toContain(id);
+    await Promise.all(Array.from({ length: 9 }, () => pool.claim({ ...forks, together: 9 }, signal)));
+    await settled(pool, forks.digest, 6);
+    clock.now += 130_000;
+    await pool.trim();
+    expect(pool.sizes().has(forks.digest)).toBe(false);
+  });
+
   it("tries a bundle that cannot be prepared after growing pauses, and says once why", async () => {
     let binds = 0;
     const { pool, clock, troubles } = openPool({}, (program) => async (boxSpec, self) => {

@@ -5,7 +5,7 @@ import type { Box, SandboxEngine } from "@aenv/sandbox";
 import { allot, type PoolLimits } from "./allotment.ts";
 import { answerLimits } from "./answer-limits.ts";
 import { askBox, type BoxClients, causeOf } from "./box-client.ts";
-import { newStock, type Stock, type StockedBundle, type StockedEnvironment, troubleAfter, wishOf } from "./stock.ts";
+import { newStock, noteBurst, type Stock, type StockedBundle, type StockedEnvironment, troubleAfter, wishOf } from "./stock.ts";
 import { Turns, type Urgency } from "./turns.ts";
 import { isSameVariables } from "./variables.ts";
 
@@ -49,6 +49,8 @@ export interface ClaimSpec {
   readonly environment: StockedEnvironment | null;
   /** What the sandbox itself must be started with; no process that waits will do then. */
   readonly sandboxOptions?: SandboxOptions | undefined;
+  /** How many are claimed at the same moment as copies of one instance, this one included. */
+  readonly together?: number;
 }
 
 const BLANK = "blank";
@@ -91,7 +93,9 @@ export class Pool {
   async claim(spec: ClaimSpec, signal: AbortSignal): Promise<Box> {
     const { folder, digest, environment, variables } = spec;
     if (environment !== null) {
-      const prepared = this.#take(this.#stockOf(digest, { folder, environment, variables }));
+      const stock = this.#stockOf(digest, { folder, environment, variables });
+      noteBurst(stock, spec.together ?? 1, this.#options.now());
+      const prepared = this.#take(stock);
       if (prepared !== null) return prepared;
     }
     if (spec.sandboxOptions !== undefined) return this.#bind(await this.#start("now", signal, spec.sandboxOptions), bundleOf(spec), signal);
@@ -138,7 +142,8 @@ export class Pool {
   }
 
   async #shed(stock: Stock): Promise<void> {
-    const isOver = stock.bundle !== null && stock.reserve === 0 && wishOf(stock, this.#options.now()).demanded === 0;
+    const { demanded, reserve, burst } = wishOf(stock, this.#options.now());
+    const isOver = stock.bundle !== null && demanded + reserve + burst === 0;
     if (isOver && stock.filling === null) await this.#drop(stock);
     else await endReady(stock, stock.target);
   }

@@ -40,16 +40,30 @@ export interface Stock {
   /** How many are being started for it. */
   starting: number;
   readonly demand: Demand;
+  /** The most that were lately claimed together, and until when as many are to wait. */
+  burst: { readonly size: number; readonly until: number };
   filling: Promise<void> | null;
   trouble: Trouble | null;
 }
 
 export function newStock(name: string, bundle: Stock["bundle"], reserve: number): Stock {
-  return { name, bundle, reserve, target: reserve, ready: [], starting: 0, demand: new Demand(), filling: null, trouble: null };
+  const burst = { size: 0, until: 0 };
+  return { name, bundle, reserve, target: reserve, ready: [], starting: 0, demand: new Demand(), burst, filling: null, trouble: null };
 }
 
-export function wishOf({ name, bundle, demand, reserve }: Stock, now: number): Wish {
-  return { name, owner: bundle?.environment.owner ?? null, demanded: demandedSize(demand.perSecond(now)), reserve };
+export function wishOf({ name, bundle, demand, reserve, burst }: Stock, now: number): Wish {
+  const owner = bundle?.environment.owner ?? null;
+  return { name, owner, demanded: demandedSize(demand.perSecond(now)), reserve, burst: now < burst.until ? burst.size : 0 };
+}
+
+/** Whoever has forked an instance is likely to fork again, as often as an episode has steps; after this long it is not waited for. */
+const BURST_KEPT_MS = 120_000;
+
+/** Notes that a claim is one of so many that were made together. */
+export function noteBurst(stock: Stock, size: number, now: number): void {
+  if (size <= 1) return;
+  const last = now < stock.burst.until ? stock.burst.size : 0;
+  stock.burst = { size: Math.max(size, last), until: now + BURST_KEPT_MS };
 }
 
 /** The next trouble of a stock that could not be filled once more. */
