@@ -1,9 +1,10 @@
-import { messageOf, PlatformError } from "@aenv/contract";
+import { type Json, messageOf, PlatformError } from "@aenv/contract";
 import type { Blueprint, Toolset } from "./blueprint.ts";
 import { isPromise, startTimer, untilAborted } from "./call.ts";
 import type { EpisodeContext, SetupContext } from "./definition.ts";
 import type { FailureLog } from "./failure-log.ts";
 import { observe } from "./observation.ts";
+import { demandPlain } from "./plain.ts";
 import { readSnapshot } from "./snapshot.ts";
 import { toolsFor } from "./toolset.ts";
 
@@ -37,10 +38,11 @@ export function readBack(site: Site, snapshot: unknown, episode: EpisodeContext,
 }
 
 /** What the agent of a new episode sees first. A state that cannot be shown begins no episode, so it is closed. */
-export async function observeOrClose(site: Site, state: unknown, episode: EpisodeContext, controller: AbortController): Promise<unknown> {
+export async function observeOrClose(site: Site, state: unknown, episode: EpisodeContext, controller: AbortController): Promise<Json> {
   try {
     const context = { ...episode, signal: controller.signal };
-    return (await bounded(site, controller, "observe", () => observe(site.blueprint, state, context))) ?? null;
+    const seen = await bounded(site, controller, "observe", () => observe(site.blueprint, state, context));
+    return demandPlain("instance.setup_failed", seen, `what observe of '${site.blueprint.name}' returned`);
   } catch (error) {
     await tearDown(site, episode.instanceId, state);
     throw explain(site, "observe", episode.instanceId, error, controller);

@@ -1,6 +1,7 @@
 import { type ContentBlock, isObject } from "@aenv/contract";
 import * as z from "zod";
-import { throughJson } from "./json-text.ts";
+import { isBytes, toBlock } from "./bytes.ts";
+import { NotPlainError, toPlain } from "./plain.ts";
 
 const base64 = z.string().refine((text) => {
   try {
@@ -10,7 +11,7 @@ const base64 = z.string().refine((text) => {
     return false;
   }
 });
-const meta = z.record(z.string(), z.unknown()).transform(throughJson).optional();
+const meta = z.record(z.string(), z.unknown()).optional();
 const annotations = z
   .object({
     audience: z.array(z.enum(["user", "assistant"])).optional(),
@@ -50,11 +51,25 @@ const blocks: Readonly<Record<string, z.ZodType>> = {
   }),
 };
 
-/** The value as a content block if it is one by MCP's own schema, else null: then it is only data that looks like one. */
+/**
+ * The value as a content block if it is one by MCP's own schema, else null: then it is only data that looks like one.
+ * Bytes are one too.
+ */
 export function readBlock(value: unknown): ContentBlock | null {
+  if (isBytes(value)) return toBlock(value);
   if (!isObject(value) || typeof value.type !== "string" || !Object.hasOwn(blocks, value.type)) return null;
-  const parsed = blocks[value.type]?.safeParse(value);
+  const parsed = blocks[value.type]?.safeParse(plainOrNull(value));
   return parsed?.success === true ? (parsed.data as ContentBlock) : null;
+}
+
+/** What cannot be written is found again, with the whole path to it, when the value is taken for data. */
+function plainOrNull(value: unknown): unknown {
+  try {
+    return toPlain(value, "the block");
+  } catch (error) {
+    if (error instanceof NotPlainError) return null;
+    throw error;
+  }
 }
 
 /** All of them as blocks, or null if one is none. */

@@ -3,7 +3,6 @@ import {
   type CreateInstanceRequest,
   FIRST_INSTANCE,
   type InstanceRecord,
-  type Json,
   PlatformError,
   type ResetRequest,
   type ResetResult,
@@ -14,7 +13,7 @@ import type { Blueprint } from "./blueprint.ts";
 import { follow, untilAborted } from "./call.ts";
 import { type FailureLog, failureLog } from "./failure-log.ts";
 import { type EpisodeSpec, Instance, moduleState } from "./instance.ts";
-import { Tasks } from "./taskset.ts";
+import { plainTask, Tasks } from "./taskset.ts";
 
 export type InstanceSpec = Pick<CreateInstanceRequest, "id" | "task" | "seed" | "environment_variables" | "arguments" | "snapshot">;
 
@@ -122,8 +121,8 @@ export class Host implements Site {
     const { variables, args, ...before } = instance.episode;
     const task = request.task === undefined ? before.task : request.task === null ? null : await this.task(request.task, variables);
     const seed = request.seed ?? before.seed;
-    const observation = (await instance.reset({ task, seed, variables, args }, signal)) as Json;
-    return { task, seed, observation };
+    const observation = await instance.reset({ task, seed, variables, args }, signal);
+    return { task: task === null ? null : plainTask(task), seed, observation };
   }
 
   /** Ends an instance, also one that is still being set up; true if it was there. */

@@ -1,12 +1,15 @@
-import { type CallToolResult, messageOf, PlatformError, type Task } from "@aenv/contract";
+import { type CallToolResult, type Json, messageOf, PlatformError, type Task } from "@aenv/contract";
 import { type Beginning, identityOf, observeOrClose, readBack, type Site, setUp, tearDown } from "./beginning.ts";
 import type { BlueprintEndpoint, BlueprintReward, BlueprintTool, Toolset } from "./blueprint.ts";
 import { type CallHooks, follow, isPromise, startTimer, toolTimeout, untilAborted } from "./call.ts";
 import type { EpisodeContext, FunctionDefinition, HealthReport, RewardDefinition, ToolContext } from "./definition.ts";
+import { demandPlain } from "./plain.ts";
 import { toolFailure, toToolResult } from "./result.ts";
 import { type Checked, type CompiledSchema, check } from "./schema.ts";
 import { toScore, total } from "./score.ts";
 import { type Snapshot, writeSnapshot } from "./snapshot.ts";
+
+const FAILED = { function: "function.failed", reward: "reward.failed" } as const;
 
 /** How an episode is to begin. */
 export interface EpisodeSpec {
@@ -103,9 +106,14 @@ export class Instance {
     if (controller?.signal.aborted !== true) this.#site.log(`${what} of instance '${this.id}'`, error);
   }
 
-  /** Runs a function, or a reward at its own address; its errors become ours, with its message. */
-  async callEndpoint(endpoint: BlueprintEndpoint, args: unknown, hooks: CallHooks): Promise<unknown> {
-    const failed = endpoint.kind === "reward" ? "reward.failed" : "function.failed";
+  /** Runs a function, or a reward at its own address, and gives what it returned as JSON carries it. */
+  async callEndpoint(endpoint: BlueprintEndpoint, args: unknown, hooks: CallHooks): Promise<Json> {
+    const value = await this.#runEndpoint(endpoint, args, hooks);
+    return demandPlain(FAILED[endpoint.kind], value, `what ${endpoint.kind} '${endpoint.name}' returned`);
+  }
+
+  /** Errors of the environment's code become ours, with its message. */
+  async #runEndpoint(endpoint: BlueprintEndpoint, args: unknown, hooks: CallHooks): Promise<unknown> {
     const what = `${endpoint.kind} '${endpoint.name}'`;
     try {
       const input = await demand(endpoint.input, args, what);
@@ -118,7 +126,7 @@ export class Instance {
     } catch (error) {
       if (error instanceof PlatformError) throw error;
       this.#note(what, error, hooks.controller);
-      throw new PlatformError(failed, messageOf(error), { cause: error });
+      throw new PlatformError(FAILED[endpoint.kind], messageOf(error), { cause: error });
     }
   }
 
@@ -126,7 +134,7 @@ export class Instance {
    * The episode's reward. A single plain reward answers what its function returned, as the original does; several, or
    * weighted ones, answer the total and the components.
    */
-  async reward(args: unknown, hooks: CallHooks): Promise<unknown> {
+  async reward(args: unknown, hooks: CallHooks): Promise<Json> {
     const { rewards, name } = this.#site.blueprint;
     const [first] = rewards;
     if (first === undefined) {
@@ -134,20 +142,21 @@ export class Instance {
     }
     if (rewards.length === 1 && first.weight === 1) {
       const value = await this.#score(first, args, hooks);
-      if (value === undefined || typeof value === "number") toScore(value, first.definition.name);
-      return value;
+      const { name: part } = first.definition;
+      if (value === undefined || typeof value === "number") toScore(value, part);
+      return demandPlain("reward.failed", value, `what reward '${part}' returned`);
     }
     const parts: { name: string; weight: number; score: number }[] = [];
     for (const one of rewards) {
       const { name: part } = one.definition;
       parts.push({ name: part, weight: one.weight, score: toScore(await this.#score(one, args, hooks), part) });
     }
-    return total(parts);
+    return total(parts) as unknown as Json;
   }
 
   #score(reward: BlueprintReward, args: unknown, hooks: CallHooks): Promise<unknown> {
     const { definition, input } = reward;
-    return this.callEndpoint(
+    return this.#runEndpoint(
       { kind: "reward", name: definition.name, method: "POST", path: "/task/reward", input, definition },
       args,
       hooks,
@@ -159,8 +168,10 @@ export class Instance {
     const { definition } = this.#site.blueprint;
     if (definition.health !== undefined) {
       try {
-        return await definition.health({ ...this.#episode, state: this.#state });
+        const report = await definition.health({ ...this.#episode, state: this.#state });
+        return demandPlain("health.failed", report, "what the health check returned") as unknown as HealthReport;
       } catch (error) {
+        if (error instanceof PlatformError) throw new PlatformError("health.failed", error.message, { cause: error });
         this.#note("health check", error);
         throw new PlatformError("health.failed", messageOf(error), { cause: error });
       }
@@ -174,7 +185,7 @@ export class Instance {
   }
 
   /** Begins a new episode and gives its first observation. If its setup fails the old one goes on. */
-  reset(spec: EpisodeSpec, signal?: AbortSignal): Promise<unknown> {
+  reset(spec: EpisodeSpec, signal?: AbortSignal): Promise<Json> {
     return this.#inTurn("reset", signal, async (controller) => {
       const episode = { instanceId: this.id, ...spec };
       const beginning = await setUp(this.#site, episode, controller);

@@ -1,4 +1,5 @@
 import type { CallToolResult } from "@aenv/contract";
+import { ContentBlockSchema } from "@modelcontextprotocol/core";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -74,9 +75,73 @@ describe("toToolResult", () => {
   it("fails for what JSON cannot write, wherever it stands", async () => {
     const ring: { self?: unknown } = {};
     ring.self = ring;
-    for (const value of [{ n: 1n }, ring, { content: [], structuredContent: { n: 1n } }, { type: "text", text: "x", _meta: { n: 1n } }]) {
-      await expect(convert(value)).rejects.toThrow("the tool's result cannot be written as JSON: ");
+    const odd = { n: Number.NaN };
+    for (const [value, path] of [
+      [odd, "n"],
+      [ring, "self"],
+      [{ type: "text", text: "x", _meta: odd }, "_meta.n"],
+      [{ content: [{ type: "text", text: "x", _meta: odd }] }, "content[0]._meta.n"],
+      [
+        [
+          { type: "text", text: "x" },
+          { type: "text", text: "y", _meta: odd },
+        ],
+        "[1]._meta.n",
+      ],
+      [() => 1, "it"],
+    ] as const) {
+      await expect(convert(value)).rejects.toThrow(`the tool's result cannot be written as JSON: ${path} is `);
     }
+    await expect(convert({ content: [], structuredContent: odd })).rejects.toThrow(
+      "the tool's structuredContent cannot be written as JSON: n is ",
+    );
+    await expect(convert(new Map([["n", Number.NaN]]), z.any())).rejects.toThrow("n is NaN");
+  });
+
+  it("gives maps, sets, dates and big integers their form, as text and as structure", async () => {
+    const value = { stock: new Map([["chair", 3]]), tags: new Set(["new"]), at: new Date(0), serial: 2n ** 64n };
+    const plain = { stock: { chair: 3 }, tags: ["new"], at: "1970-01-01T00:00:00.000Z", serial: "18446744073709551616" };
+    expect(await convert(value)).toEqual({ content: [{ type: "text", text: JSON.stringify(plain) }], structuredContent: plain });
+    expect(await convert(new Map([["a", 1]]))).toMatchObject({ structuredContent: { a: 1 } });
+    expect(await convert({ content: [], structuredContent: new Map([["a", 1]]) })).toEqual({ content: [], structuredContent: { a: 1 } });
+    expect(await convert(new Date(0))).toEqual({ content: [{ type: "text", text: "1970-01-01T00:00:00.000Z" }] });
+  });
+
+  it("keeps what it gave when the environment changes the value later", async () => {
+    const cart = { items: ["chair"] };
+    const result = await convert(cart);
+    cart.items.push("table");
+    expect(result.structuredContent).toEqual({ items: ["chair"] });
+  });
+
+  it.each<[string, Uint8Array, string | null]>([
+    ["a PNG", Buffer.from("89504e470d0a1a0a0000", "hex"), "image/png"],
+    ["a JPEG", Buffer.from("ffd8ffe000", "hex"), "image/jpeg"],
+    ["a GIF", Buffer.from("GIF89a"), "image/gif"],
+    ["a WebP", Buffer.from("RIFF\0\0\0\0WEBPVP8 "), "image/webp"],
+    ["a sound in the same wrapping", Buffer.from("RIFF\0\0\0\0WAVE"), null],
+    ["a cut-off signature", Buffer.from("RIFF\0\0"), null],
+    ["other bytes", new Uint8Array([1, 2]), null],
+    ["no bytes", new Uint8Array(), null],
+  ])("gives %s as a block", async (_, bytes, mimeType) => {
+    const data = Buffer.from(bytes).toString("base64");
+    const block =
+      mimeType === null
+        ? { type: "resource", resource: { uri: "aenv://tool-result", mimeType: "application/octet-stream", blob: data } }
+        : { type: "image", data, mimeType };
+    const text = { type: "text", text: "see" };
+    expect(await convert(bytes)).toEqual({ content: [block] });
+    expect(await convert([text, bytes])).toEqual({ content: [text, block] });
+    expect(await convert({ content: [bytes], isError: false })).toEqual({ content: [block], isError: false });
+    expect(ContentBlockSchema.safeParse(block).success).toBe(true);
+  });
+
+  it("takes bytes for an image's data, and gives bytes inside of data as base64", async () => {
+    const bytes = new Uint8Array([1, 2]);
+    expect(await convert({ type: "image", data: bytes, mimeType: "image/avif" })).toEqual({
+      content: [{ type: "image", data: "AQI=", mimeType: "image/avif" }],
+    });
+    expect(await convert({ file: bytes })).toMatchObject({ structuredContent: { file: "AQI=" } });
   });
 
   it("lets no key by the name of __proto__ into the structure", async () => {

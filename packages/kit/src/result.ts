@@ -1,7 +1,10 @@
-import { type CallToolResult, isObject, type JsonObject } from "@aenv/contract";
+import { type CallToolResult, isObject, type Json } from "@aenv/contract";
 import { readBlock, readBlocks } from "./content-block.ts";
-import { throughJson, toJsonText } from "./json-text.ts";
+import { toPlain } from "./plain.ts";
 import { type Checked, type CompiledSchema, check } from "./schema.ts";
+
+const RESULT = "the tool's result";
+const STRUCTURE = "the tool's structuredContent";
 
 /** A tool's output schema as clients see it; what is not an object is wrapped as `{"result": …}`. */
 export interface OutputShape {
@@ -49,21 +52,22 @@ function plainResult(value: unknown): CallToolResult {
   if (block !== null) return { content: [block] };
   const blocks = Array.isArray(value) && value.length > 0 ? readBlocks(value) : null;
   if (blocks !== null) return { content: blocks };
-  const text = toJsonText(value);
-  if (text === undefined) return { content: [] };
-  const content = [{ type: "text", text }];
-  // Parsed back, so that what travels as structure is what the text says: dates as strings, no undefined.
-  const structure: unknown = isObject(value) ? JSON.parse(text) : null;
-  return isObject(structure) ? { content, structuredContent: withoutProto(structure) } : { content };
+  // A copy: what travels as structure stays what the text says, even if the environment goes on to change the value.
+  const plain = toPlain(value, RESULT);
+  const content = [{ type: "text", text: textOf(plain) }];
+  return isObject(plain) ? { content, structuredContent: withoutProto(plain) } : { content };
+}
+
+function textOf(plain: Json): string {
+  return typeof plain === "string" ? plain : JSON.stringify(plain);
 }
 
 /** An author who gave a whole result chose its blocks; only its structure is what the schema made of it. */
 function shapedResult(checked: Checked, output: OutputShape, toolName: string, whole: CallToolResult | null): CallToolResult {
   if (!checked.ok) return toolFailure(`Output validation error: Invalid structured content for tool ${toolName}: ${checked.problem}`);
-  const text = typeof checked.value === "string" ? checked.value : (toJsonText(checked.value) ?? "null");
-  const structure = throughJson(checked.value);
-  const structuredContent = output.isWrapped ? { result: structure } : isObject(structure) ? withoutProto(structure) : structure;
-  return { content: whole?.content ?? [{ type: "text", text }], structuredContent };
+  const plain = toPlain(checked.value, RESULT);
+  const structuredContent = output.isWrapped ? { result: plain } : isObject(plain) ? withoutProto(plain) : plain;
+  return { content: whole?.content ?? [{ type: "text", text: textOf(plain) }], structuredContent };
 }
 
 function structureOf({ structuredContent }: CallToolResult, output: OutputShape): unknown {
@@ -79,11 +83,10 @@ function readToolResult(value: unknown): CallToolResult | null {
   if (structuredContent !== undefined && !isObject(structuredContent)) return null;
   const blocks = readBlocks(content);
   if (blocks === null) return null;
-  return {
-    content: blocks,
-    ...(structuredContent !== undefined && { structuredContent: withoutProto(throughJson(structuredContent) as JsonObject) }),
-    ...(isError !== undefined && { isError }),
-  };
+  const failed = isError === undefined ? {} : { isError };
+  if (structuredContent === undefined) return { content: blocks, ...failed };
+  const structure = toPlain(structuredContent, STRUCTURE);
+  return isObject(structure) ? { content: blocks, structuredContent: withoutProto(structure), ...failed } : null;
 }
 
 /** A key of that name would become a prototype in a careless client. */

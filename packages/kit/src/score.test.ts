@@ -14,7 +14,7 @@ describe("toScore", () => {
   it("never makes a number of what is none", () => {
     const none = fc.oneof(
       fc.string(),
-      fc.constantFrom(undefined, null, Number.NaN, Number.POSITIVE_INFINITY),
+      fc.constantFrom(undefined, null, Number.NaN, Number.POSITIVE_INFINITY, 1n, Symbol("x"), () => 1),
       fc.array(fc.integer()),
       fc.constant({}),
     );

@@ -5,7 +5,7 @@ export function toScore(value: unknown, name: string): number {
   const score = isObject(value) ? (value.reward ?? value.score) : value;
   if (typeof score === "boolean") return score ? 1 : 0;
   if (typeof score === "number" && Number.isFinite(score)) return score;
-  const shown = typeof score === "number" || score === undefined ? String(score) : JSON.stringify(score);
+  const shown = typeof score === "string" ? JSON.stringify(score) : isObject(score) ? "an object" : String(score);
   throw new PlatformError(
     "reward.failed",
     `reward '${name}' gave ${shown}; it must give a finite number, a boolean, or an object with 'reward' or 'score'`,

@@ -1,6 +1,7 @@
 import { isObject, messageOf, PlatformError } from "@aenv/contract";
 import { DevalueError, parse, stringify } from "devalue";
 import type { EnvironmentDefinition, SetupContext } from "./definition.ts";
+import { demandPlain } from "./plain.ts";
 
 /** A state written down: plain JSON that another process of the same environment can go on from. */
 export interface Snapshot {
@@ -14,7 +15,7 @@ export interface Snapshot {
 export async function writeSnapshot(definition: EnvironmentDefinition, state: unknown, environment: string): Promise<Snapshot> {
   if (definition.snapshot !== undefined) {
     const data: unknown = await definition.snapshot(state);
-    return { environment, format: "custom", data: JSON.parse(JSON.stringify(data ?? null)) };
+    return { environment, format: "custom", data: demandPlain("snapshot.unsupported", data, "what snapshot returned") };
   }
   try {
     return { environment, format: "graph", data: stringify(state) };

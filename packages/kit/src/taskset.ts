@@ -1,6 +1,7 @@
 import { messageOf, PlatformError, type Task, task as taskSchema } from "@aenv/contract";
 import type { EnvironmentDefinition } from "./definition.ts";
 import type { FailureLog } from "./failure-log.ts";
+import { demandPlain } from "./plain.ts";
 
 /** By id, in the order in which they are listed. */
 export type TaskSet = ReadonlyMap<string, Task>;
@@ -61,7 +62,13 @@ function readTasks(list: readonly Task[]): TaskSet {
     if (!parsed.success)
       throw new PlatformError("environment.invalid", `task ${JSON.stringify(one).slice(0, 80)} needs an 'id' of at least one character`);
     if (tasks.has(parsed.data.id)) throw new PlatformError("environment.invalid", `two tasks have the id '${parsed.data.id}'`);
+    plainTask(parsed.data);
     tasks.set(parsed.data.id, parsed.data);
   }
   return tasks;
+}
+
+/** A task as clients see it; the environment's own code is given it as it was written. */
+export function plainTask(one: Task): Task {
+  return demandPlain("environment.invalid", one, `task '${one.id}'`) as unknown as Task;
 }

@@ -418,3 +418,56 @@ describe("a client that goes away", () => {
     expect(served.host.list()).toHaveLength(1);
   });
 });
+
+describe("what JSON cannot carry", () => {
+  const odd = { cart: { items: [0, 1, { when: new Date(Number.NaN) }] } };
+  const problem = (what: string) => `${what} cannot be written as JSON: cart.items[2].when is an invalid Date`;
+
+  it.each([
+    ["function", "function.failed", "what function 'peek' returned", (served: Served) => post(served, "/functions/peek")],
+    ["reward", "reward.failed", "what reward 'score' returned", (served: Served) => post(served, "/task/reward")],
+    ["snapshot", "snapshot.unsupported", "what snapshot returned", (served: Served) => post(served, "/state/snapshot")],
+    ["task", "environment.invalid", "task 'a'", (served: Served) => ask(served, "/task/list")],
+    ["health check", "health.failed", "what the health check returned", (served: Served) => ask(served, "/health")],
+    ["observation", "instance.setup_failed", "what observe of 'shop' returned", (served: Served) => post(served, "/task/reset")],
+  ])("is refused in a %s, with the way there", async (_, code, what, call) => {
+    const served = await start({
+      observe: () => odd,
+      snapshot: () => odd,
+      tasks: () => [{ id: "a", ...odd }],
+      health: () => ({ status: "healthy", ...odd }),
+      tools: [{ name: "peek", run: () => odd }],
+      functions: [{ name: "peek", run: () => odd }],
+      rewards: [{ name: "score", score: () => odd }],
+    });
+    expect((await call(served)).body).toMatchObject({ success: false, error: problem(what), errorInfo: { code } });
+    expect(await callTool(served, "peek")).toBe(problem("the tool's result"));
+  });
+
+  it("is not what has an obvious form", async () => {
+    const form = { when: new Date(0), stock: new Map([["chair", new Set([1])]]), big: 5n };
+    const plain = { when: "1970-01-01T00:00:00.000Z", stock: { chair: [1] }, big: "5" };
+    let given: unknown;
+    const served = await start({
+      setup: ({ task }: { task: unknown }) => {
+        given = task;
+      },
+      observe: () => form,
+      snapshot: () => form,
+      tasks: () => [{ id: "a", ...form }],
+      health: () => ({ status: "healthy", ...form }),
+      functions: [{ name: "peek", run: () => form }],
+      rewards: [{ name: "score", score: () => ({ reward: 1, ...form }) }],
+    });
+    expect((await post(served, "/functions/peek")).body).toEqual({ success: true, data: plain });
+    expect((await post(served, "/task/reward")).body).toEqual({ success: true, data: { reward: 1, ...plain } });
+    expect((await post(served, "/state/snapshot")).body).toMatchObject({ data: { data: plain } });
+    expect((await ask(served, "/task/list")).body).toEqual({ success: true, data: { items: [{ id: "a", ...plain }], total: 1 } });
+    expect((await ask(served, "/health")).body).toEqual({ success: true, data: { status: "healthy", ...plain } });
+    expect((await post(served, "/task/reset", { task: "a" })).body).toMatchObject({
+      data: { task: { id: "a", ...plain }, observation: plain },
+    });
+    // The environment's own code gets the task as it was written.
+    expect(given).toEqual({ id: "a", ...form });
+  });
+});

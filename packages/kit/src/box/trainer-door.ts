@@ -7,6 +7,7 @@ import type { HealthReport } from "../definition.ts";
 import type { Host } from "../host.ts";
 import type { Instance } from "../instance.ts";
 import type { CompiledSchema } from "../schema.ts";
+import { plainTask } from "../taskset.ts";
 import { abortWhenGone, parseObject, readBody, sendFailure, sendText, untilGone } from "./http.ts";
 
 /** One request at the trainer's door: whose, where, and with what. */
@@ -26,7 +27,8 @@ const handlers: Readonly<Record<string, Handler>> = {
   "POST /task/reward": async (visit, _, maxBodyBytes) => visit.instance.reward(await bodyOf(visit, maxBodyBytes), hooksFor(visit)),
   "GET /task/list": async (visit, host) => {
     const tasks = await host.tasks.of(visit.instance.episode.variables);
-    return page([...tasks.values()], visit.query);
+    const { items, total } = page([...tasks.values()], visit.query);
+    return { items: items.map(plainTask), total };
   },
   "POST /task/reset": async (visit, host, maxBodyBytes) =>
     host.reset(visit.instance.id, parseRequest(resetRequest, await bodyOf(visit, maxBodyBytes)), untilGone(visit.response)),
@@ -77,13 +79,7 @@ function answerUnknown(path: string, host: Host, response: ServerResponse): void
 }
 
 function sendSuccess(response: ServerResponse, data: unknown, status = 200): void {
-  let body: string;
-  try {
-    body = JSON.stringify({ success: true, data: data === undefined ? null : data });
-  } catch {
-    body = JSON.stringify({ success: true, data: String(data) });
-  }
-  sendText(response, status, body, "application/json");
+  sendText(response, status, JSON.stringify({ success: true, data: data === undefined ? null : data }), "application/json");
 }
 
 async function bodyOf({ request }: Visit, maxBodyBytes: number): Promise<Record<string, unknown>> {
