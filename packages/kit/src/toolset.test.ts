@@ -50,7 +50,13 @@ afterEach(async () => {
 });
 
 async function start(environment: unknown, useHotPath = true): Promise<Served> {
-  const served = await serve(environment as EnvironmentDefinition, { name: "rooms", version: "1.0.0", port: 0, useHotPath, writeLog: () => {} });
+  const served = await serve(environment as EnvironmentDefinition, {
+    name: "rooms",
+    version: "1.0.0",
+    port: 0,
+    useHotPath,
+    writeLog: () => {},
+  });
   open.push(served);
   return served;
 }
