@@ -1,7 +1,11 @@
-const FIRST_PAUSE_MS = 2_000;
-const LONGEST_PAUSE_MS = 10 * 60_000;
+export interface Backoff {
+  readonly firstMs: number;
+  readonly longestMs: number;
+}
 
-/** The pause after so many failures in a row: each twice as long as the one before, up to ten minutes. */
-export function pauseAfter(failures: number): number {
-  return failures === 0 ? 0 : Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (failures - 1));
+const SLOW: Backoff = { firstMs: 2_000, longestMs: 10 * 60_000 };
+
+/** The pause after so many failures in a row: each twice as long as the one before, up to the longest, ten minutes unless given. */
+export function pauseAfter(failures: number, { firstMs, longestMs }: Backoff = SLOW): number {
+  return failures === 0 ? 0 : Math.min(longestMs, firstMs * 2 ** (failures - 1));
 }

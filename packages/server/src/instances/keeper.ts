@@ -64,14 +64,22 @@ export class Keeper {
     for (const step of steps) await attempt(step, onFailure);
   }
 
-  /** Waits so long for starts, then hands what runs to another process at this place or, if there is none, ends it. */
+  /**
+   * Waits so long for starts, then hands what runs to another process at this place or, if there is none, ends it. While the store
+   * cannot be reached nobody can take over, so the sandboxes of this process end with it; their rows are put right by the next start.
+   */
   async close(graceMs: number): Promise<void> {
     const { replicas, instances, pool, hosts, onFailure } = this.#options;
     await this.#stop();
     await instances.close(graceMs);
     await attempt(() => pool.close(), onFailure);
-    // If the store is away, what runs is left as it is, and whoever comes next looks after it.
-    await attempt(async () => ((await replicas.leave()) ? hosts.closeIdle(0) : this.#endAll()), onFailure);
+    try {
+      if (await replicas.leave()) await hosts.closeIdle(0);
+      else await this.#endAll();
+    } catch (error) {
+      onFailure(error);
+      await attempt(() => this.#endSandboxes(new Set(replicas.names)), onFailure);
+    }
   }
 
   /** Lets go of everything as a process does that dies: whoever comes next finds it. */
@@ -91,16 +99,22 @@ export class Keeper {
   }
 
   async #endAll(): Promise<void> {
-    const { replicas, instances, placement, engine, onFailure } = this.#options;
+    const { replicas, instances } = this.#options;
     // Whoever left a moment ago may have hoped that we would stay.
     const { dead, names } = await replicas.claimDead();
     const all = new Set([...replicas.names, ...names]);
     await instances.endAll(all, "the server was stopped");
-    placement.letGo();
-    const boxes = (await engine.list()).filter((box) => all.has(box.labels.replica ?? ""));
-    await Promise.all(boxes.map((box) => attempt(() => box.destroy(), onFailure)));
+    await this.#endSandboxes(all);
     for (const row of dead) await replicas.inherit(row, new Set());
     await replicas.forget();
+  }
+
+  /** Needs no store. */
+  async #endSandboxes(names: ReadonlySet<string>): Promise<void> {
+    const { placement, engine, onFailure } = this.#options;
+    placement.letGo();
+    const boxes = (await engine.list()).filter((box) => names.has(box.labels.replica ?? ""));
+    await Promise.all(boxes.map((box) => attempt(() => box.destroy(), onFailure)));
   }
 }
 

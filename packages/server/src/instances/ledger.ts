@@ -2,7 +2,9 @@ import { setTimeout } from "node:timers/promises";
 import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
 import type { Collection } from "../stores/collection.ts";
 import { Alarms } from "./alarms.ts";
+import { type Backoff, pauseAfter } from "./backoff.ts";
 import { type Due, dueNow, dueOf } from "./expiry.ts";
+import { Reports } from "./reports.ts";
 import { type InstanceRow, LIVE, moved } from "./row.ts";
 
 export interface LedgerOptions {
@@ -12,10 +14,14 @@ export interface LedgerOptions {
   readonly onChange: (row: InstanceRow, before: InstanceRow | null) => void;
   /** Called when the time of a live instance is over. */
   readonly onDue: (row: InstanceRow, what: Exclude<Due["what"], "forget">) => Promise<void>;
+  /** Told why something that was due could not be done; it is tried again. */
+  readonly onFailure: (error: unknown) => void;
 }
 
 /** While the store is away, what has to be written is tried again so often. */
 const RETRY_MS = 500;
+/** What was due and could not be done is tried again with growing pauses. */
+const DUE_BACKOFF: Backoff = { firstMs: RETRY_MS, longestMs: 60_000 };
 
 /** The rows of instances. Every change goes through here, so that alarms are set and whoever must hear of it does. */
 export class Ledger {
@@ -23,6 +29,9 @@ export class Ledger {
   readonly #options: LedgerOptions;
   readonly #alarms: Alarms;
   readonly #closing = new AbortController();
+  /** Failures in a row of what is due, by instance. */
+  readonly #failures = new Map<string, number>();
+  readonly #reports: Reports;
 
   constructor(options: LedgerOptions) {
     this.rows = options.rows;
@@ -31,6 +40,7 @@ export class Ledger {
       (id) => void this.#ring(id),
       () => options.now().getTime(),
     );
+    this.#reports = new Reports(options.onFailure, () => options.now().getTime());
   }
 
   async find(id: string): Promise<InstanceRow | null> {
@@ -44,7 +54,7 @@ export class Ledger {
       inserted = await this.rows.insert(row.id, row, { limit: { index: "liveOwner", value: row.owner, max } });
     } catch (error) {
       // The row may be there all the same, and nobody is going to start it.
-      void this.fail(row.id, error).catch(() => {});
+      void this.#failOwn(row, error).catch(() => {});
       throw error;
     }
     if (inserted === "limit") {
@@ -70,15 +80,12 @@ export class Ledger {
 
   /** Notes why an instance failed, unless it has ended already. The store may be away; it is told as soon as it is back. */
   async fail(id: string, error: unknown, isStart?: boolean): Promise<void> {
-    const reason = messageOf(error);
-    const code = isPlatformError(error) ? error.code : "instance.start_failed";
-    await this.insist(() =>
-      this.change(id, (row, now) => {
-        // Only who waited for its start is answered with the error; later it is part of the instance's story.
-        const reasonCode = (isStart ?? row.status !== "Running") ? code : null;
-        return moved(row, LIVE, "Failed", reason, now, { reason, reasonCode, seat: null });
-      }),
-    );
+    await this.insist(() => this.change(id, (row, now) => failed(row, error, now, isStart ?? row.status !== "Running")));
+  }
+
+  /** The same for a row of ours only: another request with the same idempotency key may have inserted its own under the id. */
+  async #failOwn({ id, agentKey }: InstanceRow, error: unknown): Promise<void> {
+    await this.insist(() => this.change(id, (row, now) => (row.agentKey === agentKey ? failed(row, error, now, true) : null)));
   }
 
   /** Does what must be done once the store can be reached; nothing if the row has ended or is gone. */
@@ -115,8 +122,13 @@ export class Ledger {
   async #ring(id: string): Promise<void> {
     try {
       await this.#do(id);
-    } catch {
-      if (!this.#closing.signal.aborted) this.#alarms.set(id, this.#options.now().getTime() + RETRY_MS);
+      this.#failures.delete(id);
+    } catch (error) {
+      if (this.#closing.signal.aborted) return;
+      const failures = (this.#failures.get(id) ?? 0) + 1;
+      this.#failures.set(id, failures);
+      this.#alarms.set(id, this.#options.now().getTime() + pauseAfter(failures, DUE_BACKOFF));
+      this.#reports.note(error);
     }
   }
 
@@ -128,4 +140,11 @@ export class Ledger {
     else if (what === "forget") await this.rows.remove(id, row.rev);
     else await this.#options.onDue(row.value, what);
   }
+}
+
+function failed(row: InstanceRow, error: unknown, now: Date, isStart: boolean): InstanceRow | null {
+  const reason = messageOf(error);
+  // Only who waited for its start is answered with the error; later it is one of the instance's events.
+  const reasonCode = !isStart ? null : isPlatformError(error) ? error.code : "instance.start_failed";
+  return moved(row, LIVE, "Failed", reason, now, { reason, reasonCode, seat: null });
 }

@@ -38,7 +38,7 @@ describe("while the store is away", () => {
     expect(await room.instances.get(id, ada)).toMatchObject({ status: "Failed", reasonCode: "store.unavailable" });
   });
 
-  it("a server that is stopped goes all the same, and leaves what runs to the next", async () => {
+  it("a server that is stopped ends its sandboxes, and the next one puts their rows right", async () => {
     const { world, room, ref } = await open();
     const row = await room.create(ref);
     world.gate("setup");
@@ -49,11 +49,23 @@ describe("while the store is away", () => {
     world.cut(true);
     await room.keeper.close(10);
     expect(room.failures).not.toEqual([]);
+    expect(await world.engine.list()).toEqual([]);
     world.cut(false);
     const next = openRoom(world);
-    expect(await next.keeper.open()).toMatchObject({ adopted: 1, failed: 1 });
-    expect(await next.count(row)).toBe(1);
-    expect(await next.instances.get(id, ada)).toMatchObject({ status: "Failed" });
+    expect(await next.keeper.open()).toMatchObject({ adopted: 0, failed: 2 });
+    for (const one of [row.id, id]) expect(await next.instances.get(one, ada)).toMatchObject({ status: "Failed" });
+  });
+
+  it("a server that is stopped ends its own sandboxes only: those of another at the same place go on", async () => {
+    const { world, room, ref } = await open();
+    const other = openRoom(world, { isAlone: false });
+    await room.create(ref);
+    const kept = await other.create(ref);
+    world.cut(true);
+    await room.keeper.close(10);
+    expect((await world.engine.list()).map(({ id }) => id)).toEqual([kept.seat?.boxId]);
+    world.cut(false);
+    expect(await other.count(kept)).toBe(1);
   });
 
   it("nothing that looks after the instances gives up", async () => {

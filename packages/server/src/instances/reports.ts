@@ -1,0 +1,27 @@
+import { isPlatformError, messageOf } from "@aenv/contract";
+
+const ONCE_MS = 60_000;
+const MAX_CAUSES = 100;
+
+/** Passes failures on, each cause at most once a minute: what is tried again and again must not fill the log. */
+export class Reports {
+  readonly #report: (error: unknown) => void;
+  readonly #now: () => number;
+  readonly #reportedAt = new Map<string, number>();
+
+  constructor(report: (error: unknown) => void, now: () => number) {
+    this.#report = report;
+    this.#now = now;
+  }
+
+  note(error: unknown): void {
+    // Messages of the platform's own errors name instances, so the code stands for the cause.
+    const cause = isPlatformError(error) ? error.code : messageOf(error);
+    const now = this.#now();
+    const last = this.#reportedAt.get(cause);
+    if (last !== undefined && now - last < ONCE_MS) return;
+    if (this.#reportedAt.size >= MAX_CAUSES) this.#reportedAt.clear();
+    this.#reportedAt.set(cause, now);
+    this.#report(error);
+  }
+}
