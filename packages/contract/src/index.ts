@@ -25,13 +25,16 @@ export {
   instanceStatuses,
   type ResetRequest,
   type ResetResult,
+  renewRequest,
   resetRequest,
   resetResult,
 } from "./instance.ts";
 export { isObject, type Json, type JsonObject, type JsonSchema, jsonSchemaObject } from "./json.ts";
 export { nearestName } from "./nearest.ts";
 export { type Outcome, outcome } from "./outcome.ts";
+export { problemsOf } from "./problems.ts";
 export { type EnvironmentRef, formatRef, nameProblem, parseName, parseRef, splitRef, versionProblem } from "./ref.ts";
+export { fieldLimits, knownFields, text } from "./request-fields.ts";
 export { type Reward, reward } from "./reward.ts";
 export {
   controlRoutes,

@@ -86,8 +86,13 @@ describe("createInstanceRequest", () => {
     expect(createInstanceRequest.parse({})).toEqual({});
   });
 
-  it("passes over fields it does not know, as the original does, but not over wrong types", () => {
-    expect(createInstanceRequest.parse({ color: "blue" })).toEqual({});
+  it("takes every field that the original's clients send, and refuses misspelled ones and wrong types", () => {
+    const sent = { envName: "a@1", datasource: "", ttl: "", environment_variables: {}, arguments: [], owner: "o", labels: {} };
+    const newer = { mount_points: [{ id: "OSS_x", remote_dir: "/data", local_dir: "/workspace" }], init_command: "sleep 1" };
+    expect(createInstanceRequest.safeParse({ ...sent, ...newer }).success).toBe(true);
+    expect(createInstanceRequest.safeParse({ evnName: "a@1" }).error?.issues[0]?.message).toBe(
+      "unknown field 'evnName'; did you mean 'envName'?",
+    );
     expect(createInstanceRequest.safeParse({ environment_variables: { A: 1 } }).success).toBe(false);
     expect(createInstanceRequest.safeParse({ seed: 1.5 }).success).toBe(false);
   });

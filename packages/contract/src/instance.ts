@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { environment } from "./environment.ts";
 import type { Json } from "./json.ts";
+import { environmentVariables, fieldLimits, knownFields, labels, startArguments, text } from "./request-fields.ts";
 import { initCommand, mountPoints } from "./sandbox-options.ts";
 import { task } from "./task.ts";
 
@@ -30,18 +31,18 @@ export type InstanceRecord = z.infer<typeof instance>;
 const instanceId = z.string().regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/, "must be 1 to 63 lower-case letters, digits and '-'");
 
 /** What `POST /env-instance` takes: the original's fields, then ours. */
-export const createInstanceRequest = z.object({
-  envName: z.string().optional(),
-  datasource: z.string().optional(),
-  environment_variables: z.record(z.string(), z.string()).optional(),
-  arguments: z.array(z.string()).optional(),
-  ttl: z.string().optional(),
+export const createInstanceRequest = knownFields({
+  envName: text(fieldLimits.referenceLength).optional(),
+  datasource: text(fieldLimits.referenceLength).optional(),
+  environment_variables: environmentVariables.optional(),
+  arguments: startArguments.optional(),
+  ttl: text(fieldLimits.shortLength).optional(),
   /** The ttl is only what a client falls back to; what the environment's config says goes before it. */
   ttlIsFallback: z.boolean().optional(),
-  owner: z.string().optional(),
-  labels: z.record(z.string(), z.string()).optional(),
+  owner: text(fieldLimits.nameLength).optional(),
+  labels: labels.optional(),
   id: instanceId.optional(),
-  task: z.string().optional(),
+  task: text(fieldLimits.nameLength).optional(),
   seed: z.number().int().optional(),
   snapshot: z.unknown().optional(),
   mount_points: mountPoints.nullish(),
@@ -50,8 +51,8 @@ export const createInstanceRequest = z.object({
 export type CreateInstanceRequest = z.infer<typeof createInstanceRequest>;
 
 /** What `POST …/task/reset` takes: what it leaves out stays as it was. */
-export const resetRequest = z.object({
-  task: z.string().nullish(),
+export const resetRequest = knownFields({
+  task: text(fieldLimits.nameLength).nullish(),
   seed: z.number().int().nullish(),
 });
 export type ResetRequest = z.infer<typeof resetRequest>;
@@ -66,6 +67,10 @@ export const resetResult = z.object({
 export type ResetResult = z.infer<typeof resetResult>;
 
 /** How many copies to make; a platform that has chosen their ids names them instead. */
-export const forkRequest = z
-  .object({ count: z.number().int().min(1).max(1_000).optional(), ids: z.array(instanceId).min(1).max(1_000).optional() })
-  .refine(({ count, ids }) => (count === undefined) !== (ids === undefined), { message: "give either 'count' or 'ids'" });
+export const forkRequest = knownFields({
+  count: z.number().int().min(1).max(1_000).optional(),
+  ids: z.array(instanceId).min(1).max(1_000).optional(),
+}).refine(({ count, ids }) => (count === undefined) !== (ids === undefined), { message: "give either 'count' or 'ids'" });
+
+/** What `POST /env-instance/:id/renew` takes. */
+export const renewRequest = knownFields({ ttl: text(fieldLimits.shortLength) });

@@ -17,9 +17,9 @@ describe("parseRef", () => {
   });
 
   it.each([
-    ["tau2", "Invalid EnvName format: invalid env format, expected 'name@version', got: tau2"],
-    ["a@b@c", "Invalid EnvName format: invalid env format, expected 'name@version', got: a@b@c"],
-    ["", "Invalid EnvName format: invalid env format, expected 'name@version', got: "],
+    ["tau2", "Invalid EnvName format: expected 'name@version', got: tau2"],
+    ["a@b@c", "Invalid EnvName format: expected 'name@version', got: a@b@c"],
+    ["", "Invalid EnvName format: expected 'name@version', got: "],
     ["@1.0.0", "Invalid EnvName format: env name cannot be empty"],
     ["@", "Invalid EnvName format: env name cannot be empty"],
     ["tau2@", "Invalid EnvName format: env version cannot be empty"],

@@ -20,7 +20,7 @@ export function splitRef(text: string): EnvironmentRef {
 export function parseRef(text: string): EnvironmentRef {
   const parts = text.split("@");
   const [name = "", version = ""] = parts;
-  if (parts.length !== 2) throw invalid(`invalid env format, expected 'name@version', got: ${text}`);
+  if (parts.length !== 2) throw invalid(`expected 'name@version', got: ${text.slice(0, 100)}`);
   if (name === "") throw invalid("env name cannot be empty");
   if (version === "") throw invalid("env version cannot be empty");
   return { name, version };

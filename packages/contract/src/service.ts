@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { environment } from "./environment.ts";
+import { environmentVariables, fieldLimits, knownFields, text } from "./request-fields.ts";
 
 /** A service as the wire has it: a named set of replicas of an environment behind one address. */
 export const service = z.looseObject({
@@ -30,30 +31,30 @@ const dnsName = z
 const orEmpty = (name: z.ZodType<string>) => z.union([z.literal(""), name]).optional();
 
 /** What `POST /env-service` takes. What only containers can be told is accepted, and processes do without. */
-export const createServiceRequest = z.object({
-  envName: z.string().min(1),
+export const createServiceRequest = knownFields({
+  envName: text(fieldLimits.referenceLength).min(1),
   service_name: orEmpty(dnsName),
   /** 0 is 1, as in the original. */
   replicas: z.number().int().min(0).max(MAX_REPLICAS).optional(),
-  environment_variables: z.record(z.string(), z.string()).optional(),
-  owner: z.string().optional(),
+  environment_variables: environmentVariables.optional(),
+  owner: text(fieldLimits.nameLength).optional(),
   pvc_name: orEmpty(dnsName),
-  mount_path: z.string().optional(),
-  storage_size: z.string().optional(),
+  mount_path: text(fieldLimits.referenceLength).optional(),
+  storage_size: text(fieldLimits.shortLength).optional(),
   port: z.number().int().min(0).max(65_535).optional(),
-  cpu_request: z.string().optional(),
-  cpu_limit: z.string().optional(),
-  memory_request: z.string().optional(),
-  memory_limit: z.string().optional(),
-  ephemeral_storage_request: z.string().optional(),
-  ephemeral_storage_limit: z.string().optional(),
+  cpu_request: text(fieldLimits.shortLength).optional(),
+  cpu_limit: text(fieldLimits.shortLength).optional(),
+  memory_request: text(fieldLimits.shortLength).optional(),
+  memory_limit: text(fieldLimits.shortLength).optional(),
+  ephemeral_storage_request: text(fieldLimits.shortLength).optional(),
+  ephemeral_storage_limit: text(fieldLimits.shortLength).optional(),
 });
 export type CreateServiceRequest = z.infer<typeof createServiceRequest>;
 
 /** What `PUT /env-service/:id` takes: what it leaves out stays as it was, and variables are added to those there are. */
-export const updateServiceRequest = z.object({
+export const updateServiceRequest = knownFields({
   replicas: z.number().int().min(0).max(MAX_REPLICAS).optional(),
-  image: z.string().optional(),
-  environment_variables: z.record(z.string(), z.string()).optional(),
+  image: text(fieldLimits.referenceLength).optional(),
+  environment_variables: environmentVariables.optional(),
 });
 export type UpdateServiceRequest = z.infer<typeof updateServiceRequest>;

@@ -142,9 +142,13 @@ describe("the trainer's door", () => {
     await post(served, "/state/restore", { snapshot });
     expect(await callTool(served, "sell", { n: 0 })).toBe("2");
     expect(await post(served, "/state/restore", { snapshot: { environment: "shop@1.0.0" } })).toMatchObject({ status: 400 });
+    expect(await post(served, "/task/reset", { tsk: "t1" })).toMatchObject({
+      status: 400,
+      body: { error: "Invalid request parameters: unknown field 'tsk'; did you mean 'task'?" },
+    });
     expect(await post(served, "/task/reset", { seed: "x" })).toMatchObject({
       status: 400,
-      body: { error: expect.stringContaining("seed: ") },
+      body: { error: "Invalid request parameters: seed must be a number" },
     });
   });
 });

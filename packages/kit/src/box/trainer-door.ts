@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { isObject, PlatformError, resetRequest, type TaskPage } from "@aenv/contract";
+import { isObject, PlatformError, problemsOf, resetRequest, type TaskPage } from "@aenv/contract";
 import type { z } from "zod";
 import type { BlueprintEndpoint } from "../blueprint.ts";
 import { type CallHooks, quietHooks } from "../call.ts";
@@ -128,8 +128,7 @@ function wholeNumber(query: URLSearchParams, name: string, otherwise: number): n
 export function parseRequest<S extends z.ZodType>(schema: S, value: unknown): z.infer<S> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const issues = parsed.error.issues.map((issue) => `${issue.path.join(".") || "the body"}: ${issue.message}`);
-  throw new PlatformError("request.invalid", `Invalid request parameters: ${issues.join("; ")}`);
+  throw new PlatformError("request.invalid", `Invalid request parameters: ${problemsOf(parsed.error, "the body")}`);
 }
 
 function hooksFor({ response }: Visit): CallHooks {

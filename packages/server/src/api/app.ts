@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
-import { PlatformError, type VisitorRule } from "@aenv/contract";
+import { PlatformError, problemsOf, type VisitorRule } from "@aenv/contract";
 import { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, fastify, LogController } from "fastify";
 import type { z } from "zod";
 import type { Access, Caller } from "../access/access.ts";
@@ -146,8 +146,7 @@ function parse(schema: z.ZodType | undefined, value: unknown, part: string): unk
   if (schema === undefined) return undefined;
   const parsed = schema.safeParse(value ?? {});
   if (parsed.success) return parsed.data;
-  const problems = parsed.error.issues.map((issue) => `${issue.path.join(".") || part}: ${issue.message}`);
-  throw new PlatformError("request.invalid", `Invalid request parameters: ${problems.join("; ")}`);
+  throw new PlatformError("request.invalid", `Invalid request parameters: ${problemsOf(parsed.error, `the ${part}`)}`);
 }
 
 function maxBodyBytesOf({ maxBodyBytes = bodyLimits.none }: ApiRoute): number {

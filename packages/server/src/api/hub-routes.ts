@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { environmentStatuses, PlatformError } from "@aenv/contract";
+import { environmentStatuses, fieldLimits, knownFields, PlatformError, text } from "@aenv/contract";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { Download, Hub } from "../hub/hub.ts";
@@ -163,7 +163,7 @@ export function hubRoutes(hub: Hub): ApiRoute[] {
       tag,
       roles: publisher,
       params: version,
-      body: z.object({ image: z.string().min(1) }),
+      body: z.object({ image: text(fieldLimits.referenceLength).min(1) }),
       maxBodyBytes: bodyLimits.fields,
       handle: async ({ params, body, caller }) => {
         const { artifacts } = await hub.get(params.name, params.version, caller);
@@ -188,7 +188,7 @@ export function hubRoutes(hub: Hub): ApiRoute[] {
       tag,
       roles: publisher,
       params: version,
-      body: z.object({ visibility: z.string().optional(), sharedWith: z.array(z.string()).optional() }),
+      body: knownFields({ visibility: z.string().optional(), sharedWith: z.array(z.string()).optional() }),
       maxBodyBytes: bodyLimits.fields,
       handle: async ({ params, body, caller }) => {
         await hub.setVisibility(params.name, params.version, body, caller);

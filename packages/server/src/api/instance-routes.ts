@@ -6,6 +6,7 @@ import {
   messageOf,
   PlatformError,
   parseDuration,
+  renewRequest,
   resetRequest,
 } from "@aenv/contract";
 import { z } from "zod";
@@ -184,7 +185,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       tag: "instances",
       roles: trainer,
       params: id,
-      body: z.object({ ttl: z.string() }),
+      body: renewRequest,
       maxBodyBytes: bodyLimits.fields,
       handle: async (ask) => record(await instances.renew(ask.params.id, ask.body.ttl, ask.caller), ask),
     }),

@@ -1,18 +1,18 @@
-import { PlatformError } from "@aenv/contract";
+import { fieldLimits, knownFields, PlatformError, text } from "@aenv/contract";
 import { z } from "zod";
 import { roles } from "../access/access.ts";
 import type { TokenRow, Tokens } from "../access/tokens.ts";
 import { type ApiRoute, bodyLimits, route } from "./route.ts";
 
-const newToken = z.object({
+const newToken = knownFields({
   /** The original's name for the owner. */
-  user: z.string().optional(),
-  owner: z.string().optional(),
+  user: text(fieldLimits.nameLength).optional(),
+  owner: text(fieldLimits.nameLength).optional(),
   roles: z.array(z.enum(roles)).default(["publisher", "trainer"]),
-  note: z.string().max(200).default(""),
+  note: text(200).default(""),
   expiresAt: z.iso.datetime().optional(),
   maxInstanceCount: z.number().int().min(1).optional(),
-  scopes: z.array(z.string()).default([]),
+  scopes: z.array(text(fieldLimits.nameLength)).max(100).default([]),
 });
 
 export function tokenRoutes(tokens: Tokens): ApiRoute[] {

@@ -5,7 +5,7 @@ import type { Store } from "../stores/store.ts";
 /** What one owner has uploaded, and how much of their quota each piece takes. One row, so that its sum is always true. */
 interface HoldingRow {
   readonly owner: string;
-  /** By digest. */
+  /** By digest; a version's content, which is in the store, under `contentKey`. */
   readonly blobs: Readonly<Record<string, { readonly size: number; readonly since: string }>>;
 }
 
@@ -21,6 +21,13 @@ interface Usage {
   stored: number;
   arriving: number;
   meters: number;
+}
+
+const CONTENT = "content:";
+
+/** What a version's content is held under: it counts against the same quota as archives. */
+export function contentKey(contentDigest: string): string {
+  return `${CONTENT}${contentDigest}`;
 }
 
 /** Who holds which blobs. Only a holder may publish a blob, and every holder pays for it. */
@@ -84,7 +91,8 @@ export class Holdings {
       const row = await this.#rows.find(owner);
       const blobs = row?.value.blobs ?? {};
       if (Object.hasOwn(blobs, digest)) return false;
-      if (Object.keys(blobs).length >= MAX_BLOBS) throw exceeded(owner, `at most ${MAX_BLOBS} archives`, { maxBlobs: MAX_BLOBS });
+      if (!isContent(digest) && Object.keys(blobs).filter((key) => !isContent(key)).length >= MAX_BLOBS)
+        throw exceeded(owner, `at most ${MAX_BLOBS} archives`, { maxBlobs: MAX_BLOBS });
       const next = { owner, blobs: { ...blobs, [digest]: { size, since: now.toISOString() } } };
       this.#demandRoom(owner, sumOf(next));
       const isDone = row === null ? (await this.#rows.insert(owner, next)) === "inserted" : await this.#rows.swap(row, next);
@@ -107,6 +115,8 @@ export class Holdings {
     for await (const { value } of this.#rows.each()) {
       const gone: string[] = [];
       for (const [digest, { since }] of Object.entries(value.blobs)) {
+        // Contents are given back when their version is removed.
+        if (isContent(digest)) continue;
         if (since < before.toISOString() && !(await isThere(digest))) gone.push(digest);
       }
       if (gone.length > 0) await this.release(value.owner, ...gone);
@@ -115,8 +125,12 @@ export class Holdings {
 
   #demandRoom(owner: string, bytes: number): void {
     const quota = this.#quotaOf(owner);
-    if (bytes > quota) throw exceeded(owner, `${quota} bytes of archives`, { quotaBytes: quota });
+    if (bytes > quota) throw exceeded(owner, `${quota} bytes of archives and configs`, { quotaBytes: quota });
   }
+}
+
+function isContent(key: string): boolean {
+  return key.startsWith(CONTENT);
 }
 
 function exceeded(owner: string, limit: string, details: object): PlatformError {

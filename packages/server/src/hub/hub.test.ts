@@ -283,6 +283,28 @@ describe("what may be published", () => {
     );
   });
 
+  it("counts configs and artifacts against its owner's bytes, and gives them back", async () => {
+    const { hub } = openTestHub("memory", { quotaBytes: 100_000 });
+    const publish = (version: string, fields: object) => hub.publish({ name: "big", version, ...fields }, ada);
+    const artifacts = Array.from({ length: 10 }, (_, n) => ({ type: "image", content: `${n}${"x".repeat(4_000)}` }));
+    await publish("1.0.0", { artifacts });
+    await publish("1.0.0", { artifacts });
+    await publish("1.0.1", { codeUrl: "x".repeat(40_000) });
+    await expect(publish("1.0.2", { artifacts })).rejects.toMatchObject({ code: "quota.exceeded", details: { owner: "ada" } });
+    await hub.remove("big", "1.0.0", ada);
+    await publish("1.0.2", { artifacts });
+    await hub.publish({ name: "other", version: "1.0.0", artifacts }, bob);
+  });
+
+  it("refuses artifacts that hold data, and more of them than anyone needs", async () => {
+    const { hub } = openTestHub();
+    const publish = (artifacts: object[]) => hub.publish({ name: "big", version: "1.0.0", artifacts }, ada);
+    for (const artifacts of [[{ type: "image", content: "x".repeat(4_097) }], Array(101).fill({ type: "image", content: "x" })])
+      await expect(publish(artifacts)).rejects.toMatchObject({ code: "environment.invalid", details: { field: "artifacts" } });
+    const sharedWith = Array.from({ length: 201 }, (_, n) => `owner-${n}`);
+    await expect(hub.publish({ name: "big", version: "1.0.0", sharedWith }, ada)).rejects.toThrow(/at most 200 owners/);
+  });
+
   it("is not too much of what every search must read, nor too many versions of one owner", async () => {
     const { hub } = openTestHub("memory", { maxVersions: 3 });
     await expect(hub.publish({ name: "a", version: "1", description: "x".repeat(10_001) }, ada)).rejects.toThrow("description is too long");

@@ -23,7 +23,11 @@ export interface Publication extends Pick<Content, "name" | "version" | "config"
 
 const VERSION = /^[A-Za-z0-9][A-Za-z0-9._+-]*$/;
 const MAX_VERSION = 128;
-const MAX_LIST = 1_000;
+const MAX_DEPENDENCIES = 1_000;
+const MAX_SHARED_WITH = 200;
+const MAX_OWNER = 64;
+const MAX_ARTIFACTS = 100;
+const MAX_ARTIFACT_FIELD = 4_096;
 const MAX_CONFIG_BYTES = 2 ** 20;
 const MAX_DESCRIPTION = 10_000;
 const MAX_TAGS = 100;
@@ -43,7 +47,7 @@ export function parsePublication(value: unknown): Publication {
   const whole = dependencies === undefined ? config : { ...config, dependencies: listed };
   if (canonicalJson(whole).length > MAX_CONFIG_BYTES)
     throw invalid("config.json", "is too large", `at most ${MAX_CONFIG_BYTES} bytes are allowed`);
-  const wares = checked.map(({ id = "", type, content }) => ({ id, type, content }));
+  const wares = parseArtifacts(checked);
   return {
     name,
     version,
@@ -54,6 +58,11 @@ export function parsePublication(value: unknown): Publication {
     status: status === undefined || status === "" ? null : parseStatus(status),
     ...parseVisibility(visibility, sharedWith),
   };
+}
+
+/** How many bytes a publication takes in the store, beside its archives. */
+export function contentBytesOf({ config, artifacts }: Publication): number {
+  return Buffer.byteLength(canonicalJson({ config, artifacts }));
 }
 
 /** What stands for all that a version is made of. Two publications with the same one are the same. */
@@ -84,7 +93,7 @@ export function parseVisibility(visibility: unknown, sharedWith: unknown): Pick<
     throw invalid("visibility", `is ${shown(visibility)}`, `it must be one of ${visibilities.join(", ")}`);
   }
   if (sharedWith === undefined) return { visibility: known ?? null, sharedWith: null };
-  const owners = texts("sharedWith", sharedWith, "owners");
+  const owners = texts("sharedWith", sharedWith, "owners", MAX_SHARED_WITH, MAX_OWNER);
   return { visibility: known ?? (owners.length > 0 ? "shared" : null), sharedWith: [...new Set(owners)] };
 }
 
@@ -98,7 +107,7 @@ function demandShort({ description = "", tags = [] }: EnvironmentConfig): void {
 }
 
 function parseDependencies(value: unknown, self: string): string[] {
-  const refs = texts("dependencies", value, "environments, such as 'search@^1.2'");
+  const refs = texts("dependencies", value, "environments, such as 'search@^1.2'", MAX_DEPENDENCIES, 300);
   for (const ref of refs) {
     const { name } = splitRef(ref);
     const problem = nameProblem(name);
@@ -108,20 +117,25 @@ function parseDependencies(value: unknown, self: string): string[] {
   return refs;
 }
 
+/** Artifacts name what is stored elsewhere: an image, a bundle. They are no place for data. */
+function parseArtifacts(given: NonNullable<EnvironmentConfig["artifacts"]>): Artifact[] {
+  const artifacts = given.map(({ id = "", type, content }) => ({ id, type, content }));
+  const isLong = ({ id, type, content }: Artifact) => Math.max(id.length, type.length, content.length) > MAX_ARTIFACT_FIELD;
+  if (artifacts.length <= MAX_ARTIFACTS && !artifacts.some(isLong)) return artifacts;
+  const rule = `at most ${MAX_ARTIFACTS} are allowed, and ${MAX_ARTIFACT_FIELD} characters in a field; upload data as a bundle`;
+  throw invalid("artifacts", "are too many or too long", rule);
+}
+
 function bundleOf(artifacts: readonly Artifact[]): string | null {
   const [bundle, second] = artifacts.filter(({ type }) => type === "bundle");
   if (second !== undefined) throw invalid("artifacts", "holds two bundles", "one version is one bundle");
   return bundle === undefined ? null : parseDigest(bundle.content);
 }
 
-function texts(field: string, value: unknown, what: string): string[] {
-  if (
-    Array.isArray(value) &&
-    value.length <= MAX_LIST &&
-    value.every((one) => typeof one === "string" && one.length > 0 && one.length <= 300)
-  )
-    return value;
-  throw invalid(field, `is ${shown(value)}`, `it must be a list of at most ${MAX_LIST} ${what}`);
+function texts(field: string, value: unknown, what: string, maxCount: number, maxLength: number): string[] {
+  const isText = (one: unknown) => typeof one === "string" && one.length > 0 && one.length <= maxLength;
+  if (Array.isArray(value) && value.length <= maxCount && value.every(isText)) return value;
+  throw invalid(field, `is ${shown(value)}`, `it must be a list of at most ${maxCount} ${what}, each of at most ${maxLength} characters`);
 }
 
 function shown(value: unknown): string {

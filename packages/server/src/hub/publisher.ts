@@ -13,8 +13,9 @@ import {
   versionKey,
   wholeOf,
 } from "./environment-version.ts";
+import { contentKey } from "./holdings.ts";
 import { ownVariables } from "./own-variables.ts";
-import { contentDigestOf, type Publication, parsePublication } from "./publication.ts";
+import { contentBytesOf, contentDigestOf, type Publication, parsePublication } from "./publication.ts";
 import { demandName, demandPublisher } from "./rights.ts";
 import type { Shelf } from "./shelf.ts";
 import type { Transfers } from "./transfers.ts";
@@ -81,15 +82,40 @@ export class Publisher {
 
     const content = this.#contentOf(publication, source, metadata);
     const fresh = await this.#rowOf(publication, digest, content, caller);
-    await shelf.keep(digest, content);
-    const { row, isNew } = await shelf.place(fresh, (removed) => {
-      demandReplaceable(removed, digest);
-      return { ...fresh, history: [...removed.history, ...fresh.history] };
+    const { row, isNew } = await this.#holding(publication, digest, caller, async () => {
+      await shelf.keep(digest, content);
+      return shelf.place(fresh, (removed) => {
+        demandReplaceable(removed, digest);
+        return { ...fresh, history: [...removed.history, ...fresh.history] };
+      });
     });
     if (!isNew) return this.#again(row, digest, publication, caller, false);
     // Once more: until a row referred to it, a sweep could take it away.
     await shelf.keep(digest, content);
     return { environment: wholeOf(row, content), isNew };
+  }
+
+  /** Counts the content against the publisher's quota, unless another publication was faster. */
+  async #holding<T extends { row: VersionRow }>(
+    publication: Publication,
+    digest: string,
+    caller: Caller,
+    place: () => Promise<T>,
+  ): Promise<T> {
+    const { blobs, now } = this.#options;
+    const key = contentKey(digest);
+    const isNew = await blobs.holdings.hold(caller.owner, key, contentBytesOf(publication), now());
+    const giveBack = async () => {
+      if (isNew) await blobs.holdings.release(caller.owner, key);
+    };
+    try {
+      const placed = await place();
+      if (placed.row.contentDigest !== digest || placed.row.publisher !== caller.owner) await giveBack();
+      return placed;
+    } catch (error) {
+      await giveBack();
+      throw error;
+    }
   }
 
   /** The same again: what was not verified then is verified now, and a wish who may see it is granted. */

@@ -2,7 +2,7 @@ import { PlatformError } from "@aenv/contract";
 import type { Caller } from "../access/access.ts";
 import type { Versioned } from "../stores/store.ts";
 import { happened, type VersionRow, versionKey } from "./environment-version.ts";
-import type { Holdings } from "./holdings.ts";
+import { contentKey, type Holdings } from "./holdings.ts";
 import { demandName, demandPublisher, isAdmin, maySee } from "./rights.ts";
 import { notFound, type Shelf } from "./shelf.ts";
 
@@ -69,8 +69,9 @@ export class Removal {
   }
 
   /** The publisher stops paying for archives that none of their versions needs any more. */
-  async #giveBack({ publisher, bundleDigest, sourceDigest }: VersionRow): Promise<void> {
+  async #giveBack({ publisher, contentDigest, bundleDigest, sourceDigest }: VersionRow): Promise<void> {
     const { holdings } = this.#options;
+    await holdings.release(publisher, contentKey(contentDigest));
     for (const [index, value] of Object.entries({ bundle: bundleDigest, source: sourceDigest })) {
       if (value === null) continue;
       if (!(await this.#isNeeded(index, value, publisher))) await holdings.release(publisher, value);

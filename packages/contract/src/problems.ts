@@ -1,0 +1,59 @@
+import type * as z from "zod";
+
+/** At most so many problems are told at once. */
+const MAX_TOLD = 5;
+
+/**
+ * What is wrong with a value, in words: the field and what it must be. The value itself is not part of the text: it may be a secret.
+ * `whole` names the value, for what is wrong with all of it.
+ */
+export function problemsOf(error: z.ZodError, whole: string): string {
+  const told = error.issues.slice(0, MAX_TOLD).map((issue) => problemOf(issue, whole));
+  const more = error.issues.length - told.length;
+  return [...told, ...(more > 0 ? [`and ${more} more`] : [])].join("; ");
+}
+
+function problemOf(issue: z.core.$ZodIssue, whole: string): string {
+  const path = issue.path.map((key) => shortened(String(key))).join(".");
+  if (issue.code === "unrecognized_keys") return path === "" ? issue.message : `${path}: ${issue.message}`;
+  const field = path || whole;
+  if (/received undefined$/.test(issue.message)) return `${field} is missing`;
+  const rule = ruleOf(issue);
+  return rule.startsWith("must ") ? `${field} ${rule}` : `${field}: ${rule}`;
+}
+
+function ruleOf(issue: z.core.$ZodIssue): string {
+  switch (issue.code) {
+    case "invalid_type":
+      return `must be ${withArticle(issue.expected)}`;
+    case "too_big":
+      return limit(issue.origin, "at most", issue.maximum);
+    case "too_small":
+      return issue.origin === "string" && issue.minimum === 1 ? "must not be empty" : limit(issue.origin, "at least", issue.minimum);
+    case "invalid_value":
+      return `must be ${issue.values.length === 1 ? "" : "one of "}${issue.values.map((value) => JSON.stringify(value)).join(", ")}`;
+    case "invalid_union": {
+      const rules = issue.errors.flatMap(([first]) => (first === undefined ? [] : [ruleOf(first)]));
+      return rules.length > 0 && rules.every((rule) => rule.startsWith("must ")) ? [...new Set(rules)].join(" or ") : issue.message;
+    }
+    case "invalid_key":
+      return issue.issues[0] === undefined ? issue.message : `its name ${ruleOf(issue.issues[0])}`;
+    default:
+      return issue.message.replace(/^Invalid /, "must be a valid ");
+  }
+}
+
+function limit(origin: string, bound: string, count: number | bigint): string {
+  if (origin === "string") return `must have ${bound} ${count} characters`;
+  return origin === "array" || origin === "map" || origin === "set" ? `must have ${bound} ${count} entries` : `must be ${bound} ${count}`;
+}
+
+function withArticle(type: string): string {
+  if (type === "record") return "an object";
+  if (type === "int") return "a whole number";
+  return /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`;
+}
+
+function shortened(name: string): string {
+  return name.length > 60 ? `${name.slice(0, 60)}...` : name;
+}

@@ -1,0 +1,77 @@
+import * as z from "zod";
+import { nearestName } from "./nearest.ts";
+
+/**
+ * How large the fields of a request may be. What stands in a row of the store is read with every list, so it has to be short; a
+ * snapshot is handed on and never stored, so only the limit of the whole body holds for it.
+ */
+export const fieldLimits = {
+  /** A reference such as `name@version`, a data source, an image, a path. */
+  referenceLength: 1_024,
+  /** An owner, a task's id. */
+  nameLength: 256,
+  /** A duration, a quantity such as `2Gi`. */
+  shortLength: 64,
+  labels: { count: 64, nameLength: 128, valueLength: 256 },
+  arguments: { count: 256, length: 8_192, totalBytes: 64 * 1_024 },
+  variables: { count: 1_000, nameLength: 256, totalBytes: 256 * 1_024 },
+} as const;
+
+/** A text of so many characters at most. */
+export function text(maxLength: number): z.ZodString {
+  return z.string().max(maxLength);
+}
+
+/** Labels of an instance. */
+export const labels = z
+  .record(text(fieldLimits.labels.nameLength), text(fieldLimits.labels.valueLength))
+  .refine((value) => Object.keys(value).length <= fieldLimits.labels.count, {
+    message: `must have at most ${fieldLimits.labels.count} entries`,
+  });
+
+/** Arguments of an instance. */
+export const startArguments = z
+  .array(text(fieldLimits.arguments.length))
+  .max(fieldLimits.arguments.count)
+  .refine((value) => byteLengthOf(value) <= fieldLimits.arguments.totalBytes, {
+    message: `must have at most ${fieldLimits.arguments.totalBytes} bytes in all`,
+  });
+
+/** Variables of an instance or a service. The platform's own, which it adds before it hands them on, do not count. */
+export const environmentVariables = z
+  .record(text(fieldLimits.variables.nameLength), z.string())
+  .refine((value) => Object.keys(value).length <= fieldLimits.variables.count, {
+    message: `must have at most ${fieldLimits.variables.count} entries`,
+  })
+  .refine((value) => byteLengthOf(Object.entries(value).flatMap(given)) <= fieldLimits.variables.totalBytes, {
+    message: `must have at most ${fieldLimits.variables.totalBytes} bytes in all`,
+  });
+
+/** An object whose fields are all known; another one is an error that names the field that was probably meant. */
+export function knownFields<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
+  return z.strictObject(shape, {
+    error: (issue) => {
+      if (issue.code !== "unrecognized_keys") return undefined;
+      // The names of the schema that has failed: it may have been extended.
+      const { shape: known = shape } = (issue.inst as z.ZodObject | undefined) ?? {};
+      return (issue.keys as readonly string[]).map((key) => unknownField(key, Object.keys(known))).join("; ");
+    },
+  });
+}
+
+function unknownField(given: string, known: readonly string[]): string {
+  const shown = given.length > 60 ? `${given.slice(0, 60)}...` : given;
+  const nearest = nearestName(given, known);
+  return nearest === null
+    ? `unknown field '${shown}'; known are ${known.join(", ")}`
+    : `unknown field '${shown}'; did you mean '${nearest}'?`;
+}
+
+function given([name, value]: [string, string]): string[] {
+  return /^(?:AENV|OTEL)_/.test(name) ? [] : [name, value];
+}
+
+function byteLengthOf(texts: readonly string[]): number {
+  const encoder = new TextEncoder();
+  return texts.reduce((sum, one) => sum + encoder.encode(one).length, 0);
+}
