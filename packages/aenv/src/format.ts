@@ -11,18 +11,18 @@ export interface FormatOptions {
 
 /** `-o, --output table|json`, and `--json` for the same in a word. */
 export function withOutput(command: Command): Command {
-  return withFormatOption(command, "-o, --output <format>", "table");
+  return withFormatOption(command, "-o, --output <format>");
 }
 
 /** The same by the name that `list` and `get` have for it. */
-export function withFormat(command: Command, usual: Format = "table"): Command {
-  return withFormatOption(command, "-f, --format <format>", usual);
+export function withFormat(command: Command): Command {
+  return withFormatOption(command, "-f, --format <format>");
 }
 
 export function voiceFor(terminal: Terminal, { output, format, json }: FormatOptions): Voice {
   return voiceOf(terminal, json === true || (output ?? format) === "json");
 }
 
-function withFormatOption(command: Command, flags: string, usual: Format): Command {
-  return command.addOption(new Option(flags, "how to print it").choices(["table", "json"]).default(usual)).option("--json", "as JSON");
+function withFormatOption(command: Command, flags: string): Command {
+  return command.addOption(new Option(flags, "how to print it").choices(["table", "json"]).default("table")).option("--json", "as JSON");
 }

@@ -63,7 +63,7 @@ describe("openPlatform", () => {
 describe("a failure of the server's", () => {
   it("comes with the next step", () => {
     const failure = explained(new PlatformError("access.unauthenticated", "no token"));
-    expect([failure.exit, failure.code, failure.hint]).toEqual(["failed", "access.unauthenticated", expect.stringContaining("aenv login")]);
+    expect([failure.exit, failure.code, failure.hint]).toEqual(["denied", "access.unauthenticated", expect.stringContaining("aenv login")]);
     expect(explained(new PlatformError("network.failed", "refused"))).toMatchObject({
       exit: "unreachable",
       hint: expect.stringContaining("aenv server"),

@@ -1,7 +1,7 @@
 import { HubClient, SchedulerClient, ServiceClient, TokenClient } from "@aenv/sdk";
 import type { Command } from "commander";
 import { Failure, failureOf } from "./failure.ts";
-import { defaultSettings, readSettings, settingsPath } from "./settings.ts";
+import { defaultSettings, ownHub, readSettings, settingsPath, timeoutMsOf } from "./settings.ts";
 import { during } from "./spinner.ts";
 import type { Colors, Terminal } from "./terminal.ts";
 
@@ -25,7 +25,7 @@ export interface Platform {
   readonly tokens: TokenClient;
 }
 
-const USUAL_URL = "http://localhost:8080";
+const USUAL_URL = defaultSettings.system_url;
 const USUAL_PORT = 8080;
 
 export function withPlatform(command: Command): Command {
@@ -50,11 +50,9 @@ export function openPlatform(
   const settings = readSettings(settingsPath(terminal).path);
   const { hub_config: hub = {} } = settings;
   const url = controlUrl(options.systemUrl || env.AENV_SYSTEM_URL || settings.system_url || USUAL_URL);
-  // What the original's command writes into every new file says nothing about where a hub is.
-  const ownHub = hub.hub_backend === defaultSettings.hub_config.hub_backend ? "" : hub.hub_backend;
-  const hubUrl = options.systemUrl ? url : env.HUB_BACKEND || ownHub || url;
+  const hubUrl = options.systemUrl ? url : env.HUB_BACKEND || ownHub(settings) || url;
   const apiKey = options.apiKey || env.AENV_API_KEY || hub.api_key || "";
-  const { timeoutMs = (hub.timeout ?? 30) * 1_000, maxRetries = 2 } = limits;
+  const { timeoutMs = timeoutMsOf(settings), maxRetries = 2 } = limits;
   const clients = { apiKey, timeoutMs, maxRetries };
   return {
     url,

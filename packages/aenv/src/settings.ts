@@ -1,45 +1,56 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
-import { isObject } from "@aenv/contract";
+import { formatDuration, isObject, parseDuration } from "@aenv/contract";
 import { z } from "zod";
 import { Failure } from "./failure.ts";
 import { parseJsonFile } from "./json-file.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** This command's own settings. What it does not know it keeps: another version may have written it. */
+/** A number of seconds, as the original's command writes it, or a duration such as `90s`. */
+const timeout = z.union([z.number().positive(), z.string().refine(isDuration)], { message: "must be a duration such as 30s" });
+
+/** This command's own settings. What else stands in the file is kept: it may be another command's. */
 const settings = z
   .looseObject({
-    global_mode: z.string(),
-    build_config: z
-      .looseObject({
-        type: z.string(),
-        build_args: z.record(z.string(), z.unknown()),
-        registry: z.looseObject({ host: z.string(), username: z.string(), password: z.string(), namespace: z.string() }).partial(),
-      })
-      .partial(),
-    storage_config: z.looseObject({ type: z.enum(["local", "aenv_hub"]), custom: z.record(z.string(), z.unknown()) }).partial(),
-    logging_config: z.looseObject({ level: z.string(), format: z.string(), file: z.string().nullable(), console: z.boolean() }).partial(),
-    hub_config: z.looseObject({ hub_backend: z.string(), api_key: z.string(), timeout: z.number().positive() }).partial(),
     system_url: z.string().nullable(),
     owner: z.string().nullable(),
+    hub_config: z.looseObject({ hub_backend: z.string().nullable(), api_key: z.string(), timeout }).partial(),
   })
   .partial();
 export type Settings = z.infer<typeof settings>;
 
+/** Every setting that has an effect, with its default. */
 export const defaultSettings = {
-  global_mode: "local",
-  build_config: {
-    type: "local",
-    build_args: { socket: "unix:///var/run/docker.sock" },
-    registry: { host: "docker.io", username: "", password: "", namespace: "aenv" },
-  },
-  storage_config: { type: "local", custom: { prefix: "~/.aenv/envs" } },
-  logging_config: { level: "INFO", format: "%(asctime)s - %(name)s - %(levelname)s - %(message)s", file: null, console: true },
-  hub_config: { hub_backend: "https://localhost:8080", api_key: "", timeout: 30 },
-  system_url: null,
+  system_url: "http://localhost:8080",
   owner: null,
+  hub_config: { hub_backend: null, api_key: "", timeout: "30s" },
 } satisfies Settings;
+
+/** What the original's command writes into every new file; it does not say where a hub is. */
+const ORIGINAL_HUB = "https://localhost:8080";
+
+/** Another hub than the server, if the settings name one. */
+export function ownHub({ hub_config: hub = {} }: Settings): string | null {
+  return !hub.hub_backend || hub.hub_backend === ORIGINAL_HUB ? null : hub.hub_backend;
+}
+
+export function timeoutMsOf({ hub_config: hub = {} }: Settings): number {
+  const { timeout: given = defaultSettings.hub_config.timeout } = hub;
+  return typeof given === "number" ? given * 1_000 : parseDuration(given);
+}
+
+/** Only what has an effect here; a file of the original's command holds more. */
+export function effectiveSettings(own: Settings): Settings {
+  const { system_url, owner, hub_config } = withDefaults(own);
+  const { hub_backend: _, api_key = "" } = hub_config ?? {};
+  return { system_url, owner, hub_config: { hub_backend: ownHub(own), api_key, timeout: formatDuration(timeoutMsOf(own)) } };
+}
+
+/** Top-level names of the file that have no effect here. */
+export function unusedSettings(own: Settings): string[] {
+  return Object.keys(own).filter((name) => !Object.hasOwn(defaultSettings, name));
+}
 
 /** The file in use: the first that exists, else the one in the home folder, which is only written when asked for. */
 export function settingsPath(terminal: Terminal): { path: string; exists: boolean } {
@@ -107,6 +118,14 @@ export function masked(value: unknown, key = ""): unknown {
   if (Array.isArray(value)) return value.map((each) => masked(each, key));
   if (isObject(value)) return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, masked(each, name)]));
   return isSecret(key) && typeof value === "string" && value !== "" ? "********" : value;
+}
+
+function isDuration(text: string): boolean {
+  try {
+    return parseDuration(text) > 0;
+  } catch {
+    return false;
+  }
 }
 
 function merge(base: unknown, over: unknown): unknown {

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
-import { messageOf, PlatformError, parseDuration } from "@aenv/contract";
+import { messageOf, PlatformError, parseBytes, parseDuration } from "@aenv/contract";
 import { z } from "zod";
 import { dataFolder, homeFolder } from "./folders.ts";
 
@@ -9,6 +9,17 @@ const duration = z.string().refine(isDuration, { message: "must be a duration su
 const port = z.coerce.number().int().min(0).max(65_535);
 const flag = z.union([z.boolean(), z.enum(["true", "false"]).transform((text) => text === "true")]);
 const count = z.coerce.number().int().min(0);
+const bytes = z.union([
+  z.number().int().min(0),
+  z.string().transform((text, context) => {
+    try {
+      return parseBytes(text);
+    } catch {
+      context.addIssue({ code: "custom", message: "must be a size such as 10 GiB" });
+      return z.NEVER;
+    }
+  }),
+]);
 
 /** Everything that can be set, with its default and what it means. */
 export const serverConfig = z.strictObject({
@@ -41,7 +52,7 @@ export const serverConfig = z.strictObject({
   memoryMb: count.min(64).default(2_048).describe("memory of one process"),
   maxInstances: count.min(1).default(25_000).describe("live instances of one owner"),
   createsPerSecond: z.coerce.number().positive().default(2_000).describe("creations a second of one owner"),
-  blobBytes: count.default(10 * 1024 ** 3).describe("bytes of bundles of one owner"),
+  blobBytes: bytes.default(10 * 1024 ** 3).describe("bytes of bundles of one owner"),
   startsAtOnce: count.min(1).default(64).describe("starts that run at the same time; the others wait in turn"),
   verifications: count
     .min(1)
@@ -56,7 +67,7 @@ export const serverConfig = z.strictObject({
     .default("30s")
     .describe("timeout for a JSON body on the control port; a large one gets more while it arrives at 64 KiB a second"),
   maxConnections: count.min(1).default(20_000).describe("open connections of each port"),
-  maxBodyBytes: count.nullable().default(null).describe("the largest request through the gateway; none unless set"),
+  maxBodyBytes: bytes.nullable().default(null).describe("the largest request through the gateway; none unless set"),
   logLevel: z.enum(["trace", "debug", "info", "warn", "error", "silent"]).default("info").describe("how much is logged, on stderr"),
   otlpUrl: z.url().nullable().default(null).describe("where traces go, as OTLP over HTTP; none unless set"),
 });

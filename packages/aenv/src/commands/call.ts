@@ -19,8 +19,8 @@ const TIMEOUT_MS = 60_000;
 export function define(command: Command, terminal: Terminal): void {
   command
     .description("Calls a tool of a running environment, or with an option its functions, reward, health, tasks, reset or snapshot.")
-    .usage("[options] TARGET [key=value ...]")
-    .argument("[words...]", "the name, then arguments: each value is JSON if it is JSON, else text")
+    .argument("[name]", "the tool, or with --function the function")
+    .argument("[arguments...]", "as key=value; each value is JSON if it is JSON, else text")
     .option("-f, --function", "call a function instead of a tool")
     .option("-r, --reward", "ask for the reward; needs no name")
     .option("--health", "ask for the health; needs no name")
@@ -52,7 +52,9 @@ export function define(command: Command, terminal: Terminal): void {
         "aenv call --list --service tools",
       ),
     )
-    .action((words: string[], options: Options) => call(words, options, terminal));
+    .action((name: string | undefined, rest: string[], options: Options) =>
+      call(name === undefined ? [] : [name, ...rest], options, terminal),
+    );
 }
 
 async function call(words: readonly string[], options: Options, terminal: Terminal): Promise<void> {

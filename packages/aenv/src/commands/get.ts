@@ -17,8 +17,8 @@ export function define(command: Command, terminal: Terminal): void {
     .description("Shows one published environment: what it offers, who published it, and its digest.")
     .argument("<name>", "name or name@version; the newest version if none is given")
     .option("-v, --version <version>", "the same as behind the @");
-  withPlatform(withFormat(command, "json"))
-    .addHelpText("after", examples("aenv get my-env", "aenv get my-env@1.0.0 --format table"))
+  withPlatform(withFormat(command))
+    .addHelpText("after", examples("aenv get my-env", "aenv get my-env@1.0.0 --json"))
     .action((name: string, options: Options) => get(name, options, terminal));
 }
 

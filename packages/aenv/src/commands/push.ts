@@ -108,7 +108,8 @@ async function tasksWarning({ hub }: Platform, ref: string): Promise<string | nu
   try {
     const { metadata } = await hub.get(ref);
     if (!isObject(metadata) || typeof metadata.tasksProblem !== "string") return null;
-    return `Its tasks could not be listed on the server: ${metadata.tasksProblem}`;
+    // The environment says the same in its own words first.
+    return `Its tasks could not be listed on the server: ${metadata.tasksProblem.replace(/^tasks of the environment failed: /, "")}`;
   } catch (error) {
     return `It is published, but could not be read back to see whether its tasks can be listed: ${messageOf(error)}`;
   }

@@ -7,7 +7,7 @@ import { Failure, failureOf } from "../failure.ts";
 import { examples } from "../help.ts";
 import { ownPackage } from "../own-package.ts";
 import { runnerCommand } from "../server/runner.ts";
-import { serverSettings } from "../server/settings.ts";
+import { serverSettings, settingText } from "../server/settings.ts";
 import { settingSources } from "../server/sources.ts";
 import { shortPath } from "../short-path.ts";
 import { during } from "../spinner.ts";
@@ -175,6 +175,11 @@ function printConfig(shown: Readonly<Record<string, unknown>>, sources: Readonly
   const { colors } = voice.people;
   const width = Math.max(...Object.keys(shown).map((key) => key.length));
   for (const [key, value] of Object.entries(shown)) {
-    voice.say(`${colors.cyan(key.padEnd(width))}  ${JSON.stringify(value)}  ${colors.dim(sources.get(key) ?? "")}`);
+    voice.say(`${colors.cyan(key.padEnd(width))}  ${shownValue(key, value)}  ${colors.dim(sources.get(key) ?? "")}`);
   }
+}
+
+/** Sizes as people write them, the rest as JSON. */
+function shownValue(key: string, value: unknown): string {
+  return typeof value === "number" ? settingText(key, value) : JSON.stringify(value);
 }

@@ -81,9 +81,9 @@ describe("from a new project to instances that others use", { timeout: 60_000 },
     ]);
     expect((await step("list", "--limit", "1")).stdout).toContain("--offset 1");
     expect((await look("list", "--tag", "nothing-has-this")) as unknown[]).toEqual([]);
-    expect(JSON.parse((await step("get", "shop@1.0.0")).stdout)).toMatchObject({ name: "shop", version: "1.0.0" });
+    expect(JSON.parse((await step("get", "shop@1.0.0", "-f", "json")).stdout)).toMatchObject({ name: "shop", version: "1.0.0" });
     expect(await look("get", "shop")).toMatchObject({ version: "1.0.1" });
-    const { stdout } = await step("get", "shop", "-v", "1.0.0", "--format", "table");
+    const { stdout } = await step("get", "shop", "-v", "1.0.0");
     expect(stdout).toMatch(/Environment +shop@1\.0\.0/);
     expect(stdout).toMatch(/│ tool /);
     expect((await step("env", "versions", "shop")).stdout).toContain("published by default");

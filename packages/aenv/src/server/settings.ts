@@ -1,3 +1,4 @@
+import { formatBytes } from "@aenv/contract";
 import { serverConfig, variableOf } from "@aenv/server";
 import { z } from "zod";
 
@@ -29,7 +30,7 @@ export function serverSettings(): ServerSetting[] {
   });
 }
 
-const probes = { number: "1000", "true|false": "true", duration: "30m", url: "http://x" } as const;
+const probes = { "true|false": "true", duration: "30m", url: "http://x", size: "1 GiB", number: "1000" } as const;
 
 /** What to write behind the flag: found out by trying, so that the schema alone says what is allowed. */
 function kindOf(schema: z.ZodType): string {
@@ -47,5 +48,10 @@ const inWords: Readonly<Record<string, string>> = { home: "~/.aenv", maxHosts: "
 function usualOf(key: string, schema: z.ZodType): string {
   const value: unknown = schema.parse(undefined);
   if (inWords[key] !== undefined) return inWords[key];
-  return value === null || value === "" || (Array.isArray(value) && value.length === 0) ? "" : String(value);
+  return value === null || value === "" || (Array.isArray(value) && value.length === 0) ? "" : settingText(key, value);
+}
+
+/** A value as people write it: `10 GiB` for a number of bytes. */
+export function settingText(key: string, value: unknown): string {
+  return key.endsWith("Bytes") && typeof value === "number" ? formatBytes(value) : String(value);
 }

@@ -1,7 +1,13 @@
+import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { type Tree, temporaryTree } from "@aenv/testing";
 import { describe, expect, it } from "vitest";
+import { openPlatform } from "../../platform.ts";
+import { defaultSettings } from "../../settings.ts";
+import type { Terminal } from "../../terminal.ts";
 import { aenv } from "../../testing/cli.ts";
 
 const FILE = ".aenv/cli_config.json";
@@ -42,8 +48,8 @@ describe("config", () => {
     const old = await config(tree, "set", "hub_backend", "http://x");
     expect(old.code).toBe(2);
     expect(old.stderr).toContain("Did you mean hub_config.hub_backend?");
-    expect((await config(tree, "set", "build.registry.host", "x")).stderr).toContain("build_config.registry.host?");
-    expect((await config(tree, "set", "zzz", "x")).stderr).toContain("The settings are: global_mode");
+    expect((await config(tree, "set", "hub.timeout", "x")).stderr).toContain("hub_config.timeout?");
+    expect((await config(tree, "set", "zzz", "x")).stderr).toContain("The settings are: system_url, owner, hub_config.");
     expect(existsSync(join(tree.path, ".aenv"))).toBe(false);
   });
 
@@ -57,20 +63,20 @@ describe("config", () => {
 
   it("masks secrets unless told to reveal them", async () => {
     using tree = temporaryTree();
-    await config(tree, "set", "build_config.registry.password", "hunter2");
-    for (const argv of [["show"], ["show", "--json"], ["get", "build_config.registry.password"], ["get", "build_config"]]) {
+    await config(tree, "set", "hub_config.api_key", "hunter2");
+    for (const argv of [["show"], ["show", "--json"], ["get", "hub_config.api_key"], ["get", "hub_config"]]) {
       const { stdout } = await config(tree, ...argv);
       expect(stdout).not.toContain("hunter2");
       expect(stdout).toContain("********");
     }
     expect((await config(tree, "set", "hub_config.api_key", "k3y")).stdout).not.toContain("k3y");
-    expect((await config(tree, "get", "build_config.registry.password", "--reveal")).stdout).toBe("hunter2\n");
+    expect((await config(tree, "get", "hub_config.api_key", "--reveal")).stdout).toBe("k3y\n");
   });
 
   it("shows what environment variables change, masked where it is a secret", async () => {
     const env = { HOME: "/nowhere", HUB_BACKEND: "http://other", AENV_API_KEY: "k3y" };
     const { stdout } = await aenv(["config", "show"], { env });
-    expect(stdout).toMatch(/hub_config.hub_backend +"http:\/\/other" +HUB_BACKEND/);
+    expect(stdout).toMatch(/hub_config.hub_backend +http:\/\/other +HUB_BACKEND/);
     expect(stdout).not.toContain("k3y");
   });
 
@@ -109,15 +115,66 @@ describe("config", () => {
     expect(stderr).toContain("--force");
     expect(read(tree)).toEqual({ owner: "ada" });
     expect((await config(tree, "reset", "--force")).code).toBe(0);
-    expect(read(tree)).toMatchObject({ owner: null, hub_config: { timeout: 30 } });
+    expect(read(tree)).toMatchObject({ owner: null, hub_config: { timeout: "30s" } });
   });
 
   it("begins a file where it is told to, but not over another", async () => {
     using tree = temporaryTree();
     expect((await config(tree, "init")).code).toBe(0);
-    expect(read(tree).global_mode).toBe("local");
+    expect(read(tree)).toEqual({
+      system_url: "http://localhost:8080",
+      owner: null,
+      hub_config: { hub_backend: null, api_key: "", timeout: "30s" },
+    });
     expect((await config(tree, "init")).code).toBe(1);
     const path = await config(tree, "path", "--json");
     expect(JSON.parse(path.stdout)).toEqual({ path: join(tree.path, FILE), exists: true });
+  });
+
+  it("takes a file of the original's command, shows what has an effect of it, and keeps the rest", async () => {
+    const original = {
+      global_mode: "local",
+      build_config: { type: "local", registry: { password: "hunter2" } },
+      hub_config: { hub_backend: "https://localhost:8080", api_key: "", timeout: 90 },
+    };
+    using tree = temporaryTree({ [FILE]: original });
+    const { stdout } = await config(tree, "show");
+    expect(stdout).toContain("not used by this command, and kept in the file: global_mode, build_config");
+    expect(stdout).toMatch(/hub_config.timeout +1m30s\n/);
+    expect(stdout).toMatch(/hub_config.hub_backend +null\n/);
+    expect(stdout).not.toContain("hunter2");
+    await config(tree, "set", "owner", "ada");
+    expect(read(tree)).toEqual({ ...original, owner: "ada" });
+  });
+});
+
+describe("every setting that config show lists has an effect", () => {
+  const names = [...Object.keys(defaultSettings), ...Object.keys(defaultSettings.hub_config).map((name) => `hub_config.${name}`)];
+  const values: Record<string, { set: string; effect: (platform: ReturnType<typeof openPlatform>) => unknown }> = {
+    system_url: { set: "http://aenv.example:9000", effect: ({ url }) => url },
+    owner: { set: "ada", effect: ({ owner }) => owner },
+    "hub_config.hub_backend": { set: "http://hub.example:9000", effect: ({ hubUrl }) => hubUrl },
+    "hub_config.api_key": { set: "k3y", effect: ({ apiKey }) => apiKey },
+  };
+
+  it.each(names.filter((name) => name !== "hub_config" && name !== "hub_config.timeout"))("%s", async (name) => {
+    using tree = temporaryTree();
+    const { set, effect } = values[name] as (typeof values)[string];
+    await config(tree, "set", name, set);
+    const terminal = { cwd: tree.path, env: { HOME: tree.path } } as unknown as Terminal;
+    expect(effect(openPlatform({}, terminal))).toBe(set);
+  });
+
+  it("hub_config.timeout", async () => {
+    using tree = temporaryTree();
+    await config(tree, "set", "hub_config.timeout", "250ms");
+    const silent = createServer(() => undefined).listen(0, "127.0.0.1");
+    await once(silent, "listening");
+    const { port } = silent.address() as AddressInfo;
+    const { code, stderr } = await aenv(["list"], { env: { HOME: tree.path, AENV_SYSTEM_URL: `http://127.0.0.1:${port}` } });
+    silent.close();
+    silent.closeAllConnections();
+    expect(code).toBe(69);
+    expect(stderr).toContain("did not answer in time");
   });
 });

@@ -6,7 +6,7 @@ import { defaultSettings, type Settings } from "../../settings.ts";
 const moved: Readonly<Record<string, string>> = {
   hub_backend: "hub_config.hub_backend",
   api_key: "hub_config.api_key",
-  "build.registry.host": "build_config.registry.host",
+  timeout: "hub_config.timeout",
 };
 
 /** A dotted path into the settings; its first part must be a setting that exists. */

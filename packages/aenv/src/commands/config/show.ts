@@ -1,7 +1,7 @@
 import { isObject } from "@aenv/contract";
 import { type Command, Option } from "commander";
 import { examples } from "../../help.ts";
-import { masked, overrides, readSettings, type Settings, settingsPath, withDefaults } from "../../settings.ts";
+import { effectiveSettings, masked, overrides, readSettings, type Settings, settingsPath, unusedSettings } from "../../settings.ts";
 import { type Terminal, voiceOf } from "../../terminal.ts";
 import { parseKey, valueAt, withValue } from "./key.ts";
 
@@ -15,7 +15,9 @@ interface Options {
 export function define(command: Command, terminal: Terminal): void {
   command
     .summary("show all settings")
-    .description("Shows all settings: the file's, the defaults', and what environment variables change. Secrets are masked.")
+    .description(
+      "Shows every setting that has an effect: the file's, the defaults, and what environment variables change. Secrets are masked.",
+    )
     .option("--key <key>", "only this one, e.g. hub_config")
     .option("--reveal", "show secrets as they are")
     .addOption(new Option("--format <format>", "how to print it").choices(["table", "json"]).default("table"))
@@ -29,7 +31,7 @@ function show(options: Options, terminal: Terminal): void {
   const { path, exists } = settingsPath(terminal);
   const own = readSettings(path);
   const changed = overrides(terminal.env);
-  const effective = changed.reduce<Settings>((all, each) => withValue(all, each.key.split("."), each.value), withDefaults(own));
+  const effective = changed.reduce<Settings>((all, each) => withValue(all, each.key.split("."), each.value), effectiveSettings(own));
   const shown = (options.reveal ? effective : masked(effective)) as Settings;
   const key = options.key === undefined ? [] : parseKey(options.key, own);
   const value = key.length === 0 ? shown : valueAt(shown, key);
@@ -39,12 +41,16 @@ function show(options: Options, terminal: Terminal): void {
   }
   const { colors } = voice.people;
   voice.say(colors.dim(exists ? path : `defaults; ${path} does not exist`));
+  const unused = unusedSettings(own);
+  if (unused.length > 0) voice.say(colors.dim(`not used by this command, and kept in the file: ${unused.join(", ")}`));
   const rows = flatten(value, key.join("."));
   const width = Math.max(...rows.map(([name]) => name.length));
   for (const [name, each] of rows) {
     const variable = changed.find((change) => change.key === name)?.variable;
     const source = variable ?? (valueAt(own, name.split(".")) === undefined ? "default" : "");
-    voice.say(`${colors.cyan(name.padEnd(width))}  ${JSON.stringify(each)}${source === "" ? "" : `  ${colors.dim(source)}`}`);
+    voice.say(
+      `${colors.cyan(name.padEnd(width))}  ${typeof each === "string" && each !== "" ? each : JSON.stringify(each)}${source === "" ? "" : `  ${colors.dim(source)}`}`,
+    );
   }
 }
 
