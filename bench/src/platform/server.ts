@@ -12,6 +12,8 @@ export interface PlatformServer extends AsyncDisposable {
   publish(project: keyof typeof projects, isolation: "shared" | "instance"): Promise<string>;
   /** The pids of the processes that run environments, or wait to. */
   boxes(): Promise<readonly number[]>;
+  /** Ends the server alone, at once: what it keeps goes on running. */
+  kill(): Promise<void>;
 }
 
 /** The folders of what is published; the ledger is what most of the platform's suite runs. */
@@ -21,8 +23,10 @@ export const projects = {
   tau2: fileURLToPath(new URL("../../../environments/tau2", import.meta.url)),
 } as const;
 
-export async function startPlatformServer(settings: Readonly<Record<string, unknown>> = {}): Promise<PlatformServer> {
-  const child = new Child(new URL("./servers/platform.ts", import.meta.url), [JSON.stringify(settings)], {
+/** With a home that is given, another server can come after this one. */
+export async function startPlatformServer(settings: Readonly<Record<string, unknown>> = {}, home?: string): Promise<PlatformServer> {
+  const args = [JSON.stringify(settings), ...(home === undefined ? [] : [home])];
+  const child = new Child(new URL("./servers/platform.ts", import.meta.url), args, {
     nodeOptions: ["--expose-gc"],
     endBy: "SIGTERM",
   });
@@ -33,6 +37,7 @@ export async function startPlatformServer(settings: Readonly<Record<string, unkn
     memory: () => child.ask("memory"),
     publish: (project, isolation) => child.ask("publish", { folder: projects[project], isolation }),
     boxes: () => child.ask("boxes"),
+    kill: () => child.kill(),
     [Symbol.asyncDispose]: async () => {
       try {
         await child.ask("close");

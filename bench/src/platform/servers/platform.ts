@@ -4,9 +4,10 @@ import { publish, startPlatform } from "aenvironment/platform-tests";
 import { answerParent } from "../../processes/answer.ts";
 import { usageAnswers } from "../../processes/usage.ts";
 
-// node platform.ts <settings as JSON>: the whole server, with SQLite in a home of its own that goes with it.
-const [settings = "{}"] = process.argv.slice(2);
-const platform = await startPlatform({ flags: { logLevel: "warn", poolMin: 1, ...JSON.parse(settings) } });
+// node platform.ts <settings as JSON> [home]: the whole server, with SQLite in its home, which goes with it unless it is given.
+const [settings = "{}", home] = process.argv.slice(2);
+const flags = { logLevel: "warn", poolMin: 1, ...JSON.parse(settings) };
+const platform = await startPlatform({ flags, ...(home !== undefined && { home }) });
 
 // Boxes outlive a server that is killed, so this one is never: whoever ends it, it closes itself.
 const leave = () => void platform.close().then(() => process.exit(0), fail);

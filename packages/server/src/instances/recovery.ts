@@ -59,11 +59,10 @@ export class Recovery {
     const orphans = boxes.filter(({ labels: { replica = "" } }) => names.has(replica) || (isLastHere && isUnknown(replica)));
 
     const lost = await this.#boxless(new Set(orphans.map(({ id }) => id)), isOrphan);
-    for (const { id, group } of lost) {
-      // First those that got ready: as long as one has not, the next start knows that nobody was told of any of them.
-      if (group !== null) await instances.loseGroup(group, "the server ended before all forks were ready");
-      await instances.lose(id, "its box was gone, or not ready, when the server came back");
-    }
+    // First those that got ready: as long as one has not, the next start knows that nobody was told of any of them.
+    const groups = [...new Set(lost.flatMap(({ group }) => group ?? []))];
+    await eachOf(groups, (group) => instances.loseGroup(group, "the server ended before all forks were ready"));
+    await eachOf(lost, ({ id }) => instances.lose(id, "its box was gone, or not ready, when the server came back"));
     const counts = await Promise.all(orphans.map((box) => this.#takeOver(box, isOrphan)));
     const inUse = new Set(boxes.map(({ labels }) => labels.replica ?? ""));
     for (const row of dead) await replicas.inherit(row, inUse);
@@ -111,7 +110,7 @@ export class Recovery {
     const rows = await this.#rowsIn(box);
     const seated = rows.length === 0 ? "gone" : await this.#seatedIn(box);
     if (seated === "gone") {
-      for (const { id } of rows) await instances.lose(id, "its box did not answer any more when the server came back");
+      await eachOf(rows, ({ id }) => instances.lose(id, "its box did not answer any more when the server came back"));
       await placement.discard(box);
       return { adopted: 0, failed: rows.length, ended: 1 };
     }
@@ -119,14 +118,15 @@ export class Recovery {
     const mine = rows.filter((row) => isOrphan(row.replica));
     const adopted = mine.filter(isThere);
     const failed = mine.length - adopted.length;
-    for (const row of mine) if (!isThere(row)) await instances.lose(row.id, "its box did not know it any more when the server came back");
+    const missing = mine.filter((row) => !isThere(row));
+    await eachOf(missing, (row) => instances.lose(row.id, "its box did not know it any more when the server came back"));
     if (adopted.length === 0 && mine.length === rows.length) {
       await placement.discard(box);
       return { adopted: 0, failed, ended: 1 };
     }
     // Where another replica is forking into the box, that goes on, and the box is to be looked after all the same.
     for (const row of rows) if (!isOrphan(row.replica) || isThere(row)) placement.adopt(row, box);
-    for (const row of adopted) await instances.adopt(row);
+    await eachOf(adopted, (row) => instances.adopt(row));
     await this.#clearSeats(box, seated);
     if (rows.some(({ seat }) => seat?.isOwnBox === false)) this.#doubtful.add(box);
     return { adopted: adopted.length, failed, ended: 0 };
@@ -164,6 +164,13 @@ export class Recovery {
       );
     }
   }
+}
+
+/** Changes that wait for the store at the same time: one after the other, many would take long. */
+const AT_ONCE = 64;
+
+async function eachOf<T>(all: readonly T[], work: (one: T) => Promise<void>): Promise<void> {
+  for (let from = 0; from < all.length; from += AT_ONCE) await Promise.all(all.slice(from, from + AT_ONCE).map(work));
 }
 
 function sum(parts: readonly Recovered[]): Recovered {
