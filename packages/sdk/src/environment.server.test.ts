@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 import { type Platform, projects, publish, startPlatform } from "aenvironment/platform-tests";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { Environment } from "./environment.ts";
@@ -6,6 +8,15 @@ import type { HttpRequest, Transport } from "./http.ts";
 import { HubClient } from "./hub-client.ts";
 import { ServiceClient } from "./service-client.ts";
 import { defaultTransport } from "./transport/node.ts";
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
 
 describe("against a real server", () => {
   let platform: Platform;
@@ -45,6 +56,19 @@ describe("against a real server", () => {
     expect(text).toEqual(["hello", "again"]);
   });
 
+  it("keeps the variables of the environment's own config when it is given none, or others", async () => {
+    const deployConfig = { environment_variables: { GREETING: "from the config" } };
+    const ref = await publish(platform, projects.probe, { version: "1.1.0", deployConfig });
+    const read = (options: EnvironmentOptions) =>
+      Environment.use(ref, { systemUrl: platform.controlUrl, ...options }, async (env) => {
+        const values = ["GREETING", "OTHER", "envNAME"].map((name) => env.callTool("variable", { name }));
+        return (await Promise.all(values)).map(({ text }) => text);
+      });
+    expect(await read({})).toEqual(["from the config", expect.any(String), "probe"]);
+    expect(await read({ variables: { OTHER: "mine" } })).toEqual(["from the config", "mine", "probe"]);
+    expect(await read({ variables: { GREETING: "mine" } })).toEqual(["mine", expect.any(String), "probe"]);
+  });
+
   it("is found by AENV_SYSTEM_URL with a port, with no option at all", async () => {
     vi.stubEnv("AENV_SYSTEM_URL", platform.controlUrl);
     try {
@@ -52,6 +76,36 @@ describe("against a real server", () => {
     } finally {
       vi.unstubAllEnvs();
     }
+  });
+});
+
+describe.runIf(process.platform === "linux")("a link to a port, by a real server", () => {
+  let platform: Platform;
+  let port: number;
+  beforeAll(async () => {
+    platform = await startPlatform();
+    port = await freePort();
+    await publish(platform, projects.window, { ports: [port] });
+  });
+  afterAll(() => platform?.close());
+
+  it("leads to what listens there, with and without the data plane", async () => {
+    for (const dataPlane of [true, false]) {
+      const options = { systemUrl: platform.controlUrl, dataPlane, variables: { LISTEN: String(port) } };
+      await Environment.use("window@1.0.0", options, async (env) => {
+        const url = await env.presignUrl(port, { minutes: 1 });
+        expect(await (await fetch(`${url}/healthz`)).json()).toMatchObject({ method: "GET", url: "/healthz" });
+      });
+    }
+  });
+
+  it("is refused for a port that the environment does not name", async () => {
+    await Environment.use("window@1.0.0", { systemUrl: platform.controlUrl }, async (env) => {
+      await expect(env.presignUrl(1)).rejects.toMatchObject({
+        code: "instance.unsupported",
+        message: expect.stringContaining("not supported on this engine (process): presign URL"),
+      });
+    });
   });
 });
 

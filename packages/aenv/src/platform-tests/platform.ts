@@ -115,14 +115,18 @@ export function clientOf(server: { readonly controlUrl: string; readonly dataUrl
 
 export interface PublishOptions extends BundleOptions {
   readonly headers?: Readonly<Record<string, string>>;
+  /** Ports that only the published config names, so that a port found at test time needs no bundle of its own. */
+  readonly ports?: readonly number[];
 }
 
 /** Publishes a project and answers its `name@version`. */
 export async function publish(platform: Pick<Platform, "demand">, project: string, options: PublishOptions = {}): Promise<string> {
-  const { headers = {}, ...rest } = options;
+  const { headers = {}, ports, ...rest } = options;
   const { config, digest, bytes } = await bundleOf(project, rest);
+  const deployConfig = { ...config.deployConfig, ...(ports !== undefined && { ports }) };
+  const artifacts = [{ type: "bundle", content: `sha256:${digest}` }];
   await platform.demand("PUT", `/bundle/sha256:${digest}`, bytes, headers);
-  await platform.demand("POST", "/env", { ...config, artifacts: [{ type: "bundle", content: `sha256:${digest}` }] }, headers);
+  await platform.demand("POST", "/env", { ...config, deployConfig, artifacts }, headers);
   return `${config.name}@${config.version}`;
 }
 
