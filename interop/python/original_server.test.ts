@@ -67,6 +67,26 @@ describeNeeding("python", "the original Python environment server and ours", () 
     }
   });
 
+  it("the original refuses a request of more than 4 MiB, and our SDK says so and goes on", { timeout: 60_000 }, async () => {
+    await withSdk(original.address, async (env) => {
+      expect((await env.callTool("greet", { name: "Ada" })).text).toBe("Hello, Ada!");
+      const name = "a".repeat(5 * 1024 * 1024);
+      await expect(env.callTool("greet", { name })).rejects.toMatchObject({ code: "request.too_large" });
+      await expect(env.callTool("nowhere", {})).resolves.toMatchObject({ isError: true, text: expect.stringContaining("nowhere") });
+      expect((await env.callTool("greet", { name: "Eve" })).text).toBe("Hello, Eve!");
+    });
+  });
+
+  it("our SDK without the data plane asks nothing of either", { timeout: 60_000 }, async () => {
+    for (const address of [original.address, ourAddress]) {
+      process.env.DUMMY_INSTANCE_IP = `http://${address}`;
+      await using env = await Environment.create("twin@1.0.0", { dataPlane: false });
+      expect(await env.getEnvInfo()).toMatchObject({ status: "Running" });
+      await expect(env.listTools()).rejects.toMatchObject({ code: "instance.unsupported" });
+      await expect(env.presignUrl(80)).rejects.toMatchObject({ code: "instance.unsupported" });
+    }
+  });
+
   it("serve the original's own client alike", { timeout: 60_000 }, async () => {
     const [theirs, mine] = await Promise.all(
       [original.address, ourAddress].map(async (address) => alikeOnly((await useFromPython(address, ["shared"])).shared as Report)),

@@ -106,6 +106,27 @@ function describeRemoteMode(openStore: () => Promise<Partial<RedisServer> & { re
     for (const one of [id, none]) await platform.demand("DELETE", `/env-instance/${one}`);
   }, 60_000);
 
+  it("takes a create of newer clients, which leave out the variables that nobody has set", { timeout: 60_000 }, async () => {
+    const deployConfig = { environment_variables: { GREETING: "from the config" } };
+    const ref = await publish(platform, projects.probe, { version: "1.9.0", deployConfig });
+    const body = { envName: ref, datasource: "", ttl: "30m", arguments: [] };
+    const headers = { "env-instance-trace-id": "0123456789abcdef" };
+    const read = async (request: object) => {
+      const made = (await platform.demand("POST", "/env-instance", request, headers)) as { id: string; ip: string };
+      const data = { "AEnvCore-MCPProxy-URL": `http://${made.ip}:8081`, "AEnvCore-EnvInstance-ID": made.id };
+      const texts = ["GREETING", "envNAME", "envversion"].map((name) => callVariable(platform.dataUrl, data, name));
+      const told = (await Promise.all(texts)).join(" | ");
+      await platform.demand("DELETE", `/env-instance/${made.id}`);
+      return told;
+    };
+    expect(await read(body)).toBe("from the config | probe | 1.9.0");
+    // Older ones always send the two names, newer ones beside variables of their own.
+    const pair = { envNAME: "probe", envversion: "1.9.0" };
+    expect(await read({ ...body, environment_variables: pair })).toBe("from the config | probe | 1.9.0");
+    expect(await read({ ...body, environment_variables: { GREETING: "mine", ...pair } })).toBe("mine | probe | 1.9.0");
+    await platform.demand("DELETE", "/env/probe/1.9.0");
+  });
+
   it("reads what went wrong, and gets the latest version if it names none", { timeout: 60_000 }, async () => {
     const message = (part: string) => ({ raised: "EnvironmentError", message: expect.stringContaining(part) });
     expect(await report("mistakes")).toEqual({
@@ -233,6 +254,18 @@ function describeRemoteMode(openStore: () => Promise<Partial<RedisServer> & { re
       expect(await platform.demand("GET", `/env-instance/${id}`)).toMatchObject({ status: "Running", ttl: "5m" });
     });
   });
+}
+
+/** One tool call through the gateway, addressed as the original's clients do. */
+async function callVariable(dataUrl: string, headers: Record<string, string>, name: string): Promise<string> {
+  const params = { name: "variable", arguments: { name } };
+  const response = await fetch(`${dataUrl}/mcp`, {
+    method: "POST",
+    headers: { ...headers, "content-type": "application/json", accept: "application/json, text/event-stream" },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params }),
+  });
+  const { result } = (await response.json()) as { result: { content: [{ text: string }] } };
+  return result.content[0].text;
 }
 
 /** A config.json as the original's `aenv init` writes it, and then some. */

@@ -56,6 +56,19 @@ describe("against a real server", () => {
     expect(text).toEqual(["hello", "again"]);
   });
 
+  it("says in a warning that its engine mounts nothing, and opens the environment", async () => {
+    const told: string[] = [];
+    const mountPoints = [{ id: "data", remote_dir: "/", local_dir: "/data" }];
+    const more = { mountPoints, initCommand: "sleep 1", onWarning: (warning: string) => told.push(warning) };
+    const warnings = await Environment.use("echo@1.0.0", options(more), async (env) => {
+      expect((await env.callTool("echo", { text: "hello" })).text).toBe("hello");
+      return env.warnings;
+    });
+    expect(warnings).toEqual([expect.stringContaining("mount_points"), expect.stringContaining("init_command")]);
+    expect(told).toEqual(warnings);
+    expect(await Environment.use("echo@1.0.0", options(), (env) => env.warnings)).toEqual([]);
+  });
+
   it("keeps the variables of the environment's own config when it is given none, or others", async () => {
     const deployConfig = { environment_variables: { GREETING: "from the config" } };
     const ref = await publish(platform, projects.probe, { version: "1.1.0", deployConfig });
