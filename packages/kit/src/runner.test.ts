@@ -127,6 +127,8 @@ describe("the blank runner", () => {
     ["is not JSON", "{", /JSON/],
     ["names no folder", {}, /'folder' must be an absolute path/],
     ["names a folder that depends on where one stands", { folder: "bundle" }, /absolute path, not "bundle"/],
+    ["has a variable whose name holds a '='", { folder: "/", variables: { "A=B": "1" } }, /'A=B' or its value is no environment variable/],
+    ["has a variable that holds a NUL byte", { folder: "/", variables: { A: "a\0b" } }, /'A' or its value is no environment variable/],
     ["has a variable that is no text", { folder: "/", variables: { PORT: 80 } }, /'PORT' must be a text, not 80/],
   ])("refuses a request that %s, and stays blank", async (_, body, words) => {
     const running = await start();

@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { bundleOf, chunked } from "./fixtures/archives.ts";
 import { ada, bob, callerOf, metadata, openTestHub, root, stores, tim } from "./fixtures/hub.ts";
+import type { InspectOptions } from "./publisher.ts";
 
 describe.each(stores)("publishing, with the store in %s", (store) => {
   it("keeps all that was sent, what was found by starting it, who published it and when", async () => {
@@ -51,6 +52,30 @@ describe.each(stores)("publishing, with the store in %s", (store) => {
     expect(await hub.standingOf("shop", "1.0.0")).toBe("newest");
     expect(await hub.standingOf("shop", "1.1.0")).toBe("gone");
     expect(await hub.standingOf("nothing", "1.0.0")).toBe("gone");
+  });
+
+  it("verifies a version with the variables that its instances have", async () => {
+    const given: unknown[] = [];
+    const inspect = async (_: string, { owner, variables }: InspectOptions) => {
+      given.push({ owner, variables });
+      return metadata;
+    };
+    const { push } = openTestHub(store, { inspect });
+    await push(ada, "shop", "1.0.0", { deployConfig: { environment_variables: { REGION: "north" } } });
+    expect(given).toEqual([{ owner: "ada", variables: { REGION: "north", envNAME: "shop", envversion: "1.0.0" } }]);
+  });
+
+  it("publishes nothing for a client that left before the version was verified", async () => {
+    const client = new AbortController();
+    const left = new PlatformError("request.cancelled", "the client went away");
+    const inspect = async (_: string, { signal }: InspectOptions) => {
+      client.abort(left);
+      signal?.throwIfAborted();
+      return metadata;
+    };
+    const { hub, push } = openTestHub(store, { inspect });
+    await expect(push(ada, "shop", "1.0.0", {}, "run()", client.signal)).rejects.toBe(left);
+    await expect(hub.get("shop", "1.0.0", ada)).rejects.toMatchObject({ code: "environment.not_found" });
   });
 
   it("passes on when to try again if a verification has to wait too long", async () => {

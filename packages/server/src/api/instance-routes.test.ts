@@ -1,0 +1,25 @@
+import { once } from "node:events";
+import { describe, it } from "vitest";
+import { ada, openRoom, openWorld } from "../instances/fixtures/room.ts";
+import { startApp } from "./fixtures/app.ts";
+import { instanceRoutes } from "./instance-routes.ts";
+
+describe("a client that leaves before it is answered", () => {
+  it.each([
+    ["reset", "/task/reset"],
+    ["snapshot", "/state/snapshot"],
+  ])("ends its %s: the sandbox sees its request aborted", async (verb, path) => {
+    const world = openWorld();
+    const room = openRoom(world);
+    const { id } = await room.create(await world.publish(ada, "shop", {}));
+    const routes = instanceRoutes({ ...room, hub: world.hub, dataUrl: () => "http://127.0.0.1", dataNeedsToken: false });
+    await using app = await startApp(routes);
+    const { token } = await app.tokens.create({ owner: "ada", roles: ["trainer"] });
+    const asked = world.hold(path);
+    const head = [`POST /env-instance/${id}/${verb} HTTP/1.1`, "host: 127.0.0.1", `authorization: Bearer ${token}`];
+    const client = app.connect().send(...head, "content-type: application/json", "content-length: 2", "", "{}");
+    const closed = once(await asked, "close");
+    client.socket.destroy();
+    await closed;
+  });
+});
