@@ -19,6 +19,7 @@ import { type ServerConfig, variableOf } from "./config.ts";
 import { dataUrlOf } from "./data-url.ts";
 import { Gateway } from "./gateway/gateway.ts";
 import { tunnelLimits } from "./gateway/port-way.ts";
+import { stallLimits } from "./gateway/request-body.ts";
 import { openHub } from "./hub/open.ts";
 import { BoxClients } from "./instances/box-client.ts";
 import { Inspector } from "./instances/inspector.ts";
@@ -217,6 +218,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     visitors,
     maxBodyBytes: config.maxBodyBytes,
     patience,
+    stall: stallLimits,
     tunnels: tunnelLimits,
     tracing,
     onUse: (row) => instances.use(row),

@@ -16,11 +16,13 @@ import { isForBox } from "./headers.ts";
 import { PortWay, type PortWayOptions } from "./port-way.ts";
 import { linkNotFound } from "./refusal.ts";
 import { headersForBox, relay } from "./relay.ts";
+import { LookAhead, type StallLimits } from "./request-body.ts";
 
 export interface GatewayOptions extends AdmissionOptions, CallWatch, PortWayOptions {
   readonly clients: BoxClients;
   readonly maxBodyBytes: number | null;
   readonly patience: Patience;
+  readonly stall: StallLimits;
 }
 
 const HEALTHY = { status: "healthy", message: "MCP Gateway is running" };
@@ -31,6 +33,7 @@ export class Gateway {
   readonly #options: GatewayOptions;
   readonly #admission: Admission;
   readonly #ports: PortWay;
+  readonly #lookAhead = new LookAhead();
 
   constructor(options: GatewayOptions) {
     this.#options = options;
@@ -99,16 +102,18 @@ export class Gateway {
   }
 
   async #relay(way: Way, call: Call, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { clients, maxBodyBytes } = this.#options;
+    const { clients, maxBodyBytes, stall } = this.#options;
     const { headers } = call;
     const { target, link, path, onSession } = way;
     const to =
       link === undefined
         ? { pool: clients.pool(target.boxId, target.address), headers: headersForBox(request, headers), onSession }
         : this.#ports.forRequest({ way, link, request, headers });
-    const end = await relay(request, response, { ...to, path, maxBodyBytes });
+    const end = await relay(request, response, { ...to, path, maxBodyBytes, lookAhead: this.#lookAhead, stall });
     if (end.kind === "too_large") throw new PlatformError("request.too_large", `the request body is larger than ${maxBodyBytes} bytes`);
     if (!response.headersSent) {
+      if (end.kind === "stalled")
+        throw new PlatformError("request.timeout", `the sandbox has read nothing of the request for ${stall.giveUpAfterMs} ms`);
       if (end.kind === "lost") throw await this.#admission.lossOf(way, end.error);
       if (end.kind === "expired") throw linkNotFound();
     }

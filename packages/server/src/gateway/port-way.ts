@@ -41,7 +41,7 @@ export class PortWay {
   }
 
   /** Where and how a plain request is relayed. */
-  forRequest({ way, link, request, headers }: LinkCall): Omit<RelayOptions, "path" | "maxBodyBytes"> {
+  forRequest({ way, link, request, headers }: LinkCall): Pick<RelayOptions, "pool" | "headers" | "rewrite" | "limitMs"> {
     const place = this.#placeOf(link);
     return {
       pool: this.#options.ports.pool({ boxId: way.target.boxId, port: link.port }),

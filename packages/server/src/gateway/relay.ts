@@ -3,12 +3,15 @@ import type { Readable } from "node:stream";
 import type { Dispatcher, Pool } from "undici";
 import { endAnswer } from "../linger.ts";
 import { isEndToEnd, isForBox } from "./headers.ts";
+import { type LookAhead, RequestBody, type StallLimits } from "./request-body.ts";
 
 export interface RelayOptions {
   readonly pool: Pool;
   readonly path: string;
   readonly headers: Readonly<Record<string, string | string[]>>;
   readonly maxBodyBytes: number | null;
+  readonly lookAhead: LookAhead;
+  readonly stall: StallLimits;
   /** What the client sees of the answer's headers. */
   readonly rewrite?: (headers: Record<string, string | string[]>) => Record<string, string | string[]>;
   /** The call is cut off after so long. */
@@ -23,51 +26,49 @@ export type RelayEnd =
   | { readonly kind: "lost"; readonly error: Error }
   | { readonly kind: "left" }
   | { readonly kind: "expired" }
+  | { readonly kind: "stalled" }
   | { readonly kind: "too_large" };
 
 /** Streams a request into a box and its answer back, unread; whoever hangs up ends both sides. */
 export function relay(request: IncomingMessage, response: ServerResponse, options: RelayOptions): Promise<RelayEnd> {
-  const { pool, path, headers, maxBodyBytes } = options;
+  const { pool, path, headers, maxBodyBytes, lookAhead, stall } = options;
   // It may have hung up while we looked for its instance: what nobody waits for is not begun.
   if (response.destroyed) return Promise.resolve({ kind: "left" });
   if (Number(request.headers["content-length"]) > (maxBodyBytes ?? Number.POSITIVE_INFINITY)) return Promise.resolve({ kind: "too_large" });
   return new Promise((resolve) => {
     let controller: Dispatcher.DispatchController | null = null;
     let isOver = false;
+    const body = bodyOf(request, () => new RequestBody(request, lookAhead, stall, () => cut({ kind: "stalled" })));
     const finish = (end: RelayEnd) => {
       if (isOver) return;
       isOver = true;
+      if (body instanceof RequestBody) body.stop();
       clearTimeout(limit);
       resolve(end);
     };
-    const limit =
-      options.limitMs === undefined
-        ? undefined
-        : setTimeout(() => {
-            finish({ kind: "expired" });
-            controller?.abort(new Error("the time for this call is over"));
-            if (response.headersSent) response.destroy();
-          }, options.limitMs);
-    response.once("close", () => {
-      if (response.writableFinished) return;
-      finish({ kind: "left" });
-      controller?.abort(new Error("the client went away"));
-    });
-    const onTooLarge = () => {
-      finish({ kind: "too_large" });
-      controller?.abort(new Error("the body is too large"));
+    const cut = (end: RelayEnd) => {
+      finish(end);
+      controller?.abort(new Error(`the call is over: ${end.kind}`));
     };
+    const expire = () => {
+      cut({ kind: "expired" });
+      if (response.headersSent) response.destroy();
+    };
+    const limit = options.limitMs === undefined ? undefined : setTimeout(expire, options.limitMs);
+    response.once("close", () => response.writableFinished || cut({ kind: "left" }));
+    const pieces =
+      body instanceof RequestBody && maxBodyBytes !== null ? limited(body, maxBodyBytes, () => cut({ kind: "too_large" })) : body;
     pool.dispatch(
       {
         path,
         method: request.method as Dispatcher.HttpMethod,
         headers,
-        body: bodyOf(request, maxBodyBytes, onTooLarge) as Buffer | Readable | null,
+        body: pieces as Buffer | Readable | null,
       },
       {
         onRequestStart(started) {
           controller = started;
-          if (isOver) started.abort(new Error("the client went away"));
+          if (isOver) started.abort(new Error("the call is over"));
         },
         onResponseStart(started, status, answered) {
           if (response.destroyed || isOver) return started.abort(new Error("the client went away"));
@@ -80,6 +81,8 @@ export function relay(request: IncomingMessage, response: ServerResponse, option
           socket?.cork();
           process.nextTick(() => socket?.uncork());
           const headers = endToEnd(answered);
+          // Such an answer has no body, and must not say how long one would be.
+          if (status === 204) delete headers["content-length"];
           response.writeHead(status, options.rewrite?.(headers) ?? headers);
           response.flushHeaders();
         },
@@ -100,16 +103,11 @@ export function relay(request: IncomingMessage, response: ServerResponse, option
   });
 }
 
-/**
- * The request's body: in one piece if all of it is here, as it is of most calls, else piece by piece. Not the request itself: what
- * stops to take it would destroy it, and so hang up on a client that has yet to be told why.
- */
-function bodyOf(request: IncomingMessage, maxBytes: number | null, onTooLarge: () => void): Buffer | AsyncIterable<Buffer> | null {
+/** The request's body: in one piece if all of it is here, as it is of most calls, else piece by piece. */
+function bodyOf(request: IncomingMessage, inPieces: () => RequestBody): Buffer | RequestBody | null {
   const { "content-length": length, "transfer-encoding": coding } = request.headers;
   if (length === undefined && coding === undefined) return null;
-  if (request.readableLength === Number(length)) return request.read();
-  const pieces = request.iterator({ destroyOnReturn: false });
-  return maxBytes === null ? pieces : limited(pieces, maxBytes, onTooLarge);
+  return request.readableLength === Number(length) ? request.read() : inPieces();
 }
 
 async function* limited(pieces: AsyncIterable<Buffer>, maxBytes: number, onTooLarge: () => void): AsyncIterable<Buffer> {

@@ -53,6 +53,8 @@ export class AnswerReader {
       this.#pending = all;
       return NOTHING;
     }
+    // None of these was asked for, and what follows them is not an answer.
+    if (head.status === 100 || head.status === 101) throw new Error(`the box answered with ${head.status}, which was not asked for`);
     // A hint, not the answer yet.
     if (head.status < 200) return head.bodyAt < all.length ? this.read(all.subarray(head.bodyAt), connection) : NOTHING;
     this.#begin(head);
@@ -78,8 +80,11 @@ export class AnswerReader {
     if (session !== undefined) this.#onSession?.(session);
     const coding = onlyValue(headers, "transfer-encoding");
     const length = onlyValue(headers, "content-length");
-    if (status === 204 || status === 304) this.#framing = { by: "length", left: 0 };
-    else if (coding !== undefined) {
+    if (status === 204 || status === 304) {
+      this.#framing = { by: "length", left: 0 };
+      // A body that must not be there may still come, and would be taken for the next call's answer.
+      if (coding !== undefined || (length !== undefined && length !== "0")) this.#isClean = false;
+    } else if (coding !== undefined) {
       if (coding.toLowerCase() !== "chunked" || length !== undefined)
         throw new Error("the box's answer does not say plainly how long it is");
       this.#framing = { by: "chunks", chunks: new ChunkFollower() };
@@ -106,10 +111,16 @@ export class AnswerReader {
   }
 }
 
-function headFor({ statusLine, headers }: AnswerHead, connection: string): string {
+function headFor({ status, statusLine, headers }: AnswerHead, connection: string): string {
   let text = `${statusLine}\r\n`;
-  for (const header of headers) if (isEndToEnd(header[0]) || header[0] === "transfer-encoding") text += `${header[0]}: ${header[1]}\r\n`;
+  for (const header of headers) if (isTold(header[0], status)) text += `${header[0]}: ${header[1]}\r\n`;
   return `${text}connection: ${connection}\r\n\r\n`;
+}
+
+/** An answer without a body does not say how one would be sent; only 304 may say how long it would be. */
+function isTold(name: string, status: number): boolean {
+  if (name === "transfer-encoding") return status !== 204 && status !== 304;
+  return name === "content-length" ? status !== 204 : isEndToEnd(name);
 }
 
 /** What a server does that does not say: Node's default is 5 s. */

@@ -1,8 +1,9 @@
 import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type AddressInfo, connect, createServer } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 import { describe, expect, it, vi } from "vitest";
 import { ID, openGateway, textOf } from "../fixtures/gateway.ts";
+import { openWire } from "../fixtures/wire.ts";
 
 const echo = async (request: IncomingMessage, response: ServerResponse) => {
   const body = await textOf(request).catch(() => "");
@@ -12,29 +13,6 @@ const PATH = `/env-instance/${ID}/mcp`;
 const post = (body: string, more = "") =>
   `POST ${PATH} HTTP/1.1\r\nHost: localhost\r\n${more}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
-
-/** A connection on which the test writes bytes, and reads until it has seen something. */
-async function openWire(url: string) {
-  const socket = connect(Number(new URL(url).port), "127.0.0.1")
-    .setNoDelay()
-    .on("error", () => {});
-  await once(socket, "connect");
-  let heard = "";
-  socket.setEncoding("latin1").on("data", (text) => {
-    heard += text;
-  });
-  return {
-    socket,
-    write: (text: string) => void socket.write(text, "latin1"),
-    hear: async (wanted: RegExp) => {
-      await vi.waitUntil(() => wanted.test(heard), { timeout: 5_000 });
-      const all = heard;
-      heard = "";
-      return all;
-    },
-    [Symbol.dispose]: () => socket.destroy(),
-  };
-}
 
 describe("one connection", () => {
   it("carries short calls, long ones and the gateway's own words, one after the other", async () => {
