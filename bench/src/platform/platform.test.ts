@@ -1,5 +1,3 @@
-import { readdirSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { describe, expect, it } from "vitest";
 import type { Measurement } from "../row.ts";
 import { measureRecovery } from "./recovery.ts";
@@ -30,15 +28,11 @@ describe("the platform that is measured", () => {
   });
 });
 
-it("loses nothing when the server that is measured is killed, and leaves no files", { timeout: 120_000 }, async () => {
+it("loses nothing when the server that is measured is killed", { timeout: 120_000 }, async () => {
   const added: Measurement[] = [];
-  const before = homes();
   await measureRecovery({ add: (one) => void added.push(one), leaveOut: () => {}, say: () => {} }, { rows: 20, live: 10 });
   expect(added.map(({ value, unit }) => (unit === "instances" ? value : unit))).toEqual(["s", 0, 0]);
-  expect(homes()).toEqual(before);
 });
-
-const homes = () => readdirSync(tmpdir()).filter((name) => name.startsWith("aenv-recovery-"));
 
 async function visit(server: PlatformServer, trainer: Trainer): Promise<void> {
   const seat = await server.publish("ledger", "shared");

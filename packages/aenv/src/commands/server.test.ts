@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { Environment } from "@aenv/sdk";
 import { temporaryTree } from "@aenv/testing";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { bundleOfCode } from "../platform-tests/fixtures/archives.ts";
 import { clientOf, projects, publish } from "../platform-tests/platform.ts";
 import { processesOf } from "../platform-tests/processes.ts";
 import { type CommandOptions, RunningCommand, run } from "../testing/command.ts";
@@ -53,6 +54,37 @@ describe("server", { timeout: 60_000 }, () => {
         .split("\n")
         .map((line) => JSON.parse(line).event),
     ).toEqual(["ready", "stopping", "stopped"]);
+    await nothingIsLeft();
+  });
+
+  it("ends what waits and what is being verified too when it is stopped", async () => {
+    await using running = server("--json", "--pool-min", "2");
+    const { controlUrl, dataUrl } = await ready(running);
+    const client = clientOf({ controlUrl, dataUrl });
+    const ref = await publish(client, projects.probe, { deployConfig: { warm: 2 } });
+    await client.create(ref);
+    // It never finishes loading, and has a child that left its process group.
+    const code =
+      'import { spawn } from "node:child_process";\nspawn("sleep", ["600"], { detached: true });\nawait new Promise(() => setInterval(() => {}, 1_000));';
+    const { digest, bytes } = bundleOfCode("hangs", "1.0.0", code);
+    await client.demand("PUT", `/bundle/${digest}`, bytes);
+    const verifying = client
+      .ask("POST", "/env", { name: "hangs", version: "1.0.0", artifacts: [{ type: "bundle", content: digest }] })
+      .catch(() => null);
+    const gauge = async (name: string) =>
+      Number(new RegExp(`^${name} (.+)$`, "m").exec(await (await fetch(`${controlUrl}/metrics`)).text())?.[1]);
+    await vi.waitFor(
+      async () => {
+        expect(await gauge("aenv_verifications_running")).toBe(1);
+        expect(await gauge("aenv_pool_prepared_ready")).toBeGreaterThanOrEqual(2);
+        expect(await gauge("aenv_pool_blank_ready")).toBeGreaterThanOrEqual(1);
+        const children = processesOf(join(tree.path, "home")).map(({ command }) => command);
+        expect(children).toContain("sleep 600");
+      },
+      { timeout: 30_000, interval: 50 },
+    );
+    expect((await running.stop("SIGTERM")).code).toBe(0);
+    await verifying;
     await nothingIsLeft();
   });
 
