@@ -25,7 +25,7 @@ describe("npm run quickstart", () => {
       expect.stringMatching(/^✓ Released {2}echo-/),
     ]);
     expect(stdout).toContain("0 instances left");
-    expect(stdout).toContain("npx aenvironment init my-env");
+    expect(stdout).toContain("npx aenvironment init my-env --work-dir ..");
   });
 
   it("has every script of the repository ask for a Node that can run it", () => {

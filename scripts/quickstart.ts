@@ -41,7 +41,7 @@ step("Released", id, `${(await scheduler.listInstances()).length} instances left
 title(`Done in ${((performance.now() - started) / 1_000).toFixed(1)} s. What to try next`);
 next("Read the environment you just used", "environments/echo/src/index.ts");
 next("Serve it, edit it, and see each change live", "npx aenvironment run --work-dir environments/echo");
-next("Begin one of your own", "npx aenvironment init my-env");
+next("Create one of your own, beside this clone", "npx aenvironment init my-env --work-dir ..");
 next("Write an environment, step by step", "docs/guides/write-an-environment.md");
 console.log();
 

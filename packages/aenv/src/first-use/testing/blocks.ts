@@ -1,0 +1,44 @@
+/** One fenced block of a text that a reader can run. */
+export interface Block {
+  readonly language: "sh" | "ts";
+  readonly code: string;
+  /** The line of the text on which its code begins. */
+  readonly line: number;
+}
+
+/** Every `sh` and `ts` block, in order; one whose fence says more, such as `ts fragment`, is not meant to be run. */
+export function findBlocks(markdown: string): Block[] {
+  const blocks: Block[] = [];
+  let open: { language: string; line: number; code: string[] } | null = null;
+  for (const [index, line] of markdown.split("\n").entries()) {
+    if (open === null) {
+      const fence = /^```(.*)$/.exec(line);
+      if (fence !== null) open = { language: (fence[1] as string).trim(), line: index + 2, code: [] };
+    } else if (/^```\s*$/.test(line)) {
+      const { language, code } = open;
+      if (language === "sh" || language === "ts")
+        blocks.push({ language, code: code.map((each) => `${each}\n`).join(""), line: open.line });
+      open = null;
+    } else {
+      open.code.push(line);
+    }
+  }
+  return blocks;
+}
+
+/** The commands of a shell block: a line each, without comments; a backslash at the end of a line joins the next. */
+export function commandsOf(code: string): string[] {
+  return code
+    .replaceAll("\\\n", " ")
+    .split("\n")
+    .map((line) => line.replace(/(^|\s)#.*$/, "").trim())
+    .filter((line) => line !== "");
+}
+
+/** A command that goes on until it is stopped, and what a reader does before it in the same line. */
+export function splitServer(command: string): { before: string; server: string } | null {
+  const parts = command.split(" && ");
+  const last = parts.at(-1) as string;
+  const isServer = /\baenv(?:ironment)? (?:run|server|up)\b/.test(last) && !last.includes("--print-config");
+  return isServer ? { before: parts.slice(0, -1).join(" && "), server: last } : null;
+}

@@ -1,0 +1,23 @@
+import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { isNewEnough } from "../bin/node-version.js";
+
+/**
+ * Whether a project has to bring its own Node. The one that runs this says nothing about it: `npx` and `npm run` put `node_modules/.bin`
+ * in front of the machine's own, and a new project does not have it there yet.
+ */
+export function isMachinesNodeTooOld(path: string | undefined): boolean {
+  if (path === undefined) return false;
+  for (const folder of path.split(delimiter)) {
+    const node = join(folder, "node");
+    if (folder === "" || folder.includes("node_modules") || !existsSync(node)) continue;
+    try {
+      const version = execFileSync(node, ["--version"], { encoding: "utf8", timeout: 10_000 });
+      return !isNewEnough(version.trim().replace(/^v/, ""));
+    } catch {
+      return true;
+    }
+  }
+  return true;
+}
