@@ -61,9 +61,8 @@ export function pinAddresses(addresses: Addresses): AddressOptions {
 }
 
 /**
- * Where the data port is, for a client that has found the control API at `controlUrl` and was told `told` by it. A server
- * that knows itself only by a loopback address is reached by the name that the client used; and what began with https does
- * not go on without it.
+ * Where the data port is, for a client that uses the control API at `controlUrl`, whose answer names `told`. If the server
+ * names only a loopback address, the host of `controlUrl` is used; and https is never replaced by http on the same host.
  */
 export function dataUrlFrom(controlUrl: string, told: unknown): string {
   if (typeof told !== "string" || !/^https?:\/\//.test(told) || !URL.canParse(told)) return atPort(controlUrl, DATA_PORT);

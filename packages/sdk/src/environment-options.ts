@@ -44,9 +44,9 @@ export interface EnvironmentOptions extends AddressOptions, InstanceOptions {
   /** Told what the server could not do as it was asked to, when the instance is ready. */
   readonly onWarning?: (warning: string) => void;
   /**
-   * A bearer token for the platform; `AENV_API_KEY` if absent. The data port is shown it only where it asks for one and is on
-   * the host of the control API or named by `dataUrl`. Beside an `instanceUrl` that leads to one instance or service of a
-   * platform, it is shown to that address. An environment never sees it.
+   * A bearer token for the platform; `AENV_API_KEY` if absent. It is sent to the data port only if that requires a token and is
+   * on the host of the control API or named by `dataUrl`. With an `instanceUrl` of one instance or service of a platform, this
+   * option (not the variable) is sent to that URL. An environment never receives it.
    */
   readonly apiKey?: string;
   /** How long a call may take, and each attempt at the control API; 60 s if absent. */
@@ -86,7 +86,7 @@ export function toCreateRequest(ref: string, options: EnvironmentOptions): Creat
     // The original takes none for endless, so one is always sent; ours lets the environment's config go before it.
     ttl: toWireTtl(options.ttl ?? "30m"),
     ...(options.ttl === undefined && { ttlIsFallback: true }),
-    // Left out if nobody has set one: even these two would replace all that the environment's own config has set.
+    // Omitted if the caller sets none: on the original's services, even these two would replace the variables of the environment's config.
     ...(hasVariables && {
       environment_variables: { ...options.environmentVariables, ...options.variables, envNAME: name, envversion: version },
     }),

@@ -80,7 +80,7 @@ describe("against our own platform", () => {
   });
 });
 
-describe("a data port that asks for a token", () => {
+describe("a data port that requires a token", () => {
   /** Answers a create with where the data port is, and that it asks for a token. */
   function answerAt(dataUrl: string | undefined): void {
     platform.faults.control = (seen, response) => {
@@ -94,7 +94,7 @@ describe("a data port that asks for a token", () => {
   }
   const tokens = () => new Set(platform.data.requests.map(({ headers }) => headers.authorization));
 
-  it("is shown it on the host of the control API", async () => {
+  it("receives it on the host of the control API", async () => {
     answerAt(platform.data.url);
     const env = new Environment(REF, { systemUrl: platform.control.url, apiKey: "secret", clock });
     await env.callTool("get_weather", { city: "Rome" });
@@ -103,7 +103,7 @@ describe("a data port that asks for a token", () => {
     await env.release();
   });
 
-  it("is not shown it on another host, and the caller is told what to do", async () => {
+  it("does not receive it on another host, and the error says what to do", async () => {
     answerAt("http://data.example:8081");
     const env = new Environment(REF, { systemUrl: platform.control.url, apiKey: "secret", clock });
     await expect(env.initialize()).rejects.toMatchObject({
@@ -113,7 +113,7 @@ describe("a data port that asks for a token", () => {
     expect(platform.alive.size).toBe(0);
   });
 
-  it("is shown it where the caller has named it", async () => {
+  it("receives it where the caller names it by dataUrl", async () => {
     answerAt("http://data.example:8081");
     const env = weather({ apiKey: "secret" });
     await env.callTool("get_weather", { city: "Rome" });

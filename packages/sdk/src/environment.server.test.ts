@@ -192,7 +192,7 @@ describe("against a real server that asks for tokens, also on the data port", ()
   });
 });
 
-it("a server that keeps ids as keys is shown no token on its data port", async () => {
+it("no token is sent to the data port of a server where ids are keys", async () => {
   await using platform = await startPlatform({ flags: { access: "on" } });
   const headers = await platform.token("ada", "publisher", "trainer");
   const ref = await publish(platform, projects.echo, { headers });

@@ -147,7 +147,7 @@ export class Environment implements ToolSource {
   }
 
   /**
-   * Opens an environment, lends it to `work`, and releases it whatever happens: `await using` for any version of the language.
+   * Opens an environment, calls `work` with it, and releases it in any case: `await using` for older versions of the language.
    *
    * @example
    * const { reward } = await Environment.use("shop@1.0.0", { task: "refund-1" }, async (env) => {

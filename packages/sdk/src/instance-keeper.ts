@@ -21,7 +21,7 @@ export interface KeeperOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly timeoutMs: number;
-  /** Shown to a data port that asks for it and is known to be the platform's; empty for none. */
+  /** Sent to a data port that requires one and is known to be the platform's; empty for none. */
   readonly token: string;
 }
 
@@ -153,9 +153,9 @@ export class InstanceKeeper {
       // What our platform calls running has answered its health check.
       if (options.dataPlane !== false && options.skipHealthCheck !== true && agentUrlOf(held.record) === null) {
         const { healthTimeoutMs = HEALTH_TIMEOUT_MS[addresses.mode] } = options;
-        // Whoever sets a time of their own may be waiting for a server that is still to be started.
-        const isImpatient = addresses.mode === "local" && options.healthTimeoutMs === undefined;
-        await this.#untilHealthy(held, healthTimeoutMs, signal, isImpatient ? REFUSED_LIMIT_MS : undefined);
+        // A caller that sets healthTimeoutMs may be waiting for a server that is still starting.
+        const givesUpEarly = addresses.mode === "local" && options.healthTimeoutMs === undefined;
+        await this.#untilHealthy(held, healthTimeoutMs, signal, givesUpEarly ? REFUSED_LIMIT_MS : undefined);
       }
       this.#held = held;
       this.#warn(held);
@@ -209,7 +209,7 @@ export class InstanceKeeper {
     return waitUntilHealthy(client, { envName, url, headers }, { clock, timeoutMs, interval, signal, refusedLimitMs });
   }
 
-  /** What the server could not do is no failure, but nobody should have to guess it. */
+  /** Reports what the server could not do; the instance runs without it. */
   #warn({ record }: HeldInstance): void {
     const { ref: env, options, logger } = this.#to;
     for (const warning of warningsOf(record)) {

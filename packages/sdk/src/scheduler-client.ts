@@ -237,8 +237,8 @@ export class SchedulerClient {
   }
 
   /**
-   * A link to a port inside the instance's sandbox, for HTTP and WebSocket. Whoever has it may use it until it expires, without
-   * a token. The server answers it with 502 for as long as nothing listens on the port.
+   * A link to a port inside the instance's sandbox, for HTTP and WebSocket. It works without a token until it
+   * expires. The server answers it with 502 for as long as nothing listens on the port.
    */
   async presignUrl(id: string, port: number, { minutes = 5, ...options }: PresignOptions = {}): Promise<string> {
     if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new ValidationError(`${port} is not a port: give one from 1 to 65535`);

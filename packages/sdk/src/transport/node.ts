@@ -31,7 +31,7 @@ class Exchange implements Dispatcher.DispatchHandler, HttpAnswer {
   #headers: Readonly<Record<string, string | string[] | undefined>> = {};
   #chunks: Uint8Array[] = [];
   #bufferedBytes = 0;
-  /** The whole body is wanted as one, so there is nobody to wait for. */
+  /** The body is read as one text, so it is buffered without a limit. */
   #isWhole = false;
   #isPaused = false;
   readonly #idle: IdleTimer | null;
@@ -110,7 +110,7 @@ class Exchange implements Dispatcher.DispatchHandler, HttpAnswer {
     if (this.#isWhole || this.#bufferedBytes < BUFFER_BYTES) {
       this.#idle?.restart();
     } else {
-      // The reader is slower than the server, which has to wait; the reader may take its time.
+      // The reader is slower than the server: stop reading from the socket, and do not count the reader's time as idle.
       this.#isPaused = true;
       this.#idle?.stop();
       controller.pause();
