@@ -28,7 +28,7 @@ describe("aenv", () => {
   const groups = {
     config: ["show", "get", "set", "init", "load", "export", "reset", "path"],
     env: ["versions", "release", "visibility", "delete"],
-    instance: ["create", "list", "get", "logs", "events", "reset", "fork", "renew", "delete"],
+    instance: ["create", "list", "get", "logs", "events", "reset", "fork", "renew", "presign", "delete"],
     token: ["create", "list", "revoke"],
   };
   const subcommands = Object.entries(groups).flatMap(([group, commands]) => commands.map((command) => [group, command] as const));

@@ -31,6 +31,8 @@ const commands: Readonly<Record<string, { summary: string; alias?: string; isHid
   version: { summary: "say which version this is", load: () => import("./commands/version.ts") },
 };
 
+export const commandNames = Object.keys(commands);
+
 /** Runs one command line and says what to exit with. */
 export async function runCli(argv: readonly string[], terminal: Terminal): Promise<number> {
   try {
@@ -47,7 +49,8 @@ export async function runCli(argv: readonly string[], terminal: Terminal): Promi
   }
 }
 
-async function createProgram(argv: readonly string[], terminal: Terminal): Promise<Command> {
+/** The program with the commands that the command line names; the others are known by name only. */
+export async function createProgram(argv: readonly string[], terminal: Terminal): Promise<Command> {
   const program = styled(new Command("aenv"), terminal)
     .description("Write, serve and use environments for agents and reinforcement learning.")
     .usage("COMMAND [options]")

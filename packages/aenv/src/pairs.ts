@@ -12,3 +12,8 @@ export function pair(text: string, known: Readonly<Record<string, string>> = {})
 export function several(text: string, known: readonly string[] = []): string[] {
   return [...known, text];
 }
+
+/** Gathers mount points, each written as `KEY=VALUE,KEY=VALUE`. */
+export function mountPoint(text: string, known: readonly Record<string, string>[] = []): Record<string, string>[] {
+  return [...known, text.split(",").reduce<Record<string, string>>((mount, one) => pair(one, mount), {})];
+}

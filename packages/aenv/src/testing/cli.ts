@@ -24,6 +24,12 @@ export async function aenv(argv: readonly string[], { cwd = "/", env = {} as Ter
   return { code, stdout: stdout.text(), stderr: stderr.text() };
 }
 
+/** A terminal that nobody reads. */
+export function silentTerminal(): Terminal {
+  const stopSignal = () => new AbortController().signal;
+  return { stdout: memoryOutput(), stderr: memoryOutput(), cwd: "/", env: {}, isInteractive: false, stopSignal };
+}
+
 /** A folder in which `aenvironment` and `zod` can be imported, as after `npm install`. */
 export function installedTree(files: Files = {}): Tree {
   const tree = temporaryTree(files);

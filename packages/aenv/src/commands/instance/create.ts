@@ -2,30 +2,20 @@ import { once } from "node:events";
 import { formatRef, type InstanceRecord } from "@aenv/contract";
 import { Environment } from "@aenv/sdk";
 import { type Command, Option } from "commander";
-import { Failure } from "../../failure.ts";
 import { type FormatOptions, voiceFor, withOutput } from "../../format.ts";
 import { examples } from "../../help.ts";
+import { createMany } from "../../instance-batch.ts";
+import { environmentOptions, type StartOptions, stoppedBefore } from "../../instance-start.ts";
 import { instanceFacts, usageLines } from "../../instance-view.ts";
 import { duration, integer } from "../../option.ts";
-import { pair, several } from "../../pairs.ts";
+import { mountPoint, pair, several } from "../../pairs.ts";
 import { asking, nextCommand, openPlatform, type Platform, type PlatformOptions, withPlatform } from "../../platform.ts";
 import { readProject } from "../../project.ts";
 import type { Terminal } from "../../terminal.ts";
 
-interface Options extends PlatformOptions, FormatOptions {
-  readonly ttl?: string;
-  readonly env?: Record<string, string>;
-  readonly arg?: string[];
-  readonly datasource?: string;
-  readonly owner?: string;
-  readonly label?: Record<string, string>;
-  readonly task?: string;
-  readonly seed?: number;
+interface Options extends PlatformOptions, FormatOptions, StartOptions {
+  readonly count?: number;
   readonly keepAlive?: boolean;
-  readonly skipHealth?: boolean;
-  readonly timeout: number;
-  readonly startupTimeout: number;
-  readonly maxRetries: number;
 }
 
 export function define(command: Command, terminal: Terminal): void {
@@ -43,10 +33,13 @@ export function define(command: Command, terminal: Terminal): void {
     .option("-l, --label <KEY=VALUE>", "a label to find it by; may be repeated", pair)
     .option("--task <id>", "the task of its first episode")
     .option("--seed <number>", "the seed of its first episode", integer(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER))
+    .option("--mount <KEY=VALUE,...>", "a storage to mount, e.g. remote_dir=/sets/a,local_dir=/data; may be repeated", mountPoint)
+    .option("--init-command <command>", "what its sandbox runs instead of its image's own command")
+    .option("-c, --count <number>", "start so many by one request, and print a table", integer(1, 10_000))
     .option("--keep-alive", "let it live on after this command")
     .option("--skip-health", "do not wait until it is healthy, where the server does not see to that itself")
     .addOption(new Option("--timeout <duration>", "how long a request may take").argParser(duration).default(60_000, "1m"))
-    .addOption(new Option("--startup-timeout <duration>", "how long its start may take").argParser(duration).default(500_000, "500s"))
+    .addOption(new Option("--startup-timeout <duration>", "how long its start may take").argParser(duration).default(500_000, "8m20s"))
     .option("--max-retries <number>", "how often a request that may be repeated is repeated", integer(0, 100), 2);
   withPlatform(withOutput(command))
     .addHelpText(
@@ -55,6 +48,7 @@ export function define(command: Command, terminal: Terminal): void {
         "aenv instance create my-env",
         "aenv instance create my-env@1.0.0 --ttl 2h --env DEBUG=1 --task t1 --seed 7",
         "aenv instance create my-env --keep-alive --output json",
+        "aenv instance create my-env --count 32 --keep-alive",
       ),
     )
     .action((ref: string | undefined, options: Options) => create(ref, options, terminal));
@@ -66,6 +60,10 @@ async function create(given: string | undefined, options: Options, terminal: Ter
   const ref = given ?? formatRef(readProject(".", terminal.cwd).config);
   const platform = openPlatform(options, terminal, { timeoutMs: options.timeout, maxRetries: options.maxRetries });
   const stop = terminal.stopSignal();
+  if (options.count !== undefined) {
+    const all = { ...options, count: options.count, signal: stop };
+    return createMany(ref, all, platform, terminal, () => untilStopped(stop));
+  }
   const record = await start(ref, platform, options, stop, terminal);
   const isKept = options.keepAlive === true;
   voice.data(record);
@@ -80,32 +78,14 @@ async function create(given: string | undefined, options: Options, terminal: Ter
     return;
   }
   voice.say(colors.dim("Ctrl-C releases it."));
-  await Promise.race([stop.aborted ? undefined : once(stop, "abort"), endOfInput()]);
-  process.stdin.destroy();
+  await untilStopped(stop);
   await asking(terminal, "Releasing it", () => platform.scheduler.deleteInstance(record.id));
   voice.say(`${colors.green("✔")} ${record.id} is released`);
 }
 
-/** Whoever gives up while it starts leaves nothing behind. */
+/** One that is given up while it starts is released too. */
 async function start(ref: string, platform: Platform, options: Options, signal: AbortSignal, terminal: Terminal): Promise<InstanceRecord> {
-  const owner = options.owner ?? platform.owner;
-  const environment = new Environment(ref, {
-    controlUrl: platform.url,
-    apiKey: platform.apiKey,
-    // Empty lets the environment's own config decide, then the server.
-    ttl: options.ttl ?? "",
-    timeoutMs: options.timeout,
-    startupTimeoutMs: options.startupTimeout,
-    maxRetries: options.maxRetries,
-    ...(options.env && { variables: options.env }),
-    ...(options.arg && { arguments: options.arg }),
-    ...(options.datasource && { datasource: options.datasource }),
-    ...(owner && { owner }),
-    ...(options.label && { labels: options.label }),
-    ...(options.task && { task: options.task }),
-    ...(options.seed !== undefined && { seed: options.seed }),
-    ...(options.skipHealth && { skipHealthCheck: true }),
-  });
+  const environment = new Environment(ref, environmentOptions(options, platform, terminal));
   try {
     return await asking(terminal, `Starting ${ref}`, async () => {
       await environment.initialize({ signal });
@@ -113,9 +93,15 @@ async function start(ref: string, platform: Platform, options: Options, signal: 
     });
   } catch (error) {
     await environment.release();
-    if (signal.aborted) throw new Failure(`stopped before ${ref} was running; nothing of it is left`, { exit: "cancelled" });
+    if (signal.aborted) throw stoppedBefore(ref);
     throw error;
   }
+}
+
+/** Until Ctrl-C, or until the input ends. */
+async function untilStopped(stop: AbortSignal): Promise<void> {
+  await Promise.race([stop.aborted ? undefined : once(stop, "abort"), endOfInput()]);
+  process.stdin.destroy();
 }
 
 function endOfInput(): Promise<unknown> {

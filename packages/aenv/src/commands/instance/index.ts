@@ -9,6 +9,7 @@ import * as fork from "./fork.ts";
 import * as get from "./get.ts";
 import * as list from "./list.ts";
 import * as logs from "./logs.ts";
+import * as presign from "./presign.ts";
 import * as renew from "./renew.ts";
 import * as reset from "./reset.ts";
 
@@ -16,5 +17,5 @@ export function define(command: Command, terminal: Terminal): void {
   command
     .description("Starts instances of published environments, looks after them, and ends them.")
     .addHelpText("after", examples("aenv instance create my-env", "aenv instance list", "aenv instance logs ID --follow"));
-  addSubcommands(command, terminal, { create, list, get, logs, events, reset, fork, renew, delete: deleteCommand });
+  addSubcommands(command, terminal, { create, list, get, logs, events, reset, fork, renew, presign, delete: deleteCommand });
 }

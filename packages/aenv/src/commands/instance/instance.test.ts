@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type Platform, projects, publish, startPlatform } from "../../platform-tests/platform.ts";
 import { aenv } from "../../testing/cli.ts";
@@ -14,7 +16,20 @@ const at = (options: CommandOptions = {}) => ({
   ...options,
   env: { HOME: "/nonexistent", AENV_SYSTEM_URL: platform.controlUrl, ...options.env },
 });
-const live = async () => ((await platform.demand("GET", "/env-instance/list")) as { items: object[] }).items;
+/** Those that failed are listed for a while, for their owner to read why. */
+const live = async () => {
+  const { items } = (await platform.demand("GET", "/env-instance/list")) as { items: { status: string }[] };
+  return items.filter(({ status }) => status !== "Failed");
+};
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
 
 describe("instance create", { timeout: 60_000 }, () => {
   it("shows how to attach, and releases the instance at the end of the input", async () => {
@@ -80,6 +95,65 @@ describe("instance create", { timeout: 60_000 }, () => {
   });
 });
 
+describe("instance create --count", { timeout: 60_000 }, () => {
+  it("starts many, prints a table, and releases them all at the end of the input", async () => {
+    const { code, stdout, stderr } = await run(["instance", "create", "probe", "--count", "3"], at());
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(stdout.match(/│ probe-\w+ +│ Running +│ http:/g)).toHaveLength(3);
+    expect(stdout).toContain("3 instances released");
+    expect(await live()).toEqual([]);
+  });
+
+  it("keeps them with --keep-alive, and prints how to end them", async () => {
+    const { stdout } = await run(["instance", "create", "probe", "-c", "2", "--keep-alive"], at());
+    expect(await live()).toHaveLength(2);
+    const [, next = ""] = /End them with: aenv (.*)/.exec(stdout) ?? [];
+    expect((await aenv([...next.split(" "), "--yes"], at())).code).toBe(0);
+    expect(await live()).toEqual([]);
+  });
+
+  it("says of each that did not start why, with 1", async () => {
+    const { code, stdout } = await run(["instance", "create", "probe", "-c", "2", "--env", "SETUP=fail", "--json"], at());
+    expect(code).toBe(1);
+    const failed = { id: null, status: "Failed", error: { message: expect.stringContaining("told to fail in setup") } };
+    expect(JSON.parse(stdout)).toMatchObject([failed, failed]);
+  });
+});
+
+describe("instance create with what this server cannot do", { timeout: 60_000 }, () => {
+  it("prints each warning once on stderr, and the record on stdout", async () => {
+    const argv = ["--mount", "remote_dir=/a,local_dir=/b", "--init-command", "sleep 1", "--json"];
+    const { code, stdout, stderr } = await run(["instance", "create", "probe", ...argv], at());
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/^! mount_points ignored.*\n! init_command ignored.*\n/);
+    expect(JSON.parse(stdout)).toMatchObject({ status: "Running", warnings: [expect.any(String), expect.any(String)] });
+    const many = await run(["instance", "create", "probe", "-c", "2", ...argv], at());
+    expect(many.stderr.match(/mount_points ignored/g)).toHaveLength(1);
+  });
+});
+
+describe.runIf(process.platform === "linux")("instance presign", { timeout: 60_000 }, () => {
+  it("prints a link that leads to the port, and nothing else", async () => {
+    const port = await freePort();
+    await publish(platform, projects.window, { deployConfig: { ports: [port] } });
+    const { id } = await platform.create("window@1.0.0", { environment_variables: { LISTEN: String(port) } });
+    const { code, stdout } = await aenv(["instance", "presign", id, String(port), "--minutes", "2"], at());
+    expect(code).toBe(0);
+    const answer = await fetch(`${stdout.trim()}/hello`);
+    expect(await answer.json()).toMatchObject({ url: "/hello" });
+    expect(JSON.parse((await aenv(["instance", "presign", id, String(port), "--json"], at())).stdout)).toMatchObject({ port, minutes: 5 });
+    await platform.demand("DELETE", `/env-instance/${id}`);
+  });
+
+  it.each([
+    [["probe-nope", "80"], 1],
+    [["probe-nope", "0"], 2],
+    [["probe-nope", "80", "--minutes", "0"], 2],
+  ])("says what is wrong with %j", async (argv, code) => {
+    expect((await aenv(["instance", "presign", ...argv], at())).code).toBe(code);
+  });
+});
+
 describe("instance logs", { timeout: 60_000 }, () => {
   it("prints what was printed, and follows what comes until Ctrl-C", async () => {
     const { id } = await platform.create("probe@1.0.0");
@@ -96,6 +170,20 @@ describe("instance logs", { timeout: 60_000 }, () => {
     await platform.demand("DELETE", `/env-instance/${id}`);
     const gone = await aenv(["instance", "logs", id], at());
     expect([gone.code, gone.stderr]).toEqual([1, expect.stringContaining("aenv instance events")]);
+  });
+});
+
+describe("the stack of an exception in a tool", { timeout: 60_000 }, () => {
+  it("is in the instance's logs, and not in what the agent gets", async () => {
+    const { id } = await platform.create("probe@1.0.0");
+    const url = `${platform.dataUrl}/env-instance/${id}`;
+    const failed = await aenv(["call", "fail", "--url", url]);
+    expect([failed.code, failed.stderr]).toEqual([1, expect.not.stringContaining("    at ")]);
+    await vi.waitFor(
+      async () => expect((await aenv(["instance", "logs", id], at())).stdout).toMatch(/tool 'fail' of instance [^\n]*\n +at /),
+      { timeout: 20_000 },
+    );
+    await platform.demand("DELETE", `/env-instance/${id}`);
   });
 });
 

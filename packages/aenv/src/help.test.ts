@@ -1,0 +1,85 @@
+import { readFileSync } from "node:fs";
+import type { Command } from "commander";
+import { describe, expect, it } from "vitest";
+import { commandNames, createProgram } from "./cli.ts";
+import { exitCodes } from "./exit.ts";
+import { aenv, silentTerminal } from "./testing/cli.ts";
+
+const guide = readFileSync(new URL("../../../docs/guides/command-line.md", import.meta.url), "utf8");
+
+/** Every command and subcommand with its words: `["instance", "list"]`. */
+async function everyCommand(): Promise<{ words: string[]; command: Command }[]> {
+  const found: { words: string[]; command: Command }[] = [];
+  const walk = (words: string[], command: Command) => {
+    found.push({ words, command });
+    for (const sub of command.commands) if (sub.name() !== "help") walk([...words, sub.name()], sub);
+  };
+  for (const name of commandNames) {
+    const program = await createProgram([name], silentTerminal());
+    const command = program.commands.find((one) => one.name() === name);
+    if (command !== undefined) walk([name], command);
+  }
+  return found;
+}
+
+const commands = await everyCommand();
+const cases = commands.map(({ words, command }) => [words.join(" "), { words, command }] as const);
+
+async function helpOf(words: readonly string[]): Promise<string> {
+  return (await aenv([...words, "--help"])).stdout;
+}
+
+describe("the help of every command", () => {
+  it.each(cases)("has examples that its own arguments and options take: %s", async (_, { words }) => {
+    const lines = [...(await helpOf(words)).matchAll(/^ {2}\$ aenv (.*)$/gm)].map(([, line = ""]) => line);
+    expect(lines.length).toBeGreaterThan(0);
+    for (const line of lines) await demandParses(shellWords(line));
+  });
+
+  it.each(cases)("shows no default in milliseconds or bytes: %s", async (_, { words }) => {
+    // Wrapped lines are joined: a default may stand on the next one.
+    expect((await helpOf(words)).replace(/\s+/g, " ")).not.toMatch(/\(default: \d{5,}\)/);
+  });
+});
+
+describe("the guide", () => {
+  const sections = new Map(guide.split(/^## /m).map((text) => [text.split(/\s/, 1)[0] ?? "", text]));
+
+  it.each(commandNames.filter((name) => name !== "instances"))("names every option of %s, and none that it does not take", (name) => {
+    const section = sections.get(name) ?? "";
+    const own = commands.filter(({ words }) => words[0] === name).flatMap(({ command }) => command.options);
+    const known = new Set(own.map(({ long }) => long ?? ""));
+    // The settings of the server have a table of their own, which another test compares with the schema.
+    const general = new Set(["--verbose", "--json", "--output", "--system-url", "--api-key", ...(name === "server" ? known : [])]);
+    const told = new Set([...section.matchAll(/`(?:-\w, )?(--[a-z][a-z-]*)[^`]*`/g)].map(([, flag = ""]) => flag));
+    expect([...known].filter((flag) => !general.has(flag) && !section.includes(flag) && !isHidden(own, flag))).toEqual([]);
+    expect([...told].filter((flag) => !known.has(flag) && !general.has(flag) && flag !== "--help")).toEqual([]);
+  });
+
+  it("has the exit codes as they are", () => {
+    const rows = [...guide.matchAll(/^\| (\d+) +\| (.*?) +\|$/gm)].map(([, code, meaning]) => ({ code: Number(code), meaning }));
+    expect(rows).toEqual(Object.values(exitCodes));
+  });
+});
+
+function isHidden(options: Command["options"], flag: string): boolean {
+  return options.some(({ long, hidden }) => long === flag && hidden);
+}
+
+/** Parses a command line with every action left out. */
+async function demandParses(argv: readonly string[]): Promise<void> {
+  const program = await createProgram(argv, silentTerminal());
+  const quiet = (command: Command) => {
+    if (command.commands.length === 0) command.action(() => undefined);
+    for (const one of command.commands) quiet(one);
+  };
+  quiet(program);
+  await program.parseAsync([...argv], { from: "user" });
+}
+
+/** The words that a shell would pass on, without redirections. */
+function shellWords(line: string): string[] {
+  const words = [...line.matchAll(/(?:[^\s"']|"[^"]*"|'[^']*')+/g)].map(([word]) => word.replace(/"([^"]*)"|'([^']*)'/g, "$1$2"));
+  const redirected = words.indexOf("<");
+  return redirected < 0 ? words : words.slice(0, redirected);
+}

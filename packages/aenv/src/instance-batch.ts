@@ -1,0 +1,79 @@
+import { type BatchItem, Environment, type EnvironmentBatch } from "@aenv/sdk";
+import { Failure, failureOf } from "./failure.ts";
+import { type FormatOptions, voiceFor } from "./format.ts";
+import { environmentOptions, type StartOptions, stoppedBefore } from "./instance-start.ts";
+import { asking, nextCommand, type Platform, type PlatformOptions } from "./platform.ts";
+import { counted, shortened, statusText, table } from "./table.ts";
+import type { Output, Terminal } from "./terminal.ts";
+
+interface BatchOptions extends PlatformOptions, FormatOptions, StartOptions {
+  readonly count: number;
+  readonly keepAlive?: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** One line of the answer: an instance that runs, or why it does not. */
+interface Started {
+  readonly id: string | null;
+  readonly status: string;
+  readonly agentUrl: string | null;
+  readonly error: { readonly code: string; readonly message: string } | null;
+}
+
+/** Starts several instances by one request. Those that run are released by `untilDone`, unless they are to live on. */
+export async function createMany(
+  ref: string,
+  options: BatchOptions,
+  platform: Platform,
+  terminal: Terminal,
+  untilDone: () => Promise<void>,
+): Promise<void> {
+  const voice = voiceFor(terminal, options);
+  const { colors } = voice.people;
+  const batch = await start(ref, options, platform, terminal);
+  const started = await Promise.all(batch.items.map(startedOf));
+  voice.data(started);
+  if (!voice.isJson) voice.say(startedTable(started, voice.people));
+  const ids = started.flatMap(({ id }) => id ?? []);
+  const failed = started.length - ids.length;
+  if (ids.length > 0 && options.keepAlive) {
+    voice.say(`  ${colors.dim("End them with:")} ${nextCommand(`aenv instance delete ${ids.join(" ")}`, options, colors)}`);
+  } else if (ids.length > 0) {
+    voice.say(colors.dim("Ctrl-C releases them."));
+    await untilDone();
+    await asking(terminal, "Releasing them", () => batch.release());
+    voice.say(`${colors.green("✔")} ${counted(ids.length, "instance")} released`);
+  }
+  if (failed === 0) return;
+  if (voice.isJson) throw new Failure([]);
+  throw new Failure(`${failed} of ${counted(started.length, "instance")} did not start`, { code: "instance.start_failed" });
+}
+
+async function start(ref: string, options: BatchOptions, platform: Platform, terminal: Terminal): Promise<EnvironmentBatch> {
+  const { count, signal } = options;
+  const wanted = { ...environmentOptions(options, platform, terminal), signal };
+  try {
+    return await asking(terminal, `Starting ${count} of ${ref}`, () => Environment.createMany(ref, count, wanted));
+  } catch (error) {
+    throw signal.aborted ? stoppedBefore(`${count} of ${ref}`) : error;
+  }
+}
+
+async function startedOf({ environment, error }: BatchItem): Promise<Started> {
+  if (environment === null) {
+    const { code, message } = failureOf(error);
+    return { id: null, status: "Failed", agentUrl: null, error: { code, message } };
+  }
+  const { instanceId: id, status } = await environment.getEnvInfo();
+  return { id, status, agentUrl: await environment.agentUrl().catch(() => null), error: null };
+}
+
+function startedTable(started: readonly Started[], output: Output): string {
+  const rows = started.map(({ id, status, agentUrl, error }, at) => [
+    String(at + 1),
+    id ?? "",
+    statusText(status, output.colors),
+    agentUrl ?? shortened(error?.message ?? "", 80),
+  ]);
+  return table(["", "instance", "status", "for agents, or why it failed"], rows, output);
+}

@@ -1,0 +1,56 @@
+import type { EnvironmentOptions } from "@aenv/sdk";
+import { Failure } from "./failure.ts";
+import type { Platform } from "./platform.ts";
+import type { Terminal } from "./terminal.ts";
+import { warn } from "./warning.ts";
+
+/** What a new instance may be started with on the command line. */
+export interface StartOptions {
+  readonly ttl?: string;
+  readonly env?: Record<string, string>;
+  readonly arg?: string[];
+  readonly datasource?: string;
+  readonly owner?: string;
+  readonly label?: Record<string, string>;
+  readonly task?: string;
+  readonly seed?: number;
+  readonly mount?: Record<string, string>[];
+  readonly initCommand?: string;
+  readonly skipHealth?: boolean;
+  readonly timeout: number;
+  readonly startupTimeout: number;
+  readonly maxRetries: number;
+}
+
+/** The same for the SDK. What the server could not do as asked is printed once as a warning, however many instances it says it of. */
+export function environmentOptions(options: StartOptions, platform: Platform, terminal: Terminal): EnvironmentOptions {
+  const owner = options.owner ?? platform.owner;
+  const warned = new Set<string>();
+  return {
+    controlUrl: platform.url,
+    apiKey: platform.apiKey,
+    // Empty lets the environment's own config decide, then the server.
+    ttl: options.ttl ?? "",
+    timeoutMs: options.timeout,
+    startupTimeoutMs: options.startupTimeout,
+    maxRetries: options.maxRetries,
+    onWarning: (text) => {
+      if (!warned.has(text)) warn(terminal, text);
+      warned.add(text);
+    },
+    ...(options.env && { variables: options.env }),
+    ...(options.arg && { arguments: options.arg }),
+    ...(options.datasource && { datasource: options.datasource }),
+    ...(owner && { owner }),
+    ...(options.label && { labels: options.label }),
+    ...(options.task && { task: options.task }),
+    ...(options.seed !== undefined && { seed: options.seed }),
+    ...(options.mount && { mountPoints: options.mount }),
+    ...(options.initCommand && { initCommand: options.initCommand }),
+    ...(options.skipHealth && { skipHealthCheck: true }),
+  };
+}
+
+export function stoppedBefore(what: string): Failure {
+  return new Failure(`stopped before ${what} was running; nothing of it is left`, { exit: "cancelled" });
+}
