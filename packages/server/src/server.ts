@@ -3,7 +3,7 @@ import { mkdir, realpath } from "node:fs/promises";
 import { availableParallelism, hostname } from "node:os";
 import { isLoopback, PlatformError, parseDuration, visitorRule } from "@aenv/contract";
 import { ProcessEngine, type SandboxEngine } from "@aenv/sandbox";
-import { Access } from "./access/access.ts";
+import { Access, exposureWarning } from "./access/access.ts";
 import { FairQueue } from "./access/fair-queue.ts";
 import { Quotas } from "./access/quotas.ts";
 import { type TokenRow, Tokens } from "./access/tokens.ts";
@@ -28,6 +28,7 @@ import { Pool } from "./instances/pool.ts";
 import { type InstanceRow, instanceRows, isLive } from "./instances/row.ts";
 import { finish, listen, urlOf } from "./listen.ts";
 import { lockHome } from "./lock.ts";
+import { Audit, isRefusal, REPEAT_MS } from "./operations/audit.ts";
 import { createLogger } from "./operations/logger.ts";
 import { Metrics } from "./operations/metrics.ts";
 import { noTracing, openTracing } from "./operations/tracing.ts";
@@ -57,8 +58,9 @@ export interface RunningServer extends AsyncDisposable {
   readonly dataUrl: string;
   /** On loopback only; null unless configured. */
   readonly adminUrl: string | null;
-  /** For who starts the server: to make the first token. */
   readonly access: Access;
+  /** Makes an administrator's token where tokens are needed and there is none yet, so that others can be made with it; else null. */
+  firstToken(): Promise<string | null>;
   /** Takes nothing new, lets calls in flight finish, and ends or hands over what runs. */
   close(): Promise<void>;
 }
@@ -88,6 +90,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   if (isAlone) closers.add(lockHome(config.home));
   const now = () => new Date();
   const logger = createLogger(config.logLevel);
+  const audit = new Audit({ write: (event) => logger.info(event, "audit") });
   const tracing = config.otlpUrl === null ? noTracing : await openTracing(config.otlpUrl, parts.version);
   closers.add(() => tracing.close());
   const store = await openStore(config.store);
@@ -223,8 +226,10 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     tracing,
     onUse: (row) => instances.use(row),
     onUsed: (row) => instances.release(row),
-    onCall: ({ door, status, end, durationMs, requestId, instanceId }) => {
+    onCall: ({ door, status, end, durationMs, requestId, instanceId, owner, client }) => {
       metrics.call(door ?? "none", status, end, durationMs);
+      // Not what a sandbox itself has answered.
+      if (end === "refused" && isRefusal(status)) audit.refused("data", status, { owner, requestId, client });
       logger.debug({ requestId, instanceId, door, status, end, durationMs }, "call");
     },
     onFault: ({ of, error, ...fault }) => {
@@ -253,6 +258,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     bodyTimeoutMs: parseDuration(config.bodyTimeout),
     patience,
     tracing,
+    audit,
     onAnswer: (answer) => {
       metrics.request(answer.method, answer.route, answer.status, answer.durationMs);
       logger.debug(answer, "request");
@@ -299,14 +305,29 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     instances.refuseNew();
   });
   logger.info({ ...recovered, replica, store: store.name }, "ready");
+  audit.started({ version: parts.version, access: access.isOn ? "on" : "off", host: config.host });
+  const warning = exposureWarning(config.host, access.isOn);
+  if (warning !== null) logger.warn({ host: config.host }, warning);
+  const auditRounds = startRounds(async () => audit.flush(), REPEAT_MS / 4, onFailure);
 
   let closing: Promise<void> | undefined;
-  const close = () => (closing ??= closers.close());
+  const close = () =>
+    (closing ??= closers.close().finally(async () => {
+      await auditRounds.stop();
+      audit.stopped();
+      logger.flush();
+    }));
   return {
     controlUrl: urlOf(app.server, config.host),
     dataUrl: dataUrl(undefined),
     adminUrl: admin === null ? null : urlOf(admin.server, "127.0.0.1"),
     access,
+    firstToken: async () => {
+      if (!access.isOn || (await tokens.list()).length > 0) return null;
+      const { token, row } = await tokens.create({ owner: "admin", roles: ["admin"], note: "made at the first start" });
+      audit.change("token.created", [row.id], { owner: null, requestId: null, client: null });
+      return token;
+    },
     close,
     [Symbol.asyncDispose]: close,
   };

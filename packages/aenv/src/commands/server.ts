@@ -61,7 +61,7 @@ async function serve(options: Options, terminal: Terminal): Promise<void> {
   const isQuiet = terminal.stderr.isTty && !voice.isJson && sources.get("logLevel") === "default";
   const server = await during(terminal, "Starting", () => start(isQuiet ? { ...config, logLevel: "warn" } : config));
   try {
-    const token = await firstToken(server);
+    const token = await server.firstToken();
     welcome(server, config, token, voice);
     if (!stop.aborted) await once(stop, "abort");
     voice.event({ event: "stopping" });
@@ -99,13 +99,6 @@ function hintFor(error: unknown, config: ServerConfig): string | undefined {
   if (isPlatformError(error, "request.invalid") && messageOf(error).includes("allowProcessEngine"))
     return `If that is meant: aenv server --host ${config.host} --allow-process-engine`;
   return undefined;
-}
-
-/** Where tokens are needed and there is none yet, nobody could make one; so the first is made here. */
-async function firstToken({ access }: RunningServer): Promise<string | null> {
-  if (!access.isOn || (await access.tokens.list()).length > 0) return null;
-  const { token } = await access.tokens.create({ owner: "admin", roles: ["admin"], note: "made at the first start" });
-  return token;
 }
 
 function welcome(server: RunningServer, config: ServerConfig, token: string | null, voice: Voice): void {

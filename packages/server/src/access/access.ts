@@ -1,4 +1,4 @@
-import { PlatformError } from "@aenv/contract";
+import { isLoopback, PlatformError } from "@aenv/contract";
 import type { Tokens } from "./tokens.ts";
 
 export const roles = ["admin", "publisher", "trainer", "agent"] as const;
@@ -46,6 +46,12 @@ export class Access {
       `this needs the role ${anyOf.join(" or ")}; the token has ${[...caller.roles].join(", ") || "none"}`,
     );
   }
+}
+
+/** What an operator should be warned of: that nobody is asked for a token and not only this machine can ask. */
+export function exposureWarning(host: string, isOn: boolean): string | null {
+  if (isOn || isLoopback(host)) return null;
+  return `access is off and the server listens on ${host}: everybody who reaches it may do everything; set access to 'auto' or 'on'`;
 }
 
 function unauthenticated(message: string): PlatformError {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Collection } from "../stores/collection.ts";
 import { MemoryStore } from "../stores/memory/store.ts";
-import { Access } from "./access.ts";
+import { Access, exposureWarning } from "./access.ts";
 import { isInScope } from "./scopes.ts";
 import { type TokenRow, Tokens } from "./tokens.ts";
 
@@ -115,6 +115,12 @@ describe("a verified token", () => {
 });
 
 describe("access", () => {
+  it("is warned of where it is off and others can reach the server", () => {
+    expect(exposureWarning("0.0.0.0", false)).toMatch(/access is off and the server listens on 0\.0\.0\.0/);
+    expect(["127.0.0.1", "::1", "localhost"].map((host) => exposureWarning(host, false))).toEqual([null, null, null]);
+    expect(exposureWarning("0.0.0.0", true)).toBeNull();
+  });
+
   it("asks for a token only where it is on, and says what is wrong with one", async () => {
     const { tokens } = open();
     expect((await new Access(tokens, false).identify(undefined)).roles.has("admin")).toBe(true);

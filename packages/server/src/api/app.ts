@@ -5,12 +5,13 @@ import { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, fast
 import type { z } from "zod";
 import type { Access, Caller } from "../access/access.ts";
 import { endRequest } from "../linger.ts";
+import { type Actor, type Audit, isRefusal } from "../operations/audit.ts";
 import type { Traced, Tracing } from "../operations/tracing.ts";
 import { limitConnections, type Patience, serverOptions } from "../patience.ts";
 import { demandDeclaredLength, readBody } from "./body.ts";
 import { sendFailure } from "./failure.ts";
 import { parseJson } from "./json-body.ts";
-import { type ApiRoute, bodyLimits } from "./route.ts";
+import { type ApiRoute, type Ask, bodyLimits } from "./route.ts";
 
 export interface AppOptions {
   readonly routes: readonly ApiRoute[];
@@ -21,6 +22,7 @@ export interface AppOptions {
   readonly bodyTimeoutMs: number;
   readonly patience: Patience;
   readonly tracing: Tracing;
+  readonly audit: Audit;
   readonly onAnswer: (answer: ApiAnswer) => void;
 }
 
@@ -66,6 +68,8 @@ export function createApp(options: AppOptions): FastifyInstance {
   const awaitsContinue = new WeakSet<IncomingMessage>();
   // Before a byte of the body is read: whoever is refused here costs no memory and is not waited for.
   app.addHook("onRequest", async (request, reply) => {
+    // Node remembers it from now on, also when the connection is gone.
+    void request.raw.socket.remoteAddress;
     options.visitors.demand(request.headers, request.raw.rawHeaders);
     traces.set(request, options.tracing.start(`${request.method} ${request.routeOptions.url ?? "none"}`, request.headers));
     const { one } = request.routeOptions.config;
@@ -94,11 +98,26 @@ export function createApp(options: AppOptions): FastifyInstance {
     traces.get(request)?.end({ "http.route": route, "http.response.status_code": reply.statusCode }, reply.statusCode >= 500);
     const instanceId = route.startsWith("/env-instance/:id") ? (request.params as { id: string }).id : undefined;
     const { statusCode: status, elapsedTime: durationMs } = reply;
+    if (isRefusal(status)) options.audit.refused("control", status, actorOf(request));
     options.onAnswer({ requestId: request.id, method: request.method, route, instanceId, status, durationMs });
   });
   app.setErrorHandler((error, request, reply) => sendFailure(error, request, reply));
   app.setNotFoundHandler((request, reply) => sendFailure(noSuchRoute(request), request, reply));
-  for (const one of options.routes) register(app, one, (request) => callers.get(request) ?? NOBODY);
+  const actorOf = (request: FastifyRequest): Actor => ({
+    owner: callers.get(request)?.owner ?? null,
+    requestId: request.id,
+    client: request.raw.socket.remoteAddress ?? null,
+  });
+  for (const one of options.routes) {
+    register(
+      app,
+      one,
+      (request) => callers.get(request) ?? NOBODY,
+      (data, ask) => {
+        if (one.audited !== undefined) options.audit.change(one.audited.event, one.audited.of(data, ask), actorOf(ask.request));
+      },
+    );
+  }
   return app;
 }
 
@@ -109,7 +128,12 @@ declare module "fastify" {
   }
 }
 
-function register(app: FastifyInstance, one: ApiRoute, callerOf: (request: FastifyRequest) => Caller): void {
+function register(
+  app: FastifyInstance,
+  one: ApiRoute,
+  callerOf: (request: FastifyRequest) => Caller,
+  onDone: (data: unknown, ask: Ask<unknown, unknown, unknown>) => void,
+): void {
   app.route({
     method: one.method,
     url: one.path,
@@ -120,7 +144,7 @@ function register(app: FastifyInstance, one: ApiRoute, callerOf: (request: Fasti
         "close",
         () => reply.raw.writableFinished || controller.abort(new PlatformError("request.cancelled", "the client went away")),
       );
-      const data = await one.handle({
+      const ask = {
         params: parse(one.params, request.params, "path"),
         query: parse(one.query, request.query, "query"),
         body: bodyOf(one, request.body),
@@ -128,7 +152,9 @@ function register(app: FastifyInstance, one: ApiRoute, callerOf: (request: Fasti
         signal: controller.signal,
         request,
         reply,
-      });
+      };
+      const data = await one.handle(ask);
+      onDone(data, ask);
       return one.isRaw === true ? data : { success: true, code: 0, message: "", data: data ?? null };
     },
   });

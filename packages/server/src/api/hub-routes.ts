@@ -38,6 +38,7 @@ export function hubRoutes(hub: Hub): ApiRoute[] {
       method: "POST",
       path: "/env",
       summary: "Publish a version; the same again changes nothing, other content is refused",
+      audited: { event: "environment.published", of: (_, { body }) => [`${body.name}@${body.version}`] },
       tag,
       roles: publisher,
       query: verify,
@@ -86,6 +87,7 @@ export function hubRoutes(hub: Hub): ApiRoute[] {
       method: "DELETE",
       path: "/env/:name",
       summary: "Delete every version of a name, or none",
+      audited: { event: "environment.deleted", of: (_, { params }) => [params.name] },
       tag,
       roles: publisher,
       params: named,
@@ -104,6 +106,7 @@ export function hubRoutes(hub: Hub): ApiRoute[] {
       method: "PUT",
       path: "/env/:name/:version",
       summary: "Change a version's status and visibility; its content stays",
+      audited: { event: "environment.changed", of: (_, { params }) => [refOf(params)] },
       tag,
       roles: publisher,
       params: version,
@@ -118,6 +121,7 @@ export function hubRoutes(hub: Hub): ApiRoute[] {
       method: "DELETE",
       path: "/env/:name/:version",
       summary: "Delete a version that is neither released nor in use",
+      audited: { event: "environment.deleted", of: (_, { params }) => [refOf(params)] },
       tag,
       roles: publisher,
       params: version,
@@ -148,6 +152,7 @@ export function hubRoutes(hub: Hub): ApiRoute[] {
       method: "POST",
       path: "/env/:name/:version/release",
       summary: "Release a version: from then on it stays",
+      audited: { event: "environment.changed", of: (_, { params }) => [refOf(params)] },
       tag,
       roles: publisher,
       params: version,
@@ -185,6 +190,7 @@ export function hubRoutes(hub: Hub): ApiRoute[] {
       method: "POST",
       path: "/env/:name/:version/visibility",
       summary: "Say who sees a version: private, public, or shared with named owners",
+      audited: { event: "environment.changed", of: (_, { params }) => [refOf(params)] },
       tag,
       roles: publisher,
       params: version,
@@ -267,6 +273,10 @@ export function hubRoutes(hub: Hub): ApiRoute[] {
       handle: async ({ params, caller, reply }) => sendDownload(reply, await hub.transfers.download(params.name, params.version, caller)),
     }),
   ];
+}
+
+function refOf({ name, version }: { name: string; version: string }): string {
+  return `${name}@${version}`;
 }
 
 /** This server as the caller has found it: how else it may be reached is not known here. */

@@ -92,6 +92,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       method: "POST",
       path: "/env-instance",
       summary: "Create an instance; waits until it runs unless `wait` says otherwise",
+      audited: { event: "instance.created", of: (data) => idsOf([data]) },
       tag: "instances",
       roles: trainer,
       body: createBody,
@@ -102,6 +103,10 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       method: "POST",
       path: "/env-instance/batch",
       summary: "Create many instances at once; says of each whether it came up",
+      audited: {
+        event: "instance.created",
+        of: (data) => idsOf((data as { items: readonly { data?: unknown }[] }).items.map((item) => item.data)),
+      },
       tag: "instances",
       roles: trainer,
       body: batchBody,
@@ -170,6 +175,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       method: "DELETE",
       path: "/env-instance/:id",
       summary: "End an instance",
+      audited: { event: "instance.deleted", of: (_, { params }) => [params.id] },
       tag: "instances",
       roles: trainer,
       params: id,
@@ -213,6 +219,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       method: "POST",
       path: "/env-instance/:id/fork",
       summary: "Make copies that go on from here",
+      audited: { event: "instance.created", of: (data) => idsOf(data as readonly unknown[]) },
       tag: "instances",
       roles: trainer,
       params: id,
@@ -308,6 +315,11 @@ function askingOf({ caller, signal }: Ask<unknown, unknown, unknown>, key: strin
 function headerOf(ask: Ask<unknown, unknown, unknown>, name: string): string | undefined {
   const value = ask.request.headers[name];
   return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+/** The ids of what was made; of what was not, there is none. */
+function idsOf(records: readonly unknown[]): string[] {
+  return records.flatMap((record) => (record === undefined ? [] : [(record as InstanceRecord).id]));
 }
 
 function codeOf(error: unknown): { code: string; retryable: boolean } {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { DataUrl } from "../data-url.ts";
 import { DEFAULT_MINUTES, type Presign } from "../ports/presign.ts";
-import { type ApiRoute, route } from "./route.ts";
+import { type ApiRoute, bodyLimits, route } from "./route.ts";
 
 export interface PortRooms {
   readonly presign: Presign;
@@ -21,10 +21,12 @@ export function portRoutes({ presign, dataUrl }: PortRooms): ApiRoute[] {
       method: "POST",
       path: "/env-instance/:id/presign-url",
       summary: "Make a short-lived link to a port inside an instance's sandbox, for HTTP and WebSocket",
+      audited: { event: "port.opened", of: (_, { params, body }) => [`${params.id}:${body.port}`] },
       tag: "instances",
       roles: ["trainer", "publisher"],
       params: id,
       body,
+      maxBodyBytes: bodyLimits.fields,
       handle: async ({ params, body, caller, request }) => {
         const minutes = body.expiration_time_in_minutes ?? DEFAULT_MINUTES;
         const { token, expiresAt } = await presign.link(params.id, body.port, minutes, caller);

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
 import type { Caller, Role } from "../access/access.ts";
+import type { Change } from "../operations/audit.ts";
 
 /** What a handler is given: the parts of the request, checked, and who sent it. */
 export interface Ask<Params, Query, Body> {
@@ -29,6 +30,8 @@ export interface ApiRoute<P extends z.ZodType = z.ZodType, Q extends z.ZodType =
   readonly body?: B;
   /** The largest body that is read; `bodyLimits.none` unless declared. */
   readonly maxBodyBytes?: number;
+  /** What the audit trail says once it is done: to which names or ids. */
+  readonly audited?: { readonly event: Change; of(data: unknown, ask: Ask<z.infer<P>, z.infer<Q>, z.infer<B>>): readonly string[] };
   /** Answers by itself: a stream, a file, a text. */
   readonly isRaw?: boolean;
   handle(ask: Ask<z.infer<P>, z.infer<Q>, z.infer<B>>): Promise<unknown>;

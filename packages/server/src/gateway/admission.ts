@@ -63,9 +63,9 @@ export class Admission {
     const addressee = readAddressee(path, headers);
     call.addressee = addressee;
     const query = at < 0 ? "" : url.slice(at);
-    if (addressee.door === "service") return this.#wayToService(addressee, query, headers);
+    if (addressee.door === "service") return this.#wayToService(call, addressee, query, headers);
     if (addressee.door === "port") return this.#wayToPort(addressee, query);
-    const target = this.#peek(addressee, headers) ?? this.#find(addressee, headers);
+    const target = this.#peek(addressee, headers) ?? this.#find(call, addressee, headers);
     return target instanceof Promise ? target.then((found) => wayTo(found, addressee, query)) : wayTo(target, addressee, query);
   }
 
@@ -94,7 +94,7 @@ export class Admission {
   }
 
   /** The instance behind the door, if the caller may open it. */
-  async #find(addressee: InstanceAddressee, headers: IncomingHttpHeaders): Promise<Ready> {
+  async #find(call: Call, addressee: InstanceAddressee, headers: IncomingHttpHeaders): Promise<Ready> {
     const { targets, access } = this.#options;
     const { authorization } = headers;
     const target =
@@ -103,6 +103,7 @@ export class Admission {
         : (targets.peek(addressee.instanceId) ?? (await targets.find(addressee.instanceId)));
     if (addressee.door === "trainer" && this.#asksForToken(headers)) {
       const caller = await access.identify(authorization);
+      call.owner = caller.owner;
       this.#demandRole(caller, addressee);
       if (target.kind !== "unknown" && !maySee(target.row, caller)) throw refusalOf({ kind: "unknown" }, addressee);
     }
@@ -111,9 +112,15 @@ export class Admission {
   }
 
   /** To a replica of the service. Its name may be guessed, so where tokens are in use one is always asked for. */
-  async #wayToService(addressee: Extract<Addressee, { door: "service" }>, query: string, headers: IncomingHttpHeaders): Promise<Way> {
+  async #wayToService(
+    call: Call,
+    addressee: Extract<Addressee, { door: "service" }>,
+    query: string,
+    headers: IncomingHttpHeaders,
+  ): Promise<Way> {
     const { services, access } = this.#options;
     const caller = await access.identify(headers.authorization);
+    call.owner = caller.owner;
     this.#demandRole(caller, addressee);
     const row = await services.get(addressee.serviceId);
     if (!maySeeService(row, caller)) throw notFound(addressee.serviceId);

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
+import type { Socket } from "node:net";
 import { type ErrorCode, isPlatformError, PlatformError } from "@aenv/contract";
 import type { InstanceRow } from "../instances/row.ts";
 import type { Target } from "../instances/targets.ts";
@@ -13,6 +14,10 @@ export interface GatewayCall {
   readonly requestId: string;
   readonly instanceId: string | null;
   readonly door: Addressee["door"] | null;
+  /** Whose token the call came with; null if it needed none or had none that is valid. */
+  readonly owner: string | null;
+  /** The address of the connection's other end. */
+  readonly client: string | null;
   readonly status: number;
   readonly durationMs: number;
   readonly end: RelayEnd["kind"] | TunnelEnd["kind"] | "refused";
@@ -41,14 +46,17 @@ export type Ready = Extract<Target, { kind: "ready" }>;
 /** A call on its way, and what is known of it so far. */
 export class Call {
   addressee: Addressee | null = null;
+  owner: string | null = null;
   #target: Ready | null = null;
   readonly #watch: CallWatch;
   readonly #traced: Traced;
   readonly #requestId: string;
+  readonly #socket: Pick<Socket, "remoteAddress"> | null;
   readonly #began = performance.now();
 
-  constructor(watch: CallWatch, headers: IncomingHttpHeaders) {
+  constructor(watch: CallWatch, headers: IncomingHttpHeaders, socket: Pick<Socket, "remoteAddress"> | null) {
     this.#watch = watch;
+    this.#socket = socket;
     this.#traced = watch.tracing.start("gateway", headers);
     this.#requestId = requestIdOf(headers);
   }
@@ -94,7 +102,8 @@ export class Call {
     if (this.#target !== null) this.#watch.onUsed?.(this.#target.row);
     this.#traced.end({ "http.response.status_code": status, "aenv.door": door ?? "none" }, status >= 500);
     const durationMs = performance.now() - this.#began;
-    this.#watch.onCall({ ...this.#who, status, durationMs, end });
+    const client = this.#socket?.remoteAddress ?? null;
+    this.#watch.onCall({ ...this.#who, owner: this.owner, client, status, durationMs, end });
   }
 }
 

@@ -1,4 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { PlatformError } from "@aenv/contract";
 import type { BoxClients } from "../instances/box-client.ts";
@@ -41,7 +42,7 @@ export class Gateway {
     this.#ports = new PortWay(options);
     this.server = new ExpressServer(
       options.patience,
-      (request) => this.#dispatch(request),
+      (request, socket) => this.#dispatch(request, socket),
       (request, response) => void this.#answer(request, response),
       asksForWebSocket,
     );
@@ -53,12 +54,12 @@ export class Gateway {
   }
 
   /** The short way. */
-  #dispatch(request: ShortRequest): MaybePromise<Passage | Buffer | null> {
+  #dispatch(request: ShortRequest, socket: Socket): MaybePromise<Passage | Buffer | null> {
     const { maxBodyBytes } = this.#options;
     // Calls through presigned links are not the many short ones that this way is for.
     if (request.url.startsWith(PORT_LINKS)) return null;
     if (maxBodyBytes !== null && request.end - request.bodyAt > maxBodyBytes) return null;
-    const call = new Call(this.#options, request.headers);
+    const call = new Call(this.#options, request.headers, socket);
     const refuse = (error: unknown) => refusalBytes(call.refuse(error), KEPT);
     try {
       const way = this.#admission.admit(call, request.url, request.headers);
@@ -87,7 +88,7 @@ export class Gateway {
 
   /** The long way. */
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const call = new Call(this.#options, request.headers);
+    const call = new Call(this.#options, request.headers, request.socket);
     try {
       const way = await this.#admission.admit(call, request.url ?? "/", request.headers, request.rawHeaders);
       if (way === null) {
@@ -122,7 +123,7 @@ export class Gateway {
 
   /** A WebSocket, which only a presigned link carries. */
   async #upgrade(request: IncomingMessage, client: Duplex, first: Buffer): Promise<void> {
-    const call = new Call(this.#options, request.headers);
+    const call = new Call(this.#options, request.headers, request.socket);
     // That it breaks is told by its close.
     client.on("error", () => {});
     try {

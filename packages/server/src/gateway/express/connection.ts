@@ -23,7 +23,7 @@ export interface Passage {
 }
 
 /** Lets a call in, answers it at once, or says null: then it goes the long way. */
-export type Dispatch = (request: ShortRequest) => Dispatched | Promise<Dispatched>;
+export type Dispatch = (request: ShortRequest, socket: Socket) => Dispatched | Promise<Dispatched>;
 export type Dispatched = Passage | Buffer | null;
 
 export interface ConnectionOptions {
@@ -106,7 +106,7 @@ export class Connection {
     }
     this.#isBusy = true;
     this.#hasBegun = true;
-    const dispatched = this.#options.dispatch(request);
+    const dispatched = this.#options.dispatch(request, this.#socket);
     if (dispatched instanceof Promise) void dispatched.then((passage) => this.#carry(request, passage));
     else this.#carry(request, dispatched);
   }

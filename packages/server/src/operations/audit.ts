@@ -1,0 +1,120 @@
+/** Who did something, from where, under which request. Owner and request are null where there is none or nobody knows. */
+export interface Actor {
+  readonly owner: string | null;
+  readonly requestId: string | null;
+  /** The address of the connection's other end: a client's, or that of the proxy before it. */
+  readonly client: string | null;
+}
+
+/** A change that somebody has made. `subjects` are what it was made to: names, ids; never a secret. */
+export type Change =
+  | "environment.published"
+  | "environment.changed"
+  | "environment.deleted"
+  | "instance.created"
+  | "instance.deleted"
+  | "service.created"
+  | "service.changed"
+  | "service.deleted"
+  | "token.created"
+  | "token.revoked"
+  | "port.opened";
+
+export type RefusalStatus = 401 | 403 | 429;
+
+/** All that is ever written to the audit trail. */
+export type AuditEvent =
+  | ({ readonly event: Change; readonly subjects: readonly string[] } & Actor)
+  | ({ readonly event: "refused"; readonly port: "control" | "data"; readonly status: RefusalStatus } & Actor)
+  /** So many refusals more of a client since the one that was written, none of which is written by itself. */
+  | {
+      readonly event: "refused.more";
+      readonly port: "control" | "data";
+      readonly status: RefusalStatus;
+      readonly client: string | null;
+      readonly count: number;
+      readonly seconds: number;
+    }
+  | { readonly event: "server.started"; readonly version: string; readonly access: "on" | "off"; readonly host: string }
+  | { readonly event: "server.stopped" };
+
+export interface AuditOptions {
+  readonly write: (event: AuditEvent) => void;
+  readonly monotonicMs?: () => number;
+}
+
+type Refusal = Extract<AuditEvent, { event: "refused" }>;
+
+interface Repeated {
+  readonly first: Refusal;
+  since: number;
+  more: number;
+}
+
+/** A client's refusals are written once in this time, and then how many more there were. */
+export const REPEAT_MS = 60_000;
+/** So many clients are told apart; all others are counted together, so that nobody fills the log or the memory. */
+const MAX_CLIENTS = 1_000;
+
+export function isRefusal(status: number): status is RefusalStatus {
+  return status === 401 || status === 403 || status === 429;
+}
+
+/** Writes down who changed what and who was refused. */
+export class Audit {
+  readonly #write: (event: AuditEvent) => void;
+  readonly #monotonicMs: () => number;
+  readonly #repeated = new Map<string, Repeated>();
+
+  constructor({ write, monotonicMs = () => performance.now() }: AuditOptions) {
+    this.#write = write;
+    this.#monotonicMs = monotonicMs;
+  }
+
+  change(event: Change, subjects: readonly string[], { owner, requestId, client }: Actor): void {
+    this.#write({ event, subjects, owner, requestId, client });
+  }
+
+  started(server: { readonly version: string; readonly access: "on" | "off"; readonly host: string }): void {
+    this.#write({ event: "server.started", ...server });
+  }
+
+  stopped(): void {
+    this.flush(Number.POSITIVE_INFINITY);
+    this.#write({ event: "server.stopped" });
+  }
+
+  refused(port: Refusal["port"], status: RefusalStatus, { owner, requestId, client }: Actor): void {
+    const refusal: Refusal = { event: "refused", port, status, owner, requestId, client };
+    const key = this.#keyOf(refusal);
+    const known = this.#repeated.get(key);
+    if (known !== undefined) {
+      known.more++;
+      return;
+    }
+    const first = key === OTHERS ? { ...refusal, client: null, owner: null } : refusal;
+    this.#repeated.set(key, { first, since: this.#monotonicMs(), more: 0 });
+    this.#write(refusal);
+  }
+
+  /** Writes how many refusals were not written, of clients whose time is over; to be called now and then. */
+  flush(now = this.#monotonicMs()): void {
+    for (const [key, { first, since, more }] of this.#repeated) {
+      if (now - since < REPEAT_MS) continue;
+      this.#repeated.delete(key);
+      if (more === 0) continue;
+      const { port, status, client } = first;
+      const seconds = Math.round((Math.min(now, this.#monotonicMs()) - since) / 1_000);
+      this.#write({ event: "refused.more", port, status, client, count: more, seconds });
+      // It goes on being counted, so that an attack is one line an interval.
+      if (now !== Number.POSITIVE_INFINITY) this.#repeated.set(key, { first, since: now, more: 0 });
+    }
+  }
+
+  #keyOf({ port, status, client }: Refusal): string {
+    const key = `${port} ${status} ${client}`;
+    return this.#repeated.has(key) || this.#repeated.size < MAX_CLIENTS ? key : OTHERS;
+  }
+}
+
+const OTHERS = "others";
