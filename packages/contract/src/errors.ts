@@ -41,6 +41,7 @@ export const errorTable = {
   "service.not_found": { status: 404, retryable: false, meaning: "no such service, or not yours" },
   "service.exists": { status: 409, retryable: false, meaning: "a service of this name is there already" },
   "service.unavailable": { status: 503, retryable: true, meaning: "none of the service's replicas runs now" },
+  "session.not_found": { status: 404, retryable: false, meaning: "no such MCP session, or the replica that held it is gone" },
   "sandbox.start_failed": { status: 502, retryable: true, meaning: "the box did not come up" },
   "sandbox.lost": { status: 502, retryable: true, meaning: "the box is gone or does not answer" },
   "sandbox.answer_too_large": { status: 502, retryable: false, meaning: "the sandbox answered with more than the server reads of it" },

@@ -44,6 +44,16 @@ async function pidOf({ service_url: url }: ServiceRecord): Promise<number> {
   return ((await response.json()) as { data: number }).data;
 }
 
+/** Opens an MCP session and answers its id. */
+async function openSession(url: string): Promise<string> {
+  const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+  const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "test", version: "1" } };
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params });
+  const answer = await fetch(url, { method: "POST", headers, body });
+  await answer.text();
+  return String(answer.headers.get("mcp-session-id"));
+}
+
 function story(name: string, storeOf: () => string | undefined) {
   describe(`services, with the store ${name}`, () => {
     let platform: Platform;
@@ -118,16 +128,7 @@ describe("a service", () => {
   it("sends a session to the replica that opened it", async () => {
     const made = await create(platform, probe, { replicas: 2, service_name: "sessions" });
     await untilRunning(platform, "sessions", 2);
-    const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
-    const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "test", version: "1" } };
-    const hello = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params });
-    const sessions = await Promise.all(
-      Array.from({ length: 4 }, async () => {
-        const answer = await fetch(mcp(made), { method: "POST", headers, body: hello });
-        await answer.text();
-        return String(answer.headers.get("mcp-session-id"));
-      }),
-    );
+    const sessions = await Promise.all(Array.from({ length: 4 }, () => openSession(mcp(made))));
     for (const session of [...sessions, ...sessions.reverse()]) {
       expect(await callTool(mcp(made), "count", {}, { headers: { "mcp-session-id": session } })).toMatchObject({ status: 200 });
     }
@@ -311,12 +312,48 @@ describeNeeding("redis", "services of two servers on one Redis", () => {
     rmSync(home, { recursive: true, force: true });
   });
 
+  const start = () => {
+    const starting = startServerProcess(home, { flags: { store: redis.url, round: "100ms", poolMin: 0 } });
+    started.push(starting);
+    return starting.ready;
+  };
+
+  it("keep a session whichever of them is asked, and say that it is gone when its replica is", async () => {
+    const servers = (await Promise.all([start(), start()])) as [ServerProcess, ServerProcess];
+    await create(servers[0], await publish(servers[0], projects.probe), { replicas: 3, service_name: "talks" });
+    await untilRunning(servers[1], "talks", 3);
+    const urls = servers.map(({ dataUrl }) => `${dataUrl}/env-service/talks/mcp`) as [string, string];
+    const sessions = await Promise.all(Array.from({ length: 6 }, (_, at) => openSession(urls[at % 2] as string)));
+    const replicas = await replicasOf(servers[0]);
+    expect(new Set(sessions.map((session) => session.split(".")[0])).size).toBe(3);
+    for (const id of replicas) for (const session of sessions) expect(session).not.toContain(id);
+    // A trailer is announced where the call is to go the long way.
+    for (const headers of [{}, { trailer: "x" }]) {
+      for (const url of [...urls, ...urls]) {
+        for (const session of sessions) {
+          const called = await callTool(url, "count", {}, { headers: { ...headers, "mcp-session-id": session } });
+          expect(called).toMatchObject({ status: 200, isError: false });
+        }
+      }
+    }
+    for (const url of urls) {
+      for (const session of ["unknown", `0123456789abcdef.${sessions[0]?.split(".")[1]}`]) {
+        const called = await callTool(url, "count", {}, { headers: { "mcp-session-id": session } });
+        expect(called).toMatchObject({ status: 404, code: "session.not_found" });
+      }
+    }
+    for (const id of replicas) await servers[0].demand("DELETE", `/env-instance/${id}`);
+    for (const url of urls) {
+      for (const session of sessions) {
+        const called = await callTool(url, "count", {}, { headers: { "mcp-session-id": session } });
+        expect(called).toMatchObject({ status: 404, code: "session.not_found" });
+      }
+    }
+    await servers[0].demand("DELETE", "/env-service/talks");
+    await Promise.all(servers.map((server) => server.stop()));
+  });
+
   it("are looked after by both and by the one that is left, with as many replicas as asked for", async () => {
-    const start = () => {
-      const starting = startServerProcess(home, { flags: { store: redis.url, round: "100ms", poolMin: 0 } });
-      started.push(starting);
-      return starting.ready;
-    };
     const [first, second] = await Promise.all([start(), start()]);
     const probe = await publish(first, projects.probe);
     await create(first, probe, { replicas: 3, service_name: "both" });

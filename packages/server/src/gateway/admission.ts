@@ -5,6 +5,7 @@ import { maySee } from "../instances/instances.ts";
 import type { Targets } from "../instances/targets.ts";
 import type { OpenPortLink, PortLinks } from "../ports/links.ts";
 import { maySee as maySeeService, notFound } from "../services/services.ts";
+import { readSession, tagOf } from "../services/sessions.ts";
 import type { ServiceTargets } from "../services/targets.ts";
 import { type Addressee, PORT_LINKS, readAddressee } from "./address.ts";
 import type { Call, Ready } from "./call.ts";
@@ -32,8 +33,8 @@ export interface Way {
   readonly path: string;
   /** Set if a presigned link is used: the call goes to the link's port of the sandbox, and to nothing else. */
   readonly link?: OpenLink;
-  /** Told of the MCP session that the answer belongs to, where somebody must remember whose it is. */
-  readonly onSession?: ((sessionId: string) => void) | undefined;
+  /** Set for a service: the session's id as its replica knows it, and what stands before it towards the client. */
+  readonly session?: { readonly tag: string; readonly id: string | null } | undefined;
 }
 
 type InstanceAddressee = Exclude<Addressee, { door: "service" | "port" }>;
@@ -70,11 +71,12 @@ export class Admission {
   }
 
   /** Why a box did not answer. Where it is and how it is spoken to is nobody else's business. */
-  async lossOf({ target, addressee, link }: Way, cause: Error): Promise<PlatformError> {
+  async lossOf({ target, addressee, link, session }: Way, cause: Error): Promise<PlatformError> {
     // Memory may be behind: another replica may have ended the instance, or its box may just have died.
     const now = await this.#options.targets.find(target.instanceId);
     if (now.kind !== "ready") {
-      const { code, message } = refusalOf(now, addressee);
+      const isSession = addressee.door === "service" && session != null && session.id !== null;
+      const { code, message } = isSession ? sessionNotFound(addressee.serviceId) : refusalOf(now, addressee);
       return new PlatformError(code, message, { cause });
     }
     if (link !== undefined) return portLoss(link.port, cause);
@@ -124,9 +126,15 @@ export class Admission {
     this.#demandRole(caller, addressee);
     const row = await services.get(addressee.serviceId);
     if (!maySeeService(row, caller)) throw notFound(addressee.serviceId);
-    const session = headers["mcp-session-id"];
-    const target = await services.pick(row, typeof session === "string" ? session : undefined);
-    return { ...wayTo(target, addressee, query), onSession: (sessionId) => services.noteSession(sessionId, target.instanceId) };
+    const given = headers["mcp-session-id"];
+    if (given === undefined) {
+      const target = await services.pick(row);
+      return { ...wayTo(target, addressee, query), session: { tag: tagOf(target.instanceId), id: null } };
+    }
+    const session = readSession(String(given));
+    const target = session === null ? null : await services.withSession(row, session.tag);
+    if (session === null || target === null) throw sessionNotFound(addressee.serviceId);
+    return { ...wayTo(target, addressee, query), session };
   }
 
   /** The link is all that is asked for: whoever made it was allowed to. */
@@ -146,6 +154,11 @@ export class Admission {
   #demandRole(caller: Caller, { path }: Addressee): void {
     this.#options.access.demand(caller, "trainer", "publisher", ...(path === "/mcp" ? (["agent"] as const) : []));
   }
+}
+
+function sessionNotFound(serviceId: string): PlatformError {
+  const message = `service '${serviceId}' has no such MCP session: it was never opened, or the replica that held it is gone; initialize a new one`;
+  return new PlatformError("session.not_found", message);
 }
 
 function wayTo(target: Ready, addressee: Addressee, query: string): Way {

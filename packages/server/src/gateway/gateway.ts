@@ -5,6 +5,7 @@ import { PlatformError } from "@aenv/contract";
 import type { BoxClients } from "../instances/box-client.ts";
 import { endConnection } from "../linger.ts";
 import type { Patience } from "../patience.ts";
+import { tagSession } from "../services/sessions.ts";
 import { PORT_LINKS } from "./address.ts";
 import { Admission, type AdmissionOptions, type MaybePromise, type Way } from "./admission.ts";
 import { jsonBytes, refusalBytes, sendJson, sendRefusal } from "./answers.ts";
@@ -13,7 +14,7 @@ import { KEPT, type Passage } from "./express/connection.ts";
 import type { ShortRequest } from "./express/head.ts";
 import { ExpressServer } from "./express/server.ts";
 import { asksForWebSocket } from "./handshake.ts";
-import { isForBox } from "./headers.ts";
+import { isForBox, SESSION } from "./headers.ts";
 import { PortWay, type PortWayOptions } from "./port-way.ts";
 import { linkNotFound } from "./refusal.ts";
 import { headersForBox, relay } from "./relay.ts";
@@ -79,8 +80,8 @@ export class Gateway {
     call.begin(way.target);
     return {
       lines: this.#options.clients.lines(boxId, address),
-      head: headFor(request, way.path, call.headers),
-      onSession: way.onSession,
+      head: headFor(request, way, call.headers),
+      sessionTag: way.session?.tag,
       onEnd: ({ status, kind, error }) => call.end(status, kind, error),
       onLost: async (error) => refusalBytes(call.refuse(await this.#admission.lossOf(way, error).catch((reason: unknown) => reason)), KEPT),
     };
@@ -105,10 +106,14 @@ export class Gateway {
   async #relay(way: Way, call: Call, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { clients, maxBodyBytes, stall } = this.#options;
     const { headers } = call;
-    const { target, link, path, onSession } = way;
+    const { target, link, path, session } = way;
     const to =
       link === undefined
-        ? { pool: clients.pool(target.boxId, target.address), headers: headersForBox(request, headers), onSession }
+        ? {
+            pool: clients.pool(target.boxId, target.address),
+            headers: withSession(headersForBox(request, headers), session),
+            ...(session !== undefined && { rewrite: (answered: Headers) => tagged(answered, session.tag) }),
+          }
         : this.#ports.forRequest({ way, link, request, headers });
     const end = await relay(request, response, { ...to, path, maxBodyBytes, lookAhead: this.#lookAhead, stall });
     if (end.kind === "too_large") throw new PlatformError("request.too_large", `the request body is larger than ${maxBodyBytes} bytes`);
@@ -141,9 +146,24 @@ export class Gateway {
   }
 }
 
-function headFor({ method, headers }: ShortRequest, path: string, more: Readonly<Record<string, string>>): string {
+function headFor({ method, headers }: ShortRequest, { path, session }: Way, more: Readonly<Record<string, string>>): string {
   let head = `${method} ${path} HTTP/1.1\r\nhost: localhost\r\n`;
-  for (const name in headers) if (isForBox(name) && !Object.hasOwn(more, name)) head += `${name}: ${headers[name]}\r\n`;
+  for (const name in headers) {
+    if (!isForBox(name) || Object.hasOwn(more, name)) continue;
+    head += `${name}: ${session !== undefined && name === SESSION ? session.id : headers[name]}\r\n`;
+  }
   for (const name in more) head += `${name}: ${more[name]}\r\n`;
   return `${head}\r\n`;
+}
+
+type Headers = Record<string, string | string[]>;
+
+/** A service's replica is told the session's id as it gave it; an instance what the client said. */
+function withSession(headers: Headers, session: Way["session"]): Headers {
+  return session?.id == null ? headers : { ...headers, [SESSION]: session.id };
+}
+
+function tagged(headers: Headers, tag: string): Headers {
+  const { [SESSION]: id } = headers;
+  return typeof id === "string" ? { ...headers, [SESSION]: tagSession(tag, id) } : headers;
 }

@@ -10,6 +10,9 @@ const HOP_BY_HOP = new Set([
   "upgrade",
 ]);
 
+/** Names an MCP session. */
+export const SESSION = "mcp-session-id";
+
 /** What is said to the platform and is none of a box's business: credentials, routing, names. */
 const PRIVATE = new Set(["host", "authorization", "cookie", "origin", "expect", "aenvcore-mcpproxy-url", "aenvcore-envinstance-id"]);
 

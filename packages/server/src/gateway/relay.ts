@@ -16,8 +16,6 @@ export interface RelayOptions {
   readonly rewrite?: (headers: Record<string, string | string[]>) => Record<string, string | string[]>;
   /** The call is cut off after so long. */
   readonly limitMs?: number;
-  /** Told of the MCP session that the answer names. */
-  readonly onSession?: ((sessionId: string) => void) | undefined;
 }
 
 /** How a relayed call ended, for those who keep count. */
@@ -74,8 +72,6 @@ export function relay(request: IncomingMessage, response: ServerResponse, option
           if (response.destroyed || isOver) return started.abort(new Error("the client went away"));
           // A hint, not the answer yet.
           if (status < 200) return;
-          const { "mcp-session-id": session } = answered;
-          if (typeof session === "string") options.onSession?.(session);
           // A stream's client must know at once that it has begun; but what came together goes out together.
           const { socket } = response;
           socket?.cork();

@@ -3,6 +3,7 @@ import type { Target, Targets } from "../instances/targets.ts";
 import type { Collection } from "../stores/collection.ts";
 import type { ServiceRow } from "./row.ts";
 import { notFound } from "./services.ts";
+import { tagOf } from "./sessions.ts";
 
 /** How long a change of a service may go unnoticed at the gateway. */
 const BELIEVE_MS = 500;
@@ -15,8 +16,8 @@ export class ServiceTargets {
   readonly #rows: Collection<ServiceRow>;
   readonly #targets: Targets;
   readonly #known = new Map<string, { readonly row: ServiceRow; readonly at: number }>();
-  /** The replica that has opened an MCP session, by the session's id. */
-  readonly #sessions = new Map<string, string>();
+  /** The tags of a service's replicas; a row is never changed, only replaced. */
+  readonly #tags = new WeakMap<ServiceRow, ReadonlyMap<string, string>>();
   #turn = 0;
 
   constructor(rows: Collection<ServiceRow>, targets: Targets) {
@@ -29,17 +30,31 @@ export class ServiceTargets {
     return known !== undefined && performance.now() - known.at < BELIEVE_MS ? known.row : this.#read(id);
   }
 
-  /** A replica that runs: the one that knows the session, else each in its turn. */
-  async pick(row: ServiceRow, sessionId: string | undefined): Promise<Ready> {
+  /** A replica that runs; each in its turn. */
+  async pick(row: ServiceRow): Promise<Ready> {
     // If none runs of those that memory knows, others may have taken their places.
-    const ready = (await this.#pick(row, sessionId)) ?? (await this.#pick(await this.#read(row.id), sessionId));
+    const ready = (await this.#pick(row)) ?? (await this.#pick(await this.#read(row.id)));
     if (ready !== null) return ready;
     throw new PlatformError("service.unavailable", `service '${row.id}' has no replica that runs; try again in a moment`);
   }
 
-  /** A replica has opened a session: what comes later with it is for this one. */
-  noteSession(sessionId: string, instanceId: string): void {
-    keep(this.#sessions, sessionId, instanceId);
+  /** The replica that opened a session, if it still runs. */
+  async withSession(row: ServiceRow, tag: string): Promise<Ready | null> {
+    const known = this.#tagsOf(row).get(tag);
+    // It may have been started since memory was last refreshed.
+    const instanceId = known ?? this.#tagsOf(await this.#read(row.id)).get(tag);
+    if (instanceId === undefined) return null;
+    const target = this.#targets.peek(instanceId) ?? (await this.#targets.find(instanceId));
+    return target.kind === "ready" ? target : null;
+  }
+
+  #tagsOf(row: ServiceRow): ReadonlyMap<string, string> {
+    let tags = this.#tags.get(row);
+    if (tags === undefined) {
+      tags = new Map(row.slots.map(({ instanceId }) => [tagOf(instanceId), instanceId]));
+      this.#tags.set(row, tags);
+    }
+    return tags;
   }
 
   async #read(id: string): Promise<ServiceRow> {
@@ -50,10 +65,9 @@ export class ServiceTargets {
     return row;
   }
 
-  async #pick({ slots }: ServiceRow, sessionId: string | undefined): Promise<Ready | null> {
+  async #pick({ slots }: ServiceRow): Promise<Ready | null> {
     const ids = slots.map(({ instanceId }) => instanceId);
-    const at = ids.indexOf(this.#sessions.get(sessionId ?? "") ?? "");
-    const first = at >= 0 ? at : this.#turn++ % Math.max(1, ids.length);
+    const first = this.#turn++ % Math.max(1, ids.length);
     const inTurn = [...ids.slice(first), ...ids.slice(0, first)];
     for (const id of inTurn) {
       const target = this.#targets.peek(id);

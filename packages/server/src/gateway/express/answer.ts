@@ -1,4 +1,5 @@
-import { isEndToEnd } from "../headers.ts";
+import { tagSession } from "../../services/sessions.ts";
+import { isEndToEnd, SESSION } from "../headers.ts";
 import { ChunkFollower } from "./chunks.ts";
 import { type AnswerHead, onlyValue, readAnswerHead } from "./head.ts";
 
@@ -12,7 +13,7 @@ const NOTHING = Buffer.alloc(0);
 
 /** Turns what a box says on its line into what the client is told, without looking into it. */
 export class AnswerReader {
-  readonly #onSession: ((sessionId: string) => void) | undefined;
+  readonly #sessionTag: string | undefined;
   #pending: Buffer | null = null;
   #framing: Framing | null = null;
   #boxKeepsMs = 0;
@@ -20,8 +21,9 @@ export class AnswerReader {
   #isOver = false;
   #isClean = true;
 
-  constructor(onSession?: (sessionId: string) => void) {
-    this.#onSession = onSession;
+  /** The tag is put before the id of an MCP session that the answer names. */
+  constructor(sessionTag?: string) {
+    this.#sessionTag = sessionTag;
   }
 
   /** 0 until the client has been told some of the answer. */
@@ -59,7 +61,7 @@ export class AnswerReader {
     if (head.status < 200) return head.bodyAt < all.length ? this.read(all.subarray(head.bodyAt), connection) : NOTHING;
     this.#begin(head);
     const body = this.#body(all.subarray(head.bodyAt));
-    const text = headFor(head, this.endsConnection ? "close" : connection);
+    const text = headFor(head, this.endsConnection ? "close" : connection, this.#sessionTag);
     const told = Buffer.allocUnsafe(text.length + body.length);
     told.write(text, 0, "latin1");
     told.set(body, text.length);
@@ -76,8 +78,6 @@ export class AnswerReader {
 
   #begin({ status, headers }: AnswerHead): void {
     this.#boxKeepsMs = keptMs(headers);
-    const session = this.#onSession && onlyValue(headers, "mcp-session-id");
-    if (session !== undefined) this.#onSession?.(session);
     const coding = onlyValue(headers, "transfer-encoding");
     const length = onlyValue(headers, "content-length");
     if (status === 204 || status === 304) {
@@ -111,9 +111,12 @@ export class AnswerReader {
   }
 }
 
-function headFor({ status, statusLine, headers }: AnswerHead, connection: string): string {
+function headFor({ status, statusLine, headers }: AnswerHead, connection: string, sessionTag: string | undefined): string {
   let text = `${statusLine}\r\n`;
-  for (const header of headers) if (isTold(header[0], status)) text += `${header[0]}: ${header[1]}\r\n`;
+  for (const [name, value] of headers) {
+    if (!isTold(name, status)) continue;
+    text += `${name}: ${sessionTag !== undefined && name === SESSION ? tagSession(sessionTag, value) : value}\r\n`;
+  }
   return `${text}connection: ${connection}\r\n\r\n`;
 }
 

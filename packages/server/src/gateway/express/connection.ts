@@ -15,8 +15,8 @@ export interface PassageEnd {
 export interface Passage {
   readonly lines: BoxLines;
   readonly head: string;
-  /** Told of the MCP session that the answer names. */
-  readonly onSession: ((sessionId: string) => void) | undefined;
+  /** Put before the id of an MCP session that the answer names. */
+  readonly sessionTag: string | undefined;
   onEnd(end: PassageEnd): void;
   /** What the client is told, whole, when the box does not answer. */
   onLost(error: Error): Promise<Buffer>;
@@ -133,7 +133,7 @@ export class Connection {
   }
 
   #listen(line: BoxLine, passage: Passage): void {
-    const reader = new AnswerReader(passage.onSession);
+    const reader = new AnswerReader(passage.sessionTag);
     const socket = this.#socket;
     const hangUp = () => {
       this.#abandon = null;
