@@ -11,4 +11,6 @@ if (process.stdin instanceof Socket) process.stdin.unref();
 // Nothing is left to do and the environment is not served: its code waits for something that cannot happen any more.
 const onIdle = () => process.exit(UNSETTLED_AWAIT);
 process.once("beforeExit", onIdle);
-runBox(() => loadEnvironment(process.argv[2] ?? "."), process.argv.slice(3)).then(() => process.off("beforeExit", onIdle));
+runBox(() => loadEnvironment(process.argv[2] ?? "."), process.argv.slice(3), { checksTasks: true }).then(() =>
+  process.off("beforeExit", onIdle),
+);

@@ -89,6 +89,39 @@ describe("a blueprint", () => {
     expect(await problemWith(null as unknown as object)).toContain("made by defineEnvironment");
   });
 
+  it("refuses an option that it does not know, and names the one that was meant", async () => {
+    expect(await problemWith({ setUp: run })).toBe("the environment: 'setUp' is no option of it; did you mean 'setup'?");
+    expect(await problemWith({ healthAt: { endpont: "/x" } })).toContain("healthAt of the environment: 'endpont' is no option");
+    expect(await problemWith({ tools: [{ name: "x", inputs: {}, run }] })).toBe(
+      "tool 'x': 'inputs' is no option of it; did you mean 'input'?",
+    );
+    expect(await problemWith({ tools: [{ name: "x", timeout_ms: 5, run }] })).toContain("did you mean 'timeoutMs'?");
+    expect(await problemWith({ rewards: [{ name: "r", wieght: 2, score: run }] })).toContain(
+      "reward 'r': 'wieght' is no option of it; did you mean 'weight'?",
+    );
+    expect(await problemWith({ rewards: [{ name: "r", run }] })).toContain("reward 'r': 'run' is no option of it; its options are name,");
+    expect(await problemWith({ functions: [{ name: "f", colour: "red", run }] })).toContain("its options are name, description, input,");
+  });
+
+  it("leaves fields alone that an environment of a class has for itself", async () => {
+    class Shop {
+      readonly open = true;
+      setup() {
+        return this.open;
+      }
+    }
+    await drawBlueprint(new Shop(), identity);
+  });
+
+  it("points at the environment's line where a part of it has none of its own", async () => {
+    const definition = defineEnvironment({ tools: [{ name: "no spaces", run }] });
+    const failure = await drawBlueprint(definition as EnvironmentDefinition, identity).catch((error: unknown) => error);
+    expect(failure).toMatchObject({
+      code: "environment.invalid",
+      details: { place: { file: expect.stringMatching(/blueprint\.test\.ts$/) } },
+    });
+  });
+
   it("refuses endpoints that belong to the platform or to another function", async () => {
     const named = (endpoint: string) => ({ functions: [{ name: "f", endpoint, run }] });
     for (const taken of ["/mcp", "/env-instance/x", "/task/reward", "/task/reset", "/state/snapshot", "/functions/list"]) {

@@ -1,5 +1,7 @@
-import { type Catalogue, type CatalogueEntry, isObject, PlatformError, type ToolDescriptor } from "@aenv/contract";
+import { type Catalogue, type CatalogueEntry, isObject, isPlatformError, PlatformError, type ToolDescriptor } from "@aenv/contract";
 import type { EnvironmentDefinition, FunctionDefinition, RewardDefinition, Schema, ToolDefinition } from "./definition.ts";
+import { type Part, unknownOption } from "./definition-keys.ts";
+import { placed } from "./failure-place.ts";
 import { placeOf } from "./place.ts";
 import { keepsStateInModules } from "./registry.ts";
 import { type OutputShape, outputShape } from "./result.ts";
@@ -48,6 +50,11 @@ export interface Blueprint {
   readonly keepsStateInModules: boolean;
 }
 
+interface Identity {
+  readonly name: string;
+  readonly version: string;
+}
+
 /** As in MCP. Clients put `<environment>/` before a tool's name, so it has no slash of its own. */
 const NAME = /^[A-Za-z0-9_.-]{1,128}$/;
 /** Node's timers fire at once when asked for longer than this. */
@@ -55,13 +62,21 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 const RESERVED = [/^\/mcp(\/|$)/, /^\/env-instance(\/|$)/, /^\/functions\/list$/, /^\/task\/(list|reset)$/, /^\/state\//];
 
 /** Checks a definition once, so that nothing of it has to be checked when it is called. */
-export async function drawBlueprint(
-  definition: EnvironmentDefinition,
-  identity: { readonly name: string; readonly version: string },
-): Promise<Blueprint> {
+export async function drawBlueprint(definition: EnvironmentDefinition, identity: Identity): Promise<Blueprint> {
+  try {
+    return await draw(definition, identity);
+  } catch (error) {
+    // A part that is written inside of the environment has no line of its own that we know.
+    throw isPlatformError(error) ? placed(error, placeOf(Object(definition))) : error;
+  }
+}
+
+async function draw(definition: EnvironmentDefinition, identity: Identity): Promise<Blueprint> {
   if (typeof definition !== "object" || definition === null) {
     throw new PlatformError("environment.invalid", `an environment is an object made by defineEnvironment, not ${typeof definition}`);
   }
+  demandKnownOptions("environment", definition, "the environment");
+  if (definition.healthAt !== undefined) demandKnownOptions("healthAt", definition.healthAt, "healthAt of the environment");
   checkSetupTimeout(definition);
   const tools = await drawTools(definition.tools ?? []);
   const rewards = await drawRewards(definition.rewards ?? []);
@@ -77,6 +92,11 @@ export async function drawBlueprint(
     catalogue: drawCatalogue(functions, rewards, definition),
     keepsStateInModules: keepsStateInModules(definition),
   };
+}
+
+function demandKnownOptions(part: Part, definition: object, what: string): void {
+  const problem = unknownOption(part, definition);
+  if (problem !== null) throw invalid(definition, `${what}: ${problem}`);
 }
 
 function checkSetupTimeout(definition: EnvironmentDefinition): void {
@@ -225,7 +245,12 @@ async function compileInput(input: unknown, what: string): Promise<CompiledSchem
 }
 
 /** Names the thing for later errors, once its name and its code are known to be sound. */
-function checkNamed(kind: string, definition: { readonly name: string }, run: unknown, taken: ReadonlyMap<string, unknown>): string {
+function checkNamed(
+  kind: "tool" | "reward" | "function",
+  definition: { readonly name: string },
+  run: unknown,
+  taken: ReadonlyMap<string, unknown>,
+): string {
   if (!isObject(definition)) throw new PlatformError("environment.invalid", `a ${kind} must be an object, not ${typeof definition}`);
   const what = `${kind} '${String(definition.name)}'`;
   if (typeof definition.name !== "string" || !NAME.test(definition.name)) {
@@ -234,6 +259,7 @@ function checkNamed(kind: string, definition: { readonly name: string }, run: un
   // The MCP SDK would take it for a tool that is there already.
   if (definition.name in Object.prototype) throw invalid(definition, `${what}: that name belongs to every object; choose another`);
   if (taken.has(definition.name)) throw invalid(definition, `${what} is defined twice; names must be different`);
+  demandKnownOptions(kind, definition, what);
   if (typeof run !== "function") throw invalid(definition, `${what} has no ${kind === "reward" ? "'score'" : "'run'"} function`);
   return what;
 }

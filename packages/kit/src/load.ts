@@ -3,7 +3,7 @@ import { basename, dirname, isAbsolute, join, relative, resolve } from "node:pat
 import { pathToFileURL } from "node:url";
 import { type EnvironmentConfig, isObject, messageOf, nameProblem, PlatformError, parseConfig } from "@aenv/contract";
 import type { EnvironmentDefinition } from "./definition.ts";
-import { firstPlace, type Place } from "./place.ts";
+import { placed, placeInProject } from "./failure-place.ts";
 import { takeRegistered } from "./registry.ts";
 
 export interface LoadedEnvironment {
@@ -74,21 +74,11 @@ async function importEntry(entry: string, root: string): Promise<{ default?: unk
   try {
     return (await import(pathToFileURL(entry).href)) as { default?: unknown };
   } catch (error) {
-    if (error instanceof PlatformError) throw error;
-    const place = placeOfFailure(error, root) ?? { file: entry, line: 1, column: 1 };
+    const place = placeInProject(error, root) ?? { file: entry, line: 1, column: 1 };
+    if (error instanceof PlatformError) throw placed(error, place);
     const where = `${relative(root, place.file)}:${place.line}`;
     throw new PlatformError("environment.invalid", `${where}: ${messageOf(error)}`, { cause: error, details: { place } });
   }
-}
-
-/** The author's line nearest to the failure: not one of Node's, nor of an installed package. */
-function placeOfFailure(error: unknown, root: string): Place | null {
-  const stack = error instanceof Error ? (error.stack ?? "") : "";
-  for (const line of stack.split("\n")) {
-    const place = firstPlace(line);
-    if (place?.file.startsWith(root) && !place.file.includes("/node_modules/")) return place;
-  }
-  return null;
 }
 
 async function readConfig(root: string): Promise<EnvironmentConfig | null> {

@@ -1,4 +1,5 @@
 import { messageOf, PlatformError, type Task, task as taskSchema } from "@aenv/contract";
+import type { z } from "zod";
 import type { EnvironmentDefinition } from "./definition.ts";
 import type { FailureLog } from "./failure-log.ts";
 import { demandPlain } from "./plain.ts";
@@ -41,7 +42,9 @@ export class Tasks {
   }
 
   async #load(): Promise<TaskSet> {
-    return readTasks((await this.#ask("tasks", () => this.#definition.tasks?.())) ?? []);
+    const list = (await this.#ask("tasks", () => this.#definition.tasks?.())) ?? [];
+    if (!Array.isArray(list)) throw new PlatformError("environment.invalid", "tasks must return a list of tasks");
+    return readTasks(list);
   }
 
   async #ask<T>(what: string, list: () => T): Promise<Awaited<T>> {
@@ -57,15 +60,25 @@ export class Tasks {
 
 function readTasks(list: readonly Task[]): TaskSet {
   const tasks = new Map<string, Task>();
-  for (const one of list) {
+  for (const [at, one] of list.entries()) {
     const parsed = taskSchema.safeParse(one);
     if (!parsed.success)
-      throw new PlatformError("environment.invalid", `task ${JSON.stringify(one).slice(0, 80)} needs an 'id' of at least one character`);
-    if (tasks.has(parsed.data.id)) throw new PlatformError("environment.invalid", `two tasks have the id '${parsed.data.id}'`);
+      throw new PlatformError("environment.invalid", `task ${at + 1} is wrong: ${parsed.error.issues.map(describeIssue).join("; ")}`);
+    if (tasks.has(parsed.data.id)) {
+      const first = list.findIndex(({ id }) => id === parsed.data.id);
+      throw new PlatformError(
+        "environment.invalid",
+        `tasks ${first + 1} and ${at + 1} have the same id '${parsed.data.id}'; ids must be different`,
+      );
+    }
     plainTask(parsed.data);
     tasks.set(parsed.data.id, parsed.data);
   }
   return tasks;
+}
+
+function describeIssue({ path, message }: z.core.$ZodIssue): string {
+  return path.length === 0 ? message : `${path.join(".")}: ${message}`;
 }
 
 /** A task as clients see it; the environment's own code is given it as it was written. */

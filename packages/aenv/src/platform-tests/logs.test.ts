@@ -20,6 +20,20 @@ describe("an instance's log", () => {
     expect(await (await logs("?tail=0")).text()).toBe("");
   });
 
+  it("has the stack of what a tool threw, which the agent is not told", async () => {
+    const { id: echo } = await platform.create(await publish(platform, projects.echo));
+    const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "remember", arguments: { name: "color" } } };
+    const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+    const url = `${platform.dataUrl}/env-instance/${echo}/mcp`;
+    const answer = await (await fetch(url, { method: "POST", headers, body: JSON.stringify(call) })).text();
+    expect(answer).toContain("nothing is remembered as 'color'");
+    expect(answer).not.toContain("main.js");
+    const written = async () => (await fetch(`${platform.controlUrl}/env-instance/${echo}/logs?tail=50`)).text();
+    await expect
+      .poll(written)
+      .toMatch(/tool 'remember' of instance '.*' failed: Error: nothing is remembered as 'color'.*\n {4}at .*:\d+:\d+/);
+  });
+
   it("is followed line by line, and no line can pose as an event of its own", async () => {
     const stop = new AbortController();
     const response = await logs("?tail=1&follow=true", { signal: stop.signal });

@@ -1,23 +1,37 @@
 import { parseArgs } from "node:util";
 import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
 import type { EnvironmentDefinition } from "../definition.ts";
-import { type Served, serve } from "./serve.ts";
+import { placed, placeInProject } from "../failure-place.ts";
+import { placeOf } from "../place.ts";
+import { type Served, type ServeOptions, serve } from "./serve.ts";
 
 export interface Runnable {
   readonly name: string;
   readonly version: string;
   readonly definition: EnvironmentDefinition;
+  /** The project's folder; with it, failures of the author's code are told with file and line. */
+  readonly root?: string;
+}
+
+export interface RunOptions {
+  /** Refuses an environment whose tasks are wrong, such as two of one id, before it is served; for whoever is writing it. */
+  readonly checksTasks?: boolean;
 }
 
 /**
  * Serves an environment as a process of its own: it says on standard output, one JSON line an event, when it is ready or
  * why it cannot be, and goes on until it is told to stop.
  */
-export async function runBox(load: () => Promise<Runnable>, argv: readonly string[]): Promise<void> {
+export async function runBox(
+  load: () => Promise<Runnable>,
+  argv: readonly string[],
+  { checksTasks = false }: RunOptions = {},
+): Promise<void> {
   try {
     const options = readOptions(argv);
-    const { name, version, definition } = await load();
-    const served = await serve(definition, { name, version, ...options });
+    const loaded = await load();
+    const { name, version } = loaded;
+    const served = await serveLoaded(loaded, options, checksTasks);
     say({ event: "ready", name, version, url: served.url, port: served.port, pid: process.pid });
     stopOnSignal(served);
   } catch (error) {
@@ -26,6 +40,33 @@ export async function runBox(load: () => Promise<Runnable>, argv: readonly strin
     say({ event: "failed", code, message: messageOf(error), ...(details.place as object | undefined) });
     process.exitCode = 1;
   }
+}
+
+async function serveLoaded({ name, version, definition, root }: Runnable, options: ServeOptions, checksTasks: boolean): Promise<Served> {
+  try {
+    const served = await serve(definition, { name, version, ...options });
+    if (checksTasks) await checkTasks(served);
+    return served;
+  } catch (error) {
+    if (!isPlatformError(error)) throw error;
+    const line = root === undefined ? null : placeInProject(error.cause, root);
+    throw placed(error, line ?? (isAuthors(error) ? placeOf(definition) : null));
+  }
+}
+
+/** Tasks that cannot be listed now may be there later; tasks that are wrong will be wrong then too. */
+async function checkTasks(served: Served): Promise<void> {
+  try {
+    await served.host.tasks.common();
+  } catch (error) {
+    if (!isPlatformError(error, "environment.invalid")) return;
+    await served.close();
+    throw error;
+  }
+}
+
+function isAuthors(error: PlatformError): boolean {
+  return isPlatformError(error, "environment.invalid", "instance.setup_failed", "instance.start_timeout");
 }
 
 function readOptions(argv: readonly string[]) {
