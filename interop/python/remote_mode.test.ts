@@ -5,6 +5,9 @@ import { type Platform, projects, publish, startPlatform } from "aenvironment/pl
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freeLoopback, ORIGINAL_PORT } from "./original.ts";
 
+/** Up to nine starts of the original's command, each of which takes ten seconds on a busy machine. */
+const COMMANDS = { timeout: 240_000 };
+
 const text = (line: string) => ({ content: [{ type: "text", text: line }], is_error: false });
 
 const NOT_NAMED =
@@ -197,7 +200,7 @@ function describeRemoteMode(openStore: () => Promise<Partial<RedisServer> & { re
         variables: { HOME: tree.path, TMPDIR: tree.path, HUB_BACKEND: `${url}:8080`, AENV_SYSTEM_URL: url, COLUMNS: "200" },
       });
 
-    it("pushes a project, pushes it again, and gets and lists it", { timeout: 90_000 }, async () => {
+    it("pushes a project, pushes it again, and gets and lists it", COMMANDS, async () => {
       for (const _ of ["new", "the same again"])
         expect(await aenv("push")).toMatchObject({ code: 0, stdout: expect.stringContaining("Push successfully") });
       expect(JSON.parse((await aenv("get", "py-demo")).stdout)).toMatchObject({
@@ -214,7 +217,7 @@ function describeRemoteMode(openStore: () => Promise<Partial<RedisServer> & { re
       expect(await aenv("get", "nowhere")).toMatchObject({ code: 1, stderr: expect.stringContaining("Environment not found") });
     });
 
-    it("is refused another content under the same version, and may push it under the next", { timeout: 90_000 }, async () => {
+    it("is refused another content under the same version, and may push it under the next", COMMANDS, async () => {
       tree.write({ "project/config.json": project({ deployConfig: { cpu: "2" } }) });
       expect(await aenv("push")).toMatchObject({ code: 1 });
       expect((await aenv("push", "--version", "1.0.1")).code).toBe(0);
@@ -222,7 +225,7 @@ function describeRemoteMode(openStore: () => Promise<Partial<RedisServer> & { re
       expect(JSON.parse((await aenv("get", "py-demo")).stdout)).toMatchObject({ deploy_config: { cpu: "1" } });
     });
 
-    it("uploads its files by the link it is given, when its storage is the hub", { timeout: 90_000 }, async () => {
+    it("uploads its files by the link it is given, when its storage is the hub", COMMANDS, async () => {
       await aenv("config", "set", "storage_config.type", "aenv_hub");
       expect(await aenv("push", "--version", "2.0.0")).toMatchObject({ code: 0 });
       const link = await platform.demand("POST", "/env/py-demo/2.0.0/sign?style=read");
@@ -231,7 +234,7 @@ function describeRemoteMode(openStore: () => Promise<Partial<RedisServer> & { re
       expect((await archive.arrayBuffer()).byteLength).toBeGreaterThan(100);
     });
 
-    it("lists, gets and deletes instances", { timeout: 90_000 }, async () => {
+    it("lists, gets and deletes instances", COMMANDS, async () => {
       const { id } = await platform.create("echo@1.0.0");
       expect(JSON.parse((await aenv("instance", "list", "--name", "echo", "--output", "json")).stdout)).toMatchObject([
         { id, status: "Running", env: { name: "echo", version: "1.0.0" } },
@@ -248,7 +251,7 @@ function describeRemoteMode(openStore: () => Promise<Partial<RedisServer> & { re
       expect(await aenv("instance", "delete", "echo-unknown", "--yes")).toMatchObject({ code: 1 });
     });
 
-    it("creates an instance that stays", { timeout: 90_000 }, async () => {
+    it("creates an instance that stays", COMMANDS, async () => {
       const { stdout } = await aenv("instance", "create", "echo@1.0.0", "--keep-alive", "--ttl", "5m");
       const [, id] = /Instance ID: (\S+)/.exec(stdout) ?? [];
       expect(await platform.demand("GET", `/env-instance/${id}`)).toMatchObject({ status: "Running", ttl: "5m" });
