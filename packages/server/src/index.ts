@@ -1,2 +1,3 @@
+export { type NewAdmin, resetAdmin } from "./access/reset-admin.ts";
 export { fileVariableOf, readServerConfig, type ServerConfig, serverConfig, shownConfig, variableOf } from "./config.ts";
 export { type RunningServer, type ServerParts, startServer } from "./server.ts";

@@ -6,7 +6,7 @@ import { ProcessEngine, type SandboxEngine } from "@aenv/sandbox";
 import { Access, exposureWarning } from "./access/access.ts";
 import { FairQueue } from "./access/fair-queue.ts";
 import { Quotas } from "./access/quotas.ts";
-import { type TokenRow, Tokens } from "./access/tokens.ts";
+import { Tokens, tokenRows } from "./access/tokens.ts";
 import { type AppOptions, createApp } from "./api/app.ts";
 import { hubRoutes } from "./api/hub-routes.ts";
 import { instanceRoutes } from "./api/instance-routes.ts";
@@ -41,7 +41,7 @@ import { type ServiceRow, serviceRows } from "./services/row.ts";
 import { Services } from "./services/services.ts";
 import { Storage } from "./services/storage.ts";
 import { ServiceTargets } from "./services/targets.ts";
-import { Collection } from "./stores/collection.ts";
+import type { Collection } from "./stores/collection.ts";
 import { openStore } from "./stores/open.ts";
 
 export interface ServerParts {
@@ -105,7 +105,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
 
   const rows = instanceRows(store);
   const serviceTable = serviceRows(store);
-  const tokens = new Tokens(new Collection<TokenRow>(store, "token", () => ({})), now);
+  const tokens = new Tokens(tokenRows(store), now);
   const access = new Access(tokens, config.access === "on" || (config.access === "auto" && !isLoopback(config.host)));
   const quotas = new Quotas({ instances: config.maxInstances, createsPerSecond: config.createsPerSecond, blobBytes: config.blobBytes });
   const queue = new FairQueue({ atOnce: config.startsAtOnce, maxWaiting: 50_000 });

@@ -1,6 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { PlatformError } from "@aenv/contract";
-import type { Collection } from "../stores/collection.ts";
+import { Collection } from "../stores/collection.ts";
+import type { Store } from "../stores/store.ts";
 import { type Caller, type Role, roles } from "./access.ts";
 import { parseScopes } from "./scopes.ts";
 
@@ -26,6 +27,10 @@ export interface NewToken {
   readonly expiresAt?: Date;
   readonly maxInstances?: number;
   readonly scopes?: readonly string[];
+}
+
+export function tokenRows(store: Store): Collection<TokenRow> {
+  return new Collection<TokenRow>(store, "token", () => ({}));
 }
 
 /** How long an answer is believed: a revoked token works at most this much longer on another replica. */

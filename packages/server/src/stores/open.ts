@@ -15,7 +15,7 @@ export async function openStore(url: string): Promise<Store> {
       return new MemoryStore();
     }
     case "sqlite":
-      return openSqlite(rest.replace(/^\/\/(?=\/)/, ""));
+      return openSqlite(sqlitePath(rest));
     case "redis":
     case "rediss":
     case "redis+sentinel":
@@ -32,6 +32,17 @@ export async function openStore(url: string): Promise<Store> {
     default:
       throw refuse(`'${scheme}:' is no kind of store`);
   }
+}
+
+/** The file of a store that is one; null for every other kind. */
+export function sqliteFileOf(url: string): string | null {
+  const [, scheme, rest = ""] = /^([a-z][a-z0-9+.-]*):(.*)$/is.exec(url) ?? [];
+  if (scheme === undefined) return url;
+  return scheme.toLowerCase() === "sqlite" ? sqlitePath(rest) : null;
+}
+
+function sqlitePath(rest: string): string {
+  return rest.replace(/^\/\/(?=\/)/, "");
 }
 
 async function openSqlite(path: string): Promise<Store> {

@@ -4,11 +4,20 @@ import { examples } from "../../help.ts";
 import type { Terminal } from "../../terminal.ts";
 import * as create from "./create.ts";
 import * as list from "./list.ts";
+import * as resetAdmin from "./reset-admin.ts";
 import * as revoke from "./revoke.ts";
 
 export function define(command: Command, terminal: Terminal): void {
   command
     .description("Makes and revokes the tokens of a server; for administrators.")
-    .addHelpText("after", examples("aenv token create --owner ada --role trainer", "aenv token list", "aenv token revoke 0123456789ab"));
-  addSubcommands(command, terminal, { create, list, revoke });
+    .addHelpText(
+      "after",
+      examples(
+        "aenv token create --owner ada --role trainer",
+        "aenv token list",
+        "aenv token revoke 0123456789ab",
+        "aenv token reset-admin",
+      ),
+    );
+  addSubcommands(command, terminal, { create, list, revoke, "reset-admin": resetAdmin });
 }

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type Tree, temporaryTree } from "@aenv/testing";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { aenv } from "../../testing/cli.ts";
 import { type CommandOptions, RunningCommand, run, runJson } from "../../testing/command.ts";
 
@@ -13,11 +13,7 @@ describe("a server that asks for tokens", { timeout: 60_000 }, () => {
 
   beforeAll(async () => {
     tree = temporaryTree();
-    const ports = ["--control-port", "0", "--data-port", "0", "--pool-min", "0", "--log-level", "silent"];
-    server = new RunningCommand(["server", "--json", "--access", "on", "--home", join(tree.path, "home"), ...ports], { input: "open" });
-    const ready = JSON.parse((await server.says(/^\{"event":"ready".*\}$/m))[0]);
-    url = ready.controlUrl;
-    admin = ready.token;
+    ({ server, url, admin } = await startServer(join(tree.path, "home")));
   });
   afterAll(async () => {
     await server?.stop("SIGTERM");
@@ -74,3 +70,33 @@ describe("a server that asks for tokens", { timeout: 60_000 }, () => {
     expect((await aenv(["token", "list"], { env })).code).toBe(0);
   });
 });
+
+describe("a server whose administrator's token is lost", { timeout: 60_000 }, () => {
+  it("gets a new administrator's token from whoever may write to its home, while it runs", async () => {
+    using tree = temporaryTree();
+    const home = join(tree.path, "home");
+    const { server, url, admin } = await startServer(home);
+    onTestFinished(async () => void (await server.stop("SIGTERM")));
+    const at = (token: string) => ({ env: { HOME: "/nonexistent", AENV_SYSTEM_URL: url, AENV_API_KEY: token } });
+    const made = (await runJson(["token", "reset-admin", "--home", home, "--json"], at(""))) as { id: string; token: string };
+    expect(await runJson(["token", "list", "--json"], at(made.token))).toContainEqual(
+      expect.objectContaining({ id: made.id, roles: ["admin"], note: "made by aenv token reset-admin" }),
+    );
+    expect((await aenv(["token", "list"], at(admin))).code).toBe(0);
+    const { code, stdout } = await aenv(["token", "reset-admin", "--owner", "root", "--revoke-others", "--home", home], at(""));
+    expect([code, stdout]).toEqual([0, expect.stringContaining("shown this once")]);
+    const [token = ""] = /aenv_\w{12}_[\w-]{27}/.exec(stdout) ?? [];
+    await vi.waitFor(async () => expect((await aenv(["token", "list"], at(admin))).code).not.toBe(0), { timeout: 10_000 });
+    expect((await aenv(["token", "list"], at(made.token))).code).not.toBe(0);
+    expect((await aenv(["token", "list"], at(token))).code).toBe(0);
+    const nowhere = await aenv(["token", "reset-admin", "--home", join(tree.path, "nowhere")], at(""));
+    expect([nowhere.code, nowhere.stderr]).toEqual([expect.any(Number), expect.stringContaining("no server has kept its data")]);
+  });
+});
+
+async function startServer(home: string): Promise<{ server: RunningCommand; url: string; admin: string }> {
+  const ports = ["--control-port", "0", "--data-port", "0", "--pool-min", "0", "--log-level", "silent"];
+  const server = new RunningCommand(["server", "--json", "--access", "on", "--home", home, ...ports], { input: "open" });
+  const { controlUrl: url, token: admin } = JSON.parse((await server.says(/^\{"event":"ready".*\}$/m))[0]);
+  return { server, url, admin };
+}

@@ -1,0 +1,69 @@
+import { resolve } from "node:path";
+import type { Command } from "commander";
+import { type FormatOptions, voiceFor, withOutput } from "../../format.ts";
+import { examples } from "../../help.ts";
+import { during } from "../../spinner.ts";
+import { facts } from "../../table.ts";
+import type { Terminal } from "../../terminal.ts";
+
+interface Options extends FormatOptions {
+  readonly home?: string;
+  readonly store?: string;
+  readonly config?: string;
+  readonly owner: string;
+  readonly revokeOthers?: boolean;
+}
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .summary("make a new administrator's token, for a lost one")
+    .description(
+      "Makes a new administrator's token in the server's store and shows it, this once. It needs no token but write access to the store: run it on the server's machine, as the server's user. The server may be running or stopped.",
+    )
+    .option("--home <folder>", "the server's home [$AENV_HOME]")
+    .option("--store <url>", "the server's store, if it is not below its home [$AENV_STORE]")
+    .option("-c, --config <file>", "the server's config file, if it has one")
+    .option("--owner <owner>", "whose the token is", "admin")
+    .option("--revoke-others", "also revoke all other administrators' tokens, as when one was stolen");
+  withOutput(command)
+    .addHelpText(
+      "after",
+      examples(
+        "aenv token reset-admin",
+        "aenv token reset-admin --home /srv/aenv --revoke-others",
+        "aenv token reset-admin --store redis://localhost:6379",
+      ),
+    )
+    .action((options: Options) => reset(options, terminal));
+}
+
+async function reset(options: Options, terminal: Terminal): Promise<void> {
+  const voice = voiceFor(terminal, options);
+  // The server is loaded only now: the other commands of this group do without it.
+  const { readServerConfig, resetAdmin } = await import("@aenv/server");
+  const { home, store, config: file, owner, revokeOthers: revokesOthers = false } = options;
+  const config = readServerConfig({
+    flags: { ...(home !== undefined && { home: resolve(terminal.cwd, home) }), store },
+    variables: terminal.env,
+    ...(file !== undefined && { file: resolve(terminal.cwd, file) }),
+  });
+  const made = await during(terminal, "Making a token", () => resetAdmin(config, { owner, revokesOthers }));
+  voice.data(made);
+  if (voice.isJson) return;
+  const { colors } = voice.people;
+  voice.say(`${colors.green("✔")} ${colors.bold(made.token)}`);
+  voice.say();
+  voice.say(
+    facts(
+      [
+        ["Id", made.id],
+        ["Owner", made.owner],
+        ["Roles", "admin"],
+        ["Revoked", made.revoked.join(", ")],
+      ],
+      voice.people,
+    ),
+  );
+  voice.say();
+  voice.say(colors.dim("It is shown this once. Keep it with: aenv login, or give it as AENV_API_KEY."));
+}
