@@ -36,6 +36,17 @@ export function demandPlain(code: ErrorCode, value: unknown, what: string): Json
   }
 }
 
+/** For what a tool tells its client on the way: what cannot be written is described instead, for that must not end the call. */
+export function toLogData(value: unknown): Json {
+  if (value === undefined) return null;
+  if (value instanceof Error) return String(value);
+  try {
+    return toPlain(value, "the log message");
+  } catch (error) {
+    return error instanceof Error ? error.message : "the log message cannot be written as JSON";
+  }
+}
+
 /** Null is the root's. */
 type Key = string | number | null;
 

@@ -77,7 +77,8 @@ export function sendFailure(response: ServerResponse, error: unknown, status?: n
 /** The same in the control plane's envelope. */
 export function sendControlFailure(response: ServerResponse, error: unknown): void {
   const { status, message, code, retryable } = toPlatformError(error);
-  sendJson(response, status, { success: false, code: status, message, data: null, error: { code, retryable } });
+  const send = code === "request.too_large" ? sendAndClose : sendJson;
+  send(response, status, { success: false, code: status, message, data: null, error: { code, retryable } });
 }
 
 export function sendControl(response: ServerResponse, data: unknown): void {

@@ -299,6 +299,8 @@ describe("a body that is too large", () => {
     });
     const endless = fetch(`${served.url}/functions/peek`, { method: "POST", body: stream, duplex: "half" } as RequestInit);
     expect((await endless).status).toBe(413);
+    const create = await fetch(`${served.url}/env-instance`, { method: "POST", body: large });
+    expect([create.status, create.headers.get("connection")]).toEqual([413, "close"]);
     expect((await ask(served, "/health")).status).toBe(200);
   });
 });

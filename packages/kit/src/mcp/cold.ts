@@ -4,6 +4,7 @@ import type { McpHttpHandler, McpServer, RegisteredTool, ServerContext, ToolAnno
 import type { Blueprint, BlueprintTool, Toolset } from "../blueprint.ts";
 import type { CallHooks } from "../call.ts";
 import type { Instance } from "../instance.ts";
+import { toLogData } from "../plain.ts";
 import { describedOnly } from "../schema.ts";
 import type { StandardSchemaV1 } from "../standard-schema.ts";
 import { argumentsText } from "./arguments-text.ts";
@@ -148,7 +149,7 @@ function hooksFor(context: ServerContext): CallHooks {
   return {
     controller,
     ...(body !== undefined && { inputText: () => argumentsText(body, id) }),
-    log: (level, data) => void context.mcpReq.log(level, data).catch(() => {}),
+    log: (level, data) => void context.mcpReq.log(level, toLogData(data)).catch(() => {}),
     progress: (progress, total, message) => {
       if (token === undefined) return;
       const params = { progressToken: token, progress, ...(total !== undefined && { total }), ...(message !== undefined && { message }) };

@@ -4,6 +4,7 @@ import type { Blueprint, BlueprintTool, Toolset } from "../blueprint.ts";
 import { type CallHooks, isPromise } from "../call.ts";
 import type { LogLevel } from "../definition.ts";
 import type { Instance } from "../instance.ts";
+import { toLogData } from "../plain.ts";
 import { argumentsText } from "./arguments-text.ts";
 import { LOG_LEVELS, type PlainRequest } from "./message.ts";
 import { Reply } from "./reply.ts";
@@ -102,7 +103,7 @@ function hooksFor(request: PlainRequest, body: string, session: Session | null, 
     inputText: () => argumentsText(body, request.id),
     log: (level, data) => {
       if (!isHeard(level, request, session)) return;
-      reply.notify("notifications/message", { level, data });
+      reply.notify("notifications/message", { level, data: toLogData(data) });
     },
     progress: (done, total, message) => {
       if (request.progressToken === undefined) return;

@@ -33,8 +33,11 @@ const environment = defineEnvironment({
     },
     {
       name: "tell_nonsense",
-      run: (_, { log }) => {
-        log("info", { n: 1n });
+      run: (_, { log, progress }) => {
+        log("info", { at: new Map([["page", 2n]]) });
+        log("info", { visit: () => 1 });
+        log("info", new Error("no such page"));
+        progress(1n as never);
         return "told";
       },
     },
@@ -144,8 +147,14 @@ describe("what a tool says while it works", () => {
     expect(await callTool(url, "quick")).toMatchObject({ content: [{ text: "at once" }] });
   });
 
-  it("goes unheard if JSON cannot carry it, and the call goes on", async () => {
-    const { messages } = await exchange(await start(), toolCall("tell_nonsense"));
-    expect(said(messages)).toEqual(["result"]);
+  it.each([true, false])("is described if JSON cannot carry it, and the call goes on (hot path: %s)", async (useHotPath) => {
+    const { messages } = await exchange(await start({ useHotPath }), toolCall("tell_nonsense"));
+    const logs = messages.filter((one) => (one as { method?: string }).method === "notifications/message");
+    expect(logs.map((one) => (one as { params: { data: unknown } }).params.data)).toEqual([
+      { at: { page: "2" } },
+      "the log message cannot be written as JSON: visit is a function",
+      "Error: no such page",
+    ]);
+    expect(JSON.stringify(messages.at(-1))).toContain("told");
   });
 });
