@@ -1,5 +1,7 @@
+import { once } from "node:events";
 import { mkdtempSync, readdirSync, realpathSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -114,6 +116,8 @@ export function clientOf(server: { readonly controlUrl: string; readonly dataUrl
 }
 
 export interface PublishOptions extends BundleOptions {
+  /** Ports that the published config names; the bundle stays the same, whichever they are. */
+  readonly ports?: readonly number[];
   readonly headers?: Readonly<Record<string, string>>;
   /** Ports that only the published config names, so that a port found at test time needs no bundle of its own. */
   readonly ports?: readonly number[];
@@ -128,6 +132,16 @@ export async function publish(platform: Pick<Platform, "demand">, project: strin
   await platform.demand("PUT", `/bundle/sha256:${digest}`, bytes, headers);
   await platform.demand("POST", "/env", { ...config, deployConfig, artifacts }, headers);
   return `${config.name}@${config.version}`;
+}
+
+/** A port of 127.0.0.1 on which nothing listened a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
 }
 
 /** Takes what is left of a platform away, and fails if that was more than its files. */

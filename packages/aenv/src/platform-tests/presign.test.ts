@@ -1,18 +1,6 @@
-import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { bundleOf } from "./bundles.ts";
 import { callTool, urlOf } from "./calls.ts";
-import { type Platform, projects, publish, startPlatform } from "./platform.ts";
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
-}
+import { freePort, type Platform, projects, publish, startPlatform } from "./platform.ts";
 
 describe.runIf(process.platform === "linux")("a presigned link", () => {
   let platform: Platform;
@@ -22,11 +10,7 @@ describe.runIf(process.platform === "linux")("a presigned link", () => {
   beforeAll(async () => {
     platform = await startPlatform();
     port = await freePort();
-    const ports = [port, portOf(platform.controlUrl), portOf(platform.dataUrl)];
-    const { config, digest, bytes } = await bundleOf(projects.window);
-    await platform.demand("PUT", `/bundle/sha256:${digest}`, bytes);
-    const artifacts = [{ type: "bundle", content: `sha256:${digest}` }];
-    await platform.demand("POST", "/env", { ...config, deployConfig: { ...config.deployConfig, ports }, artifacts });
+    await publish(platform, projects.window, { ports: [port, portOf(platform.controlUrl), portOf(platform.dataUrl)] });
   });
   afterAll(() => platform?.close());
 
