@@ -116,8 +116,6 @@ export function clientOf(server: { readonly controlUrl: string; readonly dataUrl
 }
 
 export interface PublishOptions extends BundleOptions {
-  /** Ports that the published config names; the bundle stays the same, whichever they are. */
-  readonly ports?: readonly number[];
   readonly headers?: Readonly<Record<string, string>>;
   /** Ports that only the published config names, so that a port found at test time needs no bundle of its own. */
   readonly ports?: readonly number[];
