@@ -74,15 +74,17 @@ export class SqliteStore implements Store {
   async swap<T>(kind: string, key: string, rev: number, value: T, indexes: Indexes): Promise<boolean> {
     checkRow(kind, key, indexes);
     const text = encode(value);
-    return this.#change(({ find, update, nextRev, addIndex }) => {
+    return this.#change(({ find, update, nextRev, addIndex, removeIndex }) => {
       const row = find.get(kind, key);
       if (row?.rev !== rev) return false;
       const entries = sortedIndexes(indexes);
       const entriesText = JSON.stringify(entries);
       update.run(nextRev.get() as number, text, entriesText, row.id);
       if (entriesText === row.indexes) return true;
-      this.#unlist(kind, key, row);
-      for (const [name, indexValue] of entries) addIndex.run(kind, name, indexValue, key, row.id);
+      // Most changes touch one or two entries of many.
+      const [before, after] = [new Map<string, string>(JSON.parse(row.indexes)), new Map(entries)];
+      for (const [name, was] of before) if (after.get(name) !== was) removeIndex.run(kind, name, was, key);
+      for (const [name, is] of after) if (before.get(name) !== is) addIndex.run(kind, name, is, key, row.id);
       return true;
     });
   }
