@@ -69,7 +69,7 @@ export class Keeper {
    * cannot be reached nobody can take over, so the sandboxes of this process end with it; their rows are put right by the next start.
    */
   async close(graceMs: number): Promise<void> {
-    const { replicas, instances, pool, hosts, onFailure } = this.#options;
+    const { replicas, instances, placement, pool, hosts, onFailure } = this.#options;
     await this.#stop();
     await instances.close(graceMs);
     await attempt(() => pool.close(), onFailure);
@@ -80,6 +80,9 @@ export class Keeper {
       onFailure(error);
       await attempt(() => this.#endSandboxes(new Set(replicas.names)), onFailure);
     }
+    // What ends from now on is the business of whoever stays.
+    placement.letGo();
+    await placement.settled();
   }
 
   /** Lets go of everything as a process does that dies: whoever comes next finds it. */

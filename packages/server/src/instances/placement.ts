@@ -67,6 +67,7 @@ export class Placement {
   readonly #seated = new Map<string, Set<string>>();
   /** Boxes that could not be ended; they are tried again. */
   readonly #stuck = new Set<Box>();
+  readonly #ending = new Set<Promise<void>>();
 
   constructor(options: PlacementOptions) {
     this.#options = options;
@@ -158,7 +159,17 @@ export class Placement {
 
   /** Ends a box; if that fails now, it is tried again. */
   async discard(box: Box): Promise<void> {
-    await box.destroy().catch(() => this.#stuck.add(box));
+    const ending = box
+      .destroy()
+      .catch(() => void this.#stuck.add(box))
+      .finally(() => this.#ending.delete(ending));
+    this.#ending.add(ending);
+    await ending;
+  }
+
+  /** Resolves when what is being ended has ended, with its files: a process that exits before would leave them. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#ending);
   }
 
   /** Asks an instance something through its trainer API. */

@@ -1,0 +1,30 @@
+import { setImmediate } from "node:timers/promises";
+import { expect, it, vi } from "vitest";
+import { ada, openRoom, openWorld } from "./fixtures/room.ts";
+
+it("closes only when what ended by itself is cleared away, for a process that exits before would leave its files", async () => {
+  const world = openWorld();
+  const room = openRoom(world);
+  const { seat } = await room.create(await world.publish(ada, "probe", { isolation: "instance" }));
+  const [box] = await world.engine.list();
+  if (box === undefined) throw new Error("the instance has no box");
+  const gate = Promise.withResolvers<void>();
+  const destroy = box.destroy.bind(box);
+  let isAsked = false;
+  box.destroy = () => {
+    isAsked = true;
+    return gate.promise.then(destroy);
+  };
+  await world.engine.crash(String(seat?.boxId), "out of memory");
+  await vi.waitFor(() => expect(isAsked).toBe(true));
+
+  let isClosed = false;
+  const closing = room.keeper.close(0).then(() => {
+    isClosed = true;
+  });
+  // Far more turns than a close takes that waits for nothing.
+  for (let turn = 0; turn < 200; turn++) await setImmediate();
+  expect(isClosed).toBe(false);
+  gate.resolve();
+  await closing;
+});
