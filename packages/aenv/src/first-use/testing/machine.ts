@@ -23,6 +23,8 @@ export function readersEnv(home: string, plain: NodeJS.ProcessEnv): NodeJS.Proce
     ...(existsSync(userConfig) && { npm_config_userconfig: userConfig }),
     // What a reader answers when npx asks.
     npm_config_yes: "true",
+    // Asked once for what other packages there are, and not again by each text.
+    npm_config_prefer_offline: "true",
     npm_config_update_notifier: "false",
     npm_config_fund: "false",
     npm_config_audit: "false",

@@ -106,7 +106,8 @@ export class Reader implements AsyncDisposable {
   }
 
   #write(code: string): string {
-    const folder = join(this.#cwd, "printed");
+    // Not seen by `aenv run`, which would serve the project again while the program calls it.
+    const folder = join(this.#cwd, ".printed");
     mkdirSync(folder, { recursive: true });
     const file = join(folder, `${++this.#snippets}.ts`);
     writeFileSync(file, code);
