@@ -43,7 +43,7 @@ export interface Content {
   readonly createdAt: string;
 }
 
-/** A version as lists see it: short, for every search goes through all of them. */
+/** A version as lists see it: short, because every version is held in memory for searches. */
 export interface VersionRow {
   readonly name: string;
   readonly version: string;

@@ -8,7 +8,7 @@ export function isAdmin(caller: Caller): boolean {
 }
 
 /** Whoever may not see a version is told that there is none. */
-export function maySee(row: VersionRow, caller: Caller): boolean {
+export function maySee(row: Omit<VersionRow, "history">, caller: Caller): boolean {
   if (row.isRemoved || !isInScope(caller, row.name)) return false;
   if (isAdmin(caller) || row.visibility === "public") return true;
   if (row.owner === caller.owner || row.publisher === caller.owner) return true;

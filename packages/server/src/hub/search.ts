@@ -1,9 +1,8 @@
 import { PlatformError } from "@aenv/contract";
 import type { Caller } from "../access/access.ts";
-import type { Collection } from "../stores/collection.ts";
 import type { VersionRow } from "./environment-version.ts";
 import { maySee } from "./rights.ts";
-import { byNewest } from "./versions.ts";
+import { keyOf, type VersionRows } from "./version-index.ts";
 
 export interface ListQuery {
   readonly offset?: number;
@@ -23,25 +22,24 @@ export interface Page<T> {
 
 const MAX_LIMIT = 1_000;
 
-/** Finds versions by name, tag and words; only what the caller may see is found or counted. */
-export async function searchFor(shelf: Collection<VersionRow>, asked: ListQuery, caller: Caller): Promise<Page<VersionRow>> {
+/** Finds versions by name, tag and words; only what the caller may see is found or counted. Reads only the rows of the page. */
+export async function searchFor(rows: VersionRows, asked: ListQuery, caller: Caller): Promise<Page<VersionRow>> {
   const { offset = 0, limit = 100, query = "", tag = [], name } = asked;
   if (!Number.isInteger(offset) || offset < 0) throw invalid("offset", offset, "a whole number from 0");
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) throw invalid("limit", limit, `a whole number from 1 to ${MAX_LIMIT}`);
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
-  const wanted = typeof tag === "string" ? [tag] : tag;
-  const found: VersionRow[] = [];
-  const where = name === undefined ? { index: "all", value: "yes" } : { index: "name", value: name };
-  for await (const { value } of shelf.each(where)) {
-    if (maySee(value, caller) && wanted.every((one) => value.tags.includes(one)) && holdsAll(value, words)) found.push(value);
-  }
-  found.sort((one, other) => (one.name === other.name ? byNewest(one, other) : one.name < other.name ? -1 : 1));
-  return { items: found.slice(offset, offset + limit), total: found.length };
-}
-
-function holdsAll({ name, description, tags }: VersionRow, words: readonly string[]): boolean {
-  const text = [name, description, ...tags].join("\n").toLowerCase();
-  return words.every((word) => text.includes(word));
+  const tags = typeof tag === "string" ? [tag] : tag;
+  const found = (await rows.index.sorted()).filter(
+    (row) =>
+      (name === undefined || row.name === name) &&
+      maySee(row, caller) &&
+      tags.every((one) => row.tags.includes(one)) &&
+      words.every((word) => row.text.includes(word)),
+  );
+  const page = await Promise.all(found.slice(offset, offset + limit).map((row) => rows.find(keyOf(row))));
+  // A version may have changed hands or been removed since it was indexed.
+  const items = page.flatMap((row) => (row !== null && maySee(row.value, caller) ? row.value : []));
+  return { items, total: found.length };
 }
 
 function invalid(field: string, value: unknown, rule: string): PlatformError {

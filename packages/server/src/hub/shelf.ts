@@ -2,8 +2,9 @@ import { PlatformError } from "@aenv/contract";
 import type { Caller } from "../access/access.ts";
 import { Collection } from "../stores/collection.ts";
 import type { Store, Versioned } from "../stores/store.ts";
-import { type Content, type EnvironmentVersion, type VersionRow, versionIndexes, versionKey, wholeOf } from "./environment-version.ts";
+import { type Content, type EnvironmentVersion, type VersionRow, versionKey, wholeOf } from "./environment-version.ts";
 import { demandName, maySee } from "./rights.ts";
+import { VersionRows } from "./version-index.ts";
 import { byNewest } from "./versions.ts";
 
 interface NameRow {
@@ -20,7 +21,7 @@ const REMOVED_KEPT_MS = 30 * 24 * 3_600_000;
 
 /** Where versions stand: a short row each, its content beside it under its digest, and who owns the name. */
 export class Shelf {
-  readonly rows: Collection<VersionRow>;
+  readonly rows: VersionRows;
   readonly #contents: Collection<Content>;
   readonly #names: Collection<NameRow>;
   readonly #maxVersions: number;
@@ -29,7 +30,7 @@ export class Shelf {
 
   constructor(store: Store, maxVersions: number) {
     this.#maxVersions = maxVersions;
-    this.rows = new Collection(store, "environment", versionIndexes);
+    this.rows = new VersionRows(store);
     this.#contents = new Collection<Content>(store, "environment-content", () => ({}));
     this.#names = new Collection<NameRow>(store, "environment-name", () => ({}));
   }
