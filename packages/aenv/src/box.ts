@@ -1,5 +1,6 @@
 import { Socket } from "node:net";
 import { loadEnvironment, runBox } from "@aenv/kit";
+import { answerPage } from "./dev/page/answer.ts";
 import { UNSETTLED_AWAIT } from "./loading-exit.ts";
 
 // The process that holds the environment's code while `aenv run` watches over it: node box.ts <project> --socket <path> --host <host>
@@ -11,6 +12,5 @@ if (process.stdin instanceof Socket) process.stdin.unref();
 // Nothing is left to do and the environment is not served: its code waits for something that cannot happen any more.
 const onIdle = () => process.exit(UNSETTLED_AWAIT);
 process.once("beforeExit", onIdle);
-runBox(() => loadEnvironment(process.argv[2] ?? "."), process.argv.slice(3), { checksTasks: true }).then(() =>
-  process.off("beforeExit", onIdle),
-);
+const options = { checksTasks: true, homePage: answerPage };
+runBox(() => loadEnvironment(process.argv[2] ?? "."), process.argv.slice(3), options).then(() => process.off("beforeExit", onIdle));

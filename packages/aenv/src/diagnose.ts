@@ -54,13 +54,17 @@ async function withAwaitsPlaced(project: Project, failure: Failure): Promise<Fai
   return new Failure(problems, { code: failure.code, hint: failure.hint, cause: failure });
 }
 
-/** A tool that is written inside `defineEnvironment` does not know its line, but its name can be found. */
+/** A tool that is written inside `defineEnvironment` does not know its line, at most that of the whole definition; but its name can be found. */
 function withNamesPlaced(failure: Failure, files: readonly string[]): Failure {
   const [problem] = failure.problems;
   const name = /^(?:tool|reward|function) '([^']+)'/.exec(problem?.message ?? "")?.[1];
-  if (problem === undefined || problem.place !== undefined || name === undefined) return failure;
-  const found = files.flatMap((file) => placesOfName(file, name));
-  const place = (problem.message.includes("twice") ? found[1] : undefined) ?? found[0];
+  if (problem === undefined || name === undefined) return failure;
+  const { place: known } = problem;
+  // Where the whole definition's place is known, the name stands below it.
+  const isBelow = (one: Place) => known === undefined || (one.file === known.file && one.line >= known.line);
+  const isTwice = problem.message.includes("twice");
+  const found = files.flatMap((file) => placesOfName(file, name)).filter((one) => isTwice || isBelow(one));
+  const place = (isTwice ? found[1] : undefined) ?? found[0];
   return place === undefined ? failure : new Failure([{ ...problem, place }], { code: failure.code, cause: failure });
 }
 

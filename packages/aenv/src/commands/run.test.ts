@@ -5,6 +5,7 @@ import { Environment } from "@aenv/sdk";
 import { type Files, type Tree, temporaryTree } from "@aenv/testing";
 import { describe, expect, it } from "vitest";
 import { aenv, installedTree, launcher } from "../testing/cli.ts";
+import { RunningCommand } from "../testing/command.ts";
 import { EventProcess, plainEnv, runProcess } from "../testing/process.ts";
 
 const code = (answer: string) => `import { registerTool, registerReward } from "aenvironment";
@@ -63,6 +64,41 @@ describe("run", { timeout: 60_000 }, () => {
     await running.next("ready");
     tree.write({ "config.json": { name: "my-env", version: "1.0.0", taggs: [] } });
     expect(await running.next("warning")).toMatchObject({ message: expect.stringContaining("did you mean tags?") });
+  });
+
+  it("lists the tasks, and says where the page is", async () => {
+    const tasks = Array.from({ length: 12 }, (_, at) => ({ id: `task-${at}`, instruction: "Count." }));
+    using tree = project(
+      `import { defineEnvironment } from "aenvironment";\nexport default defineEnvironment({ tasks: () => ${JSON.stringify(tasks)} });\n`,
+    );
+    await using running = new RunningCommand(["run", "--port", "0"], { cwd: tree.path, input: "open" });
+    await running.says(/Ctrl-C stops/);
+    expect(running.stdout).toMatch(/12 tasks\n +task-0 +Count\.\n/);
+    const [, rest = ""] = /2 more: aenv (.*)/.exec(running.stdout) ?? [];
+    expect((await aenv(rest.split(" "))).stdout).toContain("task-11");
+    const [, page = ""] = /Page +(http\S+)/.exec(running.stdout) ?? [];
+    expect(await (await fetch(page)).text()).toContain("<h1>my-env");
+    expect((await running.stop()).code).toBe(0);
+  });
+
+  it("serves an environment whose tasks cannot be listed yet, with a warning that says why once", async () => {
+    using tree = project(
+      'import { defineEnvironment } from "aenvironment";\nexport default defineEnvironment({ tasks: () => { throw new Error("no data yet"); } });\n',
+    );
+    await using running = run(tree);
+    expect(await running.next("warning")).toMatchObject({ message: "the tasks cannot be listed: no data yet" });
+    expect(await running.next("ready")).toMatchObject({ tasks: [] });
+  });
+
+  it("prints the stack of an exception in a tool, which the agent does not get", async () => {
+    using tree = project(`${code("one")}registerTool({ name: "fail" }, () => {\n  throw new Error("no luck");\n});\n`);
+    await using running = run(tree);
+    const { url } = await running.next("ready");
+    const text = await Environment.use("my-env", { instanceUrl: String(url) }, async (env) => (await env.callTool("fail")).text);
+    expect(text).toContain("no luck");
+    expect(text).not.toContain("index.ts");
+    expect(await running.next("output")).toMatchObject({ stream: "stderr", line: expect.stringContaining("tool 'fail' of instance") });
+    expect(await running.next("output")).toMatchObject({ stream: "stderr", line: expect.stringContaining("src/index.ts:5:9") });
   });
 
   it("lets a call that began before a change end in the version it began in", async () => {
@@ -144,6 +180,13 @@ describe("run ends with 1 and points at the line for", { timeout: 60_000 }, () =
     ["syntax that Node cannot strip", `${head}enum X { A }\n`, 2, "enum"],
     ["an error while loading", `${head}\nnull.x;\n`, 3, "null"],
     ["a tool registered twice", `${head}registerTool({ name: "a" }, () => 1);\nregisterTool({ name: "a" }, () => 1);\n`, 3, "twice"],
+    [
+      "an error in setup",
+      `${head}const begin = () => {\n  throw new Error("no such table");\n};\nexport default defineEnvironment({ setup: begin });\n`,
+      3,
+      "no such table",
+    ],
+    ["a task listed twice", `${head}export default defineEnvironment({ tasks: () => [{ id: "a" }, { id: "a" }] });\n`, 2, "'a'"],
     [
       "a tool listed twice",
       `${head}const run = () => 1;\nexport default defineEnvironment({ tools: [\n  { name: "a", run },\n  { name: "a", run },\n] });\n`,

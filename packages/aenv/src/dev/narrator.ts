@@ -1,15 +1,19 @@
-import { formatRef } from "@aenv/contract";
+import { formatRef, messageOf, type Task } from "@aenv/contract";
 import { Environment } from "@aenv/sdk";
 import { failureBlock } from "../block.ts";
 import { callExample, fetchOffer, type Offer, offeredNames, offerTable } from "../catalogue.ts";
 import { failureAsJson } from "../failure.ts";
 import type { Project } from "../project.ts";
+import { counted, shortened } from "../table.ts";
 import type { Terminal, Voice } from "../terminal.ts";
-import { warnOf } from "../warning.ts";
+import { warn, warnOf } from "../warning.ts";
 import type { DevEvent } from "./server.ts";
 
 /** Where the original's clients look for an environment. */
 const USUAL_PORT = 8081;
+
+/** What an environment offers, with its tasks. */
+type Shown = Offer & { readonly tasks: readonly Task[] };
 
 /** Tells what happens: to people as it suits them, to programs as one JSON line each. */
 export class Narrator {
@@ -17,7 +21,7 @@ export class Narrator {
   readonly #terminal: Terminal;
   readonly #options: { readonly host: string; readonly quiet?: boolean };
   #url = "";
-  #offer: Offer = { tools: [], functions: [], rewards: [] };
+  #offer: Shown = { tools: [], functions: [], rewards: [], tasks: [] };
   #changedAt = 0;
   #changed: readonly string[] = [];
 
@@ -37,7 +41,17 @@ export class Narrator {
     this.#offer = await this.#fetchOffer(project);
     this.#warn(project);
     const { name, version } = project.config;
-    this.#voice.event({ event: "ready", name, version, url: this.#url, mcpUrl: this.mcpUrl, port, ...this.#offer });
+    const { tasks } = this.#offer;
+    this.#voice.event({
+      event: "ready",
+      name,
+      version,
+      url: this.#url,
+      mcpUrl: this.mcpUrl,
+      port,
+      ...this.#offer,
+      tasks: tasks.map(({ id }) => id),
+    });
     if (this.#options.quiet) this.#voice.say(`${formatRef({ name, version })} ${this.#url}`);
     else this.#welcome(project, port);
   }
@@ -93,7 +107,7 @@ export class Narrator {
     }
     if (files.includes("config.json")) this.#warn(project);
     const { name, version } = project.config;
-    this.#voice.event({ event: "reloaded", name, version, files, ms, ...this.#offer });
+    this.#voice.event({ event: "reloaded", name, version, files, ms, ...this.#offer, tasks: this.#offer.tasks.map(({ id }) => id) });
     if (this.#options.quiet) return;
     const { colors } = this.#voice.people;
     const more = files.length > 1 ? ` and ${files.length - 1} more` : "";
@@ -103,8 +117,23 @@ export class Narrator {
     for (const each of old) if (!now.includes(each)) this.#voice.say(colors.red(`  - ${each}`));
   }
 
-  async #fetchOffer({ config }: Project): Promise<Offer> {
-    return Environment.use(formatRef(config), { instanceUrl: this.#url }, fetchOffer);
+  async #fetchOffer({ config }: Project): Promise<Shown> {
+    return Environment.use(formatRef(config), { instanceUrl: this.#url }, async (environment) => ({
+      ...(await fetchOffer(environment)),
+      tasks: await this.#fetchTasks(environment),
+    }));
+  }
+
+  /** Tasks that cannot be listed now, because their data comes later, do not keep the environment from being served. */
+  async #fetchTasks(environment: Environment): Promise<readonly Task[]> {
+    try {
+      return await environment.tasks();
+    } catch (error) {
+      const message = `the tasks cannot be listed: ${rootMessage(error)}`;
+      this.#voice.event({ event: "warning", message });
+      warn(this.#terminal, message);
+      return [];
+    }
   }
 
   #welcome({ config, root }: Project, port: number): void {
@@ -112,17 +141,19 @@ export class Narrator {
     const { colors } = people;
     const say = (text = "") => this.#voice.say(text);
     const line = (title: string, text: string) => say(`  ${colors.dim(title.padEnd(12))}${text}`);
+    const address = port === USUAL_PORT ? "" : ` --url ${this.#url}`;
     say(`${colors.green("✔")} ${colors.bold(formatRef(config))} is served at ${colors.cyan(this.#url)}`);
     if (this.#options.host !== host(this.#url)) say(colors.yellow("  Other machines that reach this one can call it too."));
     say();
     say(offerTable(this.#offer, people));
     say();
+    for (const text of taskLines(this.#offer.tasks, address)) say(text);
+    line("Page", colors.cyan(`${this.#url}/`));
     line("MCP client", colors.cyan(this.mcpUrl));
     line("Trainer", `${colors.cyan(this.#url)}  ${colors.dim("/health  /functions/list  /task/reward")}`);
     if (port === USUAL_PORT) line("SDK", `DUMMY_INSTANCE_IP=http://localhost  ${colors.dim(`new Environment("${config.name}")`)}`);
     else line("SDK", `new Environment("${config.name}", { instanceUrl: "${this.#url}" })`);
     const [tool] = this.#offer.tools;
-    const address = port === USUAL_PORT ? "" : ` --url ${this.#url}`;
     if (tool !== undefined) line("Shell", `aenv call ${callExample(tool)}${address}  ${colors.dim(`or: aenv call --list${address}`)}`);
     say();
     say(colors.dim("  For the configuration of an MCP client:"));
@@ -140,6 +171,24 @@ export class Narrator {
   #complain(text: string): void {
     this.#terminal.stderr.write(`${text}\n`);
   }
+}
+
+const SHOWN_TASKS = 10;
+
+/** The first tasks, a line each, and how to see the rest. */
+function taskLines(tasks: readonly Task[], address: string): string[] {
+  if (tasks.length === 0) return [];
+  const width = Math.min(24, Math.max(...tasks.slice(0, SHOWN_TASKS).map(({ id }) => id.length)));
+  const shown = tasks
+    .slice(0, SHOWN_TASKS)
+    .map(({ id, instruction = "" }) => `    ${id.padEnd(width)}  ${shortened(instruction, 70)}`.trimEnd());
+  const rest = tasks.length - shown.length;
+  return [`  ${counted(tasks.length, "task")}`, ...shown, ...(rest > 0 ? [`    ${rest} more: aenv call --tasks${address}`] : []), ""];
+}
+
+/** What the environment itself said, without what the client was doing. */
+function rootMessage(error: unknown): string {
+  return messageOf(error).replace(/^could not list the tasks of '[^']*': (?:tasks of the environment failed: )?/, "");
 }
 
 function host(url: string): string {

@@ -13,7 +13,7 @@ export interface Runnable {
   readonly root?: string;
 }
 
-export interface RunOptions {
+export interface RunOptions extends Pick<ServeOptions, "homePage"> {
   /** Refuses an environment whose tasks are wrong, such as two of one id, before it is served; for whoever is writing it. */
   readonly checksTasks?: boolean;
 }
@@ -25,10 +25,10 @@ export interface RunOptions {
 export async function runBox(
   load: () => Promise<Runnable>,
   argv: readonly string[],
-  { checksTasks = false }: RunOptions = {},
+  { checksTasks = false, ...more }: RunOptions = {},
 ): Promise<void> {
   try {
-    const options = readOptions(argv);
+    const options = { ...readOptions(argv), ...more };
     const loaded = await load();
     const { name, version } = loaded;
     const served = await serveLoaded(loaded, options, checksTasks);

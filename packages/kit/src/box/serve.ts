@@ -42,6 +42,8 @@ export interface ServeOptions {
   readonly useHotPath?: boolean;
   /** Makes the first call as quick as later ones, for a process that is started before anyone needs it. */
   readonly isRehearsed?: boolean;
+  /** Answers `GET /`, for a page that people look at; 404 if not given. */
+  readonly homePage?: (request: IncomingMessage, response: ServerResponse, host: Host) => Promise<void>;
   /** Where exceptions of the environment's code are written, with their stacks; standard error unless given. */
   readonly writeLog?: (text: string) => void;
 }
@@ -158,6 +160,8 @@ class Box {
     const at = url.indexOf("?");
     const fullPath = at < 0 ? url : url.slice(0, at);
     const query = at < 0 ? "" : url.slice(at + 1);
+    if (fullPath === "/" && request.method === "GET" && this.#options.homePage !== undefined)
+      return this.#options.homePage(request, response, this.#host);
     if (!fullPath.startsWith("/env-instance")) return this.#visit(FIRST_INSTANCE, fullPath, query, request, response);
 
     const segments = segmentsOf(fullPath);
