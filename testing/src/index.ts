@@ -3,4 +3,5 @@ export { describeNeeding, type MissingComponent, missing } from "./needs.ts";
 export { type RedisServer, type RedisSettings, startRedis } from "./redis.ts";
 export { type ScriptedOpenAi, scriptedOpenAi } from "./scripted-openai.ts";
 export type { Message, ModelRequest, OfferedTool, Script, ScriptedToolCall, ScriptedTurn, ToolCall } from "./scripted-openai-script.ts";
+export { mountSmallDisk, type SmallDisk } from "./tmpfs.ts";
 export { type Files, type Tree, temporaryTree } from "./tree.ts";

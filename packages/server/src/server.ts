@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, realpath } from "node:fs/promises";
-import { availableParallelism, hostname } from "node:os";
+import { availableParallelism, hostname, tmpdir } from "node:os";
+import { dirname } from "node:path";
 import { isLoopback, PlatformError, parseDuration, visitorRule } from "@aenv/contract";
 import { ProcessEngine, type SandboxEngine } from "@aenv/sandbox";
 import { Access, exposureWarning } from "./access/access.ts";
@@ -17,6 +18,7 @@ import { tokenRoutes } from "./api/token-routes.ts";
 import { Closers } from "./closers.ts";
 import { type ServerConfig, variableOf } from "./config.ts";
 import { dataUrlOf } from "./data-url.ts";
+import { DiskProbe } from "./disk.ts";
 import { Gateway } from "./gateway/gateway.ts";
 import { tunnelLimits } from "./gateway/port-way.ts";
 import { stallLimits } from "./gateway/request-body.ts";
@@ -41,8 +43,9 @@ import { type ServiceRow, serviceRows } from "./services/row.ts";
 import { Services } from "./services/services.ts";
 import { Storage } from "./services/storage.ts";
 import { ServiceTargets } from "./services/targets.ts";
+import { hideFolders } from "./shown-text.ts";
 import type { Collection } from "./stores/collection.ts";
-import { openStore } from "./stores/open.ts";
+import { openStore, sqliteFileOf } from "./stores/open.ts";
 
 export interface ServerParts {
   readonly config: ServerConfig;
@@ -90,6 +93,15 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   if (isAlone) closers.add(lockHome(config.home));
   const now = () => new Date();
   const logger = createLogger(config.logLevel);
+  const storeFile = sqliteFileOf(config.store);
+  const shown = hideFolders({
+    "<home>": config.home,
+    "<data>": config.dataDir,
+    "<store>": storeFile === null ? "" : dirname(storeFile),
+    "<tmp>": tmpdir(),
+    "<server>": parts.runner[1] === undefined ? "" : dirname(parts.runner[1]),
+  });
+  const disk = new DiskProbe([config.home, ...(storeFile === null ? [] : [dirname(storeFile)])]);
   const audit = new Audit({ write: (event) => logger.info(event, "audit") });
   const tracing = config.otlpUrl === null ? noTracing : await openTracing(config.otlpUrl, parts.version);
   closers.add(() => tracing.close());
@@ -143,7 +155,10 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     store,
     quotas,
     now,
-    inspect: (folder, options) => inspector.inspect(folder, options),
+    inspect: async (folder, options) => {
+      const seen = await inspector.inspect(folder, options);
+      return seen.tasksProblem ? { ...seen, tasksProblem: shown(seen.tasksProblem) } : seen;
+    },
     maxWarm: Math.min(config.poolMax, config.poolPerOwner, config.poolTotal),
     isInUse: inUse(rows, serviceTable),
   });
@@ -168,6 +183,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     // Who says so rarely that it lives cannot be expected to say it often.
     silentMs: Math.max(parseDuration(config.silence), 3 * roundMs),
     now,
+    shown,
     onChange: (row, before) => {
       if (row.status === before?.status) return;
       if (row.service !== undefined) services.nudge(row.service);
@@ -186,6 +202,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     quotas,
     storage: new Storage(config.home),
     now,
+    shown,
     onFailure: (error) => logger.error({ err: error }, "looking after the services failed; it is tried again"),
   });
   const metrics = new Metrics({
@@ -245,12 +262,12 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
 
   const routes = [
     ...hubRoutes(hub),
-    ...instanceRoutes({ instances, list, logs, hub, dataUrl, dataNeedsToken: access.isOn && !config.idsAreKeys }),
+    ...instanceRoutes({ instances, list, logs, hub, dataUrl, shown, dataNeedsToken: access.isOn && !config.idsAreKeys }),
     ...portRoutes({ presign: new Presign({ instances, hub, links, engine }), dataUrl }),
     ...serviceRoutes({ services, hub, dataUrl }),
     ...tokenRoutes(tokens),
   ];
-  const operations = operationRoutes({ store, metrics, config, version: parts.version, isReady: () => isReady, others: routes });
+  const operations = operationRoutes({ store, disk, metrics, config, version: parts.version, isReady: () => isReady, others: routes });
   const common: Omit<AppOptions, "routes"> = {
     access,
     visitors,
@@ -259,6 +276,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     patience,
     tracing,
     audit,
+    shown,
     onAnswer: (answer) => {
       metrics.request(answer.method, answer.route, answer.status, answer.durationMs);
       logger.debug(answer, "request");

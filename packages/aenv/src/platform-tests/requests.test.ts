@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { bundleOfCode } from "./fixtures/archives.ts";
 import { type Platform, projects, publish, startPlatform } from "./platform.ts";
 
 let platform: Platform;
@@ -109,6 +110,25 @@ describe("a time beyond all dates", () => {
 });
 
 describe("an error", () => {
+  it("names no folder of the server, whatever the environment's code says", async () => {
+    const { digest, bytes } = bundleOfCode("leaky", "1.0.0", "throw new Error(import.meta.dirname);");
+    await platform.demand("PUT", `/bundle/${digest}`, bytes);
+    const config = { name: "leaky", version: "1.0.0", artifacts: [{ type: "bundle", content: digest }] };
+    const refused = await platform.ask("POST", "/env", config);
+    expect(refused.status).toBeGreaterThanOrEqual(400);
+    expect(refused.message).toContain("<home>/bundles");
+    await platform.demand("POST", "/env?verify=false", config);
+    const failed = await platform.ask("POST", "/env-instance", { envName: "leaky" });
+    expect(failed.status).toBeGreaterThanOrEqual(400);
+    const { items } = (await platform.demand("GET", "/env-instance/list?envName=leaky")) as { items: { id: string; reason: string }[] };
+    expect(items[0]?.reason).toContain("<home>/bundles");
+    const events = await platform.demand("GET", `/env-instance/${items[0]?.id}/events`);
+    const batch = await platform.demand("POST", "/env-instance/batch", { envName: "leaky", count: 1 });
+    const called = await fetch(`${platform.dataUrl}/env-instance/${items[0]?.id}/health`);
+    for (const answer of [refused.message, failed.message, items, events, batch, await called.text()])
+      expect(JSON.stringify(answer)).not.toContain(platform.home);
+  });
+
   it("says a thing once", async () => {
     const asked: [string, string, unknown?][] = [
       ["POST", "/env-instance", {}],

@@ -8,6 +8,7 @@ import { endRequest } from "../linger.ts";
 import { type Actor, type Audit, isRefusal } from "../operations/audit.ts";
 import type { Traced, Tracing } from "../operations/tracing.ts";
 import { limitConnections, type Patience, serverOptions } from "../patience.ts";
+import type { ShownText } from "../shown-text.ts";
 import { demandDeclaredLength, readBody } from "./body.ts";
 import { sendFailure } from "./failure.ts";
 import { parseJson } from "./json-body.ts";
@@ -23,6 +24,8 @@ export interface AppOptions {
   readonly patience: Patience;
   readonly tracing: Tracing;
   readonly audit: Audit;
+  /** What clients may read of a message. */
+  readonly shown: ShownText;
   readonly onAnswer: (answer: ApiAnswer) => void;
 }
 
@@ -51,7 +54,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     // The original's clients send bodies with DELETE and empty bodies with a JSON type; both are harmless.
     forceCloseConnections: "idle",
     // A path that cannot be read is answered like everything else.
-    frameworkErrors: (error, request, reply) => sendFailure(error, request, reply),
+    frameworkErrors: (error, request, reply) => sendFailure(error, request, reply, options.shown),
   });
   limitConnections(app.server, options.patience);
   app.removeAllContentTypeParsers();
@@ -101,8 +104,8 @@ export function createApp(options: AppOptions): FastifyInstance {
     if (isRefusal(status)) options.audit.refused("control", status, actorOf(request));
     options.onAnswer({ requestId: request.id, method: request.method, route, instanceId, status, durationMs });
   });
-  app.setErrorHandler((error, request, reply) => sendFailure(error, request, reply));
-  app.setNotFoundHandler((request, reply) => sendFailure(noSuchRoute(request), request, reply));
+  app.setErrorHandler((error, request, reply) => sendFailure(error, request, reply, options.shown));
+  app.setNotFoundHandler((request, reply) => sendFailure(noSuchRoute(request), request, reply, options.shown));
   const actorOf = (request: FastifyRequest): Actor => ({
     owner: callers.get(request)?.owner ?? null,
     requestId: request.id,

@@ -1,10 +1,12 @@
 import { errorTable, isPlatformError, messageOf, PlatformError } from "@aenv/contract";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { diskError, diskProblemOf } from "../disk.ts";
 import { endAnswer } from "../linger.ts";
+import type { ShownText } from "../shown-text.ts";
 
 /** Answers with an error. If the request has not arrived whole, the rest is not waited for and the connection is closed. */
-export function sendFailure(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  const { code, message, retryable, details } = toPlatformError(error, request);
+export function sendFailure(error: unknown, request: FastifyRequest, reply: FastifyReply, shown: ShownText): void {
+  const { code, message, retryable, details } = toClientError(error, request, shown);
   const status = errorTable[code].status;
   const retryAfter = status === 429 || status === 503 ? String(details.retryAfterSeconds ?? 1) : null;
   const body = { success: false, code: status, message, data: null, error: { code, retryable, requestId: request.id } };
@@ -26,7 +28,22 @@ export function sendFailure(error: unknown, request: FastifyRequest, reply: Fast
   endAnswer(raw, text);
 }
 
+export type ClientError = Pick<PlatformError, "code" | "message" | "retryable" | "details">;
+
+/** An error as clients may see it. */
+export function toClientError(error: unknown, request: FastifyRequest, shown: ShownText): ClientError {
+  const { code, message, retryable, details } = toPlatformError(error, request);
+  return { code, message: shown(message), retryable, details };
+}
+
+/** One that nobody has foreseen goes to the log whole. */
 function toPlatformError(error: unknown, request: FastifyRequest): PlatformError {
+  if (isPlatformError(error) && error.code !== "internal") return error;
+  const disk = diskProblemOf(error);
+  if (disk !== null) {
+    request.log.error({ err: error }, `the disk is ${disk}`);
+    return diskError(disk, error);
+  }
   if (isPlatformError(error)) return error;
   const code = (error as { code?: string }).code ?? "";
   if (code === "FST_ERR_BAD_URL" || code === "FST_ERR_MAX_PARAM_LENGTH")

@@ -12,7 +12,13 @@ describe("a client that leaves before it is answered", () => {
     const world = openWorld();
     const room = openRoom(world);
     const { id } = await room.create(await world.publish(ada, "shop", {}));
-    const routes = instanceRoutes({ ...room, hub: world.hub, dataUrl: () => "http://127.0.0.1", dataNeedsToken: false });
+    const routes = instanceRoutes({
+      ...room,
+      hub: world.hub,
+      dataUrl: () => "http://127.0.0.1",
+      shown: (text) => text,
+      dataNeedsToken: false,
+    });
     await using app = await startApp(routes);
     const { token } = await app.tokens.create({ owner: "ada", roles: ["trainer"] });
     const asked = world.hold(path);

@@ -3,7 +3,6 @@ import {
   createInstanceRequest,
   forkRequest,
   type InstanceRecord,
-  messageOf,
   PlatformError,
   parseDuration,
   renewRequest,
@@ -19,6 +18,8 @@ import type { InstanceList } from "../instances/list.ts";
 import type { InstanceLogs } from "../instances/logs.ts";
 import type { InstanceRow } from "../instances/row.ts";
 import { sandboxOptionsOf } from "../instances/sandbox-options.ts";
+import type { ShownText } from "../shown-text.ts";
+import { toClientError } from "./failure.ts";
 import { type ApiRoute, type Ask, bodyLimits, route } from "./route.ts";
 
 export interface InstanceRooms {
@@ -28,6 +29,8 @@ export interface InstanceRooms {
   readonly hub: Hub;
   /** Where agents and trainers reach the data port. */
   readonly dataUrl: DataUrl;
+  /** What clients may read of a message. */
+  readonly shown: ShownText;
   /** Whether an instance's id alone opens nothing there. */
   readonly dataNeedsToken: boolean;
 }
@@ -120,7 +123,8 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
             try {
               return { success: true, data: record(await create(body, ask, key && `${key}#${at}`), ask) };
             } catch (error) {
-              return { success: false, message: messageOf(error), error: codeOf(error) };
+              const { code, message, retryable } = toClientError(error, ask.request, rooms.shown);
+              return { success: false, message, error: { code, retryable } };
             }
           }),
         );
@@ -320,8 +324,4 @@ function headerOf(ask: Ask<unknown, unknown, unknown>, name: string): string | u
 /** The ids of what was made; of what was not, there is none. */
 function idsOf(records: readonly unknown[]): string[] {
   return records.flatMap((record) => (record === undefined ? [] : [(record as InstanceRecord).id]));
-}
-
-function codeOf(error: unknown): { code: string; retryable: boolean } {
-  return error instanceof PlatformError ? { code: error.code, retryable: error.retryable } : { code: "internal", retryable: false };
 }

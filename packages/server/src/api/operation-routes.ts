@@ -1,5 +1,6 @@
 import type { ServerConfig } from "../config.ts";
 import { shownConfig } from "../config.ts";
+import type { DiskProbe } from "../disk.ts";
 import type { Metrics } from "../operations/metrics.ts";
 import { openApi, openApiPage } from "../operations/openapi.ts";
 import type { Store } from "../stores/store.ts";
@@ -7,6 +8,7 @@ import { type ApiRoute, route } from "./route.ts";
 
 export interface OperationRooms {
   readonly store: Store;
+  readonly disk: DiskProbe;
   readonly metrics: Metrics;
   readonly config: ServerConfig;
   readonly version: string;
@@ -53,7 +55,7 @@ export function operationRoutes(rooms: OperationRooms): ApiRoute[] {
     route({
       method: "GET",
       path: "/ready",
-      summary: "Whether calls may come: the store answers and the server neither starts nor stops",
+      summary: "Whether calls may come: the store answers, the disk takes files, and the server neither starts nor stops",
       tag: "operations",
       roles: null,
       isRaw: true,
@@ -62,8 +64,9 @@ export function operationRoutes(rooms: OperationRooms): ApiRoute[] {
           () => "ok",
           () => "unreachable",
         );
-        const isReady = store === "ok" && rooms.isReady();
-        return reply.code(isReady ? 200 : 503).send({ status: isReady ? "ready" : "not ready", store });
+        const disk = (await rooms.disk.check()) ?? "ok";
+        const isReady = store === "ok" && disk === "ok" && rooms.isReady();
+        return reply.code(isReady ? 200 : 503).send({ status: isReady ? "ready" : "not ready", store, disk });
       },
     }),
     ...adminRoutes(rooms.metrics, rooms.config).map((one) => ({ ...one, roles: ["admin"] as const })),

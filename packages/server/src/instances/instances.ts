@@ -25,7 +25,7 @@ import { Starter } from "./starter.ts";
 import { layVariables, platformVariables } from "./variables.ts";
 import { within } from "./within.ts";
 
-export interface InstancesOptions extends DrawingOptions, Pick<LedgerOptions, "now" | "onChange" | "onFailure"> {
+export interface InstancesOptions extends DrawingOptions, Pick<LedgerOptions, "now" | "onChange" | "onFailure" | "shown"> {
   readonly rows: Collection<InstanceRow>;
   readonly idempotency: Idempotency;
   readonly hub: Hub;

@@ -1,5 +1,6 @@
 import { setTimeout } from "node:timers/promises";
 import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
+import type { ShownText } from "../shown-text.ts";
 import type { Collection } from "../stores/collection.ts";
 import { Alarms } from "./alarms.ts";
 import { type Backoff, pauseAfter } from "./backoff.ts";
@@ -16,6 +17,8 @@ export interface LedgerOptions {
   readonly onDue: (row: InstanceRow, what: Exclude<Due["what"], "forget">) => Promise<void>;
   /** Told why something that was due could not be done; it is tried again. */
   readonly onFailure: (error: unknown) => void;
+  /** What clients may read of the reason of a failure. */
+  readonly shown?: ShownText;
 }
 
 /** While the store is away, what has to be written is tried again so often. */
@@ -45,6 +48,10 @@ export class Ledger {
 
   async find(id: string): Promise<InstanceRow | null> {
     return (await this.rows.find(id))?.value ?? null;
+  }
+
+  get #shown(): ShownText {
+    return this.#options.shown ?? ((text) => text);
   }
 
   /** Writes a new row down, if its owner may have one more. */
@@ -80,12 +87,12 @@ export class Ledger {
 
   /** Notes why an instance failed, unless it has ended already. The store may be away; it is told as soon as it is back. */
   async fail(id: string, error: unknown, isStart?: boolean): Promise<void> {
-    await this.insist(() => this.change(id, (row, now) => failed(row, error, now, isStart ?? row.status !== "Running")));
+    await this.insist(() => this.change(id, (row, now) => failed(row, error, now, isStart ?? row.status !== "Running", this.#shown)));
   }
 
   /** The same for a row of ours only: another request with the same idempotency key may have inserted its own under the id. */
   async #failOwn({ id, agentKey }: InstanceRow, error: unknown): Promise<void> {
-    await this.insist(() => this.change(id, (row, now) => (row.agentKey === agentKey ? failed(row, error, now, true) : null)));
+    await this.insist(() => this.change(id, (row, now) => (row.agentKey === agentKey ? failed(row, error, now, true, this.#shown) : null)));
   }
 
   /** Does what must be done once the store can be reached; nothing if the row has ended or is gone. */
@@ -142,8 +149,8 @@ export class Ledger {
   }
 }
 
-function failed(row: InstanceRow, error: unknown, now: Date, isStart: boolean): InstanceRow | null {
-  const reason = messageOf(error);
+function failed(row: InstanceRow, error: unknown, now: Date, isStart: boolean, shown: ShownText): InstanceRow | null {
+  const reason = shown(messageOf(error));
   // Only who waited for its start is answered with the error; later it is one of the instance's events.
   const reasonCode = !isStart ? null : isPlatformError(error) ? error.code : "instance.start_failed";
   return moved(row, LIVE, "Failed", reason, now, { reason, reasonCode, seat: null });

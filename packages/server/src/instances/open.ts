@@ -3,6 +3,7 @@ import type { FairQueue } from "../access/fair-queue.ts";
 import type { Quotas } from "../access/quotas.ts";
 import type { Hub } from "../hub/hub.ts";
 import { ownIdentity } from "../process-identity.ts";
+import type { ShownText } from "../shown-text.ts";
 import { Collection } from "../stores/collection.ts";
 import type { Store } from "../stores/store.ts";
 import type { BoxClients } from "./box-client.ts";
@@ -39,6 +40,7 @@ export interface OpenInstancesOptions extends DrawingOptions, Pick<KeeperOptions
   readonly silentMs: number;
   readonly now: () => Date;
   readonly onChange: LedgerOptions["onChange"];
+  readonly shown?: ShownText;
 }
 
 /** How long another replica's change of an instance may go unnoticed at our gateway. */

@@ -6,6 +6,7 @@ import type { Hub } from "../hub/hub.ts";
 import { newId, newKey } from "../instances/ids.ts";
 import { type Instances, ownerOf } from "../instances/instances.ts";
 import { type InstanceRow, isLive } from "../instances/row.ts";
+import type { ShownText } from "../shown-text.ts";
 import type { Collection } from "../stores/collection.ts";
 import type { Versioned } from "../stores/store.ts";
 import { afterFailure, planSlots } from "./plan.ts";
@@ -20,6 +21,8 @@ export interface ServicesOptions {
   readonly quotas: Quotas;
   readonly storage: Storage;
   readonly now: () => Date;
+  /** What clients may read of the reason of a failure. */
+  readonly shown: ShownText;
   /** Told of work that nobody waits for and that failed; it is tried again in the next round. */
   readonly onFailure: (error: unknown) => void;
 }
@@ -212,7 +215,7 @@ export class Services {
   }
 
   async #start(row: ServiceRow, slot: Slot): Promise<void> {
-    const { instances, rows, storage, now } = this.#options;
+    const { instances, rows, storage, now, shown } = this.#options;
     try {
       const folder = row.storage === null ? null : await storage.open(row.owner, row.storage);
       await instances.createReplica({
@@ -225,7 +228,7 @@ export class Services {
       // Another server was faster, or this one goes.
       if (this.#isClosing || isPlatformError(error, "instance.exists", "server.draining")) return;
       const later = (one: Slot) => (one.instanceId === slot.instanceId ? afterFailure(one, now()) : one);
-      await rows.update(row.id, (latest) => ({ ...latest, slots: latest.slots.map(later), reason: messageOf(error) }));
+      await rows.update(row.id, (latest) => ({ ...latest, slots: latest.slots.map(later), reason: shown(messageOf(error)) }));
     }
   }
 
