@@ -114,6 +114,52 @@ describe("checkBoundaries", () => {
     ).toEqual(["packages/contract/src/index.test.ts:4: '@house/kit/src/extra.ts' reaches into kit: import one of its exported subpaths"]);
   });
 
+  describe("inside a package", () => {
+    const inner = {
+      "ARCHITECTURE.md": drawing.replace(
+        "scripts -> kit",
+        "scripts -> kit\nkit/serve -> kit/mcp, kit\nkit/mcp -> kit/store\nkit/* -> kit/http",
+      ),
+      "packages/kit/src/serve/serve.ts": 'import "../mcp/mcp.ts";\nimport "../http/http.ts";\nimport "../extra.ts";\n',
+      "packages/kit/src/mcp/mcp.ts": 'import "../store/store.ts";\n',
+      "packages/kit/src/store/store.ts": "export {};\n",
+      "packages/kit/src/http/http.ts": "export {};\n",
+      "packages/kit/src/main.ts": 'import "./serve/serve.ts";\nimport "./store/store.ts";\n',
+    };
+    const named = { ...inner, "ARCHITECTURE.md": inner["ARCHITECTURE.md"].replace("kit/* -> kit/http", "kit/serve, kit/mcp -> kit/http") };
+
+    it("lets the drawn arrows be, and files directly in src import every room", async () => {
+      expect(await problemsWith(named)).toEqual([]);
+    });
+
+    it("fails on an arrow that is not drawn, types included, and lets tests import what they like", async () => {
+      const source = 'import type { A } from "../serve/serve.ts";\nimport "../extra.ts";\n';
+      const changes = { ...named, "packages/kit/src/store/store.ts": source, "packages/kit/src/store/store.test.ts": source };
+      expect(await problemsWith(changes)).toEqual([
+        "packages/kit/src/store/store.ts:1: kit/store may not import kit/serve (see the drawing in ARCHITECTURE.md)",
+        "packages/kit/src/store/store.ts:2: kit/store may not import kit (see the drawing in ARCHITECTURE.md)",
+      ]);
+    });
+
+    it("fails on a folder that is not drawn, on a drawn one that is missing, and on arrows that form a ring", async () => {
+      const changes = {
+        ...named,
+        "ARCHITECTURE.md": named["ARCHITECTURE.md"].replace("kit/mcp -> kit/store", "kit/mcp -> kit/store, kit/serve, kit/attic"),
+        "packages/kit/src/cellar/wine.ts": "export {};\n",
+      };
+      expect(await problemsWith(changes)).toEqual([
+        "ARCHITECTURE.md:9: the drawing has 'kit/attic', but no such room exists",
+        "packages/kit/src/cellar: this room is not in the drawing of ARCHITECTURE.md",
+        "ARCHITECTURE.md:8: the arrows from 'kit/serve' lead back to it",
+        "ARCHITECTURE.md:8: the arrows from 'kit/mcp' lead back to it",
+      ]);
+    });
+
+    it("takes a star for every room inside", async () => {
+      expect(await problemsWith(inner)).toEqual([]);
+    });
+  });
+
   it("says which line of the drawing it cannot read", async () => {
     expect(await problemsWith({ "ARCHITECTURE.md": drawing.replace("kit -> contract", "kit uses contract") })).toEqual([
       "ARCHITECTURE.md:5: cannot read 'kit uses contract': write 'a -> b', 'b <- a' or 'a imports zod only'",

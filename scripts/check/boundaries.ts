@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { covers, type Drawing, DrawingError, mayImport, readDrawing } from "./drawing.ts";
+import { compareInnerRooms, innerObjection } from "./inner-rooms.ts";
 import type { Problem } from "./problem.ts";
 import { type Room, readRooms, resolveImport, type SourceFile, type Target } from "./rooms.ts";
 
@@ -8,7 +9,8 @@ const MAP = "ARCHITECTURE.md";
 
 /**
  * Holds the imports to the drawing in ARCHITECTURE.md: no arrow that is not drawn, no way into another room but its exported
- * subpaths, no package that the room does not declare, and no room that is only on paper or only on disk.
+ * subpaths, no package that the room does not declare, and no room that is only on paper or only on disk. The same for the rooms
+ * inside a package, where the drawing names them.
  *
  * Tests (`*.test.ts`, `conformance.ts`, `fixtures/`, `testing/`, `interop/`) may import any room through its exported subpaths, and any package:
  * they ship nothing.
@@ -24,6 +26,7 @@ export async function checkBoundaries(root: string): Promise<readonly Problem[]>
   const rooms = await readRooms(root);
   const problems = [...compareNames(drawing, rooms)];
   for (const room of rooms) {
+    problems.push(...compareInnerRooms(drawing, room, MAP));
     for (const file of room.files) {
       for (const { specifier, line } of file.imports) {
         const message = objection(drawing, room, file, specifier, resolveImport(rooms, file, specifier));
@@ -36,7 +39,8 @@ export async function checkBoundaries(root: string): Promise<readonly Problem[]>
 
 function* compareNames(drawing: Drawing, rooms: readonly Room[]): Generator<Problem> {
   for (const [name, line] of drawing.names) {
-    if (!rooms.some((room) => covers(name, room.name)))
+    const isInner = rooms.some((room) => name.startsWith(`${room.name}/`));
+    if (!isInner && !rooms.some((room) => covers(name, room.name)))
       yield { file: MAP, line, message: `the drawing has '${name}', but no such room exists` };
   }
   for (const room of rooms) {
@@ -55,7 +59,7 @@ function objection(drawing: Drawing, room: Room, file: SourceFile, specifier: st
     case "package":
       return file.isTest ? null : packageObjection(drawing, room, target.name);
     case "file": {
-      if (target.room === room) return null;
+      if (target.room === room) return innerObjection(drawing, room, file, target.path);
       if (target.isDeep) return `'${specifier}' reaches into ${target.room.name}: import one of its exported subpaths`;
       if (file.isTest || mayImport(drawing, room.name, target.room.name)) return null;
       return `${room.name} may not import ${target.room.name} (see the drawing in ${MAP})`;

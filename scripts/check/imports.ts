@@ -3,8 +3,6 @@ import { type Token, tokenize } from "./tokens.ts";
 /** One place where a file names another module. */
 export interface Import {
   readonly specifier: string;
-  /** False for what type stripping erases: `import type` and `export type … from`. */
-  readonly isRuntime: boolean;
   /** True for `import("…")`: it runs later, if at all. */
   readonly isDynamic: boolean;
   readonly at: number;
@@ -29,22 +27,21 @@ type Read = Omit<Import, "at"> | null;
 function dynamicImport(tokens: readonly Token[], index: number): Read {
   const [open, name] = tokens.slice(index + 1, index + 3);
   if (!isMark(open, "(") || name?.kind !== "string") return null;
-  return { specifier: name.text, isRuntime: true, isDynamic: true };
+  return { specifier: name.text, isDynamic: true };
 }
 
 /** What follows `import` or `export`: a string, or names up to `from "…"`. Anything else is not an import. */
 function statement(tokens: readonly Token[], index: number): Read {
   const first = tokens[index + 1];
   if (first?.kind === "string") {
-    return tokens[index]?.text === "import" ? { specifier: first.text, isRuntime: true, isDynamic: false } : null;
+    return tokens[index]?.text === "import" ? { specifier: first.text, isDynamic: false } : null;
   }
-  const isType = isWord(first, "type") && !isWord(tokens[index + 2], "from") && !isMark(tokens[index + 2], ",");
   let isInside = false;
-  for (let at = index + (isType ? 2 : 1); at < tokens.length; at += 1) {
+  for (let at = index + 1; at < tokens.length; at += 1) {
     const token = tokens[at] as Token;
     const next = tokens[at + 1];
     if (!isInside && isWord(token, "from") && next?.kind === "string") {
-      return { specifier: next.text, isRuntime: !isType, isDynamic: false };
+      return { specifier: next.text, isDynamic: false };
     }
     if (isMark(token, "{") && !isInside) isInside = true;
     else if (isMark(token, "}") && isInside) isInside = false;

@@ -2,8 +2,8 @@ import type { Problem } from "./problem.ts";
 import { readRooms, resolveImport } from "./rooms.ts";
 
 /**
- * Finds files that import each other in a ring when they are loaded. Type imports do not count, since they are erased;
- * neither does `import()`, since it runs after loading.
+ * Finds files that import each other in a ring, types included: two files that need each other's types are one thing in two
+ * places. `import()` does not count, since it runs after loading.
  */
 export async function checkRings(root: string): Promise<readonly Problem[]> {
   const rooms = await readRooms(root);
@@ -11,9 +11,9 @@ export async function checkRings(root: string): Promise<readonly Problem[]> {
   for (const room of rooms) {
     for (const file of room.files) {
       const edges: Edge[] = [];
-      for (const { specifier, line, isRuntime, isDynamic } of file.imports) {
+      for (const { specifier, line, isDynamic } of file.imports) {
         const target = resolveImport(rooms, file, specifier);
-        if (isRuntime && !isDynamic && target.kind === "file") edges.push({ to: target.path, line });
+        if (!isDynamic && target.kind === "file") edges.push({ to: target.path, line });
       }
       graph.set(file.path, edges);
     }
