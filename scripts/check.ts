@@ -4,6 +4,7 @@ import { checkEntries } from "./check/entries.ts";
 import { checkLinks } from "./check/links.ts";
 import { checkLint } from "./check/lint.ts";
 import { type Check, formatProblem } from "./check/problem.ts";
+import { checkReference } from "./check/reference.ts";
 import { checkRings } from "./check/rings.ts";
 import { checkSnippets } from "./check/snippets.ts";
 import { checkTypes } from "./check/types.ts";
@@ -16,6 +17,7 @@ const checks: Readonly<Record<string, Check>> = {
   "exported names": checkEntries,
   "docs links": checkLinks,
   "docs code": checkSnippets,
+  "docs reference": checkReference,
 };
 
 const root = fileURLToPath(new URL("..", import.meta.url));

@@ -51,6 +51,17 @@ export async function runCli(argv: readonly string[], terminal: Terminal): Promi
 
 /** The program with the commands that the command line names; the others are known by name only. */
 export async function createProgram(argv: readonly string[], terminal: Terminal): Promise<Command> {
+  const named = argv.filter((word) => !word.startsWith("-")).slice(0, 2);
+  const asked = named[0] === "help" ? named[1] : named[0];
+  return assemble(terminal, (name, alias) => asked !== undefined && (asked === name || asked === alias));
+}
+
+/** The program with every command loaded, for the reference pages. */
+export function loadProgram(terminal: Terminal): Promise<Command> {
+  return assemble(terminal, () => true);
+}
+
+async function assemble(terminal: Terminal, isAsked: (name: string, alias: string | undefined) => boolean): Promise<Command> {
   const program = styled(new Command("aenv"), terminal)
     .description("Write, serve and use environments for agents and reinforcement learning.")
     .usage("COMMAND [options]")
@@ -62,12 +73,10 @@ export async function createProgram(argv: readonly string[], terminal: Terminal)
     .helpOption("-h, --help", "print help; also behind a command: aenv run --help")
     .helpCommand("help [command]", "print help for a command")
     .addHelpText("after", `${examples("aenv init my-env", "aenv run", "aenv call add n=3")}\n${exitCodeTable()}`);
-  const named = argv.filter((word) => !word.startsWith("-")).slice(0, 2);
   for (const [name, { summary, alias, isHidden = false, load }] of Object.entries(commands)) {
     const command = program.command(name, { hidden: isHidden }).summary(summary).helpOption("-h, --help", "print this help");
     if (alias !== undefined) command.alias(alias);
-    const asked = named[0] === "help" ? named[1] : named[0];
-    if (asked !== undefined && (asked === name || asked === alias)) {
+    if (isAsked(name, alias)) {
       command.option("--verbose", "print more, and the stack of an unexpected error");
       (await load()).define(command, terminal);
     }

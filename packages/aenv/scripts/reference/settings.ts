@@ -1,0 +1,19 @@
+import { type ServerSetting, serverSettings } from "../../src/server/settings.ts";
+import { type Page, page, table } from "./page.ts";
+
+/** `settings.md`: everything that can be set on the server. */
+export function settingsPage(settings: readonly ServerSetting[] = serverSettings()): Page {
+  const rows = settings.map(({ key, flag, variable, usual, does }) => [
+    `\`${key}\``,
+    `\`${flag}\``,
+    `\`${variable}\``,
+    usual === "" ? "" : `\`${usual}\``,
+    does,
+  ]);
+  return page(
+    "settings.md",
+    "Server settings",
+    "Settings of `aenv server`. A flag wins over its environment variable, and the variable over the config file (`--config`), where a setting stands by its name.",
+    table(["Setting", "Flag", "Variable", "Default", "Meaning"], rows),
+  );
+}
