@@ -1,0 +1,63 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { listFiles } from "./files.ts";
+import { lineAt, type Problem } from "./problem.ts";
+
+/** One word per thing: the words that another one replaces. */
+const replaced: Readonly<Record<string, string>> = {
+  box: "sandbox",
+  boxes: "sandboxes",
+  seat: "slot",
+  seats: "slots",
+  seated: "placed",
+  door: "agent API or trainer API",
+  doors: "agent API and trainer API",
+  tape: "recording",
+  tapes: "recordings",
+  shelf: "pool or cache",
+  shelves: "pools or caches",
+};
+
+/** Where a replaced word is the standard one: the data of a benchmark, a property of CSS, the license. */
+const exceptions: readonly { readonly files: RegExp; readonly words: RegExp }[] = [
+  { files: /^environments\/tau2\//, words: /^seat/ },
+  { files: /^(?:CHANGELOG|LICENSE)/, words: /./ },
+  { files: /^scripts\/check\/words/, words: /./ },
+];
+
+const TEXT = /\.(?:[mc]?[jt]s|md|py|json|html|css)$/;
+const GENERATED = /(?:^|\/)package-lock\.json$|^bench\/results\//;
+
+/** Names, comments and docs use one word for one thing: file names, identifiers and prose alike. */
+export async function checkWords(root: string): Promise<readonly Problem[]> {
+  const problems: Problem[] = [];
+  for (const file of await listFiles(root)) {
+    if (!TEXT.test(file) || GENERATED.test(file)) continue;
+    for (const { word } of findWords(file)) if (!isException(file, word)) problems.push({ file, message: advice(word) });
+    const text = await readFile(join(root, file), "utf8");
+    for (const { word, at } of findWords(text)) {
+      if (!isException(file, word)) problems.push({ file, line: lineAt(text, at), message: advice(word) });
+    }
+  }
+  return problems;
+}
+
+/** Each replaced word in a text, also as a part of a name: `boxId`, `ProcessBox`, `AENV_BOX`. */
+export function findWords(text: string): { readonly word: string; readonly at: number }[] {
+  const found: { word: string; at: number }[] = [];
+  for (const match of text.matchAll(/[A-Z]?[a-z]+|[A-Z]+(?![a-z])/g)) {
+    const word = match[0].toLowerCase();
+    // `box-sizing` and `box-shadow` are properties of CSS.
+    if (Object.hasOwn(replaced, word) && !/^-(?:sizing|shadow)/.test(text.slice(match.index + word.length)))
+      found.push({ word, at: match.index });
+  }
+  return found;
+}
+
+function isException(file: string, word: string): boolean {
+  return exceptions.some(({ files, words }) => files.test(file) && words.test(word));
+}
+
+function advice(word: string): string {
+  return `'${word}': this project says ${replaced[word]}`;
+}
