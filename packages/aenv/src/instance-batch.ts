@@ -49,7 +49,7 @@ export async function createMany(
   throw new Failure(`${failed} of ${counted(started.length, "instance")} did not start`, { code: "instance.start_failed" });
 }
 
-async function start(ref: string, options: BatchOptions, platform: Platform, terminal: Terminal): Promise<EnvironmentBatch> {
+async function start(ref: string, options: BatchOptions, platform: Platform, terminal: Terminal): Promise<EnvironmentBatch<Environment>> {
   const { count, signal } = options;
   const wanted = { ...environmentOptions(options, platform, terminal), signal };
   try {
@@ -59,7 +59,7 @@ async function start(ref: string, options: BatchOptions, platform: Platform, ter
   }
 }
 
-async function startedOf({ environment, error }: BatchItem): Promise<Started> {
+async function startedOf({ environment, error }: BatchItem<Environment>): Promise<Started> {
   if (environment === null) {
     const { code, message } = failureOf(error);
     return { id: null, status: "Failed", agentUrl: null, error: { code, message } };

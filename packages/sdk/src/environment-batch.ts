@@ -1,7 +1,12 @@
-import type { Environment } from "./environment.ts";
-
 /** One of the instances that were asked for: ready to be used, or why it did not start. */
-export type BatchItem = { readonly environment: Environment; readonly error: null } | { readonly environment: null; readonly error: Error };
+export type BatchItem<Item extends Releasable> =
+  | { readonly environment: Item; readonly error: null }
+  | { readonly environment: null; readonly error: Error };
+
+/** What a batch holds: it only needs to end it. */
+export interface Releasable {
+  release(): Promise<void>;
+}
 
 /**
  * Environments that were created together, in the order in which they were asked for.
@@ -10,15 +15,15 @@ export type BatchItem = { readonly environment: Environment; readonly error: nul
  * await using batch = await Environment.createMany("shop@1.0.0", 32);
  * await Promise.all(batch.environments.map((env) => play(env)));
  */
-export class EnvironmentBatch implements AsyncDisposable {
+export class EnvironmentBatch<Item extends Releasable> implements AsyncDisposable {
   /** One for each instance that was asked for. */
-  readonly items: readonly BatchItem[];
+  readonly items: readonly BatchItem<Item>[];
   /** Those that are ready. */
-  readonly environments: readonly Environment[];
+  readonly environments: readonly Item[];
   /** Why the others did not start. */
   readonly errors: readonly Error[];
 
-  constructor(items: readonly BatchItem[]) {
+  constructor(items: readonly BatchItem<Item>[]) {
     this.items = items;
     this.environments = items.flatMap(({ environment }) => environment ?? []);
     this.errors = items.flatMap(({ error }) => error ?? []);

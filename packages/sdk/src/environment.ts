@@ -126,7 +126,7 @@ export class Environment implements ToolSource {
     ref: string,
     wanted: number | readonly InstanceOptions[],
     options: EnvironmentOptions = {},
-  ): Promise<EnvironmentBatch> {
+  ): Promise<EnvironmentBatch<Environment>> {
     const each = typeof wanted === "number" ? Array.from({ length: checkCount(wanted) }, () => ({})) : wanted;
     const environments = each.map((own) => new Environment(ref, { ...options, ...own }));
     if (environments.some((env) => env.#addresses.mode === "local")) {
@@ -138,7 +138,7 @@ export class Environment implements ToolSource {
       environments.map((env) => env.#keeper),
       options.signal,
     );
-    return new EnvironmentBatch(
+    return new EnvironmentBatch<Environment>(
       environments.map((environment, at) => {
         const result = opened[at] as (typeof opened)[number];
         return result.status === "fulfilled" ? { environment, error: null } : { environment: null, error: result.reason };

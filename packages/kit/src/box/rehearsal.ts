@@ -2,7 +2,11 @@ import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import * as z from "zod";
 import { defineEnvironment, type EnvironmentDefinition } from "../definition.ts";
-import type { Served } from "./serve.ts";
+
+/** The part of a served environment that a rehearsal needs. */
+interface Rehearsed extends AsyncDisposable {
+  readonly url: string;
+}
 
 const { request } = process.getBuiltinModule("node:http");
 
@@ -15,11 +19,11 @@ const environment = defineEnvironment({
  * Code is slow when it runs for the first time. A process that waits has time for that: an environment of no consequence is
  * created, called and ended in it as a real one will be. Nothing of the author's runs. Where it fails, nothing is lost but time.
  */
-export async function rehearse(serve: (definition: EnvironmentDefinition) => Promise<Served>): Promise<void> {
+export async function rehearse(serve: (definition: EnvironmentDefinition) => Promise<Rehearsed>): Promise<void> {
   await play(serve).catch(() => {});
 }
 
-async function play(serve: (definition: EnvironmentDefinition) => Promise<Served>): Promise<void> {
+async function play(serve: (definition: EnvironmentDefinition) => Promise<Rehearsed>): Promise<void> {
   await using served = await serve(environment as EnvironmentDefinition);
   for (const id of ["first", "second"]) {
     await ask(served, "POST", "/env-instance", { id, seed: 0, environment_variables: {}, arguments: [] });
@@ -29,7 +33,7 @@ async function play(serve: (definition: EnvironmentDefinition) => Promise<Served
   }
 }
 
-async function ask(served: Served, method: string, path: string, body?: object): Promise<void> {
+async function ask(served: Rehearsed, method: string, path: string, body?: object): Promise<void> {
   const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
   const asking = request(`${served.url}${path}`, { method, headers, agent: false });
   asking.end(body === undefined ? undefined : JSON.stringify(body));
