@@ -1,23 +1,7 @@
 import { attributeError } from "./errors.ts";
-import type { PyValue } from "./values.ts";
+import { MODEL, type PyObject, type PyValue } from "./values.ts";
 
-/** A key of its own kind: records may well have a field called "model". */
-export const MODEL = Symbol("model");
-
-/** What an object needs of its model. */
-export interface ObjectModel {
-  readonly name: string;
-  readonly module: string;
-  create(fields: Readonly<Record<string, PyValue>>): PyObject;
-  validate(input: PyValue): PyObject;
-  copy(instance: PyObject, copyField: (value: PyValue) => PyValue): PyObject;
-}
-
-/** An instance of a model: its fields are its own properties, in the order in which the model declares them. */
-export abstract class PyObject {
-  /** Stands on the prototype, so that a row holds nothing but its fields. */
-  declare readonly [MODEL]: ObjectModel;
-}
+export { MODEL, PyObject } from "./values.ts";
 
 /** Sets a field as Python does: an assignment is never validated, so any value may end up in any field. */
 export function assign<T extends PyObject>(object: T, field: keyof T & string, value: PyValue): void {

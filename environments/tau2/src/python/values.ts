@@ -1,6 +1,5 @@
 import type { PyDate, PyDateTime } from "./datetime.ts";
 import type { PyEnum } from "./enums.ts";
-import type { PyObject } from "./objects.ts";
 
 /**
  * Python's values, as tools see them and as they are hashed.
@@ -124,4 +123,22 @@ export function isInt(value: PyValue): value is PyInt {
 
 export function isNumber(value: PyValue): value is PyNumber {
   return isInt(value) || value instanceof PyFloat || typeof value === "boolean";
+}
+
+/** A key of its own kind: records may well have a field called "model". */
+export const MODEL = Symbol("model");
+
+/** What an object needs of its model. */
+export interface ObjectModel {
+  readonly name: string;
+  readonly module: string;
+  create(fields: Readonly<Record<string, PyValue>>): PyObject;
+  validate(input: PyValue): PyObject;
+  copy(instance: PyObject, copyField: (value: PyValue) => PyValue): PyObject;
+}
+
+/** An instance of a model: its fields are its own properties, in the order in which the model declares them. */
+export abstract class PyObject {
+  /** Stands on the prototype, so that a row holds nothing but its fields. */
+  declare readonly [MODEL]: ObjectModel;
 }

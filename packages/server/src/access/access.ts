@@ -1,20 +1,8 @@
 import { isLoopback, PlatformError } from "@aenv/contract";
+import { type Caller, type Role, roles } from "./caller.ts";
 import type { Tokens } from "./tokens.ts";
 
-export const roles = ["admin", "publisher", "trainer", "agent"] as const;
-export type Role = (typeof roles)[number];
-
-/** Who is at the door. */
-export interface Caller {
-  readonly owner: string;
-  readonly roles: ReadonlySet<Role>;
-  /** Null where access is off and everybody is let in. */
-  readonly tokenId: string | null;
-  /** The token's own limit on live instances, where it has one. */
-  readonly maxInstances: number | null;
-  /** The environments that the token is good for; all if there are none. */
-  readonly scopes?: readonly string[];
-}
+export { type Caller, type Role, roles } from "./caller.ts";
 
 /** With access off, whoever reaches the server may do everything: it listens on loopback only. */
 const ANYBODY: Caller = { owner: "default", roles: new Set(roles), tokenId: null, maxInstances: null };

@@ -1,5 +1,5 @@
 import { PlatformError } from "@aenv/contract";
-import type { Caller } from "./access.ts";
+import type { Caller } from "./caller.ts";
 
 const SCOPE = /^[a-z0-9-]*\*?$/;
 

@@ -2,7 +2,7 @@ import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { PlatformError } from "@aenv/contract";
 import { Collection } from "../stores/collection.ts";
 import type { Store } from "../stores/store.ts";
-import { type Caller, type Role, roles } from "./access.ts";
+import { type Caller, type Role, roles } from "./caller.ts";
 import { parseScopes } from "./scopes.ts";
 
 /** A token as the store keeps it: its hash, never itself. */

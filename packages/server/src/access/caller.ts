@@ -1,0 +1,14 @@
+export const roles = ["admin", "publisher", "trainer", "agent"] as const;
+export type Role = (typeof roles)[number];
+
+/** The owner of a request and its rights. */
+export interface Caller {
+  readonly owner: string;
+  readonly roles: ReadonlySet<Role>;
+  /** Null where access is off. */
+  readonly tokenId: string | null;
+  /** The token's own limit on live instances, where it has one. */
+  readonly maxInstances: number | null;
+  /** The environments that the token is good for; all if there are none. */
+  readonly scopes?: readonly string[];
+}
