@@ -1,8 +1,14 @@
-import { chromiumPath, describeNeeding } from "@aenv/testing";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { chromiumPath, describeNeeding, type Tree, temporaryTree } from "@aenv/testing";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { installedTree, launcher } from "../../packages/aenv/src/testing/cli.ts";
-import { EventProcess, plainEnv } from "../../packages/aenv/src/testing/process.ts";
+
+const repo = fileURLToPath(new URL("../..", import.meta.url));
 
 const source = `import { defineEnvironment } from "aenvironment";
 import * as z from "zod";
@@ -23,21 +29,26 @@ export default defineEnvironment({
 `;
 
 describeNeeding("browser", "the page of aenv run, in Chromium", () => {
-  let tree: ReturnType<typeof installedTree>;
-  let running: EventProcess;
+  let tree: Tree;
+  let running: ChildProcess;
   let browser: Browser;
   let url: string;
   beforeAll(async () => {
-    tree = installedTree({ "config.json": { name: "adder", version: "1.0.0" }, "src/index.ts": source });
-    running = new EventProcess(process.execPath, [launcher, "run", "--port", "0", "--json"], { cwd: tree.path, env: plainEnv() });
-    url = String((await running.next("ready")).url);
+    tree = temporaryTree({ "config.json": { name: "adder", version: "1.0.0" }, "src/index.ts": source });
+    symlinkSync(join(repo, "node_modules"), join(tree.path, "node_modules"));
+    const argv = [join(repo, "packages/aenv/bin/aenv.js"), "run", "--port", "0", "--json"];
+    running = spawn(process.execPath, argv, { cwd: tree.path, stdio: ["ignore", "pipe", "ignore"] });
+    url = await readyUrl(running);
     const { chromium } = await import("playwright-core");
     // The page is our own, and a container's root has no sandbox.
     browser = await chromium.launch({ executablePath: chromiumPath() as string, args: ["--no-sandbox"] });
   }, 60_000);
   afterAll(async () => {
     await browser?.close();
-    await running?.stop("SIGTERM");
+    if (running !== undefined) {
+      running.kill("SIGTERM");
+      if (running.exitCode === null) await once(running, "exit");
+    }
     tree?.[Symbol.dispose]();
   });
 
@@ -95,3 +106,12 @@ describeNeeding("browser", "the page of aenv run, in Chromium", () => {
     await page.close();
   });
 });
+
+/** Where it is served, from the first event that says so. */
+async function readyUrl(child: ChildProcess): Promise<string> {
+  for await (const line of createInterface({ input: child.stdout as NodeJS.ReadableStream })) {
+    const event = JSON.parse(line) as { event: string; url?: string };
+    if (event.event === "ready") return event.url as string;
+  }
+  throw new Error("aenv run ended before it was ready");
+}
