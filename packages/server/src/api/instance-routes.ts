@@ -19,6 +19,7 @@ import type { InstanceLogs } from "../instances/logs.ts";
 import type { InstanceRow } from "../instances/row.ts";
 import { sandboxOptionsOf } from "../instances/sandbox-options.ts";
 import type { ShownText } from "../shown-text.ts";
+import * as answers from "./answers.ts";
 import { toClientError } from "./failure.ts";
 import { type ApiRoute, type Ask, bodyLimits, route } from "./route.ts";
 
@@ -95,6 +96,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       method: "POST",
       path: "/env-instance",
       summary: "Create an instance; waits until it runs unless `wait` says otherwise",
+      answer: answers.instances.one,
       audited: { event: "instance.created", of: (data) => idsOf([data]) },
       tag: "instances",
       roles: trainer,
@@ -106,6 +108,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       method: "POST",
       path: "/env-instance/batch",
       summary: "Create many instances at once; says of each whether it came up",
+      answer: answers.instances.batch,
       audited: {
         event: "instance.created",
         of: (data) => idsOf((data as { items: readonly { data?: unknown }[] }).items.map((item) => item.data)),
@@ -135,6 +138,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       method: "GET",
       path: "/env-instance/list",
       summary: "List instances, a page at a time",
+      answer: answers.instances.page,
       tag: "instances",
       roles: trainer,
       query: pageQuery,
@@ -147,6 +151,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       method: "GET",
       path: "/env-instance/:id/list",
       summary: "List instances of an environment (`*` for all), as the original's clients ask",
+      answer: answers.instances.listed,
       tag: "instances",
       roles: trainer,
       params: id,
@@ -163,6 +168,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       method: "GET",
       path: "/env-instance/:id",
       summary: "Look at an instance; `wait` holds the answer until it runs or has failed",
+      answer: answers.instances.one,
       tag: "instances",
       roles: trainer,
       params: id,
@@ -179,6 +185,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       method: "DELETE",
       path: "/env-instance/:id",
       summary: "End an instance",
+      answer: answers.deleted,
       audited: { event: "instance.deleted", of: (_, { params }) => [params.id] },
       tag: "instances",
       roles: trainer,
@@ -192,6 +199,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       method: "POST",
       path: "/env-instance/:id/renew",
       summary: "Give an instance more time, from now",
+      answer: answers.instances.one,
       tag: "instances",
       roles: trainer,
       params: id,
@@ -203,6 +211,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       method: "POST",
       path: "/env-instance/:id/reset",
       summary: "Begin a new episode",
+      answer: answers.instances.reset,
       tag: "instances",
       roles: trainer,
       params: id,
@@ -214,6 +223,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       method: "POST",
       path: "/env-instance/:id/snapshot",
       summary: "Write an instance's state down",
+      answer: answers.instances.snapshot,
       tag: "instances",
       roles: trainer,
       params: id,
@@ -223,6 +233,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       method: "POST",
       path: "/env-instance/:id/fork",
       summary: "Make copies that go on from here",
+      answer: answers.instances.some,
       audited: { event: "instance.created", of: (data) => idsOf(data as readonly unknown[]) },
       tag: "instances",
       roles: trainer,
@@ -238,6 +249,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       method: "GET",
       path: "/env-instance/:id/events",
       summary: "What happened to an instance, and why it failed",
+      answer: answers.instances.events,
       tag: "instances",
       roles: trainer,
       params: id,
@@ -247,6 +259,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       method: "GET",
       path: "/env-instance/:id/logs",
       summary: "What an instance's box printed: the last lines, and with `follow` what comes, as server-sent events",
+      answer: { type: "text/plain", alsoType: "text/event-stream" },
       tag: "instances",
       roles: trainer,
       params: id,

@@ -1,3 +1,4 @@
+import { z } from "zod";
 import type { ServerConfig } from "../config.ts";
 import { shownConfig } from "../config.ts";
 import type { DiskProbe } from "../disk.ts";
@@ -18,6 +19,12 @@ export interface OperationRooms {
   readonly others: readonly ApiRoute[];
 }
 
+const readiness = z.object({
+  status: z.enum(["ready", "not ready"]),
+  store: z.enum(["ok", "unreachable"]),
+  disk: z.enum(["ok", "full", "not writable"]),
+});
+
 /** What should not be public. On the admin port everybody on this machine may ask, elsewhere only administrators. */
 export function adminRoutes(metrics: Metrics, config: ServerConfig): ApiRoute[] {
   return [
@@ -25,6 +32,7 @@ export function adminRoutes(metrics: Metrics, config: ServerConfig): ApiRoute[] 
       method: "GET",
       path: "/metrics",
       summary: "Prometheus metrics",
+      answer: { type: "text/plain" },
       tag: "operations",
       roles: null,
       isRaw: true,
@@ -34,6 +42,7 @@ export function adminRoutes(metrics: Metrics, config: ServerConfig): ApiRoute[] 
       method: "GET",
       path: "/config",
       summary: "The server's configuration, without secrets",
+      answer: z.record(z.string(), z.unknown()),
       tag: "operations",
       roles: null,
       handle: async () => shownConfig(config),
@@ -47,6 +56,7 @@ export function operationRoutes(rooms: OperationRooms): ApiRoute[] {
       method: "GET",
       path: "/health",
       summary: "Whether the process answers",
+      answer: { type: "application/json", schema: z.object({}) },
       tag: "operations",
       roles: null,
       isRaw: true,
@@ -56,6 +66,7 @@ export function operationRoutes(rooms: OperationRooms): ApiRoute[] {
       method: "GET",
       path: "/ready",
       summary: "Whether calls may come: the store answers, the disk takes files, and the server neither starts nor stops",
+      answer: { type: "application/json", schema: readiness },
       tag: "operations",
       roles: null,
       isRaw: true,
@@ -74,6 +85,7 @@ export function operationRoutes(rooms: OperationRooms): ApiRoute[] {
       method: "GET",
       path: "/openapi.json",
       summary: "This description",
+      answer: { type: "application/json", schema: z.looseObject({ openapi: z.string() }) },
       tag: "operations",
       roles: null,
       isRaw: true,
@@ -83,6 +95,7 @@ export function operationRoutes(rooms: OperationRooms): ApiRoute[] {
       method: "GET",
       path: "/docs",
       summary: "This description as a page",
+      answer: { type: "text/html" },
       tag: "operations",
       roles: null,
       isRaw: true,

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { DataUrl } from "../data-url.ts";
 import { DEFAULT_MINUTES, type Presign } from "../ports/presign.ts";
+import * as answers from "./answers.ts";
 import { type ApiRoute, bodyLimits, route } from "./route.ts";
 
 export interface PortRooms {
@@ -21,6 +22,7 @@ export function portRoutes({ presign, dataUrl }: PortRooms): ApiRoute[] {
       method: "POST",
       path: "/env-instance/:id/presign-url",
       summary: "Make a short-lived link to a port inside an instance's sandbox, for HTTP and WebSocket",
+      answer: answers.instances.link,
       audited: { event: "port.opened", of: (_, { params, body }) => [`${params.id}:${body.port}`] },
       tag: "instances",
       roles: ["trainer", "publisher"],

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { z } from "zod";
+import { z } from "zod";
 import type { Caller, Role } from "../access/access.ts";
 import type { Change } from "../operations/audit.ts";
 
@@ -28,6 +28,8 @@ export interface ApiRoute<P extends z.ZodType = z.ZodType, Q extends z.ZodType =
   readonly params?: P;
   readonly query?: Q;
   readonly body?: B;
+  /** The data of the answer's envelope; of a route that answers by itself, all of it. */
+  readonly answer: z.ZodType | RawAnswer;
   /** The largest body that is read; `bodyLimits.none` unless declared. */
   readonly maxBodyBytes?: number;
   /** What the audit trail says once it is done: to which names or ids. */
@@ -35,6 +37,19 @@ export interface ApiRoute<P extends z.ZodType = z.ZodType, Q extends z.ZodType =
   /** Answers by itself: a stream, a file, a text. */
   readonly isRaw?: boolean;
   handle(ask: Ask<z.infer<P>, z.infer<Q>, z.infer<B>>): Promise<unknown>;
+}
+
+/** An answer without an envelope of ours. */
+export interface RawAnswer {
+  readonly type: string;
+  /** What it is instead if the request says so. */
+  readonly alsoType?: string;
+  readonly schema?: z.ZodType;
+}
+
+/** The answer of a route that sends an envelope by itself. */
+export function enveloped(data: z.ZodType): RawAnswer {
+  return { type: "application/json", schema: z.object({ success: z.literal(true), code: z.literal(0), message: z.string(), data }) };
 }
 
 const KIBIBYTE = 1_024;

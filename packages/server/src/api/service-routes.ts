@@ -5,6 +5,7 @@ import type { Hub } from "../hub/hub.ts";
 import { toRecord as toEnvironmentRecord } from "../hub/record.ts";
 import { statusOf } from "../services/row.ts";
 import type { SeenService, Services } from "../services/services.ts";
+import * as answers from "./answers.ts";
 import { minimalEnvironment } from "./instance-routes.ts";
 import { type ApiRoute, type Ask, bodyLimits, route } from "./route.ts";
 
@@ -27,6 +28,7 @@ export function serviceRoutes({ services, hub, dataUrl }: ServiceRooms): ApiRout
       method: "POST",
       path: "/env-service",
       summary: "Create a service: replicas of an environment that are kept alive, behind one address",
+      answer: answers.services.one,
       audited: { event: "service.created", of: (data) => [(data as ServiceRecord).id] },
       tag: "services",
       roles: trainer,
@@ -54,6 +56,7 @@ export function serviceRoutes({ services, hub, dataUrl }: ServiceRooms): ApiRout
       method: "GET",
       path: "/env-service/:id/list",
       summary: "List services of an environment (`*` for all)",
+      answer: answers.services.some,
       tag: "services",
       roles: trainer,
       params: id,
@@ -66,6 +69,7 @@ export function serviceRoutes({ services, hub, dataUrl }: ServiceRooms): ApiRout
       method: "GET",
       path: "/env-service/:id",
       summary: "Look at a service",
+      answer: answers.services.one,
       tag: "services",
       roles: trainer,
       params: id,
@@ -75,6 +79,7 @@ export function serviceRoutes({ services, hub, dataUrl }: ServiceRooms): ApiRout
       method: "PUT",
       path: "/env-service/:id",
       summary: "Change how many replicas a service has, or add variables, for which its replicas are made anew",
+      answer: answers.services.one,
       audited: { event: "service.changed", of: (_, { params }) => [params.id] },
       tag: "services",
       roles: trainer,
@@ -98,6 +103,7 @@ export function serviceRoutes({ services, hub, dataUrl }: ServiceRooms): ApiRout
       method: "DELETE",
       path: "/env-service/:id",
       summary: "End a service and its replicas; `deleteStorage` takes its storage away too",
+      answer: answers.deleted,
       audited: { event: "service.deleted", of: (_, { params }) => [params.id] },
       tag: "services",
       roles: trainer,

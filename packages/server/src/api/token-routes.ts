@@ -2,6 +2,7 @@ import { fieldLimits, knownFields, PlatformError, text } from "@aenv/contract";
 import { z } from "zod";
 import { roles } from "../access/access.ts";
 import type { TokenRow, Tokens } from "../access/tokens.ts";
+import * as answers from "./answers.ts";
 import { type ApiRoute, bodyLimits, route } from "./route.ts";
 
 const newToken = knownFields({
@@ -21,6 +22,7 @@ export function tokenRoutes(tokens: Tokens): ApiRoute[] {
       method: "POST",
       path: "/token",
       summary: "Create a token; it is shown in this answer and never again",
+      answer: answers.tokens.made,
       audited: { event: "token.created", of: (data) => [(data as TokenRow).id] },
       tag: "access",
       roles: ["admin"],
@@ -44,6 +46,7 @@ export function tokenRoutes(tokens: Tokens): ApiRoute[] {
       method: "GET",
       path: "/token",
       summary: "List tokens, without their secrets",
+      answer: answers.tokens.some,
       tag: "access",
       roles: ["admin"],
       query: z.object({ owner: z.string().optional() }),
@@ -53,6 +56,7 @@ export function tokenRoutes(tokens: Tokens): ApiRoute[] {
       method: "DELETE",
       path: "/token/:id",
       summary: "Revoke a token",
+      answer: answers.deleted,
       audited: { event: "token.revoked", of: (_, { params }) => [params.id] },
       tag: "access",
       roles: ["admin"],
@@ -66,6 +70,7 @@ export function tokenRoutes(tokens: Tokens): ApiRoute[] {
       method: "GET",
       path: "/whoami",
       summary: "Who the token makes its bearer",
+      answer: answers.tokens.whoami,
       tag: "access",
       roles: ["admin", "publisher", "trainer", "agent"],
       handle: async ({ caller }) => ({ owner: caller.owner, roles: [...caller.roles], token: caller.tokenId }),

@@ -1,6 +1,6 @@
 import { errorTable } from "@aenv/contract";
 import { z } from "zod";
-import type { ApiRoute } from "../api/route.ts";
+import { type ApiRoute, enveloped } from "../api/route.ts";
 
 /** The API's description, made from the very table that serves it. */
 export function openApi(routes: readonly ApiRoute[], version: string): Record<string, unknown> {
@@ -20,19 +20,14 @@ export function openApi(routes: readonly ApiRoute[], version: string): Record<st
     paths,
     components: {
       securitySchemes: { token: { type: "http", scheme: "bearer" } },
-      schemas: { Envelope: envelope, Error: errorEnvelope },
+      schemas: { Error: errorEnvelope },
     },
   };
 }
 
-const envelope = {
-  type: "object",
-  required: ["success", "code", "message", "data"],
-  properties: { success: { const: true }, code: { const: 0 }, message: { type: "string" }, data: {} },
-};
-
 const errorEnvelope = {
   type: "object",
+  required: ["success", "code", "message", "data", "error"],
   properties: {
     success: { const: false },
     code: { type: "integer", description: "the HTTP status" },
@@ -40,7 +35,12 @@ const errorEnvelope = {
     data: { type: "null" },
     error: {
       type: "object",
-      properties: { code: { enum: Object.keys(errorTable) }, retryable: { type: "boolean" }, requestId: { type: "string" } },
+      required: ["code", "retryable", "requestId"],
+      properties: {
+        code: { enum: Object.keys(errorTable) },
+        retryable: { type: "boolean", description: "whether the same request may succeed later" },
+        requestId: { type: "string" },
+      },
     },
   },
 };
@@ -52,14 +52,20 @@ function describe(one: ApiRoute): Record<string, unknown> {
     tags: [one.tag],
     ...(one.roles !== null && { security: [{ token: [] }], "x-roles": one.roles }),
     ...(parameters.length > 0 && { parameters }),
+    ...(one.maxBodyBytes !== undefined && { "x-max-body-bytes": one.maxBodyBytes }),
     ...(one.body !== undefined && { requestBody: { content: { "application/json": { schema: toJsonSchema(one.body) } } } }),
     responses: {
-      200:
-        one.isRaw === true
-          ? { description: "as the summary says" }
-          : { description: "done", content: { "application/json": { schema: ref("Envelope") } } },
+      200: { description: "done", content: contentOf(one.answer) },
       default: { description: "what went wrong", content: { "application/json": { schema: ref("Error") } } },
     },
+  };
+}
+
+function contentOf(answer: ApiRoute["answer"]): Record<string, unknown> {
+  const { type, alsoType, schema } = answer instanceof z.ZodType ? enveloped(answer) : answer;
+  return {
+    [type]: schema === undefined ? {} : { schema: toJsonSchema(schema, "output") },
+    ...(alsoType !== undefined && { [alsoType]: {} }),
   };
 }
 
@@ -74,8 +80,8 @@ function parametersOf(schema: z.ZodType | undefined, place: "path" | "query"): R
   }));
 }
 
-function toJsonSchema(schema: z.ZodType): Record<string, unknown> {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
+function toJsonSchema(schema: z.ZodType, io: "input" | "output" = "input"): Record<string, unknown> {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: "any" });
   return rest;
 }
 

@@ -1,0 +1,109 @@
+import { environment, environmentStatuses, errorTable, instance, resetResult, service, visibilities } from "@aenv/contract";
+import { z } from "zod";
+import { roles } from "../access/access.ts";
+
+// What routes answer, for `/openapi.json`. The test of that document holds real answers to it.
+
+export const done = z.literal(true);
+export const deleted = z.literal("Deleted successfully");
+
+const digest = z.string().describe("sha256:…");
+const time = z.iso.datetime();
+
+const environmentRecord = environment.extend({
+  publisher: z.string(),
+  visibility: z.enum(visibilities),
+  dependencies: z.array(z.string()),
+  content_digest: digest,
+  bundle_digest: digest.nullable(),
+});
+const event = z.object({ at: time, by: z.string(), what: z.string(), detail: z.string().optional() });
+
+export const environments = {
+  list: z.array(environmentRecord),
+  search: z.object({ environments: z.array(environmentRecord), total: z.int() }),
+  one: environmentRecord.extend({
+    metadata: z
+      .looseObject({
+        tools: z.array(z.looseObject({ name: z.string() })),
+        taskCount: z.int().nullable(),
+        tasksProblem: z.string().nullish(),
+        keepsStateInModules: z.boolean(),
+      })
+      .nullable()
+      .describe("what a start of it has shown; null if it was not started"),
+    history: z.array(event),
+  }),
+  versions: z.array(
+    z.looseObject({
+      name: z.string(),
+      version: z.string(),
+      owner: z.string(),
+      publisher: z.string(),
+      status: z.enum(environmentStatuses),
+      visibility: z.enum(visibilities),
+      createdAt: time,
+      updatedAt: time,
+      history: z.array(event),
+    }),
+  ),
+  deleted: z.array(z.string()).describe("the versions that are gone"),
+  exists: z.object({ exists: z.boolean(), status: z.int().optional() }),
+  status: z.object({ status: z.enum(environmentStatuses) }),
+  link: z.url(),
+  uploaded: z.object({ digest }),
+  isUploaded: z.object({ exists: z.boolean() }),
+};
+
+const instanceRecord = instance.extend({
+  environment: z.string().describe("name@version"),
+  expires_at: time.optional().describe("absent for a replica of a service"),
+  service: z.string().optional().describe("the service whose replica it is"),
+  reason: z.string().nullable().describe("why it failed or ended"),
+  task: z.string().nullable(),
+  seed: z.int(),
+  agent_url: z.url().describe("MCP for agents: tools and nothing else"),
+  data_url: z.url(),
+});
+const failedItem = z.object({
+  success: z.literal(false),
+  message: z.string(),
+  error: z.object({ code: z.enum(Object.keys(errorTable)), retryable: z.boolean() }),
+});
+
+export const instances = {
+  one: instanceRecord,
+  some: z.array(instanceRecord),
+  page: z.object({ items: z.array(instanceRecord), next: z.string().nullish() }),
+  listed: z.union([z.array(instanceRecord), z.object({ items: z.array(instanceRecord) })]),
+  batch: z.object({
+    items: z.array(z.union([z.object({ success: z.literal(true), data: instanceRecord }), failedItem])),
+    created: z.int(),
+    failed: z.int(),
+  }),
+  reset: resetResult,
+  snapshot: z.unknown().describe("the state; give it to a creation to go on from there"),
+  events: z.array(z.object({ at: time, what: z.string() })),
+  link: z.object({ url: z.url(), expires_at: time }),
+};
+
+const serviceRecord = service.extend({ environment: z.string().describe("name@version"), reason: z.string().nullable() });
+export const services = { one: serviceRecord, some: z.array(serviceRecord) };
+
+const tokenRecord = z.object({
+  id: z.string(),
+  owner: z.string(),
+  user: z.string(),
+  roles: z.array(z.enum(roles)),
+  note: z.string(),
+  createdAt: time,
+  expiresAt: time.nullable(),
+  lastUsedAt: time.nullable(),
+  maxInstanceCount: z.int().nullable(),
+  scopes: z.array(z.string()),
+});
+export const tokens = {
+  some: z.array(tokenRecord),
+  made: tokenRecord.extend({ token: z.string().describe("shown this once") }),
+  whoami: z.object({ owner: z.string(), roles: z.array(z.enum(roles)), token: z.string().nullable().describe("its id") }),
+};
