@@ -61,6 +61,7 @@ describe("aenv", () => {
     expect(code).toBe(2);
     expect(stderr).toContain("Did you mean --port?");
     expect(stderr).toContain("aenv run --help");
+    expect((await aenv(["bench", "data", "tau2"])).stderr).toContain("aenv bench data --help");
   });
 
   it("tells an error as JSON too when JSON was asked for", async () => {
@@ -80,5 +81,26 @@ describe("aenv", () => {
     expect(option.stdout).toBe(short.stdout);
     expect(JSON.parse(json.stdout)).toMatchObject({ version: short.stdout.trim(), node: process.versions.node });
     expect((await aenv(["version"])).stdout).toContain(short.stdout.trim());
+  });
+});
+
+describe("an error", () => {
+  const nowhere = ["--system-url", "http://127.0.0.1:9"];
+  it.each([
+    [["instance", "create", "nope", ...nowhere]],
+    [["push", ...nowhere]],
+    [["pull", "nope", ...nowhere]],
+    [["call", "add", "--url", "http://127.0.0.1:9"]],
+    [["call", "--list", "--url", "http://127.0.0.1:9"]],
+    [["call", "add", "--timeout", "x"]],
+    [["server", "--control-port", "x"]],
+    [["server", "--blob-bytes", "lots"]],
+    [["config", "set", "hub_config.timeout", "soon"]],
+    [["init", "Bad_Name"]],
+  ])("of %j says what is wrong once, and what may stand there", async (argv) => {
+    const { code, stderr } = await aenv(argv, { env: { HOME: "/nonexistent" } });
+    expect(code).not.toBe(0);
+    expect(stderr).not.toMatch(/could not [^:]*: could not|invalid[. ]+invalid|Invalid input/i);
+    for (const advice of ["aenv run", "aenv server"]) expect(stderr.split(advice).length).toBeLessThan(3);
   });
 });

@@ -35,8 +35,9 @@ export const commandNames = Object.keys(commands);
 
 /** Runs one command line and says what to exit with. */
 export async function runCli(argv: readonly string[], terminal: Terminal): Promise<number> {
+  let program: Command | undefined;
   try {
-    const program = await createProgram(argv, terminal);
+    program = await createProgram(argv, terminal);
     if (argv.length === 0) program.outputHelp();
     else await program.parseAsync([...argv], { from: "user" });
     return exitCodes.ok.code;
@@ -44,9 +45,17 @@ export async function runCli(argv: readonly string[], terminal: Terminal): Promi
     if (error instanceof CommanderError && error.exitCode === 0) return exitCodes.ok.code;
     // Loaded only when something is wrong: help should come at once.
     const { reportFailure } = await import("./report.ts");
-    const command = argv.find((word) => Object.hasOwn(commands, word));
-    return reportFailure(error, { argv, command, terminal });
+    return reportFailure(error, { argv, command: namedCommand(argv, program), terminal });
   }
+}
+
+/** The command that a command line names, with its group: `instance list`. */
+function namedCommand(argv: readonly string[], program: Command | undefined): string | undefined {
+  const at = argv.findIndex((word) => Object.hasOwn(commands, word));
+  if (at < 0) return undefined;
+  const group = program?.commands.find((one) => one.name() === argv[at]);
+  const sub = group?.commands.find((one) => one.name() === argv[at + 1] || one.aliases().includes(argv[at + 1] ?? ""));
+  return sub === undefined ? argv[at] : `${argv[at]} ${sub.name()}`;
 }
 
 /** The program with the commands that the command line names; the others are known by name only. */

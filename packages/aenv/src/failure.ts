@@ -38,10 +38,11 @@ export class Failure extends Error {
 export function failureOf(error: unknown): Failure {
   if (error instanceof Failure) return error;
   if (isPlatformError(error)) {
-    return new Failure([{ message: error.message, place: placeIn(error.details) }], {
+    const message = saidOnce(error.message);
+    return new Failure([{ message, place: placeIn(error.details) }], {
       exit: exits[error.code] ?? "failed",
       code: error.code,
-      hint: hints[error.code],
+      hint: newHint(message, hints[error.code]),
       cause: error,
     });
   }
@@ -67,6 +68,18 @@ export function failureAsJson(failure: Failure): { error: Record<string, unknown
 function placeIn({ place }: Readonly<Record<string, unknown>>): Place | undefined {
   if (!isObject(place) || typeof place.file !== "string" || typeof place.line !== "number") return undefined;
   return { file: place.file, line: place.line, column: typeof place.column === "number" ? place.column : 1 };
+}
+
+/** Of `could not do A: could not do B: why`, which each layer has added to, only the last: it names what was tried. */
+export function saidOnce(message: string): string {
+  const at = message.lastIndexOf(": could not ");
+  return message.startsWith("could not ") && at >= 0 ? message.slice(at + 2) : message;
+}
+
+/** The hint, unless the message ends with the same advice. */
+export function newHint(message: string, hint: string | undefined): string | undefined {
+  const [command] = /aenv [a-z]+/.exec(hint ?? "") ?? [];
+  return command !== undefined && message.includes(command) ? undefined : hint;
 }
 
 const exits: Partial<Readonly<Record<ErrorCode, Exit>>> = {

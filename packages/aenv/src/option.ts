@@ -1,4 +1,4 @@
-import { messageOf, parseDuration } from "@aenv/contract";
+import { parseDuration } from "@aenv/contract";
 import { InvalidArgumentError } from "commander";
 
 /** A whole number between two bounds, for commander. */
@@ -17,8 +17,8 @@ export function duration(text: string): number {
   try {
     const ms = /^\d+(?:\.\d+)?$/.test(text) ? Number(text) * 1_000 : parseDuration(text);
     if (ms > 0) return ms;
-  } catch (error) {
-    throw new InvalidArgumentError(`${messageOf(error)}.`);
+  } catch {
+    throw new InvalidArgumentError("Write a number and a unit, such as 30s, 5m or 1h30m.");
   }
   throw new InvalidArgumentError("It must be longer than nothing.");
 }

@@ -1,6 +1,6 @@
 import { HubClient, SchedulerClient, ServiceClient, TokenClient } from "@aenv/sdk";
 import type { Command } from "commander";
-import { Failure, failureOf } from "./failure.ts";
+import { Failure, failureOf, newHint } from "./failure.ts";
 import { defaultSettings, ownHub, readSettings, settingsPath, timeoutMsOf } from "./settings.ts";
 import { during } from "./spinner.ts";
 import type { Colors, Terminal } from "./terminal.ts";
@@ -79,7 +79,7 @@ export async function asking<T>(terminal: Terminal, label: string, work: () => P
 export function explained(error: unknown): Failure {
   const { problems, exit, code, hint, cause } = failureOf(error);
   if (error instanceof Failure && hint !== undefined) return error;
-  return new Failure(problems, { exit, code, hint: hints[code], cause });
+  return new Failure(problems, { exit, code, hint: newHint(problems[0]?.message ?? "", hints[code]), cause });
 }
 
 const hints: Readonly<Record<string, string>> = {

@@ -8,7 +8,8 @@ import { parseJsonFile } from "./json-file.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** A number of seconds, as the original's command writes it, or a duration such as `90s`. */
-const timeout = z.union([z.number().positive(), z.string().refine(isDuration)], { message: "must be a duration such as 30s" });
+const HOW = { error: "must be a duration such as 30s" };
+const timeout = z.union([z.number().positive(HOW), z.string().refine(isDuration, HOW)], HOW);
 
 /** This command's own settings. What else stands in the file is kept: it may be another command's. */
 const settings = z

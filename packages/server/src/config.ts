@@ -6,20 +6,11 @@ import { z } from "zod";
 import { dataFolder, homeFolder } from "./folders.ts";
 
 const duration = z.string().refine(isDuration, { message: "must be a duration such as 30m" });
-const port = z.coerce.number().int().min(0).max(65_535);
+const number = z.coerce.number({ error: "must be a number" });
+const port = number.int().min(0).max(65_535);
 const flag = z.union([z.boolean(), z.enum(["true", "false"]).transform((text) => text === "true")]);
-const count = z.coerce.number().int().min(0);
-const bytes = z.union([
-  z.number().int().min(0),
-  z.string().transform((text, context) => {
-    try {
-      return parseBytes(text);
-    } catch {
-      context.addIssue({ code: "custom", message: "must be a size such as 10 GiB" });
-      return z.NEVER;
-    }
-  }),
-]);
+const count = number.int().min(0);
+const bytes = z.union([z.number().int().min(0), z.string().transform(readBytes)], { error: "must be a size such as 10 GiB" });
 
 /** Everything that can be set, with its default and what it means. */
 export const serverConfig = z.strictObject({
@@ -51,7 +42,7 @@ export const serverConfig = z.strictObject({
   maxHosts: count.min(1).default(availableParallelism()).describe("shared processes for each owner and environment"),
   memoryMb: count.min(64).default(2_048).describe("memory of one process"),
   maxInstances: count.min(1).default(25_000).describe("live instances of one owner"),
-  createsPerSecond: z.coerce.number().positive().default(2_000).describe("creations a second of one owner"),
+  createsPerSecond: number.positive().default(2_000).describe("creations a second of one owner"),
   blobBytes: bytes.default(10 * 1024 ** 3).describe("bytes of bundles of one owner"),
   startsAtOnce: count.min(1).default(64).describe("starts that run at the same time; the others wait in turn"),
   verifications: count
@@ -160,5 +151,14 @@ function isDuration(text: string): boolean {
     return parseDuration(text) > 0;
   } catch {
     return false;
+  }
+}
+
+function readBytes(text: string, context: z.core.$RefinementCtx<string>): number {
+  try {
+    return parseBytes(text);
+  } catch (error) {
+    context.addIssue({ code: "custom", message: messageOf(error) });
+    return z.NEVER;
   }
 }
