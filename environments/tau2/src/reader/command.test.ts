@@ -62,7 +62,7 @@ describe("from a copy of the benchmark to episodes in its words", { timeout: 60_
     expect(record).toMatchObject({
       metadata: { tools: expect.arrayContaining([expect.objectContaining({ name: "done" })]), taskCount: null },
     });
-    await expect(open(ref)).rejects.toThrow(/there is no .*\/data\/tau2; prepare it with: aenv bench data tau2 --from/);
+    await expect(open(ref)).rejects.toThrow(/there is no <data>\/tau2; prepare it with: aenv bench data tau2 --from/);
   });
 
   it("reads a directory into the folder where environments look, and shows what it found", async () => {
