@@ -138,6 +138,16 @@ describe("the process engine", () => {
     if (record.group !== null) expect(existsSync(dirname(record.group))).toBe(false);
   });
 
+  it("waits at close for what is being destroyed, so that no files are left", async () => {
+    const home = newHome();
+    const engine = open({ home });
+    const box = await make(engine);
+    const destroying = box.destroy();
+    await engine.close();
+    expect(leftovers(home)).toEqual([]);
+    await destroying;
+  });
+
   it("leaves a box alone that another process is making, and clears it away when that is gone", async () => {
     const home = newHome();
     const self = { pid: process.pid, start: openProcessTable().look(process.pid)?.start ?? "" };

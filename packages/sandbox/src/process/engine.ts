@@ -49,6 +49,7 @@ export class ProcessEngine implements SandboxEngine {
   readonly #tellsListeners = tellsListeners();
   readonly #boxes = new Map<string, ProcessBox>();
   readonly #making = new Map<string, Promise<Box>>();
+  readonly #destroying = new Set<Promise<void>>();
   readonly #closing = new AbortController();
   #adopting: Promise<void> | undefined;
   // Our own children tell us when they end; whom we adopted, we have to look after.
@@ -102,6 +103,8 @@ export class ProcessEngine implements SandboxEngine {
   async close(): Promise<void> {
     this.#closing.abort();
     await Promise.allSettled(this.#making.values());
+    // A caller may not wait for its destroy; without this, an exit of the server in between would leave files.
+    await Promise.allSettled(this.#destroying);
     this.#adopted.close();
     this.#growing.close();
   }
@@ -199,7 +202,13 @@ export class ProcessEngine implements SandboxEngine {
     if (!box.hasExited) this.#growing.add(box);
   }
 
-  async #destroy(box: ProcessBox): Promise<void> {
+  #destroy(box: ProcessBox): Promise<void> {
+    const destroying = this.#end(box).finally(() => this.#destroying.delete(destroying));
+    this.#destroying.add(destroying);
+    return destroying;
+  }
+
+  async #end(box: ProcessBox): Promise<void> {
     box.blame("the box was destroyed");
     await killAll(doomed(box.folder, box.record, box.seen), this.#table, this.#options.graceMs);
     box.noteExit(null);
