@@ -8,14 +8,14 @@ const started = performance.now();
 title("An environment, from start to end");
 
 // Any free port: the usual 8081 may be taken.
-await using box = await serve(echo, { name: "echo", version: "1.0.0", port: 0, first: null });
-step("Served", "environments/echo", `at ${box.url}: tools for agents over MCP, the rest for trainers over HTTP`);
+await using sandbox = await serve(echo, { name: "echo", version: "1.0.0", port: 0, first: null });
+step("Served", "environments/echo", `at ${sandbox.url}: tools for agents over MCP, the rest for trainers over HTTP`);
 
-const scheduler = new SchedulerClient(box.url);
+const scheduler = new SchedulerClient(sandbox.url);
 const { id } = await scheduler.createInstance({ envName: "echo@1.0.0", task: "greet" });
 step("Created", id, "an instance with a state of its own; this process could hold thousands");
 
-const env = new Environment("echo@1.0.0", { instanceUrl: `${box.url}/env-instance/${id}` });
+const env = new Environment("echo@1.0.0", { instanceUrl: `${sandbox.url}/env-instance/${id}` });
 const [task] = await env.tasks();
 step("Task", `"${task?.instruction}"`, "one of the environment's tasks, and what an agent is told");
 

@@ -32,16 +32,16 @@ describe("the story in main.ts", () => {
 });
 
 describe("the environment", () => {
-  let box: Served;
+  let sandbox: Served;
 
   beforeAll(async () => {
     const { name, version, definition } = await loadEnvironment(folder);
-    box = await serve(definition, { name, version, port: 0 });
+    sandbox = await serve(definition, { name, version, port: 0 });
   });
-  afterAll(() => box.close());
+  afterAll(() => sandbox.close());
 
   const send = async (method: string, path: string, body?: unknown) => {
-    const response = await fetch(box.url + path, { method, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+    const response = await fetch(sandbox.url + path, { method, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
     return { status: response.status, body: await response.text() };
   };
 

@@ -2,11 +2,11 @@ import { Environment, loadEnvironment, serve } from "aenvironment";
 
 // The environment's side: what `aenv run` does, on any free port.
 const { name, version, definition } = await loadEnvironment(import.meta.dirname);
-await using box = await serve(definition, { name, version, port: 0 });
-console.log(`${name} is served at ${box.url}`);
+await using sandbox = await serve(definition, { name, version, port: 0 });
+console.log(`${name} is served at ${sandbox.url}`);
 
 // The agent's side: it sees tools and nothing else.
-await using env = await Environment.create(`${name}@${version}`, { instanceUrl: box.url });
+await using env = await Environment.create(`${name}@${version}`, { instanceUrl: sandbox.url });
 const tools = await env.listTools();
 console.log(`tools: ${tools.map((tool) => tool.name).join(", ")}`);
 

@@ -12,7 +12,7 @@ import { foreignCpuUs } from "../processes/usage.ts";
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
 
-/** An environment as `aenv build` bundles it, unpacked as it would be in a box. */
+/** An environment as `aenv build` bundles it, unpacked as it would be in a sandbox. */
 export interface Bundle extends AsyncDisposable {
   /** Starts it, and resolves when it has answered the first question: whether it is healthy, unless another is given. */
   start(ask?: (url: string) => Promise<void>, variables?: Readonly<Record<string, string>>): Promise<StartedBundle>;
@@ -43,17 +43,17 @@ async function start(
   variables: Readonly<Record<string, string>>,
 ): Promise<StartedBundle> {
   const from = performance.now();
-  const box = spawn(process.execPath, [file, "--port", "0"], {
+  const sandbox = spawn(process.execPath, [file, "--port", "0"], {
     stdio: ["ignore", "pipe", "inherit"],
     env: { ...process.env, ...variables },
   });
-  const stop = own(box);
-  const [line] = await Promise.race([once(box.stdout, "data"), once(box, "exit")]);
+  const stop = own(sandbox);
+  const [line] = await Promise.race([once(sandbox.stdout, "data"), once(sandbox, "exit")]);
   const url = /"url":"(.*?)"/.exec(String(line))?.[1];
   if (url === undefined) throw new Error(`the bundle did not start: ${line}`);
   await ask(url);
   const startMs = performance.now() - from;
-  const pid = box.pid as number;
+  const pid = sandbox.pid as number;
   return {
     url,
     pid,

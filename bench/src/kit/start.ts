@@ -20,8 +20,8 @@ export async function measureStart(report: Report): Promise<void> {
   await using bundle = await buildBundle();
   const startsMs = await takeTurns(START_ROUNDS, {
     bundle: async () => {
-      await using box = await bundle.start();
-      return box.startMs;
+      await using sandbox = await bundle.start();
+      return sandbox.startMs;
     },
     node: startBareNode,
   });
@@ -38,7 +38,7 @@ export async function measureStart(report: Report): Promise<void> {
     return;
   }
   report.say("resident memory of a bundled environment");
-  const residentBytes = await takeTurns(MEMORY_ROUNDS, { bundle: () => boxMemory(bundle), node: bareNodeMemory });
+  const residentBytes = await takeTurns(MEMORY_ROUNDS, { bundle: () => sandboxMemory(bundle), node: bareNodeMemory });
   const beside = { what: "an idle node -e", value: mib(residentBytes.node.map((one) => one.idle)) };
   report.add({
     name: "resident memory, idle",
@@ -60,13 +60,13 @@ async function startBareNode(): Promise<number> {
   return performance.now() - from;
 }
 
-async function boxMemory(bundle: Bundle): Promise<{ idle: number; afterCalls: number }> {
-  await using box = await bundle.start();
+async function sandboxMemory(bundle: Bundle): Promise<{ idle: number; afterCalls: number }> {
+  await using sandbox = await bundle.start();
   await using load = new Load();
-  const idle = await foreignResidentBytes(box.pid);
+  const idle = await foreignResidentBytes(sandbox.pid);
   const echo = toolCall("echo", { text: "hello" }, "hello");
-  await load.measure(box, { lanes: 8, steps: [echo] }, { turns: CALLS, ms: 60_000 });
-  return { idle, afterCalls: await foreignResidentBytes(box.pid) };
+  await load.measure(sandbox, { lanes: 8, steps: [echo] }, { turns: CALLS, ms: 60_000 });
+  return { idle, afterCalls: await foreignResidentBytes(sandbox.pid) };
 }
 
 async function bareNodeMemory(): Promise<{ idle: number; afterCalls: number }> {

@@ -8,7 +8,7 @@ import { projects, startPlatformServer } from "./server.ts";
 import { Trainer } from "./trainer.ts";
 
 const ROUNDS = 12;
-const SEATS = 200;
+const SLOTS = 200;
 const PROCESSES = 12;
 const COLD_STARTS = 3;
 const BURST = 16;
@@ -19,15 +19,15 @@ export async function measureFirstResult(report: Report): Promise<void> {
   await using bundle = await buildBundle(projects.ledger);
   await using server = await startPlatformServer();
   await using trainer = await Trainer.open(server);
-  const seat = await server.publish("ledger", "shared");
+  const slot = await server.publish("ledger", "shared");
   const own = await server.publish("ledger", "instance");
 
   const contenders = {
-    seat: (count = SEATS) => trainer.ask("firstResults", { ref: seat, count, isPaced: false }),
+    slot: (count = SLOTS) => trainer.ask("firstResults", { ref: slot, count, isPaced: false }),
     process: (count = PROCESSES) => trainer.ask("firstResults", { ref: own, count, isPaced: true }),
     cold: (count = COLD_STARTS) => coldResults(bundle, count),
   };
-  await contenders.seat();
+  await contenders.slot();
   await contenders.process(4);
   const times = await takeTurns(ROUNDS, contenders);
   const burst = await trainer.ask("firstResultsAtOnce", { ref: own, count: BURST });
@@ -42,8 +42,8 @@ export async function measureFirstResult(report: Report): Promise<void> {
       beside: besideCold(share),
       aim: { of: "value", is: "at most", limit },
     });
-  add("a packed seat", times.seat.flat(), 0.5, 5);
-  add("a packed seat", times.seat.flat(), 0.99, 25);
+  add("a packed slot", times.slot.flat(), 0.5, 5);
+  add("a packed slot", times.slot.flat(), 0.99, 25);
   add("a process from the warm pool", times.process.flat(), 0.5, 15);
   add("a process from the warm pool", times.process.flat(), 0.99, 50);
   report.add({
@@ -57,8 +57,8 @@ export async function measureFirstResult(report: Report): Promise<void> {
 async function coldResults(bundle: Bundle, count: number): Promise<readonly number[]> {
   const timesMs: number[] = [];
   for (let n = 0; n < count; n++) {
-    await using box = await bundle.start(askOnce);
-    timesMs.push(box.startMs);
+    await using sandbox = await bundle.start(askOnce);
+    timesMs.push(sandbox.startMs);
   }
   return timesMs;
 }

@@ -13,7 +13,7 @@ const ROUNDS = 15;
 const WARM_UP = { turns: 20_000, ms: 3_000 };
 const ROUND = { turns: 10_000, ms: 400 };
 
-/** What the gateway adds to a tool call, beside the same call to a box of the same bundle, and what remains of the speed. */
+/** What the gateway adds to a tool call, beside the same call to a sandbox of the same bundle, and what remains of the speed. */
 export async function measureGateway(report: Report): Promise<void> {
   await using bundle = await buildBundle(projects.ledger);
   await using direct = await bundle.start();
@@ -24,8 +24,8 @@ export async function measureGateway(report: Report): Promise<void> {
   const gateway: Target = { url: server.dataUrl, prefix: `/env-instance/${ids[0]}`, cpuUs: server.cpuUs };
   await compareWays(report, gateway, direct);
 
-  const box = await busiest(await server.boxes());
-  const cpuUs = async () => (await server.cpuUs()) + (await foreignCpuUs(box));
+  const sandbox = await busiest(await server.sandboxes());
+  const cpuUs = async () => (await server.cpuUs()) + (await foreignCpuUs(sandbox));
   await compareWithOriginal(report, " through the gateway", { ...gateway, cpuUs });
 }
 
@@ -66,14 +66,14 @@ async function compareWays(report: Report, gateway: Target, direct: Target): Pro
       name: `calls through the gateway, concurrency ${lanes}`,
       value: rateOf(samples.gateway),
       unit: "calls/s",
-      beside: { what: "direct to a box of the same bundle", value: rateOf(samples.direct) },
+      beside: { what: "direct to a sandbox of the same bundle", value: rateOf(samples.direct) },
       ...(!isAlone && { aim: { of: "ratio", is: "at least", limit: 0.6 } as const }),
     });
     report.add({
       name: `the server's CPU per proxied call, concurrency ${lanes}`,
       value: cpuOf(samples.gateway),
       unit: "us",
-      beside: { what: "the box's own per direct call", value: cpuOf(samples.direct) },
+      beside: { what: "the sandbox's own per direct call", value: cpuOf(samples.direct) },
     });
   }
 }

@@ -42,7 +42,7 @@ async function measureBatchAndFork(report: Report): Promise<void> {
   for (const warmUp of Object.values(batches)) await warmUp();
   const batchMs = await takeTurns(BATCH_ROUNDS, batches);
   report.add({
-    name: "a batch of 100 packed seats, in all",
+    name: "a batch of 100 packed slots, in all",
     value: median(batchMs.batch),
     unit: "ms",
     beside: { what: "100 creates one after another", value: median(batchMs.singles) },
@@ -139,6 +139,6 @@ async function measureThousands(report: Report): Promise<void> {
 
 async function usedBy(server: PlatformServer): Promise<{ serverHeapBytes: number; serverBytes: number; hostBytes: number | null }> {
   const { heapBytes, residentBytes } = await server.memory();
-  const hosts = existsSync("/proc/self/status") ? await Promise.all((await server.boxes()).map(foreignResidentBytes)) : null;
+  const hosts = existsSync("/proc/self/status") ? await Promise.all((await server.sandboxes()).map(foreignResidentBytes)) : null;
   return { serverHeapBytes: heapBytes, serverBytes: residentBytes, hostBytes: hosts?.reduce((sum, one) => sum + one, 0) ?? null };
 }

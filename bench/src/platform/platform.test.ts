@@ -13,18 +13,18 @@ const isRunning = (pid: number) => {
 };
 
 describe("the platform that is measured", () => {
-  it("does all that the suite asks of it, and is gone with all its boxes afterwards", { timeout: 120_000 }, async () => {
-    let boxes: readonly number[];
+  it("does all that the suite asks of it, and is gone with all its sandboxes afterwards", { timeout: 120_000 }, async () => {
+    let sandboxes: readonly number[];
     {
       await using server = await startPlatformServer();
       await using trainer = await Trainer.open(server);
       await visit(server, trainer);
-      boxes = await server.boxes();
-      expect(boxes.length).toBeGreaterThan(0);
+      sandboxes = await server.sandboxes();
+      expect(sandboxes.length).toBeGreaterThan(0);
       expect((await server.memory()).heapBytes).toBeGreaterThan(0);
       expect(await server.cpuUs()).toBeGreaterThan(0);
     }
-    expect(boxes.filter(isRunning)).toEqual([]);
+    expect(sandboxes.filter(isRunning)).toEqual([]);
   });
 });
 
@@ -35,14 +35,14 @@ it("loses nothing when the server that is measured is killed", { timeout: 120_00
 });
 
 async function visit(server: PlatformServer, trainer: Trainer): Promise<void> {
-  const seat = await server.publish("ledger", "shared");
+  const slot = await server.publish("ledger", "shared");
   const own = await server.publish("ledger", "instance");
   const shop = await server.publish("shop", "shared");
-  expect(await trainer.ask("firstResults", { ref: seat, count: 3, isPaced: false })).toHaveLength(3);
+  expect(await trainer.ask("firstResults", { ref: slot, count: 3, isPaced: false })).toHaveLength(3);
   expect(await trainer.ask("firstResults", { ref: own, count: 1, isPaced: true })).toHaveLength(1);
   expect(await trainer.ask("firstResultsAtOnce", { ref: own, count: 2 })).toHaveLength(2);
 
-  const { ids } = await trainer.ask("createBatches", { ref: seat, count: 7, size: 3, lanes: 2 });
+  const { ids } = await trainer.ask("createBatches", { ref: slot, count: 7, size: 3, lanes: 2 });
   expect(new Set(ids).size).toBe(7);
   expect(await trainer.ask("callEach", { ids })).toMatchObject({ wrong: 0 });
   // Called with the same numbers again, their sums are others: a wrong answer is noticed.

@@ -11,7 +11,7 @@ export interface PlatformServer extends AsyncDisposable {
   /** Publishes a project, and answers its `name@version`. */
   publish(project: keyof typeof projects, isolation: "shared" | "instance"): Promise<string>;
   /** The pids of the processes that run environments, or wait to. */
-  boxes(): Promise<readonly number[]>;
+  sandboxes(): Promise<readonly number[]>;
   /** Ends the server alone, at once: what it keeps goes on running. */
   kill(): Promise<void>;
 }
@@ -36,7 +36,7 @@ export async function startPlatformServer(settings: Readonly<Record<string, unkn
     cpuUs: () => child.ask("cpuUs"),
     memory: () => child.ask("memory"),
     publish: (project, isolation) => child.ask("publish", { folder: projects[project], isolation }),
-    boxes: () => child.ask("boxes"),
+    sandboxes: () => child.ask("sandboxes"),
     kill: () => child.kill(),
     [Symbol.asyncDispose]: async () => {
       try {

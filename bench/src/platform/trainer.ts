@@ -22,7 +22,7 @@ export interface Ask {
   readonly open: Opening;
   readonly firstResults: { readonly ref: string; readonly count: number; readonly isPaced: boolean };
   readonly firstResultsAtOnce: { readonly ref: string; readonly count: number };
-  /** Without a name at a box, which serves but one environment. */
+  /** Without a name at a sandbox, which serves but one environment. */
   readonly create: { readonly ref: string | null; readonly count: number };
   readonly createBatches: { readonly ref: string; readonly count: number; readonly size: number; readonly lanes: number };
   /** Paced: begun when as many processes wait as should. */

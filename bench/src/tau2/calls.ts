@@ -33,16 +33,16 @@ export async function measureDirect(report: Report, { rounds, directMs }: Scale)
   }
 }
 
-/** The same over MCP through the gateway, beside a box of the same bundle that is asked directly. */
+/** The same over MCP through the gateway, beside a sandbox of the same bundle that is asked directly. */
 export async function measureGateway(report: Report, { rounds, episodes }: Scale): Promise<void> {
   await using world = await World.open("airline");
   const plays = (await world.ask("plays", undefined)).filter((play) => play.length > 0);
   await using bundle = await buildBundle(projects.tau2);
-  await using box = await bundle.start(undefined, VARIABLES);
+  await using sandbox = await bundle.start(undefined, VARIABLES);
   await using server = await startPlatformServer(SETTINGS);
   const ref = await server.publish("tau2", "shared");
   await using throughGateway = await Trainer.open(server, { variables: VARIABLES, plays });
-  await using pastGateway = await Trainer.open({ controlUrl: box.url, dataUrl: box.url }, { variables: VARIABLES, plays });
+  await using pastGateway = await Trainer.open({ controlUrl: sandbox.url, dataUrl: sandbox.url }, { variables: VARIABLES, plays });
 
   for (const lanes of [1, 64]) {
     report.say(`golden actions of airline through the gateway at concurrency ${lanes}`);
@@ -60,7 +60,7 @@ export async function measureGateway(report: Report, { rounds, episodes }: Scale
       name: `golden actions of airline over MCP through the gateway, concurrency ${lanes}`,
       value: median(rates.gateway),
       unit: "calls/s",
-      beside: { what: "direct to a box of the same bundle", value: median(rates.direct) },
+      beside: { what: "direct to a sandbox of the same bundle", value: median(rates.direct) },
       ...(lanes > 1 && { aim: { of: "ratio", is: "at least", limit: 0.6 } as const }),
     });
   }

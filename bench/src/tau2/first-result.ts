@@ -20,11 +20,11 @@ export async function measureFirstResult(report: Report, { rounds, firsts, coldS
   const ref = await server.publish("tau2", "shared");
   await using trainer = await Trainer.open(server, { variables: VARIABLES, plays });
   const contenders = {
-    seat: () => trainer.ask("firstResults", { ref, count: firsts, isPaced: false }),
+    slot: () => trainer.ask("firstResults", { ref, count: firsts, isPaced: false }),
     cold: () => coldResults(bundle, plays[0]?.[0] as Question, coldStarts),
   };
   // The first instance of a host reads the data, and its code is not compiled yet.
-  await contenders.seat();
+  await contenders.slot();
   const times = await takeTurns(rounds, contenders);
   for (const { share, limit } of [
     { share: 0.5, limit: 5 },
@@ -32,7 +32,7 @@ export async function measureFirstResult(report: Report, { rounds, firsts, coldS
   ]) {
     report.add({
       name: `create to first tool result, an airline instance in a packed host, p${share * 100}`,
-      value: quantile(times.seat.flat(), share),
+      value: quantile(times.slot.flat(), share),
       unit: "ms",
       beside: { what: "a fresh process of the same bundle", value: quantile(times.cold.flat(), share) },
       aim: { of: "value", is: "at most", limit },
@@ -43,8 +43,8 @@ export async function measureFirstResult(report: Report, { rounds, firsts, coldS
 async function coldResults(bundle: Bundle, question: Question, count: number): Promise<readonly number[]> {
   const timesMs: number[] = [];
   for (let n = 0; n < count; n++) {
-    await using box = await bundle.start((url) => askOnce(url, question), VARIABLES);
-    timesMs.push(box.startMs);
+    await using sandbox = await bundle.start((url) => askOnce(url, question), VARIABLES);
+    timesMs.push(sandbox.startMs);
   }
   return timesMs;
 }

@@ -111,6 +111,6 @@ async function measureOne(report: Report, world: World, copyBytes: number, { wor
 
 async function hostBytes(server: PlatformServer): Promise<number | null> {
   if (!existsSync("/proc/self/status")) return null;
-  const hosts = await Promise.all((await server.boxes()).map(foreignResidentBytes));
+  const hosts = await Promise.all((await server.sandboxes()).map(foreignResidentBytes));
   return hosts.reduce((sum, one) => sum + one, 0);
 }

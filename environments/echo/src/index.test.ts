@@ -3,18 +3,18 @@ import { loadEnvironment, type Served, serve } from "@aenv/kit";
 import { Environment } from "@aenv/sdk";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
-let box: Served;
+let sandbox: Served;
 let env: Environment;
 
 beforeAll(async () => {
   // As `aenv run` does it, so that config.json is tried too.
   const { name, version, definition } = await loadEnvironment(fileURLToPath(new URL("..", import.meta.url)));
-  box = await serve(definition, { name, version, port: 0 });
+  sandbox = await serve(definition, { name, version, port: 0 });
 });
-afterAll(() => box.close());
+afterAll(() => sandbox.close());
 
 beforeEach(async () => {
-  env = await Environment.create("echo@1.0.0", { instanceUrl: box.url });
+  env = await Environment.create("echo@1.0.0", { instanceUrl: sandbox.url });
   await env.reset({ task: "greet" });
 });
 afterEach(() => env.release());

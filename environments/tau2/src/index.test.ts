@@ -36,8 +36,8 @@ describeNeeding("tau2-data", "the reference's sets of tasks", () => {
     ["telecom", { small: 20, train: 74, test: 40, full: 2285, base: 114 }],
   ])("of %s are splits, each with all of its tasks in the order of the file", async (domain, counts) => {
     const definition = tau2Environment({ domains, open: openDomain, variables: { TAU2_DATA_DIR, TAU2_DOMAIN: domain } });
-    await using box = await serve(definition, { name: "tau2", port: 0 });
-    await using env = new Environment("tau2", { instanceUrl: box.url });
+    await using sandbox = await serve(definition, { name: "tau2", port: 0 });
+    await using env = new Environment("tau2", { instanceUrl: sandbox.url });
     for (const [split, count] of Object.entries(counts)) {
       const listed = (await env.tasks({ split })).map(({ id }) => id);
       expect(listed).toEqual(

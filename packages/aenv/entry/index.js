@@ -36,7 +36,7 @@ export const {
   registerReward,
   registerTool,
   reward,
-  runBox,
+  runSandbox,
   serve,
   setDataRoot,
   systemClock,

@@ -17,7 +17,7 @@ export const {
   registerReward,
   registerTool,
   reward,
-  runBox,
+  runSandbox,
   serve,
   setDataRoot,
   tool,

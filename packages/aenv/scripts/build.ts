@@ -18,7 +18,7 @@ const entryPoints = {
   sdk: "src/sdk.ts",
   adapters: "src/adapters.ts",
   main: "src/main.ts",
-  box: "src/box.ts",
+  sandbox: "src/sandbox.ts",
   describe: "src/bundle/describe.ts",
   runner: "@aenv/kit/runner",
 };

@@ -36,7 +36,7 @@ export function publishedManifest(root: string) {
       "./package.json": "./package.json",
     },
     // What is imported has no effects; only the files that are started do something by themselves.
-    sideEffects: ["./lib/main.js", "./lib/box.js", "./lib/describe.js", "./lib/runner.js"],
+    sideEffects: ["./lib/main.js", "./lib/sandbox.js", "./lib/describe.js", "./lib/runner.js"],
     dependencies: union(inner.map((name) => read(`packages/${name}`))),
     peerDependencies: Object.fromEntries(frameworks.map((name) => [name, atLeast(tested[name] as string)])),
     peerDependenciesMeta: Object.fromEntries(frameworks.map((name) => [name, { optional: true }])),

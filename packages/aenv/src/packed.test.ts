@@ -79,9 +79,9 @@ describeNeeding("npm-registry", "the packed package", () => {
     };
     const [one, two] = [await bundle("one"), await bundle("two")];
     expect(one.equals(two)).toBe(true);
-    using box = temporaryTree();
-    unpackArchive(one, box.path);
-    await using served = new EventProcess(join(folder, "node_modules/.bin/node"), ["main.js", "--port", "0"], { cwd: box.path, env });
+    using sandbox = temporaryTree();
+    unpackArchive(one, sandbox.path);
+    await using served = new EventProcess(join(folder, "node_modules/.bin/node"), ["main.js", "--port", "0"], { cwd: sandbox.path, env });
     const { url } = await served.next("ready");
     const my = new Environment("my-env", { instanceUrl: String(url) });
     expect((await my.callTool("add", { n: 1 })).json()).toEqual({ total: 10 });
@@ -106,7 +106,7 @@ describeNeeding("npm-registry", "the packed package", () => {
     await my.release();
     await server.stop("SIGTERM");
     await server.next("stopped");
-    expect(readdirSync(join(home.path, "boxes"))).toEqual([]);
+    expect(readdirSync(join(home.path, "sandboxes"))).toEqual([]);
   });
 
   it("prepares a benchmark's data, and publishes and plays the benchmark", minutes(2), async () => {

@@ -63,7 +63,7 @@ const deployConfig = z.looseObject({
   ttl: duration.optional(),
   owner: text.optional(),
   labels: texts.optional(),
-  /** `shared`: a seat in a process of the owner's instances; `instance`: a process of its own. */
+  /** `shared`: a slot in a process of the owner's instances; `instance`: a process of its own. */
   isolation: z.enum(["shared", "instance"]).optional(),
   /** How many prepared processes should always wait. */
   warm: count.optional(),

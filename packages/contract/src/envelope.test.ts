@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { boxEnvelope, boxFailure, controlEnvelope } from "./envelope.ts";
+import { controlEnvelope, sandboxEnvelope, sandboxFailure } from "./envelope.ts";
 import { PlatformError } from "./errors.ts";
 
 describe("controlEnvelope", () => {
@@ -37,23 +37,23 @@ describe("controlEnvelope", () => {
   });
 });
 
-describe("boxEnvelope", () => {
+describe("sandboxEnvelope", () => {
   it("reads success and failure", () => {
-    expect(boxEnvelope.parse({ success: true, data: 1 })).toEqual({ success: true, data: 1 });
-    expect(boxEnvelope.parse({ success: false, error: "no" })).toEqual({ success: false, error: "no" });
+    expect(sandboxEnvelope.parse({ success: true, data: 1 })).toEqual({ success: true, data: 1 });
+    expect(sandboxEnvelope.parse({ success: false, error: "no" })).toEqual({ success: false, error: "no" });
   });
 
   it("needs to be told whether it went well", () => {
-    expect(boxEnvelope.safeParse({ data: 1 }).success).toBe(false);
+    expect(sandboxEnvelope.safeParse({ data: 1 }).success).toBe(false);
   });
 
   it("carries our code beside the original's text, and reads it back", () => {
-    const failure = boxFailure(new PlatformError("environment.unhealthy", "the kettle is cold"));
+    const failure = sandboxFailure(new PlatformError("environment.unhealthy", "the kettle is cold"));
     expect(failure).toEqual({
       success: false,
       error: "the kettle is cold",
       errorInfo: { code: "environment.unhealthy", retryable: true },
     });
-    expect(boxEnvelope.parse(JSON.parse(JSON.stringify(failure)))).toEqual(failure);
+    expect(sandboxEnvelope.parse(JSON.parse(JSON.stringify(failure)))).toEqual(failure);
   });
 });

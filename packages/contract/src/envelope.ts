@@ -11,15 +11,15 @@ export const controlEnvelope = z.looseObject({
 });
 export type ControlEnvelope = z.infer<typeof controlEnvelope>;
 
-/** What a box answers on its plain HTTP routes; `errorInfo` is ours, beside the original's text. */
-export const boxEnvelope = z.looseObject({
+/** What a sandbox answers on its plain HTTP routes; `errorInfo` is ours, beside the original's text. */
+export const sandboxEnvelope = z.looseObject({
   success: z.boolean(),
   data: z.unknown().optional(),
   error: z.string().nullish(),
   errorInfo: z.looseObject({ code: z.string(), retryable: z.boolean().optional() }).nullish().catch(null),
 });
-export type BoxEnvelope = z.infer<typeof boxEnvelope>;
+export type SandboxEnvelope = z.infer<typeof sandboxEnvelope>;
 
-export function boxFailure(error: PlatformError): BoxEnvelope {
+export function sandboxFailure(error: PlatformError): SandboxEnvelope {
   return { success: false, error: error.message, errorInfo: { code: error.code, retryable: error.retryable } };
 }

@@ -5,7 +5,7 @@ export { type Catalogue, type CatalogueEntry, catalogue, catalogueEntry } from "
 export { type ConfigCheck, type ConfigProblem, checkConfig, type EnvironmentConfig, environmentConfig, parseConfig } from "./config.ts";
 export { misspelledFields } from "./config-names.ts";
 export { formatDuration, parseDuration } from "./duration.ts";
-export { type BoxEnvelope, boxEnvelope, boxFailure, type ControlEnvelope, controlEnvelope } from "./envelope.ts";
+export { type ControlEnvelope, controlEnvelope, type SandboxEnvelope, sandboxEnvelope, sandboxFailure } from "./envelope.ts";
 export {
   artifact,
   type EnvironmentRecord,

@@ -4,7 +4,7 @@ import { outcome } from "./outcome.ts";
 import { trajectory } from "./trajectory.ts";
 
 const scored = { kind: "scored", reward: 0.5, components: { refunded: 0.5 } };
-const unscored = { kind: "unscored", cause: "sandbox", retryable: true, message: "the box is gone" };
+const unscored = { kind: "unscored", cause: "sandbox", retryable: true, message: "the sandbox is gone" };
 
 describe("outcome", () => {
   it("is scored with a number, or unscored with a cause", () => {

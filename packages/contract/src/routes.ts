@@ -1,6 +1,6 @@
 /**
  * Who may knock where. The agent's door opens tools and nothing else; the trainer's door opens the rest.
- * The box serves each row both at the root, for its first instance, and below `/env-instance/<id>`.
+ * The sandbox serves each row both at the root, for its first instance, and below `/env-instance/<id>`.
  */
 export type Door = "agent" | "trainer";
 
@@ -11,7 +11,7 @@ export interface Route {
   readonly does: string;
 }
 
-/** Routes of one instance, inside the box and through the gateway. */
+/** Routes of one instance, inside the sandbox and through the gateway. */
 export const instanceRoutes = {
   mcp: { method: "POST", path: "/mcp", door: "agent", does: "MCP over Streamable HTTP" },
   mcpStream: { method: "GET", path: "/mcp", door: "agent", does: "the MCP session's own stream" },
@@ -26,7 +26,7 @@ export const instanceRoutes = {
   restore: { method: "POST", path: "/state/restore", door: "trainer", does: "go back to a snapshot" },
 } as const satisfies Record<string, Route>;
 
-/** Routes that make and end instances: the platform's control port, and a box that seats many. */
+/** Routes that make and end instances: the platform's control port, and a sandbox that slots many. */
 export const controlRoutes = {
   createInstance: { method: "POST", path: "/env-instance", door: "trainer", does: "create an instance" },
   listInstances: { method: "GET", path: "/env-instance/:ref/list", door: "trainer", does: "list instances" },
@@ -44,7 +44,7 @@ export const serviceRoutes = {
   deleteService: { method: "DELETE", path: "/env-service/:id", door: "trainer", does: "end a service and its replicas" },
 } as const satisfies Record<string, Route>;
 
-/** The id of a box's first instance, the one served at the root. */
+/** The id of a sandbox's first instance, the one served at the root. */
 export const FIRST_INSTANCE = "default";
 
 /** Where an instance's routes begin: `/env-instance/shop-1a2b3c`. */

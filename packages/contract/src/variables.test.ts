@@ -17,7 +17,7 @@ describe("a caller's variables", () => {
     expect(variableProblem(name, "x", "publisher")).toBeNull();
   });
 
-  it.each(["AENV_STORAGE", "AENV_DATASOURCE", "AENV_BOX", "AENV_TYPE", "aenv_data_dir", "OTEL_EXPORTER_OTLP_ENDPOINT"])(
+  it.each(["AENV_STORAGE", "AENV_DATASOURCE", "AENV_SANDBOX", "AENV_TYPE", "aenv_data_dir", "OTEL_EXPORTER_OTLP_ENDPOINT"])(
     "may not contain %s, which is the platform's, and neither may a publisher's",
     (name) => {
       for (const setter of ["caller", "publisher"] as const) {

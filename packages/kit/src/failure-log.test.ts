@@ -1,9 +1,9 @@
 import { PlatformError } from "@aenv/contract";
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { type Served, serve } from "./box/serve.ts";
 import type { EnvironmentDefinition } from "./definition.ts";
 import { describeFailure } from "./failure-log.ts";
+import { type Served, serve } from "./sandbox/serve.ts";
 
 let lines: string[] = [];
 let served: Served | null = null;

@@ -21,7 +21,7 @@ const bundle = {
     export const definition = defineEnvironment({
       setup: () => ({ sold: 0 }),
       tools: [{ name: "sell", run: (_, { state }) => greeting + " " + ++state.sold }],
-      functions: [{ name: "mark", run: () => process.env.AENV_BOX }, {
+      functions: [{ name: "mark", run: () => process.env.AENV_SANDBOX }, {
         name: "work",
         run: () => { console.log("working"); return new Promise((resolve) => process.once("SIGTERM", () => setImmediate(resolve, "done"))); },
       }],
@@ -42,7 +42,7 @@ describe("the blank runner", () => {
   const ends: (() => void)[] = [];
 
   beforeEach(() => {
-    tree = temporaryTree({ "box/README": "", ...inFolder("bundle", bundle) });
+    tree = temporaryTree({ "sandbox/README": "", ...inFolder("bundle", bundle) });
   });
   afterEach(() => {
     for (const end of ends.splice(0)) end();
@@ -50,8 +50,8 @@ describe("the blank runner", () => {
   });
 
   async function start(...args: string[]): Promise<Running> {
-    const socketPath = join(tree.path, "box/s");
-    const env = { ...process.env, AENV_BOX: "the engine's mark" };
+    const socketPath = join(tree.path, "sandbox/s");
+    const env = { ...process.env, AENV_SANDBOX: "the engine's mark" };
     const child = spawn(process.execPath, [runnerFile, "--socket", socketPath, ...args], { env, stdio: ["ignore", "pipe", "inherit"] });
     const agent = new Agent({ keepAlive: true, maxSockets: 4 });
     ends.push(() => {
@@ -72,7 +72,7 @@ describe("the blank runner", () => {
 
   it("passes the engine's mark on to its children, whatever the variables say", async () => {
     const running = await start();
-    expect(await bind(running, { AENV_BOX: "forged" })).toMatchObject({ status: 200 });
+    expect(await bind(running, { AENV_SANDBOX: "forged" })).toMatchObject({ status: 200 });
     expect(await running.ask("POST", "/env-instance", { id: "a" })).toMatchObject({ status: 200 });
     expect(await running.ask("POST", "/env-instance/a/functions/mark", {})).toMatchObject({ body: { data: "the engine's mark" } });
   });
@@ -110,7 +110,7 @@ describe("the blank runner", () => {
   it("answers whoever comes through a gateway, under any name", async () => {
     const running = await start();
     await bind(running);
-    const socketPath = join(tree.path, "box/s");
+    const socketPath = join(tree.path, "sandbox/s");
     const headers = { host: "environments.example.org", origin: "https://example.org" };
     expect(await answerOf({ socketPath, method: "GET", path: "/env-instance/list", headers })).toMatchObject({ status: 200 });
   });
@@ -175,10 +175,10 @@ describe("the blank runner", () => {
     expect(await running.exit).toBe(0);
   });
 
-  it("ends when its box's folder is gone", async () => {
+  it("ends when its sandbox's folder is gone", async () => {
     const running = await start();
     await bind(running);
-    rmSync(join(tree.path, "box"), { recursive: true });
+    rmSync(join(tree.path, "sandbox"), { recursive: true });
     expect(await running.exit).toBe(0);
   });
 

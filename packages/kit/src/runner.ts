@@ -4,8 +4,8 @@ import { flushCompileCache } from "node:module";
 import { isAbsolute, join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
-import type { Served, ServeOptions } from "./box/serve.ts";
 import { firstPlace, type Place } from "./place.ts";
+import type { Served, ServeOptions } from "./sandbox/serve.ts";
 
 // The blank runner: a process that is started before anyone needs it, and becomes an environment when it is told which.
 //
@@ -35,7 +35,7 @@ type State =
 const { createServer } = process.getBuiltinModule("node:http");
 
 /** The variable by which the engine knows the processes of a sandbox. */
-const MARKER = "AENV_BOX";
+const MARKER = "AENV_SANDBOX";
 const MAX_BIND_BYTES = 1024 * 1024;
 const ORPHAN_CHECK_MS = 1_000;
 const WARM_UP_AFTER_MS = 100;

@@ -5,17 +5,17 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import type { Box, BoxSpec, SandboxEngine } from "./engine.ts";
+import type { Sandbox, SandboxEngine, SandboxSpec } from "./engine.ts";
 import { openProcessTable } from "./process/process-table.ts";
 
-/** What the program in a box does; `fixtures/program.js` can all of it. */
+/** What the program in a sandbox does; `fixtures/program.js` can all of it. */
 export type Behaviour = "serve" | "stubborn" | "exit" | "silent" | "deaf" | "missing";
 
 export interface EngineCase {
   /** An engine that keeps what it must in `home`; two on the same home are one after the other. */
   readonly open: (home: string) => SandboxEngine;
   readonly command: (behaviour: Behaviour) => readonly string[];
-  /** What is still there of boxes, by name; asked after they are destroyed. */
+  /** What is still there of sandboxes, by name; asked after they are destroyed. */
   readonly leftovers?: (home: string) => readonly string[] | Promise<readonly string[]>;
   /** Claims that this engine cannot keep, and why. */
   readonly skip?: Partial<Record<Claim, string>>;
@@ -24,7 +24,7 @@ export interface EngineCase {
 }
 
 const claims = [
-  "a box answers when create resolves",
+  "a sandbox answers when create resolves",
   "a program that ends at once is a failed start with its last words",
   "a program that never listens is a failed start, in time",
   "a program that listens but never answers is a failed start, in time",
@@ -35,16 +35,16 @@ const claims = [
   "destroying ends a program that will not listen to reason",
   "destroying ends children and grandchildren",
   "destroying ends a child that forked twice, left its session and cleaned its environment, where the engine finds strays",
-  "twenty boxes are made at once",
+  "twenty sandboxes are made at once",
   "an id that is taken is refused, and is free again afterwards",
-  "a box is known by the last lines it printed",
-  "a follower gets each line as it is printed, until the box ends",
+  "a sandbox is known by the last lines it printed",
+  "a follower gets each line as it is printed, until the sandbox ends",
   "a follower leaves when it is told to",
-  "a box that ends by itself says why",
-  "no variable of ours gets into a box",
-  "boxes outlive their engine and are found by the next",
-  "a port on which a process of the box listens is connected to",
-  "a port on which no process of the box listens is refused, whoever else listens there",
+  "a sandbox that ends by itself says why",
+  "no variable of ours gets into a sandbox",
+  "sandboxes outlive their engine and are found by the next",
+  "a port on which a process of the sandbox listens is connected to",
+  "a port on which no process of the sandbox listens is refused, whoever else listens there",
   "nothing is left behind",
 ] as const;
 
@@ -63,11 +63,11 @@ export function describeEngine(name: string, { open, command, leftovers, skip = 
       delete process.env[OURS];
     });
 
-    /** An engine whose boxes are gone after the test, whatever happened in it. */
+    /** An engine whose sandboxes are gone after the test, whatever happened in it. */
     function start(home = newHome()): { engine: SandboxEngine; home: string } {
       const engine = open(home);
       ends.push(async () => {
-        for (const box of await engine.list()) await box.destroy();
+        for (const sandbox of await engine.list()) await sandbox.destroy();
         await engine.close();
       });
       return { engine, home };
@@ -79,11 +79,11 @@ export function describeEngine(name: string, { open, command, leftovers, skip = 
       return home;
     }
 
-    function spec(behaviour: Behaviour, more: Partial<BoxSpec> = {}): BoxSpec {
-      return { id: `box-${++made}`, command: command(behaviour), variables: {}, labels: {}, startTimeoutMs: 15_000, ...more };
+    function spec(behaviour: Behaviour, more: Partial<SandboxSpec> = {}): SandboxSpec {
+      return { id: `sandbox-${++made}`, command: command(behaviour), variables: {}, labels: {}, startTimeoutMs: 15_000, ...more };
     }
 
-    function make(engine: SandboxEngine, more: Partial<BoxSpec> = {}): Promise<Box> {
+    function make(engine: SandboxEngine, more: Partial<SandboxSpec> = {}): Promise<Sandbox> {
       return engine.create(spec("serve", more), new AbortController().signal);
     }
 
@@ -92,11 +92,11 @@ export function describeEngine(name: string, { open, command, leftovers, skip = 
       it.skipIf(reason !== undefined)(reason === undefined ? title : `${title} (${reason})`, body);
     }
 
-    claim("a box answers when create resolves", async () => {
+    claim("a sandbox answers when create resolves", async () => {
       const { engine } = start();
-      const box = await make(engine, { id: "first", labels: { owner: "ada" } });
-      expect(await ask(box, "GET", "/health")).toEqual({ success: true });
-      expect(box).toMatchObject({ id: "first", labels: { owner: "ada" } });
+      const sandbox = await make(engine, { id: "first", labels: { owner: "ada" } });
+      expect(await ask(sandbox, "GET", "/health")).toEqual({ success: true });
+      expect(sandbox).toMatchObject({ id: "first", labels: { owner: "ada" } });
     });
 
     for (const [title, behaviour, words, startTimeoutMs] of [
@@ -132,42 +132,44 @@ export function describeEngine(name: string, { open, command, leftovers, skip = 
       const { engine } = start();
       expect(await engine.list()).toEqual([]);
       const [a, b, c] = await Promise.all(["a", "b", "c"].map((id) => make(engine, { id, labels: { id } })));
-      expect((await engine.list()).map((box) => [box.id, box.labels]).sort()).toEqual(["a", "b", "c"].map((id) => [id, { id }]));
+      expect((await engine.list()).map((sandbox) => [sandbox.id, sandbox.labels]).sort()).toEqual(
+        ["a", "b", "c"].map((id) => [id, { id }]),
+      );
       await a?.destroy();
       expect(await idsOf(engine)).toEqual(["b", "c"]);
-      await ask(b as Box, "POST", "/exit?code=0");
+      await ask(b as Sandbox, "POST", "/exit?code=0");
       await b?.exited;
       expect(await engine.list()).toEqual([c]);
     });
 
     claim("destroying is possible any number of times", async () => {
       const { engine } = start();
-      const box = await make(engine);
-      await Promise.all([box.destroy(), box.destroy()]);
-      await box.destroy();
+      const sandbox = await make(engine);
+      await Promise.all([sandbox.destroy(), sandbox.destroy()]);
+      await sandbox.destroy();
       expect(await engine.list()).toEqual([]);
-      expect((await box.exited).reason).toMatch(/destroyed/);
-      expect(await box.tail(10)).toEqual([]);
+      expect((await sandbox.exited).reason).toMatch(/destroyed/);
+      expect(await sandbox.tail(10)).toEqual([]);
     });
 
     claim("destroying ends a program that will not listen to reason", async () => {
       const { engine } = start();
-      const box = await engine.create(spec("stubborn"), new AbortController().signal);
-      await box.destroy();
+      const sandbox = await engine.create(spec("stubborn"), new AbortController().signal);
+      await sandbox.destroy();
       expect(await engine.list()).toEqual([]);
-      await expect(ask(box, "GET", "/health")).rejects.toThrow();
+      await expect(ask(sandbox, "GET", "/health")).rejects.toThrow();
     });
 
     claim("destroying ends children and grandchildren", async () => {
       const { engine } = start();
-      const box = await make(engine);
-      const { inGroup, strays } = (await ask(box, "POST", "/family")) as { inGroup: number[]; strays: number[] };
+      const sandbox = await make(engine);
+      const { inGroup, strays } = (await ask(sandbox, "POST", "/family")) as { inGroup: number[]; strays: number[] };
       const table = openProcessTable();
       // Where processes can be found by their environment, those that left the group are found too.
       const areFound = engine.can.findsStrays || table.findsMarked;
       const running = () => [...inGroup, ...(areFound ? strays : [])].filter((pid) => table.look(pid)?.isZombie === false);
       expect(running()).not.toEqual([]);
-      await box.destroy();
+      await sandbox.destroy();
       await expect.poll(running).toEqual([]);
       if (!areFound) for (const pid of strays) process.kill(pid);
     });
@@ -176,12 +178,12 @@ export function describeEngine(name: string, { open, command, leftovers, skip = 
       "destroying ends a child that forked twice, left its session and cleaned its environment, where the engine finds strays",
       async () => {
         const { engine } = start();
-        const box = await make(engine);
-        const { pid } = (await ask(box, "POST", "/daemon")) as { pid: number };
+        const sandbox = await make(engine);
+        const { pid } = (await ask(sandbox, "POST", "/daemon")) as { pid: number };
         const isRunning = () => openProcessTable().look(pid)?.isZombie === false;
         try {
           expect(isRunning()).toBe(true);
-          await box.destroy();
+          await sandbox.destroy();
           if (engine.can.findsStrays) await expect.poll(isRunning).toBe(false);
         } finally {
           if (isRunning()) process.kill(pid, "SIGKILL");
@@ -189,13 +191,13 @@ export function describeEngine(name: string, { open, command, leftovers, skip = 
       },
     );
 
-    claim("twenty boxes are made at once", async () => {
+    claim("twenty sandboxes are made at once", async () => {
       const { engine, home } = start();
-      const boxes = await Promise.all(Array.from({ length: 20 }, () => make(engine)));
-      expect(new Set(boxes.map(({ address }) => JSON.stringify(address))).size).toBe(20);
-      await Promise.all(boxes.map((box) => ask(box, "GET", "/health")));
+      const sandboxes = await Promise.all(Array.from({ length: 20 }, () => make(engine)));
+      expect(new Set(sandboxes.map(({ address }) => JSON.stringify(address))).size).toBe(20);
+      await Promise.all(sandboxes.map((sandbox) => ask(sandbox, "GET", "/health")));
       expect(await engine.list()).toHaveLength(20);
-      await Promise.all(boxes.map((box) => box.destroy()));
+      await Promise.all(sandboxes.map((sandbox) => sandbox.destroy()));
       expect(await engine.list()).toEqual([]);
       expect((await leftovers?.(home)) ?? []).toEqual([]);
     });
@@ -205,77 +207,77 @@ export function describeEngine(name: string, { open, command, leftovers, skip = 
       const outcomes = await Promise.allSettled([make(engine, { id: "same" }), make(engine, { id: "same" })]);
       expect(outcomes.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
       await expect(make(engine, { id: "same" })).rejects.toMatchObject({ code: "sandbox.exists" });
-      const [box] = await engine.list();
-      expect(await ask(box as Box, "GET", "/health")).toEqual({ success: true });
-      await box?.destroy();
+      const [sandbox] = await engine.list();
+      expect(await ask(sandbox as Sandbox, "GET", "/health")).toEqual({ success: true });
+      await sandbox?.destroy();
       const next = await make(engine, { id: "same" });
-      await box?.destroy();
+      await sandbox?.destroy();
       expect(await ask(next, "GET", "/health")).toEqual({ success: true });
     });
 
-    claim("a box is known by the last lines it printed", async () => {
+    claim("a sandbox is known by the last lines it printed", async () => {
       const { engine } = start();
-      const box = await make(engine);
-      for (const line of ["one", "two", "three", "vier → fünf"]) await ask(box, "POST", `/print?line=${encodeURIComponent(line)}`);
-      await expect.poll(() => box.tail(2)).toEqual(["three", "vier → fünf"]);
-      expect(await box.tail(100)).toEqual(["one", "two", "three", "vier → fünf"]);
-      expect(await box.tail(0)).toEqual([]);
+      const sandbox = await make(engine);
+      for (const line of ["one", "two", "three", "vier → fünf"]) await ask(sandbox, "POST", `/print?line=${encodeURIComponent(line)}`);
+      await expect.poll(() => sandbox.tail(2)).toEqual(["three", "vier → fünf"]);
+      expect(await sandbox.tail(100)).toEqual(["one", "two", "three", "vier → fünf"]);
+      expect(await sandbox.tail(0)).toEqual([]);
     });
 
-    claim("a follower gets each line as it is printed, until the box ends", async () => {
+    claim("a follower gets each line as it is printed, until the sandbox ends", async () => {
       const { engine } = start();
-      const box = await make(engine);
-      await ask(box, "POST", "/print?line=before");
-      await expect.poll(() => box.tail(1)).toEqual(["before"]);
+      const sandbox = await make(engine);
+      await ask(sandbox, "POST", "/print?line=before");
+      await expect.poll(() => sandbox.tail(1)).toEqual(["before"]);
       const lines: string[] = [];
       const following = (async () => {
-        for await (const line of box.follow(new AbortController().signal)) lines.push(line);
+        for await (const line of sandbox.follow(new AbortController().signal)) lines.push(line);
       })();
-      await ask(box, "POST", "/print?line=first");
+      await ask(sandbox, "POST", "/print?line=first");
       await expect.poll(() => lines).toEqual(["first"]);
-      await ask(box, "POST", "/print?line=second");
-      await ask(box, "POST", "/exit?code=0&line=last");
+      await ask(sandbox, "POST", "/print?line=second");
+      await ask(sandbox, "POST", "/exit?code=0&line=last");
       await following;
       expect(lines).toEqual(["first", "second", "last"]);
     });
 
     claim("a follower leaves when it is told to", async () => {
       const { engine } = start();
-      const box = await make(engine);
+      const sandbox = await make(engine);
       const leave = new AbortController();
       const lines: string[] = [];
       const following = (async () => {
-        for await (const line of box.follow(leave.signal)) lines.push(line);
+        for await (const line of sandbox.follow(leave.signal)) lines.push(line);
       })();
-      await ask(box, "POST", "/print?line=first");
+      await ask(sandbox, "POST", "/print?line=first");
       await expect.poll(() => lines).toEqual(["first"]);
       leave.abort();
       await following;
-      expect(await ask(box, "GET", "/health")).toEqual({ success: true });
+      expect(await ask(sandbox, "GET", "/health")).toEqual({ success: true });
     });
 
-    claim("a box that ends by itself says why", async () => {
+    claim("a sandbox that ends by itself says why", async () => {
       const { engine } = start();
-      const box = await make(engine);
-      await ask(box, "POST", `/exit?code=7&line=${encodeURIComponent("Error: the shop burned down")}`);
-      const { at, reason } = await box.exited;
+      const sandbox = await make(engine);
+      await ask(sandbox, "POST", `/exit?code=7&line=${encodeURIComponent("Error: the shop burned down")}`);
+      const { at, reason } = await sandbox.exited;
       expect(reason).toMatch(/exit code 7.*the shop burned down/);
       expect(at).toBeInstanceOf(Date);
-      expect(await box.tail(1)).toEqual(["Error: the shop burned down"]);
-      await box.destroy();
-      expect((await box.exited).reason).toBe(reason);
+      expect(await sandbox.tail(1)).toEqual(["Error: the shop burned down"]);
+      await sandbox.destroy();
+      expect((await sandbox.exited).reason).toBe(reason);
     });
 
-    claim("no variable of ours gets into a box", async () => {
+    claim("no variable of ours gets into a sandbox", async () => {
       process.env[OURS] = "do not tell";
       const { engine } = start();
-      const box = await make(engine, { variables: { GREETING: "hello", LANG: "de_DE.UTF-8" } });
-      const { variables } = (await ask(box, "GET", "/environment")) as { variables: Record<string, string> };
+      const sandbox = await make(engine, { variables: { GREETING: "hello", LANG: "de_DE.UTF-8" } });
+      const { variables } = (await ask(sandbox, "GET", "/environment")) as { variables: Record<string, string> };
       expect(variables).toMatchObject({ GREETING: "hello", LANG: "de_DE.UTF-8" });
       expect(Object.keys(variables).sort()).toEqual([...EXPECTED.filter((key) => key in variables), "GREETING"].sort());
     });
 
-    claim("boxes outlive their engine and are found by the next", async () => {
+    claim("sandboxes outlive their engine and are found by the next", async () => {
       const { engine, home } = start();
       const labels = { owner: "ada", env: "shop@1.0.0" };
       const made = await Promise.all(["left", "right"].map((id) => make(engine, { id, labels })));
@@ -285,22 +287,22 @@ export function describeEngine(name: string, { open, command, leftovers, skip = 
       expect(found.map(({ id, labels, address, pid }) => ({ id, labels, address, pid }))).toEqual(
         made.map(({ id, address, pid }) => ({ id, labels, address, pid })),
       );
-      const [left, right] = found as [Box, Box];
+      const [left, right] = found as [Sandbox, Sandbox];
       await expect(make(next, { id: "left" })).rejects.toMatchObject({ code: "sandbox.exists" });
       await ask(left, "POST", "/exit?code=1&line=tired");
       expect((await left.exited).reason).toMatch(/tired/);
       expect(await next.list()).toEqual([right]);
       await ask(right, "POST", "/print?line=kept");
       await expect.poll(() => right.tail(1)).toEqual(["kept"]);
-      await Promise.all(found.map((box) => box.destroy()));
+      await Promise.all(found.map((sandbox) => sandbox.destroy()));
       expect(await next.list()).toEqual([]);
       expect((await leftovers?.(home)) ?? []).toEqual([]);
     });
 
-    claim("a port on which a process of the box listens is connected to", async () => {
+    claim("a port on which a process of the sandbox listens is connected to", async () => {
       const { engine } = start();
       expect(engine.can.ports).toBe(true);
-      const box = await make(engine);
+      const sandbox = await make(engine);
       for (const [by, host] of [
         ["self", "127.0.0.1"],
         ["self", "0.0.0.0"],
@@ -309,45 +311,45 @@ export function describeEngine(name: string, { open, command, leftovers, skip = 
         ["child", "127.0.0.1"],
         ["stray", "127.0.0.1"],
       ] as const) {
-        const { port } = (await ask(box, "POST", `/listen?by=${by}&host=${host}`)) as { port: number };
-        expect(await textFrom(await connectTo(box, port))).toBe(by);
+        const { port } = (await ask(sandbox, "POST", `/listen?by=${by}&host=${host}`)) as { port: number };
+        expect(await textFrom(await connectTo(sandbox, port))).toBe(by);
       }
     });
 
-    claim("a port on which no process of the box listens is refused, whoever else listens there", async () => {
+    claim("a port on which no process of the sandbox listens is refused, whoever else listens there", async () => {
       const { engine } = start();
-      const [box, other] = await Promise.all([make(engine), make(engine)]);
+      const [sandbox, other] = await Promise.all([make(engine), make(engine)]);
       const { port } = (await ask(other, "POST", "/listen?by=self&host=127.0.0.1")) as { port: number };
       const stranger = createServer((socket) => socket.end("stranger")).listen(0, "127.0.0.1");
       ends.push(() => stranger.close());
       await once(stranger, "listening");
       const own = (stranger.address() as AddressInfo).port;
-      for (const one of [port, own]) await expect(connectTo(box, one)).rejects.toMatchObject({ code: "sandbox.port_closed" });
+      for (const one of [port, own]) await expect(connectTo(sandbox, one)).rejects.toMatchObject({ code: "sandbox.port_closed" });
       await ask(other, "POST", "/hang-up");
       await expect.poll(() => connectTo(other, port).catch(({ code }) => code)).toBe("sandbox.port_closed");
-      await box.destroy();
-      await expect(connectTo(box, own)).rejects.toMatchObject({ code: "sandbox.port_closed" });
+      await sandbox.destroy();
+      await expect(connectTo(sandbox, own)).rejects.toMatchObject({ code: "sandbox.port_closed" });
     });
 
     claim("nothing is left behind", async () => {
       const { engine, home } = start();
-      const boxes = [await make(engine), await make(engine)];
-      await ask(boxes[0] as Box, "POST", "/exit?code=1");
-      await Promise.all(boxes.map((box) => box.destroy()));
+      const sandboxes = [await make(engine), await make(engine)];
+      await ask(sandboxes[0] as Sandbox, "POST", "/exit?code=1");
+      await Promise.all(sandboxes.map((sandbox) => sandbox.destroy()));
       expect((await leftovers?.(home)) ?? []).toEqual([]);
     });
   });
 }
 
 /** Variables that an engine may set by itself. */
-const EXPECTED = ["PATH", "HOME", "TMPDIR", "LANG", "HOSTNAME", "AENV_BOX"];
+const EXPECTED = ["PATH", "HOME", "TMPDIR", "LANG", "HOSTNAME", "AENV_SANDBOX"];
 
 async function idsOf(engine: SandboxEngine): Promise<string[]> {
   return (await engine.list()).map(({ id }) => id).sort();
 }
 
-function connectTo(box: Box, port: number): Promise<Socket> {
-  return (box.connect as NonNullable<Box["connect"]>)(port, new AbortController().signal);
+function connectTo(sandbox: Sandbox, port: number): Promise<Socket> {
+  return (sandbox.connect as NonNullable<Sandbox["connect"]>)(port, new AbortController().signal);
 }
 
 async function textFrom(socket: Socket): Promise<string> {
@@ -356,7 +358,7 @@ async function textFrom(socket: Socket): Promise<string> {
   return text;
 }
 
-function ask({ address }: Box, method: string, path: string): Promise<unknown> {
+function ask({ address }: Sandbox, method: string, path: string): Promise<unknown> {
   const where = address.kind === "unix" ? { socketPath: address.path } : { host: address.host, port: address.port };
   return new Promise((resolve, reject) => {
     const asking = request({ ...where, method, path, agent: false }, (response) => {

@@ -1,3 +1,3 @@
-export type { Box, BoxAddress, BoxExit, BoxSpec, EngineAbilities, SandboxEngine } from "./engine.ts";
+export type { EngineAbilities, Sandbox, SandboxAddress, SandboxEngine, SandboxExit, SandboxSpec } from "./engine.ts";
 export { MemoryEngine, type MemoryEngineOptions, type MemoryProgram } from "./memory/engine.ts";
 export { ProcessEngine, type ProcessEngineOptions } from "./process/engine.ts";

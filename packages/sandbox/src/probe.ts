@@ -2,10 +2,10 @@ import { existsSync, type FSWatcher, watch } from "node:fs";
 import { get } from "node:http";
 import { basename, dirname } from "node:path";
 import { Bell } from "./bell.ts";
-import type { BoxAddress } from "./engine.ts";
+import type { SandboxAddress } from "./engine.ts";
 
-/** Asks a box for its health once; any answer counts, for a blank runner says no until it is bound. */
-export function knock(address: BoxAddress, signal: AbortSignal): Promise<void> {
+/** Asks a sandbox for its health once; any answer counts, for a blank runner says no until it is bound. */
+export function knock(address: SandboxAddress, signal: AbortSignal): Promise<void> {
   const where = address.kind === "unix" ? { socketPath: address.path } : { host: address.host, port: address.port };
   return new Promise((resolve, reject) => {
     const request = get({ ...where, path: "/health", agent: false, headers: { host: "localhost" }, signal }, (response) => {

@@ -1,4 +1,4 @@
-/** Visits everyone once in each period, a few at a time, so that many boxes never hold up the event loop at once. */
+/** Visits everyone once in each period, a few at a time, so that many sandboxes never hold up the event loop at once. */
 export class Rounds<T> {
   readonly #periodMs: number;
   readonly #visit: (one: T) => void;

@@ -81,14 +81,14 @@ describe("resolveAddresses in local mode", () => {
     ["http://127.0.0.1:41234/mcp", "http://127.0.0.1:41234"],
     ["https://env.example/shop", "https://env.example/shop"],
   ])("fills in what the instance URL %s leaves out", (instanceUrl, dataUrl) => {
-    expect(resolveAddresses({ instanceUrl }, {})).toEqual({ mode: "local", dataUrl, boxUrl: dataUrl, instanceId: null });
+    expect(resolveAddresses({ instanceUrl }, {})).toEqual({ mode: "local", dataUrl, sandboxUrl: dataUrl, instanceId: null });
   });
 
-  it("knows the seat in a box that an instance URL names", () => {
-    expect(resolveAddresses({ instanceUrl: "http://box:1/env-instance/shop-1" }, {})).toEqual({
+  it("knows the slot in a sandbox that an instance URL names", () => {
+    expect(resolveAddresses({ instanceUrl: "http://sandbox:1/env-instance/shop-1" }, {})).toEqual({
       mode: "local",
-      dataUrl: "http://box:1/env-instance/shop-1",
-      boxUrl: "http://box:1",
+      dataUrl: "http://sandbox:1/env-instance/shop-1",
+      sandboxUrl: "http://sandbox:1",
       instanceId: "shop-1",
     });
   });
@@ -136,7 +136,7 @@ it("finds its way back from the addresses alone", () => {
     { systemUrl: "https://x" },
     { systemUrl: "http://x:9000" },
     { controlUrl: "http://a/b", dataUrl: "http://c" },
-    { instanceUrl: "http://box/env-instance/a" },
+    { instanceUrl: "http://sandbox/env-instance/a" },
   ]) {
     const addresses = resolveAddresses(options, {});
     expect(resolveAddresses(pinAddresses(addresses), settings)).toEqual(addresses);

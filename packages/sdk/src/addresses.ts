@@ -23,9 +23,9 @@ export type Addresses =
   | {
       readonly mode: "local";
       readonly dataUrl: string;
-      /** The box itself: where it makes and ends instances. */
-      readonly boxUrl: string;
-      /** The instance's id in the box, or null for the one at the box's root. */
+      /** The sandbox itself: where it makes and ends instances. */
+      readonly sandboxUrl: string;
+      /** The instance's id in the sandbox, or null for the one at the sandbox's root. */
       readonly instanceId: string | null;
     }
   | {
@@ -130,9 +130,9 @@ function hasPort(address: string): boolean {
 }
 
 function local(dataUrl: string): Addresses {
-  const seat = /^(.*)\/env-instance\/([^/]+)$/.exec(dataUrl);
-  if (seat === null) return { mode: "local", dataUrl, boxUrl: dataUrl, instanceId: null };
-  return { mode: "local", dataUrl, boxUrl: seat[1] as string, instanceId: decodeURIComponent(seat[2] as string) };
+  const slot = /^(.*)\/env-instance\/([^/]+)$/.exec(dataUrl);
+  if (slot === null) return { mode: "local", dataUrl, sandboxUrl: dataUrl, instanceId: null };
+  return { mode: "local", dataUrl, sandboxUrl: slot[1] as string, instanceId: decodeURIComponent(slot[2] as string) };
 }
 
 function parseAddress(address: string): URL {

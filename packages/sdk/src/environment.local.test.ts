@@ -79,13 +79,13 @@ afterEach(async () => {
 });
 afterAll(() => served.close());
 
-/** An environment of its own: a seat in the served box. */
+/** An environment of its own: a slot in the served sandbox. */
 async function counterEnv(options: EnvironmentOptions = {}): Promise<Environment> {
   const root = new Environment("counter@1.0.0", { instanceUrl: served.url });
-  const [seat] = await root.fork(1);
-  const { instanceId } = await (seat as Environment).getEnvInfo();
+  const [slot] = await root.fork(1);
+  const { instanceId } = await (slot as Environment).getEnvInfo();
   const env = new Environment("counter@1.0.0", { instanceUrl: `${served.url}/env-instance/${instanceId}`, ...options });
-  open.push(seat as Environment, env);
+  open.push(slot as Environment, env);
   return env;
 }
 
@@ -405,14 +405,16 @@ describe("opening and releasing in local mode", () => {
     expect(await other).toEqual(new Error("theirs"));
   });
 
-  it("never shows the platform's key to a box", async () => {
+  it("never shows the platform's key to a sandbox", async () => {
     vi.stubEnv("AENV_API_KEY", "secret");
-    await using box = await httpServer((_, response) => sendJson(response, { success: false, code: 404, message: "no", data: null }, 404));
-    const env = new Environment("counter", { instanceUrl: box.url, skipHealthCheck: true });
+    await using sandbox = await httpServer((_, response) =>
+      sendJson(response, { success: false, code: 404, message: "no", data: null }, 404),
+    );
+    const env = new Environment("counter", { instanceUrl: sandbox.url, skipHealthCheck: true });
     await failure(env.fork(1));
     await failure(env.callTool("add", { n: 1 }));
-    expect(box.requests).toHaveLength(2);
-    expect(box.requests.every(({ headers }) => headers.authorization === undefined)).toBe(true);
+    expect(sandbox.requests).toHaveLength(2);
+    expect(sandbox.requests.every(({ headers }) => headers.authorization === undefined)).toBe(true);
   });
 });
 

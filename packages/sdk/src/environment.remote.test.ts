@@ -56,7 +56,7 @@ describe("against the original's services", () => {
     await env.release();
     const id = "/env-instance/weather-demo-a1b2c0";
     expect(calls(platform.control.requests)).toEqual(["POST /env-instance", `GET ${id}`, `GET ${id}`, `DELETE ${id}`]);
-    expect(platform.box.sessions.size).toBe(0);
+    expect(platform.sandbox.sessions.size).toBe(0);
   });
 
   it("sends the body that they expect, every option in its place", async () => {
@@ -169,7 +169,7 @@ describe("against the original's services", () => {
   it("refuses a tool call that their gateway would cut off", async () => {
     const env = weather();
     expect(await failure(env.callTool("get_weather", { city: "x".repeat(1_100_000) }))).toMatchObject({ code: "request.too_large" });
-    expect(platform.box.ran).toEqual([]);
+    expect(platform.sandbox.ran).toEqual([]);
     const roomy = weather({ maxRequestBytes: 2_000_000 });
     expect((await roomy.callTool("get_weather", { city: "x".repeat(1_100_000) })).isError).toBe(false);
     await Promise.all([env.release(), roomy.release()]);
@@ -458,9 +458,9 @@ describe("faults during a tool call", () => {
   it("survives a session that the server has forgotten", async () => {
     const env = await opened();
     await env.callTool("get_weather", { city: "Rome" });
-    platform.box.sessions.clear();
+    platform.sandbox.sessions.clear();
     expect((await env.callTool("get_weather", { city: "Oslo" })).json()).toEqual({ city: "Oslo" });
-    expect(platform.box.ran).toHaveLength(2);
+    expect(platform.sandbox.ran).toHaveLength(2);
     await env.release();
   });
 });

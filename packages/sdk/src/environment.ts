@@ -1,7 +1,6 @@
 import { type Catalogue, isObject, type Json, type ResetResult, type Reward, type Task, type ToolDescriptor } from "@aenv/contract";
 import { defaultTransport } from "#transport";
 import { type Addresses, pinAddresses, resolveAddresses } from "./addresses.ts";
-import { BoxClient, type CallOptions } from "./box-client.ts";
 import { CircuitBreaker } from "./breaker.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { EnvironmentBatch } from "./environment-batch.ts";
@@ -14,6 +13,7 @@ import { JsonClient } from "./json-client.ts";
 import { type Logger, silentLogger } from "./logger.ts";
 import { McpClient, type ToolLog, type ToolProgress } from "./mcp-client.ts";
 import { explainCall, explainList, isInstanceFault } from "./mcp-failure.ts";
+import { type CallOptions, SandboxClient } from "./sandbox-client.ts";
 import { SchedulerClient } from "./scheduler-client.ts";
 import { toReward } from "./score.ts";
 import { readSettings } from "./settings.ts";
@@ -51,7 +51,7 @@ const MAX_BATCH = 100_000;
 interface Speakers {
   readonly held: HeldInstance;
   readonly mcp: McpClient;
-  readonly box: BoxClient;
+  readonly sandbox: SandboxClient;
 }
 
 /**
@@ -86,7 +86,7 @@ export class Environment implements ToolSource {
     const transport = addresses.mode === "local" ? localTransport(carrier) : carrier;
     const refusedLimitMs = addresses.mode === "local" ? REFUSED_LIMIT_MS : undefined;
     this.name = ref;
-    // What the variables said now holds for forks too; a box on this machine gets no key of theirs.
+    // What the variables said now holds for forks too; a sandbox on this machine gets no key of theirs.
     const settled = settings.apiKey !== undefined && addresses.mode === "remote" ? { apiKey: settings.apiKey } : {};
     this.#options = { ...settled, ...options, ...pinAddresses(addresses) };
     this.#addresses = addresses;
@@ -99,9 +99,9 @@ export class Environment implements ToolSource {
     this.#client = new JsonClient({ transport, clock, maxRetries, refusedLimitMs });
     this.#breaker = new CircuitBreaker(clock);
     const { dedupesCreate = true } = options;
-    // A box on this machine runs an author's code, which has no business with the platform's key.
+    // A sandbox on this machine runs an author's code, which has no business with the platform's key.
     const apiKey = addresses.mode === "local" ? "" : (this.#options.apiKey ?? "");
-    const controlUrl = addresses.mode === "local" ? addresses.boxUrl : addresses.controlUrl;
+    const controlUrl = addresses.mode === "local" ? addresses.sandboxUrl : addresses.controlUrl;
     const scheduler = new SchedulerClient(controlUrl, { timeoutMs, maxRetries, transport, clock, dedupesCreate, apiKey });
     // What the process environment says is for the platform; only a token that was given with the address is for that address.
     const token = addresses.mode === "local" ? (options.apiKey ?? "") : apiKey;
@@ -215,20 +215,20 @@ export class Environment implements ToolSource {
 
   /** Functions, rewards and health checks, with where and how to call them. */
   async listFunctions(options: CallOptions = {}): Promise<Catalogue> {
-    const { box } = await this.#open("listFunctions", options);
-    return box.listFunctions(this.#with(options));
+    const { sandbox } = await this.#open("listFunctions", options);
+    return sandbox.listFunctions(this.#with(options));
   }
 
   /** Calls a function at the address and by the method that the environment gave it. */
   async callFunction<T = unknown>(name: string, args: Arguments = {}, options: CallOptions = {}): Promise<T> {
-    const { box } = await this.#open("callFunction", options);
-    return (await box.callFunction(name, args, this.#with(options))) as T;
+    const { sandbox } = await this.#open("callFunction", options);
+    return (await sandbox.callFunction(name, args, this.#with(options))) as T;
   }
 
   /** The reward as the environment's code answered it. See `score` for a number that can be relied on. */
   async callReward<T = unknown>(args: Arguments = {}, options: CallOptions = {}): Promise<T> {
-    const { box } = await this.#open("callReward", options);
-    return (await box.callReward(args, this.#with(options))) as T;
+    const { sandbox } = await this.#open("callReward", options);
+    return (await sandbox.callReward(args, this.#with(options))) as T;
   }
 
   /** The reward as a number and its components; an answer that is no reward throws and never counts as 0. */
@@ -238,8 +238,8 @@ export class Environment implements ToolSource {
 
   /** The health check's whole answer, also when it says that all is not well. */
   async checkHealth(args: Arguments = {}, options: CallOptions = {}): Promise<Record<string, unknown>> {
-    const { box } = await this.#open("checkHealth", options);
-    return box.checkHealth(args, this.#with(options));
+    const { sandbox } = await this.#open("checkHealth", options);
+    return sandbox.checkHealth(args, this.#with(options));
   }
 
   async getEnvInfo(options: Pick<CallOptions, "signal"> = {}): Promise<EnvironmentInfo> {
@@ -293,8 +293,8 @@ export class Environment implements ToolSource {
 
   /** The environment's tasks, all or those of one split. */
   async tasks(options: CallOptions & { readonly split?: string } = {}): Promise<Task[]> {
-    const { box } = await this.#open("tasks", options);
-    return box.tasks(options.split, this.#with(options));
+    const { sandbox } = await this.#open("tasks", options);
+    return sandbox.tasks(options.split, this.#with(options));
   }
 
   /**
@@ -302,20 +302,20 @@ export class Environment implements ToolSource {
    * observation, which is what the agent is to see first.
    */
   async reset(episode: { readonly task?: string | null; readonly seed?: number } = {}, options: CallOptions = {}): Promise<ResetResult> {
-    const { box } = await this.#open("reset", options);
-    return box.reset(episode, this.#with(options));
+    const { sandbox } = await this.#open("reset", options);
+    return sandbox.reset(episode, this.#with(options));
   }
 
   /** The state as a value, for `restore`. */
   async snapshot(options: CallOptions = {}): Promise<Json> {
-    const { box } = await this.#open("snapshot", options);
-    return (await box.snapshot(this.#with(options))) as Json;
+    const { sandbox } = await this.#open("snapshot", options);
+    return (await sandbox.snapshot(this.#with(options))) as Json;
   }
 
   /** Goes back to a snapshot. */
   async restore(snapshot: Json, options: CallOptions = {}): Promise<void> {
-    const { box } = await this.#open("restore", options);
-    await box.restore(snapshot, this.#with(options));
+    const { sandbox } = await this.#open("restore", options);
+    await sandbox.restore(snapshot, this.#with(options));
   }
 
   /**
@@ -363,8 +363,8 @@ export class Environment implements ToolSource {
       refusedLimitMs: this.#refusedLimitMs,
       maxRequestBytes: requestLimit(this.#options, this.#addresses.mode === "remote" && agentUrlOf(held.record) === null),
     });
-    const box = new BoxClient(this.#client, { envName: this.name, url, headers, timeoutMs: this.#timeoutMs });
-    this.#speakers = { held, mcp, box };
+    const sandbox = new SandboxClient(this.#client, { envName: this.name, url, headers, timeoutMs: this.#timeoutMs });
+    this.#speakers = { held, mcp, sandbox };
     return this.#speakers;
   }
 

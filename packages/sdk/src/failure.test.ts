@@ -18,7 +18,7 @@ describe("readFailure", () => {
     });
   });
 
-  it("keeps the code that a box names", () => {
+  it("keeps the code that a sandbox names", () => {
     const body = { success: false, error: "no such task", errorInfo: { code: "task.not_found", retryable: false } };
     expect(read(404, body)).toMatchObject({ message: "no such task", code: "task.not_found", isNamed: true });
   });

@@ -56,7 +56,7 @@ interface Said {
 }
 
 /**
- * Four shapes are about: the control envelope `{message, error: {code}}`, the box's `{error: "text", errorInfo}`,
+ * Four shapes are about: the control envelope `{message, error: {code}}`, the sandbox's `{error: "text", errorInfo}`,
  * the gateway's `{error: "text", details}`, and JSON-RPC's `{error: {message, data: {code}}}`.
  */
 function readBody(body: string): Said {

@@ -1,10 +1,10 @@
 import { isPlatformError, messageOf } from "@aenv/contract";
-import { BoxClient, type BoxOptions } from "./box-client.ts";
 import { EnvironmentError } from "./errors.ts";
 import { preview } from "./failure.ts";
 import { isRefused } from "./http.ts";
 import type { JsonClient } from "./json-client.ts";
 import { type PollOptions, poll } from "./polling.ts";
+import { SandboxClient, type SandboxOptions } from "./sandbox-client.ts";
 
 export interface HealthWait extends PollOptions {
   /** How long an address at which nothing listens is tried; as long as all else if absent. */
@@ -23,16 +23,16 @@ const NEXT_STEPS: Readonly<Record<number, string>> = {
 };
 
 /** Asks until the instance says that it is healthy. Stops at once when waiting cannot help. */
-export async function waitUntilHealthy(client: JsonClient, to: Omit<BoxOptions, "timeoutMs">, wait: HealthWait): Promise<void> {
+export async function waitUntilHealthy(client: JsonClient, to: Omit<SandboxOptions, "timeoutMs">, wait: HealthWait): Promise<void> {
   const { envName, url } = to;
   const { clock, signal, timeoutMs, refusedLimitMs = Number.POSITIVE_INFINITY } = wait;
-  const box = new BoxClient(client, { ...to, timeoutMs: REQUEST_MS });
+  const sandbox = new SandboxClient(client, { ...to, timeoutMs: REQUEST_MS });
   const refusedUntil = clock.now() + refusedLimitMs;
   let last = "no answer";
   const ask = async (leftMs: number) => {
     let body: Record<string, unknown>;
     try {
-      body = await box.checkHealth({}, { timeoutMs: Math.min(REQUEST_MS, leftMs), ...(signal && { signal }) });
+      body = await sandbox.checkHealth({}, { timeoutMs: Math.min(REQUEST_MS, leftMs), ...(signal && { signal }) });
     } catch (error) {
       if (signal?.aborted || isFinal(error)) throw explainFinal(error, url);
       if (isRefused(error) && clock.now() >= refusedUntil) throw error;

@@ -28,11 +28,11 @@ export function foundInstance(addresses: LocalAddresses, now: Date, token: strin
   return { record, url, headers, controlId: instanceId ?? FIRST_INSTANCE, isOwned: false };
 }
 
-/** An instance that was made for us: behind the gateway, or as a seat in a local box. */
+/** An instance that was made for us: behind the gateway, or as a slot in a local sandbox. */
 export function madeInstance(addresses: Addresses, record: InstanceRecord, token: string): HeldInstance {
   const { id } = record;
   if (addresses.mode === "local") {
-    return { record, url: addresses.boxUrl + instancePrefix(id), headers: proxyHeaders(record), controlId: id, isOwned: true };
+    return { record, url: addresses.sandboxUrl + instancePrefix(id), headers: proxyHeaders(record), controlId: id, isOwned: true };
   }
   const url = addresses.dataUrl ?? dataUrlFrom(addresses.controlUrl, record.data_url);
   const headers = { ...proxyHeaders(record), ...(needsToken(record) && mayHaveToken(addresses, url) && bearer(token)) };
@@ -73,7 +73,7 @@ function bearer(token: string): Record<string, string> {
   return token === "" ? {} : { authorization: `Bearer ${token}` };
 }
 
-/** The gateway finds the instance by these; a box does not mind them. */
+/** The gateway finds the instance by these; a sandbox does not mind them. */
 function proxyHeaders({ id, ip }: InstanceRecord): Record<string, string> {
   const host = ip?.includes(":") && !ip.startsWith("[") ? `[${ip}]` : ip;
   return { [headers.proxyUrl]: `http://${host}:8081`, [headers.instanceId]: id };

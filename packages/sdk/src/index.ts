@@ -18,7 +18,6 @@ export {
   type Visibility,
 } from "@aenv/contract";
 export type { AddressOptions } from "./addresses.ts";
-export type { CallOptions } from "./box-client.ts";
 export { type Clock, systemClock } from "./clock.ts";
 export type { ControlClientOptions } from "./control-client.ts";
 export type { CreateResult } from "./create-batch.ts";
@@ -49,6 +48,7 @@ export {
 } from "./hub-client.ts";
 export type { Logger } from "./logger.ts";
 export type { ToolLog, ToolProgress } from "./mcp-client.ts";
+export type { CallOptions } from "./sandbox-client.ts";
 export {
   type CreateOptions,
   type InstanceEvent,

@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import { describe, expect, it } from "vitest";
 import { fakeClock } from "../fixtures/fake-clock.ts";
 import { deadUrl, type Handler, httpServer, sendJson, type TestServer } from "../fixtures/http-server.ts";
-import { type PythonBox, pythonBox } from "../fixtures/python-box.ts";
+import { type PythonSandbox, pythonSandbox } from "../fixtures/python-sandbox.ts";
 import manifest from "../package.json" with { type: "json" };
 import { McpClient, type ToolLog, type ToolProgress } from "./mcp-client.ts";
 import { type McpOptions, SDK_VERSION } from "./mcp-session.ts";
@@ -250,80 +250,80 @@ describe("listing tools", () => {
 });
 
 describe("a server that insists on a session", () => {
-  async function open(): Promise<{ server: TestServer; box: PythonBox; client: McpClient }> {
-    const box = pythonBox();
-    const server = await httpServer(box.handle);
-    return { server, box, client: clientFor(server.url) };
+  async function open(): Promise<{ server: TestServer; sandbox: PythonSandbox; client: McpClient }> {
+    const sandbox = pythonSandbox();
+    const server = await httpServer(sandbox.handle);
+    return { server, sandbox, client: clientFor(server.url) };
   }
   const methods = (server: TestServer) => server.requests.map(({ method, json }) => json?.method ?? method);
 
   it("gets one, and the call runs once", async () => {
-    const { server, box, client } = await open();
+    const { server, sandbox, client } = await open();
     await using _ = server;
     const result = await client.callTool("get_weather", { city: "Beijing" }, limits);
     expect(result.structuredContent).toEqual({ city: "Beijing" });
     await client.callTool("get_weather", { city: "Rome" }, limits);
     expect(methods(server)).toEqual(["tools/call", "initialize", "notifications/initialized", "tools/call", "tools/call"]);
-    expect(box.ran).toHaveLength(2);
+    expect(sandbox.ran).toHaveLength(2);
   });
 
   it("gets one for all who ask at the same time", async () => {
-    const { server, box, client } = await open();
+    const { server, sandbox, client } = await open();
     await using _ = server;
     await Promise.all(Array.from({ length: 8 }, () => client.callTool("get_weather", { city: "Rome" }, limits)));
-    expect(box.sessions.size).toBe(1);
-    expect(box.ran).toHaveLength(8);
+    expect(sandbox.sessions.size).toBe(1);
+    expect(sandbox.ran).toHaveLength(8);
   });
 
   it("gets a new one when it has forgotten the old, and the call runs once", async () => {
-    const { server, box, client } = await open();
+    const { server, sandbox, client } = await open();
     await using _ = server;
     await client.callTool("get_weather", { city: "Rome" }, limits);
-    box.sessions.clear();
+    sandbox.sessions.clear();
     await client.callTool("get_weather", { city: "Oslo" }, limits);
-    expect(box.ran).toHaveLength(2);
+    expect(sandbox.ran).toHaveLength(2);
     expect(methods(server).slice(-4)).toEqual(["tools/call", "initialize", "notifications/initialized", "tools/call"]);
   });
 
   it("is not greeted a second time when even a fresh session is unknown to it", async () => {
-    const { server, box, client } = await open();
+    const { server, sandbox, client } = await open();
     await using _ = server;
     await client.callTool("get_weather", { city: "Rome" }, limits);
-    box.sessions.add = () => box.sessions;
-    box.sessions.clear();
+    sandbox.sessions.add = () => sandbox.sessions;
+    sandbox.sessions.clear();
     expect(await failure(client.callTool("get_weather", { city: "Oslo" }, limits))).toMatchObject({ name: "StatusError", status: 404 });
     expect(methods(server).filter((method) => method === "initialize")).toHaveLength(2);
   });
 
   it("is spoken to in the version it chose", async () => {
-    const { server, box, client } = await open();
+    const { server, sandbox, client } = await open();
     await using _ = server;
-    box.protocolVersion = "2025-03-26";
+    sandbox.protocolVersion = "2025-03-26";
     await client.callTool("get_weather", { city: "Rome" }, limits);
     expect(server.requests.at(-1)?.headers["mcp-protocol-version"]).toBe("2025-03-26");
   });
 
   it("is refused when it chooses a version that is unknown here", async () => {
-    const { server, box, client } = await open();
+    const { server, sandbox, client } = await open();
     await using _ = server;
-    box.protocolVersion = "1999-01-01";
+    sandbox.protocolVersion = "1999-01-01";
     expect(await failure(client.callTool("get_weather", { city: "Rome" }, limits))).toMatchObject({
       name: "ProtocolError",
       message: expect.stringContaining("1999-01-01"),
     });
-    expect(box.ran).toEqual([]);
+    expect(sandbox.ran).toEqual([]);
   });
 
   it("is told when a call is given up, and when the session ends", async () => {
-    const { server, box, client } = await open();
+    const { server, sandbox, client } = await open();
     await using _ = server;
     await client.listTools(limits);
     const error = await failure(client.callTool("dawdle", {}, { timeoutMs: 300 }));
     expect(error).toMatchObject({ isTimeout: true });
     const call = server.requests.findLast(({ json }) => json?.method === "tools/call");
-    while (box.cancelled.length === 0) await new Promise((resolve) => setImmediate(resolve));
-    expect(box.cancelled).toEqual([call?.json.id]);
+    while (sandbox.cancelled.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    expect(sandbox.cancelled).toEqual([call?.json.id]);
     await client.close();
-    expect(box.sessions.size).toBe(0);
+    expect(sandbox.sessions.size).toBe(0);
   });
 });

@@ -51,7 +51,7 @@ const NOTICE_TIMEOUT_MS = 2_000;
 const METHOD_NOT_FOUND = -32601;
 
 /**
- * JSON-RPC requests to one MCP endpoint. It asks without a session first, which our own boxes allow; a server that
+ * JSON-RPC requests to one MCP endpoint. It asks without a session first, which our own sandboxes allow; a server that
  * insists on `initialize` says so with the call undone, and then gets its session.
  */
 export class McpSession {

@@ -98,7 +98,7 @@ const LONGEST_LOOK_MS = 20_000;
 const FINAL: readonly string[] = ["Failed", "Terminated", "Succeeded"];
 
 /**
- * Makes, finds and ends instances: the control API, and a box that seats many.
+ * Makes, finds and ends instances: the control API, and a sandbox that slots many.
  *
  * @example
  * const scheduler = new SchedulerClient("http://localhost:8080");
@@ -215,7 +215,7 @@ export class SchedulerClient {
     return data as InstanceEvent[];
   }
 
-  /** What its box printed, line by line. */
+  /** What its sandbox printed, line by line. */
   async *logs(id: string, { tail, follow, ...options }: LogOptions = {}): AsyncGenerator<string> {
     const answer = await this.#control.open({
       ...options,

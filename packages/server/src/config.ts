@@ -17,11 +17,11 @@ export const serverConfig = z.strictObject({
   home: z
     .string()
     .default(() => homeFolder(undefined))
-    .describe("where the database, bundles and boxes are kept"),
+    .describe("where the database, bundles and sandboxes are kept"),
   dataDir: z
     .string()
     .default("")
-    .describe("where benchmarks' data is kept, which boxes are told as AENV_DATA_DIR; data below home unless set"),
+    .describe("where benchmarks' data is kept, which sandboxes are told as AENV_DATA_DIR; data below home unless set"),
   host: z.string().default("127.0.0.1").describe("the address to listen on"),
   controlPort: port.default(8080).describe("control and hub"),
   dataPort: port.default(8081).describe("the gateway to instances"),

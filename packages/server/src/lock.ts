@@ -5,7 +5,7 @@ import { PlatformError } from "@aenv/contract";
 import { isRunning, ownIdentity } from "./process-identity.ts";
 
 /**
- * Keeps a second server away from a home that is not meant to be shared: each would take the other's boxes for strays.
+ * Keeps a second server away from a home that is not meant to be shared: each would take the other's sandboxes for strays.
  * The file of a server that was killed is recognised by its process, which is gone or another one.
  */
 export function lockHome(home: string): () => void {

@@ -23,11 +23,11 @@ import { Gateway } from "./gateway/gateway.ts";
 import { tunnelLimits } from "./gateway/port-way.ts";
 import { stallLimits } from "./gateway/request-body.ts";
 import { openHub } from "./hub/open.ts";
-import { BoxClients } from "./instances/box-client.ts";
 import { Inspector } from "./instances/inspector.ts";
 import { openInstances } from "./instances/open.ts";
 import { Pool } from "./instances/pool.ts";
 import { type InstanceRow, instanceRows, isLive } from "./instances/row.ts";
+import { SandboxClients } from "./instances/sandbox-client.ts";
 import { finish, listen, urlOf } from "./listen.ts";
 import { lockHome } from "./lock.ts";
 import { Audit, isRefusal, REPEAT_MS } from "./operations/audit.ts";
@@ -110,7 +110,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   const replica = `r-${randomBytes(8).toString("hex")}`;
   const engine = parts.engine ?? new ProcessEngine({ home: config.home });
   closers.add(() => engine.close());
-  const clients = new BoxClients();
+  const clients = new SandboxClients();
   closers.add(() => clients.close());
   const startTimeoutMs = parseDuration(config.startTimeout);
   const roundMs = parseDuration(config.round);
@@ -224,7 +224,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     connections: config.maxConnections,
   };
   const links = new PortLinks(store, now);
-  const ports = new PortClients((boxId) => placement.find(boxId));
+  const ports = new PortClients((sandboxId) => placement.find(sandboxId));
   closers.add(() => ports.close());
   const gateway = new Gateway({
     targets,

@@ -9,7 +9,7 @@ const [settings = "{}", home] = process.argv.slice(2);
 const flags = { logLevel: "warn", poolMin: 1, ...JSON.parse(settings) };
 const platform = await startPlatform({ flags, ...(home !== undefined && { home }) });
 
-// Boxes outlive a server that is killed, so this one is never: whoever ends it, it closes itself.
+// Sandboxes outlive a server that is killed, so this one is never: whoever ends it, it closes itself.
 const leave = () => void platform.close().then(() => process.exit(0), fail);
 for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, leave);
 answerParent(
@@ -17,17 +17,17 @@ answerParent(
     ...usageAnswers(platform.dataUrl),
     controlUrl: () => platform.controlUrl,
     publish: ({ folder, isolation }: { folder: string; isolation: "shared" | "instance" }) => publish(platform, folder, { isolation }),
-    boxes,
+    sandboxes,
     close: () => platform.close(),
   },
   leave,
 );
 
 /** The processes that run environments here, or wait to. */
-function boxes(): number[] {
-  const folder = join(platform.home, "boxes");
+function sandboxes(): number[] {
+  const folder = join(platform.home, "sandboxes");
   const names = readdirSync(folder).filter((name) => !name.startsWith("."));
-  return names.flatMap((name) => JSON.parse(readFileSync(join(folder, name, "box.json"), "utf8")).process?.pid ?? []);
+  return names.flatMap((name) => JSON.parse(readFileSync(join(folder, name, "sandbox.json"), "utf8")).process?.pid ?? []);
 }
 
 function fail(error: unknown): void {

@@ -5,24 +5,24 @@ import type { GoldenAction, Task } from "../core/tasks.ts";
 import { userPrompt, userTools } from "../core/user-prompt.ts";
 import { domains, openDomain } from "../domains/index.ts";
 import { tau2Environment } from "../episode/environment.ts";
-import { type Box, type Json, judgedBy, KEY, openBox, type Talk, talkWith } from "../fixtures/box.ts";
+import { type Json, judgedBy, KEY, openSandbox, type Sandbox, type Talk, talkWith } from "../fixtures/sandbox.ts";
 import { writeJson } from "../python/json-writer.ts";
 
 const TAU2_DATA_DIR = join(tau2Path, "data");
 /** Hundreds of conversations on a busy machine. */
 const SLOW_MS = 120_000;
 
-let box: Box | null = null;
+let sandbox: Sandbox | null = null;
 afterEach(async () => {
-  const said = box?.said ?? [];
-  await box?.[Symbol.asyncDispose]();
-  box = null;
+  const said = sandbox?.said ?? [];
+  await sandbox?.[Symbol.asyncDispose]();
+  sandbox = null;
   expect(said.some((text) => text.includes(KEY))).toBe(false);
 });
 
-const boxOf = async (domain: string): Promise<Box> => {
-  box = await openBox(tau2Environment({ domains, open: openDomain, variables: { TAU2_DATA_DIR, TAU2_DOMAIN: domain } }));
-  return box;
+const sandboxOf = async (domain: string): Promise<Sandbox> => {
+  sandbox = await openSandbox(tau2Environment({ domains, open: openDomain, variables: { TAU2_DATA_DIR, TAU2_DOMAIN: domain } }));
+  return sandbox;
 };
 
 /** A user who does what the golden actions have the user do, when told to, and a judge who finds everything met. */
@@ -74,7 +74,7 @@ describeNeeding("tau2-data", "conversations with the benchmark's data", () => {
       const domain = openDomain(name, TAU2_DATA_DIR);
       const actors = new Actors();
       await using model = await scriptedOpenAi(actors.play);
-      const served = await boxOf(name);
+      const served = await sandboxOf(name);
       const tasks = domain.tasks.select(split).filter(({ id }) => !UNLED.includes(id));
       expect(tasks).toHaveLength(count);
       const missed: unknown[] = [];
@@ -93,7 +93,7 @@ describeNeeding("tau2-data", "conversations with the benchmark's data", () => {
   );
 
   const openTalk = async (domain: string, taskId: string, model: { baseUrl: string }, more: Record<string, string> = {}) =>
-    (await boxOf(domain)).open(talkWith(model, taskId, more));
+    (await sandboxOf(domain)).open(talkWith(model, taskId, more));
 
   it("telecom: the user works on the phone several steps in a row, and the agent hears only what the user says", async () => {
     const domain = openDomain("telecom", TAU2_DATA_DIR);
@@ -137,7 +137,7 @@ describeNeeding("tau2-data", "conversations with the benchmark's data", () => {
     const id = openDomain("telecom", TAU2_DATA_DIR).tasks.select("small")[0]?.id ?? "";
     const busy = (name: string) => (request: ModelRequest) => (request.turn === 0 ? "Hello" : { toolCalls: [{ name }] });
     await using tireless = await scriptedOpenAi(busy("check_status_bar"));
-    const served = await boxOf("telecom");
+    const served = await sandboxOf("telecom");
     const long = await served.open(talkWith(tireless, id, { TAU2_MAX_STEPS: "20" }));
     expect(await long.say("Look.")).toMatchObject({ done: true, reward: 0 });
     expect(await long.status()).toMatchObject({ termination_reason: "max_steps" });
@@ -183,7 +183,7 @@ describeNeeding("tau2-data", "conversations with the benchmark's data", () => {
     const assertions = task.evaluation_criteria?.nl_assertions ?? [];
     const verdicts = (metExpectation: boolean): ScriptedTurn =>
       JSON.stringify({ results: assertions.map((expectedOutcome) => ({ expectedOutcome, metExpectation, reasoning: "because" })) });
-    const served = await boxOf("retail");
+    const served = await sandboxOf("retail");
     const playJudged = async (verdict: ScriptedTurn | null) => {
       const actors = new Actors();
       actors.turns.push("I need help.");

@@ -2,22 +2,22 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type ScriptedTurn, scriptedOpenAi } from "@aenv/testing";
 import { afterEach, describe, expect, it } from "vitest";
-import { type Box, judgedBy, KEY, openLibraryBox, type Talk, talkWith } from "../fixtures/box.ts";
+import { judgedBy, KEY, openLibrarySandbox, type Sandbox, type Talk, talkWith } from "../fixtures/sandbox.ts";
 
 const LEND = { book_id: "b2", member: "cy" };
 const readNotices = (...ids: readonly string[]): ScriptedTurn => ({ toolCalls: ids.map((id) => ({ name: "read_notices", id })) });
 
-let box: Box | null = null;
+let sandbox: Sandbox | null = null;
 afterEach(async () => {
-  const said = box?.said ?? [];
-  await box?.[Symbol.asyncDispose]();
-  box = null;
+  const said = sandbox?.said ?? [];
+  await sandbox?.[Symbol.asyncDispose]();
+  sandbox = null;
   expect(said.join("\n")).not.toContain(KEY);
 });
 
 async function open(user: { baseUrl: string }, task: string, more: Record<string, string> = {}): Promise<Talk> {
-  box = await openLibraryBox();
-  return box.open(talkWith(user, task, more));
+  sandbox = await openLibrarySandbox();
+  return sandbox.open(talkWith(user, task, more));
 }
 
 /** An endpoint that says what no model says. */
@@ -85,9 +85,9 @@ describe("a whole conversation", () => {
     expect(await talk.say("Hello?")).toMatchObject({ done: true });
     expect(await talk.reward()).toMatchObject({ success: true, data: { total_reward: 0, done: true, steps: 0 } });
     // Nothing was to be done here, and so all is done.
-    const kind = await (box as Box).open(talkWith(model, "kindly", judgedBy(model)));
+    const kind = await (sandbox as Sandbox).open(talkWith(model, "kindly", judgedBy(model)));
     expect(await kind.reward()).toMatchObject({ success: true, data: { total_reward: 1, done: true, steps: 0 } });
-    const unjudged = await (box as Box).open(talkWith(model, "kindly"));
+    const unjudged = await (sandbox as Sandbox).open(talkWith(model, "kindly"));
     expect(await unjudged.reward()).toMatchObject({ success: false, error: expect.stringContaining("no judge model") });
   });
 
@@ -112,7 +112,7 @@ describe("a whole conversation", () => {
   it("keeps conversations with one model apart", async () => {
     await using model = await scriptedOpenAi(({ messages, turn }) => (turn === 0 ? "Hello" : `I heard: ${messages.at(-1)?.text}`));
     const first = await open(model, "lend");
-    const others = await Promise.all(Array.from({ length: 8 }, () => (box as Box).open(talkWith(model, "lend"))));
+    const others = await Promise.all(Array.from({ length: 8 }, () => (sandbox as Sandbox).open(talkWith(model, "lend"))));
     const answers = await Promise.all([first, ...others].map((talk, n) => talk.say(`word ${n}`)));
     expect(answers.map(({ observation }) => observation)).toEqual(answers.map((_, n) => `I heard: word ${n}`));
   });
@@ -128,7 +128,7 @@ describe("the key", () => {
     await talk.say("Hello");
     for (const path of ["/state/snapshot", "/fork", ...functions, "/task/reward"]) await talk.post(path);
     // That it is in none is looked at after every test.
-    expect(box?.said.length).toBeGreaterThan(10);
+    expect(sandbox?.said.length).toBeGreaterThan(10);
     expect(model.requests[0]?.headers.authorization).toContain(KEY);
   });
 });
@@ -178,8 +178,8 @@ describe("a user's model that fails", () => {
   });
 
   it("because its key fits into no header says so without the key", async () => {
-    box = await openLibraryBox();
-    const talk = await box.open(talkWith({ baseUrl: "http://127.0.0.1:9/v1" }, "lend", { TAU2_USER_LLM_API_KEY: `${KEY}\nx` }));
+    sandbox = await openLibrarySandbox();
+    const talk = await sandbox.open(talkWith({ baseUrl: "http://127.0.0.1:9/v1" }, "lend", { TAU2_USER_LLM_API_KEY: `${KEY}\nx` }));
     expect(await talk.status()).toMatchObject({ unscored: expect.stringContaining("cannot be reached") });
   });
 

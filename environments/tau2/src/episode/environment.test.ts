@@ -17,18 +17,18 @@ afterEach(async () => {
 
 type Json = Record<string, unknown>;
 
-/** A box with the library in it, and the ways to talk to its instances. */
+/** A sandbox with the library in it, and the ways to talk to its instances. */
 async function open(variables: Record<string, string> = {}) {
   const definition = tau2Environment({
     domains: new Map([["library", library]]),
     open: openLibrary,
     variables: { TAU2_DATA_DIR, TAU2_DOMAIN: "library" },
   });
-  const box = await serve(definition, { name: "tau2", version: "1.0.0", port: 0 });
-  served = box;
+  const sandbox = await serve(definition, { name: "tau2", version: "1.0.0", port: 0 });
+  served = sandbox;
   const post = async (path: string, body: Json = {}): Promise<Json> => {
     const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
-    const response = await fetch(box.url + path, { method: "POST", headers, body: JSON.stringify(body) });
+    const response = await fetch(sandbox.url + path, { method: "POST", headers, body: JSON.stringify(body) });
     return (await response.json()) as Json;
   };
   const at = (id: string) => {
@@ -50,7 +50,7 @@ async function open(variables: Record<string, string> = {}) {
 
 const LEND = { book_id: "b2", member: "cy" };
 
-describe("a solo episode through a box", () => {
+describe("a solo episode through a sandbox", () => {
   it("tells what it is about", async () => {
     const { first } = await open({ TAU2_TASK_ID: "lend" });
     expect(await first.fn("tau2_get_task_info")).toMatchObject({
@@ -117,7 +117,7 @@ describe("a solo episode through a box", () => {
   });
 });
 
-describe("a conversation through a box", () => {
+describe("a conversation through a sandbox", () => {
   const talkTo = (baseUrl: string, task: string, more: Record<string, string> = {}) =>
     open({
       TAU2_TASK_ID: task,

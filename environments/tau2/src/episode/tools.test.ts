@@ -19,10 +19,10 @@ async function ask(url: string, method: string, params: object = {}): Promise<st
   return response.text();
 }
 
-async function open(box: Served, domain: string, isSolo = false, taskId = ""): Promise<string> {
+async function open(sandbox: Served, domain: string, isSolo = false, taskId = ""): Promise<string> {
   const variables = { TAU2_DATA_DIR, TAU2_DOMAIN: domain, TAU2_SOLO_MODE: String(isSolo), TAU2_TASK_ID: taskId };
-  const { id } = await box.host.create({ environment_variables: variables });
-  return `${box.url}/env-instance/${id}`;
+  const { id } = await sandbox.host.create({ environment_variables: variables });
+  return `${sandbox.url}/env-instance/${id}`;
 }
 
 async function list(url: string): Promise<ListedTool[]> {
@@ -41,31 +41,31 @@ describeNeeding("tau2-data", "one process with instances of all domains", () => 
   const names = (tools: readonly ListedTool[]) => tools.map(({ name }) => name);
 
   it.each([...domains.keys()])("lists of %s exactly the reference's tools, in its order, and 'done'", async (domain) => {
-    await using box = await start();
+    await using sandbox = await start();
     const agents = referenceNames(domain, "assistant");
-    expect(names(await list(await open(box, domain)))).toEqual([...agents, "done"]);
+    expect(names(await list(await open(sandbox, domain)))).toEqual([...agents, "done"]);
     if (domains.get(domain)?.soloRefusal !== null) return;
-    expect(names(await list(await open(box, domain, true)))).toEqual([...agents, ...referenceNames(domain, "user"), "done"]);
+    expect(names(await list(await open(sandbox, domain, true)))).toEqual([...agents, ...referenceNames(domain, "user"), "done"]);
   });
 
   it("lists each domain's own tasks, and plays the one that is asked for by its id", async () => {
-    await using box = await start();
+    await using sandbox = await start();
     for (const [domain, first] of [
       ["airline", "0"],
       ["retail", "0"],
       ["mock", "create_task_1"],
     ] as const) {
       const variables = { TAU2_DATA_DIR, TAU2_DOMAIN: domain, TAU2_SOLO_MODE: "false" };
-      const { id, episode } = await box.host.create({ task: first, environment_variables: variables });
+      const { id, episode } = await sandbox.host.create({ task: first, environment_variables: variables });
       expect(episode.task).toMatchObject({ id: first, domain });
-      const response = await fetch(`${box.url}/env-instance/${id}/task/list?limit=1`);
+      const response = await fetch(`${sandbox.url}/env-instance/${id}/task/list?limit=1`);
       expect(await response.json()).toMatchObject({ data: { items: [{ id: first, domain }] } });
     }
   });
 
   it("describes a tool that two domains have as each of them does", async () => {
-    await using box = await start();
-    const schema = async (domain: string) => (await list(await open(box, domain))).find(({ name }) => name === "get_user_details");
+    await using sandbox = await start();
+    const schema = async (domain: string) => (await list(await open(sandbox, domain))).find(({ name }) => name === "get_user_details");
     const [airline, retail] = [await schema("airline"), await schema("retail")];
     const [{ schema: ofAirline }, { schema: ofRetail }] = [toolNamed("airline"), toolNamed("retail")];
     expect(airline).toMatchObject({ inputSchema: parametersOf(ofAirline) });
@@ -74,20 +74,20 @@ describeNeeding("tau2-data", "one process with instances of all domains", () => 
   });
 
   it("has no tool of another domain", async () => {
-    await using box = await start();
-    const answer = await ask(await open(box, "airline"), "tools/call", { name: "cancel_pending_order", arguments: {} });
+    await using sandbox = await start();
+    const answer = await ask(await open(sandbox, "airline"), "tools/call", { name: "cancel_pending_order", arguments: {} });
     expect(answer).toContain("Tool cancel_pending_order not found");
   });
 
   it("has one list for all episodes of a kind", async () => {
-    await using box = await start();
+    await using sandbox = await start();
     for (const [domain, taskId] of [
       ["airline", "1"],
       ["airline", "2"],
       ["retail", "1"],
     ] as const)
-      await open(box, domain, false, taskId);
-    const [first, second, other] = box.host.list();
+      await open(sandbox, domain, false, taskId);
+    const [first, second, other] = sandbox.host.list();
     expect(first?.tools).toBe(second?.tools);
     expect(other?.tools).not.toBe(first?.tools);
   });

@@ -8,7 +8,7 @@ import type { PyEnum } from "./enums.ts";
  * |---|---|---|
  * | None, bool, str | null, boolean, string | |
  * | int | number, or bigint beyond 2^53 | `toInt` picks the form, so equal ints are `===` |
- * | float | `PyFloat` | boxed: floats are the rarer kind in the data, and a forgotten box is a type error, not a silent `2` for `2.0` |
+ * | float | `PyFloat` | boxed: floats are the rarer kind in the data, and a forgotten sandbox is a type error, not a silent `2` for `2.0` |
  * | list, tuple, dict | array, `PyTuple`, `Dict` | |
  * | model, enum member, date | `PyObject`, `PyEnum`, `PyDate`, `PyDateTime` | |
  *

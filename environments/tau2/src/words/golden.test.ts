@@ -28,8 +28,8 @@ describeNeeding("tau2-data", "a data directory with the benchmark's words", () =
     symlinkSync(join(tau2Path, "data", folder), join(tree.path, folder));
     const variables = { TAU2_DATA_DIR: tree.path, TAU2_DOMAIN: domain, TAU2_SOLO_MODE: isSolo };
     const definition = tau2Environment({ domains, open: openDomain, variables });
-    await using box = await serve(definition, { name: "tau2", port: 0 });
-    await using env = new Environment("tau2", { instanceUrl: box.url });
+    await using sandbox = await serve(definition, { name: "tau2", port: 0 });
+    await using env = new Environment("tau2", { instanceUrl: sandbox.url });
 
     const listed = (await env.listTools()).map(({ name, description, inputSchema }) => ({
       name: name.slice("tau2/".length),

@@ -78,10 +78,10 @@ const COMMONJS_NAMES = [
 function mainModule(): string {
   return `
     import { realpathSync } from "node:fs";
-    import { loadEnvironment, runBox, serve } from "aenvironment/kit";
+    import { loadEnvironment, runSandbox, serve } from "aenvironment/kit";
     const loading = loadEnvironment(import.meta.dirname);
     const isStarted = process.argv[1] !== undefined && realpathSync(process.argv[1]) === realpathSync(import.meta.filename);
-    if (isStarted) await runBox(() => loading, process.argv.slice(2));
+    if (isStarted) await runSandbox(() => loading, process.argv.slice(2));
     export const { name, version, definition } = isStarted ? {} : await loading;
     export const serveOn = (server, options) => serve(definition, { first: null, ...options, name, version, server });
     export default definition;

@@ -26,7 +26,7 @@ export async function offerOf(folder: string, { timeoutMs, onOutput }: LoadOptio
   // What the environment would say with the data of this machine is no part of its bundle.
   const { AENV_DATA_DIR: _, ...env } = process.env;
   const sockets = mkdtempSync(join(tmpdir(), "aenv-"));
-  const child = fork(entry, [folder, join(sockets, "box.sock")], {
+  const child = fork(entry, [folder, join(sockets, "sandbox.sock")], {
     cwd: folder,
     env,
     stdio: ["ignore", "pipe", "pipe", "ipc"],

@@ -86,9 +86,9 @@ describe("build", { timeout: 60_000 }, () => {
 
   it("makes an archive that serves itself, anywhere, with its data", async () => {
     using tree = installedTree(files);
-    using box = temporaryTree();
-    unpackArchive(readFileSync((await build(tree)).archive), box.path);
-    await using served = new EventProcess(process.execPath, [join(box.path, "main.js"), "--port", "0"], { cwd: "/", env: plainEnv() });
+    using sandbox = temporaryTree();
+    unpackArchive(readFileSync((await build(tree)).archive), sandbox.path);
+    await using served = new EventProcess(process.execPath, [join(sandbox.path, "main.js"), "--port", "0"], { cwd: "/", env: plainEnv() });
     const { url, name, version } = await served.next("ready");
     expect([name, version]).toEqual(["words", "1.2.3"]);
     await Environment.use("words", { instanceUrl: String(url) }, async (env) => {
@@ -100,9 +100,9 @@ describe("build", { timeout: 60_000 }, () => {
 
   it("makes an archive whose main.js exports the definition", async () => {
     using tree = installedTree(files);
-    using box = temporaryTree();
-    unpackArchive(readFileSync((await build(tree)).archive), box.path);
-    const { default: definition } = await import(pathToFileURL(join(box.path, "main.js")).href);
+    using sandbox = temporaryTree();
+    unpackArchive(readFileSync((await build(tree)).archive), sandbox.path);
+    const { default: definition } = await import(pathToFileURL(join(sandbox.path, "main.js")).href);
     expect(definition.tools[0].name).toBe("say");
   });
 

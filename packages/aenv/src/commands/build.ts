@@ -62,7 +62,7 @@ async function buildArchive(options: Options, terminal: Terminal): Promise<void>
   voice.say(`  ${colors.cyan(path)}`);
   voice.say(`  ${colors.dim(`sha256:${digest}`)}`);
   voice.say();
-  voice.say(`  ${colors.dim("Run it:")} mkdir box && tar -xzf ${path} -C box && node box/main.js --port 8081`);
+  voice.say(`  ${colors.dim("Run it:")} mkdir sandbox && tar -xzf ${path} -C sandbox && node sandbox/main.js --port 8081`);
 }
 
 function count(list: readonly unknown[], noun: string): string {

@@ -35,7 +35,7 @@ async function ready(running: RunningCommand): Promise<Ready> {
 
 async function nothingIsLeft(): Promise<void> {
   const home = join(tree.path, "home");
-  expect(existsSync(join(home, "boxes")) ? readdirSync(join(home, "boxes")) : []).toEqual([]);
+  expect(existsSync(join(home, "sandboxes")) ? readdirSync(join(home, "sandboxes")) : []).toEqual([]);
   expect(await processesOf(home)).toEqual([]);
 }
 

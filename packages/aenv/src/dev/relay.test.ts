@@ -6,9 +6,9 @@ import { temporaryTree } from "@aenv/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { Relay } from "./relay.ts";
 
-async function box(name: string): Promise<{ path: string; server: Server }> {
+async function sandbox(name: string): Promise<{ path: string; server: Server }> {
   const tree = temporaryTree();
-  const path = join(tree.path, "box.sock");
+  const path = join(tree.path, "sandbox.sock");
   const server = createServer((_, response) => response.end(name)).listen(path);
   onTestFinished(async () => {
     server.closeAllConnections();
@@ -31,24 +31,24 @@ function openConnections(server: Server): Promise<number> {
 }
 
 describe("the relay", () => {
-  it("lets connections wait until there is a box", async () => {
+  it("lets connections wait until there is a sandbox", async () => {
     const { relay, ask } = await opened();
     const early = [ask(), ask()];
-    relay.use((await box("one")).path);
+    relay.use((await sandbox("one")).path);
     expect(await Promise.all(early)).toEqual(["one", "one"]);
   });
 
-  it("sends new connections to the newest box", async () => {
+  it("sends new connections to the newest sandbox", async () => {
     const { relay, ask } = await opened();
-    relay.use((await box("one")).path);
+    relay.use((await sandbox("one")).path);
     expect(await ask()).toBe("one");
-    relay.use((await box("two")).path);
+    relay.use((await sandbox("two")).path);
     expect(await ask()).toBe("two");
   });
 
-  it("leaves a connection with the box it began with", async () => {
+  it("leaves a connection with the sandbox it began with", async () => {
     const { relay, ask } = await opened();
-    const [one, two] = [await box("one"), await box("two")];
+    const [one, two] = [await sandbox("one"), await sandbox("two")];
     const begun = Promise.withResolvers<() => void>();
     one.server.removeAllListeners("request");
     one.server.on("request", (_, response) => begun.resolve(() => response.end("late one")));
@@ -61,40 +61,40 @@ describe("the relay", () => {
     expect(await slow).toBe("late one");
   });
 
-  it("brings a slow client all of a large answer, though the box has closed long before", async () => {
+  it("brings a slow client all of a large answer, though the sandbox has closed long before", async () => {
     const { relay, port } = await opened();
-    const large = await box("x".repeat(20_000_000));
+    const large = await sandbox("x".repeat(20_000_000));
     relay.use(large.path);
     const client = connect(port, "127.0.0.1").pause();
     client.write("GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
     await expect.poll(() => openConnections(large.server)).toBe(1);
     let received = 0;
-    let isBoxDone = false;
+    let isSandboxDone = false;
     for await (const piece of client) {
       received += (piece as Buffer).length;
-      // As slow as can be: all buffers between it and the box are full when the box is done.
-      for (let turn = 0; turn < 200 && !isBoxDone; turn++) {
-        isBoxDone = (await openConnections(large.server)) === 0;
+      // As slow as can be: all buffers between it and the sandbox are full when the sandbox is done.
+      for (let turn = 0; turn < 200 && !isSandboxDone; turn++) {
+        isSandboxDone = (await openConnections(large.server)) === 0;
       }
     }
     expect(received).toBeGreaterThan(20_000_000);
   });
 
-  it("says why there is no box, as JSON that clients understand", async () => {
+  it("says why there is no sandbox, as JSON that clients understand", async () => {
     const { relay, ask } = await opened();
     relay.refuse("it crashed");
     expect(JSON.parse(await ask())).toMatchObject({ success: false, error: "it crashed", errorInfo: { retryable: true } });
   });
 
-  it("gives a connection to the next box when the one it was meant for is gone", async () => {
+  it("gives a connection to the next sandbox when the one it was meant for is gone", async () => {
     const { relay, ask } = await opened();
-    const gone = await box("gone");
+    const gone = await sandbox("gone");
     gone.server.close();
     await once(gone.server, "close");
     relay.hold();
     const waiting = ask();
     relay.use(gone.path);
-    relay.use((await box("next")).path);
+    relay.use((await sandbox("next")).path);
     expect(await waiting).toBe("next");
   });
 

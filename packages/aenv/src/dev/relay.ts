@@ -2,11 +2,11 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { Failure } from "../failure.ts";
 
-/** Where a new connection goes: to a box, to a queue until there is one, or back with a reason. */
+/** Where a new connection goes: to a sandbox, to a queue until there is one, or back with a reason. */
 type Target = { to: string } | { wait: true } | { refuse: string };
 
 /**
- * Holds the TCP port while boxes come and go behind it. A connection stays with the box it began with, so that calls
+ * Holds the TCP port while sandboxes come and go behind it. A connection stays with the sandbox it began with, so that calls
  * in flight end where they started.
  */
 export class Relay {
@@ -30,17 +30,17 @@ export class Relay {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** From now on connections go to the box at this socket; those that waited go first. */
+  /** From now on connections go to the sandbox at this socket; those that waited go first. */
   use(socketPath: string): void {
     this.#turn({ to: socketPath });
   }
 
-  /** Connections wait until there is a box. */
+  /** Connections wait until there is a sandbox. */
   hold(): void {
     this.#turn({ wait: true });
   }
 
-  /** Connections are told why there is no box. */
+  /** Connections are told why there is no sandbox. */
   refuse(reason: string): void {
     this.#turn({ refuse: reason });
   }
@@ -74,28 +74,28 @@ export class Relay {
   }
 
   #join(client: Socket, path: string): void {
-    const box = connect({ path, allowHalfOpen: true });
-    this.#open.add(box);
+    const sandbox = connect({ path, allowHalfOpen: true });
+    this.#open.add(sandbox);
     let hasConnected = false;
-    box.on("connect", () => {
+    sandbox.on("connect", () => {
       hasConnected = true;
-      client.pipe(box);
-      box.pipe(client);
+      client.pipe(sandbox);
+      sandbox.pipe(client);
     });
-    box.on("error", () => box.destroy());
-    box.on("close", () => {
-      this.#open.delete(box);
-      // What the box has said is still on its way to a slow client.
+    sandbox.on("error", () => sandbox.destroy());
+    sandbox.on("close", () => {
+      this.#open.delete(sandbox);
+      // What the sandbox has said is still on its way to a slow client.
       if (hasConnected) client.destroySoon();
-      // The box went between two connections: nothing was sent yet, so the next one may have it.
+      // The sandbox went between two connections: nothing was sent yet, so the next one may have it.
       else if ("to" in this.#target && this.#target.to === path) client.destroy();
       else this.#pass(client);
     });
-    client.on("close", () => box.destroy());
+    client.on("close", () => sandbox.destroy());
   }
 }
 
-/** An answer in the box's own form, for a client whose request nobody has read. */
+/** An answer in the sandbox's own form, for a client whose request nobody has read. */
 function sendUnavailable(client: Socket, reason: string): void {
   const body = JSON.stringify({ success: false, error: reason, errorInfo: { code: "environment.unhealthy", retryable: true } });
   client.resume();

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { diagnose } from "../diagnose.ts";
 import { Failure, failureOf } from "../failure.ts";
 import { type Project, readProject } from "../project.ts";
-import { BoxProcess } from "./box-process.ts";
 import { Relay } from "./relay.ts";
+import { SandboxProcess } from "./sandbox-process.ts";
 import { type Watch, watchProject } from "./watch.ts";
 
 export type DevEvent =
@@ -31,7 +31,7 @@ export class DevServer {
   readonly #sockets = mkdtempSync(join(tmpdir(), "aenv-"));
   readonly #draining = new Set<Promise<void>>();
   #watch: Watch | undefined;
-  #current: BoxProcess | undefined;
+  #current: SandboxProcess | undefined;
   /** The newest version that is being started; an older attempt gives way to it. */
   #attempt = new AbortController();
   #attempts: Promise<void> = Promise.resolve();
@@ -96,42 +96,42 @@ export class DevServer {
   /** Starts the code as it is now; once it is healthy it takes over and the version before it drains. */
   async #startVersion(signal: AbortSignal): Promise<void> {
     const project = readProject(this.#root, this.#root);
-    const box = await this.#startBox(project, signal);
-    if (signal.aborted) return box.stop();
+    const sandbox = await this.#startSandbox(project, signal);
+    if (signal.aborted) return sandbox.stop();
     const before = this.#current;
-    this.#current = box;
+    this.#current = sandbox;
     this.#isStarting = false;
-    this.#relay.use(box.socketPath);
+    this.#relay.use(sandbox.socketPath);
     this.#options.onEvent({ event: "serving", project });
     if (before === undefined) return;
     const drained = before.stop().finally(() => this.#draining.delete(drained));
     this.#draining.add(drained);
   }
 
-  async #startBox(project: Project, signal: AbortSignal): Promise<BoxProcess> {
+  async #startSandbox(project: Project, signal: AbortSignal): Promise<SandboxProcess> {
     const number = ++this.#count;
     const pipe = `\\\\.\\pipe\\aenv-${process.pid}-${number}`;
     try {
-      const box: BoxProcess = await BoxProcess.start(
+      const sandbox: SandboxProcess = await SandboxProcess.start(
         {
           root: project.root,
           host: this.#options.host,
           loadTimeoutMs: this.#options.loadTimeout,
           socketPath: process.platform === "win32" ? pipe : join(this.#sockets, `${number}.sock`),
           onLine: (stream, line) => this.#options.onEvent({ event: "output", stream, line }),
-          onCrash: (how) => this.#onCrash(box, how),
+          onCrash: (how) => this.#onCrash(sandbox, how),
         },
         signal,
       );
-      return box;
+      return sandbox;
     } catch (error) {
       if (signal.aborted || !(error instanceof Failure)) throw error;
       throw await diagnose(project, error);
     }
   }
 
-  #onCrash(box: BoxProcess, how: string): void {
-    if (box !== this.#current) return;
+  #onCrash(sandbox: SandboxProcess, how: string): void {
+    if (sandbox !== this.#current) return;
     this.#current = undefined;
     if (this.#isStarting) this.#relay.hold();
     else this.#relay.refuse(`the environment crashed (${how}); it starts again when a file is saved`);

@@ -382,7 +382,7 @@ describe("garbage", () => {
     }
   });
 
-  it("on the data port is refused or passed to the box, and breaks neither", { timeout: 60_000 }, async () => {
+  it("on the data port is refused or passed to the sandbox, and breaks neither", { timeout: 60_000 }, async () => {
     const path = fc.oneof(
       fc.constantFrom("/mcp", `/env-instance/${id}/mcp`, `/env-instance/${id}/functions/print`, `/env-instance/${id}/task/reset`, "/sse"),
       word.map((text) => `/${encodeURIComponent(text.toWellFormed())}`),

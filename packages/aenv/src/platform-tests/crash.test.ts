@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { lookAt } from "./crash/boxes.ts";
 import { check } from "./crash/check.ts";
 import { Load } from "./crash/load.ts";
 import { Random } from "./crash/random.ts";
+import { lookAt } from "./crash/sandboxes.ts";
 import { type ServerProcess, startServerProcess } from "./crash/server-process.ts";
 import { World } from "./crash/world.ts";
 import { projects, publish } from "./platform.ts";
@@ -78,6 +78,6 @@ describe("a server that is killed at any moment", () => {
 
   it("leaves nothing when it is asked to stop", async () => {
     await server.stop();
-    expect(await lookAt(home)).toEqual({ boxes: [], unfinished: [], processes: [], seats: new Map() });
+    expect(await lookAt(home)).toEqual({ sandboxes: [], unfinished: [], processes: [], slots: new Map() });
   });
 });

@@ -205,7 +205,7 @@ describe("the data port", () => {
   });
 });
 
-describe("the routes by which a box makes and ends its seats", () => {
+describe("the routes by which a sandbox makes and ends its slots", () => {
   it("are the platform's alone, however they are written", async () => {
     const shared = await publish(platform, projects.probe, { isolation: "shared", headers: ada });
     const { id } = await platform.create(shared, { environment_variables: { KEY: "hidden" } }, ada);

@@ -128,7 +128,7 @@ describe.each(["instance", "shared"] as const)("an instance with isolation '%s'"
   });
 });
 
-describe("a box that breaks", () => {
+describe("a sandbox that breaks", () => {
   let platform: Platform;
   let own: string;
   let shared: string;
@@ -139,7 +139,7 @@ describe("a box that breaks", () => {
   });
   afterAll(() => platform?.close());
 
-  it("fails its own seats and only those, with the cause", async () => {
+  it("fails its own slots and only those, with the cause", async () => {
     const [left, right, elsewhere, alone] = await Promise.all([
       platform.create(shared, { owner: "ada" }),
       platform.create(shared, { owner: "ada" }),

@@ -14,7 +14,7 @@ describe("an instance's log", () => {
   const print = (line: string) => callFunction(platform, id, "print", { line });
   const logs = (query: string, more: RequestInit = {}) => fetch(`${platform.controlUrl}/env-instance/${id}/logs${query}`, more);
 
-  it("is what its box printed, as many of the last lines as are asked for", async () => {
+  it("is what its sandbox printed, as many of the last lines as are asked for", async () => {
     for (const line of ["one", "two", "three"]) await print(line);
     expect(await (await logs("?tail=2")).text()).toBe("two\nthree\n");
     expect(await (await logs("?tail=0")).text()).toBe("");

@@ -29,12 +29,12 @@ describe("a platform of a test's own", () => {
 
   it("fails at its end when something of it is left", async () => {
     const platform = await startPlatform({ store: "memory:" });
-    mkdirSync(join(platform.home, "boxes", ".left"), { recursive: true });
-    await expect(platform.close()).rejects.toThrow("has left 1 boxes (.left) and 0 processes");
+    mkdirSync(join(platform.home, "sandboxes", ".left"), { recursive: true });
+    await expect(platform.close()).rejects.toThrow("has left 1 sandboxes (.left) and 0 processes");
     expect(existsSync(platform.home)).toBe(false);
   });
 
-  it.each(["echo", "probe"] as const)("seats %s in a shared process or in one of its own", async (name) => {
+  it.each(["echo", "probe"] as const)("slots %s in a shared process or in one of its own", async (name) => {
     await using platform = await startPlatform();
     for (const isolation of ["instance", "shared"] as const) {
       const ref = await publish(platform, projects[name], { isolation });

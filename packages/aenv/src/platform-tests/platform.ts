@@ -32,7 +32,7 @@ export interface Platform extends AsyncDisposable {
   /** The same for what must succeed: only the data. */
   demand(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<unknown>;
   create(ref: string, request?: Readonly<Record<string, unknown>>, headers?: Readonly<Record<string, string>>): Promise<InstanceRecord>;
-  /** Closes the server, takes its home away, and fails if a process or a box of it is left. Idempotent. */
+  /** Closes the server, takes its home away, and fails if a process or a sandbox of it is left. Idempotent. */
   close(): Promise<void>;
 }
 
@@ -146,12 +146,14 @@ export async function freePort(): Promise<number> {
 async function clear(home: string, isOwnHome: boolean): Promise<void> {
   if (!isOwnHome) return;
   const processes = await leftOf(home);
-  const boxes = readdirSync(home).includes("boxes") ? readdirSync(join(home, "boxes")) : [];
+  const sandboxes = readdirSync(home).includes("sandboxes") ? readdirSync(join(home, "sandboxes")) : [];
   endProcesses(processes);
   rmSync(home, { recursive: true, force: true });
-  if (processes.length + boxes.length === 0) return;
+  if (processes.length + sandboxes.length === 0) return;
   const commands = processes.map(({ pid, command }) => `\n  ${pid}: ${command}`).join("");
-  throw new Error(`the closed platform has left ${boxes.length} boxes (${boxes.join(", ")}) and ${processes.length} processes:${commands}`);
+  throw new Error(
+    `the closed platform has left ${sandboxes.length} sandboxes (${sandboxes.join(", ")}) and ${processes.length} processes:${commands}`,
+  );
 }
 
 function parse(text: string): Omit<Answer, "status" | "headers"> {

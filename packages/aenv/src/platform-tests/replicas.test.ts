@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describeNeeding, type RedisServer, startRedis } from "@aenv/testing";
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from "vitest";
-import { killBoxOf, lookAt } from "./crash/boxes.ts";
 import { check } from "./crash/check.ts";
 import { Load } from "./crash/load.ts";
 import { Random } from "./crash/random.ts";
+import { killSandboxOf, lookAt } from "./crash/sandboxes.ts";
 import { type ServerProcess, type Starting, startServerProcess } from "./crash/server-process.ts";
 import { World } from "./crash/world.ts";
 import { projects, publish } from "./platform.ts";
@@ -109,7 +109,7 @@ describeNeeding("redis", "two replicas on one Redis", () => {
     const [first, second] = servers as [ServerProcess, ServerProcess];
     const { id } = await first.create(refs[0]);
     await redis.stop("SIGKILL");
-    await killBoxOf(home, id);
+    await killSandboxOf(home, id);
     expect(await second.ask("GET", `/env-instance/${id}`)).toMatchObject({
       status: 503,
       error: { code: "store.unavailable", retryable: true },
@@ -128,6 +128,6 @@ describeNeeding("redis", "two replicas on one Redis", () => {
   it("leave nothing when both are asked to stop at once", async () => {
     await Promise.all(servers.map((server) => server.stop()));
     servers = [];
-    expect(await lookAt(home)).toEqual({ boxes: [], unfinished: [], processes: [], seats: new Map() });
+    expect(await lookAt(home)).toEqual({ sandboxes: [], unfinished: [], processes: [], slots: new Map() });
   });
 });

@@ -76,7 +76,7 @@ describe.each(["instance", "shared"] as const)("a secret given to an environment
     note("metrics", metrics, await metrics.text());
     const [key = ""] = /[a-z2-7]{20}(?=\/mcp)/.exec(link) ?? [];
     secrets = [VARIABLE, ARGUMENT, TOOL_INPUT, WRONG_TOKEN, secretOf(child.token), secretOf(made.token), key];
-    // The box prints what it is told: that is the environment's own doing, and shown to its owner only.
+    // The sandbox prints what it is told: that is the environment's own doing, and shown to its owner only.
     expect(await child.ask("DELETE", `/env-instance/${instance.id}`, undefined, ada)).toMatchObject({ success: true });
   });
   afterAll(() => child?.close());

@@ -65,7 +65,7 @@ afterEach(() => {
   propagation.disable();
 });
 
-it("follows one call from the SDK through the gateway into the box", { timeout: 60_000 }, async () => {
+it("follows one call from the SDK through the gateway into the sandbox", { timeout: 60_000 }, async () => {
   const otlp = await collector();
   try {
     trace.setGlobalTracerProvider(new TracerProvider());
@@ -84,8 +84,8 @@ it("follows one call from the SDK through the gateway into the box", { timeout: 
     const mine = (spans: SpanRecord[]) => spans.filter((one) => one.traceId === traceId);
     const spans = mine(await otlp.until((all) => new Set(mine(all).map((one) => one.service)).size === 2));
     const gateway = spans.find((one) => one.service === "aenv-server");
-    const box = spans.find((one) => one.service === "aenv-box");
-    expect(box).toMatchObject({ name: "POST /mcp", parentSpanId: gateway?.spanId });
+    const sandbox = spans.find((one) => one.service === "aenv-sandbox");
+    expect(sandbox).toMatchObject({ name: "POST /mcp", parentSpanId: gateway?.spanId });
   } finally {
     otlp.close();
   }

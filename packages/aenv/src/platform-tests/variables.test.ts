@@ -103,9 +103,9 @@ describe("a caller's variables", () => {
 
 describe("a publisher's config", () => {
   it("may not set what is the platform's", async () => {
-    const config = { name: "forged", version: "1.0.0", deployConfig: { environment_variables: { AENV_BOX: "/x" } } };
+    const config = { name: "forged", version: "1.0.0", deployConfig: { environment_variables: { AENV_SANDBOX: "/x" } } };
     const answer = await platform.ask("POST", "/env", config);
     expect(answer).toMatchObject({ status: 400, error: { code: "environment.invalid" } });
-    expect(answer.message).toContain("'AENV_BOX' is set by the platform");
+    expect(answer.message).toContain("'AENV_SANDBOX' is set by the platform");
   });
 });

@@ -1,8 +1,8 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { type Served, type ServeOptions, serve } from "../box/serve.ts";
 import { defineEnvironment } from "../definition.ts";
+import { type Served, type ServeOptions, serve } from "../sandbox/serve.ts";
 import { callTool, modernToolCall, toolCall } from "./testing/calls.ts";
 import { exchange, jsonHeaders } from "./testing/exchange.ts";
 

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { isObject, isPlatformError } from "@aenv/contract";
 import type { Blueprint } from "../blueprint.ts";
-import { readBody, sendAndClose } from "../box/http.ts";
 import type { LogLevel } from "../definition.ts";
 import type { Instance } from "../instance.ts";
+import { readBody, sendAndClose } from "../sandbox/http.ts";
 import { ColdPath } from "./cold.ts";
 import { HotPath } from "./hot.ts";
 import { isId, LOG_LEVELS, readPlain } from "./message.ts";

@@ -1,18 +1,18 @@
 import type { RequestListener } from "node:http";
 import { afterEach, expect, it } from "vitest";
 import { describeEngine } from "../conformance.ts";
-import type { BoxSpec } from "../engine.ts";
-import type { MemoryBox } from "./box.ts";
+import type { SandboxSpec } from "../engine.ts";
 import { MemoryEngine } from "./engine.ts";
+import type { MemorySandbox } from "./sandbox.ts";
 
 /** What fixtures/program.js does, without a process. */
-function program(spec: BoxSpec, self: MemoryBox): RequestListener {
+function program(spec: SandboxSpec, self: MemorySandbox): RequestListener {
   const [behaviour] = spec.command;
   if (behaviour === "exit") throw new Error("nothing to serve here");
   if (behaviour === "missing") throw new Error("no such program");
   if (behaviour === "silent" || behaviour === "deaf") return () => undefined;
   return (request, response) => {
-    const { pathname, searchParams } = new URL(request.url ?? "/", "http://box");
+    const { pathname, searchParams } = new URL(request.url ?? "/", "http://sandbox");
     const line = searchParams.get("line") ?? "";
     const answers: Record<string, () => unknown> = {
       "/health": () => ({ success: true }),
@@ -31,12 +31,12 @@ describeEngine("memory", {
   open: () => new MemoryEngine({ start: program }),
   command: (behaviour) => [behaviour],
   skip: {
-    "destroying ends children and grandchildren": "its boxes are no processes",
+    "destroying ends children and grandchildren": "its sandboxes are no processes",
     "destroying ends a child that forked twice, left its session and cleaned its environment, where the engine finds strays":
-      "its boxes are no processes",
-    "boxes outlive their engine and are found by the next": "its boxes live in its own memory",
-    "a port on which a process of the box listens is connected to": "its boxes have no ports",
-    "a port on which no process of the box listens is refused, whoever else listens there": "its boxes have no ports",
+      "its sandboxes are no processes",
+    "sandboxes outlive their engine and are found by the next": "its sandboxes live in its own memory",
+    "a port on which a process of the sandbox listens is connected to": "its sandboxes have no ports",
+    "a port on which no process of the sandbox listens is refused, whoever else listens there": "its sandboxes have no ports",
   },
 });
 
@@ -45,13 +45,13 @@ afterEach(async () => {
   for (const engine of engines.splice(0)) await engine.close();
 });
 
-it("crashes a box on demand, with the reason that was given", async () => {
+it("crashes a sandbox on demand, with the reason that was given", async () => {
   const engine = new MemoryEngine({ start: program });
   engines.push(engine);
   const spec = { id: "a", command: ["serve"], variables: {}, labels: {}, startTimeoutMs: 1_000 };
-  const box = await engine.create(spec, new AbortController().signal);
+  const sandbox = await engine.create(spec, new AbortController().signal);
   await engine.crash("a", "the dog ate it");
-  expect((await box.exited).reason).toBe("the dog ate it");
+  expect((await sandbox.exited).reason).toBe("the dog ate it");
   expect(await engine.list()).toEqual([]);
   await expect(engine.crash("b", "nobody")).rejects.toMatchObject({ code: "sandbox.lost" });
 });

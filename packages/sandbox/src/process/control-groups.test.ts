@@ -34,14 +34,14 @@ describe("the control group of this process", () => {
 
 describe("a record that names a control group", () => {
   it("is believed only if it is one that we make", () => {
-    expect(isOurGroup("/sys/fs/cgroup/aenv-0123456789abcdef/box.1", "box.1")).toBe(true);
+    expect(isOurGroup("/sys/fs/cgroup/aenv-0123456789abcdef/sandbox.1", "sandbox.1")).toBe(true);
     for (const path of [
       "/",
       "/sys/fs/cgroup",
       "/sys/fs/cgroup/aenv-0123456789abcdef",
       "/sys/fs/cgroup/aenv-0123456789abcdef/boxx1",
-      "/sys/fs/cgroup/aenv-0123456789abcdef/../x/aenv-0123456789abcdef/box.1",
+      "/sys/fs/cgroup/aenv-0123456789abcdef/../x/aenv-0123456789abcdef/sandbox.1",
     ])
-      expect(isOurGroup(path, "box.1")).toBe(false);
+      expect(isOurGroup(path, "sandbox.1")).toBe(false);
   });
 });

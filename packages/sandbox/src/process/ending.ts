@@ -7,7 +7,7 @@ export interface Ending {
   readonly memoryMb: number | null;
 }
 
-/** A sentence that says why a box is no more, for whoever has to find out. */
+/** A sentence that says why a sandbox is no more, for whoever has to find out. */
 export function describeEnding({ exit, lines, memoryMb }: Ending): string {
   const limit = memoryMb === null ? "" : ` (it may have ${memoryMb} MB)`;
   // Node prints the machine's stack after these words; they say more than its last line.

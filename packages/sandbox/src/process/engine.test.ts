@@ -8,23 +8,23 @@ import { fileURLToPath } from "node:url";
 import { type Tree, temporaryTree } from "@aenv/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { describeEngine } from "../conformance.ts";
-import type { Box, BoxSpec } from "../engine.ts";
+import type { Sandbox, SandboxSpec } from "../engine.ts";
 import { processesOf } from "../fixtures/marked.ts";
-import type { BoxRecord } from "./box-folder.ts";
 import { ProcessEngine, type ProcessEngineOptions } from "./engine.ts";
 import { openProcessTable } from "./process-table.ts";
+import type { SandboxRecord } from "./sandbox-folder.ts";
 
 const hasProc = process.platform === "linux";
 const program = fileURLToPath(new URL("../fixtures/program.js", import.meta.url));
 const owner = fileURLToPath(new URL("../fixtures/owner.ts", import.meta.url));
 
 const withoutProc = {
-  "a port on which a process of the box listens is connected to": "this system does not tell who listens",
-  "a port on which no process of the box listens is refused, whoever else listens there": "this system does not tell who listens",
+  "a port on which a process of the sandbox listens is connected to": "this system does not tell who listens",
+  "a port on which no process of the sandbox listens is refused, whoever else listens there": "this system does not tell who listens",
 } as const;
 
 function leftovers(home: string): string[] {
-  return [...readdirSync(join(home, "boxes")), ...(hasProc ? processesOf(home) : [])].map(String);
+  return [...readdirSync(join(home, "sandboxes")), ...(hasProc ? processesOf(home) : [])].map(String);
 }
 
 for (const useControlGroups of [true, false]) {
@@ -42,7 +42,7 @@ describe("the process engine", () => {
 
   afterEach(async () => {
     for (const engine of engines.splice(0)) {
-      for (const box of await engine.list()) await box.destroy();
+      for (const sandbox of await engine.list()) await sandbox.destroy();
       await engine.close();
     }
     for (const tree of trees.splice(0)) tree[Symbol.dispose]();
@@ -60,14 +60,14 @@ describe("the process engine", () => {
     return engine;
   }
 
-  function make(engine: ProcessEngine, more: Partial<BoxSpec> = {}): Promise<Box> {
+  function make(engine: ProcessEngine, more: Partial<SandboxSpec> = {}): Promise<Sandbox> {
     const command = [process.execPath, program, "serve"];
-    const spec = { id: "box", command, variables: {}, labels: {}, startTimeoutMs: 15_000, ...more };
+    const spec = { id: "sandbox", command, variables: {}, labels: {}, startTimeoutMs: 15_000, ...more };
     return engine.create(spec, new AbortController().signal);
   }
 
   it.runIf(hasProc).each([1, 2, 3, 4, 5, 6])(
-    "finds every box whole or not at all after its maker was killed in the middle (%i)",
+    "finds every sandbox whole or not at all after its maker was killed in the middle (%i)",
     async (seed) => {
       const home = newHome();
       const maker = spawn(process.execPath, [owner, home, program], { stdio: ["ignore", "pipe", "inherit"] });
@@ -78,16 +78,16 @@ describe("the process engine", () => {
       await once(maker, "exit");
 
       const engine = open({ home });
-      const boxes = await engine.list();
-      await Promise.all(boxes.map((box) => ask(box, "/health")));
-      expect(processesOf(home).sort()).toEqual(boxes.map(({ pid }) => pid).sort());
-      expect(readdirSync(join(home, "boxes")).sort()).toEqual(boxes.map(({ id }) => id).sort());
-      await Promise.all(boxes.map((box) => box.destroy()));
+      const sandboxes = await engine.list();
+      await Promise.all(sandboxes.map((sandbox) => ask(sandbox, "/health")));
+      expect(processesOf(home).sort()).toEqual(sandboxes.map(({ pid }) => pid).sort());
+      expect(readdirSync(join(home, "sandboxes")).sort()).toEqual(sandboxes.map(({ id }) => id).sort());
+      await Promise.all(sandboxes.map((sandbox) => sandbox.destroy()));
       expect(leftovers(home)).toEqual([]);
     },
   );
 
-  it("never takes a process for a box because it has its number", async () => {
+  it("never takes a process for a sandbox because it has its number", async () => {
     const home = newHome();
     const stranger = spawn("sleep", ["600"], { detached: true });
     try {
@@ -102,16 +102,16 @@ describe("the process engine", () => {
   });
 
   it.runIf(hasProc).each([true, false])(
-    "never kills a process of someone else that has the box's name in its environment (control groups: %s)",
+    "never kills a process of someone else that has the sandbox's name in its environment (control groups: %s)",
     async (useControlGroups) => {
       const engine = open({ useControlGroups });
-      const box = await make(engine);
-      const { variables } = (await ask(box, "/environment")) as { variables: Record<string, string> };
-      const [path = ""] = (variables.AENV_BOX ?? "").split(":");
+      const sandbox = await make(engine);
+      const { variables } = (await ask(sandbox, "/environment")) as { variables: Record<string, string> };
+      const [path = ""] = (variables.AENV_SANDBOX ?? "").split(":");
       const marks = [path, `${path}:`, `${path}:${"0".repeat(32)}`];
-      const strangers = marks.map((mark) => spawn("sleep", ["600"], { env: { PATH: process.env.PATH, AENV_BOX: mark } }));
+      const strangers = marks.map((mark) => spawn("sleep", ["600"], { env: { PATH: process.env.PATH, AENV_SANDBOX: mark } }));
       try {
-        await box.destroy();
+        await sandbox.destroy();
         for (const { pid } of strangers) expect(openProcessTable().look(pid as number)?.isZombie).toBe(false);
       } finally {
         for (const stranger of strangers) stranger.kill("SIGKILL");
@@ -121,66 +121,68 @@ describe("the process engine", () => {
 
   it.runIf(hasProc)("ends, without control groups too, children that left the process group or that it has seen before", async () => {
     const engine = open({ useControlGroups: false });
-    const box = await make(engine);
-    const { inSession, nested } = (await ask(box, "/runaways", "POST")) as { inSession: number; nested: number };
+    const sandbox = await make(engine);
+    const { inSession, nested } = (await ask(sandbox, "/runaways", "POST")) as { inSession: number; nested: number };
     const isRunning = (pid: number) => openProcessTable().look(pid)?.isZombie === false;
     expect([inSession, nested].map(isRunning)).toEqual([true, true]);
-    await box.destroy();
+    await sandbox.destroy();
     await expect.poll(() => [inSession, nested].map(isRunning)).toEqual([false, false]);
   });
 
   it("leaves no control group behind", async () => {
     const engine = open();
-    const box = await make(engine);
-    const record = JSON.parse(readFileSync(join(dirname((box.address as { path: string }).path), "box.json"), "utf8")) as BoxRecord;
+    const sandbox = await make(engine);
+    const record = JSON.parse(
+      readFileSync(join(dirname((sandbox.address as { path: string }).path), "sandbox.json"), "utf8"),
+    ) as SandboxRecord;
     expect(record.group !== null).toBe(engine.can.findsStrays);
-    await box.destroy();
+    await sandbox.destroy();
     if (record.group !== null) expect(existsSync(dirname(record.group))).toBe(false);
   });
 
   it("waits at close for what is being destroyed, so that no files are left", async () => {
     const home = newHome();
     const engine = open({ home });
-    const box = await make(engine);
-    const destroying = box.destroy();
+    const sandbox = await make(engine);
+    const destroying = sandbox.destroy();
     await engine.close();
     expect(leftovers(home)).toEqual([]);
     await destroying;
   });
 
-  it("leaves a box alone that another process is making, and clears it away when that is gone", async () => {
+  it("leaves a sandbox alone that another process is making, and clears it away when that is gone", async () => {
     const home = newHome();
     const self = { pid: process.pid, start: openProcessTable().look(process.pid)?.start ?? "" };
     writeRecord(home, { maker: self, process: null, isReady: false });
     const engine = open({ home });
     expect(await engine.list()).toEqual([]);
-    expect(leftovers(home)).toEqual(["box"]);
+    expect(leftovers(home)).toEqual(["sandbox"]);
     writeRecord(home, { maker: { ...self, start: "earlier" }, process: null, isReady: false });
     expect(await engine.list()).toEqual([]);
     expect(leftovers(home)).toEqual([]);
   });
 
-  it("clears away what it cannot read, and touches nothing that is no box", async () => {
+  it("clears away what it cannot read, and touches nothing that is no sandbox", async () => {
     const home = newHome();
-    mkdirSync(join(home, "boxes", "damaged"), { recursive: true });
-    writeFileSync(join(home, "boxes", "damaged", "box.json"), "{");
-    writeFileSync(join(home, "boxes", "README"), "not a box");
-    mkdirSync(join(home, "boxes", ".part-1_long-ago_abc"));
+    mkdirSync(join(home, "sandboxes", "damaged"), { recursive: true });
+    writeFileSync(join(home, "sandboxes", "damaged", "sandbox.json"), "{");
+    writeFileSync(join(home, "sandboxes", "README"), "not a sandbox");
+    mkdirSync(join(home, "sandboxes", ".part-1_long-ago_abc"));
     expect(await open({ home }).list()).toEqual([]);
     expect(leftovers(home)).toEqual(["README"]);
   });
 
-  it("gives a box its own folders and nothing else", async () => {
+  it("gives a sandbox its own folders and nothing else", async () => {
     const engine = open({ path: "/usr/bin:/bin" });
-    const box = await make(engine);
-    const { variables, folder } = (await ask(box, "/environment")) as { variables: Record<string, string>; folder: string };
+    const sandbox = await make(engine);
+    const { variables, folder } = (await ask(sandbox, "/environment")) as { variables: Record<string, string>; folder: string };
     const own = dirname(folder);
     expect(variables).toEqual({
       PATH: "/usr/bin:/bin",
       HOME: folder,
       TMPDIR: join(own, "tmp"),
       LANG: "C.UTF-8",
-      AENV_BOX: expect.stringMatching(new RegExp(`^${own}:[0-9a-f]{32}$`)),
+      AENV_SANDBOX: expect.stringMatching(new RegExp(`^${own}:[0-9a-f]{32}$`)),
     });
     expect(statSync(variables.TMPDIR as string).isDirectory()).toBe(true);
   });
@@ -189,45 +191,45 @@ describe("the process engine", () => {
     const home = join(newHome(), "x".repeat(100));
     const runtimeFolder = newHome();
     const engine = open({ home, runtimeFolder });
-    const box = await make(engine);
-    expect(box.address).toMatchObject({ kind: "unix", path: expect.stringContaining(runtimeFolder) });
+    const sandbox = await make(engine);
+    expect(sandbox.address).toMatchObject({ kind: "unix", path: expect.stringContaining(runtimeFolder) });
     await engine.close();
     const [found] = await open({ home, runtimeFolder }).list();
-    expect(found?.address).toEqual(box.address);
+    expect(found?.address).toEqual(sandbox.address);
     await found?.destroy();
     expect(readdirSync(runtimeFolder)).toEqual([]);
   });
 
-  it("keeps a box's log from filling the disk, and still knows its last lines", async () => {
+  it("keeps a sandbox's log from filling the disk, and still knows its last lines", async () => {
     const engine = open({ logBytes: 2_000 });
-    const box = await make(engine);
-    const log = join(dirname(((await ask(box, "/environment")) as { folder: string }).folder), "log");
-    for (let n = 0; n < 300; n++) await ask(box, `/print?line=line-${n}-${"x".repeat(20)}`, "POST");
+    const sandbox = await make(engine);
+    const log = join(dirname(((await ask(sandbox, "/environment")) as { folder: string }).folder), "log");
+    for (let n = 0; n < 300; n++) await ask(sandbox, `/print?line=line-${n}-${"x".repeat(20)}`, "POST");
     await expect.poll(() => statSync(log).size, { timeout: 5_000 }).toBeLessThan(2_000);
-    expect((await box.tail(1))[0]).toBe(`line-299-${"x".repeat(20)}`);
-    expect(await box.tail(20)).toHaveLength(20);
-    await ask(box, "/print?line=after", "POST");
-    await expect.poll(() => box.tail(1)).toEqual(["after"]);
+    expect((await sandbox.tail(1))[0]).toBe(`line-299-${"x".repeat(20)}`);
+    expect(await sandbox.tail(20)).toHaveLength(20);
+    await ask(sandbox, "/print?line=after", "POST");
+    await expect.poll(() => sandbox.tail(1)).toEqual(["after"]);
   });
 
-  it("ends a box that takes more memory than it may, and says so", async () => {
+  it("ends a sandbox that takes more memory than it may, and says so", async () => {
     const engine = open();
-    const box = await make(engine, { memoryMb: 100 });
-    ask(box, "/allocate?mb=200", "POST").catch(() => undefined);
-    expect((await box.exited).reason).toMatch(/used \d{3} MB of memory, and it may have 100 MB/);
+    const sandbox = await make(engine, { memoryMb: 100 });
+    ask(sandbox, "/allocate?mb=200", "POST").catch(() => undefined);
+    expect((await sandbox.exited).reason).toMatch(/used \d{3} MB of memory, and it may have 100 MB/);
   });
 
-  it("says when a box ran out of its heap", async () => {
+  it("says when a sandbox ran out of its heap", async () => {
     const engine = open({ nodeOptions: ["--max-old-space-size=32"] });
-    const box = await make(engine, { memoryMb: 1_000, command: [process.execPath, program, "hoard"] });
-    expect((await box.exited).reason).toBe("the program ran out of memory (it may have 1000 MB)");
+    const sandbox = await make(engine, { memoryMb: 1_000, command: [process.execPath, program, "hoard"] });
+    expect((await sandbox.exited).reason).toBe("the program ran out of memory (it may have 1000 MB)");
   });
 
-  it("ends a box that has used up its CPU time, and says so", async () => {
+  it("ends a sandbox that has used up its CPU time, and says so", async () => {
     const engine = open();
-    const box = await make(engine, { cpuSeconds: 1 });
-    ask(box, "/burn", "POST").catch(() => undefined);
-    expect((await box.exited).reason).toMatch(/used up its CPU time/);
+    const sandbox = await make(engine, { cpuSeconds: 1 });
+    ask(sandbox, "/burn", "POST").catch(() => undefined);
+    expect((await sandbox.exited).reason).toMatch(/used up its CPU time/);
   });
 
   it("refuses ids that would lead elsewhere", async () => {
@@ -238,7 +240,7 @@ describe("the process engine", () => {
     await expect(make(engine, { command: [] })).rejects.toMatchObject({ code: "request.invalid" });
   });
 
-  it("makes no more boxes once it is closed, and gives up those it was making", async () => {
+  it("makes no more sandboxes once it is closed, and gives up those it was making", async () => {
     const engine = open();
     const making = make(engine, { command: [process.execPath, program, "silent"] });
     const outcome = expect(making).rejects.toMatchObject({ code: "request.cancelled" });
@@ -251,11 +253,11 @@ describe("the process engine", () => {
   it("tells a disk that cannot be written from an id that is taken", async () => {
     const home = newHome();
     const engine = open({ home });
-    rmdirSync(join(home, "boxes"));
-    writeFileSync(join(home, "boxes"), "in the way");
+    rmdirSync(join(home, "sandboxes"));
+    writeFileSync(join(home, "sandboxes"), "in the way");
     await expect(make(engine)).rejects.toMatchObject({ code: "sandbox.start_failed", message: expect.stringContaining("ENOTDIR") });
-    rmSync(join(home, "boxes"));
-    mkdirSync(join(home, "boxes"));
+    rmSync(join(home, "sandboxes"));
+    mkdirSync(join(home, "sandboxes"));
   });
 
   it("refuses Windows by name", () => {
@@ -270,12 +272,12 @@ describe("the process engine", () => {
   });
 });
 
-function writeRecord(home: string, more: Pick<BoxRecord, "maker" | "process" | "isReady">): void {
-  const folder = join(home, "boxes", "box");
+function writeRecord(home: string, more: Pick<SandboxRecord, "maker" | "process" | "isReady">): void {
+  const folder = join(home, "sandboxes", "sandbox");
   mkdirSync(folder, { recursive: true });
-  const record: BoxRecord = {
+  const record: SandboxRecord = {
     format: 2,
-    id: "box",
+    id: "sandbox",
     labels: {},
     createdAt: "",
     socket: join(folder, "s"),
@@ -284,10 +286,10 @@ function writeRecord(home: string, more: Pick<BoxRecord, "maker" | "process" | "
     group: null,
     ...more,
   };
-  writeFileSync(join(folder, "box.json"), JSON.stringify(record));
+  writeFileSync(join(folder, "sandbox.json"), JSON.stringify(record));
 }
 
-function ask({ address }: Box, path: string, method = "GET"): Promise<unknown> {
+function ask({ address }: Sandbox, path: string, method = "GET"): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const asking = get({ socketPath: address.kind === "unix" ? address.path : "", method, path, agent: false }, (response) => {
       let text = "";

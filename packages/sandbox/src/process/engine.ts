@@ -4,40 +4,40 @@ import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
-import type { Box, BoxSpec, EngineAbilities, SandboxEngine } from "../engine.ts";
+import type { EngineAbilities, Sandbox, SandboxEngine, SandboxSpec } from "../engine.ts";
 import { untilAnswers } from "../probe.ts";
 import { Rounds } from "../rounds.ts";
-import { ProcessBox } from "./box.ts";
-import { BoxFolder, type BoxRecord, isBoxId, readBoxes, removeFolder, socketFor } from "./box-folder.ts";
 import { ControlGroups, killGroup, removeGroup } from "./control-groups.ts";
 import { type Doomed, killAll, processesOf, signalGroup } from "./kill.ts";
 import { connectPort, tellsListeners } from "./ports.ts";
 import { isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "./process-table.ts";
 import { defaultPath, launch, markerOf, programOf } from "./program.ts";
+import { ProcessSandbox } from "./sandbox.ts";
+import { isSandboxId, readSandboxes, removeFolder, SandboxFolder, type SandboxRecord, socketFor } from "./sandbox-folder.ts";
 
 export interface ProcessEngineOptions {
-  /** Boxes live in its subfolder `boxes`. */
+  /** Sandboxes live in its subfolder `sandboxes`. */
   readonly home: string;
-  /** Where boxes look for programs; nothing of our own PATH reaches them unless it is given here. */
+  /** Where sandboxes look for programs; nothing of our own PATH reaches them unless it is given here. */
   readonly path?: string;
-  /** Flags for boxes whose program is Node. */
+  /** Flags for sandboxes whose program is Node. */
   readonly nodeOptions?: readonly string[];
-  /** How long a box may take to end by itself. */
+  /** How long a sandbox may take to end by itself. */
   readonly graceMs?: number;
-  /** How large a box's log may grow before its older half is dropped. */
+  /** How large a sandbox's log may grow before its older half is dropped. */
   readonly logBytes?: number;
-  /** Whether to keep each box in a control group where this machine lets us; it is then the surest way to find its processes. */
+  /** Whether to keep each sandbox in a control group where this machine lets us; it is then the surest way to find its processes. */
   readonly useControlGroups?: boolean;
-  /** Where sockets go whose path in the box's own folder would be too long. */
+  /** Where sockets go whose path in the sandbox's own folder would be too long. */
   readonly runtimeFolder?: string;
 }
 
 /**
- * Boxes that are processes of this machine: each with a process group, a working directory and an environment of its own,
+ * Sandboxes that are processes of this machine: each with a process group, a working directory and an environment of its own,
  * and no walls beyond that. They outlive us, and the next engine on the same home finds them.
  *
  * Memory is watched once a second while an engine runs, and Node is told its heap's size; CPU time is the system's to
- * limit, for each process of a box by itself. So limits stop accidents, not intent.
+ * limit, for each process of a sandbox by itself. So limits stop accidents, not intent.
  */
 export class ProcessEngine implements SandboxEngine {
   readonly name = "process";
@@ -47,14 +47,14 @@ export class ProcessEngine implements SandboxEngine {
   readonly #self: ProcessIdentity;
   #groups: ControlGroups | null;
   readonly #tellsListeners = tellsListeners();
-  readonly #boxes = new Map<string, ProcessBox>();
-  readonly #making = new Map<string, Promise<Box>>();
+  readonly #sandboxes = new Map<string, ProcessSandbox>();
+  readonly #making = new Map<string, Promise<Sandbox>>();
   readonly #destroying = new Set<Promise<void>>();
   readonly #closing = new AbortController();
   #adopting: Promise<void> | undefined;
   // Our own children tell us when they end; whom we adopted, we have to look after.
-  readonly #adopted = new Rounds<ProcessBox>(250, (box) => this.#lookAfter(box));
-  readonly #growing = new Rounds<ProcessBox>(1_000, (box) => this.#measure(box));
+  readonly #adopted = new Rounds<ProcessSandbox>(250, (sandbox) => this.#lookAfter(sandbox));
+  readonly #growing = new Rounds<ProcessSandbox>(1_000, (sandbox) => this.#measure(sandbox));
 
   constructor({ home, ...options }: ProcessEngineOptions) {
     if (process.platform === "win32") {
@@ -63,8 +63,8 @@ export class ProcessEngine implements SandboxEngine {
         "the process engine needs process groups and unix sockets, which Windows lacks; use WSL",
       );
     }
-    mkdirSync(join(home, "boxes"), { recursive: true });
-    this.#folder = realpathSync(join(home, "boxes"));
+    mkdirSync(join(home, "sandboxes"), { recursive: true });
+    this.#folder = realpathSync(join(home, "sandboxes"));
     this.#options = { ...defaults, path: defaultPath(), runtimeFolder: tmpdir(), ...options };
     this.#self = { pid: process.pid, start: this.#table.look(process.pid)?.start ?? "" };
     this.#groups = this.#options.useControlGroups ? ControlGroups.open(this.#folder) : null;
@@ -75,11 +75,11 @@ export class ProcessEngine implements SandboxEngine {
     return { ...never, findsStrays: this.#groups !== null, ports: this.#tellsListeners };
   }
 
-  async create(spec: BoxSpec, signal: AbortSignal): Promise<Box> {
+  async create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
     demandValid(spec);
-    if (this.#closing.signal.aborted) throw new PlatformError("server.draining", `box '${spec.id}' is not made: the engine is closed`);
+    if (this.#closing.signal.aborted) throw new PlatformError("server.draining", `sandbox '${spec.id}' is not made: the engine is closed`);
     if (signal.aborted) throw cancelled(spec.id);
-    const folder = new BoxFolder(join(this.#folder, spec.id));
+    const folder = new SandboxFolder(join(this.#folder, spec.id));
     const record = this.#newRecord(spec, folder);
     try {
       // Written before there is a process: a crash in between leaves something that the next engine can see.
@@ -92,12 +92,12 @@ export class ProcessEngine implements SandboxEngine {
     }
   }
 
-  async list(): Promise<readonly Box[]> {
+  async list(): Promise<readonly Sandbox[]> {
     this.#adopting ??= this.#adopt().finally(() => {
       this.#adopting = undefined;
     });
     await this.#adopting;
-    return [...this.#boxes.values()].filter((box) => !box.hasExited && isRunning(this.#table, box.process));
+    return [...this.#sandboxes.values()].filter((sandbox) => !sandbox.hasExited && isRunning(this.#table, sandbox.process));
   }
 
   async close(): Promise<void> {
@@ -109,7 +109,7 @@ export class ProcessEngine implements SandboxEngine {
     this.#growing.close();
   }
 
-  #newRecord(spec: BoxSpec, folder: BoxFolder): BoxRecord {
+  #newRecord(spec: SandboxSpec, folder: SandboxFolder): SandboxRecord {
     return {
       format: 2,
       id: spec.id,
@@ -125,7 +125,7 @@ export class ProcessEngine implements SandboxEngine {
     };
   }
 
-  async #start(spec: BoxSpec, folder: BoxFolder, record: BoxRecord, signal: AbortSignal): Promise<Box> {
+  async #start(spec: SandboxSpec, folder: SandboxFolder, record: SandboxRecord, signal: AbortSignal): Promise<Sandbox> {
     let started = record;
     try {
       const child = await launch(programOf(spec, folder, record, this.#options), folder);
@@ -133,31 +133,31 @@ export class ProcessEngine implements SandboxEngine {
       started = { ...record, process };
       // Node needs longer for its start than this takes, so no child is born outside the group.
       const entering = this.#enter(record.group, process.pid);
-      const box = this.#openBox(folder, { ...record, process, isReady: true });
-      child.once("exit", (code, signal) => box.noteExit({ code, signal }));
+      const sandbox = this.#openSandbox(folder, { ...record, process, isReady: true });
+      child.once("exit", (code, signal) => sandbox.noteExit({ code, signal }));
       folder.write(started);
-      const [isGrouped] = await Promise.all([entering, this.#untilReady(box, spec, signal)]);
-      if (!isGrouped) box.leaveGroup();
-      folder.write(box.record);
-      this.#hold(box);
-      return box;
+      const [isGrouped] = await Promise.all([entering, this.#untilReady(sandbox, spec, signal)]);
+      if (!isGrouped) sandbox.leaveGroup();
+      folder.write(sandbox.record);
+      this.#hold(sandbox);
+      return sandbox;
     } catch (error) {
       await this.#clear(folder, started);
       throw error;
     }
   }
 
-  async #untilReady(box: ProcessBox, spec: BoxSpec, signal: AbortSignal): Promise<void> {
+  async #untilReady(sandbox: ProcessSandbox, spec: SandboxSpec, signal: AbortSignal): Promise<void> {
     const stop = new AbortController();
-    const fail = (reason: string) => stop.signal.aborted || stop.abort(startFailed(spec, reason, box.log.tail(20)));
+    const fail = (reason: string) => stop.signal.aborted || stop.abort(startFailed(spec, reason, sandbox.log.tail(20)));
     const cancel = () => stop.abort(cancelled(spec.id));
-    const timer = setTimeout(() => fail(lateness(box, spec)), spec.startTimeoutMs);
-    box.exited.then(({ reason }) => fail(reason));
+    const timer = setTimeout(() => fail(lateness(sandbox, spec)), spec.startTimeoutMs);
+    sandbox.exited.then(({ reason }) => fail(reason));
     signal.addEventListener("abort", cancel);
     this.#closing.signal.addEventListener("abort", cancel);
     if (signal.aborted || this.#closing.signal.aborted) cancel();
     try {
-      await untilAnswers(box.record.socket, stop.signal);
+      await untilAnswers(sandbox.record.socket, stop.signal);
     } finally {
       stop.abort();
       clearTimeout(timer);
@@ -178,102 +178,109 @@ export class ProcessEngine implements SandboxEngine {
     }
   }
 
-  #openBox(folder: BoxFolder, record: BoxRecord & { process: ProcessIdentity }): ProcessBox {
-    const box = new ProcessBox(folder, record, record.process, this.#options.logBytes, (one) => this.#destroy(one));
-    if (this.#tellsListeners) box.connect = (port, signal) => this.#connect(box, port, signal);
-    box.exited.then(() => {
-      this.#adopted.delete(box);
-      this.#growing.delete(box);
+  #openSandbox(folder: SandboxFolder, record: SandboxRecord & { process: ProcessIdentity }): ProcessSandbox {
+    const sandbox = new ProcessSandbox(folder, record, record.process, this.#options.logBytes, (one) => this.#destroy(one));
+    if (this.#tellsListeners) sandbox.connect = (port, signal) => this.#connect(sandbox, port, signal);
+    sandbox.exited.then(() => {
+      this.#adopted.delete(sandbox);
+      this.#growing.delete(sandbox);
       // Children that outlive the program serve nobody.
-      signalGroup(this.#table, box.process, "SIGKILL");
-      if (box.record.group !== null) void endGroup(box.record.group);
+      signalGroup(this.#table, sandbox.process, "SIGKILL");
+      if (sandbox.record.group !== null) void endGroup(sandbox.record.group);
     });
-    return box;
+    return sandbox;
   }
 
-  #connect(box: ProcessBox, port: number, signal: AbortSignal): Promise<Socket> {
+  #connect(sandbox: ProcessSandbox, port: number, signal: AbortSignal): Promise<Socket> {
     // Its number may be another process's by now.
-    const pid = isRunning(this.#table, box.process) ? box.pid : null;
-    return connectPort({ id: box.id, pid, others: () => processesOf(doomed(box.folder, box.record, box.seen), this.#table) }, port, signal);
+    const pid = isRunning(this.#table, sandbox.process) ? sandbox.pid : null;
+    return connectPort(
+      { id: sandbox.id, pid, others: () => processesOf(doomed(sandbox.folder, sandbox.record, sandbox.seen), this.#table) },
+      port,
+      signal,
+    );
   }
 
-  #hold(box: ProcessBox): void {
-    this.#boxes.set(box.id, box);
-    if (!box.hasExited) this.#growing.add(box);
+  #hold(sandbox: ProcessSandbox): void {
+    this.#sandboxes.set(sandbox.id, sandbox);
+    if (!sandbox.hasExited) this.#growing.add(sandbox);
   }
 
-  #destroy(box: ProcessBox): Promise<void> {
-    const destroying = this.#end(box).finally(() => this.#destroying.delete(destroying));
+  #destroy(sandbox: ProcessSandbox): Promise<void> {
+    const destroying = this.#end(sandbox).finally(() => this.#destroying.delete(destroying));
     this.#destroying.add(destroying);
     return destroying;
   }
 
-  async #end(box: ProcessBox): Promise<void> {
-    box.blame("the box was destroyed");
-    await killAll(doomed(box.folder, box.record, box.seen), this.#table, this.#options.graceMs);
-    box.noteExit(null);
+  async #end(sandbox: ProcessSandbox): Promise<void> {
+    sandbox.blame("the sandbox was destroyed");
+    await killAll(doomed(sandbox.folder, sandbox.record, sandbox.seen), this.#table, this.#options.graceMs);
+    sandbox.noteExit(null);
     try {
-      if (box.record.group !== null) await removeGroup(box.record.group);
-      await box.folder.remove(box.record, this.#self);
+      if (sandbox.record.group !== null) await removeGroup(sandbox.record.group);
+      await sandbox.folder.remove(sandbox.record, this.#self);
     } catch (cause) {
-      throw new PlatformError("sandbox.destroy_failed", `the files of box '${box.id}' cannot be removed: ${messageOf(cause)}`, { cause });
+      throw new PlatformError("sandbox.destroy_failed", `the files of sandbox '${sandbox.id}' cannot be removed: ${messageOf(cause)}`, {
+        cause,
+      });
     }
-    if (this.#boxes.get(box.id) === box) this.#boxes.delete(box.id);
+    if (this.#sandboxes.get(sandbox.id) === sandbox) this.#sandboxes.delete(sandbox.id);
   }
 
   /** Takes over what an earlier process of ours left running, and clears away what it left otherwise. */
   async #adopt(): Promise<void> {
-    const { ids, parts } = readBoxes(this.#folder);
+    const { ids, parts } = readSandboxes(this.#folder);
     const clearing: Promise<void>[] = [];
     for (const { path, by } of parts) if (!isRunning(this.#table, by)) clearing.push(removeFolder(path));
     for (const id of ids) {
-      const held = this.#boxes.get(id);
+      const held = this.#sandboxes.get(id);
       // Who holds one that has ended destroys it; but of those that were only seen here, the holder may have died over it.
       if (held !== undefined && (isRunning(this.#table, held.process) || isRunning(this.#table, held.record.maker))) continue;
       if (this.#making.has(id)) continue;
-      const folder = new BoxFolder(join(this.#folder, id));
+      const folder = new SandboxFolder(join(this.#folder, id));
       const record = folder.read();
       if (isAlive(record, this.#table)) {
-        const box = this.#openBox(folder, record);
-        this.#hold(box);
-        this.#adopted.add(box);
+        const sandbox = this.#openSandbox(folder, record);
+        this.#hold(sandbox);
+        this.#adopted.add(sandbox);
       } else if (record === null || !isRunning(this.#table, record.maker) || (record.isReady && record.maker.pid === this.#self.pid)) {
         // One that another living process has made is that one's to clear, which may still want to read why it ended.
         clearing.push(this.#clear(folder, record));
       }
     }
     // What others have made and cleared away is forgotten here too.
-    for (const box of this.#boxes.values()) if (box.hasExited && !existsSync(box.folder.path)) this.#boxes.delete(box.id);
+    for (const sandbox of this.#sandboxes.values())
+      if (sandbox.hasExited && !existsSync(sandbox.folder.path)) this.#sandboxes.delete(sandbox.id);
     // What cannot be cleared away now is met again the next time.
     await Promise.allSettled(clearing);
   }
 
-  async #clear(folder: BoxFolder, record: BoxRecord | null): Promise<void> {
+  async #clear(folder: SandboxFolder, record: SandboxRecord | null): Promise<void> {
     const ending = doomed(folder, record);
     await killAll(ending, this.#table, 0);
     if (ending.group !== null) await removeGroup(ending.group);
     await folder.remove(record, this.#self);
   }
 
-  #lookAfter(box: ProcessBox): void {
-    if (!isRunning(this.#table, box.process)) box.noteExit(null);
+  #lookAfter(sandbox: ProcessSandbox): void {
+    if (!isRunning(this.#table, sandbox.process)) sandbox.noteExit(null);
   }
 
-  #measure(box: ProcessBox): void {
-    box.log.trim();
-    const { memoryMb, group } = box.record;
-    if (group === null) box.see(this.#table);
+  #measure(sandbox: ProcessSandbox): void {
+    sandbox.log.trim();
+    const { memoryMb, group } = sandbox.record;
+    if (group === null) sandbox.see(this.#table);
     if (memoryMb === null) return;
-    const used = this.#table.memoryMbOf(box.pid) ?? 0;
+    const used = this.#table.memoryMbOf(sandbox.pid) ?? 0;
     if (used <= memoryMb) return;
-    box.blame(`the program was ended because it used ${Math.ceil(used)} MB of memory, and it may have ${memoryMb} MB`);
-    signalGroup(this.#table, box.process, "SIGKILL");
+    sandbox.blame(`the program was ended because it used ${Math.ceil(used)} MB of memory, and it may have ${memoryMb} MB`);
+    signalGroup(this.#table, sandbox.process, "SIGKILL");
   }
 }
 
 const defaults = { nodeOptions: [], useControlGroups: true, graceMs: 3_000, logBytes: 4 * 1024 * 1024 } as const;
 
-function doomed(folder: BoxFolder, record: BoxRecord | null, seen: readonly ProcessIdentity[] = []): Doomed {
+function doomed(folder: SandboxFolder, record: SandboxRecord | null, seen: readonly ProcessIdentity[] = []): Doomed {
   const id = basename(folder.path);
   const group = record?.group ?? null;
   return {
@@ -288,35 +295,35 @@ function doomed(folder: BoxFolder, record: BoxRecord | null, seen: readonly Proc
   };
 }
 
-/** Whatever becomes of the box's files: its group is not among them. */
+/** Whatever becomes of the sandbox's files: its group is not among them. */
 async function endGroup(group: string): Promise<void> {
   killGroup(group);
   await removeGroup(group);
 }
 
-function isAlive(record: BoxRecord | null, table: ProcessTable): record is BoxRecord & { process: ProcessIdentity } {
+function isAlive(record: SandboxRecord | null, table: ProcessTable): record is SandboxRecord & { process: ProcessIdentity } {
   return record?.isReady === true && record.process !== null && isRunning(table, record.process);
 }
 
-function demandValid({ id, command }: BoxSpec): void {
-  if (!isBoxId(id)) {
-    throw new PlatformError("request.invalid", `'${id}' is no id for a box: use up to 128 letters, digits, '.', '_' and '-'`);
+function demandValid({ id, command }: SandboxSpec): void {
+  if (!isSandboxId(id)) {
+    throw new PlatformError("request.invalid", `'${id}' is no id for a sandbox: use up to 128 letters, digits, '.', '_' and '-'`);
   }
-  if (command.length === 0) throw new PlatformError("request.invalid", `box '${id}' has no command to run`);
+  if (command.length === 0) throw new PlatformError("request.invalid", `sandbox '${id}' has no command to run`);
 }
 
-function lateness(box: ProcessBox, { startTimeoutMs }: BoxSpec): string {
-  const state = existsSync(box.record.socket)
+function lateness(sandbox: ProcessSandbox, { startTimeoutMs }: SandboxSpec): string {
+  const state = existsSync(sandbox.record.socket)
     ? "it listens, but did not answer GET /health"
     : "it did not listen on the socket it was given";
-  const last = box.log.tail(1)[0];
+  const last = sandbox.log.tail(1)[0];
   return `${state} within ${startTimeoutMs} ms${last === undefined ? "" : `; it last printed: ${last}`}`;
 }
 
-function startFailed(spec: BoxSpec, reason: string, log: readonly string[]): PlatformError {
-  return new PlatformError("sandbox.start_failed", `box '${spec.id}' did not start: ${reason}`, { details: { reason, log } });
+function startFailed(spec: SandboxSpec, reason: string, log: readonly string[]): PlatformError {
+  return new PlatformError("sandbox.start_failed", `sandbox '${spec.id}' did not start: ${reason}`, { details: { reason, log } });
 }
 
 function cancelled(id: string): PlatformError {
-  return new PlatformError("request.cancelled", `box '${id}' is not made: the caller gave up`);
+  return new PlatformError("request.cancelled", `sandbox '${id}' is not made: the caller gave up`);
 }

@@ -23,7 +23,7 @@ export interface Doomed {
 /** A killed process that is still there after this long hangs in the system, and no signal reaches it. */
 const STUCK_MS = 5_000;
 
-/** Ends all processes of a box: they are asked to, and after the grace they have to. Resolves when none is left. */
+/** Ends all processes of a sandbox: they are asked to, and after the grace they have to. Resolves when none is left. */
 export async function killAll(doomed: Doomed, table: ProcessTable, graceMs: number): Promise<void> {
   const { id, leader } = doomed;
   // Before the program ends: only until then its children can be told by their parent.
@@ -60,13 +60,13 @@ async function killRest(doomed: Doomed, known: readonly ProcessIdentity[], table
   }
 }
 
-/** The processes of a box that run now. */
+/** The processes of a sandbox that run now. */
 export async function processesOf(doomed: Doomed, table: ProcessTable): Promise<number[]> {
   const others = (await relativesOf(doomed, doomed.seen, table)).map(({ pid }) => pid);
   return doomed.group === null ? others : [...new Set([...others, ...processesIn(doomed.group)])];
 }
 
-/** The processes of a box that its control group does not know of. */
+/** The processes of a sandbox that its control group does not know of. */
 async function relativesOf(
   { leader, marker, isGrouped }: Doomed,
   known: readonly ProcessIdentity[],
@@ -106,7 +106,11 @@ function send(target: number, signal: NodeJS.Signals): void {
 }
 
 function stuck(id: string, pids: readonly number[]): PlatformError {
-  return new PlatformError("sandbox.destroy_failed", `box '${id}' does not end: process ${pids.join(", ")} is still there after SIGKILL`, {
-    details: { pids },
-  });
+  return new PlatformError(
+    "sandbox.destroy_failed",
+    `sandbox '${id}' does not end: process ${pids.join(", ")} is still there after SIGKILL`,
+    {
+      details: { pids },
+    },
+  );
 }

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import type { BoxSpec } from "../engine.ts";
-import { BoxFolder } from "./box-folder.ts";
+import type { SandboxSpec } from "../engine.ts";
 import { markerOf, programOf } from "./program.ts";
+import { SandboxFolder } from "./sandbox-folder.ts";
 
-const folder = new BoxFolder("/home/ada/boxes/a=b");
+const folder = new SandboxFolder("/home/ada/sandboxes/a=b");
 const options = { path: "/bin", nodeOptions: ["--no-warnings"] };
 
-function run(more: Partial<BoxSpec>) {
+function run(more: Partial<SandboxSpec>) {
   const spec = { id: "a", command: ["node", "main.js"], variables: {}, labels: {}, startTimeoutMs: 1, ...more };
   return programOf(spec, folder, { socket: "/s", secret: "s3cret" }, options);
 }
@@ -29,9 +29,9 @@ describe("what is run for a spec", () => {
     expect(args.slice(2)).toEqual(["sh", "node", "--no-warnings", "main.js", "--socket", "/s"]);
   });
 
-  it("always carries the box's mark, whatever else the spec says", () => {
-    const { variables } = run({ variables: { AENV_BOX: "forged", HOME: "/elsewhere" } });
-    expect(variables).toMatchObject({ AENV_BOX: `${folder.path}:s3cret`, HOME: "/elsewhere", PATH: "/bin" });
-    expect(markerOf(folder, { secret: "s3cret" })).toBe(`AENV_BOX=${folder.path}:s3cret`);
+  it("always carries the sandbox's mark, whatever else the spec says", () => {
+    const { variables } = run({ variables: { AENV_SANDBOX: "forged", HOME: "/elsewhere" } });
+    expect(variables).toMatchObject({ AENV_SANDBOX: `${folder.path}:s3cret`, HOME: "/elsewhere", PATH: "/bin" });
+    expect(markerOf(folder, { secret: "s3cret" })).toBe(`AENV_SANDBOX=${folder.path}:s3cret`);
   });
 });

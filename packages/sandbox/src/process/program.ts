@@ -2,11 +2,11 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { messageOf, PlatformError } from "@aenv/contract";
-import type { BoxSpec } from "../engine.ts";
-import type { BoxFolder, BoxRecord } from "./box-folder.ts";
+import type { SandboxSpec } from "../engine.ts";
+import type { SandboxFolder, SandboxRecord } from "./sandbox-folder.ts";
 
-/** The variable by which a box's processes are found, wherever they went. */
-const MARKER = "AENV_BOX";
+/** The variable by which a sandbox's processes are found, wherever they went. */
+const MARKER = "AENV_SANDBOX";
 
 export interface ProgramOptions {
   /** Where programs are looked for. */
@@ -23,9 +23,9 @@ export interface Program {
 
 /** What is really run for a spec. */
 export function programOf(
-  spec: BoxSpec,
-  folder: BoxFolder,
-  { socket, secret }: Pick<BoxRecord, "socket" | "secret">,
+  spec: SandboxSpec,
+  folder: SandboxFolder,
+  { socket, secret }: Pick<SandboxRecord, "socket" | "secret">,
   options: ProgramOptions,
 ): Program {
   const [file = "", ...args] = spec.command;
@@ -47,7 +47,7 @@ export function programOf(
 }
 
 /** Resolves when the program runs, ready or not. Nothing ties it to us: it writes its log itself, and leads its own session. */
-export function launch({ file, args, variables }: Program, folder: BoxFolder): Promise<ChildProcess> {
+export function launch({ file, args, variables }: Program, folder: SandboxFolder): Promise<ChildProcess> {
   const log = openSync(folder.log, "a", 0o600);
   return new Promise<ChildProcess>((resolve, reject) => {
     const child = spawn(file, args, { cwd: folder.work, env: { ...variables }, detached: true, stdio: ["ignore", log, log] });
@@ -62,8 +62,8 @@ export function launch({ file, args, variables }: Program, folder: BoxFolder): P
     .finally(() => closeSync(log));
 }
 
-/** The entry in the environment of all processes of a box. */
-export function markerOf(folder: BoxFolder, { secret }: Pick<BoxRecord, "secret">): string {
+/** The entry in the environment of all processes of a sandbox. */
+export function markerOf(folder: SandboxFolder, { secret }: Pick<SandboxRecord, "secret">): string {
   return `${MARKER}=${folder.path}:${secret}`;
 }
 
@@ -71,7 +71,7 @@ export function defaultPath(): string {
   return [dirname(process.execPath), "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"].join(":");
 }
 
-/** Node is told to collect garbage before the box is as large as it may be; what is not on its heap needs the rest. */
+/** Node is told to collect garbage before the sandbox is as large as it may be; what is not on its heap needs the rest. */
 const HEAP_SHARE = 0.75;
 
 function nodeFlags(file: string, memoryMb: number | undefined, extra: readonly string[]): readonly string[] {

@@ -258,7 +258,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
     route({
       method: "GET",
       path: "/env-instance/:id/logs",
-      summary: "What an instance's box printed: the last lines, and with `follow` what comes, as server-sent events",
+      summary: "What an instance's sandbox printed: the last lines, and with `follow` what comes, as server-sent events",
       answer: { type: "text/plain", alsoType: "text/event-stream" },
       tag: "instances",
       roles: trainer,

@@ -42,7 +42,7 @@ export function readAddressee(path: string, headers: IncomingHttpHeaders): Addre
 }
 
 /**
- * A box that seats many also makes, copies and ends its seats by HTTP, and that is for the platform alone. It is as lenient
+ * A sandbox that slots many also makes, copies and ends its slots by HTTP, and that is for the platform alone. It is as lenient
  * with escapes and slashes at the end as this must be strict.
  */
 function demandInstanceRoute(segments: readonly string[], path: string): void {

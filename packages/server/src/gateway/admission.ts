@@ -29,7 +29,7 @@ export type OpenLink = OpenPortLink & { readonly token: string };
 export interface Way {
   readonly target: Ready;
   readonly addressee: Addressee;
-  /** The box's own path. */
+  /** The sandbox's own path. */
   readonly path: string;
   /** Set if a presigned link is used: the call goes to the link's port of the sandbox, and to nothing else. */
   readonly link?: OpenLink;
@@ -70,9 +70,9 @@ export class Admission {
     return target instanceof Promise ? target.then((found) => wayTo(found, addressee, query)) : wayTo(target, addressee, query);
   }
 
-  /** Why a box did not answer. Where it is and how it is spoken to is nobody else's business. */
+  /** Why a sandbox did not answer. Where it is and how it is spoken to is nobody else's business. */
   async lossOf({ target, addressee, link, session }: Way, cause: Error): Promise<PlatformError> {
-    // Memory may be behind: another replica may have ended the instance, or its box may just have died.
+    // Memory may be behind: another replica may have ended the instance, or its sandbox may just have died.
     const now = await this.#options.targets.find(target.instanceId);
     if (now.kind !== "ready") {
       const isSession = addressee.door === "service" && session != null && session.id !== null;
@@ -80,7 +80,7 @@ export class Admission {
       return new PlatformError(code, message, { cause });
     }
     if (link !== undefined) return portLoss(link.port, cause);
-    return new PlatformError("sandbox.lost", "Failed to forward request to MCP server: the instance's box does not answer", { cause });
+    return new PlatformError("sandbox.lost", "Failed to forward request to MCP server: the instance's sandbox does not answer", { cause });
   }
 
   /** A running instance that memory knows, where no token is to be looked at. */
@@ -146,7 +146,7 @@ export class Admission {
     if (target.kind === "unknown" || target.row.createdAt !== link.instanceCreatedAt) throw linkNotFound();
     if (target.kind !== "ready") throw refusalOf(target, addressee);
     // In a process that many instances share, a port would be everybody's.
-    if (target.row.seat?.isOwnBox !== true) throw linkNotFound();
+    if (target.row.slot?.isOwnSandbox !== true) throw linkNotFound();
     return { target, addressee, path: `${addressee.path}${query}`, link: { ...link, token: addressee.token } };
   }
 

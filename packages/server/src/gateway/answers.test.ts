@@ -1,11 +1,11 @@
 import type { Socket } from "node:net";
 import { describe, expect, it, vi } from "vitest";
 import { openGateway } from "./fixtures/gateway.ts";
-import { openWire, putRawBox } from "./fixtures/wire.ts";
+import { openWire, putRawSandbox } from "./fixtures/wire.ts";
 
 // Over plain sockets: clients and servers would hide what was really sent.
 
-const ID = "raw-box";
+const ID = "raw-sandbox";
 const ask = (method: string, more = "", body = "") =>
   `${method} /env-instance/${ID}/mcp HTTP/1.1\r\nHost: localhost\r\n${more}${body === "" ? "" : `Content-Length: ${body.length}\r\n`}\r\n${body}`;
 
@@ -34,7 +34,7 @@ describe.each(Object.entries(ways))("an answer of a sandbox, on the %s way,", (_
     ["204 with a chunked body", "HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"],
   ])("of %s is passed on without a body or a length, and the next call is answered as usual", async (_, answer) => {
     await using gateway = await openGateway(() => {});
-    using _box = await putRawBox(gateway, ID, saying(answer, OK));
+    using _sandbox = await putRawSandbox(gateway, ID, saying(answer, OK));
     using wire = await openWire(gateway.url);
     wire.write(get);
     const first = await wire.hear(/\r\n\r\n/);
@@ -48,7 +48,7 @@ describe.each(Object.entries(ways))("an answer of a sandbox, on the %s way,", (_
 
   it("of 304 keeps its length and has no body", async () => {
     await using gateway = await openGateway(() => {});
-    using _box = await putRawBox(gateway, ID, saying('HTTP/1.1 304 Not Modified\r\nETag: "x"\r\nContent-Length: 5\r\n\r\n', OK));
+    using _sandbox = await putRawSandbox(gateway, ID, saying('HTTP/1.1 304 Not Modified\r\nETag: "x"\r\nContent-Length: 5\r\n\r\n', OK));
     using wire = await openWire(gateway.url);
     wire.write(get);
     const answer = await wire.hear(/\r\n\r\n/);
@@ -61,7 +61,7 @@ describe.each(Object.entries(ways))("an answer of a sandbox, on the %s way,", (_
 
   it("to HEAD keeps its length and has no body", async () => {
     await using gateway = await openGateway(() => {});
-    using _box = await putRawBox(gateway, ID, saying("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", OK));
+    using _sandbox = await putRawSandbox(gateway, ID, saying("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", OK));
     using wire = await openWire(gateway.url);
     wire.write(ask("HEAD", more));
     const answer = await wire.hear(/\r\n\r\n/);
@@ -74,7 +74,7 @@ describe.each(Object.entries(ways))("an answer of a sandbox, on the %s way,", (_
   it("after hints is passed on without them", async () => {
     await using gateway = await openGateway(() => {});
     const hints = "HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
-    using _box = await putRawBox(gateway, ID, saying(hints + OK));
+    using _sandbox = await putRawSandbox(gateway, ID, saying(hints + OK));
     using wire = await openWire(gateway.url);
     wire.write(get);
     const answer = await wire.hear(/next$/);
@@ -88,13 +88,13 @@ describe.each(Object.entries(ways))("an answer of a sandbox, on the %s way,", (_
     ["101 without a protocol", `HTTP/1.1 101 Switching Protocols\r\n\r\n${OK}`],
   ])("of %s is a 502, and the connection to the sandbox is not used again", async (_, answer) => {
     await using gateway = await openGateway(() => {});
-    using box = await putRawBox(gateway, ID, saying(answer));
+    using sandbox = await putRawSandbox(gateway, ID, saying(answer));
     using wire = await openWire(gateway.url);
     wire.write(get);
     const told = await wire.hear(/\}$/);
     expect(told).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\n.*sandbox\.lost/s);
     expect(told).not.toContain("secret");
-    await vi.waitUntil(() => [...box.sockets].every((socket) => socket.destroyed));
+    await vi.waitUntil(() => [...sandbox.sockets].every((socket) => socket.destroyed));
     expect(gateway.faults).toMatchObject([{ of: "sandbox", instanceId: ID }]);
   });
 
@@ -108,7 +108,7 @@ describe.each(Object.entries(ways))("an answer of a sandbox, on the %s way,", (_
     using wire = await openWire(gateway.url);
     wire.write(get.replace("Host: localhost", `Host: ${host}`));
     expect(await wire.hear(/\}$/)).toMatch(/^HTTP\/1\.1 403 .*request\.forbidden_origin/s);
-    expect(gateway.boxSockets.size).toBe(0);
+    expect(gateway.sandboxSockets.size).toBe(0);
   });
 });
 
@@ -122,7 +122,7 @@ describe("a request with two Host headers", () => {
         wire.write(`GET ${path} HTTP/1.1\r\n${hosts}\r\n\r\n`);
         expect(await wire.hear(/\}$/)).toMatch(/^HTTP\/1\.1 403 .*request\.forbidden_origin/s);
       }
-      expect(gateway.boxSockets.size).toBe(0);
+      expect(gateway.sandboxSockets.size).toBe(0);
     },
   );
 });

@@ -1,5 +1,5 @@
 import { type ServerResponse, STATUS_CODES } from "node:http";
-import { boxFailure, type PlatformError } from "@aenv/contract";
+import { type PlatformError, sandboxFailure } from "@aenv/contract";
 import { endAnswer } from "../linger.ts";
 
 // The gateway's own answers, on connections of Node's server and on those that are written to directly.
@@ -14,7 +14,7 @@ export function sendRefusal(response: ServerResponse, failure: PlatformError): v
   if (response.headersSent || response.destroyed) return void response.destroy();
   const retryAfter = retryAfterOf(failure);
   if (retryAfter !== null) response.setHeader("retry-after", retryAfter);
-  sendJson(response, failure.status, boxFailure(failure));
+  sendJson(response, failure.status, sandboxFailure(failure));
 }
 
 export function jsonBytes(status: number, content: unknown, connection: string, retryAfter: string | null = null): Buffer {
@@ -25,7 +25,7 @@ export function jsonBytes(status: number, content: unknown, connection: string, 
 }
 
 export function refusalBytes(failure: PlatformError, connection: string): Buffer {
-  return jsonBytes(failure.status, boxFailure(failure), connection, retryAfterOf(failure));
+  return jsonBytes(failure.status, sandboxFailure(failure), connection, retryAfterOf(failure));
 }
 
 function retryAfterOf({ retryable, details }: PlatformError): string | null {

@@ -61,7 +61,7 @@ export class Call {
     this.#requestId = requestIdOf(headers);
   }
 
-  /** What the box is told beside the caller's own headers. */
+  /** What the sandbox is told beside the caller's own headers. */
   get headers(): Readonly<Record<string, string>> {
     return { "x-request-id": this.#requestId, ...this.#traced.headers };
   }

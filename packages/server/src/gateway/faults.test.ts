@@ -9,7 +9,7 @@ const headers = { "x-request-id": "mine" };
 describe.each(Object.entries(ways))("the gateway reports, on the %s way,", (_, open) => {
   it("a sandbox that is gone, with the request's and the instance's id and the cause", async () => {
     await using gateway = await openGateway((_, response) => void response.end());
-    await gateway.killBox();
+    await gateway.killSandbox();
     const sent = open(gateway.url + PATH, { headers });
     sent.end();
     expect((await responseOf(sent)).statusCode).toBe(502);
@@ -31,17 +31,17 @@ describe.each(Object.entries(ways))("the gateway reports, on the %s way,", (_, o
 
   it("a sandbox that does not speak HTTP, by an agent's link and without its key", async () => {
     await using gateway = await openGateway(() => {});
-    const box = createServer((socket) => void socket.on("error", () => {}).end("220 ready for mail\r\n\r\n")).listen(0, "127.0.0.1");
-    await once(box, "listening");
-    const { port } = box.address() as AddressInfo;
-    const seat = { boxId: "odd", address: { kind: "tcp" as const, host: "127.0.0.1", port }, prefix: "", isOwnBox: true };
-    await gateway.put({ id: "shop-odd", agentKey: "cccccccccccccccccccc", seat });
+    const sandbox = createServer((socket) => void socket.on("error", () => {}).end("220 ready for mail\r\n\r\n")).listen(0, "127.0.0.1");
+    await once(sandbox, "listening");
+    const { port } = sandbox.address() as AddressInfo;
+    const slot = { sandboxId: "odd", address: { kind: "tcp" as const, host: "127.0.0.1", port }, prefix: "", isOwnSandbox: true };
+    await gateway.put({ id: "shop-odd", agentKey: "cccccccccccccccccccc", slot });
     const sent = open(`${gateway.url}/agent/cccccccccccccccccccc/mcp`, { headers });
     sent.end();
     expect((await responseOf(sent)).statusCode).toBe(502);
     expect(gateway.faults).toMatchObject([{ of: "sandbox", instanceId: "shop-odd", door: "agent", error: expect.any(Error) }]);
     expect(JSON.stringify(gateway.faults)).not.toContain("cccccccccccccccccccc");
-    box.close();
+    sandbox.close();
   });
 
   it("what nobody foresaw, and names the request to the client", async () => {

@@ -6,13 +6,13 @@ import { errorTable } from "@aenv/contract";
 import { describe, expect, it, vi } from "vitest";
 import { AGENT_KEY, ID, openGateway, responseOf, textOf, ways } from "./fixtures/gateway.ts";
 
-/** What the box saw and a way to answer it, when the test wants to. */
+/** What the sandbox saw and a way to answer it, when the test wants to. */
 interface Visit {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
 }
 
-/** A box that does nothing by itself: each visit is handed to the test. */
+/** A sandbox that does nothing by itself: each visit is handed to the test. */
 function visits() {
   const waiting: Visit[] = [];
   const takers: ((visit: Visit) => void)[] = [];
@@ -45,11 +45,11 @@ function* repeat(piece: Buffer, times: number): Generator<Buffer> {
 describe.each(Object.entries(ways))("on the %s way", (_, open) => {
   describe("the gateway streams", () => {
     it("an answer event by event, pings included, before the next one is written", async () => {
-      const box = visits();
-      await using gateway = await openGateway(box.answer);
+      const sandbox = visits();
+      await using gateway = await openGateway(sandbox.answer);
       const sent = open(gateway.url + byId(), { headers: { accept: "text/event-stream" } });
       sent.end();
-      const { response } = await box.next();
+      const { response } = await sandbox.next();
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.flushHeaders();
       const stream = await responseOf(sent);
@@ -64,11 +64,11 @@ describe.each(Object.entries(ways))("on the %s way", (_, open) => {
     });
 
     it("a request piece by piece, before it is complete", async () => {
-      const box = visits();
-      await using gateway = await openGateway(box.answer);
+      const sandbox = visits();
+      await using gateway = await openGateway(sandbox.answer);
       const sent = open(gateway.url + byId(), { method: "POST" });
       sent.write("one");
-      const { request, response } = await box.next();
+      const { request, response } = await sandbox.next();
       expect(await nextChunk(request)).toBe("one");
       const two = nextChunk(request);
       sent.end("two");
@@ -78,11 +78,11 @@ describe.each(Object.entries(ways))("on the %s way", (_, open) => {
     });
 
     it("both at once: an answer may begin before the request ends", async () => {
-      const box = visits();
-      await using gateway = await openGateway(box.answer);
+      const sandbox = visits();
+      await using gateway = await openGateway(sandbox.answer);
       const sent = open(gateway.url + byId(), { method: "POST" });
       sent.write("first");
-      const { request, response } = await box.next();
+      const { request, response } = await sandbox.next();
       await nextChunk(request);
       response.write("so soon");
       const answer = await responseOf(sent);
@@ -95,11 +95,11 @@ describe.each(Object.entries(ways))("on the %s way", (_, open) => {
     });
 
     it("no faster than the client reads", async () => {
-      const box = visits();
-      await using gateway = await openGateway(box.answer);
+      const sandbox = visits();
+      await using gateway = await openGateway(sandbox.answer);
       const sent = open(gateway.url + byId());
       sent.end();
-      const { response } = await box.next();
+      const { response } = await sandbox.next();
       const piece = Buffer.alloc(1024 * 1024);
       let written = 0;
       let isHeld = false;
@@ -154,8 +154,8 @@ describe.each(Object.entries(ways))("on the %s way", (_, open) => {
 
   describe("the gateway passes on", () => {
     it("session and protocol headers, both ways, and what the caller asks beside them", async () => {
-      const box = visits();
-      await using gateway = await openGateway(box.answer);
+      const sandbox = visits();
+      await using gateway = await openGateway(sandbox.answer);
       const headers = {
         "mcp-session-id": "s1",
         "mcp-protocol-version": "2025-11-25",
@@ -167,7 +167,7 @@ describe.each(Object.entries(ways))("on the %s way", (_, open) => {
       };
       const sent = open(`${gateway.url}${byId()}?a=1&b=%20`, { method: "POST", headers });
       sent.end("{}");
-      const { request, response } = await box.next();
+      const { request, response } = await sandbox.next();
       expect(request.url).toBe(`/env-instance/${ID}/mcp?a=1&b=%20`);
       expect(request.headers).toMatchObject(headers);
       response.writeHead(404, "Nope", { "mcp-session-id": "s2", "x-more": ["a", "b"], "content-type": "text/event-stream" });
@@ -179,8 +179,8 @@ describe.each(Object.entries(ways))("on the %s way", (_, open) => {
     });
 
     it("nothing that is the platform's own or speaks of one connection only", async () => {
-      const box = visits();
-      await using gateway = await openGateway(box.answer);
+      const sandbox = visits();
+      await using gateway = await openGateway(sandbox.answer);
       const sent = open(`${gateway.url}/mcp`, {
         headers: {
           "AEnvCore-EnvInstance-ID": ID,
@@ -193,7 +193,7 @@ describe.each(Object.entries(ways))("on the %s way", (_, open) => {
         },
       });
       sent.end();
-      const { request, response } = await box.next();
+      const { request, response } = await sandbox.next();
       for (const name of [
         "authorization",
         "cookie",
@@ -231,17 +231,17 @@ describe.each(Object.entries(ways))("on the %s way", (_, open) => {
     });
 
     it("that the client went away, before an answer, within one, and within its own request", async () => {
-      const box = visits();
-      await using gateway = await openGateway(box.answer);
+      const sandbox = visits();
+      await using gateway = await openGateway(sandbox.answer);
       const before = open(gateway.url + byId(), { method: "POST" });
       before.end("{}");
-      const first = await box.next();
+      const first = await sandbox.next();
       before.destroy();
       await once(first.response, "close");
 
       const within = open(gateway.url + byId(), { method: "POST" });
       within.end("{}");
-      const second = await box.next();
+      const second = await sandbox.next();
       second.response.write("data: 1\n\n");
       const answer = await responseOf(within);
       answer.on("error", () => {});
@@ -250,26 +250,26 @@ describe.each(Object.entries(ways))("on the %s way", (_, open) => {
 
       const half = open(gateway.url + byId(), { method: "POST", headers: { "content-length": 100 } });
       half.write("half");
-      const third = await box.next();
+      const third = await sandbox.next();
       half.destroy();
       await once(third.response, "close");
       await vi.waitUntil(() => gateway.calls.length === 3);
       expect(gateway.calls.map((call) => call.end)).toEqual(["left", "left", "left"]);
     });
 
-    it("that the box broke off, rather than a whole answer", async () => {
-      const box = visits();
-      await using gateway = await openGateway(box.answer);
+    it("that the sandbox broke off, rather than a whole answer", async () => {
+      const sandbox = visits();
+      await using gateway = await openGateway(sandbox.answer);
       const sent = open(gateway.url + byId());
       sent.end();
-      const { response } = await box.next();
+      const { response } = await sandbox.next();
       response.write("data: 1\n\n");
       const answer = await responseOf(sent);
       response.destroy();
       await expect(textOf(answer)).rejects.toThrow(/aborted/);
     });
 
-    it("no more than the last word of a box that hints first", async () => {
+    it("no more than the last word of a sandbox that hints first", async () => {
       await using gateway = await openGateway((_, response) => {
         response.writeEarlyHints({ link: "</a>; rel=preload" });
         response.writeProcessing();
@@ -281,7 +281,7 @@ describe.each(Object.entries(ways))("on the %s way", (_, open) => {
   });
 
   describe("the gateway keeps connections", () => {
-    it("to a box and to a client, for one call after the other", async () => {
+    it("to a sandbox and to a client, for one call after the other", async () => {
       await using gateway = await openGateway(hello);
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
       const ports = new Set<number | undefined>();
@@ -292,7 +292,7 @@ describe.each(Object.entries(ways))("on the %s way", (_, open) => {
         expect(await textOf(await responseOf(sent))).toBe("hello");
       }
       agent.destroy();
-      expect(gateway.boxSockets.size).toBe(1);
+      expect(gateway.sandboxSockets.size).toBe(1);
       expect(ports.size).toBe(1);
     });
 
@@ -319,7 +319,7 @@ describe.each(Object.entries(ways))("on the %s way", (_, open) => {
 
     it("an instance that is unknown, starting, failed or gone", async () => {
       await using gateway = await openGateway(hello);
-      await gateway.put({ id: "shop-starting", agentKey: "k1", status: "Creating", seat: null });
+      await gateway.put({ id: "shop-starting", agentKey: "k1", status: "Creating", slot: null });
       await gateway.put({ id: "shop-failed", agentKey: "k2", status: "Failed", reason: "it ran out of memory" });
       await gateway.put({ id: "shop-gone", agentKey: "k3", status: "Terminated", reason: "its time to live of 30m was over" });
       expect(await ask(gateway.url + byId("/mcp", "shop-nobody"))).toMatchObject({
@@ -345,9 +345,9 @@ describe.each(Object.entries(ways))("on the %s way", (_, open) => {
       });
     });
 
-    it("a box that does not answer, even while the request is still on its way", async () => {
+    it("a sandbox that does not answer, even while the request is still on its way", async () => {
       await using gateway = await openGateway(hello);
-      await gateway.killBox();
+      await gateway.killSandbox();
       for (const size of [2, 5_000_000]) {
         const sent = open(gateway.url + byId(), { method: "POST" });
         sent.end(Buffer.alloc(size));
@@ -359,12 +359,12 @@ describe.each(Object.entries(ways))("on the %s way", (_, open) => {
       }
     });
 
-    it("a box that breaks off while the request is still on its way", async () => {
-      const box = visits();
-      await using gateway = await openGateway(box.answer);
+    it("a sandbox that breaks off while the request is still on its way", async () => {
+      const sandbox = visits();
+      await using gateway = await openGateway(sandbox.answer);
       const sent = open(gateway.url + byId(), { method: "POST" });
       sent.write(Buffer.alloc(500_000));
-      const { request } = await box.next();
+      const { request } = await sandbox.next();
       await nextChunk(request);
       request.socket.destroy();
       const answer = await responseOf(sent);
@@ -439,7 +439,7 @@ describe.each(Object.entries(ways))("on the %s way", (_, open) => {
       const refused = await talk(`GET ${byId()} HTTP/1.1\r\nHost: localhost\r\n${upgrade}\r\n`);
       expect(refused).toMatch(/^HTTP\/1\.1 400 .*WebSocket/s);
       expect(await talk("CONNECT 127.0.0.1:22 HTTP/1.1\r\nHost: localhost\r\n\r\n")).not.toMatch(/^HTTP\/1\.1 2/);
-      expect(gateway.boxSockets.size).toBe(0);
+      expect(gateway.sandboxSockets.size).toBe(0);
     });
 
     it("everybody, that it drains", async () => {
@@ -452,11 +452,11 @@ describe.each(Object.entries(ways))("on the %s way", (_, open) => {
 
   describe("the agent's door", () => {
     it("opens the tools", async () => {
-      const box = visits();
-      await using gateway = await openGateway(box.answer);
+      const sandbox = visits();
+      await using gateway = await openGateway(sandbox.answer);
       const sent = open(`${gateway.url}/agent/${AGENT_KEY}/mcp?x=1`, { method: "POST" });
       sent.end("{}");
-      const { request, response } = await box.next();
+      const { request, response } = await sandbox.next();
       expect(request.url).toBe(`/env-instance/${ID}/mcp?x=1`);
       response.end("tools");
       expect(await textOf(await responseOf(sent))).toBe("tools");
@@ -464,10 +464,10 @@ describe.each(Object.entries(ways))("on the %s way", (_, open) => {
 
     it("never tells the instance's id, which would open the trainer's", async () => {
       await using gateway = await openGateway(hello);
-      await gateway.put({ id: "shop-starting", agentKey: "k1", status: "Creating", seat: null });
+      await gateway.put({ id: "shop-starting", agentKey: "k1", status: "Creating", slot: null });
       await gateway.put({ id: "shop-failed", agentKey: "k2", status: "Failed", reason: "it ran out of memory" });
       await gateway.put({ id: "shop-gone", agentKey: "k3", status: "Terminated", reason: "deleted by its owner" });
-      await gateway.killBox();
+      await gateway.killSandbox();
       for (const [key, status] of [
         ["k1", errorTable["instance.starting"].status],
         ["k2", 502],
@@ -491,7 +491,7 @@ describe.each(Object.entries(ways))("on the %s way", (_, open) => {
 
     it("another owner's instance is not found, in whatever state it is", async () => {
       await using gateway = await openGateway(hello, { isAccessOn: true });
-      await gateway.put({ id: "shop-starting", agentKey: "k1", status: "Creating", seat: null });
+      await gateway.put({ id: "shop-starting", agentKey: "k1", status: "Creating", slot: null });
       await gateway.put({ id: "shop-failed", agentKey: "k2", status: "Failed", reason: "a secret reason" });
       await gateway.put({ id: "shop-gone", agentKey: "k3", status: "Terminated", reason: "a secret reason" });
       const eve = await role(gateway, "eve", "trainer");

@@ -2,7 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { PlatformError } from "@aenv/contract";
-import type { BoxClients } from "../instances/box-client.ts";
+import type { SandboxClients } from "../instances/sandbox-client.ts";
 import { endConnection } from "../linger.ts";
 import type { Patience } from "../patience.ts";
 import { tagSession } from "../services/sessions.ts";
@@ -14,14 +14,14 @@ import { KEPT, type Passage } from "./express/connection.ts";
 import type { ShortRequest } from "./express/head.ts";
 import { ExpressServer } from "./express/server.ts";
 import { asksForWebSocket } from "./handshake.ts";
-import { isForBox, SESSION } from "./headers.ts";
+import { isForSandbox, SESSION } from "./headers.ts";
 import { PortWay, type PortWayOptions } from "./port-way.ts";
 import { linkNotFound } from "./refusal.ts";
-import { headersForBox, relay } from "./relay.ts";
+import { headersForSandbox, relay } from "./relay.ts";
 import { LookAhead, type StallLimits } from "./request-body.ts";
 
 export interface GatewayOptions extends AdmissionOptions, CallWatch, PortWayOptions {
-  readonly clients: BoxClients;
+  readonly clients: SandboxClients;
   readonly maxBodyBytes: number | null;
   readonly patience: Patience;
   readonly stall: StallLimits;
@@ -76,10 +76,10 @@ export class Gateway {
       call.end(200, "refused");
       return jsonBytes(200, HEALTHY, KEPT);
     }
-    const { boxId, address } = way.target;
+    const { sandboxId, address } = way.target;
     call.begin(way.target);
     return {
-      lines: this.#options.clients.lines(boxId, address),
+      lines: this.#options.clients.lines(sandboxId, address),
       head: headFor(request, way, call.headers),
       sessionTag: way.session?.tag,
       onEnd: ({ status, kind, error }) => call.end(status, kind, error),
@@ -110,8 +110,8 @@ export class Gateway {
     const to =
       link === undefined
         ? {
-            pool: clients.pool(target.boxId, target.address),
-            headers: withSession(headersForBox(request, headers), session),
+            pool: clients.pool(target.sandboxId, target.address),
+            headers: withSession(headersForSandbox(request, headers), session),
             ...(session !== undefined && { rewrite: (answered: Headers) => tagged(answered, session.tag) }),
           }
         : this.#ports.forRequest({ way, link, request, headers });
@@ -149,7 +149,7 @@ export class Gateway {
 function headFor({ method, headers }: ShortRequest, { path, session }: Way, more: Readonly<Record<string, string>>): string {
   let head = `${method} ${path} HTTP/1.1\r\nhost: localhost\r\n`;
   for (const name in headers) {
-    if (!isForBox(name) || Object.hasOwn(more, name)) continue;
+    if (!isForSandbox(name) || Object.hasOwn(more, name)) continue;
     head += `${name}: ${session !== undefined && name === SESSION ? session.id : headers[name]}\r\n`;
   }
   for (const name in more) head += `${name}: ${more[name]}\r\n`;

@@ -13,13 +13,13 @@ const HOP_BY_HOP = new Set([
 /** Names an MCP session. */
 export const SESSION = "mcp-session-id";
 
-/** What is said to the platform and is none of a box's business: credentials, routing, names. */
+/** What is said to the platform and is none of a sandbox's business: credentials, routing, names. */
 const PRIVATE = new Set(["host", "authorization", "cookie", "origin", "expect", "aenvcore-mcpproxy-url", "aenvcore-envinstance-id"]);
 
 export function isEndToEnd(name: string): boolean {
   return !HOP_BY_HOP.has(name);
 }
 
-export function isForBox(name: string): boolean {
+export function isForSandbox(name: string): boolean {
   return !HOP_BY_HOP.has(name) && !PRIVATE.has(name);
 }

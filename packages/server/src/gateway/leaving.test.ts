@@ -3,10 +3,10 @@ import type { Socket } from "node:net";
 import { PassThrough } from "node:stream";
 import { describe, expect, it, vi } from "vitest";
 import { openGateway } from "./fixtures/gateway.ts";
-import { openWire, putRawBox } from "./fixtures/wire.ts";
+import { openWire, putRawSandbox } from "./fixtures/wire.ts";
 import { LookAhead, RequestBody } from "./request-body.ts";
 
-const DEAF = "deaf-box";
+const DEAF = "deaf-sandbox";
 const soon = { timeout: 10_000 };
 const post = (length: number) => `POST /env-instance/${DEAF}/mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${length}\r\n\r\n`;
 
@@ -17,11 +17,11 @@ describe("a client that leaves while its sandbox does not read", () => {
     ["a request that is larger than the buffers on its way", 14_000_000],
   ])("is noticed within %s, and its call is released", async (_, length) => {
     await using gateway = await openGateway(() => {});
-    using box = await putRawBox(gateway, DEAF, (socket) => void socket.pause());
+    using sandbox = await putRawSandbox(gateway, DEAF, (socket) => void socket.pause());
     using wire = await openWire(gateway.url);
     wire.write(post(length));
     pour(wire.socket, length);
-    await vi.waitUntil(() => box.sockets.size === 1 && gateway.uses.length === 1, soon);
+    await vi.waitUntil(() => sandbox.sockets.size === 1 && gateway.uses.length === 1, soon);
     await vi.waitUntil(() => wire.socket.writableLength === 0, soon);
     wire.socket.destroy();
     await vi.waitUntil(() => gateway.calls.length === 1, soon);
@@ -32,7 +32,7 @@ describe("a client that leaves while its sandbox does not read", () => {
 
   it("is given up after a while if its request is larger than can be held, and so is one that waits", async () => {
     await using gateway = await openGateway(() => {}, { stall: { lookAfterMs: 100, giveUpAfterMs: 300 } });
-    using _box = await putRawBox(gateway, DEAF, (socket) => void socket.pause());
+    using _sandbox = await putRawSandbox(gateway, DEAF, (socket) => void socket.pause());
     using leaving = await openWire(gateway.url);
     using waiting = await openWire(gateway.url);
     for (const { socket, write } of [leaving, waiting]) {
@@ -50,7 +50,7 @@ describe("a client that leaves while its sandbox does not read", () => {
     await using gateway = await openGateway(() => {});
     let received = 0;
     const length = 30_000_000;
-    using box = await putRawBox(gateway, DEAF, (socket) => {
+    using sandbox = await putRawSandbox(gateway, DEAF, (socket) => {
       socket.pause().on("data", (bytes) => {
         received += bytes.length;
         if (received >= length) socket.end("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndone");
@@ -59,10 +59,10 @@ describe("a client that leaves while its sandbox does not read", () => {
     using wire = await openWire(gateway.url);
     wire.write(post(length));
     wire.socket.write(Buffer.alloc(length));
-    await vi.waitUntil(() => box.sockets.size === 1, soon);
+    await vi.waitUntil(() => sandbox.sockets.size === 1, soon);
     // It has been looked for an end by then, and none was found.
     await untilStill(() => wire.socket.bytesWritten - wire.socket.writableLength);
-    for (const socket of box.sockets) socket.resume();
+    for (const socket of sandbox.sockets) socket.resume();
     await wire.hear(/^HTTP\/1\.1 200 OK.*done$/s);
     expect(received).toBeGreaterThanOrEqual(length);
   });

@@ -44,7 +44,7 @@ export class PortWay {
   forRequest({ way, link, request, headers }: LinkCall): Pick<RelayOptions, "pool" | "headers" | "rewrite" | "limitMs"> {
     const place = this.#placeOf(link);
     return {
-      pool: this.#options.ports.pool({ boxId: way.target.boxId, port: link.port }),
+      pool: this.#options.ports.pool({ sandboxId: way.target.sandboxId, port: link.port }),
       headers: headersForPort(request, headers, place),
       rewrite: (answered) => answerThroughLink(answered, place),
       limitMs: link.leftMs,
@@ -69,7 +69,7 @@ export class PortWay {
   async #tunnel({ way, link, request, headers }: LinkCall, client: Duplex, first: Buffer, signal: AbortSignal): Promise<TunnelEnd> {
     const { ports, tunnels } = this.#options;
     const place = this.#placeOf(link);
-    const program = await ports.connect({ boxId: way.target.boxId, port: link.port }, signal);
+    const program = await ports.connect({ sandboxId: way.target.sandboxId, port: link.port }, signal);
     return tunnel(client, program, {
       ...tunnels,
       lifeMs: link.leftMs,

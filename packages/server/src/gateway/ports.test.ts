@@ -73,7 +73,7 @@ describe.each(Object.entries(ways))("a presigned link, %s way", (_, open) => {
     expect([status, headers["retry-after"]]).toEqual([502, "1"]);
     expect(text).toMatch(/sandbox\.port_closed/);
     expect(text).toMatch(/nothing in the sandbox listens on port 3000/);
-    expect(text).not.toContain("box-secret");
+    expect(text).not.toContain("sandbox-secret");
   });
 
   it("is answered with 502 when the program hangs up", async () => {
@@ -90,7 +90,7 @@ describe.each(Object.entries(ways))("a presigned link, %s way", (_, open) => {
       await port.put({
         id: "one-packed",
         agentKey: "k4",
-        seat: { ...(await port.put({ id: "x", agentKey: "k5" })).seat, isOwnBox: false } as never,
+        slot: { ...(await port.put({ id: "x", agentKey: "k5" })).slot, isOwnSandbox: false } as never,
       }),
       { id: "never-was", createdAt: "" },
     ];
@@ -112,7 +112,7 @@ describe.each(Object.entries(ways))("a presigned link, %s way", (_, open) => {
       ["Creating", 503],
       ["Failed", 502],
     ] as const) {
-      const row = await port.put({ id: `secret-${status.toLowerCase()}`, status, agentKey: status, seat: null });
+      const row = await port.put({ id: `secret-${status.toLowerCase()}`, status, agentKey: status, slot: null });
       const { token } = await port.links.issue(row, 3000, 60_000);
       const answer = await ask(`${port.url}/port/${token}/`);
       expect(answer.status).toBe(expected);

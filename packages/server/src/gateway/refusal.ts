@@ -16,7 +16,7 @@ export function refusalOf(target: Exclude<Target, { kind: "ready" }>, addressee:
     case "starting":
       return new PlatformError("instance.starting", `${name} is still starting; try again in a moment`);
     case "failed":
-      return new PlatformError("instance.failed", `${name} has failed${isLink ? "" : `: ${target.row.reason ?? "it has no box"}`}`);
+      return new PlatformError("instance.failed", `${name} has failed${isLink ? "" : `: ${target.row.reason ?? "it has no sandbox"}`}`);
     case "gone":
       return new PlatformError("instance.gone", `${name} has ended${isLink ? "" : `: ${target.row.reason}`}`);
   }

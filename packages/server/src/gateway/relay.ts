@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Readable } from "node:stream";
 import type { Dispatcher, Pool } from "undici";
 import { endAnswer } from "../linger.ts";
-import { isEndToEnd, isForBox } from "./headers.ts";
+import { isEndToEnd, isForSandbox } from "./headers.ts";
 import { type LookAhead, RequestBody, type StallLimits } from "./request-body.ts";
 
 export interface RelayOptions {
@@ -27,7 +27,7 @@ export type RelayEnd =
   | { readonly kind: "stalled" }
   | { readonly kind: "too_large" };
 
-/** Streams a request into a box and its answer back, unread; whoever hangs up ends both sides. */
+/** Streams a request into a sandbox and its answer back, unread; whoever hangs up ends both sides. */
 export function relay(request: IncomingMessage, response: ServerResponse, options: RelayOptions): Promise<RelayEnd> {
   const { pool, path, headers, maxBodyBytes, lookAhead, stall } = options;
   // It may have hung up while we looked for its instance: what nobody waits for is not begun.
@@ -124,12 +124,12 @@ function endToEnd(headers: Record<string, string | string[] | undefined>): Recor
   return kept;
 }
 
-/** The request's headers as the box may see them: no credentials of the platform's, no routing, the box's own host. */
-export function headersForBox(request: IncomingMessage, more: Readonly<Record<string, string>>): Record<string, string | string[]> {
+/** The request's headers as the sandbox may see them: no credentials of the platform's, no routing, the sandbox's own host. */
+export function headersForSandbox(request: IncomingMessage, more: Readonly<Record<string, string>>): Record<string, string | string[]> {
   const kept: Record<string, string | string[]> = { ...more, host: "localhost" };
   for (const name in request.headers) {
     const value = request.headers[name];
-    if (value === undefined || !isForBox(name) || Object.hasOwn(more, name)) continue;
+    if (value === undefined || !isForSandbox(name) || Object.hasOwn(more, name)) continue;
     kept[name] = value;
   }
   return kept;

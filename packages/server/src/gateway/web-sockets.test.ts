@@ -178,7 +178,7 @@ describe("a WebSocket through a presigned link", () => {
       expect(await heard(client, /\}$/)).toMatch(/^HTTP\/1\.1 400 .*presigned links only/s);
       client.destroy();
     }
-    expect(port.boxSockets.size).toBe(0);
+    expect(port.sandboxSockets.size).toBe(0);
   });
 
   it("closes on both sides when either is gone", async () => {

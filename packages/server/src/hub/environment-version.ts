@@ -5,7 +5,7 @@ import type { Indexes } from "../stores/store.ts";
 export interface Metadata {
   readonly tools: readonly ToolDescriptor[];
   readonly catalogue: Catalogue;
-  /** Null where they could not be listed, as when they need data that the box did not have; */
+  /** Null where they could not be listed, as when they need data that the sandbox did not have; */
   readonly taskCount: number | null;
   /** this says why. */
   readonly tasksProblem?: string | null;

@@ -56,7 +56,7 @@ async function writeAll(files: AsyncIterable<TarFile>, folder: string, limits: U
   return parseManifest(manifest, sums);
 }
 
-/** Writes one file, which must not be there yet, and answers its sha256. Nothing may change it later: boxes share it. */
+/** Writes one file, which must not be there yet, and answers its sha256. Nothing may change it later: sandboxes share it. */
 async function write(file: TarFile, path: string, kept: Uint8Array[] | null): Promise<string> {
   await mkdir(dirname(path), { recursive: true });
   const hash = createHash("sha256");

@@ -9,7 +9,7 @@ import { demandRemembered, type Idempotency } from "./idempotency.ts";
 import { newId } from "./ids.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Placement } from "./placement.ts";
-import { type InstanceRow, isSettled, type Seat, seatOf } from "./row.ts";
+import { type InstanceRow, isSettled, type Slot, slotOf } from "./row.ts";
 import type { Starter } from "./starter.ts";
 import { layVariables, platformVariables } from "./variables.ts";
 
@@ -68,35 +68,35 @@ export class Forks {
 
   async #make(parent: InstanceRow, ids: readonly string[], asking: Asking): Promise<InstanceRow[]> {
     const { quotas, replica, now, starter } = this.#options;
-    const seat = seatOf(parent);
+    const slot = slotOf(parent);
     quotas.admitCreate(parent.owner, ids.length);
     const [first = ""] = ids;
     const group = ids.length > 1 ? first : null;
     const rows = ids.map((id) => {
       const row = drawFork(parent, id, group, now(), replica);
       // Known before it is taken: if the shared process ends meanwhile, its keeper finds who was to sit in it.
-      return seat.isOwnBox ? row : { ...row, seat: { ...seat, prefix: instancePrefix(id) } };
+      return slot.isOwnSandbox ? row : { ...row, slot: { ...slot, prefix: instancePrefix(id) } };
     });
-    return starter.watch(this.#start(parent, seat, rows, asking));
+    return starter.watch(this.#start(parent, slot, rows, asking));
   }
 
-  async #start(parent: InstanceRow, seat: Seat, rows: readonly InstanceRow[], asking: Asking): Promise<InstanceRow[]> {
+  async #start(parent: InstanceRow, slot: Slot, rows: readonly InstanceRow[], asking: Asking): Promise<InstanceRow[]> {
     const { ledger, quotas, starter, placement } = this.#options;
     const { caller, signal } = asking;
     const max = Math.min(quotas.instanceLimit(parent.owner), caller.maxInstances ?? Number.MAX_SAFE_INTEGER);
     const [first, ...others] = rows as [InstanceRow, ...InstanceRow[]];
     // The first alone: of two requests with the same key, one gets no further.
     await ledger.insert(first, max);
-    let seats: readonly Seat[] = [];
+    let slots: readonly Slot[] = [];
     try {
       await all(others.map((row) => ledger.insert(row, max)));
-      seats = seat.isOwnBox ? await this.#placeApart(parent, seat, rows, asking) : await this.#placeBeside(parent, seat, rows, signal);
-      // All have a seat before the first is said to run, so that a server that dies here leaves none behind.
-      const keeper = seat.isOwnBox ? {} : { replica: parent.replica };
-      return await all(rows.map((row, at) => starter.becomeRunning(row.id, seats[at] as Seat, keeper)));
+      slots = slot.isOwnSandbox ? await this.#placeApart(parent, slot, rows, asking) : await this.#placeBeside(parent, slot, rows, signal);
+      // All have a slot before the first is said to run, so that a server that dies here leaves none behind.
+      const keeper = slot.isOwnSandbox ? {} : { replica: parent.replica };
+      return await all(rows.map((row, at) => starter.becomeRunning(row.id, slots[at] as Slot, keeper)));
     } catch (error) {
       for (const [at, { id }] of rows.entries()) {
-        const taken = seats[at];
+        const taken = slots[at];
         if (taken !== undefined) await placement.leave(taken, id);
         await ledger.fail(id, error, true);
       }
@@ -104,30 +104,30 @@ export class Forks {
     }
   }
 
-  async #placeBeside(parent: InstanceRow, seat: Seat, rows: readonly InstanceRow[], signal: AbortSignal): Promise<Seat[]> {
+  async #placeBeside(parent: InstanceRow, slot: Slot, rows: readonly InstanceRow[], signal: AbortSignal): Promise<Slot[]> {
     const ids = rows.map(({ id }) => id);
-    await this.#options.placement.forkBeside(parent.id, seat, ids, signal);
-    return ids.map((id) => ({ ...seat, prefix: instancePrefix(id) }));
+    await this.#options.placement.forkBeside(parent.id, slot, ids, signal);
+    return ids.map((id) => ({ ...slot, prefix: instancePrefix(id) }));
   }
 
-  async #placeApart(parent: InstanceRow, seat: Seat, rows: readonly InstanceRow[], { caller, signal }: Asking): Promise<Seat[]> {
+  async #placeApart(parent: InstanceRow, slot: Slot, rows: readonly InstanceRow[], { caller, signal }: Asking): Promise<Slot[]> {
     const { hub, placement, starter } = this.#options;
     const { name, version } = parent.environment;
     const environment = await hub.resolve(`${name}@${version}`, caller);
-    const told = await placement.openingOf(parent.id, seat, signal);
+    const told = await placement.openingOf(parent.id, slot, signal);
     const variables = layVariables(ownVariables(environment), told.variables, platformVariables(parent));
     const opening = { ...told, variables, sandboxOptions: parent.sandboxOptions };
-    const placed: { seat: Seat; id: string }[] = [];
+    const placed: { slot: Slot; id: string }[] = [];
     try {
       return await all(
         rows.map(async ({ id }) => {
           const own = await starter.place(environment, parent.owner, { ...opening, id, together: rows.length });
-          placed.push({ seat: own, id });
+          placed.push({ slot: own, id });
           return own;
         }),
       );
     } catch (error) {
-      for (const one of placed) await placement.leave(one.seat, one.id);
+      for (const one of placed) await placement.leave(one.slot, one.id);
       throw error;
     }
   }

@@ -1,14 +1,14 @@
 import type { Variables } from "@aenv/contract";
-import type { Box } from "@aenv/sandbox";
+import type { Sandbox } from "@aenv/sandbox";
 import type { ClaimSpec, Pool } from "./pool.ts";
 import { isSameVariables } from "./variables.ts";
 
-/** A process that seats many instances of one owner's environment. */
+/** A process that slots many instances of one owner's environment. */
 interface Host {
-  readonly box: Box;
+  readonly sandbox: Sandbox;
   /** What the process was given when it took the bundle; null if another server opened it. */
   readonly variables: Variables | null;
-  seats: number;
+  slots: number;
   /** Since when nobody sits in it. */
   emptySince: number;
   hasExited: boolean;
@@ -24,17 +24,17 @@ export interface HostsOptions {
   readonly pool: Pool;
   /** As many hosts as cores: more would only share the same ones. */
   readonly maxHosts: number;
-  /** A second host is opened when the first has this many seats taken. */
+  /** A second host is opened when the first has this many slots taken. */
   readonly spreadAt: number;
   /** Hosts without an instance that wait for the next one, of all owners together; the longest empty go first. */
   readonly maxEmpty: number;
-  /** Whether anyone sits in a box, whoever seated them: other replicas fork into our hosts. */
-  readonly isTaken: (boxId: string) => Promise<boolean>;
+  /** Whether anyone sits in a sandbox, whoever seated them: other replicas fork into our hosts. */
+  readonly isTaken: (sandboxId: string) => Promise<boolean>;
   readonly now: () => number;
 }
 
 /**
- * Seats in shared processes: one group of hosts for each owner and bundle, so that one owner's instances never share a
+ * Slots in shared processes: one group of hosts for each owner and bundle, so that one owner's instances never share a
  * process with another's.
  */
 export class Hosts {
@@ -51,48 +51,48 @@ export class Hosts {
     return count;
   }
 
-  /** A seat in the host with the most room; the caller gives it back with `leave`. */
-  async sit(owner: string, spec: ClaimSpec, signal: AbortSignal): Promise<Box> {
+  /** A slot in the host with the most room; the caller gives it back with `leave`. */
+  async sit(owner: string, spec: ClaimSpec, signal: AbortSignal): Promise<Sandbox> {
     const name = nameOf(owner, spec.digest);
     const group = this.#group(name);
     const host = leastTaken(group.hosts.filter(({ variables }) => variables === null || isSameVariables(variables, spec.variables)));
     const isFull =
-      host === null || (host.seats >= this.#options.spreadAt && group.hosts.length + group.opening.size < this.#options.maxHosts);
+      host === null || (host.slots >= this.#options.spreadAt && group.hosts.length + group.opening.size < this.#options.maxHosts);
     if (host !== null && (!isFull || group.opening.size > 0)) return take(host);
     const opening = [...group.opening].find(({ variables }) => isSameVariables(variables, spec.variables));
     return take(await (host === null && opening !== undefined ? opening.host : this.#open(name, group, spec, signal)));
   }
 
-  /** Counts a seat in a host that another process of ours has opened. */
-  adopt(owner: string, digest: string, box: Box): void {
+  /** Counts a slot in a host that another process of ours has opened. */
+  adopt(owner: string, digest: string, sandbox: Sandbox): void {
     const name = nameOf(owner, digest);
-    if (this.#find(box.id) === null) this.#add(name, this.#group(name), this.#hostOf(box, null));
-    this.sitBeside(box.id, 1);
+    if (this.#find(sandbox.id) === null) this.#add(name, this.#group(name), this.#hostOf(sandbox, null));
+    this.sitBeside(sandbox.id, 1);
   }
 
-  /** Seats in the very same process, for forks. */
-  sitBeside(boxId: string, count: number): void {
-    const host = this.#find(boxId);
-    if (host !== null) host.seats += count;
+  /** Slots in the very same process, for forks. */
+  sitBeside(sandboxId: string, count: number): void {
+    const host = this.#find(sandboxId);
+    if (host !== null) host.slots += count;
   }
 
-  /** Gives a seat back. A host whose last seat is given back stays a while for the next episode. */
-  leave(boxId: string): void {
-    const host = this.#find(boxId);
+  /** Gives a slot back. A host whose last slot is given back stays a while for the next episode. */
+  leave(sandboxId: string): void {
+    const host = this.#find(sandboxId);
     if (host === null) return;
-    host.seats--;
+    host.slots--;
     host.emptySince = this.#options.now();
   }
 
   /** Ends the hosts in which nobody has sat for so long, and those beyond the limit of empty ones. */
   async closeIdle(forMs: number): Promise<void> {
     const since = this.#options.now() - forMs;
-    const empty = [...this.#groups.values()].flatMap(({ hosts }) => hosts.filter((one) => one.seats <= 0));
+    const empty = [...this.#groups.values()].flatMap(({ hosts }) => hosts.filter((one) => one.slots <= 0));
     empty.sort((one, other) => other.emptySince - one.emptySince);
     const ending = new Set(empty.filter(({ emptySince }, at) => at >= this.#options.maxEmpty || emptySince <= since));
     for (const [name, group] of this.#groups) {
       // While one is closed, another may be sat down in.
-      for (const host of group.hosts.filter((one) => ending.has(one))) if (host.seats <= 0) await this.#close(group, host);
+      for (const host of group.hosts.filter((one) => ending.has(one))) if (host.slots <= 0) await this.#close(group, host);
       if (group.hosts.length + group.opening.size === 0) this.#groups.delete(name);
     }
   }
@@ -101,7 +101,7 @@ export class Hosts {
   async #close(group: Group, host: Host): Promise<void> {
     group.hosts.splice(group.hosts.indexOf(host), 1);
     try {
-      if (!(await this.#options.isTaken(host.box.id))) return await host.box.destroy();
+      if (!(await this.#options.isTaken(host.sandbox.id))) return await host.sandbox.destroy();
     } catch {
       // Whether it is taken cannot be said now, or it could not be ended; it is met again.
     }
@@ -109,13 +109,13 @@ export class Hosts {
     if (!host.hasExited) group.hosts.push(host);
   }
 
-  #hostOf(box: Box, variables: Variables | null): Host {
-    return { box, variables, seats: 0, emptySince: this.#options.now(), hasExited: false };
+  #hostOf(sandbox: Sandbox, variables: Variables | null): Host {
+    return { sandbox, variables, slots: 0, emptySince: this.#options.now(), hasExited: false };
   }
 
   #open(name: string, group: Group, spec: ClaimSpec, signal: AbortSignal): Promise<Host> {
-    const host = this.#options.pool.claim(spec, signal).then((box) => {
-      const opened = this.#hostOf(box, spec.variables);
+    const host = this.#options.pool.claim(spec, signal).then((sandbox) => {
+      const opened = this.#hostOf(sandbox, spec.variables);
       this.#add(name, group, opened);
       return opened;
     });
@@ -127,7 +127,7 @@ export class Hosts {
   #add(name: string, group: Group, host: Host): void {
     this.#groups.set(name, group);
     group.hosts.push(host);
-    void host.box.exited.then(() => {
+    void host.sandbox.exited.then(() => {
       host.hasExited = true;
       const at = group.hosts.indexOf(host);
       if (at >= 0) group.hosts.splice(at, 1);
@@ -143,9 +143,9 @@ export class Hosts {
     return group;
   }
 
-  #find(boxId: string): Host | null {
+  #find(sandboxId: string): Host | null {
     for (const group of this.#groups.values()) {
-      for (const host of group.hosts) if (host.box.id === boxId) return host;
+      for (const host of group.hosts) if (host.sandbox.id === sandboxId) return host;
     }
     return null;
   }
@@ -157,11 +157,11 @@ function nameOf(owner: string, digest: string): string {
 
 function leastTaken(hosts: readonly Host[]): Host | null {
   let best: Host | null = null;
-  for (const host of hosts) if (best === null || host.seats < best.seats) best = host;
+  for (const host of hosts) if (best === null || host.slots < best.slots) best = host;
   return best;
 }
 
-function take(host: Host): Box {
-  host.seats++;
-  return host.box;
+function take(host: Host): Sandbox {
+  host.slots++;
+  return host.sandbox;
 }

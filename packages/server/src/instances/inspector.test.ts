@@ -2,10 +2,10 @@ import { defineEnvironment } from "@aenv/kit";
 import { MemoryEngine } from "@aenv/sandbox";
 import { temporaryTree } from "@aenv/testing";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { BoxClients } from "./box-client.ts";
 import { kitRunner } from "./fixtures/runner.ts";
 import { Inspector, type InspectorOptions } from "./inspector.ts";
 import { Pool } from "./pool.ts";
+import { SandboxClients } from "./sandbox-client.ts";
 
 const of = (owner: string) => ({ owner, variables: {} });
 
@@ -27,7 +27,7 @@ function openInspector(options: Partial<InspectorOptions> = {}) {
     started.push(spec.id);
     return create(spec, signal);
   };
-  const clients = new BoxClients();
+  const clients = new SandboxClients();
   const pool = new Pool({
     engine,
     clients,

@@ -4,12 +4,12 @@ import { FairQueue } from "../access/fair-queue.ts";
 import type { Metadata } from "../hub/environment-version.ts";
 import type { InspectOptions } from "../hub/publisher.ts";
 import { answerLimits } from "./answer-limits.ts";
-import { askBox, type BoxClients } from "./box-client.ts";
 import type { Pool } from "./pool.ts";
+import { askSandbox, type SandboxClients } from "./sandbox-client.ts";
 
 export interface InspectorOptions {
   readonly pool: Pool;
-  readonly clients: BoxClients;
+  readonly clients: SandboxClients;
   readonly startTimeoutMs: number;
   /** How long a verification may wait for its turn. */
   readonly waitTimeoutMs: number;
@@ -80,12 +80,12 @@ export class Inspector {
     const { pool, clients, startTimeoutMs } = this.#options;
     const deadline = AbortSignal.timeout(startTimeoutMs);
     const signal = AbortSignal.any([deadline, this.#stop.signal, ...(left ? [left] : [])]);
-    const box = await pool.claim({ folder, digest: folder, variables, environment: null }, signal).catch((cause: unknown) => {
+    const sandbox = await pool.claim({ folder, digest: folder, variables, environment: null }, signal).catch((cause: unknown) => {
       if (!deadline.aborted) throw cause;
       throw new PlatformError("instance.start_timeout", `the bundle was not loaded within ${startTimeoutMs / 1_000} s`, { cause });
     });
     try {
-      const answer = await askBox(clients, box.id, box.address, {
+      const answer = await askSandbox(clients, sandbox.id, sandbox.address, {
         method: "GET",
         path: "/env-instance",
         timeoutMs: startTimeoutMs,
@@ -94,7 +94,7 @@ export class Inspector {
       });
       return offer.parse(answer);
     } finally {
-      await box.destroy();
+      await sandbox.destroy();
     }
   }
 }

@@ -22,7 +22,7 @@ describe("an instance", () => {
     expect([await room.count(row), await room.count(row)]).toEqual([1, 2]);
     await room.instances.destroy(row.id, ada);
     await room.instances.destroy(row.id, ada);
-    expect(await room.instances.get(row.id, ada)).toMatchObject({ status: "Terminated", reason: "deleted by its owner", seat: null });
+    expect(await room.instances.get(row.id, ada)).toMatchObject({ status: "Terminated", reason: "deleted by its owner", slot: null });
     await expect(room.count(row)).rejects.toThrow(deployConfig === SHARED ? "not found in this process" : "cannot be reached");
     expect(await world.engine.list()).toHaveLength(deployConfig === SHARED ? 1 : 0);
   });
@@ -67,7 +67,7 @@ describe("an instance", () => {
     const other = await world.publish(ada, "bank", SHARED);
     const [first, second] = [await room.create(ref), await room.create(ref)];
     const [third, fourth] = [await room.create(other), await room.create(ref, {}, bob)];
-    await world.engine.crash(first.seat?.boxId ?? "", "exit code 7: out of ideas");
+    await world.engine.crash(first.slot?.sandboxId ?? "", "exit code 7: out of ideas");
     for (const { id } of [first, second]) {
       await vi.waitFor(async () =>
         expect(await room.instances.get(id, ada)).toMatchObject({
@@ -79,22 +79,22 @@ describe("an instance", () => {
     }
     expect(await room.instances.get(third.id, ada)).toMatchObject({ status: "Running" });
     expect(await room.instances.get(fourth.id, bob)).toMatchObject({ status: "Running" });
-    expect((await room.create(ref)).seat?.boxId).not.toBe(first.seat?.boxId);
+    expect((await room.create(ref)).slot?.sandboxId).not.toBe(first.slot?.sandboxId);
     expect(await room.rows.count("live", "yes")).toBe(3);
   });
 
-  it("whose box crashes in its setup says what the box said", async () => {
+  it("whose sandbox crashes in its setup says what the sandbox said", async () => {
     const { world, room, ref } = await open(APART);
     world.gate("setup");
     const starting = room.create(ref, { environment_variables: { GATE: "setup" } });
-    const [box] = await vi.waitFor(async () => {
+    const [sandbox] = await vi.waitFor(async () => {
       const found = await world.engine.list();
       expect(found).toHaveLength(1);
       return found;
     });
     // Only once it has been bound, or another would take its place.
-    await vi.waitFor(() => expect(room.placement.holds(box?.id ?? "")).toBe(true));
-    await world.engine.crash(box?.id ?? "", "exit code 9: setup knew better");
+    await vi.waitFor(() => expect(room.placement.holds(sandbox?.id ?? "")).toBe(true));
+    await world.engine.crash(sandbox?.id ?? "", "exit code 9: setup knew better");
     await expect(starting).rejects.toThrow("exit code 9: setup knew better");
   });
 
@@ -107,7 +107,7 @@ describe("an instance", () => {
       const message = "shop@1.0.0 did not start within 0.3 s (the server's startTimeout): its setup has not finished yet";
       await expect(starting).rejects.toMatchObject({ code: "instance.start_timeout", message });
       const [failed] = room.changes.filter(({ status }) => status === "Failed");
-      expect(failed).toMatchObject({ reason: message, reasonCode: "instance.start_timeout", seat: null });
+      expect(failed).toMatchObject({ reason: message, reasonCode: "instance.start_timeout", slot: null });
       // Nobody sits in the shared process any more, so it may be ended.
       await room.hosts.closeIdle(0);
       expect(await world.engine.list()).toEqual([]);
@@ -191,7 +191,7 @@ describe("a key", () => {
     const ended = { ...asking, idempotencyKey: "other" };
     const { id } = await room.instances.create({ envName: ref }, ended);
     const row = await room.instances.started(id, 5_000, ada);
-    await world.engine.crash(row.seat?.boxId ?? "", "out of memory");
+    await world.engine.crash(row.slot?.sandboxId ?? "", "out of memory");
     await vi.waitFor(async () => expect(await room.instances.get(id, ada)).toMatchObject({ status: "Failed" }));
     expect((await room.instances.create({ envName: ref }, ended)).id).toBe(id);
     expect(await room.instances.started(id, 5_000, ada)).toMatchObject({ status: "Failed", reason: "out of memory" });
@@ -222,8 +222,8 @@ describe("forks", () => {
     await vi.waitFor(() => expect(room.pool.sizes().get(parent.digest)).toEqual({ ready: 4, target: 4 }));
     const waiting = (await world.engine.list()).map(({ id }) => id);
     const second = await fork();
-    for (const { seat } of second) expect(waiting).toContain(seat?.boxId);
-    expect(new Set([parent, ...first, ...second].map(({ seat }) => seat?.boxId)).size).toBe(9);
+    for (const { slot } of second) expect(waiting).toContain(slot?.sandboxId);
+    expect(new Set([parent, ...first, ...second].map(({ slot }) => slot?.sandboxId)).size).toBe(9);
     expect(await Promise.all([...first, ...second].map((one) => room.count(one)))).toEqual(Array(8).fill(2));
     expect(await room.count(parent)).toBe(2);
   });

@@ -20,7 +20,7 @@ import { Forks } from "./forks.ts";
 import { demandRemembered, type Idempotency } from "./idempotency.ts";
 import { Ledger, type LedgerOptions } from "./ledger.ts";
 import type { Placement } from "./placement.ts";
-import { type InstanceRow, isLive, isSettled, LIVE, moved, noted, type Seat, seatOf } from "./row.ts";
+import { type InstanceRow, isLive, isSettled, LIVE, moved, noted, type Slot, slotOf } from "./row.ts";
 import { Starter } from "./starter.ts";
 import { layVariables, platformVariables } from "./variables.ts";
 import { within } from "./within.ts";
@@ -43,7 +43,7 @@ export interface ReplicaSpec extends Pick<InstanceRow, "id" | "owner" | "environ
   readonly maxInstances: number | null;
 }
 
-/** The running environments: each is a row first and a box second, so that nothing runs unseen. */
+/** The running environments: each is a row first and a sandbox second, so that nothing runs unseen. */
 export class Instances {
   readonly #options: InstancesOptions;
   readonly #ledger: Ledger;
@@ -163,7 +163,7 @@ export class Instances {
     const row = await this.get(id, caller);
     this.use(row);
     try {
-      return await this.#options.placement.ask(seatOf(row), question, body, signal);
+      return await this.#options.placement.ask(slotOf(row), question, body, signal);
     } finally {
       this.release(row);
     }
@@ -180,25 +180,25 @@ export class Instances {
   /** Ends a live instance for a reason; what it occupied is given back. */
   async end(id: string, reason: string, to: "Terminated" | "Failed" = "Terminated"): Promise<void> {
     const { placement } = this.#options;
-    let seat = null as Seat | null;
+    let slot = null as Slot | null;
     try {
       await this.#ledger.change(id, (row, now) => {
-        seat = row.seat;
-        // A seat in another replica's box stays in the row, for that one's books are to be set right too.
-        const isOurs = seat === null || placement.holds(seat.boxId);
-        return moved(row, LIVE, to, reason, now, { reason, ...(isOurs && { seat: null }) });
+        slot = row.slot;
+        // A slot in another replica's sandbox stays in the row, for that one's books are to be set right too.
+        const isOurs = slot === null || placement.holds(slot.sandboxId);
+        return moved(row, LIVE, to, reason, now, { reason, ...(isOurs && { slot: null }) });
       });
     } catch (error) {
       if (isPlatformError(error, "instance.not_found")) return;
       throw error;
     }
-    if (seat !== null) await placement.leave(seat, id);
+    if (slot !== null) await placement.leave(slot, id);
   }
 
-  /** Notes of all that is kept under these names that it has ended; its boxes are the caller's to end. */
+  /** Notes of all that is kept under these names that it has ended; its sandboxes are the caller's to end. */
   async endAll(replicas: Iterable<string>, reason: string): Promise<void> {
     const end = (id: string) =>
-      this.#ledger.insist(() => this.#ledger.change(id, (row, now) => moved(row, LIVE, "Terminated", reason, now, { reason, seat: null })));
+      this.#ledger.insist(() => this.#ledger.change(id, (row, now) => moved(row, LIVE, "Terminated", reason, now, { reason, slot: null })));
     for (const value of replicas) {
       let ending: Promise<void>[] = [];
       for await (const { key } of this.#ledger.rows.each({ index: "liveReplica", value })) {
@@ -211,13 +211,13 @@ export class Instances {
     }
   }
 
-  /** The instances of a box that is gone fail with the cause, and only those. */
-  async onBoxExit(boxId: string, ids: readonly string[], reason: string): Promise<void> {
+  /** The instances of a sandbox that is gone fail with the cause, and only those. */
+  async onSandboxExit(sandboxId: string, ids: readonly string[], reason: string): Promise<void> {
     const cause = new PlatformError("sandbox.lost", reason);
     for (const id of ids) await this.#ledger.fail(id, cause);
     // Other replicas may have forked into it.
     await this.#ledger.insist(async () => {
-      for await (const { key } of this.#ledger.rows.each({ index: "box", value: boxId })) await this.#ledger.fail(key, cause);
+      for await (const { key } of this.#ledger.rows.each({ index: "sandbox", value: sandboxId })) await this.#ledger.fail(key, cause);
     });
   }
 

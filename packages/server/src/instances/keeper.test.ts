@@ -5,17 +5,17 @@ import { ada, openRoom, openWorld } from "./fixtures/room.ts";
 it("closes only when what ended by itself is cleared away, for a process that exits before would leave its files", async () => {
   const world = openWorld();
   const room = openRoom(world);
-  const { seat } = await room.create(await world.publish(ada, "probe", { isolation: "instance" }));
-  const [box] = await world.engine.list();
-  if (box === undefined) throw new Error("the instance has no box");
+  const { slot } = await room.create(await world.publish(ada, "probe", { isolation: "instance" }));
+  const [sandbox] = await world.engine.list();
+  if (sandbox === undefined) throw new Error("the instance has no sandbox");
   const gate = Promise.withResolvers<void>();
-  const destroy = box.destroy.bind(box);
+  const destroy = sandbox.destroy.bind(sandbox);
   let isAsked = false;
-  box.destroy = () => {
+  sandbox.destroy = () => {
     isAsked = true;
     return gate.promise.then(destroy);
   };
-  await world.engine.crash(String(seat?.boxId), "out of memory");
+  await world.engine.crash(String(slot?.sandboxId), "out of memory");
   await vi.waitFor(() => expect(isAsked).toBe(true));
 
   let isClosed = false;

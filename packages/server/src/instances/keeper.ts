@@ -1,12 +1,12 @@
 import type { SandboxEngine } from "@aenv/sandbox";
 import { type Rounds, startRounds } from "../rounds.ts";
-import type { BoxClients } from "./box-client.ts";
 import type { Hosts } from "./hosts.ts";
 import type { Instances } from "./instances.ts";
 import type { Placement } from "./placement.ts";
 import type { Pool } from "./pool.ts";
 import type { Recovered, Recovery } from "./recovery.ts";
 import type { Replicas } from "./replicas.ts";
+import type { SandboxClients } from "./sandbox-client.ts";
 
 export interface KeeperOptions {
   readonly replicas: Replicas;
@@ -15,7 +15,7 @@ export interface KeeperOptions {
   readonly placement: Placement;
   readonly hosts: Hosts;
   readonly pool: Pool;
-  readonly clients: BoxClients;
+  readonly clients: SandboxClients;
   readonly engine: SandboxEngine;
   readonly roundMs: number;
   /** Told when what another process kept has been taken over. */
@@ -116,8 +116,8 @@ export class Keeper {
   async #endSandboxes(names: ReadonlySet<string>): Promise<void> {
     const { placement, engine, onFailure } = this.#options;
     placement.letGo();
-    const boxes = (await engine.list()).filter((box) => names.has(box.labels.replica ?? ""));
-    await Promise.all(boxes.map((box) => attempt(() => box.destroy(), onFailure)));
+    const sandboxes = (await engine.list()).filter((sandbox) => names.has(sandbox.labels.replica ?? ""));
+    await Promise.all(sandboxes.map((sandbox) => attempt(() => sandbox.destroy(), onFailure)));
   }
 }
 

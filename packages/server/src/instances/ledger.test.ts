@@ -15,7 +15,7 @@ const START = new Date(0).toISOString();
 
 function rowOf(id: string, agentKey: string): InstanceRow {
   const times = { createdAt: START, updatedAt: START, lastUsedAt: START, expiresAt: new Date(60_000).toISOString(), ttl: "1m" };
-  const kept = { seat: null, replica: "r-1", group: null, events: [], reason: null, reasonCode: null, idleSeconds: null };
+  const kept = { slot: null, replica: "r-1", group: null, events: [], reason: null, reasonCode: null, idleSeconds: null };
   const environment = { name: "shop", version: "1.0.0" };
   const asked = { labels: {}, task: null, seed: 1, datasource: "", image: null, digest: "" };
   return { id, agentKey, owner: "ada", environment, status: "Creating", ...times, ...kept, ...asked };

@@ -153,5 +153,5 @@ function failed(row: InstanceRow, error: unknown, now: Date, isStart: boolean, s
   const reason = shown(messageOf(error));
   // Only who waited for its start is answered with the error; later it is one of the instance's events.
   const reasonCode = !isStart ? null : isPlatformError(error) ? error.code : "instance.start_failed";
-  return moved(row, LIVE, "Failed", reason, now, { reason, reasonCode, seat: null });
+  return moved(row, LIVE, "Failed", reason, now, { reason, reasonCode, slot: null });
 }

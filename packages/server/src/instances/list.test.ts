@@ -20,7 +20,7 @@ async function listOf(...rows: Partial<InstanceRow>[]) {
       labels: {},
       ...change,
     };
-    await collection.insert(id, { seat: null, group: null, replica: "r-1", ...row } as InstanceRow);
+    await collection.insert(id, { slot: null, group: null, replica: "r-1", ...row } as InstanceRow);
   }
   const list = new InstanceList(collection);
   return async (filter: object, caller = ada) => (await list.page({ limit: 100, ...filter }, caller)).rows.map(({ id }) => id);
@@ -65,7 +65,7 @@ describe("a list of instances", () => {
     const collection = instanceRows(new MemoryStore());
     for (let at = 0; at < 1_200; at++) {
       const id = `i-${String(at).padStart(4, "0")}`;
-      const row = { id, agentKey: id, owner: "ada", environment: { name: "shop", version: "1.0.0" }, status: "Running", seat: null };
+      const row = { id, agentKey: id, owner: "ada", environment: { name: "shop", version: "1.0.0" }, status: "Running", slot: null };
       await collection.insert(id, {
         ...row,
         group: null,

@@ -4,7 +4,7 @@ import type { FastifyReply } from "fastify";
 import type { Placement } from "./placement.ts";
 import type { InstanceRow } from "./row.ts";
 
-/** What an instance's box printed. Instances that share a process share what it prints; they have the same owner. */
+/** What an instance's sandbox printed. Instances that share a process share what it prints; they have the same owner. */
 export class InstanceLogs {
   readonly #placement: Placement;
 
@@ -13,14 +13,14 @@ export class InstanceLogs {
   }
 
   async answer(row: InstanceRow, tail: number, isFollowing: boolean, reply: FastifyReply, signal: AbortSignal): Promise<unknown> {
-    const box = row.seat === null ? null : await this.#placement.find(row.seat.boxId);
-    if (box === null) {
+    const sandbox = row.slot === null ? null : await this.#placement.find(row.slot.sandboxId);
+    if (sandbox === null) {
       throw new PlatformError(
         "instance.gone",
-        `instance '${row.id}' has no box here any more${row.reason === null ? "" : `: ${row.reason}`}; its events say what happened`,
+        `instance '${row.id}' has no sandbox here any more${row.reason === null ? "" : `: ${row.reason}`}; its events say what happened`,
       );
     }
-    const lines = tail === 0 ? [] : await box.tail(tail);
+    const lines = tail === 0 ? [] : await sandbox.tail(tail);
     if (!isFollowing) return reply.type("text/plain; charset=utf-8").send(lines.map((line) => `${line}\n`).join(""));
     reply.hijack();
     const { raw } = reply;
@@ -29,7 +29,7 @@ export class InstanceLogs {
     const ping = setInterval(() => raw.write(": ping\n\n"), 15_000);
     try {
       for (const line of lines) raw.write(toEvent(line));
-      for await (const line of box.follow(signal)) {
+      for await (const line of sandbox.follow(signal)) {
         // No faster than the client reads: what it prints is in a file anyway.
         if (!raw.write(toEvent(line))) await once(raw, "drain", { signal }).catch(() => {});
       }

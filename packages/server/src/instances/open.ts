@@ -6,7 +6,6 @@ import { ownIdentity } from "../process-identity.ts";
 import type { ShownText } from "../shown-text.ts";
 import { Collection } from "../stores/collection.ts";
 import type { Store } from "../stores/store.ts";
-import type { BoxClients } from "./box-client.ts";
 import type { DrawingOptions } from "./drawing.ts";
 import { Hosts } from "./hosts.ts";
 import { Idempotency, idempotencyIndexes } from "./idempotency.ts";
@@ -20,17 +19,18 @@ import type { Pool } from "./pool.ts";
 import { Recovery } from "./recovery.ts";
 import { type ReplicaRow, Replicas } from "./replicas.ts";
 import { instanceRows } from "./row.ts";
+import type { SandboxClients } from "./sandbox-client.ts";
 import { Targets } from "./targets.ts";
 
 export interface OpenInstancesOptions extends DrawingOptions, Pick<KeeperOptions, "roundMs" | "onTakeOver" | "onFailure"> {
   readonly store: Store;
   readonly engine: SandboxEngine;
-  readonly clients: BoxClients;
+  readonly clients: SandboxClients;
   readonly pool: Pool;
   readonly hub: Hub;
   readonly quotas: Quotas;
   readonly queue: FairQueue;
-  /** The machine and folder in which the boxes live. */
+  /** The machine and folder in which the sandboxes live. */
   readonly place: string;
   /** Nobody else uses the store. */
   readonly isAlone: boolean;
@@ -45,7 +45,7 @@ export interface OpenInstancesOptions extends DrawingOptions, Pick<KeeperOptions
 
 /** How long another replica's change of an instance may go unnoticed at our gateway. */
 const BELIEVE_MS = 1_000;
-/** A second host is opened when the first has this many seats taken. */
+/** A second host is opened when the first has this many slots taken. */
 const SPREAD_AT = 64;
 
 /** The room of the running environments, with everybody in it who makes, finds and keeps them. */
@@ -59,7 +59,7 @@ export function openInstances(options: OpenInstancesOptions) {
     maxHosts: options.maxHosts,
     spreadAt: SPREAD_AT,
     maxEmpty: options.maxEmptyHosts,
-    isTaken: async (boxId) => (await rows.count("box", boxId)) > 0,
+    isTaken: async (sandboxId) => (await rows.count("sandbox", sandboxId)) > 0,
     now: () => now().getTime(),
   });
   const placement = new Placement({
@@ -68,8 +68,8 @@ export function openInstances(options: OpenInstancesOptions) {
     clients,
     bundleFolder: (digest) => hub.bundleFolder(digest),
     startTimeoutMs,
-    findBox: async (boxId) => (await engine.list()).find(({ id }) => id === boxId) ?? null,
-    onExit: (boxId, ids, exit) => void instances.onBoxExit(boxId, ids, exit.reason).catch(onFailure),
+    findSandbox: async (sandboxId) => (await engine.list()).find(({ id }) => id === sandboxId) ?? null,
+    onExit: (sandboxId, ids, exit) => void instances.onSandboxExit(sandboxId, ids, exit.reason).catch(onFailure),
   });
   const instances = new Instances({
     ...options,

@@ -9,11 +9,11 @@ async function open() {
 }
 
 describe("while the store is away", () => {
-  it("a box that ends is remembered, and its instance's row says so as soon as it can", async () => {
+  it("a sandbox that ends is remembered, and its instance's row says so as soon as it can", async () => {
     const { world, room, ref } = await open();
     const row = await room.create(ref);
     world.cut(true);
-    await world.engine.crash(row.seat?.boxId ?? "", "out of memory");
+    await world.engine.crash(row.slot?.sandboxId ?? "", "out of memory");
     await expect(room.instances.get(row.id, ada)).rejects.toMatchObject({ code: "store.unavailable" });
     world.cut(false);
     await vi.waitFor(
@@ -63,7 +63,7 @@ describe("while the store is away", () => {
     const kept = await other.create(ref);
     world.cut(true);
     await room.keeper.close(10);
-    expect((await world.engine.list()).map(({ id }) => id)).toEqual([kept.seat?.boxId]);
+    expect((await world.engine.list()).map(({ id }) => id)).toEqual([kept.slot?.sandboxId]);
     world.cut(false);
     expect(await other.count(kept)).toBe(1);
   });

@@ -1,17 +1,17 @@
 import { type EnvironmentConfig, instancePrefix, instanceRoutes, PlatformError, type SandboxOptions } from "@aenv/contract";
-import type { Box, BoxExit } from "@aenv/sandbox";
+import type { Sandbox, SandboxExit } from "@aenv/sandbox";
 import { z } from "zod";
 import type { EnvironmentVersion } from "../hub/hub.ts";
 import { ownVariables } from "../hub/own-variables.ts";
 import { answerLimits } from "./answer-limits.ts";
-import { askBox, type BoxClients, type BoxRequest, causeOf } from "./box-client.ts";
 import type { Hosts } from "./hosts.ts";
 import { type Isolation, isolationOf } from "./isolation.ts";
 import type { ClaimSpec, Pool } from "./pool.ts";
-import type { InstanceRow, Seat } from "./row.ts";
+import type { InstanceRow, Slot } from "./row.ts";
+import { askSandbox, causeOf, type SandboxClients, type SandboxRequest } from "./sandbox-client.ts";
 import { isSameVariables } from "./variables.ts";
 
-/** What a box is told when an instance begins in it. */
+/** What a sandbox is told when an instance begins in it. */
 export interface Opening {
   readonly id: string;
   readonly task: string | null;
@@ -20,21 +20,21 @@ export interface Opening {
   readonly arguments: readonly string[];
   readonly snapshot?: unknown;
   readonly sandboxOptions?: SandboxOptions | undefined;
-  /** How many begin at the same moment as copies of one instance; 1 unless told. Not for the box. */
+  /** How many begin at the same moment as copies of one instance; 1 unless told. Not for the sandbox. */
   readonly together?: number;
 }
 
 export interface PlacementOptions {
   readonly pool: Pool;
   readonly hosts: Hosts;
-  readonly clients: BoxClients;
+  readonly clients: SandboxClients;
   /** The environment's unpacked bundle. */
   readonly bundleFolder: (digest: string) => Promise<string>;
   readonly startTimeoutMs: number;
-  /** A box of this place that another replica keeps. */
-  readonly findBox: (boxId: string) => Promise<Box | null>;
-  /** Called when a box that is kept here ends, with those known to have sat in it. */
-  readonly onExit: (boxId: string, instanceIds: readonly string[], exit: BoxExit) => void;
+  /** A sandbox of this place that another replica keeps. */
+  readonly findSandbox: (sandboxId: string) => Promise<Sandbox | null>;
+  /** Called when a sandbox that is kept here ends, with those known to have sat in it. */
+  readonly onExit: (sandboxId: string, instanceIds: readonly string[], exit: SandboxExit) => void;
 }
 
 const openingAnswer = z.object({
@@ -45,7 +45,7 @@ const openingAnswer = z.object({
   snapshot: z.unknown(),
 });
 
-/** Who ends an instance waits no longer than this for its box to hear of it; it is looked for again after a restart. */
+/** Who ends an instance waits no longer than this for its sandbox to hear of it; it is looked for again after a restart. */
 const LEAVE_MS = 5_000;
 
 /** What the control API asks an instance. */
@@ -59,32 +59,32 @@ interface Progress {
   step: string;
 }
 
-/** Finds each instance a place in a box and begins its episode there. */
+/** Finds each instance a place in a sandbox and begins its episode there. */
 export class Placement {
   readonly #options: PlacementOptions;
-  readonly #boxes = new Map<string, Box>();
-  /** Who sits in which box. */
+  readonly #sandboxes = new Map<string, Sandbox>();
+  /** Who sits in which sandbox. */
   readonly #seated = new Map<string, Set<string>>();
-  /** Boxes that could not be ended; they are tried again. */
-  readonly #stuck = new Set<Box>();
+  /** Sandboxes that could not be ended; they are tried again. */
+  readonly #stuck = new Set<Sandbox>();
   readonly #ending = new Set<Promise<void>>();
 
   constructor(options: PlacementOptions) {
     this.#options = options;
   }
 
-  /** Whether the box is kept here. */
-  holds(boxId: string): boolean {
-    return this.#boxes.has(boxId);
+  /** Whether the sandbox is kept here. */
+  holds(sandboxId: string): boolean {
+    return this.#sandboxes.has(sandboxId);
   }
 
-  /** A box that is kept here, or by another replica at this place. */
-  async find(boxId: string): Promise<Box | null> {
-    return this.#boxes.get(boxId) ?? this.#options.findBox(boxId);
+  /** A sandbox that is kept here, or by another replica at this place. */
+  async find(sandboxId: string): Promise<Sandbox | null> {
+    return this.#sandboxes.get(sandboxId) ?? this.#options.findSandbox(sandboxId);
   }
 
   /** All of it within the start timeout, whatever takes so long: the process, its code, or the environment's setup. */
-  async place(environment: EnvironmentVersion, owner: string, opening: Opening, signal: AbortSignal): Promise<Seat> {
+  async place(environment: EnvironmentVersion, owner: string, opening: Opening, signal: AbortSignal): Promise<Slot> {
     const { startTimeoutMs } = this.#options;
     const deadline = AbortSignal.timeout(startTimeoutMs);
     const progress: Progress = { step: "its process has not loaded its code yet" };
@@ -98,70 +98,76 @@ export class Placement {
     }
   }
 
-  async #place(environment: EnvironmentVersion, owner: string, opening: Opening, signal: AbortSignal, progress: Progress): Promise<Seat> {
+  async #place(environment: EnvironmentVersion, owner: string, opening: Opening, signal: AbortSignal, progress: Progress): Promise<Slot> {
     const isolation = isolationOf(environment.config);
     const spec = await this.#claimSpec(environment, opening, isolation);
-    const box = isolation === "shared" ? await this.#options.hosts.sit(owner, spec, signal) : await this.#options.pool.claim(spec, signal);
+    const sandbox =
+      isolation === "shared" ? await this.#options.hosts.sit(owner, spec, signal) : await this.#options.pool.claim(spec, signal);
     progress.step = "its setup has not finished yet";
-    this.#watch(box, opening.id);
-    const seat: Seat = { boxId: box.id, address: box.address, prefix: instancePrefix(opening.id), isOwnBox: isolation === "instance" };
+    this.#watch(sandbox, opening.id);
+    const slot: Slot = {
+      sandboxId: sandbox.id,
+      address: sandbox.address,
+      prefix: instancePrefix(opening.id),
+      isOwnSandbox: isolation === "instance",
+    };
     try {
-      await this.#ask(seat, { method: "POST", path: "/env-instance", maxBytes: answerLimits.instance, body: toRequest(opening), signal });
-      return seat;
+      await this.#ask(slot, { method: "POST", path: "/env-instance", maxBytes: answerLimits.instance, body: toRequest(opening), signal });
+      return slot;
     } catch (error) {
-      const cause = await causeOf(box, error);
-      await this.leave(seat, opening.id);
+      const cause = await causeOf(sandbox, error);
+      await this.leave(slot, opening.id);
       throw cause;
     }
   }
 
   /** Copies an instance within its own process, which another replica may keep. */
-  async forkBeside(parentId: string, seat: Seat, ids: readonly string[], signal: AbortSignal): Promise<void> {
-    const seated = this.#seated.get(seat.boxId);
-    if (seated !== undefined) this.#options.hosts.sitBeside(seat.boxId, ids.length);
+  async forkBeside(parentId: string, slot: Slot, ids: readonly string[], signal: AbortSignal): Promise<void> {
+    const seated = this.#seated.get(slot.sandboxId);
+    if (seated !== undefined) this.#options.hosts.sitBeside(slot.sandboxId, ids.length);
     for (const id of ids) seated?.add(id);
     try {
       const path = `${instancePrefix(parentId)}/fork`;
-      await this.#ask(seat, { method: "POST", path, maxBytes: answerLimits.fork, body: { ids }, signal });
+      await this.#ask(slot, { method: "POST", path, maxBytes: answerLimits.fork, body: { ids }, signal });
     } catch (error) {
-      for (const id of ids) await this.leave(seat, id);
+      for (const id of ids) await this.leave(slot, id);
       throw error;
     }
   }
 
-  /** All that another box needs to go on where this instance stands. */
-  async openingOf(id: string, seat: Seat, signal: AbortSignal): Promise<Opening> {
+  /** All that another sandbox needs to go on where this instance stands. */
+  async openingOf(id: string, slot: Slot, signal: AbortSignal): Promise<Opening> {
     const request = { method: "GET", path: `${instancePrefix(id)}/opening`, maxBytes: answerLimits.state, signal } as const;
-    const answer = openingAnswer.parse(await this.#ask(seat, request));
+    const answer = openingAnswer.parse(await this.#ask(slot, request));
     const { task, seed, environment_variables: variables, arguments: args, snapshot } = answer;
     return { id, task: task ?? null, seed, variables, arguments: args, snapshot };
   }
 
-  /** Ends an instance's place: the whole box if it was alone in it. Never fails: what is gone is gone. */
-  async leave(seat: Seat, instanceId: string): Promise<void> {
-    const isSeated = this.#seated.get(seat.boxId)?.delete(instanceId) ?? false;
-    if (seat.isOwnBox) {
-      const box = await this.find(seat.boxId).catch(() => null);
-      if (box !== null) await this.discard(box);
+  /** Ends an instance's place: the whole sandbox if it was alone in it. Never fails: what is gone is gone. */
+  async leave(slot: Slot, instanceId: string): Promise<void> {
+    const isSeated = this.#seated.get(slot.sandboxId)?.delete(instanceId) ?? false;
+    if (slot.isOwnSandbox) {
+      const sandbox = await this.find(slot.sandboxId).catch(() => null);
+      if (sandbox !== null) await this.discard(sandbox);
       return;
     }
-    if (isSeated) this.#options.hosts.leave(seat.boxId);
+    if (isSeated) this.#options.hosts.leave(slot.sandboxId);
     const request = { method: "DELETE", path: instancePrefix(instanceId), timeoutMs: LEAVE_MS, maxBytes: answerLimits.instance } as const;
-    await askBox(this.#options.clients, seat.boxId, seat.address, request).catch(() => {});
+    await askSandbox(this.#options.clients, slot.sandboxId, slot.address, request).catch(() => {});
   }
 
   /** Tries again what could not be ended. */
   async retry(): Promise<void> {
     const stuck = [...this.#stuck];
     this.#stuck.clear();
-    await Promise.all(stuck.map((box) => this.discard(box)));
+    await Promise.all(stuck.map((sandbox) => this.discard(sandbox)));
   }
 
-  /** Ends a box; if that fails now, it is tried again. */
-  async discard(box: Box): Promise<void> {
-    const ending = box
+  /** Ends a sandbox; if that fails now, it is tried again. */
+  async discard(sandbox: Sandbox): Promise<void> {
+    const ending = sandbox
       .destroy()
-      .catch(() => void this.#stuck.add(box))
+      .catch(() => void this.#stuck.add(sandbox))
       .finally(() => this.#ending.delete(ending));
     this.#ending.add(ending);
     await ending;
@@ -173,44 +179,44 @@ export class Placement {
   }
 
   /** Asks an instance something through its trainer API. */
-  ask(seat: Seat, question: keyof typeof questions, body: unknown, signal: AbortSignal): Promise<unknown> {
+  ask(slot: Slot, question: keyof typeof questions, body: unknown, signal: AbortSignal): Promise<unknown> {
     const { method, path, maxBytes } = questions[question];
-    return this.#ask(seat, { method, path: `${seat.prefix}${path}`, maxBytes, body, signal });
+    return this.#ask(slot, { method, path: `${slot.prefix}${path}`, maxBytes, body, signal });
   }
 
-  /** Takes an instance and its box under its eyes that another process of ours has kept so far. */
-  adopt({ id, owner, digest, seat }: InstanceRow, box: Box): void {
-    const isSeated = this.#seated.get(box.id)?.has(id) ?? false;
-    this.#watch(box, id);
-    if (seat?.isOwnBox === false && !isSeated) this.#options.hosts.adopt(owner, digest, box);
+  /** Takes an instance and its sandbox under its eyes that another process of ours has kept so far. */
+  adopt({ id, owner, digest, slot }: InstanceRow, sandbox: Sandbox): void {
+    const isSeated = this.#seated.get(sandbox.id)?.has(id) ?? false;
+    this.#watch(sandbox, id);
+    if (slot?.isOwnSandbox === false && !isSeated) this.#options.hosts.adopt(owner, digest, sandbox);
   }
 
-  /** Looks after no box any more: whatever becomes of them is no news. */
+  /** Looks after no sandbox any more: whatever becomes of them is no news. */
   letGo(): void {
-    this.#boxes.clear();
+    this.#sandboxes.clear();
     this.#seated.clear();
   }
 
-  #watch(box: Box, instanceId: string): void {
-    const known = this.#seated.get(box.id);
+  #watch(sandbox: Sandbox, instanceId: string): void {
+    const known = this.#seated.get(sandbox.id);
     const seated = known ?? new Set<string>();
     seated.add(instanceId);
     if (known !== undefined) return;
-    this.#boxes.set(box.id, box);
-    this.#seated.set(box.id, seated);
-    void box.exited.then((exit) => {
-      if (!this.#boxes.delete(box.id)) return;
-      this.#seated.delete(box.id);
-      void this.#options.clients.forget(box.id);
-      this.#options.onExit(box.id, [...seated], exit);
+    this.#sandboxes.set(sandbox.id, sandbox);
+    this.#seated.set(sandbox.id, seated);
+    void sandbox.exited.then((exit) => {
+      if (!this.#sandboxes.delete(sandbox.id)) return;
+      this.#seated.delete(sandbox.id);
+      void this.#options.clients.forget(sandbox.id);
+      this.#options.onExit(sandbox.id, [...seated], exit);
       // What ended by itself has left its files.
-      void this.discard(box);
+      void this.discard(sandbox);
     });
   }
 
-  #ask(seat: Seat, request: Omit<BoxRequest, "timeoutMs">): Promise<unknown> {
+  #ask(slot: Slot, request: Omit<SandboxRequest, "timeoutMs">): Promise<unknown> {
     const { clients, startTimeoutMs } = this.#options;
-    return askBox(clients, seat.boxId, seat.address, { ...request, timeoutMs: startTimeoutMs });
+    return askSandbox(clients, slot.sandboxId, slot.address, { ...request, timeoutMs: startTimeoutMs });
   }
 
   async #claimSpec(environment: EnvironmentVersion, opening: Opening, isolation: Isolation): Promise<ClaimSpec> {

@@ -1,10 +1,10 @@
 import { defineEnvironment } from "@aenv/kit";
-import { type Box, MemoryEngine, type MemoryProgram } from "@aenv/sandbox";
+import { MemoryEngine, type MemoryProgram, type Sandbox } from "@aenv/sandbox";
 import { temporaryTree } from "@aenv/testing";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { BoxClients } from "./box-client.ts";
 import { kitRunner } from "./fixtures/runner.ts";
 import { type ClaimSpec, Pool, type PoolOptions, type Standing } from "./pool.ts";
+import { SandboxClients } from "./sandbox-client.ts";
 import type { StockedEnvironment } from "./stock.ts";
 
 const { signal } = new AbortController();
@@ -12,7 +12,7 @@ const { signal } = new AbortController();
 function openPool(options: Partial<PoolOptions> = {}, wrap: (program: MemoryProgram) => MemoryProgram = (program) => program) {
   const tree = temporaryTree();
   const engine = new MemoryEngine({ start: wrap(kitRunner(defineEnvironment({ tools: [] }), tree.path)) });
-  const clients = new BoxClients();
+  const clients = new SandboxClients();
   const clock = { now: 0 };
   const standing = new Map<string, Standing>();
   const troubles: [string | null, string][] = [];
@@ -63,8 +63,8 @@ describe("a pool", () => {
     await pool.warmUp();
     const waiting = await ids();
     expect(waiting).toHaveLength(2);
-    const box = await pool.claim(spec("shop"), signal);
-    expect(waiting).toContain(box.id);
+    const sandbox = await pool.claim(spec("shop"), signal);
+    expect(waiting).toContain(sandbox.id);
     await settled(pool, "blank", 2);
     expect(await ids()).toHaveLength(3);
   });
@@ -73,19 +73,19 @@ describe("a pool", () => {
     const { pool, ids } = openPool({ min: 1, limits: { each: 1, perOwner: 1, total: 1 }, refillAfterMs: 60_000 });
     await pool.warmUp();
     const waiting = await ids();
-    const box = await pool.claim(spec("shop"), signal);
-    expect([box.id]).toEqual(waiting);
+    const sandbox = await pool.claim(spec("shop"), signal);
+    expect([sandbox.id]).toEqual(waiting);
     expect(await ids()).toEqual(waiting);
     // Whoever finds none does not wait for that.
-    expect((await pool.claim(spec("shop"), signal)).id).not.toBe(box.id);
+    expect((await pool.claim(spec("shop"), signal)).id).not.toBe(sandbox.id);
   });
 
   it("starts only so many at once however many are claimed, and those that are waited for first", async () => {
     let starting = 0;
     let most = 0;
-    const { pool, ids } = openPool({ min: 3, limits: { each: 3, perOwner: 3, total: 3 } }, (program) => async (boxSpec, self) => {
+    const { pool, ids } = openPool({ min: 3, limits: { each: 3, perOwner: 3, total: 3 } }, (program) => async (sandboxSpec, self) => {
       most = Math.max(most, ++starting);
-      const answer = await program(boxSpec, self);
+      const answer = await program(sandboxSpec, self);
       await new Promise((resolve) => setImmediate(resolve));
       starting--;
       return answer;
@@ -99,7 +99,7 @@ describe("a pool", () => {
 
   it("grows with what is asked for, up to its limit, and shrinks when nobody asks any more", async () => {
     const { pool, clock, ids } = openPool();
-    const claimed: Box[] = [];
+    const claimed: Sandbox[] = [];
     for (let n = 0; n < 200; n++) {
       clock.now += 20;
       claimed.push(await pool.claim(spec("shop"), signal));
@@ -131,8 +131,8 @@ describe("a pool", () => {
     await pool.claim(before, signal);
     await settled(pool, "sha256:shop", 1);
     const known = await ids();
-    const box = await pool.claim({ ...before, variables: { A: "2" } }, signal);
-    expect(known).not.toContain(box.id);
+    const sandbox = await pool.claim({ ...before, variables: { A: "2" } }, signal);
+    expect(known).not.toContain(sandbox.id);
     await settled(pool, "sha256:shop", 1);
     await vi.waitFor(async () => expect((await ids()).filter((id) => known.includes(id))).toHaveLength(1));
   });
@@ -151,10 +151,10 @@ describe("a pool", () => {
     await pool.warmUp();
     const [first = ""] = await ids();
     // Both at once: that it died is not known yet when it is claimed.
-    const [, box] = await Promise.all([engine.crash(first, "out of memory"), pool.claim(spec("shop"), signal)]);
-    expect(box.id).not.toBe(first);
+    const [, sandbox] = await Promise.all([engine.crash(first, "out of memory"), pool.claim(spec("shop"), signal)]);
+    expect(sandbox.id).not.toBe(first);
     await settled(pool, "blank", 1);
-    const [second = ""] = (await ids()).filter((id) => id !== box.id);
+    const [second = ""] = (await ids()).filter((id) => id !== sandbox.id);
     await engine.crash(second, "out of memory");
     await vi.waitFor(() => expect(pool.sizes().get("blank")?.ready).toBe(0));
     await pool.trim();
@@ -170,16 +170,16 @@ describe("a pool", () => {
   });
 
   it("tells what a process said that ended while it took a bundle", async () => {
-    const { pool } = openPool({}, (program) => async (boxSpec, self) => {
-      const answer = await program(boxSpec, self);
+    const { pool } = openPool({}, (program) => async (sandboxSpec, self) => {
+      const answer = await program(sandboxSpec, self);
       return (request, response) => (request.url === "/bind" ? void self.exit("exit code 3: no such module") : answer(request, response));
     });
-    await expect(pool.claim(spec("shop"), signal)).rejects.toThrow("the box ended: exit code 3: no such module");
+    await expect(pool.claim(spec("shop"), signal)).rejects.toThrow("the sandbox ended: exit code 3: no such module");
   });
 
   it("holds no more processes than the limits allow, whatever environments reserve", async () => {
     const { pool, ids } = openPool({ limits: { each: 4, perOwner: 5, total: 8 } });
-    const claimed: Box[] = [];
+    const claimed: Sandbox[] = [];
     for (const [owner, name] of [
       ["ada", "shop"],
       ["ada", "bank"],
@@ -204,13 +204,13 @@ describe("a pool", () => {
     const begun = new Promise<void>((resolve) => (begin = resolve));
     const gate = new Promise<void>((resolve) => (release = resolve));
     let started = 0;
-    const { pool, ids, standing } = openPool({}, (program) => async (boxSpec, self) => {
+    const { pool, ids, standing } = openPool({}, (program) => async (sandboxSpec, self) => {
       // The first is claimed, the next two wait, and the one after is still starting when the version is deleted.
       if (++started === 4) {
         begin();
         await gate;
       }
-      return program(boxSpec, self);
+      return program(sandboxSpec, self);
     });
     const shop = prepared("shop", { warm: 2 });
     const claimed = await pool.claim(shop, signal);
@@ -266,8 +266,8 @@ describe("a pool", () => {
 
   it("tries a bundle that cannot be prepared after growing pauses, and says once why", async () => {
     let binds = 0;
-    const { pool, clock, troubles } = openPool({}, (program) => async (boxSpec, self) => {
-      const answer = await program(boxSpec, self);
+    const { pool, clock, troubles } = openPool({}, (program) => async (sandboxSpec, self) => {
+      const answer = await program(sandboxSpec, self);
       return (request, response) => {
         if (request.url === "/bind") binds++;
         answer(request, response);
@@ -297,9 +297,9 @@ describe("a pool", () => {
     const begun = new Promise<void>((resolve) => {
       begin = resolve;
     });
-    const { pool, ids } = openPool({ min: 3, limits: { each: 3, perOwner: 3, total: 3 } }, (program) => async (boxSpec, self) => {
+    const { pool, ids } = openPool({ min: 3, limits: { each: 3, perOwner: 3, total: 3 } }, (program) => async (sandboxSpec, self) => {
       begin();
-      return program(boxSpec, self);
+      return program(sandboxSpec, self);
     });
     const filling = pool.warmUp();
     await begun;

@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { isPlatformError, PlatformError, type SandboxOptions } from "@aenv/contract";
-import type { Box, SandboxEngine } from "@aenv/sandbox";
+import type { Sandbox, SandboxEngine } from "@aenv/sandbox";
 import { allot, type PoolLimits } from "./allotment.ts";
 import { answerLimits } from "./answer-limits.ts";
-import { askBox, type BoxClients, causeOf } from "./box-client.ts";
+import { askSandbox, causeOf, type SandboxClients } from "./sandbox-client.ts";
 import { newStock, noteBurst, type Stock, type StockedBundle, type StockedEnvironment, troubleAfter, wishOf } from "./stock.ts";
 import { Turns, type Urgency } from "./turns.ts";
 import { isSameVariables } from "./variables.ts";
@@ -14,7 +14,7 @@ export type Standing = "newest" | "superseded" | "gone";
 
 export interface PoolOptions {
   readonly engine: SandboxEngine;
-  readonly clients: BoxClients;
+  readonly clients: SandboxClients;
   /** The blank runner's command line. */
   readonly runner: readonly string[];
   /** What every runner finds in its environment. */
@@ -90,7 +90,7 @@ export class Pool {
   }
 
   /** A process with the bundle in it: a prepared one, else a blank one, else a new one. */
-  async claim(spec: ClaimSpec, signal: AbortSignal): Promise<Box> {
+  async claim(spec: ClaimSpec, signal: AbortSignal): Promise<Sandbox> {
     const { folder, digest, environment, variables } = spec;
     if (environment !== null) {
       const stock = this.#stockOf(digest, { folder, environment, variables });
@@ -163,13 +163,13 @@ export class Pool {
     return stock;
   }
 
-  #take(stock: Stock): Box | null {
+  #take(stock: Stock): Sandbox | null {
     stock.demand.note(this.#options.now());
     this.#retarget();
-    const box = stock.ready.shift() ?? null;
+    const sandbox = stock.ready.shift() ?? null;
     // Not awaited: whoever claims one need not wait for the next.
     void this.#fill(stock, this.#options.refillAfterMs);
-    return box;
+    return sandbox;
   }
 
   #retarget(): void {
@@ -216,21 +216,21 @@ export class Pool {
   async #add(stock: Stock): Promise<void> {
     const { signal } = this.#stop;
     stock.starting++;
-    let box: Box;
+    let sandbox: Sandbox;
     try {
-      box = await this.#start("ahead", signal);
-      if (stock.bundle !== null) await this.#bind(box, { ...bundleOf(stock.bundle), isAhead: true }, signal);
+      sandbox = await this.#start("ahead", signal);
+      if (stock.bundle !== null) await this.#bind(sandbox, { ...bundleOf(stock.bundle), isAhead: true }, signal);
     } finally {
       stock.starting--;
     }
     // It may have been dropped meanwhile.
-    if (!this.#isKept(stock) && !signal.aborted) return box.destroy();
-    stock.ready.push(box);
-    void box.exited.then(async () => {
-      const at = stock.ready.indexOf(box);
+    if (!this.#isKept(stock) && !signal.aborted) return sandbox.destroy();
+    stock.ready.push(sandbox);
+    void sandbox.exited.then(async () => {
+      const at = stock.ready.indexOf(sandbox);
       if (at < 0) return;
       stock.ready.splice(at, 1);
-      await box.destroy().catch(() => {});
+      await sandbox.destroy().catch(() => {});
     });
   }
 
@@ -246,7 +246,7 @@ export class Pool {
     this.#options.onTrouble(environment === undefined ? null : `${environment.name}@${environment.version}`, error);
   }
 
-  #start(urgency: Urgency, signal: AbortSignal, sandboxOptions?: SandboxOptions): Promise<Box> {
+  #start(urgency: Urgency, signal: AbortSignal, sandboxOptions?: SandboxOptions): Promise<Sandbox> {
     const { engine, runner, variables, replica, startTimeoutMs, memoryMb } = this.#options;
     const id = `runner-${randomBytes(10).toString("hex")}`;
     const spec = {
@@ -261,10 +261,10 @@ export class Pool {
     return this.#turns.run(urgency, () => engine.create(spec, signal), signal);
   }
 
-  async #bind(box: Box, body: BindRequest, signal: AbortSignal): Promise<Box> {
+  async #bind(sandbox: Sandbox, body: BindRequest, signal: AbortSignal): Promise<Sandbox> {
     try {
       const { clients, startTimeoutMs } = this.#options;
-      await askBox(clients, box.id, box.address, {
+      await askSandbox(clients, sandbox.id, sandbox.address, {
         method: "POST",
         path: "/bind",
         body,
@@ -272,10 +272,10 @@ export class Pool {
         maxBytes: answerLimits.bind,
         signal,
       });
-      return box;
+      return sandbox;
     } catch (error) {
-      const cause = await causeOf(box, error);
-      await box.destroy();
+      const cause = await causeOf(sandbox, error);
+      await sandbox.destroy();
       throw cause;
     }
   }
@@ -295,5 +295,5 @@ function waitingIn(stocks: readonly Stock[]): number {
 }
 
 async function endReady(stock: Stock, from: number): Promise<void> {
-  await Promise.all(stock.ready.splice(from).map((box) => box.destroy()));
+  await Promise.all(stock.ready.splice(from).map((sandbox) => sandbox.destroy()));
 }

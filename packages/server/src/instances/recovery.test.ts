@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, it, vi } from "vitest";
-import { askBox } from "./box-client.ts";
 import { ada, openRoom, openWorld } from "./fixtures/room.ts";
+import { askSandbox } from "./sandbox-client.ts";
 
 const SHARED = { isolation: "shared" };
 
@@ -26,7 +26,7 @@ describe("a server that comes after one that was killed", () => {
       expect(await next.instances.get(row.id, ada)).toMatchObject({ status: "Running", replica: next.replica });
     }
     expect([next.hosts.size, next.failures]).toEqual([1, []]);
-    expect((await next.create(bank)).seat?.boxId).toBe(rows[1]?.seat?.boxId);
+    expect((await next.create(bank)).slot?.sandboxId).toBe(rows[1]?.slot?.sandboxId);
     world.later(31 * 60);
     await next.instances.sweep();
     expect(await next.rows.count("live", "yes")).toBe(0);
@@ -38,35 +38,41 @@ describe("a server that comes after one that was killed", () => {
     const asking = { caller: ada, signal: dead.signal };
     const { id } = await dead.instances.create({ envName: shop, environment_variables: { GATE: "setup" } }, asking);
     const crashed = await dead.create(shop);
-    await world.engine.crash(crashed.seat?.boxId ?? "", "out of memory");
+    await world.engine.crash(crashed.slot?.sandboxId ?? "", "out of memory");
     await vi.waitFor(async () => expect(await dead.instances.get(crashed.id, ada)).toMatchObject({ status: "Failed" }));
     // As if the dead server had never come to say so.
     await dead.rows.update(crashed.id, () => crashed);
     expect(await next.keeper.open()).toEqual({ adopted: 0, failed: 2, ended: 1 });
     expect(await world.engine.list()).toEqual([]);
-    const reason = "its box was gone, or not ready, when the server came back";
+    const reason = "its sandbox was gone, or not ready, when the server came back";
     expect(await next.instances.get(id, ada)).toMatchObject({ status: "Failed", reason, reasonCode: "instance.start_failed" });
     expect(await next.instances.get(crashed.id, ada)).toMatchObject({ status: "Failed", reason, reasonCode: null });
   });
 
-  it("clears seats that belong to nobody, at once and again when no start can be underway any more", async () => {
+  it("clears slots that belong to nobody, at once and again when no start can be underway any more", async () => {
     const { world, dead, next, bank } = await openTwo();
     const row = await dead.create(bank);
-    const { boxId = "", address = null } = row.seat ?? {};
-    if (address === null) throw new Error("no seat");
+    const { sandboxId = "", address = null } = row.slot ?? {};
+    if (address === null) throw new Error("no slot");
     const ask = (method: "GET" | "POST", path: string, body?: unknown) =>
-      askBox(next.clients, boxId, address, { method, path, timeoutMs: 5_000, maxBytes: 1_000_000, ...(body !== undefined && { body }) });
-    const seats = async () => ((await ask("GET", "/env-instance/list")) as { items: { id: string }[] }).items.map(({ id }) => id);
+      askSandbox(next.clients, sandboxId, address, {
+        method,
+        path,
+        timeoutMs: 5_000,
+        maxBytes: 1_000_000,
+        ...(body !== undefined && { body }),
+      });
+    const slots = async () => ((await ask("GET", "/env-instance/list")) as { items: { id: string }[] }).items.map(({ id }) => id);
     await ask("POST", "/env-instance", { id: "early" });
     await next.keeper.open();
-    expect(await seats()).toEqual([row.id]);
+    expect(await slots()).toEqual([row.id]);
     await ask("POST", "/env-instance", { id: "late" });
     const other = await next.create(bank);
     await next.recovery.settle();
-    expect(await seats()).toHaveLength(3);
+    expect(await slots()).toHaveLength(3);
     world.later(6);
     await next.recovery.settle();
-    expect((await seats()).sort()).toEqual([row.id, other.id].sort());
+    expect((await slots()).sort()).toEqual([row.id, other.id].sort());
   });
 
   it("leaves no fork of a request of which not all were ready", async () => {
@@ -74,9 +80,9 @@ describe("a server that comes after one that was killed", () => {
     const parent = await dead.create(shop);
     const forks = await dead.instances.fork(parent.id, 3, { caller: ada, signal: dead.signal, idempotencyKey: "k" });
     const last = forks.at(-1);
-    await dead.rows.update(last?.id ?? "", (row) => ({ ...row, status: "Creating", seat: null }));
+    await dead.rows.update(last?.id ?? "", (row) => ({ ...row, status: "Creating", slot: null }));
     expect(await next.keeper.open()).toMatchObject({ adopted: 1 });
-    expect((await world.engine.list()).map(({ id }) => id)).toEqual([parent.seat?.boxId]);
+    expect((await world.engine.list()).map(({ id }) => id)).toEqual([parent.slot?.sandboxId]);
     expect(await next.rows.count("live", "yes")).toBe(1);
     const again = next.instances.fork(parent.id, 3, { caller: ada, signal: dead.signal, idempotencyKey: "k" });
     await expect(again).rejects.toMatchObject({ code: "instance.start_failed" });
@@ -110,7 +116,7 @@ describe("servers side by side", () => {
     return { world, one, other, shop, bank };
   }
 
-  it("leave each other's boxes alone", async () => {
+  it("leave each other's sandboxes alone", async () => {
     const { world, one, other, shop } = await openPair();
     await one.create(shop);
     expect(await other.recovery.run()).toEqual({ adopted: 0, failed: 0, ended: 0 });
@@ -141,7 +147,7 @@ describe("servers side by side", () => {
     await one.hosts.closeIdle(60_000);
     if (fork === undefined) throw new Error("no fork");
     expect(await other.count(fork)).toBe(1);
-    await world.engine.crash(parent.seat?.boxId ?? "", "out of memory");
+    await world.engine.crash(parent.slot?.sandboxId ?? "", "out of memory");
     await vi.waitFor(async () =>
       expect(await other.instances.get(fork.id, ada)).toMatchObject({ status: "Failed", reason: "out of memory" }),
     );

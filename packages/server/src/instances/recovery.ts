@@ -1,13 +1,13 @@
 import { isPlatformError } from "@aenv/contract";
-import type { Box, SandboxEngine } from "@aenv/sandbox";
+import type { Sandbox, SandboxEngine } from "@aenv/sandbox";
 import { z } from "zod";
 import type { Collection } from "../stores/collection.ts";
 import { answerLimits } from "./answer-limits.ts";
-import { askBox, type BoxClients } from "./box-client.ts";
 import type { Instances } from "./instances.ts";
 import type { Placement } from "./placement.ts";
 import type { Replicas } from "./replicas.ts";
 import { type InstanceRow, isLive } from "./row.ts";
+import { askSandbox, type SandboxClients } from "./sandbox-client.ts";
 
 export interface RecoveryOptions {
   readonly engine: SandboxEngine;
@@ -15,8 +15,8 @@ export interface RecoveryOptions {
   readonly instances: Instances;
   readonly placement: Placement;
   readonly replicas: Replicas;
-  readonly clients: BoxClients;
-  /** After this long no start that another process began goes on in a box. */
+  readonly clients: SandboxClients;
+  /** After this long no start that another process began goes on in a sandbox. */
   readonly startTimeoutMs: number;
   readonly now: () => number;
 }
@@ -27,10 +27,10 @@ export interface Recovered {
   readonly ended: number;
 }
 
-/** What a box says of who sits in it; `unsure` if it is there but too busy to answer. */
+/** What a sandbox says of who sits in it; `unsure` if it is there but too busy to answer. */
 type Seated = ReadonlySet<string> | "unsure" | "gone";
 
-const seatList = z.object({ items: z.array(z.object({ id: z.string() })) });
+const slotList = z.object({ items: z.array(z.object({ id: z.string() })) });
 const ANSWER_MS = 5_000;
 
 /**
@@ -39,8 +39,8 @@ const ANSWER_MS = 5_000;
  */
 export class Recovery {
   readonly #options: RecoveryOptions;
-  /** Shared boxes in which a start of the dead process may still have been underway. */
-  readonly #doubtful = new Set<Box>();
+  /** Shared sandboxes in which a start of the dead process may still have been underway. */
+  readonly #doubtful = new Set<Sandbox>();
   /** When nothing that a dead process has begun can be underway any more. */
   #overAt: number | null = null;
 
@@ -50,68 +50,68 @@ export class Recovery {
 
   async run(): Promise<Recovered> {
     const { engine, replicas, instances, now, startTimeoutMs } = this.#options;
-    // In this order: the dead make no more boxes, and a box of someone who has come meanwhile bears a living one's name.
+    // In this order: the dead make no more sandboxes, and a sandbox of someone who has come meanwhile bears a living one's name.
     const { dead, names } = await replicas.claimDead();
-    const boxes = await engine.list();
+    const sandboxes = await engine.list();
     const { others, isLast, isLastHere } = await replicas.hands();
     const isUnknown = (name: string) => !others.has(name) && !replicas.names.includes(name);
     const isOrphan = (name: string) => names.has(name) || (isLast && isUnknown(name));
-    const orphans = boxes.filter(({ labels: { replica = "" } }) => names.has(replica) || (isLastHere && isUnknown(replica)));
+    const orphans = sandboxes.filter(({ labels: { replica = "" } }) => names.has(replica) || (isLastHere && isUnknown(replica)));
 
     const lost = await this.#boxless(new Set(orphans.map(({ id }) => id)), isOrphan);
     // First those that got ready: as long as one has not, the next start knows that nobody was told of any of them.
     const groups = [...new Set(lost.flatMap(({ group }) => group ?? []))];
     await eachOf(groups, (group) => instances.loseGroup(group, "the server ended before all forks were ready"));
-    await eachOf(lost, ({ id }) => instances.lose(id, "its box was gone, or not ready, when the server came back"));
-    const counts = await Promise.all(orphans.map((box) => this.#takeOver(box, isOrphan)));
-    const inUse = new Set(boxes.map(({ labels }) => labels.replica ?? ""));
+    await eachOf(lost, ({ id }) => instances.lose(id, "its sandbox was gone, or not ready, when the server came back"));
+    const counts = await Promise.all(orphans.map((sandbox) => this.#takeOver(sandbox, isOrphan)));
+    const inUse = new Set(sandboxes.map(({ labels }) => labels.replica ?? ""));
     for (const row of dead) await replicas.inherit(row, inUse);
     this.#overAt = now() + startTimeoutMs;
     return sum([{ adopted: 0, failed: lost.length, ended: 0 }, ...counts]);
   }
 
-  /** Gives back the seats of instances that others have ended, and ends what a dead process's starts have left since. */
+  /** Gives back the slots of instances that others have ended, and ends what a dead process's starts have left since. */
   async settle(): Promise<void> {
     const { rows, placement, replicas, now } = this.#options;
     if (this.#overAt !== null && now() >= this.#overAt) await this.#lookAgain();
     for (const name of replicas.names) {
       for await (const { key, value: row } of rows.each({ index: "leaving", value: name })) {
-        if (row.seat !== null) await placement.leave(row.seat, key);
-        await rows.update(key, (latest) => (isLive(latest) ? null : { ...latest, seat: null }));
+        if (row.slot !== null) await placement.leave(row.slot, key);
+        await rows.update(key, (latest) => (isLive(latest) ? null : { ...latest, slot: null }));
       }
     }
   }
 
-  /** Ends what came to be in the moment of a death: seats that were still being set up, boxes that were still ending. */
+  /** Ends what came to be in the moment of a death: slots that were still being set up, sandboxes that were still ending. */
   async #lookAgain(): Promise<void> {
     const { engine, placement, replicas } = this.#options;
     this.#overAt = null;
-    for (const box of this.#doubtful) await this.#clearSeats(box, await this.#seatedIn(box));
+    for (const sandbox of this.#doubtful) await this.#clearSlots(sandbox, await this.#seatedIn(sandbox));
     this.#doubtful.clear();
     const [, ...inherited] = replicas.names;
-    for (const box of await engine.list()) {
-      if (!inherited.includes(box.labels.replica ?? "") || placement.holds(box.id)) continue;
-      if ((await this.#rowsIn(box)).length === 0) await placement.discard(box);
+    for (const sandbox of await engine.list()) {
+      if (!inherited.includes(sandbox.labels.replica ?? "") || placement.holds(sandbox.id)) continue;
+      if ((await this.#rowsIn(sandbox)).length === 0) await placement.discard(sandbox);
     }
   }
 
-  /** The orphaned instances that run in none of the boxes. */
-  async #boxless(boxIds: ReadonlySet<string>, isOrphan: (replica: string) => boolean): Promise<InstanceRow[]> {
+  /** The orphaned instances that run in none of the sandboxes. */
+  async #boxless(sandboxIds: ReadonlySet<string>, isOrphan: (replica: string) => boolean): Promise<InstanceRow[]> {
     const found: InstanceRow[] = [];
     for await (const { value: row } of this.#options.rows.each({ index: "live", value: "yes" })) {
-      const isBoxed = row.status === "Running" && row.seat !== null && boxIds.has(row.seat.boxId);
+      const isBoxed = row.status === "Running" && row.slot !== null && sandboxIds.has(row.slot.sandboxId);
       if (isOrphan(row.replica) && !isBoxed) found.push(row);
     }
     return found;
   }
 
-  async #takeOver(box: Box, isOrphan: (replica: string) => boolean): Promise<Recovered> {
+  async #takeOver(sandbox: Sandbox, isOrphan: (replica: string) => boolean): Promise<Recovered> {
     const { placement, instances } = this.#options;
-    const rows = await this.#rowsIn(box);
-    const seated = rows.length === 0 ? "gone" : await this.#seatedIn(box);
+    const rows = await this.#rowsIn(sandbox);
+    const seated = rows.length === 0 ? "gone" : await this.#seatedIn(sandbox);
     if (seated === "gone") {
-      await eachOf(rows, ({ id }) => instances.lose(id, "its box did not answer any more when the server came back"));
-      await placement.discard(box);
+      await eachOf(rows, ({ id }) => instances.lose(id, "its sandbox did not answer any more when the server came back"));
+      await placement.discard(sandbox);
       return { adopted: 0, failed: rows.length, ended: 1 };
     }
     const isThere = ({ id }: InstanceRow) => seated === "unsure" || seated.has(id);
@@ -119,49 +119,52 @@ export class Recovery {
     const adopted = mine.filter(isThere);
     const failed = mine.length - adopted.length;
     const missing = mine.filter((row) => !isThere(row));
-    await eachOf(missing, (row) => instances.lose(row.id, "its box did not know it any more when the server came back"));
+    await eachOf(missing, (row) => instances.lose(row.id, "its sandbox did not know it any more when the server came back"));
     if (adopted.length === 0 && mine.length === rows.length) {
-      await placement.discard(box);
+      await placement.discard(sandbox);
       return { adopted: 0, failed, ended: 1 };
     }
-    // Where another replica is forking into the box, that goes on, and the box is to be looked after all the same.
-    for (const row of rows) if (!isOrphan(row.replica) || isThere(row)) placement.adopt(row, box);
+    // Where another replica is forking into the sandbox, that goes on, and the sandbox is to be looked after all the same.
+    for (const row of rows) if (!isOrphan(row.replica) || isThere(row)) placement.adopt(row, sandbox);
     await eachOf(adopted, (row) => instances.adopt(row));
-    await this.#clearSeats(box, seated);
-    if (rows.some(({ seat }) => seat?.isOwnBox === false)) this.#doubtful.add(box);
+    await this.#clearSlots(sandbox, seated);
+    if (rows.some(({ slot }) => slot?.isOwnSandbox === false)) this.#doubtful.add(sandbox);
     return { adopted: adopted.length, failed, ended: 0 };
   }
 
-  async #rowsIn(box: Box): Promise<InstanceRow[]> {
+  async #rowsIn(sandbox: Sandbox): Promise<InstanceRow[]> {
     const found: InstanceRow[] = [];
-    for await (const { value } of this.#options.rows.each({ index: "box", value: box.id })) found.push(value);
+    for await (const { value } of this.#options.rows.each({ index: "sandbox", value: sandbox.id })) found.push(value);
     return found;
   }
 
-  async #seatedIn(box: Box): Promise<Seated> {
+  async #seatedIn(sandbox: Sandbox): Promise<Seated> {
     try {
       const request = { method: "GET", path: "/env-instance/list", timeoutMs: ANSWER_MS, maxBytes: answerLimits.list } as const;
-      const { items } = seatList.parse(await askBox(this.#options.clients, box.id, box.address, request));
+      const { items } = slotList.parse(await askSandbox(this.#options.clients, sandbox.id, sandbox.address, request));
       return new Set(items.map(({ id }) => id));
     } catch (error) {
       return isPlatformError(error, "request.timeout") ? "unsure" : "gone";
     }
   }
 
-  /** Ends the seats that belong to no row: they were being made, or being ended, when the server died. */
-  async #clearSeats(box: Box, seated: Seated): Promise<void> {
+  /** Ends the slots that belong to no row: they were being made, or being ended, when the server died. */
+  async #clearSlots(sandbox: Sandbox, seated: Seated): Promise<void> {
     const { rows, clients } = this.#options;
     if (typeof seated === "string") return;
-    const known = new Set((await this.#rowsIn(box)).map(({ id }) => id));
+    const known = new Set((await this.#rowsIn(sandbox)).map(({ id }) => id));
     for (const id of seated) {
       if (known.has(id)) continue;
       const row = await rows.find(id);
-      // Still on its way to its seat.
+      // Still on its way to its slot.
       if (row !== null && isLive(row.value)) continue;
       const path = `/env-instance/${encodeURIComponent(id)}`;
-      await askBox(clients, box.id, box.address, { method: "DELETE", path, timeoutMs: ANSWER_MS, maxBytes: answerLimits.instance }).catch(
-        () => {},
-      );
+      await askSandbox(clients, sandbox.id, sandbox.address, {
+        method: "DELETE",
+        path,
+        timeoutMs: ANSWER_MS,
+        maxBytes: answerLimits.instance,
+      }).catch(() => {});
     }
   }
 }

@@ -83,7 +83,7 @@ describe("replicas", () => {
     expect(idsOf(await loser.claimDead()).sort()).toEqual(["dead", winner.id].sort());
   });
 
-  it("go on under the names of those whose boxes they keep, and only those", async () => {
+  it("go on under the names of those whose sandboxes they keep, and only those", async () => {
     const { rows, join } = openReplicas();
     await join("first", "here", "1 0 gone");
     const second = await join("second");

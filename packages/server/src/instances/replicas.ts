@@ -4,7 +4,7 @@ import type { Collection } from "../stores/collection.ts";
 /** A server process that shares the store with others. */
 export interface ReplicaRow {
   readonly id: string;
-  /** The machine and folder in which its boxes live; only a process there can look after them. */
+  /** The machine and folder in which its sandboxes live; only a process there can look after them. */
   readonly place: string;
   /** The process itself, as those on the same machine can look for it. */
   readonly process: string;
@@ -52,7 +52,7 @@ export class Replicas {
     this.#startedAt = options.now().toISOString();
   }
 
-  /** The names under which boxes and instances are kept by this process. */
+  /** The names under which sandboxes and instances are kept by this process. */
   get names(): readonly string[] {
     return [this.id, ...this.#heirOf];
   }
@@ -96,7 +96,7 @@ export class Replicas {
   }
 
   /**
-   * Notes that what a dead replica kept is looked after. Its boxes, if they are here, bear its name for as long as they live;
+   * Notes that what a dead replica kept is looked after. Its sandboxes, if they are here, bear its name for as long as they live;
    * of the names that it had inherited itself, only those in use are remembered.
    */
   async inherit(dead: ReplicaRow, inUse: ReadonlySet<string>): Promise<void> {

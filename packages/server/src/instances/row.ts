@@ -1,16 +1,16 @@
 import { type ErrorCode, type InstanceStatus, PlatformError, type SandboxOptions } from "@aenv/contract";
-import type { BoxAddress } from "@aenv/sandbox";
+import type { SandboxAddress } from "@aenv/sandbox";
 import { Collection } from "../stores/collection.ts";
 import type { Indexes, Store } from "../stores/store.ts";
 
-/** Where an instance lives: a box, and its seat in it. */
-export interface Seat {
-  readonly boxId: string;
-  readonly address: BoxAddress;
-  /** Where the instance's routes begin inside the box. */
+/** Where an instance lives: a sandbox, and its slot in it. */
+export interface Slot {
+  readonly sandboxId: string;
+  readonly address: SandboxAddress;
+  /** Where the instance's routes begin inside the sandbox. */
   readonly prefix: string;
-  /** The box holds this instance alone and goes with it. */
-  readonly isOwnBox: boolean;
+  /** The sandbox holds this instance alone and goes with it. */
+  readonly isOwnSandbox: boolean;
 }
 
 export interface InstanceEvent {
@@ -18,7 +18,7 @@ export interface InstanceEvent {
   readonly what: string;
 }
 
-/** An instance as the store keeps it. Values of variables are not in it: they may be secrets, and only the box needs them. */
+/** An instance as the store keeps it. Values of variables are not in it: they may be secrets, and only the sandbox needs them. */
 export interface InstanceRow {
   readonly id: string;
   /** Opens the agent's door and no other. */
@@ -44,9 +44,9 @@ export interface InstanceRow {
   readonly datasource: string;
   /** The image that the datasource names, for engines that run images; null without a datasource. */
   readonly image: string | null;
-  /** Of an ended instance: a seat that whoever keeps the box has yet to give back. */
-  readonly seat: Seat | null;
-  /** The server process that starts it and, once it runs, the one that keeps its box. */
+  /** Of an ended instance: a slot that whoever keeps the sandbox has yet to give back. */
+  readonly slot: Slot | null;
+  /** The server process that starts it and, once it runs, the one that keeps its sandbox. */
   readonly replica: string;
   /** Forks that were asked for together: they are there all, or none of them is. */
   readonly group: string | null;
@@ -72,9 +72,9 @@ export function isSettled(row: InstanceRow): boolean {
   return row.status !== "Pending" && row.status !== "Creating";
 }
 
-/** The seat of a running instance; why it has none is an error. */
-export function seatOf({ id, status, seat, reason }: InstanceRow): Seat {
-  if (status === "Running" && seat !== null) return seat;
+/** The slot of a running instance; why it has none is an error. */
+export function slotOf({ id, status, slot, reason }: InstanceRow): Slot {
+  if (status === "Running" && slot !== null) return slot;
   if (status === "Creating" || status === "Pending") throw new PlatformError("instance.starting", `instance '${id}' is still starting`);
   if (status === "Failed") throw new PlatformError("instance.failed", `instance '${id}' has failed: ${reason}`);
   throw new PlatformError("instance.gone", `instance '${id}' has ended: ${reason}`);
@@ -89,7 +89,7 @@ export function instanceIndexes(row: InstanceRow): Indexes {
     agent: row.agentKey,
     environment: name,
     ownerEnvironment: `${row.owner}\n${name}`,
-    ...(isLive(row) ? liveIndexes(row) : row.seat !== null && { leaving: row.replica }),
+    ...(isLive(row) ? liveIndexes(row) : row.slot !== null && { leaving: row.replica }),
   };
 }
 
@@ -97,12 +97,12 @@ export function instanceRows(store: Store): Collection<InstanceRow> {
   return new Collection(store, "instance", instanceIndexes);
 }
 
-function liveIndexes({ owner, replica, seat, group, service }: InstanceRow): Indexes {
+function liveIndexes({ owner, replica, slot, group, service }: InstanceRow): Indexes {
   return {
     live: "yes",
     liveOwner: owner,
     liveReplica: replica,
-    ...(seat !== null && { box: seat.boxId }),
+    ...(slot !== null && { sandbox: slot.sandboxId }),
     ...(group !== null && { group }),
     ...(service !== undefined && { service, isReplica: "yes" }),
   };

@@ -3,7 +3,7 @@ import type { FairQueue } from "../access/fair-queue.ts";
 import type { EnvironmentVersion } from "../hub/hub.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Opening, Placement } from "./placement.ts";
-import { type InstanceRow, moved, type Seat } from "./row.ts";
+import { type InstanceRow, moved, type Slot } from "./row.ts";
 import { within } from "./within.ts";
 
 export interface StarterOptions {
@@ -12,7 +12,7 @@ export interface StarterOptions {
   readonly placement: Placement;
 }
 
-/** Brings instances from their row to a seat. */
+/** Brings instances from their row to a slot. */
 export class Starter {
   readonly #options: StarterOptions;
   readonly #starting = new Map<string, Promise<InstanceRow>>();
@@ -35,24 +35,24 @@ export class Starter {
     started.catch(() => {});
   }
 
-  /** A seat, when it is the owner's turn. */
-  place(environment: EnvironmentVersion, owner: string, opening: Opening): Promise<Seat> {
+  /** A slot, when it is the owner's turn. */
+  place(environment: EnvironmentVersion, owner: string, opening: Opening): Promise<Slot> {
     const { queue, placement } = this.#options;
     const { signal } = this.#stop;
     return queue.run(owner, () => placement.place(environment, owner, opening, signal), signal);
   }
 
   /** The last step: from now on it is used. */
-  async becomeRunning(id: string, seat: Seat, keeper: Partial<InstanceRow> = {}): Promise<InstanceRow> {
+  async becomeRunning(id: string, slot: Slot, keeper: Partial<InstanceRow> = {}): Promise<InstanceRow> {
     const { ledger, placement } = this.#options;
     try {
       return await ledger.change(id, (row, now) =>
         // Its idle time begins now: until here nobody could use it.
-        moved(row, ["Pending", "Creating"], "Running", "running", now, { seat, lastUsedAt: now.toISOString(), ...keeper }),
+        moved(row, ["Pending", "Creating"], "Running", "running", now, { slot, lastUsedAt: now.toISOString(), ...keeper }),
       );
     } catch (error) {
       // It was ended while it started: what has started late is ended again. Or the store is away, and may say that it runs.
-      await placement.leave(seat, id);
+      await placement.leave(slot, id);
       await ledger.fail(id, error);
       if (!isPlatformError(error, "instance.not_found")) throw error;
       throw new PlatformError("instance.gone", `instance '${id}' was ended while it started`);
@@ -76,13 +76,13 @@ export class Starter {
   }
 
   async #start(environment: EnvironmentVersion, row: InstanceRow, opening: Opening): Promise<InstanceRow> {
-    let seat: Seat;
+    let slot: Slot;
     try {
-      seat = await this.place(environment, row.owner, opening);
+      slot = await this.place(environment, row.owner, opening);
     } catch (error) {
       await this.#options.ledger.fail(row.id, error);
       throw error;
     }
-    return this.becomeRunning(row.id, seat);
+    return this.becomeRunning(row.id, slot);
   }
 }

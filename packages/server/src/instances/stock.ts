@@ -1,5 +1,5 @@
 import { isPlatformError, messageOf, type Variables } from "@aenv/contract";
-import type { Box } from "@aenv/sandbox";
+import type { Sandbox } from "@aenv/sandbox";
 import type { Wish } from "./allotment.ts";
 import { pauseAfter } from "./backoff.ts";
 import { Demand, demandedSize } from "./demand.ts";
@@ -36,7 +36,7 @@ export interface Stock {
   /** How many are to wait without any demand. Of an environment only once it is known to be its name's newest version. */
   reserve: number;
   target: number;
-  readonly ready: Box[];
+  readonly ready: Sandbox[];
   /** How many are being started for it. */
   starting: number;
   readonly demand: Demand;

@@ -4,10 +4,10 @@ import { MemoryStore } from "../stores/memory/store.ts";
 import { type InstanceRow, instanceRows } from "./row.ts";
 import { Targets } from "./targets.ts";
 
-const seat = { boxId: "b", address: { kind: "unix", path: "/s" }, prefix: "/env-instance/i", isOwnBox: true };
+const slot = { sandboxId: "b", address: { kind: "unix", path: "/s" }, prefix: "/env-instance/i", isOwnSandbox: true };
 const row = { id: "i", agentKey: "k", owner: "ada", environment: { name: "shop", version: "1.0.0" }, group: null, replica: "r" };
-const running = { ...row, status: "Running", seat } as unknown as InstanceRow;
-const ended = { ...row, status: "Terminated", seat: null, reason: "deleted" } as unknown as InstanceRow;
+const running = { ...row, status: "Running", slot } as unknown as InstanceRow;
+const ended = { ...row, status: "Terminated", slot: null, reason: "deleted" } as unknown as InstanceRow;
 
 describe("targets", () => {
   it("are known from memory once they were seen, by id and by agent key", async () => {
@@ -19,7 +19,7 @@ describe("targets", () => {
       { kind: "unknown" },
     ]);
     await rows.insert("i", running);
-    expect(await targets.findByAgentKey("k")).toMatchObject({ kind: "ready", boxId: "b" });
+    expect(await targets.findByAgentKey("k")).toMatchObject({ kind: "ready", sandboxId: "b" });
     expect(targets.peek("i")).toMatchObject({ kind: "ready", prefix: "/env-instance/i" });
     targets.note(ended);
     expect(targets.peek("i")).toBeNull();

@@ -1,4 +1,4 @@
-import type { BoxAddress } from "@aenv/sandbox";
+import type { SandboxAddress } from "@aenv/sandbox";
 import type { Collection } from "../stores/collection.ts";
 import type { InstanceRow } from "./row.ts";
 
@@ -7,8 +7,8 @@ export type Target =
   | {
       readonly kind: "ready";
       readonly instanceId: string;
-      readonly boxId: string;
-      readonly address: BoxAddress;
+      readonly sandboxId: string;
+      readonly address: SandboxAddress;
       readonly prefix: string;
       readonly owner: string;
       readonly row: InstanceRow;
@@ -85,13 +85,13 @@ export class Targets {
 function targetOf(row: InstanceRow): Target {
   switch (row.status) {
     case "Running":
-      if (row.seat === null) return { kind: "failed", row };
+      if (row.slot === null) return { kind: "failed", row };
       return {
         kind: "ready",
         instanceId: row.id,
-        boxId: row.seat.boxId,
-        address: row.seat.address,
-        prefix: row.seat.prefix,
+        sandboxId: row.slot.sandboxId,
+        address: row.slot.address,
+        prefix: row.slot.prefix,
         owner: row.owner,
         row,
       };

@@ -47,7 +47,7 @@ describe("an instance's variables", () => {
 
   it("never hold a name of the platform's with anybody else's value", () => {
     const variables = fc.dictionary(
-      fc.oneof(fc.string(), fc.constantFrom("AENV_STORAGE", "AENV_TYPE", "aenv_box", "OTEL_A", "A")),
+      fc.oneof(fc.string(), fc.constantFrom("AENV_STORAGE", "AENV_TYPE", "aenv_sandbox", "OTEL_A", "A")),
       fc.string(),
     );
     fc.assert(

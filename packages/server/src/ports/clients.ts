@@ -1,11 +1,11 @@
 import type { Socket } from "node:net";
 import { PlatformError } from "@aenv/contract";
-import type { Box } from "@aenv/sandbox";
+import type { Sandbox } from "@aenv/sandbox";
 import { Pool } from "undici";
 
 /** One port of one sandbox. */
 export interface SandboxPort {
-  readonly boxId: string;
+  readonly sandboxId: string;
   readonly port: number;
 }
 
@@ -21,21 +21,21 @@ const IDLE_MS = 60_000;
 
 /**
  * Connections to ports inside sandboxes. Each one is made by the sandbox's engine, which checks that the port is the sandbox's own.
- * A box's id is never used again, so a connection that is kept never leads to another sandbox.
+ * A sandbox's id is never used again, so a connection that is kept never leads to another sandbox.
  */
 export class PortClients {
-  readonly #find: (boxId: string) => Promise<Box | null>;
+  readonly #find: (sandboxId: string) => Promise<Sandbox | null>;
   readonly #clients = new Map<string, Client>();
-  readonly #boxes = new Map<string, Box>();
+  readonly #sandboxes = new Map<string, Sandbox>();
 
-  constructor(find: (boxId: string) => Promise<Box | null>) {
+  constructor(find: (sandboxId: string) => Promise<Sandbox | null>) {
     this.#find = find;
   }
 
   /** For HTTP requests. */
   pool(port: SandboxPort): Pool {
     const now = performance.now();
-    const key = `${port.boxId}:${port.port}`;
+    const key = `${port.sandboxId}:${port.port}`;
     let client = this.#clients.get(key);
     if (client === undefined) {
       this.#trim(now);
@@ -47,10 +47,10 @@ export class PortClients {
   }
 
   /** A connection for one caller alone. */
-  async connect({ boxId, port }: SandboxPort, signal: AbortSignal): Promise<Socket> {
-    const box = this.#boxes.get(boxId) ?? (await this.#look(boxId));
-    if (box?.connect === undefined) throw new PlatformError("sandbox.lost", `sandbox '${boxId}' is gone`);
-    return box.connect(port, AbortSignal.any([signal, AbortSignal.timeout(CONNECT_MS)]));
+  async connect({ sandboxId, port }: SandboxPort, signal: AbortSignal): Promise<Socket> {
+    const sandbox = this.#sandboxes.get(sandboxId) ?? (await this.#look(sandboxId));
+    if (sandbox?.connect === undefined) throw new PlatformError("sandbox.lost", `sandbox '${sandboxId}' is gone`);
+    return sandbox.connect(port, AbortSignal.any([signal, AbortSignal.timeout(CONNECT_MS)]));
   }
 
   async close(): Promise<void> {
@@ -74,18 +74,18 @@ export class PortClients {
     });
   }
 
-  async #look(boxId: string): Promise<Box | null> {
-    const box = await this.#find(boxId);
-    if (box === null) return null;
-    this.#boxes.set(boxId, box);
-    void box.exited.then(() => this.#forget(box));
-    return box;
+  async #look(sandboxId: string): Promise<Sandbox | null> {
+    const sandbox = await this.#find(sandboxId);
+    if (sandbox === null) return null;
+    this.#sandboxes.set(sandboxId, sandbox);
+    void sandbox.exited.then(() => this.#forget(sandbox));
+    return sandbox;
   }
 
-  #forget(box: Box): void {
-    this.#boxes.delete(box.id);
+  #forget(sandbox: Sandbox): void {
+    this.#sandboxes.delete(sandbox.id);
     for (const [key, { pool }] of this.#clients) {
-      if (!key.startsWith(`${box.id}:`)) continue;
+      if (!key.startsWith(`${sandbox.id}:`)) continue;
       this.#clients.delete(key);
       void pool.destroy().catch(() => {});
     }

@@ -4,7 +4,7 @@ import type { Caller } from "../access/access.ts";
 import type { Hub } from "../hub/hub.ts";
 import type { Instances } from "../instances/instances.ts";
 import { isolationOf } from "../instances/isolation.ts";
-import { type InstanceRow, isLive, seatOf } from "../instances/row.ts";
+import { type InstanceRow, isLive, slotOf } from "../instances/row.ts";
 import type { PortLink, PortLinks } from "./links.ts";
 
 export interface PresignOptions {
@@ -30,7 +30,7 @@ export class Presign {
   async link(id: string, port: number, minutes: number, caller: Caller): Promise<PortLink> {
     const { instances, links, engine } = this.#options;
     const row = await instances.get(id, caller);
-    if (!isLive(row)) seatOf(row);
+    if (!isLive(row)) slotOf(row);
     const problem = portProblem(await this.#configOf(row), port, engine);
     if (problem !== null) {
       throw new PlatformError("instance.unsupported", `not supported on this engine (${engine.name}): presign URL; ${problem}`);

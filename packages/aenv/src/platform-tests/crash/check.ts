@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { lookAt } from "./boxes.ts";
 import { call, post, remove, send } from "./load.ts";
+import { lookAt } from "./sandboxes.ts";
 import type { ServerProcess } from "./server-process.ts";
 import type { Known, World } from "./world.ts";
 
@@ -48,7 +48,7 @@ async function checkInstance(server: ServerProcess, one: Known): Promise<void> {
   await call(server, one);
 }
 
-/** No process that nobody needs, no seat that nobody has, none twice, and nobody without. */
+/** No process that nobody needs, no slot that nobody has, none twice, and nobody without. */
 async function checkTruth(servers: readonly ServerProcess[], world: World, home: string): Promise<void> {
   const deadline = performance.now() + SETTLE_MS;
   for (;;) {
@@ -66,14 +66,14 @@ async function findProblem(servers: readonly ServerProcess[], world: World, home
   const live = items.filter(({ status }) => status === "Running" || status === "Creating").map(({ id }) => id);
   const strange = live.find((id) => world.find(id) === undefined);
   if (strange !== undefined) return `${strange} lives, and nobody was told of it`;
-  const { boxes, unfinished, processes, seats } = await lookAt(home);
+  const { sandboxes, unfinished, processes, slots } = await lookAt(home);
   if (unfinished.length > 0) return `folders are left unfinished: ${unfinished}`;
-  if (!isSame(boxes, processes)) return `there are the boxes ${boxes} and processes of ${processes}`;
-  const seated = [...seats.values()].flat();
-  if (!isSame(seated, live)) return `${live} are said to live, and ${seated} sit in boxes`;
-  const waiting = [...seats.values()].filter((one) => one.length === 0).length;
+  if (!isSame(sandboxes, processes)) return `there are the sandboxes ${sandboxes} and processes of ${processes}`;
+  const seated = [...slots.values()].flat();
+  if (!isSame(seated, live)) return `${live} are said to live, and ${seated} sit in sandboxes`;
+  const waiting = [...slots.values()].filter((one) => one.length === 0).length;
   const wanted = (await Promise.all(servers.map(waitingProcesses))).reduce((sum, count) => sum + count, 0);
-  return waiting <= wanted ? null : `${waiting} boxes are empty, and ${wanted} may be`;
+  return waiting <= wanted ? null : `${waiting} sandboxes are empty, and ${wanted} may be`;
 }
 
 /** Processes that wait for someone: in the pool, or as hosts between two episodes. */

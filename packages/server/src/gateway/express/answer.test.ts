@@ -19,13 +19,13 @@ function cut(text: string, places: readonly number[]): string[] {
 
 const size = (text: string) => text.length.toString(16);
 
-describe("a box's answer", () => {
+describe("a sandbox's answer", () => {
   it("is told with its own headers, each as often as it was said, and the connection's are ours", () => {
     const { heard, reader } = hear([
       "HTTP/1.1 201 Made\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\nConnection: keep-alive\r\nKeep-Alive: timeout=9\r\nContent-Length: 2\r\n\r\nok",
     ]);
     expect(heard).toBe("HTTP/1.1 201 Made\r\nset-cookie: a=1\r\nset-cookie: b=2\r\ncontent-length: 2\r\nconnection: keep-alive\r\n\r\nok");
-    expect([reader.status, reader.isOver, reader.boxKeepsMs]).toEqual([201, true, 8_000]);
+    expect([reader.status, reader.isOver, reader.sandboxKeepsMs]).toEqual([201, true, 8_000]);
   });
 
   it("is the same in whatever pieces it comes, and ends with its last byte", () => {
@@ -44,20 +44,20 @@ describe("a box's answer", () => {
         expect(heard).toBe(`HTTP/1.1 200 OK\r\n${how}\r\nconnection: keep-alive\r\n\r\n${body}`);
         expect(reader.isOver).toBe(true);
         const more = hear(cut(`HTTP/1.1 200 OK\r\n${how}\r\n\r\n${body}X`, at));
-        expect([more.heard, more.reader.boxKeepsMs]).toEqual([heard, 0]);
+        expect([more.heard, more.reader.sandboxKeepsMs]).toEqual([heard, 0]);
         if (body === "") return;
         expect(hear(cut(`HTTP/1.1 200 OK\r\n${how}\r\n\r\n${body.slice(0, -1)}`, at)).reader.isOver).toBe(false);
       }),
     );
   });
 
-  it("that says no length lasts until the box hangs up, and so does the client's connection", () => {
+  it("that says no length lasts until the sandbox hangs up, and so does the client's connection", () => {
     const { heard, reader } = hear(["HTTP/1.1 200 OK\r\n\r\nso", " long"]);
     expect(heard).toBe("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nso long");
     expect([reader.isOver, reader.hangUp(), reader.endsConnection]).toEqual([false, true, true]);
   });
 
-  it("is not over when the box hangs up too early", () => {
+  it("is not over when the sandbox hangs up too early", () => {
     for (const start of [
       "",
       "HTTP/1.1 200",
@@ -88,6 +88,6 @@ describe("a box's answer", () => {
     ["a chunk that goes on", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\nab\r\n"],
     ["a bare line feed", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\nab\r\n"],
   ])("is refused with %s", (_, text) => {
-    expect(() => hear([text])).toThrow(/box/);
+    expect(() => hear([text])).toThrow(/sandbox/);
   });
 });

@@ -11,12 +11,12 @@ type Framing =
 
 const NOTHING = Buffer.alloc(0);
 
-/** Turns what a box says on its line into what the client is told, without looking into it. */
+/** Turns what a sandbox says on its line into what the client is told, without looking into it. */
 export class AnswerReader {
   readonly #sessionTag: string | undefined;
   #pending: Buffer | null = null;
   #framing: Framing | null = null;
-  #boxKeepsMs = 0;
+  #sandboxKeepsMs = 0;
   #status = 0;
   #isOver = false;
   #isClean = true;
@@ -40,12 +40,12 @@ export class AnswerReader {
     return this.#framing?.by === "close";
   }
 
-  /** How long the box keeps the line for the next call; 0 if it cannot be used again. */
-  get boxKeepsMs(): number {
-    return this.#isOver && this.#isClean ? this.#boxKeepsMs : 0;
+  /** How long the sandbox keeps the line for the next call; 0 if it cannot be used again. */
+  get sandboxKeepsMs(): number {
+    return this.#isOver && this.#isClean ? this.#sandboxKeepsMs : 0;
   }
 
-  /** What of it the client is to be told now. Throws when the box does not speak HTTP. */
+  /** What of it the client is to be told now. Throws when the sandbox does not speak HTTP. */
   read(bytes: Buffer, connection: string): Buffer {
     if (this.#framing !== null) return this.#body(bytes);
     const all = this.#pending === null ? bytes : Buffer.concat([this.#pending, bytes]);
@@ -56,7 +56,7 @@ export class AnswerReader {
       return NOTHING;
     }
     // None of these was asked for, and what follows them is not an answer.
-    if (head.status === 100 || head.status === 101) throw new Error(`the box answered with ${head.status}, which was not asked for`);
+    if (head.status === 100 || head.status === 101) throw new Error(`the sandbox answered with ${head.status}, which was not asked for`);
     // A hint, not the answer yet.
     if (head.status < 200) return head.bodyAt < all.length ? this.read(all.subarray(head.bodyAt), connection) : NOTHING;
     this.#begin(head);
@@ -70,14 +70,14 @@ export class AnswerReader {
     return told;
   }
 
-  /** The box has hung up. True if that was the proper end of its answer. */
+  /** The sandbox has hung up. True if that was the proper end of its answer. */
   hangUp(): boolean {
     if (this.#framing?.by === "close") this.#isOver = true;
     return this.#isOver;
   }
 
   #begin({ status, headers }: AnswerHead): void {
-    this.#boxKeepsMs = keptMs(headers);
+    this.#sandboxKeepsMs = keptMs(headers);
     const coding = onlyValue(headers, "transfer-encoding");
     const length = onlyValue(headers, "content-length");
     if (status === 204 || status === 304) {
@@ -86,11 +86,11 @@ export class AnswerReader {
       if (coding !== undefined || (length !== undefined && length !== "0")) this.#isClean = false;
     } else if (coding !== undefined) {
       if (coding.toLowerCase() !== "chunked" || length !== undefined)
-        throw new Error("the box's answer does not say plainly how long it is");
+        throw new Error("the sandbox's answer does not say plainly how long it is");
       this.#framing = { by: "chunks", chunks: new ChunkFollower() };
     } else if (length === undefined) this.#framing = { by: "close" };
     else if (/^\d{1,15}$/.test(length)) this.#framing = { by: "length", left: Number(length) };
-    else throw new Error(`the box's answer says that it is '${length}' bytes long`);
+    else throw new Error(`the sandbox's answer says that it is '${length}' bytes long`);
   }
 
   #body(bytes: Buffer): Buffer {
@@ -128,7 +128,7 @@ function isTold(name: string, status: number): boolean {
 
 /** What a server does that does not say: Node's default is 5 s. */
 const UNSAID_MS = 5_000;
-/** A line that the box is about to close is not used any more. */
+/** A line that the sandbox is about to close is not used any more. */
 const MARGIN_MS = 1_000;
 
 function keptMs(headers: AnswerHead["headers"]): number {

@@ -32,22 +32,22 @@ export class ChunkFollower {
   #take(byte: number): void {
     if (byte !== LF) {
       if (this.#line.length >= MAX_LINE || (this.#line.endsWith("\r") && byte !== CR))
-        throw new Error("the box's answer has a broken chunk");
+        throw new Error("the sandbox's answer has a broken chunk");
       this.#line += String.fromCharCode(byte);
       return;
     }
     const line = this.#line;
     this.#line = "";
-    if (!line.endsWith("\r")) throw new Error("the box's answer has a broken chunk");
+    if (!line.endsWith("\r")) throw new Error("the sandbox's answer has a broken chunk");
     if (this.#state === "size") this.#begin(line.slice(0, -1));
     else if (this.#state === "trailer") this.#state = line === "\r" ? "over" : "trailer";
     else if (line === "\r") this.#state = "size";
-    else throw new Error("the box's answer has a chunk that is longer than it says");
+    else throw new Error("the sandbox's answer has a chunk that is longer than it says");
   }
 
   #begin(line: string): void {
     const size = /^([0-9a-fA-F]{1,8})(?:[ \t]*;.*)?$/.exec(line)?.[1];
-    if (size === undefined) throw new Error(`the box's answer has a chunk of size '${line.slice(0, 20)}'`);
+    if (size === undefined) throw new Error(`the sandbox's answer has a chunk of size '${line.slice(0, 20)}'`);
     this.#left = Number.parseInt(size, 16);
     this.#state = this.#left === 0 ? "trailer" : "data";
   }

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import type { BoxLine, BoxLines } from "../../instances/box-lines.ts";
+import type { SandboxLine, SandboxLines } from "../../instances/sandbox-lines.ts";
 import { KEEP_ALIVE_MS } from "../../patience.ts";
 import { AnswerReader } from "./answer.ts";
 import { readShortRequest, type ShortRequest } from "./head.ts";
@@ -11,14 +11,14 @@ export interface PassageEnd {
   readonly error?: Error;
 }
 
-/** A short call that is let in: what its box is sent, over which lines, and who is told how it ended; one of the two. */
+/** A short call that is let in: what its sandbox is sent, over which lines, and who is told how it ended; one of the two. */
 export interface Passage {
-  readonly lines: BoxLines;
+  readonly lines: SandboxLines;
   readonly head: string;
   /** Put before the id of an MCP session that the answer names. */
   readonly sessionTag: string | undefined;
   onEnd(end: PassageEnd): void;
-  /** What the client is told, whole, when the box does not answer. */
+  /** What the client is told, whole, when the sandbox does not answer. */
   onLost(error: Error): Promise<Buffer>;
 }
 
@@ -132,12 +132,12 @@ export class Connection {
     line.socket.write(joined(passage.head, pending.subarray(request.bodyAt, request.end)));
   }
 
-  #listen(line: BoxLine, passage: Passage): void {
+  #listen(line: SandboxLine, passage: Passage): void {
     const reader = new AnswerReader(passage.sessionTag);
     const socket = this.#socket;
     const hangUp = () => {
       this.#abandon = null;
-      passage.lines.give(line, reader.boxKeepsMs);
+      passage.lines.give(line, reader.sandboxKeepsMs);
     };
     const finish = (kind: PassageEnd["kind"], error?: Error) => {
       hangUp();

@@ -80,40 +80,40 @@ describe("one connection", () => {
   });
 });
 
-describe("a line to a box", () => {
-  it("is used again, and not after the box has closed it", async () => {
+describe("a line to a sandbox", () => {
+  it("is used again, and not after the sandbox has closed it", async () => {
     await using gateway = await openGateway(echo);
     using wire = await openWire(gateway.url);
     for (const call of ["a", "b"]) {
       wire.write(post(call));
       await wire.hear(new RegExp(`POST ${call}$`));
     }
-    expect(gateway.boxSockets.size).toBe(1);
-    for (const socket of gateway.boxSockets) socket.destroy();
-    await vi.waitUntil(() => [...gateway.boxSockets].every((socket) => socket.destroyed));
+    expect(gateway.sandboxSockets.size).toBe(1);
+    for (const socket of gateway.sandboxSockets) socket.destroy();
+    await vi.waitUntil(() => [...gateway.sandboxSockets].every((socket) => socket.destroyed));
     await vi.waitFor(async () => {
       wire.write(post("c"));
       expect(await wire.hear(/POST c$|\}$/)).toMatch(/POST c$/);
     });
-    expect(gateway.boxSockets.size).toBe(2);
+    expect(gateway.sandboxSockets.size).toBe(2);
   });
 
   it.each([
     ["no HTTP", "220 ready for mail\r\n\r\n"],
     ["of two lengths", "HTTP/1.1 200 mail\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nx"],
     ["in broken chunks", "HTTP/1.1 200 mail\r\ntransfer-encoding: chunked\r\n\r\nmail\r\n"],
-  ])("whose box speaks %s is refused to the client, who is told no more than that", async (_, words) => {
+  ])("whose sandbox speaks %s is refused to the client, who is told no more than that", async (_, words) => {
     await using gateway = await openGateway(echo);
-    const box = createServer((socket) => void socket.on("error", () => {}).end(words)).listen(0, "127.0.0.1");
-    await once(box, "listening");
-    const { port } = box.address() as AddressInfo;
+    const sandbox = createServer((socket) => void socket.on("error", () => {}).end(words)).listen(0, "127.0.0.1");
+    await once(sandbox, "listening");
+    const { port } = sandbox.address() as AddressInfo;
     const address = { kind: "tcp" as const, host: "127.0.0.1", port };
-    await gateway.put({ id: "shop-odd", agentKey: "odd", seat: { boxId: "odd", address, prefix: "", isOwnBox: true } });
+    await gateway.put({ id: "shop-odd", agentKey: "odd", slot: { sandboxId: "odd", address, prefix: "", isOwnSandbox: true } });
     using wire = await openWire(gateway.url);
     wire.write(post("hello").replace(ID, "shop-odd"));
     const answer = await wire.hear(/\}$/);
     expect(answer).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\n.*retry-after: 1\r\n.*sandbox\.lost/s);
     expect(answer).not.toContain("mail");
-    box.close();
+    sandbox.close();
   });
 });

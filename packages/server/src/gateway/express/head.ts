@@ -1,4 +1,4 @@
-import { isForBox } from "../headers.ts";
+import { isForSandbox } from "../headers.ts";
 
 // The plain core of HTTP/1.1, read strictly. What is not surely understood is left to Node's own parser, so that there is never a
 // second opinion about where a message ends.
@@ -52,12 +52,12 @@ export interface AnswerHead {
   readonly bodyAt: number;
 }
 
-/** The head of a box's answer; null while it is unfinished. Throws if it is none. */
+/** The head of a sandbox's answer; null while it is unfinished. Throws if it is none. */
 export function readAnswerHead(bytes: Buffer): AnswerHead | null {
   const head = readHead(bytes);
   if (head === null && bytes.length <= MAX_HEAD_BYTES && !bytes.includes(END)) return null;
   const status = STATUS_LINE.exec(head?.first ?? "")?.[1];
-  if (head === null || status === undefined) throw new Error("the box answered with something that is not plain HTTP/1.1");
+  if (head === null || status === undefined) throw new Error("the sandbox answered with something that is not plain HTTP/1.1");
   return { status: Number(status), statusLine: head.first, headers: head.headers, bodyAt: head.bodyAt };
 }
 
@@ -66,7 +66,7 @@ export function onlyValue(headers: readonly Header[], name: string): string | un
   let found: string | undefined;
   for (const header of headers) {
     if (header[0] !== name) continue;
-    if (found !== undefined) throw new Error(`the box's answer says ${name} twice`);
+    if (found !== undefined) throw new Error(`the sandbox's answer says ${name} twice`);
     found = header[1];
   }
   return found;
@@ -95,7 +95,7 @@ function readHead(bytes: Buffer): Head | null {
   return { first: lines[0] as string, headers, bodyAt: at + END.length };
 }
 
-/** Clients and boxes say the same few lines with every message. */
+/** Clients and sandboxes say the same few lines with every message. */
 const known = new Map<string, Header>();
 const MAX_KNOWN = 1_000;
 const MAX_KNOWN_LENGTH = 100;
@@ -108,7 +108,7 @@ function readHeader(line: string): Header | null {
   if (colon < 1 || !TOKEN.test(name) || !VALUE.test(value)) return null;
   const header: Header = [name, value];
   // What is secret is not kept.
-  if (line.length > MAX_KNOWN_LENGTH || (name !== "host" && name !== "connection" && !isForBox(name))) return header;
+  if (line.length > MAX_KNOWN_LENGTH || (name !== "host" && name !== "connection" && !isForSandbox(name))) return header;
   if (known.size >= MAX_KNOWN) known.clear();
   known.set(line, header);
   return header;

@@ -8,9 +8,9 @@ const MAX_LINE = 64 * 1024;
 const MAX_TAIL_BYTES = 1024 * 1024;
 
 /**
- * What a box printed. The program itself writes the file, so that it goes on when we do not; we only look after its size.
+ * What a sandbox printed. The program itself writes the file, so that it goes on when we do not; we only look after its size.
  */
-export class BoxLog {
+export class SandboxLog {
   readonly #path: string;
   readonly #maxBytes: number;
   #trims = 0;
@@ -42,7 +42,7 @@ export class BoxLog {
     return all.slice(-lines);
   }
 
-  /** Lines as they are printed, until the signal fires or the box is over. */
+  /** Lines as they are printed, until the signal fires or the sandbox is over. */
   follow(signal: AbortSignal, over: Promise<unknown>): AsyncIterable<string> {
     // The position is taken now, not when the first line is asked for.
     const from = statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0;

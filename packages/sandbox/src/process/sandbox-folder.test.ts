@@ -3,27 +3,27 @@ import { chmodSync, chownSync, existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryTree } from "@aenv/testing";
 import { expect, it } from "vitest";
-import { isBoxId, socketFor } from "./box-folder.ts";
+import { isSandboxId, socketFor } from "./sandbox-folder.ts";
 
 const NOBODY = 65_534;
 
 it("removes folders whose permissions their owner took away", () => {
-  using tree = temporaryTree({ "box/cache/package/file": "read-only" });
-  for (const path of ["box/cache/package/file", "box/cache/package", "box/cache", "box", "."]) {
+  using tree = temporaryTree({ "sandbox/cache/package/file": "read-only" });
+  for (const path of ["sandbox/cache/package/file", "sandbox/cache/package", "sandbox/cache", "sandbox", "."]) {
     // Root may do anything, so someone else has to try.
     if (process.getuid?.() === 0) chownSync(join(tree.path, path), NOBODY, NOBODY);
   }
-  chmodSync(join(tree.path, "box/cache/package"), 0o500);
-  const module = JSON.stringify(new URL("./box-folder.ts", import.meta.url).href);
+  chmodSync(join(tree.path, "sandbox/cache/package"), 0o500);
+  const module = JSON.stringify(new URL("./sandbox-folder.ts", import.meta.url).href);
   const script = `const { removeFolder } = await import(${module}); await removeFolder(process.argv[1]);`;
   const who = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
-  execFileSync(process.execPath, ["--input-type=module", "--eval", script, join(tree.path, "box")], { ...who, stdio: "pipe" });
-  expect(existsSync(join(tree.path, "box"))).toBe(false);
+  execFileSync(process.execPath, ["--input-type=module", "--eval", script, join(tree.path, "sandbox")], { ...who, stdio: "pipe" });
+  expect(existsSync(join(tree.path, "sandbox"))).toBe(false);
 });
 
-it("puts a socket beside the box, or where its path fits", () => {
+it("puts a socket beside the sandbox, or where its path fits", () => {
   using tree = temporaryTree();
-  expect(socketFor("/home/ada/boxes/a", tree.path)).toBe("/home/ada/boxes/a/s");
+  expect(socketFor("/home/ada/sandboxes/a", tree.path)).toBe("/home/ada/sandboxes/a/s");
   const short = socketFor(`/${"x".repeat(120)}`, tree.path);
   expect(short).toMatch(new RegExp(`^${tree.path}/aenv-[0-9a-f]{18}/s$`));
   mkdirSync(join(short, ".."));
@@ -31,6 +31,6 @@ it("puts a socket beside the box, or where its path fits", () => {
 });
 
 it("takes only ids that stay in their folder", () => {
-  expect(["a", "shop-2k7", "A.b_c"].every(isBoxId)).toBe(true);
-  expect(["", ".", "..", ".part-1", "a/b", "a b", "-a"].some(isBoxId)).toBe(false);
+  expect(["a", "shop-2k7", "A.b_c"].every(isSandboxId)).toBe(true);
+  expect(["", ".", "..", ".part-1", "a/b", "a b", "-a"].some(isSandboxId)).toBe(false);
 });

@@ -1,16 +1,16 @@
 import { once } from "node:events";
 import type { Server } from "node:http";
 import { Bell } from "../bell.ts";
-import type { Box, BoxAddress, BoxExit, BoxSpec } from "../engine.ts";
+import type { Sandbox, SandboxAddress, SandboxExit, SandboxSpec } from "../engine.ts";
 
 const MAX_LINES = 10_000;
 
-export class MemoryBox implements Box {
+export class MemorySandbox implements Sandbox {
   readonly id: string;
-  readonly address: BoxAddress;
+  readonly address: SandboxAddress;
   readonly labels: Readonly<Record<string, string>>;
   readonly pid = null;
-  readonly exited: Promise<BoxExit>;
+  readonly exited: Promise<SandboxExit>;
   readonly #path: string;
   readonly #onDestroyed: () => void;
   readonly #lines: string[] = [];
@@ -18,9 +18,9 @@ export class MemoryBox implements Box {
   #server: Server | undefined;
   #isOver = false;
   #isDestroyed = false;
-  #resolveExit: (exit: BoxExit) => void = () => undefined;
+  #resolveExit: (exit: SandboxExit) => void = () => undefined;
 
-  constructor(spec: BoxSpec, path: string, onDestroyed: () => void) {
+  constructor(spec: SandboxSpec, path: string, onDestroyed: () => void) {
     this.id = spec.id;
     this.labels = spec.labels;
     this.address = { kind: "unix", path };
@@ -40,7 +40,7 @@ export class MemoryBox implements Box {
     await once(server, "listening");
   }
 
-  /** What the box's program says. */
+  /** What the sandbox's program says. */
   print(line: string): void {
     this.#lines.push(line);
     if (this.#lines.length > MAX_LINES) this.#lines.shift();
@@ -89,7 +89,7 @@ export class MemoryBox implements Box {
     // Only once: by the second time its id may be another's.
     if (this.#isDestroyed) return;
     this.#isDestroyed = true;
-    await this.exit("the box was destroyed");
+    await this.exit("the sandbox was destroyed");
     this.#lines.length = 0;
     this.#onDestroyed();
   }

@@ -10,13 +10,13 @@ import { McpDoor } from "../mcp/door.ts";
 import { answerControl, isControl } from "./control.ts";
 import { sendFailure, sendText } from "./http.ts";
 import { rehearse } from "./rehearsal.ts";
-import { BoxTracer } from "./trace.ts";
+import { SandboxTracer } from "./trace.ts";
 import { answerTrainer } from "./trainer-door.ts";
 
 export interface ServeOptions {
   readonly name?: string;
   readonly version?: string;
-  /** Loopback unless told otherwise; a box behind a gateway listens on 0.0.0.0. */
+  /** Loopback unless told otherwise; a sandbox behind a gateway listens on 0.0.0.0. */
   readonly host?: string;
   /** 8081, where the original's clients look; 0 takes any free port. */
   readonly port?: number;
@@ -73,22 +73,22 @@ export async function serve(definition: EnvironmentDefinition, options: ServeOpt
   const host = new Host(blueprint, failureLog(options.writeLog));
   if (options.first !== null) await host.create({ environment_variables: ownVariables(), ...options.first, id: FIRST_INSTANCE });
   if (options.isRehearsed === true) await rehearse((other) => serve(other, { first: null, port: 0, otlpUrl: "" }));
-  const box = new Box(host, options);
+  const sandbox = new Sandbox(host, options);
   try {
-    return await box.listen();
+    return await sandbox.listen();
   } catch (error) {
     await host.close("the server did not start");
     throw error;
   }
 }
 
-class Box {
+class Sandbox {
   readonly #host: Host;
   readonly #options: ServeOptions;
   readonly #server: Server;
   readonly #mcp: McpDoor;
   readonly #visitors: VisitorRule;
-  readonly #tracer: BoxTracer | null;
+  readonly #tracer: SandboxTracer | null;
   readonly #maxBodyBytes: number;
   #isDraining = false;
   #answering = 0;
@@ -108,7 +108,7 @@ class Box {
     host.onEnd((id) => this.#mcp.forget(id));
     this.#visitors = visitorRule(options.host ?? "127.0.0.1", options.allowedHosts ?? []);
     const { otlpUrl = process.env.OTEL_EXPORTER_OTLP_ENDPOINT } = options;
-    this.#tracer = otlpUrl === undefined || otlpUrl === "" ? null : new BoxTracer(otlpUrl, host.blueprint);
+    this.#tracer = otlpUrl === undefined || otlpUrl === "" ? null : new SandboxTracer(otlpUrl, host.blueprint);
     this.#server = options.server ?? createServer();
     this.#server.on("request", (request, response) => this.#onRequest(request, response));
     // Clients keep connections for longer than Node's five seconds, and lose a request if the server closes first.
@@ -231,7 +231,7 @@ function cannotListen(error: unknown, where: string): PlatformError {
   return new PlatformError("internal", `cannot listen on ${where}: ${why}`, { cause: error, details: { code } });
 }
 
-/** The first instance of a box of its own finds its variables where a container's platform puts them. */
+/** The first instance of a sandbox of its own finds its variables where a container's platform puts them. */
 function ownVariables(): Record<string, string> {
   const variables: Record<string, string> = {};
   for (const [key, value] of Object.entries(process.env)) if (value !== undefined) variables[key] = value;

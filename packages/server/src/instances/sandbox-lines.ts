@@ -1,35 +1,35 @@
 import { connect, type Socket } from "node:net";
-import type { BoxAddress } from "@aenv/sandbox";
+import type { SandboxAddress } from "@aenv/sandbox";
 
-/** A connection to a box; it serves one call at a time. */
-export interface BoxLine {
+/** A connection to a sandbox; it serves one call at a time. */
+export interface SandboxLine {
   readonly socket: Socket;
-  /** Who listens to the box just now. */
+  /** Who listens to the sandbox just now. */
   onData: (bytes: Buffer) => void;
   onClose: (error: Error) => void;
 }
 
 interface IdleLine {
-  readonly line: BoxLine;
+  readonly line: SandboxLine;
   readonly usableUntil: number;
 }
 
 const MAX_IDLE_MS = 30_000;
 const nobody = () => {};
 
-/** Plain connections to one box, kept for the next call. */
-export class BoxLines {
-  readonly #address: BoxAddress;
-  readonly #all = new Set<BoxLine>();
+/** Plain connections to one sandbox, kept for the next call. */
+export class SandboxLines {
+  readonly #address: SandboxAddress;
+  readonly #all = new Set<SandboxLine>();
   readonly #idle: IdleLine[] = [];
   #isClosed = false;
 
-  constructor(address: BoxAddress) {
+  constructor(address: SandboxAddress) {
     this.#address = address;
   }
 
   /** The line that was used last, or a new one. */
-  take(): BoxLine {
+  take(): SandboxLine {
     for (let kept = this.#idle.pop(); kept !== undefined; kept = this.#idle.pop()) {
       if (performance.now() < kept.usableUntil) return kept.line;
       kept.line.socket.destroy();
@@ -37,8 +37,8 @@ export class BoxLines {
     return this.#open();
   }
 
-  /** Gives a line back that the box keeps for so long. */
-  give(line: BoxLine, keepMs: number): void {
+  /** Gives a line back that the sandbox keeps for so long. */
+  give(line: SandboxLine, keepMs: number): void {
     line.onClose = nobody;
     // Nothing was asked: whatever it says could be taken for the next call's answer.
     line.onData = () => line.socket.destroy();
@@ -58,11 +58,11 @@ export class BoxLines {
     for (const { line } of this.#idle.splice(0)) line.socket.destroy();
   }
 
-  #open(): BoxLine {
+  #open(): SandboxLine {
     const address = this.#address;
     const socket = connect(address.kind === "unix" ? { path: address.path } : { host: address.host, port: address.port, noDelay: true });
-    const line: BoxLine = { socket, onData: nobody, onClose: nobody };
-    let failure = new Error("the box hung up");
+    const line: SandboxLine = { socket, onData: nobody, onClose: nobody };
+    let failure = new Error("the sandbox hung up");
     this.#all.add(line);
     socket.on("data", (bytes) => line.onData(bytes));
     socket.on("error", (error) => {

@@ -2,7 +2,7 @@ import { appendFileSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type Tree, temporaryTree } from "@aenv/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { BoxLog } from "./box-log.ts";
+import { SandboxLog } from "./sandbox-log.ts";
 
 let tree: Tree;
 let path: string;
@@ -23,16 +23,16 @@ async function collect(lines: AsyncIterable<string>, into: string[]): Promise<vo
   for await (const line of lines) into.push(line);
 }
 
-describe("a box's log", () => {
+describe("a sandbox's log", () => {
   it("gives the last lines, also one that is not finished", () => {
-    const log = new BoxLog(path, 1_000);
+    const log = new SandboxLog(path, 1_000);
     appendFileSync(path, "one\ntwo\n\nthree");
     expect(log.tail(3)).toEqual(["two", "", "three"]);
-    expect(new BoxLog(join(tree.path, "none"), 1_000).tail(3)).toEqual([]);
+    expect(new SandboxLog(join(tree.path, "none"), 1_000).tail(3)).toEqual([]);
   });
 
   it("keeps its newer half when it is cut, in whole lines, and reads on across the cut", () => {
-    const log = new BoxLog(path, 500);
+    const log = new SandboxLog(path, 500);
     appendFileSync(path, numbered(0, 100));
     log.trim();
     expect(statSync(path).size).toBe(0);
@@ -45,7 +45,7 @@ describe("a box's log", () => {
   });
 
   it("is followed across a cut without a gap for a follower that keeps up", async () => {
-    const log = new BoxLog(path, 500);
+    const log = new SandboxLog(path, 500);
     const leave = new AbortController();
     const seen: string[] = [];
     const following = collect(log.follow(leave.signal, never), seen);
@@ -60,7 +60,7 @@ describe("a box's log", () => {
   });
 
   it("gives letters whole that came in two pieces, and lines without end in pieces", async () => {
-    const log = new BoxLog(path, 1_000_000);
+    const log = new SandboxLog(path, 1_000_000);
     const seen: string[] = [];
     let end: (value?: unknown) => void = () => undefined;
     const over = new Promise((resolve) => {

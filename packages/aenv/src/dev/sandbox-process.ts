@@ -8,7 +8,7 @@ import { dataDirOf } from "../data-dir.ts";
 import { Failure, type Place } from "../failure.ts";
 import { endedWhileLoading, unfinished } from "../loading.ts";
 
-export interface BoxOptions {
+export interface SandboxOptions {
   readonly root: string;
   readonly host: string;
   readonly socketPath: string;
@@ -24,15 +24,15 @@ const HEALTHY_WITHIN_MS = 30_000;
 const ASK_AGAIN_MS = 50;
 
 /** A process with one version of the environment's code in it. */
-export class BoxProcess {
+export class SandboxProcess {
   readonly socketPath: string;
   readonly #child: ChildProcess;
   readonly #ended: Promise<unknown>;
   #state: "starting" | "running" | "stopping" = "starting";
 
-  private constructor(options: BoxOptions) {
+  private constructor(options: SandboxOptions) {
     this.socketPath = options.socketPath;
-    const entry = fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "../box.ts" : "./box.js", import.meta.url));
+    const entry = fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "../sandbox.ts" : "./sandbox.js", import.meta.url));
     const args = ["--disable-warning=ExperimentalWarning", entry, options.root, "--socket", options.socketPath, "--host", options.host];
     const env = { ...process.env, AENV_DATA_DIR: dataDirOf(process.env) };
     this.#child = spawn(process.execPath, args, { cwd: options.root, env, stdio: ["pipe", "pipe", "pipe"] });
@@ -43,15 +43,15 @@ export class BoxProcess {
   }
 
   /** Starts a process and resolves when its environment is loaded, set up and healthy. */
-  static async start(options: BoxOptions, signal: AbortSignal): Promise<BoxProcess> {
-    const box = new BoxProcess(options);
+  static async start(options: SandboxOptions, signal: AbortSignal): Promise<SandboxProcess> {
+    const sandbox = new SandboxProcess(options);
     try {
-      await box.#untilReady(options, signal);
-      await box.#untilHealthy(signal);
-      box.#state = "running";
-      return box;
+      await sandbox.#untilReady(options, signal);
+      await sandbox.#untilHealthy(signal);
+      sandbox.#state = "running";
+      return sandbox;
     } catch (error) {
-      await box.stop();
+      await sandbox.stop();
       throw error;
     }
   }
@@ -66,7 +66,7 @@ export class BoxProcess {
   }
 
   /** Its events come as JSON lines between what the environment itself prints. */
-  async #untilReady(options: BoxOptions, signal: AbortSignal): Promise<void> {
+  async #untilReady(options: SandboxOptions, signal: AbortSignal): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#read("stdout", (line) => {
       const { before, event } = splitEvent(line);
@@ -106,7 +106,7 @@ export class BoxProcess {
   }
 }
 
-interface BoxEvent {
+interface SandboxEvent {
   readonly event: string;
   readonly [key: string]: unknown;
 }
@@ -114,19 +114,19 @@ interface BoxEvent {
 const EVENTS = new Set(["ready", "failed", "stopping"]);
 
 /** An event and what stands before it: an environment may print half a line and leave it there. */
-function splitEvent(line: string): { before: string; event: BoxEvent | null } {
+function splitEvent(line: string): { before: string; event: SandboxEvent | null } {
   const at = line.lastIndexOf('{"event":"');
   if (at < 0) return { before: line, event: null };
   try {
     const value: unknown = JSON.parse(line.slice(at));
-    if (isObject(value) && EVENTS.has(String(value.event))) return { before: line.slice(0, at), event: value as BoxEvent };
+    if (isObject(value) && EVENTS.has(String(value.event))) return { before: line.slice(0, at), event: value as SandboxEvent };
   } catch {
     // The environment's own words, then.
   }
   return { before: line, event: null };
 }
 
-function loadFailure({ message, code, file, line, column }: BoxEvent): Failure {
+function loadFailure({ message, code, file, line, column }: SandboxEvent): Failure {
   const place: Place | undefined =
     typeof file === "string" && typeof line === "number" ? { file, line, column: typeof column === "number" ? column : 1 } : undefined;
   // The place is shown by itself.

@@ -6,8 +6,8 @@ import { PlatformError } from "@aenv/contract";
 import { isOurGroup } from "./control-groups.ts";
 import type { ProcessIdentity } from "./process-table.ts";
 
-/** What is known of a box, as it stands in its `box.json`. */
-export interface BoxRecord {
+/** What is known of a sandbox, as it stands in its `sandbox.json`. */
+export interface SandboxRecord {
   readonly format: 2;
   readonly id: string;
   readonly labels: Readonly<Record<string, string>>;
@@ -19,7 +19,7 @@ export interface BoxRecord {
   readonly secret: string;
   /** The folder of its control group; null where there are none. */
   readonly group: string | null;
-  /** Who makes it; while that process lives, an unfinished box is none of anyone else's business. */
+  /** Who makes it; while that process lives, an unfinished sandbox is none of anyone else's business. */
   readonly maker: ProcessIdentity;
   /** Null until the program is started. */
   readonly process: ProcessIdentity | null;
@@ -27,12 +27,12 @@ export interface BoxRecord {
   readonly isReady: boolean;
 }
 
-const RECORD = "box.json";
+const RECORD = "sandbox.json";
 /** Folders that are being made or removed; their names tell by whom. */
 const PART = ".part-";
 
-/** The place of one box on disk: its record, its log, and a working and a temporary directory for the program. */
-export class BoxFolder {
+/** The place of one sandbox on disk: its record, its log, and a working and a temporary directory for the program. */
+export class SandboxFolder {
   readonly path: string;
 
   constructor(path: string) {
@@ -51,8 +51,8 @@ export class BoxFolder {
     return join(this.path, "tmp");
   }
 
-  /** Appears whole or not at all; refused if a box of this id is there. */
-  create(record: BoxRecord): void {
+  /** Appears whole or not at all; refused if a sandbox of this id is there. */
+  create(record: SandboxRecord): void {
     const part = partName(dirname(this.path), record.maker);
     mkdirSync(join(part, "work"), { recursive: true, mode: 0o700 });
     mkdirSync(join(part, "tmp"), { mode: 0o700 });
@@ -62,19 +62,21 @@ export class BoxFolder {
     } catch (cause) {
       rmSync(part, { recursive: true, force: true });
       if (!["ENOTEMPTY", "EEXIST"].includes((cause as NodeJS.ErrnoException).code ?? "")) throw cause;
-      throw new PlatformError("sandbox.exists", `a box '${record.id}' is there already; destroy it first, or choose another id`, { cause });
+      throw new PlatformError("sandbox.exists", `a sandbox '${record.id}' is there already; destroy it first, or choose another id`, {
+        cause,
+      });
     }
     if (dirname(record.socket) !== this.path) mkdirSync(dirname(record.socket), { mode: 0o700 });
   }
 
-  write(record: BoxRecord): void {
+  write(record: SandboxRecord): void {
     const part = join(this.path, `${RECORD}.part`);
     writeFileSync(part, JSON.stringify(record));
     renameSync(part, join(this.path, RECORD));
   }
 
   /** Null if there is none, or none that this version understands. */
-  read(): BoxRecord | null {
+  read(): SandboxRecord | null {
     try {
       const record = JSON.parse(readFileSync(join(this.path, RECORD), "utf8"));
       if (record?.format !== 2) return null;
@@ -85,7 +87,7 @@ export class BoxFolder {
   }
 
   /** Gone from sight at once; the files follow. */
-  async remove(record: BoxRecord | null, remover: ProcessIdentity): Promise<void> {
+  async remove(record: SandboxRecord | null, remover: ProcessIdentity): Promise<void> {
     if (record !== null && dirname(record.socket) !== this.path) await removeFolder(dirname(record.socket));
     const part = partName(dirname(this.path), remover);
     try {
@@ -98,29 +100,29 @@ export class BoxFolder {
   }
 }
 
-/** Everything below the folder of all boxes: boxes by id, and what is being made or removed with who does so. */
-export function readBoxes(boxes: string): { ids: string[]; parts: { path: string; by: ProcessIdentity }[] } {
+/** Everything below the folder of all sandboxes: sandboxes by id, and what is being made or removed with who does so. */
+export function readSandboxes(sandboxes: string): { ids: string[]; parts: { path: string; by: ProcessIdentity }[] } {
   const ids: string[] = [];
   const parts: { path: string; by: ProcessIdentity }[] = [];
-  for (const entry of readdirSync(boxes, { withFileTypes: true })) {
+  for (const entry of readdirSync(sandboxes, { withFileTypes: true })) {
     if (!entry.isDirectory()) continue;
-    if (isBoxId(entry.name)) ids.push(entry.name);
+    if (isSandboxId(entry.name)) ids.push(entry.name);
     if (!entry.name.startsWith(PART)) continue;
     const [pid, start = ""] = entry.name.slice(PART.length).split("_");
-    parts.push({ path: join(boxes, entry.name), by: { pid: Number(pid), start } });
+    parts.push({ path: join(sandboxes, entry.name), by: { pid: Number(pid), start } });
   }
   return { ids, parts };
 }
 
 /** An id names a folder, so it must stay where it is put. */
-export function isBoxId(id: string): boolean {
+export function isSandboxId(id: string): boolean {
   return /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(id);
 }
 
 /** The longest path a socket may have, without the zero at its end. */
 const MAX_SOCKET_BYTES = process.platform === "linux" ? 107 : 103;
 
-/** A socket in the box's folder, or, if its path were too long, in a short one below the runtime folder. */
+/** A socket in the sandbox's folder, or, if its path were too long, in a short one below the runtime folder. */
 export function socketFor(folder: string, runtime: string): string {
   const own = join(folder, "s");
   if (Buffer.byteLength(own) <= MAX_SOCKET_BYTES) return own;
@@ -129,8 +131,8 @@ export function socketFor(folder: string, runtime: string): string {
   throw new PlatformError("sandbox.unsupported", `a socket's path may have ${MAX_SOCKET_BYTES} bytes; neither ${own} nor ${short} fits`);
 }
 
-function partName(boxes: string, { pid, start }: ProcessIdentity): string {
-  return join(boxes, `${PART}${pid}_${start}_${randomBytes(6).toString("hex")}`);
+function partName(sandboxes: string, { pid, start }: ProcessIdentity): string {
+  return join(sandboxes, `${PART}${pid}_${start}_${randomBytes(6).toString("hex")}`);
 }
 
 /** Removes a folder, also if its owner took its own permissions away, as caches of packages do. */

@@ -5,7 +5,7 @@ import { type ErrorCode, isErrorCode, PlatformError } from "@aenv/contract";
 import { MemoryEngine } from "@aenv/sandbox";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { answerLimits } from "./answer-limits.ts";
-import { askBox, BoxClients, type BoxRequest } from "./box-client.ts";
+import { askSandbox, SandboxClients, type SandboxRequest } from "./sandbox-client.ts";
 
 const PIECE = Buffer.alloc(64 * 1024, 32);
 
@@ -14,22 +14,22 @@ async function openSandbox(answer: RequestListener) {
   const engine = new MemoryEngine({
     start: () => (request, response) => void (request.url === "/health" ? response.end("{}") : answer(request, response)),
   });
-  const clients = new BoxClients();
+  const clients = new SandboxClients();
   onTestFinished(async () => {
     await clients.close();
     await engine.close();
   });
-  const spec = { id: "box", command: ["x"], variables: {}, labels: {}, startTimeoutMs: 5_000 };
-  const box = await engine.create(spec, new AbortController().signal);
-  const ask = (more: Partial<BoxRequest> = {}) =>
-    askBox(clients, box.id, box.address, {
+  const spec = { id: "sandbox", command: ["x"], variables: {}, labels: {}, startTimeoutMs: 5_000 };
+  const sandbox = await engine.create(spec, new AbortController().signal);
+  const ask = (more: Partial<SandboxRequest> = {}) =>
+    askSandbox(clients, sandbox.id, sandbox.address, {
       method: "POST",
       path: "/task/reset",
       timeoutMs: 60_000,
       maxBytes: answerLimits.instance,
       ...more,
     });
-  return { ask, box, clients };
+  return { ask, sandbox, clients };
 }
 
 const gone = (response: ServerResponse) => (response.destroyed ? Promise.resolve() : once(response, "close"));

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { finished } from "node:stream";
-import { boxFailure, isObject, messageOf, PlatformError } from "@aenv/contract";
+import { isObject, messageOf, PlatformError, sandboxFailure } from "@aenv/contract";
 
 /** The whole body as text, or an error as soon as it is known to be too large. */
 export function readBody(request: IncomingMessage, maxBytes: number): Promise<string> {
@@ -67,11 +67,11 @@ export function sendAndClose(response: ServerResponse, status: number, body: unk
   });
 }
 
-/** A failure in the box's envelope; a status other than the table's where the original's protocol says so. */
+/** A failure in the sandbox's envelope; a status other than the table's where the original's protocol says so. */
 export function sendFailure(response: ServerResponse, error: unknown, status?: number): void {
   const failure = toPlatformError(error);
   const send = failure.code === "request.too_large" ? sendAndClose : sendJson;
-  send(response, status ?? failure.status, boxFailure(failure));
+  send(response, status ?? failure.status, sandboxFailure(failure));
 }
 
 /** The same in the control plane's envelope. */

@@ -1,9 +1,9 @@
 import { Socket } from "node:net";
-import { loadEnvironment, runBox } from "@aenv/kit";
+import { loadEnvironment, runSandbox } from "@aenv/kit";
 import { answerPage } from "./dev/page/answer.ts";
 import { UNSETTLED_AWAIT } from "./loading-exit.ts";
 
-// The process that holds the environment's code while `aenv run` watches over it: node box.ts <project> --socket <path> --host <host>
+// The process that holds the environment's code while `aenv run` watches over it: node sandbox.ts <project> --socket <path> --host <host>
 
 // The other end of stdin closes when the parent ends, however it ends. Listening for that must not keep this process running.
 process.stdin.on("end", () => process.kill(process.pid, "SIGTERM")).resume();
@@ -13,4 +13,4 @@ if (process.stdin instanceof Socket) process.stdin.unref();
 const onIdle = () => process.exit(UNSETTLED_AWAIT);
 process.once("beforeExit", onIdle);
 const options = { checksTasks: true, homePage: answerPage };
-runBox(() => loadEnvironment(process.argv[2] ?? "."), process.argv.slice(3), options).then(() => process.off("beforeExit", onIdle));
+runSandbox(() => loadEnvironment(process.argv[2] ?? "."), process.argv.slice(3), options).then(() => process.off("beforeExit", onIdle));

@@ -10,7 +10,7 @@ const ERROR_STATUS = 2;
  * Spans of what this process answers, sent to an OTLP collector as JSON. Only calls that come with a trace are recorded.
  * Written out here because the whole of OpenTelemetry would weigh more than all the rest of an environment.
  */
-export class BoxTracer {
+export class SandboxTracer {
   readonly #url: string;
   readonly #resource: object;
   #waiting: object[] = [];
@@ -19,7 +19,7 @@ export class BoxTracer {
   constructor(endpoint: string, environment: { readonly name: string; readonly version: string }) {
     this.#url = `${endpoint.replace(/\/$/, "").replace(/\/v1\/traces$/, "")}/v1/traces`;
     this.#resource = {
-      attributes: [text("service.name", "aenv-box"), text("aenv.environment", `${environment.name}@${environment.version}`)],
+      attributes: [text("service.name", "aenv-sandbox"), text("aenv.environment", `${environment.name}@${environment.version}`)],
     };
   }
 

@@ -22,7 +22,7 @@ export interface RunOptions extends Pick<ServeOptions, "homePage"> {
  * Serves an environment as a process of its own: it says on standard output, one JSON line an event, when it is ready or
  * why it cannot be, and goes on until it is told to stop.
  */
-export async function runBox(
+export async function runSandbox(
   load: () => Promise<Runnable>,
   argv: readonly string[],
   { checksTasks = false, ...more }: RunOptions = {},

@@ -1,34 +1,34 @@
-import type { Box, BoxAddress, BoxExit } from "../engine.ts";
-import type { BoxFolder, BoxRecord } from "./box-folder.ts";
-import { BoxLog } from "./box-log.ts";
+import type { Sandbox, SandboxAddress, SandboxExit } from "../engine.ts";
 import { describeEnding, type Ending } from "./ending.ts";
 import { isRunning, type ProcessIdentity, type ProcessTable } from "./process-table.ts";
+import type { SandboxFolder, SandboxRecord } from "./sandbox-folder.ts";
+import { SandboxLog } from "./sandbox-log.ts";
 
 /** A running program, started by us or by an earlier process of ours. */
-export class ProcessBox implements Box {
+export class ProcessSandbox implements Sandbox {
   readonly id: string;
-  readonly address: BoxAddress;
+  readonly address: SandboxAddress;
   readonly labels: Readonly<Record<string, string>>;
-  readonly exited: Promise<BoxExit>;
-  readonly folder: BoxFolder;
-  record: BoxRecord;
+  readonly exited: Promise<SandboxExit>;
+  readonly folder: SandboxFolder;
+  record: SandboxRecord;
   readonly process: ProcessIdentity;
-  readonly log: BoxLog;
+  readonly log: SandboxLog;
   /** Set where the system tells which process listens on a port. */
-  connect?: NonNullable<Box["connect"]>;
+  connect?: NonNullable<Sandbox["connect"]>;
   #seen: readonly ProcessIdentity[] = [];
-  #exit: BoxExit | null = null;
-  #resolveExit: (exit: BoxExit) => void = () => undefined;
+  #exit: SandboxExit | null = null;
+  #resolveExit: (exit: SandboxExit) => void = () => undefined;
   #why: string | null = null;
-  readonly #destroy: (box: ProcessBox) => Promise<void>;
+  readonly #destroy: (sandbox: ProcessSandbox) => Promise<void>;
   #destroying: Promise<void> | undefined;
 
   constructor(
-    folder: BoxFolder,
-    record: BoxRecord,
+    folder: SandboxFolder,
+    record: SandboxRecord,
     process: ProcessIdentity,
     logBytes: number,
-    destroy: (box: ProcessBox) => Promise<void>,
+    destroy: (sandbox: ProcessSandbox) => Promise<void>,
   ) {
     this.id = record.id;
     this.address = { kind: "unix", path: record.socket };
@@ -36,7 +36,7 @@ export class ProcessBox implements Box {
     this.folder = folder;
     this.record = record;
     this.process = process;
-    this.log = new BoxLog(folder.log, logBytes);
+    this.log = new SandboxLog(folder.log, logBytes);
     this.#destroy = destroy;
     this.exited = new Promise((resolve) => {
       this.#resolveExit = resolve;
@@ -74,7 +74,7 @@ export class ProcessBox implements Box {
     this.record = { ...this.record, group: null };
   }
 
-  /** What is about to end the box, if we do it ourselves: the system only tells the signal. */
+  /** What is about to end the sandbox, if we do it ourselves: the system only tells the signal. */
   blame(why: string): void {
     this.#why ??= why;
   }

@@ -1,30 +1,30 @@
 import { setTimeout } from "node:timers/promises";
-import { boxEnvelope, controlEnvelope, type ErrorCode, isErrorCode, isPlatformError, messageOf, PlatformError } from "@aenv/contract";
-import type { Box, BoxAddress } from "@aenv/sandbox";
+import { controlEnvelope, type ErrorCode, isErrorCode, isPlatformError, messageOf, PlatformError, sandboxEnvelope } from "@aenv/contract";
+import type { Sandbox, SandboxAddress } from "@aenv/sandbox";
 import { type Dispatcher, Pool } from "undici";
-import { BoxLines } from "./box-lines.ts";
+import { SandboxLines } from "./sandbox-lines.ts";
 
 interface Ways {
   readonly pool: Pool;
   /** For the many short calls, which a full client would make dear. */
-  readonly lines: BoxLines;
+  readonly lines: SandboxLines;
   usedAt: number;
 }
 
-/** Keep-alive connections to boxes, one pool a box; the gateway's calls go through the same. */
-export class BoxClients {
+/** Keep-alive connections to sandboxes, one pool a sandbox; the gateway's calls go through the same. */
+export class SandboxClients {
   readonly #ways = new Map<string, Ways>();
 
-  pool(boxId: string, address: BoxAddress): Pool {
-    return this.#to(boxId, address).pool;
+  pool(sandboxId: string, address: SandboxAddress): Pool {
+    return this.#to(sandboxId, address).pool;
   }
 
-  lines(boxId: string, address: BoxAddress): BoxLines {
-    return this.#to(boxId, address).lines;
+  lines(sandboxId: string, address: SandboxAddress): SandboxLines {
+    return this.#to(sandboxId, address).lines;
   }
 
-  #to(boxId: string, address: BoxAddress): Ways {
-    let ways = this.#ways.get(boxId);
+  #to(sandboxId: string, address: SandboxAddress): Ways {
+    let ways = this.#ways.get(sandboxId);
     if (ways === undefined) {
       const pool = new Pool(originOf(address), {
         ...(address.kind === "unix" && { connect: { socketPath: address.path } }),
@@ -33,26 +33,26 @@ export class BoxClients {
         headersTimeout: 0,
         bodyTimeout: 0,
       });
-      ways = { pool, lines: new BoxLines(address), usedAt: 0 };
-      this.#ways.set(boxId, ways);
+      ways = { pool, lines: new SandboxLines(address), usedAt: 0 };
+      this.#ways.set(sandboxId, ways);
     }
     ways.usedAt = performance.now();
     return ways;
   }
 
-  /** Breaks what is in flight to a box that is gone. */
-  async forget(boxId: string): Promise<void> {
-    const ways = this.#ways.get(boxId);
-    this.#ways.delete(boxId);
+  /** Breaks what is in flight to a sandbox that is gone. */
+  async forget(sandboxId: string): Promise<void> {
+    const ways = this.#ways.get(sandboxId);
+    this.#ways.delete(sandboxId);
     ways?.lines.destroy();
     await ways?.pool.destroy();
   }
 
-  /** Lets go of connections that nobody has used for so long: of the end of another replica's box nobody tells us. */
+  /** Lets go of connections that nobody has used for so long: of the end of another replica's sandbox nobody tells us. */
   trim(idleMs: number): void {
-    for (const [boxId, { pool, lines, usedAt }] of this.#ways) {
+    for (const [sandboxId, { pool, lines, usedAt }] of this.#ways) {
       if (performance.now() - usedAt < idleMs) continue;
-      this.#ways.delete(boxId);
+      this.#ways.delete(sandboxId);
       // What is still in flight finishes.
       lines.close();
       void pool.close().catch(() => {});
@@ -60,15 +60,15 @@ export class BoxClients {
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#ways.keys()].map((boxId) => this.forget(boxId)));
+    await Promise.all([...this.#ways.keys()].map((sandboxId) => this.forget(sandboxId)));
   }
 }
 
-function originOf(address: BoxAddress): string {
+function originOf(address: SandboxAddress): string {
   return address.kind === "unix" ? "http://localhost" : `http://${address.host}:${address.port}`;
 }
 
-export interface BoxRequest {
+export interface SandboxRequest {
   readonly method: Dispatcher.HttpMethod;
   readonly path: string;
   readonly body?: unknown;
@@ -80,13 +80,18 @@ export interface BoxRequest {
 }
 
 /** Asks a sandbox something of the platform's own; its refusals come back as the same errors, its absence as `sandbox.lost`. */
-export async function askBox(clients: BoxClients, boxId: string, address: BoxAddress, request: BoxRequest): Promise<unknown> {
+export async function askSandbox(
+  clients: SandboxClients,
+  sandboxId: string,
+  address: SandboxAddress,
+  request: SandboxRequest,
+): Promise<unknown> {
   const deadline = AbortSignal.timeout(request.timeoutMs);
   const signal = request.signal === undefined ? deadline : AbortSignal.any([request.signal, deadline]);
   let status: number;
   let text: string;
   try {
-    const answer = await clients.pool(boxId, address).request({
+    const answer = await clients.pool(sandboxId, address).request({
       method: request.method,
       path: request.path,
       signal,
@@ -99,13 +104,13 @@ export async function askBox(clients: BoxClients, boxId: string, address: BoxAdd
     if (isPlatformError(error)) throw error;
     if (deadline.aborted)
       throw new PlatformError("request.timeout", `the sandbox did not answer ${request.path} within ${request.timeoutMs} ms`);
-    throw new PlatformError("sandbox.lost", `the box cannot be reached: ${messageOf(error)}`, { cause: error });
+    throw new PlatformError("sandbox.lost", `the sandbox cannot be reached: ${messageOf(error)}`, { cause: error });
   }
   return readAnswer(status, text, request.path);
 }
 
 /** Leaving the loop early destroys the stream, and with it the connection. */
-async function readText({ headers, body }: Dispatcher.ResponseData, { path, maxBytes }: BoxRequest): Promise<string> {
+async function readText({ headers, body }: Dispatcher.ResponseData, { path, maxBytes }: SandboxRequest): Promise<string> {
   if (Number(headers["content-length"] ?? 0) > maxBytes) {
     body.on("error", () => {}).destroy();
     throw tooLarge(path, maxBytes);
@@ -130,14 +135,14 @@ function tooLarge(path: string, maxBytes: number): PlatformError {
   );
 }
 
-/** How long the system may take to tell that a box is gone. */
+/** How long the system may take to tell that a sandbox is gone. */
 const EXIT_MS = 1_000;
 
-/** Why a box was lost, if it has ended: that says more than that the connection broke. */
-export async function causeOf(box: Box, error: unknown): Promise<unknown> {
+/** Why a sandbox was lost, if it has ended: that says more than that the connection broke. */
+export async function causeOf(sandbox: Sandbox, error: unknown): Promise<unknown> {
   if (!isPlatformError(error, "sandbox.lost")) return error;
-  const exit = await Promise.race([box.exited, setTimeout(EXIT_MS, null, { ref: false })]);
-  return exit === null ? error : new PlatformError("sandbox.lost", `the box ended: ${exit.reason}`, { cause: error });
+  const exit = await Promise.race([sandbox.exited, setTimeout(EXIT_MS, null, { ref: false })]);
+  return exit === null ? error : new PlatformError("sandbox.lost", `the sandbox ended: ${exit.reason}`, { cause: error });
 }
 
 function readAnswer(status: number, text: string, path: string): unknown {
@@ -145,13 +150,13 @@ function readAnswer(status: number, text: string, path: string): unknown {
   try {
     body = JSON.parse(text);
   } catch {
-    throw new PlatformError("sandbox.lost", `the box answered ${path} with ${status} and no JSON`);
+    throw new PlatformError("sandbox.lost", `the sandbox answered ${path} with ${status} and no JSON`);
   }
-  const box = boxEnvelope.safeParse(body);
-  if (box.success && box.data.success) return box.data.data;
+  const sandbox = sandboxEnvelope.safeParse(body);
+  if (sandbox.success && sandbox.data.success) return sandbox.data.data;
   const control = controlEnvelope.safeParse(body);
-  const code = (box.data?.errorInfo ?? (control.success ? control.data.error : null))?.code;
-  const message = box.data?.error ?? (control.success ? control.data.message : null) ?? `the box answered ${path} with ${status}`;
+  const code = (sandbox.data?.errorInfo ?? (control.success ? control.data.error : null))?.code;
+  const message = sandbox.data?.error ?? (control.success ? control.data.message : null) ?? `the sandbox answered ${path} with ${status}`;
   throw new PlatformError(codeOf(code), message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE)}...` : message);
 }
 

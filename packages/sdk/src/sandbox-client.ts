@@ -1,5 +1,4 @@
 import {
-  boxEnvelope,
   type Catalogue,
   type CatalogueEntry,
   catalogue,
@@ -10,6 +9,7 @@ import {
   isPlatformError,
   type ResetResult,
   type Route,
+  sandboxEnvelope,
   type Task,
   taskPage,
 } from "@aenv/contract";
@@ -22,7 +22,7 @@ import { networkError } from "./network-failure.ts";
 import { readReset } from "./reset.ts";
 import type { RetryRule } from "./retry.ts";
 
-export interface BoxOptions {
+export interface SandboxOptions {
   readonly envName: string;
   /** Where the instance's routes begin. */
   readonly url: string;
@@ -36,7 +36,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
-interface BoxCall extends CallOptions {
+interface SandboxCall extends CallOptions {
   readonly method: string;
   readonly path: string;
   /** What is being done, for the error's sentence. */
@@ -51,13 +51,13 @@ interface BoxCall extends CallOptions {
 const TASKS_PER_PAGE = 500;
 
 /** An instance's plain HTTP routes: functions, reward, health, tasks, state. */
-export class BoxClient {
+export class SandboxClient {
   readonly #client: JsonClient;
-  readonly #options: BoxOptions;
+  readonly #options: SandboxOptions;
   /** Where the functions are, once someone has asked. */
   #catalogue: Catalogue | null = null;
 
-  constructor(client: JsonClient, options: BoxOptions) {
+  constructor(client: JsonClient, options: SandboxOptions) {
     this.#client = client;
     this.#options = options;
   }
@@ -99,7 +99,7 @@ export class BoxClient {
   /** The health check's whole answer, also when it says that all is not well. */
   async checkHealth(args: Readonly<Record<string, unknown>>, options: CallOptions = {}): Promise<Record<string, unknown>> {
     const { method, path } = instanceRoutes.health;
-    const call: BoxCall = {
+    const call: SandboxCall = {
       ...options,
       method,
       path: withQuery(path, args),
@@ -174,26 +174,26 @@ export class BoxClient {
     });
   }
 
-  /** A route that only our own boxes have: where it is missing, the server cannot do it. */
+  /** A route that only our own sandboxes have: where it is missing, the server cannot do it. */
   #ask(route: Route, doing: string, rule: RetryRule, body: unknown, options: CallOptions): Promise<unknown> {
     return this.#data({ ...options, method: route.method, path: route.path, doing, rule, body, notFound: "instance.unsupported" });
   }
 
-  async #data(call: BoxCall): Promise<unknown> {
+  async #data(call: SandboxCall): Promise<unknown> {
     let body: unknown;
     try {
       body = await this.#send(call);
     } catch (error) {
       throw this.#explain(call, error);
     }
-    const envelope = boxEnvelope.safeParse(body);
+    const envelope = sandboxEnvelope.safeParse(body);
     if (!envelope.success) throw this.#unexpected(call, body);
     if (envelope.data.success) return envelope.data.data;
     const failure = readFailure(new StatusError(500, JSON.stringify(body), null));
     throw this.#failed(call, { ...failure, code: failure.isNamed ? failure.code : "function.failed" });
   }
 
-  #send(call: BoxCall): Promise<unknown> {
+  #send(call: SandboxCall): Promise<unknown> {
     const { url, headers, timeoutMs } = this.#options;
     const limit = call.timeoutMs ?? timeoutMs;
     const deadlineAt = this.#client.clock.now() + limit;
@@ -201,7 +201,7 @@ export class BoxClient {
   }
 
   /** Turns what the transport threw into what the caller can use. */
-  #explain(call: BoxCall, error: unknown): unknown {
+  #explain(call: SandboxCall, error: unknown): unknown {
     if (error instanceof StatusError) {
       const failure = readFailure(error, call.notFound);
       const isMissing = call.notFound === "instance.unsupported" && !failure.isNamed && error.status === 405;
@@ -211,13 +211,13 @@ export class BoxClient {
     return networkError(`could not ${call.doing} of '${this.#options.envName}'`, error, call.rule);
   }
 
-  #failed(call: BoxCall, failure: Failure): EnvironmentError {
+  #failed(call: SandboxCall, failure: Failure): EnvironmentError {
     const { envName } = this.#options;
     const { message, isNamed: _, ...rest } = failure;
     return new EnvironmentError(`could not ${call.doing} of '${envName}': ${message}`, { ...rest, envName });
   }
 
-  #unexpected(call: BoxCall, body: unknown): EnvironmentError {
+  #unexpected(call: SandboxCall, body: unknown): EnvironmentError {
     const { envName, url } = this.#options;
     return new EnvironmentError(`could not ${call.doing} of '${envName}': ${describeUnexpected(url, body)}`, {
       code: "network.failed",
@@ -228,7 +228,7 @@ export class BoxClient {
 }
 
 /** The original answers 500 for whatever a function did wrong. */
-function guess(failure: Failure, status: number, call: BoxCall): ErrorCode {
+function guess(failure: Failure, status: number, call: SandboxCall): ErrorCode {
   if (failure.isNamed || status !== 500) return failure.code;
   if (call.notFound === "function.not_found") return "function.failed";
   return call.notFound === "reward.missing" ? "reward.failed" : failure.code;
