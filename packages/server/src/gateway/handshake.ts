@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { PlatformError } from "@aenv/contract";
-import { type AnswerHead, readAnswerHead } from "./express/head.ts";
+import { type AnswerHead, readAnswerHead } from "./fast-path/head.ts";
 import { isEndToEnd } from "./headers.ts";
 
 type Headers = Readonly<Record<string, string | string[]>>;

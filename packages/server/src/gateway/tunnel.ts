@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { AnswerReader } from "./express/answer.ts";
-import type { AnswerHead } from "./express/head.ts";
+import { AnswerReader } from "./fast-path/answer.ts";
+import type { AnswerHead } from "./fast-path/head.ts";
 import { readHandshake } from "./handshake.ts";
 
 export interface TunnelLimits {
