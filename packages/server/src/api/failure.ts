@@ -1,7 +1,7 @@
 import { errorTable, isPlatformError, messageOf, PlatformError } from "@aenv/contract";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { diskError, diskProblemOf } from "../disk.ts";
-import { endAnswer } from "../linger.ts";
+import { endAnswer } from "../http/drain.ts";
 import type { ShownText } from "../shown-text.ts";
 
 /** Answers with an error. If the request has not arrived whole, the rest is not waited for and the connection is closed. */

@@ -9,7 +9,7 @@ import {
   resetRequest,
 } from "@aenv/contract";
 import { z } from "zod";
-import type { DataUrl } from "../data-url.ts";
+import type { DataUrl } from "../http/data-url.ts";
 import type { Hub } from "../hub/hub.ts";
 import { toRecord as toEnvironmentRecord } from "../hub/record.ts";
 import type { Asking } from "../instances/asking.ts";

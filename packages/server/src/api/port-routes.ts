@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { DataUrl } from "../data-url.ts";
+import type { DataUrl } from "../http/data-url.ts";
 import { DEFAULT_MINUTES, type Presign } from "../ports/presign.ts";
 import * as answers from "./answers.ts";
 import { type ApiRoute, bodyLimits, route } from "./route.ts";

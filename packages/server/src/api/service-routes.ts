@@ -1,6 +1,6 @@
 import { createServiceRequest, PlatformError, type ServiceRecord, servicePrefix, updateServiceRequest } from "@aenv/contract";
 import { z } from "zod";
-import type { DataUrl } from "../data-url.ts";
+import type { DataUrl } from "../http/data-url.ts";
 import type { Hub } from "../hub/hub.ts";
 import { toRecord as toEnvironmentRecord } from "../hub/record.ts";
 import { statusOf } from "../services/row.ts";

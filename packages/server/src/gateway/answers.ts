@@ -1,6 +1,6 @@
 import { type ServerResponse, STATUS_CODES } from "node:http";
 import { type PlatformError, sandboxFailure } from "@aenv/contract";
-import { endAnswer } from "../linger.ts";
+import { endAnswer } from "../http/drain.ts";
 
 // The gateway's own answers, on connections of Node's server and on those that are written to directly.
 

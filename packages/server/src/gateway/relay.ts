@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Readable } from "node:stream";
 import type { Dispatcher, Pool } from "undici";
-import { endAnswer } from "../linger.ts";
+import { endAnswer } from "../http/drain.ts";
 import { isEndToEnd, isForSandbox } from "./headers.ts";
 import { type LookAhead, RequestBody, type StallLimits } from "./request-body.ts";
 

@@ -1,7 +1,7 @@
 import { type IncomingMessage, type RequestListener, Server } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { KEEP_ALIVE_MS, limitConnections, type Patience, serverOptions } from "../../patience.ts";
+import { KEEP_ALIVE_MS, limitConnections, type Patience, serverOptions } from "../../http/limits.ts";
 import { Connection, type Dispatch } from "./connection.ts";
 
 /**
