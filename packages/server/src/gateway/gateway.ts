@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream";
 import { PlatformError } from "@aenv/contract";
 import { endConnection } from "../http/drain.ts";
 import type { Patience } from "../http/limits.ts";
-import type { SandboxClients } from "../instances/sandbox-client.ts";
+import type { SandboxClients } from "../sandboxes/client.ts";
 import { tagSession } from "../services/sessions.ts";
 import { PORT_LINKS } from "./address.ts";
 import { Admission, type AdmissionOptions, type MaybePromise, type Way } from "./admission.ts";

@@ -1,8 +1,8 @@
 import { MemoryEngine, type Sandbox } from "@aenv/sandbox";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { SandboxClients } from "../sandboxes/client.ts";
 import { Hosts, type HostsOptions } from "./hosts.ts";
 import { type ClaimSpec, Pool } from "./pool.ts";
-import { SandboxClients } from "./sandbox-client.ts";
 
 const { signal } = new AbortController();
 

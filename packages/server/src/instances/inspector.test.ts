@@ -2,10 +2,10 @@ import { defineEnvironment } from "@aenv/kit";
 import { MemoryEngine } from "@aenv/sandbox";
 import { temporaryTree } from "@aenv/testing";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { SandboxClients } from "../sandboxes/client.ts";
 import { kitRunner } from "./fixtures/runner.ts";
 import { Inspector, type InspectorOptions } from "./inspector.ts";
 import { Pool } from "./pool.ts";
-import { SandboxClients } from "./sandbox-client.ts";
 
 const of = (owner: string) => ({ owner, variables: {} });
 

@@ -3,9 +3,9 @@ import { z } from "zod";
 import { FairQueue } from "../access/fair-queue.ts";
 import type { Metadata } from "../hub/environment-version.ts";
 import type { InspectOptions } from "../hub/publisher.ts";
-import { answerLimits } from "./answer-limits.ts";
+import { answerLimits } from "../sandboxes/answer-limits.ts";
+import { askSandbox, type SandboxClients } from "../sandboxes/client.ts";
 import type { Pool } from "./pool.ts";
-import { askSandbox, type SandboxClients } from "./sandbox-client.ts";
 
 export interface InspectorOptions {
   readonly pool: Pool;

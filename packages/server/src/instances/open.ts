@@ -3,6 +3,7 @@ import type { FairQueue } from "../access/fair-queue.ts";
 import type { Quotas } from "../access/quotas.ts";
 import type { Hub } from "../hub/hub.ts";
 import { ownIdentity } from "../process-identity.ts";
+import type { SandboxClients } from "../sandboxes/client.ts";
 import type { ShownText } from "../shown-text.ts";
 import { Collection } from "../stores/collection.ts";
 import type { Store } from "../stores/store.ts";
@@ -19,7 +20,6 @@ import type { Pool } from "./pool.ts";
 import { Recovery } from "./recovery.ts";
 import { type ReplicaRow, Replicas } from "./replicas.ts";
 import { instanceRows } from "./row.ts";
-import type { SandboxClients } from "./sandbox-client.ts";
 import { Targets } from "./targets.ts";
 
 export interface OpenInstancesOptions extends DrawingOptions, Pick<KeeperOptions, "roundMs" | "onTakeOver" | "onFailure"> {

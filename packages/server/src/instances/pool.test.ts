@@ -2,9 +2,9 @@ import { defineEnvironment } from "@aenv/kit";
 import { MemoryEngine, type MemoryProgram, type Sandbox } from "@aenv/sandbox";
 import { temporaryTree } from "@aenv/testing";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { SandboxClients } from "../sandboxes/client.ts";
 import { kitRunner } from "./fixtures/runner.ts";
 import { type ClaimSpec, Pool, type PoolOptions, type Standing } from "./pool.ts";
-import { SandboxClients } from "./sandbox-client.ts";
 import type { StockedEnvironment } from "./stock.ts";
 
 const { signal } = new AbortController();

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, it, vi } from "vitest";
+import { askSandbox } from "../sandboxes/client.ts";
 import { ada, openRoom, openWorld } from "./fixtures/room.ts";
-import { askSandbox } from "./sandbox-client.ts";
 
 const SHARED = { isolation: "shared" };
 

@@ -1,13 +1,13 @@
 import { isPlatformError } from "@aenv/contract";
 import type { Sandbox, SandboxEngine } from "@aenv/sandbox";
 import { z } from "zod";
+import { answerLimits } from "../sandboxes/answer-limits.ts";
+import { askSandbox, type SandboxClients } from "../sandboxes/client.ts";
 import type { Collection } from "../stores/collection.ts";
-import { answerLimits } from "./answer-limits.ts";
 import type { Instances } from "./instances.ts";
 import type { Placement } from "./placement.ts";
 import type { Replicas } from "./replicas.ts";
 import { type InstanceRow, isLive } from "./row.ts";
-import { askSandbox, type SandboxClients } from "./sandbox-client.ts";
 
 export interface RecoveryOptions {
   readonly engine: SandboxEngine;

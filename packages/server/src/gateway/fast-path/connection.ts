@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { KEEP_ALIVE_MS } from "../../http/limits.ts";
-import type { SandboxLine, SandboxLines } from "../../instances/sandbox-lines.ts";
+import type { SandboxLine, SandboxLines } from "../../sandboxes/connections.ts";
 import { AnswerReader } from "./answer.ts";
 import { readShortRequest, type ShortRequest } from "./head.ts";
 

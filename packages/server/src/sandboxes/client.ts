@@ -2,7 +2,7 @@ import { setTimeout } from "node:timers/promises";
 import { controlEnvelope, type ErrorCode, isErrorCode, isPlatformError, messageOf, PlatformError, sandboxEnvelope } from "@aenv/contract";
 import type { Sandbox, SandboxAddress } from "@aenv/sandbox";
 import { type Dispatcher, Pool } from "undici";
-import { SandboxLines } from "./sandbox-lines.ts";
+import { SandboxLines } from "./connections.ts";
 
 interface Ways {
   readonly pool: Pool;

@@ -5,7 +5,7 @@ import { type ErrorCode, isErrorCode, PlatformError } from "@aenv/contract";
 import { MemoryEngine } from "@aenv/sandbox";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { answerLimits } from "./answer-limits.ts";
-import { askSandbox, SandboxClients, type SandboxRequest } from "./sandbox-client.ts";
+import { askSandbox, SandboxClients, type SandboxRequest } from "./client.ts";
 
 const PIECE = Buffer.alloc(64 * 1024, 32);
 
