@@ -3,8 +3,8 @@ import { type CreateInstanceRequest, PlatformError, parseDuration } from "@aenv/
 import type { SandboxEngine } from "@aenv/sandbox";
 import { imageOf } from "../hub/datasource.ts";
 import type { EnvironmentVersion } from "../hub/hub.ts";
+import { isolationOf } from "../slots/isolation.ts";
 import { newId, newKey } from "./ids.ts";
-import { isolationOf } from "./isolation.ts";
 import type { InstanceEvent, InstanceRow } from "./row.ts";
 import { sandboxOptionsOf, supportedOptions } from "./sandbox-options.ts";
 

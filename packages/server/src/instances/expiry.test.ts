@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
+import { Demand, demandedSize } from "../slots/demand.ts";
 import { Alarms } from "./alarms.ts";
-import { Demand, demandedSize } from "./demand.ts";
 import { dueNow, dueOf } from "./expiry.ts";
 import type { InstanceRow } from "./row.ts";
 

@@ -3,15 +3,15 @@ import { instancePrefix, isPlatformError, PlatformError } from "@aenv/contract";
 import type { Quotas } from "../access/quotas.ts";
 import type { Hub } from "../hub/hub.ts";
 import { ownVariables } from "../hub/own-variables.ts";
+import type { Placement } from "../slots/slots.ts";
+import { layVariables, platformVariables } from "../slots/variables.ts";
 import type { Asking } from "./asking.ts";
 import { drawFork } from "./drawing.ts";
 import { demandRemembered, type Idempotency } from "./idempotency.ts";
 import { newId } from "./ids.ts";
 import type { Ledger } from "./ledger.ts";
-import type { Placement } from "./placement.ts";
 import { type InstanceRow, isSettled, type Slot, slotOf } from "./row.ts";
 import type { Starter } from "./starter.ts";
-import { layVariables, platformVariables } from "./variables.ts";
 
 export interface ForksOptions {
   readonly ledger: Ledger;

@@ -8,21 +8,21 @@ import {
   type Variables,
 } from "@aenv/contract";
 import type { Caller } from "../access/access.ts";
-import type { FairQueue } from "../access/fair-queue.ts";
 import type { Quotas } from "../access/quotas.ts";
 import { isInScope } from "../access/scopes.ts";
 import type { EnvironmentVersion, Hub } from "../hub/hub.ts";
 import { ownVariables } from "../hub/own-variables.ts";
+import type { FairQueue } from "../slots/fair-queue.ts";
+import type { Placement } from "../slots/slots.ts";
+import { layVariables, platformVariables } from "../slots/variables.ts";
 import type { Collection } from "../stores/collection.ts";
 import type { Asking } from "./asking.ts";
 import { type DrawingOptions, drawReplica, drawRow, expiryOf } from "./drawing.ts";
 import { Forks } from "./forks.ts";
 import { demandRemembered, type Idempotency } from "./idempotency.ts";
 import { Ledger, type LedgerOptions } from "./ledger.ts";
-import type { Placement } from "./placement.ts";
 import { type InstanceRow, isLive, isSettled, LIVE, moved, noted, type Slot, slotOf } from "./row.ts";
 import { Starter } from "./starter.ts";
-import { layVariables, platformVariables } from "./variables.ts";
 import { within } from "./within.ts";
 
 export interface InstancesOptions extends DrawingOptions, Pick<LedgerOptions, "now" | "onChange" | "onFailure" | "shown"> {

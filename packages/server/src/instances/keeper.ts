@@ -1,10 +1,10 @@
 import type { SandboxEngine } from "@aenv/sandbox";
 import { type Rounds, startRounds } from "../rounds.ts";
 import type { SandboxClients } from "../sandboxes/client.ts";
-import type { Hosts } from "./hosts.ts";
+import type { Hosts } from "../slots/hosts.ts";
+import type { Pool } from "../slots/pool.ts";
+import type { Placement } from "../slots/slots.ts";
 import type { Instances } from "./instances.ts";
-import type { Placement } from "./placement.ts";
-import type { Pool } from "./pool.ts";
 import type { Recovered, Recovery } from "./recovery.ts";
 import type { Replicas } from "./replicas.ts";
 

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { PlatformError } from "@aenv/contract";
 import type { FastifyReply } from "fastify";
-import type { Placement } from "./placement.ts";
+import type { Placement } from "../slots/slots.ts";
 import type { InstanceRow } from "./row.ts";
 
 /** What an instance's sandbox printed. Instances that share a process share what it prints; they have the same owner. */

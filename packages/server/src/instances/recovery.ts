@@ -3,9 +3,9 @@ import type { Sandbox, SandboxEngine } from "@aenv/sandbox";
 import { z } from "zod";
 import { answerLimits } from "../sandboxes/answer-limits.ts";
 import { askSandbox, type SandboxClients } from "../sandboxes/client.ts";
+import type { Placement } from "../slots/slots.ts";
 import type { Collection } from "../stores/collection.ts";
 import type { Instances } from "./instances.ts";
-import type { Placement } from "./placement.ts";
 import type { Replicas } from "./replicas.ts";
 import { type InstanceRow, isLive } from "./row.ts";
 

@@ -1,8 +1,8 @@
 import { isPlatformError, PlatformError } from "@aenv/contract";
-import type { FairQueue } from "../access/fair-queue.ts";
 import type { EnvironmentVersion } from "../hub/hub.ts";
+import type { FairQueue } from "../slots/fair-queue.ts";
+import type { Opening, Placement } from "../slots/slots.ts";
 import type { Ledger } from "./ledger.ts";
-import type { Opening, Placement } from "./placement.ts";
 import { type InstanceRow, moved, type Slot } from "./row.ts";
 import { within } from "./within.ts";
 

@@ -3,8 +3,8 @@ import type { SandboxEngine } from "@aenv/sandbox";
 import type { Caller } from "../access/access.ts";
 import type { Hub } from "../hub/hub.ts";
 import type { Instances } from "../instances/instances.ts";
-import { isolationOf } from "../instances/isolation.ts";
 import { type InstanceRow, isLive, slotOf } from "../instances/row.ts";
+import { isolationOf } from "../slots/isolation.ts";
 import type { PortLink, PortLinks } from "./links.ts";
 
 export interface PresignOptions {

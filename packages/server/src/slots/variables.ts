@@ -1,5 +1,5 @@
 import { type Variables, variableKind } from "@aenv/contract";
-import type { InstanceRow } from "./row.ts";
+import type { InstanceRow } from "../instances/row.ts";
 
 /**
  * The variables of one instance: the environment's own, over them the caller's, and over all of them the platform's, which nobody

@@ -3,12 +3,12 @@ import type { Sandbox, SandboxExit } from "@aenv/sandbox";
 import { z } from "zod";
 import type { EnvironmentVersion } from "../hub/hub.ts";
 import { ownVariables } from "../hub/own-variables.ts";
+import type { InstanceRow, Slot } from "../instances/row.ts";
 import { answerLimits } from "../sandboxes/answer-limits.ts";
 import { askSandbox, causeOf, type SandboxClients, type SandboxRequest } from "../sandboxes/client.ts";
 import type { Hosts } from "./hosts.ts";
 import { type Isolation, isolationOf } from "./isolation.ts";
 import type { ClaimSpec, Pool } from "./pool.ts";
-import type { InstanceRow, Slot } from "./row.ts";
 import { isSameVariables } from "./variables.ts";
 
 /** What a sandbox is told when an instance begins in it. */

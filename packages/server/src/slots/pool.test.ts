@@ -2,8 +2,8 @@ import { defineEnvironment } from "@aenv/kit";
 import { MemoryEngine, type MemoryProgram, type Sandbox } from "@aenv/sandbox";
 import { temporaryTree } from "@aenv/testing";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { kitRunner } from "../instances/fixtures/runner.ts";
 import { SandboxClients } from "../sandboxes/client.ts";
-import { kitRunner } from "./fixtures/runner.ts";
 import { type ClaimSpec, Pool, type PoolOptions, type Standing } from "./pool.ts";
 import type { StockedEnvironment } from "./stock.ts";
 

@@ -1,10 +1,10 @@
 import { catalogue, PlatformError, toolDescriptor, type Variables } from "@aenv/contract";
 import { z } from "zod";
-import { FairQueue } from "../access/fair-queue.ts";
 import type { Metadata } from "../hub/environment-version.ts";
 import type { InspectOptions } from "../hub/publisher.ts";
 import { answerLimits } from "../sandboxes/answer-limits.ts";
 import { askSandbox, type SandboxClients } from "../sandboxes/client.ts";
+import { FairQueue } from "./fair-queue.ts";
 import type { Pool } from "./pool.ts";
 
 export interface InspectorOptions {

@@ -1,7 +1,7 @@
 import { isPlatformError, messageOf, type Variables } from "@aenv/contract";
 import type { Sandbox } from "@aenv/sandbox";
+import { pauseAfter } from "../instances/backoff.ts";
 import type { Wish } from "./allotment.ts";
-import { pauseAfter } from "./backoff.ts";
 import { Demand, demandedSize } from "./demand.ts";
 
 /** The published environment that a stock's processes have loaded. */
