@@ -1,4 +1,5 @@
 import type { SandboxEngine } from "@aenv/sandbox";
+import type { Replicas } from "../peers/peers.ts";
 import { type Rounds, startRounds } from "../rounds.ts";
 import type { SandboxClients } from "../sandboxes/client.ts";
 import type { Hosts } from "../slots/hosts.ts";
@@ -6,7 +7,6 @@ import type { Pool } from "../slots/pool.ts";
 import type { Placement } from "../slots/slots.ts";
 import type { Instances } from "./instances.ts";
 import type { Recovered, Recovery } from "./recovery.ts";
-import type { Replicas } from "./replicas.ts";
 
 export interface KeeperOptions {
   readonly replicas: Replicas;

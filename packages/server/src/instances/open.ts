@@ -1,7 +1,8 @@
 import type { SandboxEngine } from "@aenv/sandbox";
 import type { Quotas } from "../access/quotas.ts";
 import type { Hub } from "../hub/hub.ts";
-import { ownIdentity } from "../process-identity.ts";
+import { type ReplicaRow, Replicas } from "../peers/peers.ts";
+import { ownIdentity } from "../peers/process-identity.ts";
 import type { SandboxClients } from "../sandboxes/client.ts";
 import type { ShownText } from "../shown-text.ts";
 import type { FairQueue } from "../slots/fair-queue.ts";
@@ -18,7 +19,6 @@ import type { LedgerOptions } from "./ledger.ts";
 import { InstanceList } from "./list.ts";
 import { InstanceLogs } from "./logs.ts";
 import { Recovery } from "./recovery.ts";
-import { type ReplicaRow, Replicas } from "./replicas.ts";
 import { instanceRows } from "./row.ts";
 import { Targets } from "./targets.ts";
 

@@ -1,12 +1,12 @@
 import { isPlatformError } from "@aenv/contract";
 import type { Sandbox, SandboxEngine } from "@aenv/sandbox";
 import { z } from "zod";
+import type { Replicas } from "../peers/peers.ts";
 import { answerLimits } from "../sandboxes/answer-limits.ts";
 import { askSandbox, type SandboxClients } from "../sandboxes/client.ts";
 import type { Placement } from "../slots/slots.ts";
 import type { Collection } from "../stores/collection.ts";
 import type { Instances } from "./instances.ts";
-import type { Replicas } from "./replicas.ts";
 import { type InstanceRow, isLive } from "./row.ts";
 
 export interface RecoveryOptions {

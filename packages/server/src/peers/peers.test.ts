@@ -1,10 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { identityOf, ownIdentity } from "../process-identity.ts";
 import { Collection } from "../stores/collection.ts";
 import { MemoryStore } from "../stores/memory/store.ts";
-import { type ReplicaRow, Replicas } from "./replicas.ts";
+import { type ReplicaRow, Replicas } from "./peers.ts";
+import { identityOf, ownIdentity } from "./process-identity.ts";
 
 function openReplicas() {
   const rows = new Collection<ReplicaRow>(new MemoryStore(), "replica", () => ({}));

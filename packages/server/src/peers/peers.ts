@@ -1,5 +1,5 @@
-import { isRunning } from "../process-identity.ts";
 import type { Collection } from "../stores/collection.ts";
+import { isRunning } from "./process-identity.ts";
 
 /** A server process that shares the store with others. */
 export interface ReplicaRow {

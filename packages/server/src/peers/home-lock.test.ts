@@ -4,11 +4,11 @@ import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryTree } from "@aenv/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { lockHome } from "./lock.ts";
+import { lockHome } from "./home-lock.ts";
 
 /** A process that locks the home and then waits; it says `locked` or why it cannot. */
 async function lockElsewhere(home: string): Promise<{ child: ChildProcess; said: string }> {
-  const module = JSON.stringify(new URL("./lock.ts", import.meta.url).href);
+  const module = JSON.stringify(new URL("./home-lock.ts", import.meta.url).href);
   const program = `const { lockHome } = await import(${module});
     try { lockHome(process.argv[1]); console.log("locked"); setInterval(() => {}, 1000); } catch (error) { console.log(error.code); }`;
   const child = spawn(process.execPath, ["--input-type=module", "--eval", program, home], { stdio: ["ignore", "pipe", "inherit"] });
