@@ -1,17 +1,17 @@
 import { type EnvironmentStatus, isObject, PlatformError, parseName, parseRef, splitRef, type Visibility } from "@aenv/contract";
 import type { Caller } from "../access/access.ts";
 import type { Store } from "../stores/store.ts";
-import { type Alteration, altered } from "./alteration.ts";
 import type { BlobStore } from "./blobs.ts";
 import type { Bundles } from "./bundles.ts";
+import { notFound, Shelf } from "./catalog.ts";
 import { type EnvironmentVersion, type VersionRow, versionKey } from "./environment-version.ts";
 import { contentDigestOf, parsePublication, parseStatus, parseVisibility } from "./publication.ts";
 import { type Inspect, type Published, Publisher, taken } from "./publisher.ts";
 import { Removal } from "./removal.ts";
 import { demandName, demandPublisher, maySee } from "./rights.ts";
 import { type ListQuery, type Page, searchFor } from "./search.ts";
-import { notFound, Shelf } from "./shelf.ts";
 import { Transfers } from "./transfers.ts";
+import { type Alteration, altered } from "./version-change.ts";
 import { byNewest, highestWithin, latest } from "./versions.ts";
 
 export type { EnvironmentVersion, Metadata, VersionEvent } from "./environment-version.ts";

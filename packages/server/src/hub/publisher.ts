@@ -1,8 +1,8 @@
 import { isPlatformError, messageOf, PlatformError, type Variables, type Visibility } from "@aenv/contract";
 import type { Caller } from "../access/access.ts";
-import { altered } from "./alteration.ts";
 import type { BlobStore } from "./blobs.ts";
 import type { Bundles } from "./bundles.ts";
+import type { Shelf } from "./catalog.ts";
 import {
   type Content,
   type EnvironmentVersion,
@@ -17,8 +17,8 @@ import { contentKey } from "./holdings.ts";
 import { ownVariables } from "./own-variables.ts";
 import { contentBytesOf, contentDigestOf, type Publication, parsePublication } from "./publication.ts";
 import { demandName, demandPublisher } from "./rights.ts";
-import type { Shelf } from "./shelf.ts";
 import type { Transfers } from "./transfers.ts";
+import { altered } from "./version-change.ts";
 
 export interface InspectOptions {
   /** Against whom it counts. */

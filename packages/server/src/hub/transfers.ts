@@ -4,12 +4,12 @@ import type { Caller } from "../access/access.ts";
 import { Collection } from "../stores/collection.ts";
 import type { Store } from "../stores/store.ts";
 import type { Blob, BlobStore } from "./blobs.ts";
+import { notFound, type Shelf } from "./catalog.ts";
 import { parseDigest } from "./digest.ts";
 import { type VersionRow, versionKey } from "./environment-version.ts";
 import type { Bytes } from "./gunzip.ts";
 import { parseVersion } from "./publication.ts";
 import { demandName, demandPublisher, isAdmin } from "./rights.ts";
-import { notFound, type Shelf } from "./shelf.ts";
 import { type Ticket, Tickets } from "./tickets.ts";
 
 /** A project's files that have arrived and wait for their version to be published. */

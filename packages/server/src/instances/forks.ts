@@ -5,11 +5,11 @@ import type { Hub } from "../hub/hub.ts";
 import { ownVariables } from "../hub/own-variables.ts";
 import type { Placement } from "../slots/slots.ts";
 import { layVariables, platformVariables } from "../slots/variables.ts";
-import type { Asking } from "./asking.ts";
-import { drawFork } from "./drawing.ts";
 import { demandRemembered, type Idempotency } from "./idempotency.ts";
 import { newId } from "./ids.ts";
 import type { Ledger } from "./ledger.ts";
+import { drawFork } from "./new-row.ts";
+import type { Asking } from "./request-context.ts";
 import { type InstanceRow, isSettled, type Slot, slotOf } from "./row.ts";
 import type { Starter } from "./starter.ts";
 

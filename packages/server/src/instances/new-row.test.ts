@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { EnvironmentVersion } from "../hub/hub.ts";
-import { drawRow } from "./drawing.ts";
+import { drawRow } from "./new-row.ts";
 
 function ttlOf(request: { ttl?: string; ttlIsFallback?: boolean }, configTtl?: string): string {
   const config = { name: "shop", version: "1.0.0", ...(configTtl !== undefined && { deployConfig: { ttl: configTtl } }) };
