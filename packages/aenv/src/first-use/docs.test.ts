@@ -23,7 +23,7 @@ const texts: Readonly<Record<string, readonly string[]>> = {
   "docs/guides/command-line.md": [],
   "docs/guides/run-a-benchmark.md": [],
   "docs/guides/run-a-server.md": [project],
-  "docs/guides/serve-in-the-sandbox.md": [project],
+  "docs/guides/serve-an-environment.md": [project],
   "docs/guides/use-an-environment.md": [],
   "docs/guides/write-an-environment.md": [],
   "environments/tau2/README.md": ["npx aenvironment server"],
