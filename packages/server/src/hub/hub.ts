@@ -1,7 +1,7 @@
 import { type EnvironmentStatus, isObject, PlatformError, parseName, parseRef, splitRef, type Visibility } from "@aenv/contract";
 import type { Caller } from "../access/access.ts";
 import type { Store } from "../stores/store.ts";
-import type { BlobStore } from "./blobs.ts";
+import type { BlobStore } from "./archives/blobs.ts";
 import type { Bundles } from "./bundles.ts";
 import { notFound, Shelf } from "./catalog.ts";
 import { type EnvironmentVersion, type VersionRow, versionKey } from "./environment-version.ts";

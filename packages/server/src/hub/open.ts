@@ -1,5 +1,5 @@
 import type { Store } from "../stores/store.ts";
-import { BlobStore } from "./blobs.ts";
+import { BlobStore } from "./archives/blobs.ts";
 import { Bundles } from "./bundles.ts";
 import { Hub, type HubOptions } from "./hub.ts";
 

@@ -11,7 +11,7 @@ import {
   type Visibility,
   visibilities,
 } from "@aenv/contract";
-import { canonicalJson, digestOf, parseDigest } from "./digest.ts";
+import { canonicalJson, digestOf, parseDigest } from "./archives/digest.ts";
 import type { Artifact, Content } from "./environment-version.ts";
 
 /** What someone wants to publish, checked. Null is what they left open. */

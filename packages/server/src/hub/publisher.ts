@@ -1,6 +1,7 @@
 import { isPlatformError, messageOf, PlatformError, type Variables, type Visibility } from "@aenv/contract";
 import type { Caller } from "../access/access.ts";
-import type { BlobStore } from "./blobs.ts";
+import type { BlobStore } from "./archives/blobs.ts";
+import { contentKey } from "./archives/ownership.ts";
 import type { Bundles } from "./bundles.ts";
 import type { Shelf } from "./catalog.ts";
 import {
@@ -13,7 +14,6 @@ import {
   versionKey,
   wholeOf,
 } from "./environment-version.ts";
-import { contentKey } from "./holdings.ts";
 import { ownVariables } from "./own-variables.ts";
 import { contentBytesOf, contentDigestOf, type Publication, parsePublication } from "./publication.ts";
 import { demandName, demandPublisher } from "./rights.ts";

@@ -4,7 +4,7 @@ import { gunzipSync, gzipSync } from "node:zlib";
 import { PlatformError } from "@aenv/contract";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { chunked } from "./fixtures/archives.ts";
+import { chunked } from "../fixtures/archives.ts";
 import { archiveLimits, gunzip } from "./gunzip.ts";
 
 const limits = archiveLimits;

@@ -3,12 +3,12 @@ import { mkdir, open, readFile, rename, rm, stat, utimes, writeFile } from "node
 import { dirname, join } from "node:path";
 import type { Readable } from "node:stream";
 import { PlatformError } from "@aenv/contract";
-import type { Store } from "../stores/store.ts";
+import type { Store } from "../../stores/store.ts";
 import { hexOf } from "./digest.ts";
 import { isMissing, namesIn, settle, settleFirst } from "./files.ts";
 import { type ArchiveLimits, archiveLimits, type Bytes, gunzip } from "./gunzip.ts";
-import { Holdings } from "./holdings.ts";
-import { Verified } from "./verified.ts";
+import { Holdings } from "./ownership.ts";
+import { Verified } from "./verified-stream.ts";
 
 /** A stored archive. It is addressed by what it holds, so that the compressor does not matter. */
 export interface Blob {

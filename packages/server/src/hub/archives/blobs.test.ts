@@ -5,9 +5,9 @@ import { Readable } from "node:stream";
 import { gzipSync } from "node:zlib";
 import { type Tree, temporaryTree } from "@aenv/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { MemoryRows, MemoryStore } from "../stores/memory/store.ts";
+import { MemoryRows, MemoryStore } from "../../stores/memory/store.ts";
+import { bundleOf, chunked, packed } from "../fixtures/archives.ts";
 import { BlobStore, type BlobStoreOptions } from "./blobs.ts";
-import { bundleOf, chunked, packed } from "./fixtures/archives.ts";
 
 const HOUR = 3_600_000;
 

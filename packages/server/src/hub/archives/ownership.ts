@@ -1,6 +1,6 @@
 import { PlatformError } from "@aenv/contract";
-import { Collection } from "../stores/collection.ts";
-import type { Store } from "../stores/store.ts";
+import { Collection } from "../../stores/collection.ts";
+import type { Store } from "../../stores/store.ts";
 
 /** What one owner has uploaded, and how much of their quota each piece takes. One row, so that its sum is always true. */
 interface HoldingRow {
