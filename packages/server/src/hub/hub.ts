@@ -2,7 +2,7 @@ import { type EnvironmentStatus, isObject, PlatformError, parseName, parseRef, s
 import type { Caller } from "../access/access.ts";
 import type { Store } from "../stores/store.ts";
 import type { BlobStore } from "./archives/blobs.ts";
-import type { Bundles } from "./bundles.ts";
+import type { Bundles } from "./bundles/bundles.ts";
 import { notFound, Shelf } from "./catalog.ts";
 import { type EnvironmentVersion, type VersionRow, versionKey } from "./environment-version.ts";
 import { contentDigestOf, parsePublication, parseStatus, parseVisibility } from "./publication.ts";

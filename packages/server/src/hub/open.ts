@@ -1,6 +1,6 @@
 import type { Store } from "../stores/store.ts";
 import { BlobStore } from "./archives/blobs.ts";
-import { Bundles } from "./bundles.ts";
+import { Bundles } from "./bundles/bundles.ts";
 import { Hub, type HubOptions } from "./hub.ts";
 
 export interface OpenHubOptions extends Omit<HubOptions, "blobs" | "bundles"> {

@@ -2,7 +2,7 @@ import { isPlatformError, messageOf, PlatformError, type Variables, type Visibil
 import type { Caller } from "../access/access.ts";
 import type { BlobStore } from "./archives/blobs.ts";
 import { contentKey } from "./archives/ownership.ts";
-import type { Bundles } from "./bundles.ts";
+import type { Bundles } from "./bundles/bundles.ts";
 import type { Shelf } from "./catalog.ts";
 import {
   type Content,

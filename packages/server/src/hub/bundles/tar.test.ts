@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { chunked, sealed, tarOf } from "./fixtures/archives.ts";
+import { chunked, sealed, tarOf } from "../fixtures/archives.ts";
 import { readTar } from "./tar.ts";
 
 async function read(tar: Uint8Array, chunkSize?: number): Promise<Record<string, string>> {

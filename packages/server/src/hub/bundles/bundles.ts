@@ -3,9 +3,9 @@ import { statSync } from "node:fs";
 import { mkdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { isPlatformError, PlatformError } from "@aenv/contract";
-import type { BlobStore } from "./archives/blobs.ts";
-import { hexOf } from "./archives/digest.ts";
-import { isMissing, namesIn, sync } from "./archives/files.ts";
+import type { BlobStore } from "../archives/blobs.ts";
+import { hexOf } from "../archives/digest.ts";
+import { isMissing, namesIn, sync } from "../archives/files.ts";
 import type { Manifest } from "./manifest.ts";
 import { type UnpackLimits, unpack, unpackLimits } from "./unpack.ts";
 

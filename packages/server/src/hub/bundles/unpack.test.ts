@@ -4,7 +4,7 @@ import { deflateRawSync, gzipSync } from "node:zlib";
 import { temporaryTree } from "@aenv/testing";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { bundleOf, chunked, type Entry, packed, tarOf } from "./fixtures/archives.ts";
+import { bundleOf, chunked, type Entry, packed, tarOf } from "../fixtures/archives.ts";
 import { unpack, unpackLimits } from "./unpack.ts";
 
 const files = { "main.js": "run()", "config.json": "{}", "data/a/b.json": "[1]" };

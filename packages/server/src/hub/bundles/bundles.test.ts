@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { MemoryStore } from "../stores/memory/store.ts";
-import { BlobStore } from "./archives/blobs.ts";
+import { MemoryStore } from "../../stores/memory/store.ts";
+import { BlobStore } from "../archives/blobs.ts";
+import { bundleOf, chunked, packed, tarOf } from "../fixtures/archives.ts";
+import { openTestHub } from "../fixtures/hub.ts";
 import { Bundles } from "./bundles.ts";
-import { bundleOf, chunked, packed, tarOf } from "./fixtures/archives.ts";
-import { openTestHub } from "./fixtures/hub.ts";
 
 async function setUp() {
   const { blobs, bundles, tree } = openTestHub();

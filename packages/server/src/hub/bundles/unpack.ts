@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdir, open } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { invalidBundle } from "@aenv/contract";
-import { type ArchiveLimits, archiveLimits, type Bytes, gunzip } from "./archives/gunzip.ts";
+import { type ArchiveLimits, archiveLimits, type Bytes, gunzip } from "../archives/gunzip.ts";
 import { type Manifest, parseManifest } from "./manifest.ts";
 import { readTar, type TarFile } from "./tar.ts";
 
