@@ -3,7 +3,7 @@ import { environmentStatuses, fieldLimits, knownFields, PlatformError, text } fr
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { Download, Hub } from "../hub/hub.ts";
-import { toFullRecord, toRecord } from "../hub/record.ts";
+import { toFullRecord, toRecord } from "../hub/versions/record.ts";
 import * as answers from "./answers.ts";
 import { type ApiRoute, bodyLimits, enveloped, route } from "./route.ts";
 

@@ -11,7 +11,7 @@ import {
 import { z } from "zod";
 import type { DataUrl } from "../http/data-url.ts";
 import type { Hub } from "../hub/hub.ts";
-import { toRecord as toEnvironmentRecord } from "../hub/record.ts";
+import { toRecord as toEnvironmentRecord } from "../hub/versions/record.ts";
 import type { Instances } from "../instances/instances.ts";
 import type { InstanceList } from "../instances/list.ts";
 import type { InstanceLogs } from "../instances/logs.ts";

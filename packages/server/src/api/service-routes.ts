@@ -2,7 +2,7 @@ import { createServiceRequest, PlatformError, type ServiceRecord, servicePrefix,
 import { z } from "zod";
 import type { DataUrl } from "../http/data-url.ts";
 import type { Hub } from "../hub/hub.ts";
-import { toRecord as toEnvironmentRecord } from "../hub/record.ts";
+import { toRecord as toEnvironmentRecord } from "../hub/versions/record.ts";
 import { statusOf } from "../services/row.ts";
 import type { SeenService, Services } from "../services/services.ts";
 import * as answers from "./answers.ts";

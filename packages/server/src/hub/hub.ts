@@ -3,21 +3,21 @@ import type { Caller } from "../access/access.ts";
 import type { Store } from "../stores/store.ts";
 import type { BlobStore } from "./archives/blobs.ts";
 import type { Bundles } from "./bundles/bundles.ts";
-import { notFound, Shelf } from "./catalog.ts";
-import { type EnvironmentVersion, type VersionRow, versionKey } from "./environment-version.ts";
 import { contentDigestOf, parsePublication, parseStatus, parseVisibility } from "./publication.ts";
 import { type Inspect, type Published, Publisher, taken } from "./publisher.ts";
-import { Removal } from "./removal.ts";
-import { demandName, demandPublisher, maySee } from "./rights.ts";
-import { type ListQuery, type Page, searchFor } from "./search.ts";
 import { Transfers } from "./transfers.ts";
-import { type Alteration, altered } from "./version-change.ts";
-import { byNewest, highestWithin, latest } from "./versions.ts";
+import { notFound, Shelf } from "./versions/catalog.ts";
+import { type EnvironmentVersion, type VersionRow, versionKey } from "./versions/environment-version.ts";
+import { byNewest, highestWithin, latest } from "./versions/order.ts";
+import { Removal } from "./versions/removal.ts";
+import { demandName, demandPublisher, maySee } from "./versions/rights.ts";
+import { type ListQuery, type Page, searchFor } from "./versions/search.ts";
+import { type Alteration, altered } from "./versions/version-change.ts";
 
-export type { EnvironmentVersion, Metadata, VersionEvent } from "./environment-version.ts";
 export type { Published } from "./publisher.ts";
-export type { ListQuery, Page } from "./search.ts";
 export type { Download } from "./transfers.ts";
+export type { EnvironmentVersion, Metadata, VersionEvent } from "./versions/environment-version.ts";
+export type { ListQuery, Page } from "./versions/search.ts";
 
 export interface HubOptions {
   readonly store: Store;

@@ -3,7 +3,10 @@ import type { Caller } from "../access/access.ts";
 import type { BlobStore } from "./archives/blobs.ts";
 import { contentKey } from "./archives/ownership.ts";
 import type { Bundles } from "./bundles/bundles.ts";
-import type { Shelf } from "./catalog.ts";
+import { ownVariables } from "./own-variables.ts";
+import { contentBytesOf, contentDigestOf, type Publication, parsePublication } from "./publication.ts";
+import type { Transfers } from "./transfers.ts";
+import type { Shelf } from "./versions/catalog.ts";
 import {
   type Content,
   type EnvironmentVersion,
@@ -13,12 +16,9 @@ import {
   type VersionRow,
   versionKey,
   wholeOf,
-} from "./environment-version.ts";
-import { ownVariables } from "./own-variables.ts";
-import { contentBytesOf, contentDigestOf, type Publication, parsePublication } from "./publication.ts";
-import { demandName, demandPublisher } from "./rights.ts";
-import type { Transfers } from "./transfers.ts";
-import { altered } from "./version-change.ts";
+} from "./versions/environment-version.ts";
+import { demandName, demandPublisher } from "./versions/rights.ts";
+import { altered } from "./versions/version-change.ts";
 
 export interface InspectOptions {
   /** Against whom it counts. */

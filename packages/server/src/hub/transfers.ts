@@ -6,11 +6,11 @@ import type { Store } from "../stores/store.ts";
 import type { Blob, BlobStore } from "./archives/blobs.ts";
 import { parseDigest } from "./archives/digest.ts";
 import type { Bytes } from "./archives/gunzip.ts";
-import { notFound, type Shelf } from "./catalog.ts";
-import { type VersionRow, versionKey } from "./environment-version.ts";
 import { parseVersion } from "./publication.ts";
-import { demandName, demandPublisher, isAdmin } from "./rights.ts";
 import { type Ticket, Tickets } from "./tickets.ts";
+import { notFound, type Shelf } from "./versions/catalog.ts";
+import { type VersionRow, versionKey } from "./versions/environment-version.ts";
+import { demandName, demandPublisher, isAdmin } from "./versions/rights.ts";
 
 /** A project's files that have arrived and wait for their version to be published. */
 interface ArrivalRow {

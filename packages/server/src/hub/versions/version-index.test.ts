@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { MemoryRows, MemoryStore } from "../stores/memory/store.ts";
-import type { ListOptions } from "../stores/store.ts";
-import { ada, bob, openTestHub } from "./fixtures/hub.ts";
+import { MemoryRows, MemoryStore } from "../../stores/memory/store.ts";
+import type { ListOptions } from "../../stores/store.ts";
+import { ada, bob, openTestHub } from "../fixtures/hub.ts";
 import { VersionRows } from "./version-index.ts";
 
 /** Counts the rows of versions that are read one by one and by lists. */

@@ -1,6 +1,6 @@
 import { PlatformError } from "@aenv/contract";
-import type { Caller } from "../access/access.ts";
-import { isInScope } from "../access/scopes.ts";
+import type { Caller } from "../../access/access.ts";
+import { isInScope } from "../../access/scopes.ts";
 import type { VersionRow } from "./environment-version.ts";
 
 export function isAdmin(caller: Caller): boolean {

@@ -1,5 +1,5 @@
 import { PlatformError } from "@aenv/contract";
-import type { Caller } from "../access/access.ts";
+import type { Caller } from "../../access/access.ts";
 import type { VersionRow } from "./environment-version.ts";
 import { maySee } from "./rights.ts";
 import { keyOf, type VersionRows } from "./version-index.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import semver from "semver";
 import { describe, expect, it } from "vitest";
-import { byNewest, highestWithin, latest } from "./versions.ts";
+import { byNewest, highestWithin, latest } from "./order.ts";
 
 const of = (...versions: string[]) => versions.map((version, at) => ({ version, createdAt: new Date(at * 1_000).toISOString() }));
 

@@ -1,5 +1,5 @@
 import type { Catalogue, EnvironmentConfig, EnvironmentStatus, ToolDescriptor, Visibility } from "@aenv/contract";
-import type { Indexes } from "../stores/store.ts";
+import type { Indexes } from "../../stores/store.ts";
 
 /** What an environment offers, found out by starting it. */
 export interface Metadata {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { bundleOf, chunked } from "./fixtures/archives.ts";
-import { ada, bob, openTestHub, root, stores, tim } from "./fixtures/hub.ts";
+import { bundleOf, chunked } from "../fixtures/archives.ts";
+import { ada, bob, openTestHub, root, stores, tim } from "../fixtures/hub.ts";
 
 describe.each(stores)("removing, with the store in %s", (store) => {
   it("takes a version away, and the rest stays", async () => {

@@ -1,11 +1,11 @@
 import { PlatformError } from "@aenv/contract";
-import type { Caller } from "../access/access.ts";
-import { Collection } from "../stores/collection.ts";
-import type { Store, Versioned } from "../stores/store.ts";
+import type { Caller } from "../../access/access.ts";
+import { Collection } from "../../stores/collection.ts";
+import type { Store, Versioned } from "../../stores/store.ts";
 import { type Content, type EnvironmentVersion, type VersionRow, versionKey, wholeOf } from "./environment-version.ts";
+import { byNewest } from "./order.ts";
 import { demandName, maySee } from "./rights.ts";
 import { VersionRows } from "./version-index.ts";
-import { byNewest } from "./versions.ts";
 
 interface NameRow {
   readonly name: string;

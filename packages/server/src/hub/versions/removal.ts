@@ -1,7 +1,7 @@
 import { PlatformError } from "@aenv/contract";
-import type { Caller } from "../access/access.ts";
-import type { Versioned } from "../stores/store.ts";
-import { contentKey, type Holdings } from "./archives/ownership.ts";
+import type { Caller } from "../../access/access.ts";
+import type { Versioned } from "../../stores/store.ts";
+import { contentKey, type Holdings } from "../archives/ownership.ts";
 import { notFound, type Shelf } from "./catalog.ts";
 import { happened, type VersionRow, versionKey } from "./environment-version.ts";
 import { demandName, demandPublisher, isAdmin, maySee } from "./rights.ts";

@@ -1,7 +1,7 @@
-import { Collection } from "../stores/collection.ts";
-import type { InsertOptions, InsertResult, Store, Versioned } from "../stores/store.ts";
+import { Collection } from "../../stores/collection.ts";
+import type { InsertOptions, InsertResult, Store, Versioned } from "../../stores/store.ts";
 import { type VersionRow, versionIndexes, versionKey } from "./environment-version.ts";
-import { byNewest } from "./versions.ts";
+import { byNewest } from "./order.ts";
 
 /** What a search needs of a version: everything but its history, and the text in which words are looked for. */
 export interface IndexedVersion extends Omit<VersionRow, "history"> {

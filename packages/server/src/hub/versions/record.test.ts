@@ -1,6 +1,6 @@
 import { environment } from "@aenv/contract";
 import { describe, expect, it } from "vitest";
-import { ada, metadata, openTestHub } from "./fixtures/hub.ts";
+import { ada, metadata, openTestHub } from "../fixtures/hub.ts";
 import { toFullRecord, toRecord } from "./record.ts";
 
 describe("a version on the wire", () => {
