@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { bundleOf, chunked } from "./fixtures/archives.ts";
 import { ada, bob, callerOf, metadata, openTestHub, root, stores, tim } from "./fixtures/hub.ts";
-import type { InspectOptions } from "./publisher.ts";
+import type { InspectOptions } from "./publishing/publisher.ts";
 
 describe.each(stores)("publishing, with the store in %s", (store) => {
   it("keeps all that was sent, what was found by starting it, who published it and when", async () => {

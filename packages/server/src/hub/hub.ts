@@ -3,9 +3,9 @@ import type { Caller } from "../access/access.ts";
 import type { Store } from "../stores/store.ts";
 import type { BlobStore } from "./archives/blobs.ts";
 import type { Bundles } from "./bundles/bundles.ts";
-import { contentDigestOf, parsePublication, parseStatus, parseVisibility } from "./publication.ts";
-import { type Inspect, type Published, Publisher, taken } from "./publisher.ts";
-import { Transfers } from "./transfers.ts";
+import { contentDigestOf, parsePublication, parseStatus, parseVisibility } from "./publishing/publication.ts";
+import { type Inspect, type Published, Publisher, taken } from "./publishing/publisher.ts";
+import { Transfers } from "./publishing/transfers.ts";
 import { notFound, Shelf } from "./versions/catalog.ts";
 import { type EnvironmentVersion, type VersionRow, versionKey } from "./versions/environment-version.ts";
 import { byNewest, highestWithin, latest } from "./versions/order.ts";
@@ -14,8 +14,8 @@ import { demandName, demandPublisher, maySee } from "./versions/rights.ts";
 import { type ListQuery, type Page, searchFor } from "./versions/search.ts";
 import { type Alteration, altered } from "./versions/version-change.ts";
 
-export type { Published } from "./publisher.ts";
-export type { Download } from "./transfers.ts";
+export type { Published } from "./publishing/publisher.ts";
+export type { Download } from "./publishing/transfers.ts";
 export type { EnvironmentVersion, Metadata, VersionEvent } from "./versions/environment-version.ts";
 export type { ListQuery, Page } from "./versions/search.ts";
 

@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { instancePrefix, isPlatformError, PlatformError } from "@aenv/contract";
 import type { Quotas } from "../access/quotas.ts";
 import type { Hub } from "../hub/hub.ts";
-import { ownVariables } from "../hub/own-variables.ts";
+import { ownVariables } from "../hub/publishing/own-variables.ts";
 import type { Placement } from "../slots/slots.ts";
 import { layVariables, platformVariables } from "../slots/variables.ts";
 import { demandRemembered, type Idempotency } from "./idempotency.ts";

@@ -11,7 +11,7 @@ import type { Caller } from "../access/access.ts";
 import type { Quotas } from "../access/quotas.ts";
 import { isInScope } from "../access/scopes.ts";
 import type { EnvironmentVersion, Hub } from "../hub/hub.ts";
-import { ownVariables } from "../hub/own-variables.ts";
+import { ownVariables } from "../hub/publishing/own-variables.ts";
 import type { FairQueue } from "../slots/fair-queue.ts";
 import type { Placement } from "../slots/slots.ts";
 import { layVariables, platformVariables } from "../slots/variables.ts";

@@ -1,6 +1,6 @@
 import { catalogue, PlatformError, toolDescriptor, type Variables } from "@aenv/contract";
 import { z } from "zod";
-import type { InspectOptions } from "../hub/publisher.ts";
+import type { InspectOptions } from "../hub/publishing/publisher.ts";
 import type { Metadata } from "../hub/versions/environment-version.ts";
 import { answerLimits } from "../sandboxes/answer-limits.ts";
 import { askSandbox, type SandboxClients } from "../sandboxes/client.ts";

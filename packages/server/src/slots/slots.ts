@@ -2,7 +2,7 @@ import { type EnvironmentConfig, instancePrefix, instanceRoutes, PlatformError, 
 import type { Sandbox, SandboxExit } from "@aenv/sandbox";
 import { z } from "zod";
 import type { EnvironmentVersion } from "../hub/hub.ts";
-import { ownVariables } from "../hub/own-variables.ts";
+import { ownVariables } from "../hub/publishing/own-variables.ts";
 import type { InstanceRow, Slot } from "../instances/row.ts";
 import { answerLimits } from "../sandboxes/answer-limits.ts";
 import { askSandbox, causeOf, type SandboxClients, type SandboxRequest } from "../sandboxes/client.ts";

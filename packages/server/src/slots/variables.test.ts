@@ -1,7 +1,7 @@
 import type { EnvironmentConfig } from "@aenv/contract";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ownVariables } from "../hub/own-variables.ts";
+import { ownVariables } from "../hub/publishing/own-variables.ts";
 import { isSameVariables, layVariables, platformVariables } from "./variables.ts";
 
 const shop = (deployConfig: EnvironmentConfig["deployConfig"] = {}) => ({

@@ -11,8 +11,8 @@ import {
   type Visibility,
   visibilities,
 } from "@aenv/contract";
-import { canonicalJson, digestOf, parseDigest } from "./archives/digest.ts";
-import type { Artifact, Content } from "./versions/environment-version.ts";
+import { canonicalJson, digestOf, parseDigest } from "../archives/digest.ts";
+import type { Artifact, Content } from "../versions/environment-version.ts";
 
 /** What someone wants to publish, checked. Null is what they left open. */
 export interface Publication extends Pick<Content, "name" | "version" | "config" | "artifacts" | "dependencies" | "bundleDigest"> {

@@ -1,16 +1,16 @@
 import type { Readable } from "node:stream";
 import { PlatformError, parseName } from "@aenv/contract";
-import type { Caller } from "../access/access.ts";
-import { Collection } from "../stores/collection.ts";
-import type { Store } from "../stores/store.ts";
-import type { Blob, BlobStore } from "./archives/blobs.ts";
-import { parseDigest } from "./archives/digest.ts";
-import type { Bytes } from "./archives/gunzip.ts";
+import type { Caller } from "../../access/access.ts";
+import { Collection } from "../../stores/collection.ts";
+import type { Store } from "../../stores/store.ts";
+import type { Blob, BlobStore } from "../archives/blobs.ts";
+import { parseDigest } from "../archives/digest.ts";
+import type { Bytes } from "../archives/gunzip.ts";
+import { notFound, type Shelf } from "../versions/catalog.ts";
+import { type VersionRow, versionKey } from "../versions/environment-version.ts";
+import { demandName, demandPublisher, isAdmin } from "../versions/rights.ts";
 import { parseVersion } from "./publication.ts";
 import { type Ticket, Tickets } from "./tickets.ts";
-import { notFound, type Shelf } from "./versions/catalog.ts";
-import { type VersionRow, versionKey } from "./versions/environment-version.ts";
-import { demandName, demandPublisher, isAdmin } from "./versions/rights.ts";
 
 /** A project's files that have arrived and wait for their version to be published. */
 interface ArrivalRow {

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { PlatformError } from "@aenv/contract";
-import { Collection } from "../stores/collection.ts";
-import type { Store } from "../stores/store.ts";
+import { Collection } from "../../stores/collection.ts";
+import type { Store } from "../../stores/store.ts";
 
 /** What a ticket is good for. */
 export interface TicketRow {

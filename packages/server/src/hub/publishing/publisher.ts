@@ -1,12 +1,9 @@
 import { isPlatformError, messageOf, PlatformError, type Variables, type Visibility } from "@aenv/contract";
-import type { Caller } from "../access/access.ts";
-import type { BlobStore } from "./archives/blobs.ts";
-import { contentKey } from "./archives/ownership.ts";
-import type { Bundles } from "./bundles/bundles.ts";
-import { ownVariables } from "./own-variables.ts";
-import { contentBytesOf, contentDigestOf, type Publication, parsePublication } from "./publication.ts";
-import type { Transfers } from "./transfers.ts";
-import type { Shelf } from "./versions/catalog.ts";
+import type { Caller } from "../../access/access.ts";
+import type { BlobStore } from "../archives/blobs.ts";
+import { contentKey } from "../archives/ownership.ts";
+import type { Bundles } from "../bundles/bundles.ts";
+import type { Shelf } from "../versions/catalog.ts";
 import {
   type Content,
   type EnvironmentVersion,
@@ -16,9 +13,12 @@ import {
   type VersionRow,
   versionKey,
   wholeOf,
-} from "./versions/environment-version.ts";
-import { demandName, demandPublisher } from "./versions/rights.ts";
-import { altered } from "./versions/version-change.ts";
+} from "../versions/environment-version.ts";
+import { demandName, demandPublisher } from "../versions/rights.ts";
+import { altered } from "../versions/version-change.ts";
+import { ownVariables } from "./own-variables.ts";
+import { contentBytesOf, contentDigestOf, type Publication, parsePublication } from "./publication.ts";
+import type { Transfers } from "./transfers.ts";
 
 export interface InspectOptions {
   /** Against whom it counts. */

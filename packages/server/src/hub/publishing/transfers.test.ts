@@ -1,7 +1,7 @@
 import { gunzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { bundleOf, chunked, packed } from "./fixtures/archives.ts";
-import { ada, bob, openTestHub, root, stores, tim } from "./fixtures/hub.ts";
+import { bundleOf, chunked, packed } from "../fixtures/archives.ts";
+import { ada, bob, openTestHub, root, stores, tim } from "../fixtures/hub.ts";
 
 const project = (text: string) => packed(Buffer.from(`the project's files: ${text}`.padEnd(2_000)));
 
