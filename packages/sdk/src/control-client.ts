@@ -1,7 +1,7 @@
 import { controlEnvelope, type ErrorCode } from "@aenv/contract";
 import { defaultTransport } from "#transport";
 import { exactUrl } from "./addresses.ts";
-import { type Clock, systemClock } from "./clock.ts";
+import { type Clock, systemClock } from "./async/clock.ts";
 import { EnvironmentError, ValidationError } from "./errors.ts";
 import { preview, readFailure } from "./failure.ts";
 import { type HttpAnswer, isSuccess, StatusError, type Transport, TransportError } from "./http.ts";

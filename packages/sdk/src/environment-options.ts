@@ -1,6 +1,6 @@
 import { type CreateInstanceRequest, messageOf, parseDuration, splitRef } from "@aenv/contract";
 import type { AddressOptions } from "./addresses.ts";
-import type { Clock } from "./clock.ts";
+import type { Clock } from "./async/clock.ts";
 import { ValidationError } from "./errors.ts";
 import type { Transport } from "./http.ts";
 import type { Logger } from "./logger.ts";

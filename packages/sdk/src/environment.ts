@@ -1,8 +1,8 @@
 import { type Catalogue, isObject, type Json, type ResetResult, type Reward, type Task, type ToolDescriptor } from "@aenv/contract";
 import { defaultTransport } from "#transport";
 import { type Addresses, pinAddresses, resolveAddresses } from "./addresses.ts";
+import { type Clock, systemClock } from "./async/clock.ts";
 import { CircuitBreaker } from "./breaker.ts";
-import { type Clock, systemClock } from "./clock.ts";
 import { EnvironmentBatch } from "./environment-batch.ts";
 import { type EnvironmentOptions, type InstanceOptions, requestLimit } from "./environment-options.ts";
 import { EnvironmentError, ToolError, UnrecoverableEnvironmentError, ValidationError } from "./errors.ts";

@@ -18,7 +18,7 @@ export {
   type Visibility,
 } from "@aenv/contract";
 export type { AddressOptions } from "./addresses.ts";
-export { type Clock, systemClock } from "./clock.ts";
+export { type Clock, systemClock } from "./async/clock.ts";
 export type { ControlClientOptions } from "./control-client.ts";
 export type { CreateResult } from "./create-batch.ts";
 export { type CallToolOptions, Environment, type EnvironmentInfo } from "./environment.ts";

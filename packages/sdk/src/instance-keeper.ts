@@ -1,6 +1,7 @@
 import { type InstanceRecord, isPlatformError, messageOf } from "@aenv/contract";
 import type { Addresses } from "./addresses.ts";
-import type { Clock } from "./clock.ts";
+import type { Clock } from "./async/clock.ts";
+import { SharedTask } from "./async/shared-task.ts";
 import type { CreateResult } from "./create-batch.ts";
 import { untilAborted } from "./deadline.ts";
 import { type EnvironmentOptions, pollInterval, toCreateRequest } from "./environment-options.ts";
@@ -10,7 +11,6 @@ import { agentUrlOf, foundInstance, type HeldInstance, isTokenWithheld, madeInst
 import type { JsonClient } from "./json-client.ts";
 import type { Logger } from "./logger.ts";
 import type { SchedulerClient } from "./scheduler-client.ts";
-import { SharedTask } from "./shared-task.ts";
 
 export interface KeeperOptions {
   readonly ref: string;

@@ -1,4 +1,4 @@
-import type { Clock } from "./clock.ts";
+import type { Clock } from "./async/clock.ts";
 import { Deadline } from "./deadline.ts";
 import { ValidationError } from "./errors.ts";
 import { preview } from "./failure.ts";

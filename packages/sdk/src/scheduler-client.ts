@@ -12,13 +12,13 @@ import {
   type ResetResult,
   splitRef,
 } from "@aenv/contract";
+import { poll } from "./async/polling.ts";
 import { ControlClient, type ControlClientOptions } from "./control-client.ts";
 import { type CreateResult, createBatch, createBody } from "./create-batch.ts";
 import { EnvironmentError, ValidationError } from "./errors.ts";
 import { preview } from "./failure.ts";
 import { randomId } from "./ids.ts";
 import { withQuery } from "./json-client.ts";
-import { poll } from "./polling.ts";
 import { readInstance } from "./read-instance.ts";
 import { readReset } from "./reset.ts";
 import { SseDecoder } from "./sse.ts";

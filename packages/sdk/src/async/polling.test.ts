@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { fakeClock } from "../fixtures/fake-clock.ts";
+import { fakeClock } from "../../fixtures/fake-clock.ts";
 import { poll } from "./polling.ts";
 
 const interval = { minMs: 50, maxMs: 1_000 };
