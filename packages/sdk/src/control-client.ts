@@ -2,12 +2,12 @@ import { controlEnvelope, type ErrorCode } from "@aenv/contract";
 import { defaultTransport } from "#transport";
 import { exactUrl } from "./addresses.ts";
 import { type Clock, systemClock } from "./async/clock.ts";
-import { EnvironmentError, ValidationError } from "./errors.ts";
-import { preview, readFailure } from "./failure.ts";
+import { EnvironmentError, ValidationError } from "./errors/errors.ts";
+import { preview, readFailure } from "./errors/failure.ts";
+import { networkError } from "./errors/network-failure.ts";
+import { type RetryRule, retry } from "./errors/retry.ts";
 import { type HttpAnswer, isSuccess, StatusError, type Transport, TransportError } from "./http.ts";
 import { JsonClient } from "./json-client.ts";
-import { networkError } from "./network-failure.ts";
-import { type RetryRule, retry } from "./retry.ts";
 import { readSettings } from "./settings.ts";
 
 export interface ControlClientOptions {

@@ -4,7 +4,7 @@ import { sendJson } from "../fixtures/http-server.ts";
 import { WirePlatform } from "../fixtures/wire-platform.ts";
 import { Environment } from "./environment.ts";
 import type { EnvironmentOptions } from "./environment-options.ts";
-import { ValidationError } from "./errors.ts";
+import { ValidationError } from "./errors/errors.ts";
 
 const REF = "weather-demo@1.0.0";
 

@@ -1,7 +1,7 @@
 import { type CreateInstanceRequest, messageOf, parseDuration, splitRef } from "@aenv/contract";
 import type { AddressOptions } from "./addresses.ts";
 import type { Clock } from "./async/clock.ts";
-import { ValidationError } from "./errors.ts";
+import { ValidationError } from "./errors/errors.ts";
 import type { Transport } from "./http.ts";
 import type { Logger } from "./logger.ts";
 import type { Fetch } from "./transport/fetch.ts";

@@ -4,7 +4,14 @@ import { type Seen, sendJson } from "../fixtures/http-server.ts";
 import { WirePlatform } from "../fixtures/wire-platform.ts";
 import { Environment } from "./environment.ts";
 import type { EnvironmentOptions } from "./environment-options.ts";
-import { EnvironmentError, NetworkError, ToolError, ToolServerError, UnrecoverableEnvironmentError, ValidationError } from "./errors.ts";
+import {
+  EnvironmentError,
+  NetworkError,
+  ToolError,
+  ToolServerError,
+  UnrecoverableEnvironmentError,
+  ValidationError,
+} from "./errors/errors.ts";
 
 const REF = "weather-demo@1.0.0";
 

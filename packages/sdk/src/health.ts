@@ -1,7 +1,7 @@
 import { isPlatformError, messageOf } from "@aenv/contract";
 import { type PollOptions, poll } from "./async/polling.ts";
-import { EnvironmentError } from "./errors.ts";
-import { preview } from "./failure.ts";
+import { EnvironmentError } from "./errors/errors.ts";
+import { preview } from "./errors/failure.ts";
 import { isRefused } from "./http.ts";
 import type { JsonClient } from "./json-client.ts";
 import { SandboxClient, type SandboxOptions } from "./sandbox-client.ts";

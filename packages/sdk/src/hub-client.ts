@@ -13,7 +13,7 @@ import {
   type Visibility,
 } from "@aenv/contract";
 import { ControlClient, type ControlClientOptions } from "./control-client.ts";
-import { ValidationError } from "./errors.ts";
+import { ValidationError } from "./errors/errors.ts";
 import { withQuery } from "./json-client.ts";
 import type { RequestOptions } from "./scheduler-client.ts";
 

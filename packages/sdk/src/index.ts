@@ -36,7 +36,7 @@ export {
   ToolTimeoutError,
   UnrecoverableEnvironmentError,
   ValidationError,
-} from "./errors.ts";
+} from "./errors/errors.ts";
 export { type HttpAnswer, type HttpRequest, type Transport, TransportError } from "./http.ts";
 export {
   type EnvironmentFilter,

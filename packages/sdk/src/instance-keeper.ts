@@ -5,7 +5,7 @@ import { SharedTask } from "./async/shared-task.ts";
 import type { CreateResult } from "./create-batch.ts";
 import { untilAborted } from "./deadline.ts";
 import { type EnvironmentOptions, pollInterval, toCreateRequest } from "./environment-options.ts";
-import { EnvironmentError } from "./errors.ts";
+import { EnvironmentError } from "./errors/errors.ts";
 import { waitUntilHealthy } from "./health.ts";
 import { agentUrlOf, foundInstance, type HeldInstance, isTokenWithheld, madeInstance, warningsOf } from "./held-instance.ts";
 import type { JsonClient } from "./json-client.ts";

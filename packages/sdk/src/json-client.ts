@@ -1,10 +1,10 @@
 import type { Clock } from "./async/clock.ts";
 import { Deadline } from "./deadline.ts";
-import { ValidationError } from "./errors.ts";
-import { preview } from "./failure.ts";
+import { ValidationError } from "./errors/errors.ts";
+import { preview } from "./errors/failure.ts";
+import { type RetryRule, retry } from "./errors/retry.ts";
 import { type HttpAnswer, isSuccess, StatusError, type Transport } from "./http.ts";
 import { writeJson } from "./json.ts";
-import { type RetryRule, retry } from "./retry.ts";
 
 export interface JsonCall {
   readonly method: string;

@@ -1,6 +1,6 @@
 import { isObject } from "@aenv/contract";
 import type { Deadline } from "./deadline.ts";
-import { preview } from "./failure.ts";
+import { preview } from "./errors/failure.ts";
 import { type HttpAnswer, TransportError } from "./http.ts";
 import { SseDecoder } from "./sse.ts";
 

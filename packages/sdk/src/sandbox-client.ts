@@ -13,14 +13,14 @@ import {
   type Task,
   taskPage,
 } from "@aenv/contract";
-import { EnvironmentError, ValidationError } from "./errors.ts";
-import { type Failure, readFailure } from "./failure.ts";
-import { describeUnexpected, isGatewayHealth } from "./gateway.ts";
+import { EnvironmentError, ValidationError } from "./errors/errors.ts";
+import { type Failure, readFailure } from "./errors/failure.ts";
+import { networkError } from "./errors/network-failure.ts";
+import type { RetryRule } from "./errors/retry.ts";
+import { describeUnexpected, isGatewayHealth } from "./errors/unexpected-answer.ts";
 import { StatusError, TransportError } from "./http.ts";
 import { type JsonClient, withQuery } from "./json-client.ts";
-import { networkError } from "./network-failure.ts";
 import { readReset } from "./reset.ts";
-import type { RetryRule } from "./retry.ts";
 
 export interface SandboxOptions {
   readonly envName: string;

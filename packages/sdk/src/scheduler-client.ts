@@ -15,8 +15,8 @@ import {
 import { poll } from "./async/polling.ts";
 import { ControlClient, type ControlClientOptions } from "./control-client.ts";
 import { type CreateResult, createBatch, createBody } from "./create-batch.ts";
-import { EnvironmentError, ValidationError } from "./errors.ts";
-import { preview } from "./failure.ts";
+import { EnvironmentError, ValidationError } from "./errors/errors.ts";
+import { preview } from "./errors/failure.ts";
 import { randomId } from "./ids.ts";
 import { withQuery } from "./json-client.ts";
 import { readInstance } from "./read-instance.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { fakeClock } from "../fixtures/fake-clock.ts";
+import { fakeClock } from "../../fixtures/fake-clock.ts";
 import { CircuitBreaker } from "./breaker.ts";
 
 function broken(clock = fakeClock()) {

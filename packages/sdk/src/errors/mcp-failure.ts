@@ -1,10 +1,10 @@
 import { isObject } from "@aenv/contract";
+import { StatusError, TransportError } from "../http.ts";
+import { ProtocolError, RpcError } from "../json-rpc.ts";
 import { EnvironmentError, NetworkError, ToolError, ToolServerError, ToolTimeoutError } from "./errors.ts";
 import { type Failure, readFailure, readInfo } from "./failure.ts";
-import { describeUnexpected } from "./gateway.ts";
-import { StatusError, TransportError } from "./http.ts";
-import { ProtocolError, RpcError } from "./json-rpc.ts";
 import { networkError } from "./network-failure.ts";
+import { describeUnexpected } from "./unexpected-answer.ts";
 
 /** The call that failed. */
 export interface FailedCall {

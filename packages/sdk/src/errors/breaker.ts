@@ -1,4 +1,4 @@
-import type { Clock } from "./async/clock.ts";
+import type { Clock } from "../async/clock.ts";
 
 /** Failures in a row after which an instance is left alone for a while. */
 const OPEN_AFTER = 5;
