@@ -6,8 +6,8 @@ import { EnvironmentError, ValidationError } from "./errors/errors.ts";
 import { preview, readFailure } from "./errors/failure.ts";
 import { networkError } from "./errors/network-failure.ts";
 import { type RetryRule, retry } from "./errors/retry.ts";
-import { type HttpAnswer, isSuccess, StatusError, type Transport, TransportError } from "./http.ts";
-import { JsonClient } from "./json-client.ts";
+import { type HttpAnswer, isSuccess, StatusError, type Transport, TransportError } from "./http/http.ts";
+import { JsonClient } from "./http/json-client.ts";
 import { readSettings } from "./settings.ts";
 
 export interface ControlClientOptions {

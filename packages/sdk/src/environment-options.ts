@@ -2,7 +2,7 @@ import { type CreateInstanceRequest, messageOf, parseDuration, splitRef } from "
 import type { AddressOptions } from "./addresses.ts";
 import type { Clock } from "./async/clock.ts";
 import { ValidationError } from "./errors/errors.ts";
-import type { Transport } from "./http.ts";
+import type { Transport } from "./http/http.ts";
 import type { Logger } from "./logger.ts";
 import type { Fetch } from "./transport/fetch.ts";
 

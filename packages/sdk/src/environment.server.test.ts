@@ -4,7 +4,7 @@ import { type Platform, projects, publish, startPlatform } from "aenvironment/pl
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { Environment } from "./environment.ts";
 import type { EnvironmentOptions } from "./environment-options.ts";
-import type { HttpRequest, Transport } from "./http.ts";
+import type { HttpRequest, Transport } from "./http/http.ts";
 import { HubClient } from "./hub-client.ts";
 import { ServiceClient } from "./service-client.ts";
 import { defaultTransport } from "./transport/node.ts";

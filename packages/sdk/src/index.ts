@@ -37,7 +37,7 @@ export {
   UnrecoverableEnvironmentError,
   ValidationError,
 } from "./errors/errors.ts";
-export { type HttpAnswer, type HttpRequest, type Transport, TransportError } from "./http.ts";
+export { type HttpAnswer, type HttpRequest, type Transport, TransportError } from "./http/http.ts";
 export {
   type EnvironmentFilter,
   HubClient,

@@ -3,12 +3,12 @@ import type { Addresses } from "./addresses.ts";
 import type { Clock } from "./async/clock.ts";
 import { SharedTask } from "./async/shared-task.ts";
 import type { CreateResult } from "./create-batch.ts";
-import { untilAborted } from "./deadline.ts";
 import { type EnvironmentOptions, pollInterval, toCreateRequest } from "./environment-options.ts";
 import { EnvironmentError } from "./errors/errors.ts";
 import { waitUntilHealthy } from "./health.ts";
 import { agentUrlOf, foundInstance, type HeldInstance, isTokenWithheld, madeInstance, warningsOf } from "./held-instance.ts";
-import type { JsonClient } from "./json-client.ts";
+import { untilAborted } from "./http/deadline.ts";
+import type { JsonClient } from "./http/json-client.ts";
 import type { Logger } from "./logger.ts";
 import type { SchedulerClient } from "./scheduler-client.ts";
 

@@ -18,8 +18,8 @@ import { type Failure, readFailure } from "./errors/failure.ts";
 import { networkError } from "./errors/network-failure.ts";
 import type { RetryRule } from "./errors/retry.ts";
 import { describeUnexpected, isGatewayHealth } from "./errors/unexpected-answer.ts";
-import { StatusError, TransportError } from "./http.ts";
-import { type JsonClient, withQuery } from "./json-client.ts";
+import { StatusError, TransportError } from "./http/http.ts";
+import { type JsonClient, withQuery } from "./http/json-client.ts";
 import { readReset } from "./reset.ts";
 
 export interface SandboxOptions {

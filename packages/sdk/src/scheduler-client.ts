@@ -17,11 +17,11 @@ import { ControlClient, type ControlClientOptions } from "./control-client.ts";
 import { type CreateResult, createBatch, createBody } from "./create-batch.ts";
 import { EnvironmentError, ValidationError } from "./errors/errors.ts";
 import { preview } from "./errors/failure.ts";
+import { withQuery } from "./http/json-client.ts";
+import { SseDecoder } from "./http/sse.ts";
 import { randomId } from "./ids.ts";
-import { withQuery } from "./json-client.ts";
 import { readInstance } from "./read-instance.ts";
 import { readReset } from "./reset.ts";
-import { SseDecoder } from "./sse.ts";
 
 export interface SchedulerClientOptions extends ControlClientOptions {
   /**

@@ -11,7 +11,7 @@ import {
 } from "@aenv/contract";
 import { ControlClient, type ControlClientOptions } from "./control-client.ts";
 import { ValidationError } from "./errors/errors.ts";
-import { withQuery } from "./json-client.ts";
+import { withQuery } from "./http/json-client.ts";
 import type { RequestOptions } from "./scheduler-client.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { StatusError } from "../http.ts";
+import { StatusError } from "../http/http.ts";
 import { readFailure } from "./failure.ts";
 
 function read(status: number, body: unknown) {

@@ -1,5 +1,5 @@
 import { isObject } from "@aenv/contract";
-import { StatusError, TransportError } from "../http.ts";
+import { StatusError, TransportError } from "../http/http.ts";
 import { ProtocolError, RpcError } from "../json-rpc.ts";
 import { EnvironmentError, NetworkError, ToolError, ToolServerError, ToolTimeoutError } from "./errors.ts";
 import { type Failure, readFailure, readInfo } from "./failure.ts";

@@ -1,4 +1,4 @@
-import type { TransportError } from "../http.ts";
+import type { TransportError } from "../http/http.ts";
 import { NetworkError } from "./errors.ts";
 import type { RetryRule } from "./retry.ts";
 

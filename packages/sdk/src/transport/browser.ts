@@ -1,4 +1,4 @@
-import type { Transport } from "../http.ts";
+import type { Transport } from "../http/http.ts";
 import { fetchTransport } from "./fetch.ts";
 
 /** The browser keeps its own connections. */

@@ -1,5 +1,5 @@
 import { messageOf } from "@aenv/contract";
-import { type HttpAnswer, type HttpRequest, isRefused, type Transport, TransportError } from "../http.ts";
+import { type HttpAnswer, type HttpRequest, isRefused, type Transport, TransportError } from "../http/http.ts";
 import { IdleTimer, idleMessage } from "./idle-timer.ts";
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;

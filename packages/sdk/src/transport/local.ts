@@ -1,4 +1,4 @@
-import { type Transport, TransportError } from "../http.ts";
+import { type Transport, TransportError } from "../http/http.ts";
 
 /** To an environment that the caller serves: if nothing listens there, the next step is said. */
 export function localTransport(inner: Transport): Transport {

@@ -1,5 +1,5 @@
 import { context, propagation, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
-import type { Transport } from "../http.ts";
+import type { Transport } from "../http/http.ts";
 
 /**
  * Every request as a span of the caller's trace, and the trace's name sent along in W3C headers. A program that has set

@@ -2,7 +2,7 @@ import { createServer as createHttpServer, Server as HttpServer } from "node:htt
 import { createServer, type Server } from "node:net";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { deadUrl, httpServer } from "../../fixtures/http-server.ts";
-import { type HttpRequest, type Transport, TransportError } from "../http.ts";
+import { type HttpRequest, type Transport, TransportError } from "../http/http.ts";
 import { fetchTransport } from "./fetch.ts";
 import { defaultTransport } from "./node.ts";
 

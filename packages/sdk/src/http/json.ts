@@ -1,5 +1,5 @@
 import { messageOf } from "@aenv/contract";
-import { ValidationError } from "./errors/errors.ts";
+import { ValidationError } from "../errors/errors.ts";
 
 /** JSON, or an error that says so where a value has none: a bigint, or an object that holds itself. */
 export function writeJson(value: unknown): string {

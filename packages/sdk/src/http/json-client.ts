@@ -1,8 +1,8 @@
-import type { Clock } from "./async/clock.ts";
+import type { Clock } from "../async/clock.ts";
+import { ValidationError } from "../errors/errors.ts";
+import { preview } from "../errors/failure.ts";
+import { type RetryRule, retry } from "../errors/retry.ts";
 import { Deadline } from "./deadline.ts";
-import { ValidationError } from "./errors/errors.ts";
-import { preview } from "./errors/failure.ts";
-import { type RetryRule, retry } from "./errors/retry.ts";
 import { type HttpAnswer, isSuccess, StatusError, type Transport } from "./http.ts";
 import { writeJson } from "./json.ts";
 
