@@ -6,7 +6,7 @@ import { deadUrl, httpServer, sendJson } from "../fixtures/http-server.ts";
 import { Environment } from "./environment.ts";
 import type { EnvironmentOptions } from "./environment-options.ts";
 import { EnvironmentError, ToolError, ToolTimeoutError, ValidationError } from "./errors/errors.ts";
-import type { ToolLog, ToolProgress } from "./mcp-client.ts";
+import type { ToolLog, ToolProgress } from "./mcp/client.ts";
 
 const stopped = { reasons: [] as string[] };
 

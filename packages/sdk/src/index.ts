@@ -47,7 +47,9 @@ export {
   type VersionInfo,
 } from "./hub-client.ts";
 export type { Logger } from "./logger.ts";
-export type { ToolLog, ToolProgress } from "./mcp-client.ts";
+export type { ToolLog, ToolProgress } from "./mcp/client.ts";
+export { ToolResult } from "./mcp/tool-result.ts";
+export type { ToolSource } from "./mcp/tool-source.ts";
 export type { CallOptions } from "./sandbox-client.ts";
 export {
   type CreateOptions,
@@ -64,6 +66,4 @@ export {
 } from "./scheduler-client.ts";
 export { ServiceClient } from "./service-client.ts";
 export { type Identity, type NewToken, type Role, TokenClient, type TokenInfo } from "./token-client.ts";
-export { ToolResult } from "./tool-result.ts";
-export type { ToolSource } from "./tool-source.ts";
 export { type Fetch, fetchTransport } from "./transport/fetch.ts";

@@ -1,6 +1,6 @@
 import type { CallToolResult, ToolDescriptor } from "@aenv/contract";
-import { ToolResult } from "../tool-result.ts";
-import type { ToolSource } from "../tool-source.ts";
+import { ToolResult } from "../mcp/tool-result.ts";
+import type { ToolSource } from "../mcp/tool-source.ts";
 
 export interface MemoryTool {
   readonly description?: string;

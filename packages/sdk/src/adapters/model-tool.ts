@@ -1,6 +1,6 @@
 import { type ContentBlock, isObject, type ToolDescriptor } from "@aenv/contract";
-import type { ToolResult } from "../tool-result.ts";
-import type { ToolSource } from "../tool-source.ts";
+import type { ToolResult } from "../mcp/tool-result.ts";
+import type { ToolSource } from "../mcp/tool-source.ts";
 import { toolNames } from "./names.ts";
 
 export interface AdapterOptions {

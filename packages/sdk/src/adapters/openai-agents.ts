@@ -1,4 +1,4 @@
-import type { ToolSource } from "../tool-source.ts";
+import type { ToolSource } from "../mcp/tool-source.ts";
 import { type AdapterOptions, modelTools, type ObjectSchema } from "./model-tool.ts";
 
 /** What `tool` of `@openai/agents` is given. */

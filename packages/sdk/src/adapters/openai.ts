@@ -1,4 +1,4 @@
-import type { ToolSource } from "../tool-source.ts";
+import type { ToolSource } from "../mcp/tool-source.ts";
 import { type AdapterOptions, failure, type ModelTool, modelTools, type ObjectSchema, parseArguments } from "./model-tool.ts";
 
 /** A tool in the list that chat completions take. */

@@ -1,6 +1,6 @@
 import { isObject } from "@aenv/contract";
 import { StatusError, TransportError } from "../http/http.ts";
-import { ProtocolError, RpcError } from "../json-rpc.ts";
+import { ProtocolError, RpcError } from "../mcp/json-rpc.ts";
 import { EnvironmentError, NetworkError, ToolError, ToolServerError, ToolTimeoutError } from "./errors.ts";
 import { type Failure, readFailure, readInfo } from "./failure.ts";
 import { networkError } from "./network-failure.ts";

@@ -1,8 +1,8 @@
 import { isObject } from "@aenv/contract";
-import { preview } from "./errors/failure.ts";
-import type { Deadline } from "./http/deadline.ts";
-import { type HttpAnswer, TransportError } from "./http/http.ts";
-import { SseDecoder } from "./http/sse.ts";
+import { preview } from "../errors/failure.ts";
+import type { Deadline } from "../http/deadline.ts";
+import { type HttpAnswer, TransportError } from "../http/http.ts";
+import { SseDecoder } from "../http/sse.ts";
 
 /** A JSON-RPC error answer. */
 export class RpcError extends Error {

@@ -1,5 +1,5 @@
 import type { CallToolResult, ContentBlock } from "@aenv/contract";
-import { ValidationError } from "./errors/errors.ts";
+import { ValidationError } from "../errors/errors.ts";
 
 /**
  * What a tool answered. A tool that failed by itself is an answer too: look at `isError`.

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ValidationError } from "./errors/errors.ts";
+import { ValidationError } from "../errors/errors.ts";
 import { ToolResult } from "./tool-result.ts";
 
 describe("ToolResult", () => {

@@ -1,11 +1,11 @@
 import { isObject } from "@aenv/contract";
-import type { Clock } from "./async/clock.ts";
-import { SharedTask } from "./async/shared-task.ts";
-import { ValidationError } from "./errors/errors.ts";
-import { type RetryRule, retry } from "./errors/retry.ts";
-import { Deadline } from "./http/deadline.ts";
-import { isSuccess, StatusError, type Transport } from "./http/http.ts";
-import { writeJson } from "./http/json.ts";
+import type { Clock } from "../async/clock.ts";
+import { SharedTask } from "../async/shared-task.ts";
+import { ValidationError } from "../errors/errors.ts";
+import { type RetryRule, retry } from "../errors/retry.ts";
+import { Deadline } from "../http/deadline.ts";
+import { isSuccess, StatusError, type Transport } from "../http/http.ts";
+import { writeJson } from "../http/json.ts";
 import { type OnMessage, ProtocolError, RpcError, type RpcMessage, readResult } from "./json-rpc.ts";
 
 export interface McpOptions {

@@ -1,12 +1,12 @@
 import type { ServerResponse } from "node:http";
 import { describe, expect, it } from "vitest";
-import { fakeClock } from "../fixtures/fake-clock.ts";
-import { deadUrl, type Handler, httpServer, sendJson, type TestServer } from "../fixtures/http-server.ts";
-import { type PythonSandbox, pythonSandbox } from "../fixtures/python-sandbox.ts";
-import manifest from "../package.json" with { type: "json" };
-import { McpClient, type ToolLog, type ToolProgress } from "./mcp-client.ts";
-import { type McpOptions, SDK_VERSION } from "./mcp-session.ts";
-import { defaultTransport } from "./transport/node.ts";
+import { fakeClock } from "../../fixtures/fake-clock.ts";
+import { deadUrl, type Handler, httpServer, sendJson, type TestServer } from "../../fixtures/http-server.ts";
+import { type PythonSandbox, pythonSandbox } from "../../fixtures/python-sandbox.ts";
+import manifest from "../../package.json" with { type: "json" };
+import { defaultTransport } from "../transport/node.ts";
+import { McpClient, type ToolLog, type ToolProgress } from "./client.ts";
+import { type McpOptions, SDK_VERSION } from "./session.ts";
 
 const hello = { content: [{ type: "text", text: "hello" }] };
 const limits = { timeoutMs: 10_000 };
