@@ -5,7 +5,7 @@ import { WirePlatform } from "../fixtures/wire-platform.ts";
 import { Environment } from "./environment.ts";
 import type { EnvironmentOptions } from "./environment-options.ts";
 import { ValidationError } from "./errors/errors.ts";
-import { SchedulerClient } from "./scheduler-client.ts";
+import { SchedulerClient } from "./platform/scheduler-client.ts";
 
 const REF = "weather-demo@1.0.0";
 

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { Environment } from "./environment.ts";
 import type { EnvironmentOptions } from "./environment-options.ts";
 import type { HttpRequest, Transport } from "./http/http.ts";
-import { HubClient } from "./hub-client.ts";
-import { ServiceClient } from "./service-client.ts";
+import { HubClient } from "./platform/hub-client.ts";
+import { ServiceClient } from "./platform/service-client.ts";
 import { defaultTransport } from "./transport/node.ts";
 
 async function freePort(): Promise<number> {

@@ -17,10 +17,7 @@ export {
   type ToolDescriptor,
   type Visibility,
 } from "@aenv/contract";
-export type { AddressOptions } from "./addresses.ts";
 export { type Clock, systemClock } from "./async/clock.ts";
-export type { ControlClientOptions } from "./control-client.ts";
-export type { CreateResult } from "./create-batch.ts";
 export { type CallToolOptions, Environment, type EnvironmentInfo } from "./environment.ts";
 export { type BatchItem, EnvironmentBatch } from "./environment-batch.ts";
 export type { EnvironmentOptions, InstanceOptions, MountPoint } from "./environment-options.ts";
@@ -38,6 +35,13 @@ export {
   ValidationError,
 } from "./errors/errors.ts";
 export { type HttpAnswer, type HttpRequest, type Transport, TransportError } from "./http/http.ts";
+export type { Logger } from "./logger.ts";
+export type { ToolLog, ToolProgress } from "./mcp/client.ts";
+export { ToolResult } from "./mcp/tool-result.ts";
+export type { ToolSource } from "./mcp/tool-source.ts";
+export type { AddressOptions } from "./platform/addresses.ts";
+export type { ControlClientOptions } from "./platform/control-client.ts";
+export type { CreateResult } from "./platform/create-batch.ts";
 export {
   type EnvironmentFilter,
   HubClient,
@@ -45,12 +49,7 @@ export {
   type PublishOptions,
   type TransferOptions,
   type VersionInfo,
-} from "./hub-client.ts";
-export type { Logger } from "./logger.ts";
-export type { ToolLog, ToolProgress } from "./mcp/client.ts";
-export { ToolResult } from "./mcp/tool-result.ts";
-export type { ToolSource } from "./mcp/tool-source.ts";
-export type { CallOptions } from "./sandbox-client.ts";
+} from "./platform/hub-client.ts";
 export {
   type CreateOptions,
   type InstanceEvent,
@@ -63,7 +62,8 @@ export {
   SchedulerClient,
   type SchedulerClientOptions,
   type WaitOptions,
-} from "./scheduler-client.ts";
-export { ServiceClient } from "./service-client.ts";
-export { type Identity, type NewToken, type Role, TokenClient, type TokenInfo } from "./token-client.ts";
+} from "./platform/scheduler-client.ts";
+export { ServiceClient } from "./platform/service-client.ts";
+export { type Identity, type NewToken, type Role, TokenClient, type TokenInfo } from "./platform/token-client.ts";
+export type { CallOptions } from "./sandbox-client.ts";
 export { type Fetch, fetchTransport } from "./transport/fetch.ts";

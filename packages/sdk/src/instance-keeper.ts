@@ -1,8 +1,6 @@
 import { type InstanceRecord, isPlatformError, messageOf } from "@aenv/contract";
-import type { Addresses } from "./addresses.ts";
 import type { Clock } from "./async/clock.ts";
 import { SharedTask } from "./async/shared-task.ts";
-import type { CreateResult } from "./create-batch.ts";
 import { type EnvironmentOptions, pollInterval, toCreateRequest } from "./environment-options.ts";
 import { EnvironmentError } from "./errors/errors.ts";
 import { waitUntilHealthy } from "./health.ts";
@@ -10,7 +8,9 @@ import { agentUrlOf, foundInstance, type HeldInstance, isTokenWithheld, madeInst
 import { untilAborted } from "./http/deadline.ts";
 import type { JsonClient } from "./http/json-client.ts";
 import type { Logger } from "./logger.ts";
-import type { SchedulerClient } from "./scheduler-client.ts";
+import type { Addresses } from "./platform/addresses.ts";
+import type { CreateResult } from "./platform/create-batch.ts";
+import type { SchedulerClient } from "./platform/scheduler-client.ts";
 
 export interface KeeperOptions {
   readonly ref: string;

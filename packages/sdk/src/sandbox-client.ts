@@ -20,7 +20,7 @@ import type { RetryRule } from "./errors/retry.ts";
 import { describeUnexpected, isGatewayHealth } from "./errors/unexpected-answer.ts";
 import { StatusError, TransportError } from "./http/http.ts";
 import { type JsonClient, withQuery } from "./http/json-client.ts";
-import { readReset } from "./reset.ts";
+import { readReset } from "./platform/read-reset.ts";
 
 export interface SandboxOptions {
   readonly envName: string;

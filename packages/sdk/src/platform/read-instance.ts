@@ -1,5 +1,5 @@
 import { type InstanceRecord, instance } from "@aenv/contract";
-import { ValidationError } from "./errors/errors.ts";
+import { ValidationError } from "../errors/errors.ts";
 
 export function readInstance(data: unknown): InstanceRecord {
   const parsed = instance.safeParse(data);

@@ -1,5 +1,5 @@
 import { type ResetResult, resetResult } from "@aenv/contract";
-import { ValidationError } from "./errors/errors.ts";
+import { ValidationError } from "../errors/errors.ts";
 
 /** The answer to a reset, of an instance or of the platform. */
 export function readReset(data: unknown): ResetResult {

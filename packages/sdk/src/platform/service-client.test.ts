@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { httpServer, type Seen, sendJson } from "../fixtures/http-server.ts";
+import { httpServer, type Seen, sendJson } from "../../fixtures/http-server.ts";
 import { ServiceClient } from "./service-client.ts";
 
 // As the original's services answer.

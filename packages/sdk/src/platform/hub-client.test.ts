@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { fakeClock } from "../fixtures/fake-clock.ts";
-import { httpServer, type Seen, sendJson, type TestServer } from "../fixtures/http-server.ts";
-import { ValidationError } from "./errors/errors.ts";
+import { fakeClock } from "../../fixtures/fake-clock.ts";
+import { httpServer, type Seen, sendJson, type TestServer } from "../../fixtures/http-server.ts";
+import { ValidationError } from "../errors/errors.ts";
 import { HubClient } from "./hub-client.ts";
 
 const record = {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { httpServer, type Seen, sendJson } from "../fixtures/http-server.ts";
+import { httpServer, type Seen, sendJson } from "../../fixtures/http-server.ts";
 import { TokenClient } from "./token-client.ts";
 
 function answering(answer: (seen: Seen) => unknown) {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { fakeClock } from "../fixtures/fake-clock.ts";
-import { httpServer, type TestServer } from "../fixtures/http-server.ts";
+import { fakeClock } from "../../fixtures/fake-clock.ts";
+import { httpServer, type TestServer } from "../../fixtures/http-server.ts";
 import { HubClient } from "./hub-client.ts";
 import { SchedulerClient } from "./scheduler-client.ts";
 

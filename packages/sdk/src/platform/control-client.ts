@@ -1,13 +1,13 @@
 import { controlEnvelope, type ErrorCode } from "@aenv/contract";
 import { defaultTransport } from "#transport";
+import { type Clock, systemClock } from "../async/clock.ts";
+import { EnvironmentError, ValidationError } from "../errors/errors.ts";
+import { preview, readFailure } from "../errors/failure.ts";
+import { networkError } from "../errors/network-failure.ts";
+import { type RetryRule, retry } from "../errors/retry.ts";
+import { type HttpAnswer, isSuccess, StatusError, type Transport, TransportError } from "../http/http.ts";
+import { JsonClient } from "../http/json-client.ts";
 import { exactUrl } from "./addresses.ts";
-import { type Clock, systemClock } from "./async/clock.ts";
-import { EnvironmentError, ValidationError } from "./errors/errors.ts";
-import { preview, readFailure } from "./errors/failure.ts";
-import { networkError } from "./errors/network-failure.ts";
-import { type RetryRule, retry } from "./errors/retry.ts";
-import { type HttpAnswer, isSuccess, StatusError, type Transport, TransportError } from "./http/http.ts";
-import { JsonClient } from "./http/json-client.ts";
 import { readSettings } from "./settings.ts";
 
 export interface ControlClientOptions {

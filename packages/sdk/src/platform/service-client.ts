@@ -9,9 +9,9 @@ import {
   serviceRoutes,
   type UpdateServiceRequest,
 } from "@aenv/contract";
+import { ValidationError } from "../errors/errors.ts";
+import { withQuery } from "../http/json-client.ts";
 import { ControlClient, type ControlClientOptions } from "./control-client.ts";
-import { ValidationError } from "./errors/errors.ts";
-import { withQuery } from "./http/json-client.ts";
 import type { RequestOptions } from "./scheduler-client.ts";
 
 /**

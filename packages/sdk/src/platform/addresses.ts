@@ -1,4 +1,4 @@
-import { ValidationError } from "./errors/errors.ts";
+import { ValidationError } from "../errors/errors.ts";
 import type { Settings } from "./settings.ts";
 
 const CONTROL_PORT = 8080;

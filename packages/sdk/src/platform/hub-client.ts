@@ -12,9 +12,9 @@ import {
   splitRef,
   type Visibility,
 } from "@aenv/contract";
+import { ValidationError } from "../errors/errors.ts";
+import { withQuery } from "../http/json-client.ts";
 import { ControlClient, type ControlClientOptions } from "./control-client.ts";
-import { ValidationError } from "./errors/errors.ts";
-import { withQuery } from "./http/json-client.ts";
 import type { RequestOptions } from "./scheduler-client.ts";
 
 /** What is published: an environment's config, in whole or, for an update, in part. */

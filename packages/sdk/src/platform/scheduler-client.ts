@@ -12,16 +12,16 @@ import {
   type ResetResult,
   splitRef,
 } from "@aenv/contract";
-import { poll } from "./async/polling.ts";
+import { poll } from "../async/polling.ts";
+import { EnvironmentError, ValidationError } from "../errors/errors.ts";
+import { preview } from "../errors/failure.ts";
+import { withQuery } from "../http/json-client.ts";
+import { SseDecoder } from "../http/sse.ts";
 import { ControlClient, type ControlClientOptions } from "./control-client.ts";
 import { type CreateResult, createBatch, createBody } from "./create-batch.ts";
-import { EnvironmentError, ValidationError } from "./errors/errors.ts";
-import { preview } from "./errors/failure.ts";
-import { withQuery } from "./http/json-client.ts";
-import { SseDecoder } from "./http/sse.ts";
 import { randomId } from "./ids.ts";
 import { readInstance } from "./read-instance.ts";
-import { readReset } from "./reset.ts";
+import { readReset } from "./read-reset.ts";
 
 export interface SchedulerClientOptions extends ControlClientOptions {
   /**

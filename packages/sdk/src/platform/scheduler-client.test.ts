@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type FakeClock, fakeClock } from "../fixtures/fake-clock.ts";
-import { sendJson } from "../fixtures/http-server.ts";
-import { WirePlatform } from "../fixtures/wire-platform.ts";
-import { EnvironmentError, NetworkError, ValidationError } from "./errors/errors.ts";
-import type { Transport } from "./http/http.ts";
+import { type FakeClock, fakeClock } from "../../fixtures/fake-clock.ts";
+import { sendJson } from "../../fixtures/http-server.ts";
+import { WirePlatform } from "../../fixtures/wire-platform.ts";
+import { EnvironmentError, NetworkError, ValidationError } from "../errors/errors.ts";
+import type { Transport } from "../http/http.ts";
+import { defaultTransport } from "../transport/node.ts";
 import { SchedulerClient, type SchedulerClientOptions } from "./scheduler-client.ts";
-import { defaultTransport } from "./transport/node.ts";
 
 let platform: WirePlatform;
 let clock: FakeClock;

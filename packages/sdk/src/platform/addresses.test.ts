@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { ValidationError } from "../errors/errors.ts";
 import { areOnOneHost, dataUrlFrom, pinAddresses, resolveAddresses } from "./addresses.ts";
-import { ValidationError } from "./errors/errors.ts";
 
 describe("resolveAddresses in remote mode", () => {
   it("looks for control on 8080 and for data on 8081 where the system's address has no port", () => {

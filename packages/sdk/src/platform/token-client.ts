@@ -1,6 +1,6 @@
 import { isObject } from "@aenv/contract";
+import { ValidationError } from "../errors/errors.ts";
 import { ControlClient, type ControlClientOptions } from "./control-client.ts";
-import { ValidationError } from "./errors/errors.ts";
 import type { RequestOptions } from "./scheduler-client.ts";
 
 /** What a token lets its bearer do. */
