@@ -18,9 +18,11 @@ export {
   type Visibility,
 } from "@aenv/contract";
 export { type Clock, systemClock } from "./async/clock.ts";
-export { type CallToolOptions, Environment, type EnvironmentInfo } from "./environment.ts";
-export { type BatchItem, EnvironmentBatch } from "./environment-batch.ts";
-export type { EnvironmentOptions, InstanceOptions, MountPoint } from "./environment-options.ts";
+export { type BatchItem, EnvironmentBatch } from "./environment/batch.ts";
+export { type CallToolOptions, Environment, type EnvironmentInfo } from "./environment/environment.ts";
+export type { Logger } from "./environment/logger.ts";
+export type { EnvironmentOptions, InstanceOptions, MountPoint } from "./environment/options.ts";
+export type { CallOptions } from "./environment/sandbox-client.ts";
 export {
   AEnvError,
   type AEnvErrorOptions,
@@ -35,7 +37,6 @@ export {
   ValidationError,
 } from "./errors/errors.ts";
 export { type HttpAnswer, type HttpRequest, type Transport, TransportError } from "./http/http.ts";
-export type { Logger } from "./logger.ts";
 export type { ToolLog, ToolProgress } from "./mcp/client.ts";
 export { ToolResult } from "./mcp/tool-result.ts";
 export type { ToolSource } from "./mcp/tool-source.ts";
@@ -65,5 +66,4 @@ export {
 } from "./platform/scheduler-client.ts";
 export { ServiceClient } from "./platform/service-client.ts";
 export { type Identity, type NewToken, type Role, TokenClient, type TokenInfo } from "./platform/token-client.ts";
-export type { CallOptions } from "./sandbox-client.ts";
 export { type Fetch, fetchTransport } from "./transport/fetch.ts";

@@ -1,5 +1,5 @@
 import { isObject, type Reward, reward } from "@aenv/contract";
-import { EnvironmentError } from "./errors/errors.ts";
+import { EnvironmentError } from "../errors/errors.ts";
 
 /**
  * A reward in one shape, whichever of the usual ones the environment answered: a number, a boolean,

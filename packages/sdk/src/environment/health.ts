@@ -1,9 +1,9 @@
 import { isPlatformError, messageOf } from "@aenv/contract";
-import { type PollOptions, poll } from "./async/polling.ts";
-import { EnvironmentError } from "./errors/errors.ts";
-import { preview } from "./errors/failure.ts";
-import { isRefused } from "./http/http.ts";
-import type { JsonClient } from "./http/json-client.ts";
+import { type PollOptions, poll } from "../async/polling.ts";
+import { EnvironmentError } from "../errors/errors.ts";
+import { preview } from "../errors/failure.ts";
+import { isRefused } from "../http/http.ts";
+import type { JsonClient } from "../http/json-client.ts";
 import { SandboxClient, type SandboxOptions } from "./sandbox-client.ts";
 
 export interface HealthWait extends PollOptions {

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type FakeClock, fakeClock } from "../fixtures/fake-clock.ts";
-import { sendJson } from "../fixtures/http-server.ts";
-import { WirePlatform } from "../fixtures/wire-platform.ts";
+import { type FakeClock, fakeClock } from "../../fixtures/fake-clock.ts";
+import { sendJson } from "../../fixtures/http-server.ts";
+import { WirePlatform } from "../../fixtures/wire-platform.ts";
 import { Environment } from "./environment.ts";
-import type { EnvironmentOptions } from "./environment-options.ts";
+import type { EnvironmentOptions } from "./options.ts";
 
 const REF = "weather-demo@1.0.0";
 const AGENT_URL = "http://127.0.0.1:8081/agent/abcdefghij234567abcd/mcp";

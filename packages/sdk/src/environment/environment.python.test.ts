@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { describeNeeding, pythonPath } from "@aenv/testing";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
-import { deadUrl } from "../fixtures/http-server.ts";
+import { deadUrl } from "../../fixtures/http-server.ts";
 import { Environment } from "./environment.ts";
 
 const tools = join(import.meta.dirname, "../fixtures/weather/tools.py");

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type FakeClock, fakeClock } from "../fixtures/fake-clock.ts";
-import { sendJson } from "../fixtures/http-server.ts";
-import { WirePlatform } from "../fixtures/wire-platform.ts";
+import { type FakeClock, fakeClock } from "../../fixtures/fake-clock.ts";
+import { sendJson } from "../../fixtures/http-server.ts";
+import { WirePlatform } from "../../fixtures/wire-platform.ts";
+import { ValidationError } from "../errors/errors.ts";
+import { SchedulerClient } from "../platform/scheduler-client.ts";
 import { Environment } from "./environment.ts";
-import type { EnvironmentOptions } from "./environment-options.ts";
-import { ValidationError } from "./errors/errors.ts";
-import { SchedulerClient } from "./platform/scheduler-client.ts";
+import type { EnvironmentOptions } from "./options.ts";
 
 const REF = "weather-demo@1.0.0";
 

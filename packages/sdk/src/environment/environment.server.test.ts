@@ -2,12 +2,12 @@ import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { type Platform, projects, publish, startPlatform } from "aenvironment/platform-tests";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import type { HttpRequest, Transport } from "../http/http.ts";
+import { HubClient } from "../platform/hub-client.ts";
+import { ServiceClient } from "../platform/service-client.ts";
+import { defaultTransport } from "../transport/node.ts";
 import { Environment } from "./environment.ts";
-import type { EnvironmentOptions } from "./environment-options.ts";
-import type { HttpRequest, Transport } from "./http/http.ts";
-import { HubClient } from "./platform/hub-client.ts";
-import { ServiceClient } from "./platform/service-client.ts";
-import { defaultTransport } from "./transport/node.ts";
+import type { EnvironmentOptions } from "./options.ts";
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");

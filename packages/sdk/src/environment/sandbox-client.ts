@@ -13,14 +13,14 @@ import {
   type Task,
   taskPage,
 } from "@aenv/contract";
-import { EnvironmentError, ValidationError } from "./errors/errors.ts";
-import { type Failure, readFailure } from "./errors/failure.ts";
-import { networkError } from "./errors/network-failure.ts";
-import type { RetryRule } from "./errors/retry.ts";
-import { describeUnexpected, isGatewayHealth } from "./errors/unexpected-answer.ts";
-import { StatusError, TransportError } from "./http/http.ts";
-import { type JsonClient, withQuery } from "./http/json-client.ts";
-import { readReset } from "./platform/read-reset.ts";
+import { EnvironmentError, ValidationError } from "../errors/errors.ts";
+import { type Failure, readFailure } from "../errors/failure.ts";
+import { networkError } from "../errors/network-failure.ts";
+import type { RetryRule } from "../errors/retry.ts";
+import { describeUnexpected, isGatewayHealth } from "../errors/unexpected-answer.ts";
+import { StatusError, TransportError } from "../http/http.ts";
+import { type JsonClient, withQuery } from "../http/json-client.ts";
+import { readReset } from "../platform/read-reset.ts";
 
 export interface SandboxOptions {
   readonly envName: string;

@@ -1,9 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type FakeClock, fakeClock } from "../fixtures/fake-clock.ts";
-import { type Seen, sendJson } from "../fixtures/http-server.ts";
-import { WirePlatform } from "../fixtures/wire-platform.ts";
-import { Environment } from "./environment.ts";
-import type { EnvironmentOptions } from "./environment-options.ts";
+import { type FakeClock, fakeClock } from "../../fixtures/fake-clock.ts";
+import { type Seen, sendJson } from "../../fixtures/http-server.ts";
+import { WirePlatform } from "../../fixtures/wire-platform.ts";
 import {
   EnvironmentError,
   NetworkError,
@@ -11,7 +9,9 @@ import {
   ToolServerError,
   UnrecoverableEnvironmentError,
   ValidationError,
-} from "./errors/errors.ts";
+} from "../errors/errors.ts";
+import { Environment } from "./environment.ts";
+import type { EnvironmentOptions } from "./options.ts";
 
 const REF = "weather-demo@1.0.0";
 

@@ -1,12 +1,12 @@
 import { defineEnvironment, type Served, serve } from "@aenv/kit";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
-import { fakeClock } from "../fixtures/fake-clock.ts";
-import { deadUrl, httpServer, sendJson } from "../fixtures/http-server.ts";
+import { fakeClock } from "../../fixtures/fake-clock.ts";
+import { deadUrl, httpServer, sendJson } from "../../fixtures/http-server.ts";
+import { EnvironmentError, ToolError, ToolTimeoutError, ValidationError } from "../errors/errors.ts";
+import type { ToolLog, ToolProgress } from "../mcp/client.ts";
 import { Environment } from "./environment.ts";
-import type { EnvironmentOptions } from "./environment-options.ts";
-import { EnvironmentError, ToolError, ToolTimeoutError, ValidationError } from "./errors/errors.ts";
-import type { ToolLog, ToolProgress } from "./mcp/client.ts";
+import type { EnvironmentOptions } from "./options.ts";
 
 const stopped = { reasons: [] as string[] };
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { EnvironmentError } from "./errors/errors.ts";
+import { EnvironmentError } from "../errors/errors.ts";
 import { toReward } from "./score.ts";
 
 describe("toReward", () => {

@@ -1,5 +1,5 @@
 import { FIRST_INSTANCE, headers, type InstanceRecord, instancePrefix } from "@aenv/contract";
-import { type Addresses, areOnOneHost, dataUrlFrom } from "./platform/addresses.ts";
+import { type Addresses, areOnOneHost, dataUrlFrom } from "../platform/addresses.ts";
 
 /** An instance that an environment uses, and how to reach it. */
 export interface HeldInstance {

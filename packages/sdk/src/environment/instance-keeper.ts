@@ -1,16 +1,16 @@
 import { type InstanceRecord, isPlatformError, messageOf } from "@aenv/contract";
-import type { Clock } from "./async/clock.ts";
-import { SharedTask } from "./async/shared-task.ts";
-import { type EnvironmentOptions, pollInterval, toCreateRequest } from "./environment-options.ts";
-import { EnvironmentError } from "./errors/errors.ts";
+import type { Clock } from "../async/clock.ts";
+import { SharedTask } from "../async/shared-task.ts";
+import { EnvironmentError } from "../errors/errors.ts";
+import { untilAborted } from "../http/deadline.ts";
+import type { JsonClient } from "../http/json-client.ts";
+import type { Addresses } from "../platform/addresses.ts";
+import type { CreateResult } from "../platform/create-batch.ts";
+import type { SchedulerClient } from "../platform/scheduler-client.ts";
 import { waitUntilHealthy } from "./health.ts";
 import { agentUrlOf, foundInstance, type HeldInstance, isTokenWithheld, madeInstance, warningsOf } from "./held-instance.ts";
-import { untilAborted } from "./http/deadline.ts";
-import type { JsonClient } from "./http/json-client.ts";
 import type { Logger } from "./logger.ts";
-import type { Addresses } from "./platform/addresses.ts";
-import type { CreateResult } from "./platform/create-batch.ts";
-import type { SchedulerClient } from "./platform/scheduler-client.ts";
+import { type EnvironmentOptions, pollInterval, toCreateRequest } from "./options.ts";
 
 export interface KeeperOptions {
   readonly ref: string;

@@ -1,10 +1,10 @@
 import { type CreateInstanceRequest, messageOf, parseDuration, splitRef } from "@aenv/contract";
-import type { Clock } from "./async/clock.ts";
-import { ValidationError } from "./errors/errors.ts";
-import type { Transport } from "./http/http.ts";
+import type { Clock } from "../async/clock.ts";
+import { ValidationError } from "../errors/errors.ts";
+import type { Transport } from "../http/http.ts";
+import type { AddressOptions } from "../platform/addresses.ts";
+import type { Fetch } from "../transport/fetch.ts";
 import type { Logger } from "./logger.ts";
-import type { AddressOptions } from "./platform/addresses.ts";
-import type { Fetch } from "./transport/fetch.ts";
 
 /** What one instance is asked for with. */
 export interface InstanceOptions {
