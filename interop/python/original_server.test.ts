@@ -94,7 +94,7 @@ describeNeeding("python", "the original Python environment server and ours", () 
     expect(mine).toEqual(theirs);
   });
 
-  it("answer at the trainer's door alike", { timeout: 60_000 }, async () => {
+  it("answer of the trainer API alike", { timeout: 60_000 }, async () => {
     const json = { "content-type": "application/json" };
     for (const [method, path, body] of [
       ["POST", "/functions/get_weather_func", '{"city":"Rome"}'],

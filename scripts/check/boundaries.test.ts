@@ -63,9 +63,9 @@ describe("checkBoundaries", () => {
   it("knows a room's own names, and fails on one that it does not have", async () => {
     const manifest = {
       ...house["packages/kit/package.json"],
-      imports: { "#door": { browser: "./src/web.ts", default: "./src/extra.ts" } },
+      imports: { "#entry": { browser: "./src/web.ts", default: "./src/extra.ts" } },
     };
-    const source = 'import "#door";\nimport "#window";\n';
+    const source = 'import "#entry";\nimport "#window";\n';
     expect(await problemsWith({ "packages/kit/package.json": manifest, "packages/kit/src/more.ts": source })).toEqual([
       "packages/kit/src/more.ts:2: '#window' leads nowhere: its package.json has no such name in `imports`",
     ]);
@@ -103,7 +103,7 @@ describe("checkBoundaries", () => {
     ]);
   });
 
-  it("lets tests import any room and package, but by the front door", async () => {
+  it("lets tests import any room and package, but only through its entry point", async () => {
     const source = 'import "vitest";\nimport "node:fs";\nimport "@house/kit";\nimport "@house/kit/src/extra.ts";\n';
     expect(
       await problemsWith({

@@ -8,7 +8,7 @@ export interface Answered {
   readonly body: string;
 }
 
-/** One request and its whole answer, by undici's lowest door: the less the load costs, the more the server shows. */
+/** One request and its whole answer, through undici's lowest-level API: the cheaper the load generator, the more the figure shows the server. */
 export function send(pool: Pool, method: Dispatcher.HttpMethod, path: string, body: string | null, headers: Headers): Promise<Answered> {
   return new Promise((resolve, reject) => {
     let status = 0;

@@ -12,7 +12,7 @@ import { World } from "./world.ts";
 /** More than one owner may make in a second unless the platform is told so. */
 const SETTINGS = { createsPerSecond: 1_000_000 };
 
-/** Golden actions per second in fresh worlds, without any door between; beside the Python reference, where it is here. */
+/** Golden actions per second in fresh worlds, called directly, without HTTP; compared with the Python reference if it is installed. */
 export async function measureDirect(report: Report, { rounds, directMs }: Scale): Promise<void> {
   const reference = await findReference();
   if (typeof reference === "string") report.leaveOut("golden actions beside the Python reference", reference);

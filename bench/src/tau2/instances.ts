@@ -89,7 +89,7 @@ async function measureHost(report: Report, world: World, copyBytes: number, { ma
   });
 }
 
-/** Without any door between: how long one takes to make, and what it holds when its task is done. */
+/** Called directly, without HTTP: how long an instance takes to create, and how much memory it holds when its task is done. */
 async function measureOne(report: Report, world: World, copyBytes: number, { worlds, copies }: Scale): Promise<void> {
   report.say("one airline world beside a copy of the database");
   await world.ask("creates", { count: worlds });

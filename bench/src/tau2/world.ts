@@ -34,7 +34,7 @@ export interface Hashes {
   readonly different: number;
 }
 
-/** A domain in a process of its own, spoken to without any door between. */
+/** A domain in a process of its own, called directly, without HTTP. */
 export class World implements AsyncDisposable {
   readonly #child = new Child(new URL("./world-worker.ts", import.meta.url), [], { nodeOptions: ["--expose-gc"] });
 

@@ -28,7 +28,7 @@ export default defineEnvironment({
   // What `reset` answers beside the task: the first thing the agent is shown. Without this line it is the task's instruction.
   observe: ({ task }) => task?.instruction ?? "Echo the word 'hello'.",
 
-  // The agent's door: all that an agent can do. The descriptions are what the model reads.
+  // The agent API: all that an agent can do. The descriptions are what the model reads.
   tools: [
     {
       name: "echo",
@@ -61,7 +61,7 @@ export default defineEnvironment({
     },
   ],
 
-  // The trainer's door: what follows, an agent can neither see nor call.
+  // The trainer API: what follows, an agent can neither see nor call.
   functions: [
     {
       name: "transcript",

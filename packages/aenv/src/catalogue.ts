@@ -3,7 +3,7 @@ import type { Environment } from "@aenv/sdk";
 import Table from "cli-table3";
 import type { Output } from "./terminal.ts";
 
-/** What an environment offers, at both of its doors. */
+/** What an environment offers, in both of its APIs. */
 export interface Offer {
   readonly tools: readonly ToolDescriptor[];
   readonly functions: readonly CatalogueEntry[];

@@ -1,6 +1,6 @@
 /**
  * Every way the platform itself can fail: one line per code.
- * `status` is what an HTTP door answers, `retryable` whether the same request may succeed later.
+ * `status` is the HTTP status of the response, `retryable` whether the same request may succeed later.
  * What goes wrong inside a tool is not here: that is data for the agent (`isError: true`).
  */
 export const errorTable = {
@@ -11,7 +11,7 @@ export const errorTable = {
   "request.conflict": { status: 409, retryable: false, meaning: "the idempotency key was used for another request" },
   "route.not_found": { status: 404, retryable: false, meaning: "no such path" },
   "route.method_not_allowed": { status: 405, retryable: false, meaning: "the path exists, but not with this method" },
-  "access.denied": { status: 403, retryable: false, meaning: "the caller may not open this door" },
+  "access.denied": { status: 403, retryable: false, meaning: "the caller may not use this route" },
   "access.token_not_found": { status: 404, retryable: false, meaning: "no token of this id" },
   "access.unauthenticated": { status: 401, retryable: false, meaning: "a valid token is needed" },
   "environment.invalid": { status: 400, retryable: false, meaning: "the environment's definition or config.json is wrong" },

@@ -16,6 +16,7 @@ export {
   visibilities,
 } from "./environment.ts";
 export { type ErrorCode, errorTable, isErrorCode, isPlatformError, messageOf, PlatformError, type PlatformErrorOptions } from "./errors.ts";
+export { type HostHeaders, type HostRule, hostName, hostRuleFor, isLoopback } from "./host-rule.ts";
 export {
   type CreateInstanceRequest,
   createInstanceRequest,
@@ -38,8 +39,8 @@ export { type EnvironmentRef, formatRef, nameProblem, parseName, parseRef, split
 export { fieldLimits, knownFields, text } from "./request-fields.ts";
 export { type Reward, reward } from "./reward.ts";
 export {
+  type Api,
   controlRoutes,
-  type Door,
   FIRST_INSTANCE,
   fillPath,
   headers,
@@ -70,4 +71,3 @@ export {
   variableKind,
   variableProblem,
 } from "./variables.ts";
-export { hostName, isLoopback, type VisitorHeaders, type VisitorRule, visitorRule } from "./visitors.ts";

@@ -6,7 +6,7 @@ const routes = [...Object.values(instanceRoutes), ...Object.values(controlRoutes
 
 describe("the route table", () => {
   it("opens MCP and nothing else to an agent", () => {
-    const open = routes.filter((route) => route.door === "agent");
+    const open = routes.filter((route) => route.api === "agent");
     expect(open.map((route) => route.path)).toEqual(["/mcp", "/mcp", "/mcp"]);
   });
 

@@ -1,13 +1,13 @@
 import { PlatformError } from "@aenv/contract";
 import type { Log } from "./definition.ts";
 
-/** What a door gives to a call that comes through it. */
+/** What an API (MCP or HTTP) passes along with a call. */
 export interface CallHooks {
-  /** Aborted by the door when its client cancels, and by the instance when time is up or the server stops. */
+  /** Aborted by the API when its client cancels, and by the instance when time is up or the server stops. */
   readonly controller: AbortController;
   readonly log: Log;
   readonly progress: (done: number, total?: number, message?: string) => void;
-  /** The arguments as the client wrote them, where the door has seen that. */
+  /** The arguments as the client wrote them, if the API kept them. */
   readonly inputText?: () => string;
 }
 

@@ -59,7 +59,7 @@ export class Host implements Site {
     return instance;
   }
 
-  /** Called with the id of every instance that ends, so that doors can forget its sessions. */
+  /** Called with the id of every instance that ends, so that the MCP endpoint can drop its sessions. */
   onEnd(listener: (id: string) => void): void {
     this.#listeners.add(listener);
   }

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir, realpath } from "node:fs/promises";
 import { availableParallelism, hostname, tmpdir } from "node:os";
 import { dirname } from "node:path";
-import { isLoopback, PlatformError, parseDuration, visitorRule } from "@aenv/contract";
+import { hostRuleFor, isLoopback, PlatformError, parseDuration } from "@aenv/contract";
 import { ProcessEngine, type SandboxEngine } from "@aenv/sandbox";
 import { Access, exposureWarning } from "./access/access.ts";
 import { Quotas } from "./access/quotas.ts";
@@ -21,7 +21,7 @@ import { Gateway } from "./gateway/gateway.ts";
 import { tunnelLimits } from "./gateway/port-way.ts";
 import { stallLimits } from "./gateway/request-body.ts";
 import { dataUrlOf } from "./http/data-url.ts";
-import type { Patience } from "./http/limits.ts";
+import type { HttpLimits } from "./http/limits.ts";
 import { finish, listen, urlOf } from "./http/listen.ts";
 import { openHub } from "./hub/open.ts";
 import { openInstances } from "./instances/open.ts";
@@ -49,7 +49,7 @@ import { openStore, sqliteFileOf } from "./stores/open.ts";
 
 export interface ServerParts {
   readonly config: ServerConfig;
-  /** The blank runner's command line; the server knows environments only by their doors. */
+  /** The blank runner's command line; the server knows environments only by their HTTP APIs . */
   readonly runner: readonly string[];
   readonly version: string;
   /** Processes of this machine unless told otherwise. */
@@ -217,8 +217,8 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   let wasReady = false;
   closers.add(() => (wasReady ? keeper.close(GRACE_MS) : keeper.letGo()));
   closers.add(() => inspector.close());
-  const visitors = visitorRule(config.host, config.allowedHosts);
-  const patience: Patience = {
+  const hostRule = hostRuleFor(config.host, config.allowedHosts);
+  const httpLimits: HttpLimits = {
     headersMs: parseDuration(config.headersTimeout),
     requestMs: parseDuration(config.requestTimeout),
     connections: config.maxConnections,
@@ -235,19 +235,19 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     publicPath: config.publicUrl === null ? "" : new URL(config.publicUrl).pathname.replace(/\/$/, ""),
     access,
     idsAreKeys: config.idsAreKeys,
-    visitors,
+    hostRule,
     maxBodyBytes: config.maxBodyBytes,
-    patience,
+    httpLimits,
     stall: stallLimits,
     tunnels: tunnelLimits,
     tracing,
     onUse: (row) => instances.use(row),
     onUsed: (row) => instances.release(row),
-    onCall: ({ door, status, end, durationMs, requestId, instanceId, owner, client }) => {
-      metrics.call(door ?? "none", status, end, durationMs);
+    onCall: ({ api, status, end, durationMs, requestId, instanceId, owner, client }) => {
+      metrics.call(api ?? "none", status, end, durationMs);
       // Not what a sandbox itself has answered.
       if (end === "refused" && isRefusal(status)) audit.refused("data", status, { owner, requestId, client });
-      logger.debug({ requestId, instanceId, door, status, end, durationMs }, "call");
+      logger.debug({ requestId, instanceId, api, status, end, durationMs }, "call");
     },
     onFault: ({ of, error, ...fault }) => {
       if (of === "platform") logger.error({ ...fault, err: error }, "a call failed unexpectedly");
@@ -270,10 +270,10 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   const operations = operationRoutes({ store, disk, metrics, config, version: parts.version, isReady: () => isReady, others: routes });
   const common: Omit<AppOptions, "routes"> = {
     access,
-    visitors,
+    hostRule,
     logger,
     bodyTimeoutMs: parseDuration(config.bodyTimeout),
-    patience,
+    httpLimits,
     tracing,
     audit,
     shown,
@@ -287,7 +287,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   const admin =
     config.adminPort === null
       ? null
-      : createApp({ ...common, routes: adminRoutes(metrics, config), visitors: visitorRule("127.0.0.1", []) });
+      : createApp({ ...common, routes: adminRoutes(metrics, config), hostRule: hostRuleFor("127.0.0.1", []) });
   const recovered = await keeper.open();
   const serviceRounds = startRounds(
     () => services.tidy(),

@@ -74,7 +74,7 @@ export function readSolo({ TAU2_SOLO_MODE: value }: Variables): boolean | null {
   return value === undefined || value === "" ? null : value.toLowerCase() === "true" || value === "1";
 }
 
-/** The variables as they may be shown: nothing that opens a door, not even inside an address. */
+/** The variables as they may be shown: no credentials, not even inside a URL. */
 export function shownVariables(variables: Variables): Record<string, string> {
   const shown: Record<string, string> = {};
   for (const [name, value] of Object.entries(variables)) {

@@ -28,7 +28,7 @@ export function routesPage({ paths }: OpenApi): Page {
     const cells = rows.filter((row) => row.tag === tag).map((row) => row.cells);
     return `### ${tag[0]?.toUpperCase()}${tag.slice(1)}\n\n${table(["Method", "Path", "Roles", "What it does"], cells)}`;
   });
-  const data = Object.values(instanceRoutes).map((route) => [route.method, `\`${route.path}\``, route.door, route.does]);
+  const data = Object.values(instanceRoutes).map((route) => [route.method, `\`${route.path}\``, route.api, route.does]);
   return page(
     "routes.md",
     "Routes",

@@ -46,7 +46,7 @@ export async function callTool(url: string, name: string, args: object = {}, mor
   };
 }
 
-/** Calls a function at the trainer's door. */
+/** Calls a function of the trainer API. */
 export async function callFunction(platform: Pick<Platform, "dataUrl">, id: string, name: string, args: object = {}): Promise<unknown> {
   const response = await fetch(urlOf(platform, id, `/functions/${name}`), {
     method: "POST",

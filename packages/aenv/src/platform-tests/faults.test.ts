@@ -15,7 +15,7 @@ it("a sandbox that dies during a call is in the server's log once, under the req
       .filter((line) => line.includes("the-crash"));
   await vi.waitUntil(() => lines().length > 0, { timeout: 5_000 });
   expect(lines().map((line) => JSON.parse(line))).toMatchObject([
-    { level: 40, requestId: "the-crash", instanceId: id, door: "agent", err: { message: expect.any(String) } },
+    { level: 40, requestId: "the-crash", instanceId: id, api: "agent", err: { message: expect.any(String) } },
   ]);
   expect(child.log()).not.toContain(String(link).split("/")[4]);
 });

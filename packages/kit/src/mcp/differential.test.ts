@@ -59,7 +59,7 @@ afterAll(async () => {
 });
 
 describe("the hot path", () => {
-  it("answers as the SDK does behind the same door", { timeout }, async () => {
+  it("answers as the SDK does at the same endpoint", { timeout }, async () => {
     const ours = await meet(await serve(everyTool, { ...identity, writeLog: () => {}, port: 0 }));
     const theirs = await meet(await serve(everyTool, { ...identity, writeLog: () => {}, port: 0, useHotPath: false }));
     await demandSameAnswers(toolNames(everyTool), ours, theirs);

@@ -3,7 +3,7 @@ import { createInstanceRequest, forkRequest, messageOf, PlatformError, splitRef 
 import { type Host, toRecord } from "../host.ts";
 import type { Instance } from "../instance.ts";
 import { parseObject, readBody, sendControl, sendControlFailure, untilGone } from "./http.ts";
-import { parseRequest } from "./trainer-door.ts";
+import { parseRequest } from "./trainer-api.ts";
 
 export interface ControlVisit {
   readonly request: IncomingMessage;

@@ -80,7 +80,7 @@ const shop = defineEnvironment({
   ],
 });
 
-describe("the trainer's door", () => {
+describe("the trainer API", () => {
   it("answers functions and rewards in the original's envelope", async () => {
     const served = await start(shop);
     expect(await post(served, "/functions/peek")).toEqual({ status: 200, body: { success: true, data: 0 } });

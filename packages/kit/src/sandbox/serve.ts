@@ -1,17 +1,17 @@
 import { once } from "node:events";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { FIRST_INSTANCE, PlatformError, type VisitorRule, visitorRule } from "@aenv/contract";
+import { FIRST_INSTANCE, type HostRule, hostRuleFor, PlatformError } from "@aenv/contract";
 import { drawBlueprint } from "../blueprint.ts";
 import type { EnvironmentDefinition } from "../definition.ts";
 import { failureLog } from "../failure-log.ts";
 import { Host, type InstanceSpec } from "../host.ts";
-import { McpDoor } from "../mcp/door.ts";
+import { McpEndpoint } from "../mcp/endpoint.ts";
 import { answerControl, isControl } from "./control.ts";
 import { sendFailure, sendText } from "./http.ts";
 import { rehearse } from "./rehearsal.ts";
 import { SandboxTracer } from "./trace.ts";
-import { answerTrainer } from "./trainer-door.ts";
+import { answerTrainer } from "./trainer-api.ts";
 
 export interface ServeOptions {
   readonly name?: string;
@@ -86,8 +86,8 @@ class Sandbox {
   readonly #host: Host;
   readonly #options: ServeOptions;
   readonly #server: Server;
-  readonly #mcp: McpDoor;
-  readonly #visitors: VisitorRule;
+  readonly #mcp: McpEndpoint;
+  readonly #hostRule: HostRule;
   readonly #tracer: SandboxTracer | null;
   readonly #maxBodyBytes: number;
   #isDraining = false;
@@ -98,7 +98,7 @@ class Sandbox {
     this.#host = host;
     this.#options = options;
     this.#maxBodyBytes = options.maxBodyBytes ?? 16 * MEBIBYTE;
-    this.#mcp = new McpDoor(host.blueprint, {
+    this.#mcp = new McpEndpoint(host.blueprint, {
       maxBodyBytes: this.#maxBodyBytes,
       streamAfterMs: options.streamAfterMs ?? 1_000,
       pingMs: options.pingMs ?? 15_000,
@@ -106,7 +106,7 @@ class Sandbox {
       useHotPath: options.useHotPath ?? true,
     });
     host.onEnd((id) => this.#mcp.forget(id));
-    this.#visitors = visitorRule(options.host ?? "127.0.0.1", options.allowedHosts ?? []);
+    this.#hostRule = hostRuleFor(options.host ?? "127.0.0.1", options.allowedHosts ?? []);
     const { otlpUrl = process.env.OTEL_EXPORTER_OTLP_ENDPOINT } = options;
     this.#tracer = otlpUrl === undefined || otlpUrl === "" ? null : new SandboxTracer(otlpUrl, host.blueprint);
     this.#server = options.server ?? createServer();
@@ -151,7 +151,7 @@ class Sandbox {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    this.#visitors.demand(request.headers, request.rawHeaders);
+    this.#hostRule.check(request.headers, request.rawHeaders);
     if (this.#isDraining) {
       response.setHeader("connection", "close");
       throw new PlatformError("server.draining", "this server is shutting down; ask another, or later");

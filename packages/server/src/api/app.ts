@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
-import { PlatformError, problemsOf, type VisitorRule } from "@aenv/contract";
+import { type HostRule, PlatformError, problemsOf } from "@aenv/contract";
 import { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, fastify, LogController } from "fastify";
 import type { z } from "zod";
 import type { Access, Caller } from "../access/access.ts";
 import { endRequest } from "../http/drain.ts";
-import { limitConnections, type Patience, serverOptions } from "../http/limits.ts";
+import { type HttpLimits, limitConnections, serverOptions } from "../http/limits.ts";
 import { type Actor, type Audit, isRefusal } from "../operations/audit.ts";
 import type { Traced, Tracing } from "../operations/tracing.ts";
 import type { ShownText } from "../shown-text.ts";
@@ -17,11 +17,11 @@ import { type ApiRoute, type Ask, bodyLimits } from "./route.ts";
 export interface AppOptions {
   readonly routes: readonly ApiRoute[];
   readonly access: Access;
-  readonly visitors: VisitorRule;
+  readonly hostRule: HostRule;
   readonly logger: FastifyBaseLogger;
   /** How long a small body may take; see `readBody`. */
   readonly bodyTimeoutMs: number;
-  readonly patience: Patience;
+  readonly httpLimits: HttpLimits;
   readonly tracing: Tracing;
   readonly audit: Audit;
   /** What clients may read of a message. */
@@ -42,7 +42,7 @@ export interface ApiAnswer {
 
 /** The control port. The only place that knows what an error's status is. */
 export function createApp(options: AppOptions): FastifyInstance {
-  const { requestTimeout = 0, keepAliveTimeout = 0, ...http } = serverOptions(options.patience);
+  const { requestTimeout = 0, keepAliveTimeout = 0, ...http } = serverOptions(options.httpLimits);
   const app = fastify({
     http,
     requestTimeout,
@@ -56,7 +56,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     // A path that cannot be read is answered like everything else.
     frameworkErrors: (error, request, reply) => sendFailure(error, request, reply, options.shown),
   });
-  limitConnections(app.server, options.patience);
+  limitConnections(app.server, options.httpLimits);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", async (request: FastifyRequest, payload: IncomingMessage) => {
     const { one } = request.routeOptions.config;
@@ -73,7 +73,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   app.addHook("onRequest", async (request, reply) => {
     // Node remembers it from now on, also when the connection is gone.
     void request.raw.socket.remoteAddress;
-    options.visitors.demand(request.headers, request.raw.rawHeaders);
+    options.hostRule.check(request.headers, request.raw.rawHeaders);
     traces.set(request, options.tracing.start(`${request.method} ${request.routeOptions.url ?? "none"}`, request.headers));
     const { one } = request.routeOptions.config;
     if (one === undefined) throw noSuchRoute(request);

@@ -9,13 +9,13 @@ const byHeaders = (id?: string, url?: string) => ({
 
 describe("the addressee of a call", () => {
   it("stands in the path, for any MCP client", () => {
-    expect(readAddressee("/env-instance/shop-abc/mcp", {})).toEqual({ door: "trainer", instanceId: "shop-abc", path: "/mcp" });
+    expect(readAddressee("/env-instance/shop-abc/mcp", {})).toEqual({ api: "trainer", instanceId: "shop-abc", path: "/mcp" });
     expect(readAddressee("/env-instance/shop-abc/functions/peek", {})).toMatchObject({ path: "/functions/peek" });
   });
 
   it("may be a service, whose replica the gateway chooses, whatever the headers say", () => {
     const headers = byHeaders("shop-abc", "http://shop-abc:8081");
-    expect(readAddressee("/env-service/tools/mcp", headers)).toEqual({ door: "service", serviceId: "tools", path: "/mcp" });
+    expect(readAddressee("/env-service/tools/mcp", headers)).toEqual({ api: "service", serviceId: "tools", path: "/mcp" });
     expect(readAddressee("/env-service/tools/task/reward", {})).toMatchObject({ serviceId: "tools", path: "/task/reward" });
     for (const path of ["", "/", "/fork", "/%66ork", "/opening", "/list/"]) {
       expect(() => readAddressee(`/env-service/tools${path}`, {})).toThrow(/belongs to the control port/);
@@ -26,7 +26,7 @@ describe("the addressee of a call", () => {
 
   it("stands in the original's headers, whose URL is compared and never believed", () => {
     expect(readAddressee("/mcp", byHeaders("shop-abc", "http://shop-abc:8081"))).toEqual({
-      door: "trainer",
+      api: "trainer",
       instanceId: "shop-abc",
       path: "/mcp",
     });
@@ -38,7 +38,7 @@ describe("the addressee of a call", () => {
   });
 
   it("of an agent link is its tools and nothing else", () => {
-    expect(readAddressee("/agent/key/mcp", {})).toEqual({ door: "agent", agentKey: "key", path: "/mcp" });
+    expect(readAddressee("/agent/key/mcp", {})).toEqual({ api: "agent", agentKey: "key", path: "/mcp" });
     for (const path of [
       "/agent/key/task/reward",
       "/agent/key/functions/list",
@@ -72,7 +72,7 @@ describe("the addressee of a call", () => {
       fc.property(fc.string(), fc.option(fc.string(), { nil: undefined }), fc.option(fc.webUrl(), { nil: undefined }), (path, id, url) => {
         try {
           const addressee = readAddressee(`/${path}`, byHeaders(id, url));
-          if (addressee.door === "agent") expect(addressee.path).toBe("/mcp");
+          if (addressee.api === "agent") expect(addressee.path).toBe("/mcp");
         } catch (error) {
           expect(error).toHaveProperty("code");
         }

@@ -1,12 +1,12 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { PlatformError } from "@aenv/contract";
 
-/** Whom a request on the data port is for, and through which door. */
+/** The instance, service or port that a request on the data port is for, and the API it uses. */
 export type Addressee =
-  | { readonly door: "trainer"; readonly instanceId: string; readonly path: string }
-  | { readonly door: "agent"; readonly agentKey: string; readonly path: string }
-  | { readonly door: "service"; readonly serviceId: string; readonly path: string }
-  | { readonly door: "port"; readonly token: string; readonly path: string };
+  | { readonly api: "trainer"; readonly instanceId: string; readonly path: string }
+  | { readonly api: "agent"; readonly agentKey: string; readonly path: string }
+  | { readonly api: "service"; readonly serviceId: string; readonly path: string }
+  | { readonly api: "port"; readonly token: string; readonly path: string };
 
 /** Where presigned links to ports inside sandboxes begin. */
 export const PORT_LINKS = "/port/";
@@ -24,21 +24,21 @@ export function readAddressee(path: string, headers: IncomingHttpHeaders): Addre
   if (first === "agent") {
     if (below !== "/mcp" && below !== "/mcp/")
       throw new PlatformError("access.denied", "an agent link opens the tools at /mcp and nothing else");
-    return { door: "agent", agentKey: decode(second), path: "/mcp" };
+    return { api: "agent", agentKey: decode(second), path: "/mcp" };
   }
   // What is below a link is the sandbox's own program's to read, and is passed on as it was written.
-  if (first === "port") return { door: "port", token: second ?? "", path: below };
+  if (first === "port") return { api: "port", token: second ?? "", path: below };
   if (first === "env-instance") {
     demandInstanceRoute(rest, path);
-    return { door: "trainer", instanceId: decode(second), path: below };
+    return { api: "trainer", instanceId: decode(second), path: below };
   }
   if (first === "env-service") {
     demandInstanceRoute(rest, path);
-    return { door: "service", serviceId: decode(second), path: below };
+    return { api: "service", serviceId: decode(second), path: below };
   }
   const instanceId = fromHeaders(headers);
   demandInstanceRoute(path.split("/").slice(1), path);
-  return { door: "trainer", instanceId, path };
+  return { api: "trainer", instanceId, path };
 }
 
 /**

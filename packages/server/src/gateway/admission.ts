@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { isPlatformError, PlatformError, type VisitorRule } from "@aenv/contract";
+import { type HostRule, isPlatformError, PlatformError } from "@aenv/contract";
 import type { Access, Caller } from "../access/access.ts";
 import { maySee } from "../instances/instances.ts";
 import type { Targets } from "../instances/targets.ts";
@@ -19,7 +19,7 @@ export interface AdmissionOptions {
   readonly access: Access;
   /** An unguessable id is enough to enter, as the original's clients need; off, a token is asked for here too. */
   readonly idsAreKeys: boolean;
-  readonly visitors: VisitorRule;
+  readonly hostRule: HostRule;
 }
 
 /** A presigned link that is valid now, and its token. */
@@ -37,7 +37,7 @@ export interface Way {
   readonly session?: { readonly tag: string; readonly id: string | null } | undefined;
 }
 
-type InstanceAddressee = Exclude<Addressee, { door: "service" | "port" }>;
+type InstanceAddressee = Exclude<Addressee, { api: "service" | "port" }>;
 export type MaybePromise<T> = T | Promise<T>;
 
 /** Decides who may go where, for both ways through the gateway. */
@@ -55,7 +55,7 @@ export class Admission {
 
   /** Where the call goes, if it may; null for the gateway's own health. At once if memory knows, as it nearly always does. */
   admit(call: Call, url: string, headers: IncomingHttpHeaders, rawHeaders?: readonly string[]): MaybePromise<Way | null> {
-    this.#options.visitors.demand(headers, rawHeaders);
+    this.#options.hostRule.check(headers, rawHeaders);
     if (!url.startsWith(PORT_LINKS)) demandPlainHttp(headers);
     const at = url.indexOf("?");
     const path = at < 0 ? url : url.slice(0, at);
@@ -64,8 +64,8 @@ export class Admission {
     const addressee = readAddressee(path, headers);
     call.addressee = addressee;
     const query = at < 0 ? "" : url.slice(at);
-    if (addressee.door === "service") return this.#wayToService(call, addressee, query, headers);
-    if (addressee.door === "port") return this.#wayToPort(addressee, query);
+    if (addressee.api === "service") return this.#wayToService(call, addressee, query, headers);
+    if (addressee.api === "port") return this.#wayToPort(addressee, query);
     const target = this.#peek(addressee, headers) ?? this.#find(call, addressee, headers);
     return target instanceof Promise ? target.then((found) => wayTo(found, addressee, query)) : wayTo(target, addressee, query);
   }
@@ -75,7 +75,7 @@ export class Admission {
     // Memory may be behind: another replica may have ended the instance, or its sandbox may just have died.
     const now = await this.#options.targets.find(target.instanceId);
     if (now.kind !== "ready") {
-      const isSession = addressee.door === "service" && session != null && session.id !== null;
+      const isSession = addressee.api === "service" && session != null && session.id !== null;
       const { code, message } = isSession ? sessionNotFound(addressee.serviceId) : refusalOf(now, addressee);
       return new PlatformError(code, message, { cause });
     }
@@ -85,7 +85,7 @@ export class Admission {
 
   /** A running instance that memory knows, where no token is to be looked at. */
   #peek(addressee: InstanceAddressee, headers: IncomingHttpHeaders): Ready | null {
-    if (addressee.door === "agent" || this.#asksForToken(headers)) return null;
+    if (addressee.api === "agent" || this.#asksForToken(headers)) return null;
     const target = this.#options.targets.peek(addressee.instanceId);
     return target?.kind === "ready" ? target : null;
   }
@@ -95,15 +95,15 @@ export class Admission {
     return access.isOn && (authorization !== undefined || !idsAreKeys);
   }
 
-  /** The instance behind the door, if the caller may open it. */
+  /** The addressed instance, if the caller may use it. */
   async #find(call: Call, addressee: InstanceAddressee, headers: IncomingHttpHeaders): Promise<Ready> {
     const { targets, access } = this.#options;
     const { authorization } = headers;
     const target =
-      addressee.door === "agent"
+      addressee.api === "agent"
         ? await targets.findByAgentKey(addressee.agentKey)
         : (targets.peek(addressee.instanceId) ?? (await targets.find(addressee.instanceId)));
-    if (addressee.door === "trainer" && this.#asksForToken(headers)) {
+    if (addressee.api === "trainer" && this.#asksForToken(headers)) {
       const caller = await access.identify(authorization);
       call.owner = caller.owner;
       this.#demandRole(caller, addressee);
@@ -116,7 +116,7 @@ export class Admission {
   /** To a replica of the service. Its name may be guessed, so where tokens are in use one is always asked for. */
   async #wayToService(
     call: Call,
-    addressee: Extract<Addressee, { door: "service" }>,
+    addressee: Extract<Addressee, { api: "service" }>,
     query: string,
     headers: IncomingHttpHeaders,
   ): Promise<Way> {
@@ -138,7 +138,7 @@ export class Admission {
   }
 
   /** The link is all that is asked for: whoever made it was allowed to. */
-  async #wayToPort(addressee: Extract<Addressee, { door: "port" }>, query: string): Promise<Way> {
+  async #wayToPort(addressee: Extract<Addressee, { api: "port" }>, query: string): Promise<Way> {
     const { links, targets } = this.#options;
     const link = await links.find(addressee.token);
     if (link === null) throw linkNotFound();

@@ -13,7 +13,7 @@ import type { TunnelEnd } from "./tunnel.ts";
 export interface GatewayCall {
   readonly requestId: string;
   readonly instanceId: string | null;
-  readonly door: Addressee["door"] | null;
+  readonly api: Addressee["api"] | null;
   /** Whose token the call came with; null if it needed none or had none that is valid. */
   readonly owner: string | null;
   /** The address of the connection's other end. */
@@ -24,7 +24,7 @@ export interface GatewayCall {
 }
 
 /** Something that went wrong with a call and was neither the client's doing nor the platform's rule. */
-export interface GatewayFault extends Pick<GatewayCall, "requestId" | "instanceId" | "door"> {
+export interface GatewayFault extends Pick<GatewayCall, "requestId" | "instanceId" | "api"> {
   /** `platform`: a fault of ours; `sandbox`: the sandbox is lost, or its answer is not proper HTTP. */
   readonly of: "platform" | "sandbox";
   readonly code: ErrorCode;
@@ -93,14 +93,14 @@ export class Call {
     if (of !== null) this.#watch.onFault({ ...this.#who, of, code, error });
   }
 
-  get #who(): Pick<GatewayCall, "requestId" | "instanceId" | "door"> {
-    return { requestId: this.#requestId, instanceId: this.#target?.instanceId ?? null, door: this.addressee?.door ?? null };
+  get #who(): Pick<GatewayCall, "requestId" | "instanceId" | "api"> {
+    return { requestId: this.#requestId, instanceId: this.#target?.instanceId ?? null, api: this.addressee?.api ?? null };
   }
 
   #end(status: number, end: GatewayCall["end"]): void {
-    const door = this.addressee?.door ?? null;
+    const api = this.addressee?.api ?? null;
     if (this.#target !== null) this.#watch.onUsed?.(this.#target.row);
-    this.#traced.end({ "http.response.status_code": status, "aenv.door": door ?? "none" }, status >= 500);
+    this.#traced.end({ "http.response.status_code": status, "aenv.api": api ?? "none" }, status >= 500);
     const durationMs = performance.now() - this.#began;
     const client = this.#socket?.remoteAddress ?? null;
     this.#watch.onCall({ ...this.#who, owner: this.owner, client, status, durationMs, end });

@@ -14,7 +14,7 @@ describe.each(Object.entries(ways))("the gateway reports, on the %s way,", (_, o
     sent.end();
     expect((await responseOf(sent)).statusCode).toBe(502);
     expect(gateway.faults).toMatchObject([
-      { of: "sandbox", code: "sandbox.lost", requestId: "mine", instanceId: ID, door: "trainer", error: { code: "ECONNREFUSED" } },
+      { of: "sandbox", code: "sandbox.lost", requestId: "mine", instanceId: ID, api: "trainer", error: { code: "ECONNREFUSED" } },
     ]);
   });
 
@@ -39,7 +39,7 @@ describe.each(Object.entries(ways))("the gateway reports, on the %s way,", (_, o
     const sent = open(`${gateway.url}/agent/cccccccccccccccccccc/mcp`, { headers });
     sent.end();
     expect((await responseOf(sent)).statusCode).toBe(502);
-    expect(gateway.faults).toMatchObject([{ of: "sandbox", instanceId: "shop-odd", door: "agent", error: expect.any(Error) }]);
+    expect(gateway.faults).toMatchObject([{ of: "sandbox", instanceId: "shop-odd", api: "agent", error: expect.any(Error) }]);
     expect(JSON.stringify(gateway.faults)).not.toContain("cccccccccccccccccccc");
     sandbox.close();
   });

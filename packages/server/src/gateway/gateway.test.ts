@@ -450,7 +450,7 @@ describe.each(Object.entries(ways))("on the %s way", (_, open) => {
     });
   });
 
-  describe("the agent's door", () => {
+  describe("the agent API", () => {
     it("opens the tools", async () => {
       const sandbox = visits();
       await using gateway = await openGateway(sandbox.answer);

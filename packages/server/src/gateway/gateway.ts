@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { PlatformError } from "@aenv/contract";
 import { endConnection } from "../http/drain.ts";
-import type { Patience } from "../http/limits.ts";
+import type { HttpLimits } from "../http/limits.ts";
 import type { SandboxClients } from "../sandboxes/client.ts";
 import { tagSession } from "../services/sessions.ts";
 import { PORT_LINKS } from "./address.ts";
@@ -23,7 +23,7 @@ import { LookAhead, type StallLimits } from "./request-body.ts";
 export interface GatewayOptions extends AdmissionOptions, CallWatch, PortWayOptions {
   readonly clients: SandboxClients;
   readonly maxBodyBytes: number | null;
-  readonly patience: Patience;
+  readonly httpLimits: HttpLimits;
   readonly stall: StallLimits;
 }
 
@@ -42,7 +42,7 @@ export class Gateway {
     this.#admission = new Admission(options);
     this.#ports = new PortWay(options);
     this.server = new ExpressServer(
-      options.patience,
+      options.httpLimits,
       (request, socket) => this.#dispatch(request, socket),
       (request, response) => void this.#answer(request, response),
       asksForWebSocket,

@@ -128,7 +128,7 @@ describe.each(Object.entries(ways))("a presigned link, %s way", (_, open) => {
     const answer = await responseOf(sent);
     await expect(textOf(answer)).rejects.toThrow("aborted");
     await vi.waitUntil(() => port.calls.length === 1);
-    expect(port.calls[0]).toMatchObject({ door: "port", end: "expired" });
+    expect(port.calls[0]).toMatchObject({ api: "port", end: "expired" });
   });
 
   it("streams both ways as it comes, and frees everything when the client leaves", async () => {
@@ -150,6 +150,6 @@ describe.each(Object.entries(ways))("a presigned link, %s way", (_, open) => {
     sent.destroy();
     await vi.waitUntil(() => isFreed);
     await vi.waitUntil(() => port.calls.length === 1);
-    expect(port.calls[0]).toMatchObject({ door: "port", end: "left", instanceId: ID });
+    expect(port.calls[0]).toMatchObject({ api: "port", end: "left", instanceId: ID });
   });
 });

@@ -3,12 +3,12 @@ import type { Target } from "../instances/targets.ts";
 import type { Addressee } from "./address.ts";
 
 /**
- * Why a call cannot go to its instance. Whoever comes by a link is told neither the instance's id, which would open the trainer's
- * door, nor the reason, which may speak of what only the trainer may know.
+ * Why a call cannot go to its instance. Whoever comes by a link is told neither the instance's id, which would give access to
+ * the trainer API, nor the reason, which may speak of what only the trainer may know.
  */
 export function refusalOf(target: Exclude<Target, { kind: "ready" }>, addressee: Addressee): PlatformError {
-  if (addressee.door === "port" && (target.kind === "unknown" || target.kind === "gone")) return linkNotFound();
-  const isLink = addressee.door === "agent" || addressee.door === "port";
+  if (addressee.api === "port" && (target.kind === "unknown" || target.kind === "gone")) return linkNotFound();
+  const isLink = addressee.api === "agent" || addressee.api === "port";
   const name = nameOf(addressee);
   switch (target.kind) {
     case "unknown":
@@ -27,7 +27,7 @@ export function linkNotFound(): PlatformError {
 }
 
 function nameOf(addressee: Addressee): string {
-  switch (addressee.door) {
+  switch (addressee.api) {
     case "agent":
       return "the instance of this agent link";
     case "trainer":

@@ -73,7 +73,7 @@ describe("a WebSocket through a presigned link", () => {
     socket.close(4_001, "enough");
     expect(await end).toEqual({ code: 4_001, reason: "enough" });
     await vi.waitUntil(() => port.calls.length === 1);
-    expect(port.calls[0]).toMatchObject({ status: 101, door: "port", end: "answered", instanceId: ID });
+    expect(port.calls[0]).toMatchObject({ status: 101, api: "port", end: "answered", instanceId: ID });
     expect(port.uses).toEqual([`begin ${ID}`, `end ${ID}`]);
   });
 
@@ -155,7 +155,7 @@ describe("a WebSocket through a presigned link", () => {
       expect(answer).not.toContain("mail");
       await vi.waitUntil(() => client.destroyed);
     }
-    expect(odd.faults).toMatchObject([{ of: "sandbox", code: "sandbox.lost", instanceId: ID, door: "port" }]);
+    expect(odd.faults).toMatchObject([{ of: "sandbox", code: "sandbox.lost", instanceId: ID, api: "port" }]);
   });
 
   it("is refused for what is no handshake", async () => {
@@ -165,7 +165,7 @@ describe("a WebSocket through a presigned link", () => {
     client.destroy();
   });
 
-  it("is not carried to an instance or a service, by whatever door", async () => {
+  it("is not carried to an instance or a service, through either API", async () => {
     await using port = await openPort(echo());
     for (const path of [
       `/env-instance/${ID}/mcp`,

@@ -1,7 +1,7 @@
 import type { Server, ServerOptions } from "node:http";
 
 /** What a port bears of clients that are slow, idle or many. */
-export interface Patience {
+export interface HttpLimits {
   /** For a request's headers, and for a new connection's first word. */
   readonly headersMs: number;
   /** For a whole request; its answer may take as long as it likes. */
@@ -13,7 +13,7 @@ export interface Patience {
 /** Longer than clients and load balancers keep connections, who would lose a request if we closed first. */
 export const KEEP_ALIVE_MS = 75_000;
 
-export function serverOptions({ headersMs, requestMs }: Patience): ServerOptions {
+export function serverOptions({ headersMs, requestMs }: HttpLimits): ServerOptions {
   return {
     headersTimeout: Math.min(headersMs, requestMs),
     requestTimeout: requestMs,
@@ -23,6 +23,6 @@ export function serverOptions({ headersMs, requestMs }: Patience): ServerOptions
   };
 }
 
-export function limitConnections(server: Server, { connections }: Patience): void {
+export function limitConnections(server: Server, { connections }: HttpLimits): void {
   server.maxConnections = connections;
 }

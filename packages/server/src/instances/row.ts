@@ -21,7 +21,7 @@ export interface InstanceEvent {
 /** An instance as the store keeps it. Values of variables are not in it: they may be secrets, and only the sandbox needs them. */
 export interface InstanceRow {
   readonly id: string;
-  /** Opens the agent's door and no other. */
+  /** Opens the agent API and no other. */
   readonly agentKey: string;
   readonly owner: string;
   readonly environment: { readonly name: string; readonly version: string };

@@ -12,7 +12,7 @@ export interface MetricSources {
 
 const MS = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000];
 
-/** What Prometheus sees. Labels are route templates, doors and codes: never ids, owners or paths, which have no end. */
+/** What Prometheus sees. Labels are route templates, APIs and codes: never ids, owners or paths, which have no end. */
 export class Metrics {
   readonly registry = new Registry();
   readonly #requests: Counter;
@@ -92,9 +92,9 @@ export class Metrics {
     this.#requestMs.observe({ method, endpoint }, durationMs);
   }
 
-  call(door: string, status: number, end: string, durationMs: number): void {
-    this.#calls.inc({ door, status, end });
-    this.#callMs.observe({ door }, durationMs);
+  call(api: string, status: number, end: string, durationMs: number): void {
+    this.#calls.inc({ door: api, status, end });
+    this.#callMs.observe({ door: api }, durationMs);
   }
 
   started(result: "running" | "failed", durationMs: number): void {

@@ -55,7 +55,7 @@ describe("one connection", () => {
   });
 
   it("ends when its client is silent for too long, whatever it has said before", async () => {
-    await using gateway = await openGateway(echo, { patience: { headersMs: 100, requestMs: 200, connections: 10 } });
+    await using gateway = await openGateway(echo, { httpLimits: { headersMs: 100, requestMs: 200, connections: 10 } });
     for (const start of ["", "POST /", post("half").slice(0, -4), post("half").slice(0, -2)]) {
       using wire = await openWire(gateway.url);
       wire.write(start);

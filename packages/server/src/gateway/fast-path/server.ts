@@ -1,7 +1,7 @@
 import { type IncomingMessage, type RequestListener, Server } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { KEEP_ALIVE_MS, limitConnections, type Patience, serverOptions } from "../../http/limits.ts";
+import { type HttpLimits, KEEP_ALIVE_MS, limitConnections, serverOptions } from "../../http/limits.ts";
 import { Connection, type Dispatch } from "./connection.ts";
 
 /**
@@ -15,13 +15,13 @@ export class ExpressServer extends Server {
   readonly #upgraded = new Set<Duplex>();
 
   /** What `upgrades` says no to is answered as if no upgrade had been offered. */
-  constructor(patience: Patience, dispatch: Dispatch, listener: RequestListener, upgrades: (request: IncomingMessage) => boolean) {
-    super({ ...serverOptions(patience), shouldUpgradeCallback: upgrades }, listener);
+  constructor(httpLimits: HttpLimits, dispatch: Dispatch, listener: RequestListener, upgrades: (request: IncomingMessage) => boolean) {
+    super({ ...serverOptions(httpLimits), shouldUpgradeCallback: upgrades }, listener);
     this.on("upgrade", (_, socket) => {
       this.#upgraded.add(socket);
       socket.once("close", () => this.#upgraded.delete(socket));
     });
-    limitConnections(this, patience);
+    limitConnections(this, httpLimits);
     const [toHttp] = this.listeners("connection") as [(socket: Socket) => void];
     this.off("connection", toHttp);
     this.on("connection", (socket: Socket) => {
@@ -39,10 +39,10 @@ export class ExpressServer extends Server {
       });
       this.#express.add(connection);
     });
-    const { connectionsCheckingInterval } = serverOptions(patience);
+    const { connectionsCheckingInterval } = serverOptions(httpLimits);
     let round: NodeJS.Timeout;
     this.on("listening", () => {
-      round = setInterval(() => this.#endSilent(patience), connectionsCheckingInterval).unref();
+      round = setInterval(() => this.#endSilent(httpLimits), connectionsCheckingInterval).unref();
     });
     this.on("close", () => clearInterval(round));
   }
@@ -58,7 +58,7 @@ export class ExpressServer extends Server {
     for (const socket of this.#upgraded) socket.destroy();
   }
 
-  #endSilent({ headersMs }: Patience): void {
+  #endSilent({ headersMs }: HttpLimits): void {
     for (const connection of this.#express) connection.endIfSilent(headersMs, KEEP_ALIVE_MS);
   }
 }

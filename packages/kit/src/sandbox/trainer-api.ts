@@ -10,7 +10,7 @@ import type { CompiledSchema } from "../schema.ts";
 import { plainTask } from "../taskset.ts";
 import { abortWhenGone, parseObject, readBody, sendFailure, sendText, untilGone } from "./http.ts";
 
-/** One request at the trainer's door: whose, where, and with what. */
+/** One request of the trainer API: whose, where, and with what. */
 export interface Visit {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;

@@ -19,8 +19,8 @@ export interface McpOptions {
   readonly useHotPath: boolean;
 }
 
-/** The agent's door: MCP over Streamable HTTP, for every instance of the process. */
-export class McpDoor {
+/** The agent API: MCP over Streamable HTTP, for every instance of the process. */
+export class McpEndpoint {
   readonly #blueprint: Blueprint;
   readonly #options: McpOptions;
   readonly #hot: HotPath;

@@ -1,16 +1,16 @@
 import { PlatformError } from "./errors.ts";
 
-export interface VisitorHeaders {
+export interface HostHeaders {
   readonly host?: string | undefined;
   readonly origin?: string | undefined;
 }
 
-export interface VisitorRule {
+export interface HostRule {
   /**
    * Refuses a request by its Host and Origin. `rawHeaders` are names and values in turn, as they came: parsers keep one of two Host
    * headers, so that a second one is seen only there. A caller that has refused duplicates itself may leave them out.
    */
-  demand(headers: VisitorHeaders, rawHeaders?: readonly string[]): void;
+  check(headers: HostHeaders, rawHeaders?: readonly string[]): void;
 }
 
 /**
@@ -18,12 +18,12 @@ export interface VisitorRule {
  * answers only to loopback's names and the ones it is told, and to pages that come from one of these. One that listens beyond
  * loopback has names that it cannot know. Either refuses a Host that is not a plain name or address with a port.
  */
-export function visitorRule(listenHost: string, allowedHosts: readonly string[]): VisitorRule {
+export function hostRuleFor(listenHost: string, allowedHosts: readonly string[]): HostRule {
   const isLocal = isLoopback(listenHost);
   const isKnown = (name: string | null) => name !== null && (!isLocal || isLoopback(name) || allowedHosts.includes(name));
   let lastKnown: string | null = null;
   return {
-    demand: ({ host, origin }, rawHeaders) => {
+    check: ({ host, origin }, rawHeaders) => {
       if (rawHeaders !== undefined && hasSeveralHosts(rawHeaders)) throw severalHosts();
       // HTTP/1.0 has no Host; a health check of a load balancer may send none.
       if (host === undefined && isLocal) throw forbidden("Host", host);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { hostName, visitorRule } from "./visitors.ts";
+import { hostName, hostRuleFor } from "./host-rule.ts";
 
 /** What is no host and port: user information, a path, a port that is none, several hosts in one, nothing. */
 const odd = [
@@ -30,38 +30,38 @@ const odd = [
 
 describe("a server on loopback", () => {
   it("answers to loopback's names and the ones it is told, whatever came before", () => {
-    const rule = visitorRule("127.0.0.1", ["lab.example"]);
+    const rule = hostRuleFor("127.0.0.1", ["lab.example"]);
     const refused = [undefined, "", "evil.example", "evil.example:80", "localhost.evil.example", "lab.example.evil"];
-    for (const host of refused) expect(() => rule.demand({ host })).toThrow(/does not answer to Host/);
+    for (const host of refused) expect(() => rule.check({ host })).toThrow(/does not answer to Host/);
     for (const known of ["localhost:8081", "127.0.0.1", "[::1]:9", "lab.example"]) {
-      rule.demand({ host: known });
-      for (const host of refused) expect(() => rule.demand({ host })).toThrow(/does not answer to Host/);
-      expect(() => rule.demand({ host: known, origin: "http://evil.example" })).toThrow(/does not answer to Origin/);
-      rule.demand({ host: known, origin: "http://localhost:3000" });
+      rule.check({ host: known });
+      for (const host of refused) expect(() => rule.check({ host })).toThrow(/does not answer to Host/);
+      expect(() => rule.check({ host: known, origin: "http://evil.example" })).toThrow(/does not answer to Origin/);
+      rule.check({ host: known, origin: "http://localhost:3000" });
     }
   });
 });
 
 describe("a server beyond loopback", () => {
   it("has names that it cannot know", () => {
-    const rule = visitorRule("0.0.0.0", []);
-    for (const host of ["anything.example", "my_service:8080", "10.0.0.1", "[fe80::1]:80", "EXAMPLE.org"]) rule.demand({ host });
-    rule.demand({ host: "anything.example", origin: "https://console.example" });
+    const rule = hostRuleFor("0.0.0.0", []);
+    for (const host of ["anything.example", "my_service:8080", "10.0.0.1", "[fe80::1]:80", "EXAMPLE.org"]) rule.check({ host });
+    rule.check({ host: "anything.example", origin: "https://console.example" });
     // HTTP/1.0 has no Host.
-    rule.demand({});
+    rule.check({});
   });
 });
 
 describe.each(["127.0.0.1", "0.0.0.0"])("a server on %s", (listenHost) => {
   it.each(odd)("refuses the Host '%s'", (host) => {
-    expect(() => visitorRule(listenHost, ["evil.example"]).demand({ host })).toThrow(/does not answer to Host/);
+    expect(() => hostRuleFor(listenHost, ["evil.example"]).check({ host })).toThrow(/does not answer to Host/);
   });
 
   it("refuses two Host headers, whichever of them is a good one", () => {
-    const rule = visitorRule(listenHost, []);
+    const rule = hostRuleFor(listenHost, []);
     const raw = ["Host", "localhost", "Accept", "host", "HOST", "localhost"];
-    expect(() => rule.demand({ host: "localhost" }, raw)).toThrow(/several Host headers/);
-    rule.demand({ host: "localhost" }, raw.slice(0, 4));
+    expect(() => rule.check({ host: "localhost" }, raw)).toThrow(/several Host headers/);
+    rule.check({ host: "localhost" }, raw.slice(0, 4));
   });
 });
 

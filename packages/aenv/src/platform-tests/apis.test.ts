@@ -255,8 +255,8 @@ describe("an agent's token on the data port", () => {
     const headers = { ...agent, "content-type": "application/json", accept: "application/json, text/event-stream" };
     const listed = await fetch(urlOf(platform, instance.id), { method: "POST", headers, body: JSON.stringify(rpc) });
     expect(listed.status).toBe(200);
-    for (const { method, path, door } of Object.values(instanceRoutes)) {
-      if (door === "agent") continue;
+    for (const { method, path, api } of Object.values(instanceRoutes)) {
+      if (api === "agent") continue;
       const answer = await fetch(urlOf(platform, instance.id, path.replace(":name", "count")), { method, headers: agent });
       expect([method, path, answer.status]).toEqual([method, path, 403]);
     }
@@ -286,8 +286,8 @@ describe("an agent link", () => {
   });
 
   it("is refused with 403 on every route of the trainer's", async () => {
-    for (const { method, path, door } of Object.values(instanceRoutes)) {
-      if (door === "agent") continue;
+    for (const { method, path, api } of Object.values(instanceRoutes)) {
+      if (api === "agent") continue;
       const answer = await fetch(linkOf() + path.replace(":name", "count"), { method, headers: ada });
       expect([method, path, answer.status]).toEqual([method, path, 403]);
       expect(await answer.json()).toMatchObject({ errorInfo: { code: "access.denied" } });
