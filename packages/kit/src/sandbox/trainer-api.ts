@@ -5,10 +5,10 @@ import type { BlueprintEndpoint } from "../blueprint.ts";
 import { type CallHooks, quietHooks } from "../call.ts";
 import type { HealthReport } from "../definition.ts";
 import type { Host } from "../host.ts";
+import { abortWhenGone, parseObject, readBody, sendFailure, sendText, untilGone } from "../http/exchange.ts";
 import type { Instance } from "../instance.ts";
 import type { CompiledSchema } from "../schema.ts";
 import { plainTask } from "../taskset.ts";
-import { abortWhenGone, parseObject, readBody, sendFailure, sendText, untilGone } from "./http.ts";
 
 /** One request of the trainer API: whose, where, and with what. */
 export interface Visit {
