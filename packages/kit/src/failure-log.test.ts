@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { EnvironmentDefinition } from "./definition.ts";
 import { describeFailure } from "./failure-log.ts";
-import { type Served, serve } from "./sandbox/serve.ts";
+import { type Served, serve } from "./serve/serve.ts";
 
 let lines: string[] = [];
 let served: Served | null = null;

@@ -25,6 +25,6 @@ export { Host, type InstanceSpec } from "./host.ts";
 export { dataPath, findEntries, type LoadedEnvironment, loadEnvironment, setDataRoot } from "./load.ts";
 export { type Place, placeOf } from "./place.ts";
 export { registerFunction, registerHealth, registerReward, registerTool } from "./registry.ts";
-export { type Runnable, runSandbox } from "./sandbox/run.ts";
-export { type Served, type ServeOptions, serve } from "./sandbox/serve.ts";
+export { type Runnable, runSandbox } from "./serve/run.ts";
+export { type Served, type ServeOptions, serve } from "./serve/serve.ts";
 export type { Snapshot } from "./snapshot.ts";

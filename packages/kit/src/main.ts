@@ -1,5 +1,5 @@
 import { loadEnvironment } from "./load.ts";
-import { runSandbox } from "./sandbox/run.ts";
+import { runSandbox } from "./serve/run.ts";
 
 // node main.ts <project> [--host 127.0.0.1] [--port 8081] [--socket path] [--empty]
 await runSandbox(() => loadEnvironment(process.argv[2] ?? "."), process.argv.slice(3), { checksTasks: true });

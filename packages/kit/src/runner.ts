@@ -5,7 +5,7 @@ import { isAbsolute, join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { firstPlace, type Place } from "./place.ts";
-import type { Served, ServeOptions } from "./sandbox/serve.ts";
+import type { Served, ServeOptions } from "./serve/serve.ts";
 
 // The blank runner: a process that is started before anyone needs it, and becomes an environment when it is told which.
 //

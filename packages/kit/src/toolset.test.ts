@@ -4,7 +4,7 @@ import { z } from "zod";
 import { defineEnvironment, type EnvironmentDefinition, type ToolDefinition } from "./definition.ts";
 import { callTool, modernToolCall, toolCall } from "./mcp/testing/calls.ts";
 import { exchange } from "./mcp/testing/exchange.ts";
-import { type Served, serve } from "./sandbox/serve.ts";
+import { type Served, serve } from "./serve/serve.ts";
 
 interface Room {
   readonly kind: string;

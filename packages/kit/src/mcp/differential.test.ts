@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
-import { serve } from "../sandbox/serve.ts";
+import { serve } from "../serve/serve.ts";
 import { readPlain } from "./message.ts";
 import { everyTool, toolNames } from "./testing/environment.ts";
 import { exchange, jsonHeaders, openSession } from "./testing/exchange.ts";

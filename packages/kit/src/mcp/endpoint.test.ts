@@ -2,7 +2,7 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { defineEnvironment } from "../definition.ts";
-import { type Served, type ServeOptions, serve } from "../sandbox/serve.ts";
+import { type Served, type ServeOptions, serve } from "../serve/serve.ts";
 import { callTool, modernToolCall, toolCall } from "./testing/calls.ts";
 import { exchange, jsonHeaders } from "./testing/exchange.ts";
 
