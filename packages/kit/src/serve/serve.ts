@@ -9,9 +9,9 @@ import { Host, type InstanceSpec } from "../host.ts";
 import { sendFailure, sendText } from "../http/exchange.ts";
 import { McpEndpoint } from "../mcp/endpoint.ts";
 import { answerControl, isControl } from "./control.ts";
-import { rehearse } from "./rehearsal.ts";
 import { SandboxTracer } from "./trace.ts";
 import { answerTrainer } from "./trainer-api.ts";
+import { rehearse } from "./warm-up.ts";
 
 export interface ServeOptions {
   readonly name?: string;

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { defineEnvironment, type EnvironmentDefinition } from "../definition.ts";
-import { rehearse } from "./rehearsal.ts";
 import { type Served, serve } from "./serve.ts";
+import { rehearse } from "./warm-up.ts";
 
 it("serves an environment of its own, has it answer, and leaves nothing of it", async () => {
   const opened: Served[] = [];
