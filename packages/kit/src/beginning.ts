@@ -3,8 +3,8 @@ import type { Blueprint, Toolset } from "./blueprint.ts";
 import { isPromise, startTimer, untilAborted } from "./call.ts";
 import type { EpisodeContext, SetupContext } from "./definition.ts";
 import type { FailureLog } from "./failure-log.ts";
+import { demandPlain } from "./json/plain.ts";
 import { observe } from "./observation.ts";
-import { demandPlain } from "./plain.ts";
 import { readSnapshot } from "./snapshot.ts";
 import { toolsFor } from "./toolset.ts";
 

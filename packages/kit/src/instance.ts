@@ -3,7 +3,7 @@ import { type Beginning, identityOf, observeOrClose, readBack, type Site, setUp,
 import type { BlueprintEndpoint, BlueprintReward, BlueprintTool, Toolset } from "./blueprint.ts";
 import { type CallHooks, follow, isPromise, startTimer, toolTimeout, untilAborted } from "./call.ts";
 import type { EpisodeContext, FunctionDefinition, HealthReport, RewardDefinition, ToolContext } from "./definition.ts";
-import { demandPlain } from "./plain.ts";
+import { demandPlain } from "./json/plain.ts";
 import { toolFailure, toToolResult } from "./result.ts";
 import { type Checked, type CompiledSchema, check } from "./schema.ts";
 import { toScore, total } from "./score.ts";

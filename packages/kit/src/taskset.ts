@@ -2,7 +2,7 @@ import { messageOf, PlatformError, type Task, task as taskSchema } from "@aenv/c
 import type { z } from "zod";
 import type { EnvironmentDefinition } from "./definition.ts";
 import type { FailureLog } from "./failure-log.ts";
-import { demandPlain } from "./plain.ts";
+import { demandPlain } from "./json/plain.ts";
 
 /** By id, in the order in which they are listed. */
 export type TaskSet = ReadonlyMap<string, Task>;

@@ -4,7 +4,7 @@ import type { McpHttpHandler, McpServer, RegisteredTool, ServerContext, ToolAnno
 import type { Blueprint, BlueprintTool, Toolset } from "../blueprint.ts";
 import type { CallHooks } from "../call.ts";
 import type { Instance } from "../instance.ts";
-import { toLogData } from "../plain.ts";
+import { toLogData } from "../json/plain.ts";
 import { describedOnly } from "../schema.ts";
 import type { StandardSchemaV1 } from "../standard-schema.ts";
 import { argumentsText } from "./arguments-text.ts";

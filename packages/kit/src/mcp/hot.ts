@@ -4,7 +4,7 @@ import type { Blueprint, BlueprintTool, Toolset } from "../blueprint.ts";
 import { type CallHooks, isPromise } from "../call.ts";
 import type { LogLevel } from "../definition.ts";
 import type { Instance } from "../instance.ts";
-import { toLogData } from "../plain.ts";
+import { toLogData } from "../json/plain.ts";
 import { argumentsText } from "./arguments-text.ts";
 import { LOG_LEVELS, type PlainRequest } from "./message.ts";
 import { Reply } from "./reply.ts";

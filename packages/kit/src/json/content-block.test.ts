@@ -1,8 +1,8 @@
 import { ContentBlockSchema } from "@modelcontextprotocol/core";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { block } from "../mcp/testing/requests.ts";
 import { readBlock, readBlocks } from "./content-block.ts";
-import { block } from "./mcp/testing/requests.ts";
 
 describe("readBlock", () => {
   it("takes for a block what MCP's own schema takes, and reads it the same way", () => {
