@@ -1,7 +1,7 @@
 import { type Json, messageOf, PlatformError } from "@aenv/contract";
 import type { Blueprint, Toolset } from "./blueprint.ts";
 import { isPromise, startTimer, untilAborted } from "./call.ts";
-import type { EpisodeContext, SetupContext } from "./definition.ts";
+import type { EpisodeContext, SetupContext } from "./definition/definition.ts";
 import type { FailureLog } from "./failure-log.ts";
 import { demandPlain } from "./json/plain.ts";
 import { observe } from "./observation.ts";

@@ -2,8 +2,8 @@ import { isPlatformError } from "@aenv/contract";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { drawBlueprint } from "./blueprint.ts";
-import { defineEnvironment, type EnvironmentDefinition, tool } from "./definition.ts";
-import type { Place } from "./place.ts";
+import { defineEnvironment, type EnvironmentDefinition, tool } from "./definition/definition.ts";
+import type { Place } from "./definition/source-location.ts";
 
 const identity = { name: "e", version: "1.0.0" };
 const run = () => null;

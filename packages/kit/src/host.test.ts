@@ -2,10 +2,10 @@ import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { drawBlueprint } from "./blueprint.ts";
 import { quietHooks } from "./call.ts";
-import { defineEnvironment, type EnvironmentDefinition } from "./definition.ts";
+import { defineEnvironment, type EnvironmentDefinition } from "./definition/definition.ts";
+import { registerReward, registerTool, takeRegistered } from "./definition/registry.ts";
 import { Host } from "./host.ts";
 import type { Instance } from "./instance.ts";
-import { registerReward, registerTool, takeRegistered } from "./registry.ts";
 
 const hosts: Host[] = [];
 

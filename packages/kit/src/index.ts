@@ -20,11 +20,11 @@ export {
   type ToolContext,
   type ToolDefinition,
   tool,
-} from "./definition.ts";
+} from "./definition/definition.ts";
+export { registerFunction, registerHealth, registerReward, registerTool } from "./definition/registry.ts";
+export { type Place, placeOf } from "./definition/source-location.ts";
 export { Host, type InstanceSpec } from "./host.ts";
 export { dataPath, findEntries, type LoadedEnvironment, loadEnvironment, setDataRoot } from "./load.ts";
-export { type Place, placeOf } from "./place.ts";
-export { registerFunction, registerHealth, registerReward, registerTool } from "./registry.ts";
 export { type Runnable, runSandbox } from "./serve/run.ts";
 export { type Served, type ServeOptions, serve } from "./serve/serve.ts";
 export type { Snapshot } from "./snapshot.ts";

@@ -2,7 +2,7 @@ import { type CallToolResult, type Json, messageOf, PlatformError, type Task } f
 import { type Beginning, identityOf, observeOrClose, readBack, type Site, setUp, tearDown } from "./beginning.ts";
 import type { BlueprintEndpoint, BlueprintReward, BlueprintTool, Toolset } from "./blueprint.ts";
 import { type CallHooks, follow, isPromise, startTimer, toolTimeout, untilAborted } from "./call.ts";
-import type { EpisodeContext, FunctionDefinition, HealthReport, RewardDefinition, ToolContext } from "./definition.ts";
+import type { EpisodeContext, FunctionDefinition, HealthReport, RewardDefinition, ToolContext } from "./definition/definition.ts";
 import { demandPlain } from "./json/plain.ts";
 import { toolFailure, toToolResult } from "./result.ts";
 import { type Checked, type CompiledSchema, check } from "./schema.ts";

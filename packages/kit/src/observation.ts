@@ -1,6 +1,6 @@
 import type { Task } from "@aenv/contract";
 import type { Blueprint } from "./blueprint.ts";
-import type { SetupContext } from "./definition.ts";
+import type { SetupContext } from "./definition/definition.ts";
 
 /** What the agent sees first in an episode that begins with this state: the environment's own words, else the task's. */
 export function observe({ definition }: Blueprint, state: unknown, context: SetupContext): unknown {

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import type { StandardSchemaV1 } from "./definition/standard-schema.ts";
 import { check, compileSchema } from "./schema.ts";
-import type { StandardSchemaV1 } from "./standard-schema.ts";
 
 const nested = z.object({
   city: z.string(),

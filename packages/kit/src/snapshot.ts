@@ -1,6 +1,6 @@
 import { isObject, messageOf, PlatformError } from "@aenv/contract";
 import { DevalueError, parse, stringify } from "devalue";
-import type { EnvironmentDefinition, SetupContext } from "./definition.ts";
+import type { EnvironmentDefinition, SetupContext } from "./definition/definition.ts";
 import { demandPlain } from "./json/plain.ts";
 
 /** A state written down: plain JSON that another process of the same environment can go on from. */

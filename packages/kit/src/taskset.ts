@@ -1,6 +1,6 @@
 import { messageOf, PlatformError, type Task, task as taskSchema } from "@aenv/contract";
 import type { z } from "zod";
-import type { EnvironmentDefinition } from "./definition.ts";
+import type { EnvironmentDefinition } from "./definition/definition.ts";
 import type { FailureLog } from "./failure-log.ts";
 import { demandPlain } from "./json/plain.ts";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
-import { defineEnvironment } from "../definition.ts";
+import { defineEnvironment } from "../definition/definition.ts";
 import { type Served, serve } from "../serve/serve.ts";
 import { argumentsText } from "./arguments-text.ts";
 import { exchange, jsonHeaders, openSession } from "./testing/exchange.ts";

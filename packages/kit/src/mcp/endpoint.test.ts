@@ -1,7 +1,7 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { defineEnvironment } from "../definition.ts";
+import { defineEnvironment } from "../definition/definition.ts";
 import { type Served, type ServeOptions, serve } from "../serve/serve.ts";
 import { callTool, modernToolCall, toolCall } from "./testing/calls.ts";
 import { exchange, jsonHeaders } from "./testing/exchange.ts";

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { isObject, isPlatformError } from "@aenv/contract";
 import type { Blueprint } from "../blueprint.ts";
-import type { LogLevel } from "../definition.ts";
+import type { LogLevel } from "../definition/definition.ts";
 import { readBody, sendAndClose } from "../http/exchange.ts";
 import type { Instance } from "../instance.ts";
 import { ColdPath } from "./cold.ts";

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { isObject } from "@aenv/contract";
-import type { LogLevel } from "../definition.ts";
+import type { LogLevel } from "../definition/definition.ts";
 
 export const MODERN_VERSION = "2026-07-28";
 const LEGACY_VERSIONS: ReadonlySet<string> = new Set(["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07"]);

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { defineEnvironment, type Log } from "../definition.ts";
+import { defineEnvironment, type Log } from "../definition/definition.ts";
 import { type Served, type ServeOptions, serve } from "../serve/serve.ts";
 import { callTool, modernToolCall, resultOf, sessionMessage, toolCall } from "./testing/calls.ts";
 import { converse, exchange, openSession } from "./testing/exchange.ts";

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { defineEnvironment } from "../definition.ts";
+import { defineEnvironment } from "../definition/definition.ts";
 import { type Served, type ServeOptions, serve } from "../serve/serve.ts";
 import { callTool, sessionMessage, toolCall } from "./testing/calls.ts";
 import { converse, exchange, hangUpWhen, jsonHeaders, openSession } from "./testing/exchange.ts";

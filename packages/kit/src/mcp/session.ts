@@ -1,5 +1,5 @@
 import type { McpServer, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
-import type { LogLevel } from "../definition.ts";
+import type { LogLevel } from "../definition/definition.ts";
 import type { Instance } from "../instance.ts";
 
 /** A client of the 2025 revisions that has said hello. */

@@ -1,8 +1,8 @@
 import { parseArgs } from "node:util";
 import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
-import type { EnvironmentDefinition } from "../definition.ts";
-import { placed, placeInProject } from "../failure-place.ts";
-import { placeOf } from "../place.ts";
+import type { EnvironmentDefinition } from "../definition/definition.ts";
+import { placed, placeInProject } from "../definition/error-location.ts";
+import { placeOf } from "../definition/source-location.ts";
 import { type Served, type ServeOptions, serve } from "./serve.ts";
 
 export interface Runnable {

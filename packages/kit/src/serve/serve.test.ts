@@ -3,8 +3,8 @@ import { createServer, request as httpRequest } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { defineEnvironment, type EnvironmentDefinition } from "../definition.ts";
-import { registerHealth, takeRegistered } from "../registry.ts";
+import { defineEnvironment, type EnvironmentDefinition } from "../definition/definition.ts";
+import { registerHealth, takeRegistered } from "../definition/registry.ts";
 import { type Served, type ServeOptions, serve } from "./serve.ts";
 
 const open: Served[] = [];

@@ -3,7 +3,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { FIRST_INSTANCE, type HostRule, hostRuleFor, PlatformError } from "@aenv/contract";
 import { drawBlueprint } from "../blueprint.ts";
-import type { EnvironmentDefinition } from "../definition.ts";
+import type { EnvironmentDefinition } from "../definition/definition.ts";
 import { failureLog } from "../failure-log.ts";
 import { Host, type InstanceSpec } from "../host.ts";
 import { sendFailure, sendText } from "../http/exchange.ts";

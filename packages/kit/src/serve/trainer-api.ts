@@ -3,7 +3,7 @@ import { isObject, PlatformError, problemsOf, resetRequest, type TaskPage } from
 import type { z } from "zod";
 import type { BlueprintEndpoint } from "../blueprint.ts";
 import { type CallHooks, quietHooks } from "../call.ts";
-import type { HealthReport } from "../definition.ts";
+import type { HealthReport } from "../definition/definition.ts";
 import type { Host } from "../host.ts";
 import { abortWhenGone, parseObject, readBody, sendFailure, sendText, untilGone } from "../http/exchange.ts";
 import type { Instance } from "../instance.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { defineEnvironment, type EnvironmentDefinition } from "../definition.ts";
+import { defineEnvironment, type EnvironmentDefinition } from "../definition/definition.ts";
 import { type Served, serve } from "./serve.ts";
 import { rehearse } from "./warm-up.ts";
 

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import * as z from "zod";
-import { defineEnvironment, type EnvironmentDefinition } from "../definition.ts";
+import { defineEnvironment, type EnvironmentDefinition } from "../definition/definition.ts";
 
 /** The part of a served environment that a rehearsal needs. */
 interface Rehearsed extends AsyncDisposable {

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { z } from "zod";
-import { type CallContext, defineEnvironment, type LogLevel } from "../../definition.ts";
+import { type CallContext, defineEnvironment, type LogLevel } from "../../definition/definition.ts";
 
 const anything = z.object({ value: z.unknown() });
 

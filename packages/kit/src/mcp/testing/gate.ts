@@ -1,4 +1,4 @@
-import type { CallContext } from "../../definition.ts";
+import type { CallContext } from "../../definition/definition.ts";
 
 /** A tool that waits until the test lets it go, so that nothing has to be timed. */
 export interface Gate {

@@ -11,7 +11,7 @@ import type {
   Schema,
   ToolDefinition,
 } from "./definition.ts";
-import { rememberPlace } from "./place.ts";
+import { rememberPlace } from "./source-location.ts";
 
 /**
  * The one-file style: tools, rewards and functions are registered as the author's modules load, and their state is

@@ -1,7 +1,7 @@
 import { realpathSync } from "node:fs";
 import { sep } from "node:path";
 import { PlatformError } from "@aenv/contract";
-import { firstPlace, type Place } from "./place.ts";
+import { firstPlace, type Place } from "./source-location.ts";
 
 /** The same error with the place in its details, unless it has one or there is none. */
 export function placed(error: PlatformError, place: Place | null): PlatformError {

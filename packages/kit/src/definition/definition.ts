@@ -1,5 +1,5 @@
 import type { JsonSchema, Task } from "@aenv/contract";
-import { rememberPlace } from "./place.ts";
+import { rememberPlace } from "./source-location.ts";
 import type { StandardSchemaV1 } from "./standard-schema.ts";
 
 type MaybePromise<T> = T | Promise<T>;
