@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { tearDown } from "./beginning.ts";
-import { drawBlueprint } from "./blueprint.ts";
+import { drawBlueprint } from "./compile/environment.ts";
 import type { EnvironmentDefinition, SetupContext } from "./definition/definition.ts";
 import { failureLog } from "./failure-log.ts";
 import { Host } from "./host.ts";

@@ -1,6 +1,6 @@
 import { type Json, messageOf, PlatformError } from "@aenv/contract";
-import type { Blueprint, Toolset } from "./blueprint.ts";
 import { isPromise, startTimer, untilAborted } from "./call.ts";
+import type { Blueprint, Toolset } from "./compile/environment.ts";
 import type { EpisodeContext, SetupContext } from "./definition/definition.ts";
 import type { FailureLog } from "./failure-log.ts";
 import { demandPlain } from "./json/plain.ts";

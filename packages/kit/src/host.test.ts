@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { drawBlueprint } from "./blueprint.ts";
 import { quietHooks } from "./call.ts";
+import { drawBlueprint } from "./compile/environment.ts";
 import { defineEnvironment, type EnvironmentDefinition } from "./definition/definition.ts";
 import { registerReward, registerTool, takeRegistered } from "./definition/registry.ts";
 import { Host } from "./host.ts";

@@ -9,8 +9,8 @@ import {
   type Task,
 } from "@aenv/contract";
 import type { Site } from "./beginning.ts";
-import type { Blueprint } from "./blueprint.ts";
 import { follow, untilAborted } from "./call.ts";
+import type { Blueprint } from "./compile/environment.ts";
 import { type FailureLog, failureLog } from "./failure-log.ts";
 import { type EpisodeSpec, Instance, moduleState } from "./instance.ts";
 import { plainTask, Tasks } from "./taskset.ts";

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { isObject, isPlatformError } from "@aenv/contract";
-import type { Blueprint } from "../blueprint.ts";
+import type { Blueprint } from "../compile/environment.ts";
 import type { LogLevel } from "../definition/definition.ts";
 import { readBody, sendAndClose } from "../http/exchange.ts";
 import type { Instance } from "../instance.ts";

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { CallToolResult } from "@aenv/contract";
-import type { Blueprint, BlueprintTool, Toolset } from "../blueprint.ts";
 import { type CallHooks, isPromise } from "../call.ts";
+import type { Blueprint, BlueprintTool, Toolset } from "../compile/environment.ts";
 import type { LogLevel } from "../definition/definition.ts";
 import type { Instance } from "../instance.ts";
 import { toLogData } from "../json/plain.ts";

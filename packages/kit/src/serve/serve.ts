@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { FIRST_INSTANCE, type HostRule, hostRuleFor, PlatformError } from "@aenv/contract";
-import { drawBlueprint } from "../blueprint.ts";
+import { drawBlueprint } from "../compile/environment.ts";
 import type { EnvironmentDefinition } from "../definition/definition.ts";
 import { failureLog } from "../failure-log.ts";
 import { Host, type InstanceSpec } from "../host.ts";

@@ -1,11 +1,11 @@
 import { type Catalogue, type CatalogueEntry, isObject, isPlatformError, PlatformError, type ToolDescriptor } from "@aenv/contract";
-import type { EnvironmentDefinition, FunctionDefinition, RewardDefinition, Schema, ToolDefinition } from "./definition/definition.ts";
-import { placed } from "./definition/error-location.ts";
-import { type Part, unknownOption } from "./definition/options.ts";
-import { keepsStateInModules } from "./definition/registry.ts";
-import { placeOf } from "./definition/source-location.ts";
-import { type OutputShape, outputShape } from "./result.ts";
+import type { EnvironmentDefinition, FunctionDefinition, RewardDefinition, Schema, ToolDefinition } from "../definition/definition.ts";
+import { placed } from "../definition/error-location.ts";
+import { type Part, unknownOption } from "../definition/options.ts";
+import { keepsStateInModules } from "../definition/registry.ts";
+import { placeOf } from "../definition/source-location.ts";
 import { anyObject, type CompiledSchema, compileSchema } from "./schema.ts";
+import { type OutputShape, outputShape } from "./tool-result.ts";
 
 export interface BlueprintTool {
   readonly definition: ToolDefinition;

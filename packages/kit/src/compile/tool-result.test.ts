@@ -3,8 +3,8 @@ import { ContentBlockSchema } from "@modelcontextprotocol/core";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { outputShape, toToolResult } from "./result.ts";
 import { compileSchema } from "./schema.ts";
+import { outputShape, toToolResult } from "./tool-result.ts";
 
 async function convert(value: unknown, output?: z.ZodType): Promise<CallToolResult> {
   return toToolResult(value, output === undefined ? null : outputShape(await compileSchema(output, "x")), "t");

@@ -1,9 +1,9 @@
 import { isPlatformError } from "@aenv/contract";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { drawBlueprint } from "./blueprint.ts";
-import { defineEnvironment, type EnvironmentDefinition, tool } from "./definition/definition.ts";
-import type { Place } from "./definition/source-location.ts";
+import { defineEnvironment, type EnvironmentDefinition, tool } from "../definition/definition.ts";
+import type { Place } from "../definition/source-location.ts";
+import { drawBlueprint } from "./environment.ts";
 
 const identity = { name: "e", version: "1.0.0" };
 const run = () => null;

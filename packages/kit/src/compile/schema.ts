@@ -1,6 +1,6 @@
 import { isObject, type JsonSchema, messageOf, PlatformError } from "@aenv/contract";
-import type { Schema } from "./definition/definition.ts";
-import { isStandardSchema, type StandardSchemaV1 } from "./definition/standard-schema.ts";
+import type { Schema } from "../definition/definition.ts";
+import { isStandardSchema, type StandardSchemaV1 } from "../definition/standard-schema.ts";
 
 const TARGET = "draft-2020-12";
 

@@ -1,6 +1,6 @@
 import { type CallToolResult, isObject, type Json } from "@aenv/contract";
-import { readBlock, readBlocks } from "./json/content-block.ts";
-import { toPlain } from "./json/plain.ts";
+import { readBlock, readBlocks } from "../json/content-block.ts";
+import { toPlain } from "../json/plain.ts";
 import { type Checked, type CompiledSchema, check } from "./schema.ts";
 
 const RESULT = "the tool's result";

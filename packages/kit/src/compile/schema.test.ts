@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import type { StandardSchemaV1 } from "./definition/standard-schema.ts";
+import type { StandardSchemaV1 } from "../definition/standard-schema.ts";
 import { check, compileSchema } from "./schema.ts";
 
 const nested = z.object({
