@@ -23,8 +23,8 @@ export {
 } from "./definition/definition.ts";
 export { registerFunction, registerHealth, registerReward, registerTool } from "./definition/registry.ts";
 export { type Place, placeOf } from "./definition/source-location.ts";
-export { Host, type InstanceSpec } from "./host.ts";
+export { Host, type InstanceSpec } from "./instances/host.ts";
+export type { Snapshot } from "./instances/snapshot.ts";
 export { dataPath, findEntries, type LoadedEnvironment, loadEnvironment, setDataRoot } from "./load.ts";
 export { type Runnable, runSandbox } from "./serve/run.ts";
 export { type Served, type ServeOptions, serve } from "./serve/serve.ts";
-export type { Snapshot } from "./snapshot.ts";

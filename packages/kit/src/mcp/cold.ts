@@ -1,11 +1,11 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
 import type { McpHttpHandler, McpServer, RegisteredTool, ServerContext, ToolAnnotations } from "@modelcontextprotocol/server";
-import type { CallHooks } from "../call.ts";
 import type { Blueprint, BlueprintTool, Toolset } from "../compile/environment.ts";
 import { describedOnly } from "../compile/schema.ts";
 import type { StandardSchemaV1 } from "../definition/standard-schema.ts";
-import type { Instance } from "../instance.ts";
+import type { CallHooks } from "../instances/call.ts";
+import type { Instance } from "../instances/instance.ts";
 import { toLogData } from "../json/plain.ts";
 import { argumentsText } from "./arguments-text.ts";
 import { Sessions } from "./session.ts";

@@ -3,7 +3,7 @@ import { isObject, isPlatformError } from "@aenv/contract";
 import type { Blueprint } from "../compile/environment.ts";
 import type { LogLevel } from "../definition/definition.ts";
 import { readBody, sendAndClose } from "../http/exchange.ts";
-import type { Instance } from "../instance.ts";
+import type { Instance } from "../instances/instance.ts";
 import { ColdPath } from "./cold.ts";
 import { HotPath } from "./hot.ts";
 import { isId, LOG_LEVELS, readPlain } from "./message.ts";

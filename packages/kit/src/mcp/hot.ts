@@ -1,9 +1,9 @@
 import type { ServerResponse } from "node:http";
 import type { CallToolResult } from "@aenv/contract";
-import { type CallHooks, isPromise } from "../call.ts";
 import type { Blueprint, BlueprintTool, Toolset } from "../compile/environment.ts";
 import type { LogLevel } from "../definition/definition.ts";
-import type { Instance } from "../instance.ts";
+import { type CallHooks, isPromise } from "../instances/call.ts";
+import type { Instance } from "../instances/instance.ts";
 import { toLogData } from "../json/plain.ts";
 import { argumentsText } from "./arguments-text.ts";
 import { LOG_LEVELS, type PlainRequest } from "./message.ts";

@@ -1,6 +1,6 @@
 import type { McpServer, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
 import type { LogLevel } from "../definition/definition.ts";
-import type { Instance } from "../instance.ts";
+import type { Instance } from "../instances/instance.ts";
 
 /** A client of the 2025 revisions that has said hello. */
 export interface Session {

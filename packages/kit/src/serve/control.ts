@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createInstanceRequest, forkRequest, messageOf, PlatformError, splitRef } from "@aenv/contract";
-import { type Host, toRecord } from "../host.ts";
 import { parseObject, readBody, sendControl, sendControlFailure, untilGone } from "../http/exchange.ts";
-import type { Instance } from "../instance.ts";
+import { type Host, toRecord } from "../instances/host.ts";
+import type { Instance } from "../instances/instance.ts";
 import { parseRequest } from "./trainer-api.ts";
 
 export interface ControlVisit {

@@ -1,14 +1,14 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { isObject, PlatformError, problemsOf, resetRequest, type TaskPage } from "@aenv/contract";
 import type { z } from "zod";
-import { type CallHooks, quietHooks } from "../call.ts";
 import type { BlueprintEndpoint } from "../compile/environment.ts";
 import type { CompiledSchema } from "../compile/schema.ts";
 import type { HealthReport } from "../definition/definition.ts";
-import type { Host } from "../host.ts";
 import { abortWhenGone, parseObject, readBody, sendFailure, sendText, untilGone } from "../http/exchange.ts";
-import type { Instance } from "../instance.ts";
-import { plainTask } from "../taskset.ts";
+import { type CallHooks, quietHooks } from "../instances/call.ts";
+import type { Host } from "../instances/host.ts";
+import type { Instance } from "../instances/instance.ts";
+import { plainTask } from "../instances/tasks.ts";
 
 /** One request of the trainer API: whose, where, and with what. */
 export interface Visit {

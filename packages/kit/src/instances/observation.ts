@@ -1,6 +1,6 @@
 import type { Task } from "@aenv/contract";
-import type { Blueprint } from "./compile/environment.ts";
-import type { SetupContext } from "./definition/definition.ts";
+import type { Blueprint } from "../compile/environment.ts";
+import type { SetupContext } from "../definition/definition.ts";
 
 /** What the agent sees first in an episode that begins with this state: the environment's own words, else the task's. */
 export function observe({ definition }: Blueprint, state: unknown, context: SetupContext): unknown {

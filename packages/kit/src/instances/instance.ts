@@ -1,12 +1,12 @@
 import { type CallToolResult, type Json, messageOf, PlatformError, type Task } from "@aenv/contract";
-import { type Beginning, identityOf, observeOrClose, readBack, type Site, setUp, tearDown } from "./beginning.ts";
+import type { BlueprintEndpoint, BlueprintReward, BlueprintTool, Toolset } from "../compile/environment.ts";
+import { type Checked, type CompiledSchema, check } from "../compile/schema.ts";
+import { toolFailure, toToolResult } from "../compile/tool-result.ts";
+import type { EpisodeContext, FunctionDefinition, HealthReport, RewardDefinition, ToolContext } from "../definition/definition.ts";
+import { demandPlain } from "../json/plain.ts";
 import { type CallHooks, follow, isPromise, startTimer, toolTimeout, untilAborted } from "./call.ts";
-import type { BlueprintEndpoint, BlueprintReward, BlueprintTool, Toolset } from "./compile/environment.ts";
-import { type Checked, type CompiledSchema, check } from "./compile/schema.ts";
-import { toolFailure, toToolResult } from "./compile/tool-result.ts";
-import type { EpisodeContext, FunctionDefinition, HealthReport, RewardDefinition, ToolContext } from "./definition/definition.ts";
-import { demandPlain } from "./json/plain.ts";
 import { toScore, total } from "./score.ts";
+import { type Beginning, identityOf, observeOrClose, readBack, type Site, setUp, tearDown } from "./setup.ts";
 import { type Snapshot, writeSnapshot } from "./snapshot.ts";
 
 const FAILED = { function: "function.failed", reward: "reward.failed" } as const;

@@ -1,5 +1,5 @@
 import { PlatformError } from "@aenv/contract";
-import type { Log } from "./definition/definition.ts";
+import type { Log } from "../definition/definition.ts";
 
 /** What an API (MCP or HTTP) passes along with a call. */
 export interface CallHooks {

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
+import { drawBlueprint } from "../compile/environment.ts";
+import { defineEnvironment, type EnvironmentDefinition } from "../definition/definition.ts";
+import { registerReward, registerTool, takeRegistered } from "../definition/registry.ts";
 import { quietHooks } from "./call.ts";
-import { drawBlueprint } from "./compile/environment.ts";
-import { defineEnvironment, type EnvironmentDefinition } from "./definition/definition.ts";
-import { registerReward, registerTool, takeRegistered } from "./definition/registry.ts";
 import { Host } from "./host.ts";
 import type { Instance } from "./instance.ts";
 

@@ -1,8 +1,8 @@
 import { messageOf, PlatformError, type Task, task as taskSchema } from "@aenv/contract";
 import type { z } from "zod";
-import type { EnvironmentDefinition } from "./definition/definition.ts";
+import type { EnvironmentDefinition } from "../definition/definition.ts";
+import { demandPlain } from "../json/plain.ts";
 import type { FailureLog } from "./failure-log.ts";
-import { demandPlain } from "./json/plain.ts";
 
 /** By id, in the order in which they are listed. */
 export type TaskSet = ReadonlyMap<string, Task>;

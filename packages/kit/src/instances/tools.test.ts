@@ -1,10 +1,10 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { defineEnvironment, type EnvironmentDefinition, type ToolDefinition } from "./definition/definition.ts";
-import { callTool, modernToolCall, toolCall } from "./mcp/testing/calls.ts";
-import { exchange } from "./mcp/testing/exchange.ts";
-import { type Served, serve } from "./serve/serve.ts";
+import { defineEnvironment, type EnvironmentDefinition, type ToolDefinition } from "../definition/definition.ts";
+import { callTool, modernToolCall, toolCall } from "../mcp/testing/calls.ts";
+import { exchange } from "../mcp/testing/exchange.ts";
+import { type Served, serve } from "../serve/serve.ts";
 
 interface Room {
   readonly kind: string;

@@ -1,12 +1,12 @@
 import { type Json, messageOf, PlatformError } from "@aenv/contract";
+import type { Blueprint, Toolset } from "../compile/environment.ts";
+import type { EpisodeContext, SetupContext } from "../definition/definition.ts";
+import { demandPlain } from "../json/plain.ts";
 import { isPromise, startTimer, untilAborted } from "./call.ts";
-import type { Blueprint, Toolset } from "./compile/environment.ts";
-import type { EpisodeContext, SetupContext } from "./definition/definition.ts";
 import type { FailureLog } from "./failure-log.ts";
-import { demandPlain } from "./json/plain.ts";
 import { observe } from "./observation.ts";
 import { readSnapshot } from "./snapshot.ts";
-import { toolsFor } from "./toolset.ts";
+import { toolsFor } from "./tools.ts";
 
 /** What all instances of a process share. */
 export interface Site {

@@ -1,5 +1,5 @@
 import { isPlatformError } from "@aenv/contract";
-import { NotPlainError } from "./json/plain.ts";
+import { NotPlainError } from "../json/plain.ts";
 
 /** Writes down what the environment's own code has thrown, and in what it was thrown. */
 export type FailureLog = (what: string, error: unknown) => void;

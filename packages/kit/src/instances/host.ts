@@ -8,12 +8,12 @@ import {
   type ResetResult,
   type Task,
 } from "@aenv/contract";
-import type { Site } from "./beginning.ts";
+import type { Blueprint } from "../compile/environment.ts";
 import { follow, untilAborted } from "./call.ts";
-import type { Blueprint } from "./compile/environment.ts";
 import { type FailureLog, failureLog } from "./failure-log.ts";
 import { type EpisodeSpec, Instance, moduleState } from "./instance.ts";
-import { plainTask, Tasks } from "./taskset.ts";
+import type { Site } from "./setup.ts";
+import { plainTask, Tasks } from "./tasks.ts";
 
 export type InstanceSpec = Pick<CreateInstanceRequest, "id" | "task" | "seed" | "environment_variables" | "arguments" | "snapshot">;
 

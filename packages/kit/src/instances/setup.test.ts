@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { tearDown } from "./beginning.ts";
-import { drawBlueprint } from "./compile/environment.ts";
-import type { EnvironmentDefinition, SetupContext } from "./definition/definition.ts";
+import { drawBlueprint } from "../compile/environment.ts";
+import type { EnvironmentDefinition, SetupContext } from "../definition/definition.ts";
 import { failureLog } from "./failure-log.ts";
 import { Host } from "./host.ts";
+import { tearDown } from "./setup.ts";
 
 const hosts: Host[] = [];
 let lines: string[] = [];

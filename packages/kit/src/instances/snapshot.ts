@@ -1,7 +1,7 @@
 import { isObject, messageOf, PlatformError } from "@aenv/contract";
 import { DevalueError, parse, stringify } from "devalue";
-import type { EnvironmentDefinition, SetupContext } from "./definition/definition.ts";
-import { demandPlain } from "./json/plain.ts";
+import type { EnvironmentDefinition, SetupContext } from "../definition/definition.ts";
+import { demandPlain } from "../json/plain.ts";
 
 /** A state written down: plain JSON that another process of the same environment can go on from. */
 export interface Snapshot {

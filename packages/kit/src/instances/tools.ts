@@ -1,6 +1,6 @@
 import { PlatformError } from "@aenv/contract";
-import { type Blueprint, drawTools, type Toolset } from "./compile/environment.ts";
-import type { ToolDefinition } from "./definition/definition.ts";
+import { type Blueprint, drawTools, type Toolset } from "../compile/environment.ts";
+import type { ToolDefinition } from "../definition/definition.ts";
 
 /** Lists that environments have named; with a thousand episodes of one kind there is still one. */
 const drawn = new WeakMap<readonly ToolDefinition[], Promise<Toolset>>();

@@ -1,7 +1,7 @@
 import { isPlatformError } from "@aenv/contract";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { SetupContext } from "./definition/definition.ts";
+import type { SetupContext } from "../definition/definition.ts";
 import { readSnapshot, writeSnapshot } from "./snapshot.ts";
 
 const context: SetupContext = { instanceId: "i", task: null, seed: 1, variables: {}, args: [], signal: new AbortController().signal };
