@@ -4,8 +4,8 @@ import { flushCompileCache } from "node:module";
 import { isAbsolute, join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
-import { firstPlace, type Place } from "./definition/source-location.ts";
-import type { Served, ServeOptions } from "./serve/serve.ts";
+import { firstPlace, type Place } from "../definition/source-location.ts";
+import type { Served, ServeOptions } from "../serve/serve.ts";
 
 // The blank runner: a process that is started before anyone needs it, and becomes an environment when it is told which.
 //

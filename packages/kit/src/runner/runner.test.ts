@@ -8,8 +8,8 @@ import { fileURLToPath } from "node:url";
 import { type Files, type Tree, temporaryTree } from "@aenv/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-const runnerFile = fileURLToPath(new URL("./start-runner.js", import.meta.url));
-const kit = new URL("./index.ts", import.meta.url).href;
+const runnerFile = fileURLToPath(new URL("./start.js", import.meta.url));
+const kit = new URL("../index.ts", import.meta.url).href;
 
 /** A bundle as `aenv build` makes it, but with this very kit. */
 const bundle = {

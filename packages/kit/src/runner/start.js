@@ -1,6 +1,6 @@
 import { enableCompileCache } from "node:module";
 
-// node start-runner.js --socket <path> [--compile-cache <folder>]
+// node start.js --socket <path> [--compile-cache <folder>]
 //
 // Plain JavaScript, for what comes before the cache is switched on is compiled, and freed of its types, at every start.
 const at = process.argv.indexOf("--compile-cache");
