@@ -25,6 +25,6 @@ export { registerFunction, registerHealth, registerReward, registerTool } from "
 export { type Place, placeOf } from "./definition/source-location.ts";
 export { Host, type InstanceSpec } from "./instances/host.ts";
 export type { Snapshot } from "./instances/snapshot.ts";
-export { dataPath, findEntries, type LoadedEnvironment, loadEnvironment, setDataRoot } from "./load.ts";
+export { dataPath, findEntries, type LoadedEnvironment, loadEnvironment, setDataRoot } from "./load/load.ts";
 export { type Runnable, runSandbox } from "./serve/run.ts";
 export { type Served, type ServeOptions, serve } from "./serve/serve.ts";

@@ -1,4 +1,4 @@
-import { loadEnvironment } from "./load.ts";
+import { loadEnvironment } from "./load/load.ts";
 import { runSandbox } from "./serve/run.ts";
 
 // node main.ts <project> [--host 127.0.0.1] [--port 8081] [--socket path] [--empty]

@@ -2,9 +2,9 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { type EnvironmentConfig, isObject, messageOf, nameProblem, PlatformError, parseConfig } from "@aenv/contract";
-import type { EnvironmentDefinition } from "./definition/definition.ts";
-import { placed, placeInProject } from "./definition/error-location.ts";
-import { takeRegistered } from "./definition/registry.ts";
+import type { EnvironmentDefinition } from "../definition/definition.ts";
+import { placed, placeInProject } from "../definition/error-location.ts";
+import { takeRegistered } from "../definition/registry.ts";
 
 export interface LoadedEnvironment {
   readonly name: string;

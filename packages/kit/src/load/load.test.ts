@@ -2,10 +2,10 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import type { Place } from "./definition/source-location.ts";
+import type { Place } from "../definition/source-location.ts";
 import { dataPath, loadEnvironment } from "./load.ts";
 
-const kit = new URL("./index.ts", import.meta.url).href;
+const kit = new URL("../index.ts", import.meta.url).href;
 const folders: string[] = [];
 
 async function project(files: Record<string, string>): Promise<string> {
