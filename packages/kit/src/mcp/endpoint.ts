@@ -4,9 +4,9 @@ import type { Blueprint } from "../compile/environment.ts";
 import type { LogLevel } from "../definition/definition.ts";
 import { readBody, sendAndClose } from "../http/exchange.ts";
 import type { Instance } from "../instances/instance.ts";
-import { ColdPath } from "./cold.ts";
-import { HotPath } from "./hot.ts";
+import { HotPath } from "./fast-path.ts";
 import { isId, LOG_LEVELS, readPlain } from "./message.ts";
+import { ColdPath } from "./sdk-server.ts";
 import type { Session } from "./session.ts";
 import { sendWebResponse, toWebRequest } from "./web.ts";
 
