@@ -36,7 +36,8 @@ export {
   UnrecoverableEnvironmentError,
   ValidationError,
 } from "./errors/errors.ts";
-export { type HttpAnswer, type HttpRequest, type Transport, TransportError } from "./http/http.ts";
+export { TransportError } from "./errors/http-errors.ts";
+export type { HttpAnswer, HttpRequest, Transport } from "./http/http.ts";
 export type { ToolLog, ToolProgress } from "./mcp/client.ts";
 export { ToolResult } from "./mcp/tool-result.ts";
 export type { ToolSource } from "./mcp/tool-source.ts";

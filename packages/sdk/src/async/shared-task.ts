@@ -1,4 +1,4 @@
-import { untilAborted } from "../http/deadline.ts";
+import { untilAborted } from "./until-aborted.ts";
 
 /** One piece of work that many wait for. It is given up when the last who waits gives up. */
 export class SharedTask<T> {

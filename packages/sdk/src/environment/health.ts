@@ -2,7 +2,7 @@ import { isPlatformError, messageOf } from "@aenv/contract";
 import { type PollOptions, poll } from "../async/polling.ts";
 import { EnvironmentError } from "../errors/errors.ts";
 import { preview } from "../errors/failure.ts";
-import { isRefused } from "../http/http.ts";
+import { isRefused } from "../errors/http-errors.ts";
 import type { JsonClient } from "../http/json-client.ts";
 import { SandboxClient, type SandboxOptions } from "./sandbox-client.ts";
 

@@ -1,8 +1,8 @@
 import { type InstanceRecord, isPlatformError, messageOf } from "@aenv/contract";
 import type { Clock } from "../async/clock.ts";
 import { SharedTask } from "../async/shared-task.ts";
+import { untilAborted } from "../async/until-aborted.ts";
 import { EnvironmentError } from "../errors/errors.ts";
-import { untilAborted } from "../http/deadline.ts";
 import type { JsonClient } from "../http/json-client.ts";
 import type { Addresses } from "../platform/addresses.ts";
 import type { CreateResult } from "../platform/create-batch.ts";

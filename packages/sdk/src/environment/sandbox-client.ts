@@ -15,10 +15,10 @@ import {
 } from "@aenv/contract";
 import { EnvironmentError, ValidationError } from "../errors/errors.ts";
 import { type Failure, readFailure } from "../errors/failure.ts";
+import { StatusError, TransportError } from "../errors/http-errors.ts";
 import { networkError } from "../errors/network-failure.ts";
 import type { RetryRule } from "../errors/retry.ts";
 import { describeUnexpected, isGatewayHealth } from "../errors/unexpected-answer.ts";
-import { StatusError, TransportError } from "../http/http.ts";
 import { type JsonClient, withQuery } from "../http/json-client.ts";
 import { readReset } from "../platform/read-reset.ts";
 

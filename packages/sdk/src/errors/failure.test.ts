@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { StatusError } from "../http/http.ts";
 import { readFailure } from "./failure.ts";
+import { StatusError } from "./http-errors.ts";
 
 function read(status: number, body: unknown) {
   return readFailure(new StatusError(status, typeof body === "string" ? body : JSON.stringify(body), null), "instance.not_found");

@@ -1,5 +1,5 @@
 import { type ErrorCode, isErrorCode, isObject } from "@aenv/contract";
-import type { StatusError } from "../http/http.ts";
+import type { StatusError } from "./http-errors.ts";
 
 /** What an answer other than 2xx says, whichever of the services wrote it. */
 export interface Failure {

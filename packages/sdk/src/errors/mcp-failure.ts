@@ -1,9 +1,9 @@
 import { isObject } from "@aenv/contract";
-import { StatusError, TransportError } from "../http/http.ts";
-import { ProtocolError, RpcError } from "../mcp/json-rpc.ts";
 import { EnvironmentError, NetworkError, ToolError, ToolServerError, ToolTimeoutError } from "./errors.ts";
 import { type Failure, readFailure, readInfo } from "./failure.ts";
+import { StatusError, TransportError } from "./http-errors.ts";
 import { networkError } from "./network-failure.ts";
+import { ProtocolError, RpcError } from "./rpc-errors.ts";
 import { describeUnexpected } from "./unexpected-answer.ts";
 
 /** The call that failed. */

@@ -1,5 +1,5 @@
-import type { TransportError } from "../http/http.ts";
 import { NetworkError } from "./errors.ts";
+import type { TransportError } from "./http-errors.ts";
 import type { RetryRule } from "./retry.ts";
 
 /** What a broken connection means to the caller: what may not arrive twice may have arrived once. */

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { fakeClock } from "../../fixtures/fake-clock.ts";
-import { StatusError, TransportError } from "../http/http.ts";
+import { StatusError, TransportError } from "./http-errors.ts";
 import { mayRepeat, parseRetryAfter, type RetryRule, retry, waitBefore } from "./retry.ts";
 
 const neverLeft = new TransportError("refused", { wasSent: false });

@@ -1,5 +1,5 @@
 import type { Clock } from "../async/clock.ts";
-import { StatusError, TransportError } from "../http/http.ts";
+import { StatusError, TransportError } from "./http-errors.ts";
 
 /**
  * How often a request may arrive:

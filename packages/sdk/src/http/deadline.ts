@@ -1,4 +1,4 @@
-import { TransportError } from "./http.ts";
+import { TransportError } from "../errors/http-errors.ts";
 
 /** setTimeout cannot wait longer; anything beyond is as good as no limit. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
@@ -47,21 +47,5 @@ export class Deadline {
   close(): void {
     clearTimeout(this.#timer);
     this.#parent?.removeEventListener("abort", this.#onAbort);
-  }
-}
-
-/** The promise, or the signal's reason if that comes first; the promise itself goes on. */
-export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return promise;
-  let onAbort = () => {};
-  const aborted = new Promise<never>((_, reject) => {
-    onAbort = () => reject(signal.reason);
-    if (signal.aborted) onAbort();
-    else signal.addEventListener("abort", onAbort, { once: true });
-  });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
   }
 }

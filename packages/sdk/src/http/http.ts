@@ -22,51 +22,6 @@ export interface Transport {
   send(request: HttpRequest): Promise<HttpAnswer>;
 }
 
-/** The connection failed. `wasSent` is false only when the request provably never left; `isRefused` when nothing listens at the address. */
-export class TransportError extends Error {
-  override readonly name = "TransportError";
-  readonly wasSent: boolean;
-  readonly isTimeout: boolean;
-  readonly isRefused: boolean;
-
-  constructor(
-    message: string,
-    options: { readonly wasSent: boolean; readonly isTimeout?: boolean; readonly isRefused?: boolean; readonly cause?: unknown },
-  ) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
-    this.wasSent = options.wasSent;
-    this.isTimeout = options.isTimeout ?? false;
-    this.isRefused = options.isRefused ?? false;
-  }
-}
-
-/** True when every attempt to connect was refused; a browser does not tell. */
-export function isRefused(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  if (error instanceof AggregateError) return error.errors.length > 0 && error.errors.every(isRefused);
-  return (error as { code?: unknown }).code === "ECONNREFUSED" || isRefused(error.cause);
-}
-
-/** An answer other than 2xx, with its body read. */
-export class StatusError extends Error {
-  override readonly name = "StatusError";
-  readonly status: number;
-  readonly body: string;
-  readonly retryAfter: string | null;
-
-  constructor(status: number, body: string, retryAfter: string | null) {
-    super(`HTTP ${status}`);
-    this.status = status;
-    this.body = body;
-    this.retryAfter = retryAfter;
-  }
-
-  /** The error for an answer whose body is still to be read. */
-  static async of(answer: HttpAnswer): Promise<StatusError> {
-    return new StatusError(answer.status, await answer.text(), answer.header("retry-after"));
-  }
-}
-
 export function isSuccess(status: number): boolean {
   return status >= 200 && status < 300;
 }

@@ -1,9 +1,10 @@
 import type { Clock } from "../async/clock.ts";
 import { ValidationError } from "../errors/errors.ts";
 import { preview } from "../errors/failure.ts";
+import { StatusError } from "../errors/http-errors.ts";
 import { type RetryRule, retry } from "../errors/retry.ts";
 import { Deadline } from "./deadline.ts";
-import { type HttpAnswer, isSuccess, StatusError, type Transport } from "./http.ts";
+import { type HttpAnswer, isSuccess, type Transport } from "./http.ts";
 import { writeJson } from "./json.ts";
 
 export interface JsonCall {

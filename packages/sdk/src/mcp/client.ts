@@ -1,5 +1,6 @@
 import { type CallToolResult, isObject, type ToolDescriptor } from "@aenv/contract";
-import { ProtocolError, type RpcMessage } from "./json-rpc.ts";
+import { ProtocolError } from "../errors/rpc-errors.ts";
+import type { RpcMessage } from "./json-rpc.ts";
 import { type McpOptions, McpSession } from "./session.ts";
 
 /** How far a tool has come; `total` and `message` only if it says so. */

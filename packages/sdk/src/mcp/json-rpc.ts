@@ -1,33 +1,10 @@
 import { isObject } from "@aenv/contract";
 import { preview } from "../errors/failure.ts";
+import { TransportError } from "../errors/http-errors.ts";
+import { ProtocolError, RpcError } from "../errors/rpc-errors.ts";
 import type { Deadline } from "../http/deadline.ts";
-import { type HttpAnswer, TransportError } from "../http/http.ts";
+import type { HttpAnswer } from "../http/http.ts";
 import { SseDecoder } from "../http/sse.ts";
-
-/** A JSON-RPC error answer. */
-export class RpcError extends Error {
-  override readonly name = "RpcError";
-  readonly code: number;
-  readonly data: unknown;
-
-  constructor(code: number, message: string, data: unknown) {
-    super(message);
-    this.code = code;
-    this.data = data;
-  }
-}
-
-/** The other side answered 2xx, but not what was asked for. */
-export class ProtocolError extends Error {
-  override readonly name = "ProtocolError";
-  /** True for an empty 200: the original's gateway answers so when it did not see its proxy header. */
-  readonly isEmpty: boolean;
-
-  constructor(message: string, isEmpty = false) {
-    super(message);
-    this.isEmpty = isEmpty;
-  }
-}
 
 export interface RpcMessage {
   readonly method: string;

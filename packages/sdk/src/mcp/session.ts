@@ -2,11 +2,13 @@ import { isObject } from "@aenv/contract";
 import type { Clock } from "../async/clock.ts";
 import { SharedTask } from "../async/shared-task.ts";
 import { ValidationError } from "../errors/errors.ts";
+import { StatusError } from "../errors/http-errors.ts";
 import { type RetryRule, retry } from "../errors/retry.ts";
+import { ProtocolError, RpcError } from "../errors/rpc-errors.ts";
 import { Deadline } from "../http/deadline.ts";
-import { isSuccess, StatusError, type Transport } from "../http/http.ts";
+import { isSuccess, type Transport } from "../http/http.ts";
 import { writeJson } from "../http/json.ts";
-import { type OnMessage, ProtocolError, RpcError, type RpcMessage, readResult } from "./json-rpc.ts";
+import { type OnMessage, type RpcMessage, readResult } from "./json-rpc.ts";
 
 export interface McpOptions {
   readonly url: string;

@@ -1,7 +1,7 @@
 import { type CreateInstanceRequest, type ErrorCode, headers, type InstanceRecord, isObject, isPlatformError } from "@aenv/contract";
 import { EnvironmentError, ValidationError } from "../errors/errors.ts";
 import { readFailure } from "../errors/failure.ts";
-import { StatusError } from "../http/http.ts";
+import { StatusError } from "../errors/http-errors.ts";
 import { randomId } from "./ids.ts";
 import { readInstance } from "./read-instance.ts";
 

@@ -1,5 +1,6 @@
 import { messageOf } from "@aenv/contract";
-import { type HttpAnswer, type HttpRequest, isRefused, type Transport, TransportError } from "../http/http.ts";
+import { isRefused, TransportError } from "../errors/http-errors.ts";
+import type { HttpAnswer, HttpRequest, Transport } from "../http/http.ts";
 import { IdleTimer, idleMessage } from "./idle-timer.ts";
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;

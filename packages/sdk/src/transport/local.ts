@@ -1,4 +1,5 @@
-import { type Transport, TransportError } from "../http/http.ts";
+import { TransportError } from "../errors/http-errors.ts";
+import type { Transport } from "../http/http.ts";
 
 /** To an environment that the caller serves: if nothing listens there, the next step is said. */
 export function localTransport(inner: Transport): Transport {

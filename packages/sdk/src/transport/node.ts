@@ -1,7 +1,8 @@
 import { Readable } from "node:stream";
 import { messageOf } from "@aenv/contract";
 import { Agent, type Dispatcher } from "undici";
-import { type HttpAnswer, type HttpRequest, isRefused, type Transport, TransportError } from "../http/http.ts";
+import { isRefused, TransportError } from "../errors/http-errors.ts";
+import type { HttpAnswer, HttpRequest, Transport } from "../http/http.ts";
 import { IdleTimer, idleMessage, timed } from "./idle-timer.ts";
 
 // One set of pools for the process: ten thousand environments behind one gateway share its connections.

@@ -2,7 +2,8 @@ import { createServer as createHttpServer, Server as HttpServer } from "node:htt
 import { createServer, type Server } from "node:net";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { deadUrl, httpServer } from "../../fixtures/http-server.ts";
-import { type HttpRequest, type Transport, TransportError } from "../http/http.ts";
+import { TransportError } from "../errors/http-errors.ts";
+import type { HttpRequest, Transport } from "../http/http.ts";
 import { fetchTransport } from "./fetch.ts";
 import { defaultTransport } from "./node.ts";
 
