@@ -13,7 +13,7 @@ export function evaluate(expression: Expression, scope: Scope, project: Project,
   const inner = (one: Expression): Json => evaluate(one, scope, project, templates);
   switch (expression.kind) {
     case "constant":
-      if (expression.isTemplate && templates === "refused") break;
+      if (expression.isFormatted && templates === "refused") break;
       return expression.value;
     case "sequence":
       return expression.items.map(inner);

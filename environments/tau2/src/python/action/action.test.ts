@@ -22,6 +22,8 @@ describe("an action", () => {
     ["Note(x == 1)", "Note {}"],
     ["A (x for x in y if z)", "A {}"],
     ["A (f'{x:{w}}')", "A {}"],
+    ["A (f'{x['y']}')", "A {}"],
+    ["f(a=1) # b)", "f {'a': 1}"],
     ["A ({**a, 'b': 1}, {1, *c}, [*d], x[1:2, ::3], lambda a, *b, c=1, **d: 0)", "A {}"],
     ['{"name": "x", "arguments": {"a": 1.0}}', "x {'a': 1.0}"],
     ["Sure (see below)", "text"],

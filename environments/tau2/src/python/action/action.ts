@@ -3,10 +3,10 @@ import { equals, mustBeHashable } from "../equality.ts";
 import { PyError, valueError } from "../errors.ts";
 import { readJson } from "../json-reader.ts";
 import { repr, str } from "../repr.ts";
+import { PythonSyntaxError } from "../syntax/error.ts";
 import { compareText, SPACE_CLASS, strip, WORD_CLASS } from "../text.ts";
 import { Dict, isNumber, PyTuple, type PyValue } from "../values.ts";
 import { type Node, parseCall } from "./expression.ts";
-import { NotPython } from "./not-python.ts";
 
 export type Requestor = "user" | "assistant";
 
@@ -77,7 +77,7 @@ function functionalCall(text: string, requestor: Requestor): ActionCall | null {
     // The name may be none of Python's (`1f`, `class`): a stand-in calls.
     if (body !== "") for (const keyword of parseCall(`call(${body})`).keywords) args.set(keyword.name, literalValue(keyword.value));
   } catch (error) {
-    if (error instanceof NotPython || error instanceof PyError) return null;
+    if (error instanceof PythonSyntaxError || error instanceof PyError) return null;
     throw error;
   }
   return { id: "", name, arguments: args, requestor };
@@ -98,18 +98,18 @@ export function literalValue(node: Node): PyValue {
       return dictOf(node.entries);
     case "sign": {
       const operand = node.operand.kind === "name" ? null : literalValue(node.operand);
-      if (operand === null || !isNumber(operand)) throw new NotPython(`${node.sign} wants a number`);
+      if (operand === null || !isNumber(operand)) throw new PythonSyntaxError(`${node.sign} wants a number`);
       return signed(node.sign, operand);
     }
     default:
-      throw new NotPython(`this is no literal: ${node.kind}`);
+      throw new PythonSyntaxError(`this is no literal: ${node.kind}`);
   }
 }
 
 function dictOf(entries: readonly (readonly [Node | null, Node])[]): Dict {
   const dict = new Dict();
   for (const [keyNode, valueNode] of entries) {
-    if (keyNode === null) throw new NotPython("** in a dict is no literal");
+    if (keyNode === null) throw new PythonSyntaxError("** in a dict is no literal");
     const key = literalValue(keyNode);
     mustBeHashable(key);
     // Equal keys are one key, and the first spelling stays: {1: 2, True: 3} is {1: 3}.

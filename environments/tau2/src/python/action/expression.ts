@@ -1,8 +1,8 @@
+import { PythonSyntaxError } from "../syntax/error.ts";
+import { type Token, tokenize } from "../syntax/tokens.ts";
 import type { PyValue } from "../values.ts";
 import { PyOpaque } from "../values.ts";
-import { NotPython } from "./not-python.ts";
-import { checkFormatted, decodeText } from "./strings.ts";
-import { type Token, tokenize } from "./tokens.ts";
+import { checkFormatted } from "./formatted.ts";
 
 /** As much of Python's syntax tree as values need; the rest is only known to be an expression. */
 export type Node =
@@ -21,13 +21,14 @@ export interface Keyword {
   readonly value: Node;
 }
 
+const END = { kind: "end", text: "" } as const;
 const OTHER = (what: string): Node => ({ kind: "other", what });
 const COMPARISONS = ["==", "!=", "<", "<=", ">", ">="];
 const BINARY = [["|"], ["^"], ["&"], ["<<", ">>"], ["+", "-"], ["*", "/", "//", "%", "@"]];
 
-/** The expression that a text is, or NotPython. */
+/** The expression that a text is, or PythonSyntaxError. */
 export function parsePython(source: string): Node {
-  const parser = new Parser(tokenize(source));
+  const parser = new Parser(source);
   const node = parser.expressions();
   parser.expectEnd();
   return node;
@@ -35,11 +36,11 @@ export function parsePython(source: string): Node {
 
 /** The call that a text's first statement is; what follows after a `;` must be Python, too. */
 export function parseCall(source: string): Extract<Node, { kind: "call" }> {
-  const parser = new Parser(tokenize(source));
+  const parser = new Parser(source);
   const node = parser.expressions();
   while (parser.take(";") && !parser.isEnd) parser.expressions();
   parser.expectEnd();
-  if (node.kind !== "call") throw new NotPython("the statement is no call");
+  if (node.kind !== "call") throw new PythonSyntaxError("the statement is no call");
   return node;
 }
 
@@ -47,8 +48,8 @@ class Parser {
   readonly #tokens: readonly Token[];
   #at = 0;
 
-  constructor(tokens: readonly Token[]) {
-    this.#tokens = tokens;
+  constructor(source: string) {
+    this.#tokens = tokenize(source).filter(({ kind }) => kind !== "newline");
   }
 
   get isEnd(): boolean {
@@ -63,7 +64,7 @@ class Parser {
   expressions(): Node {
     const first = this.#starOr(() => this.expression());
     if (!this.#is(",")) {
-      if (first.kind === "other" && first.what === "star") throw new NotPython("a star stands alone");
+      if (first.kind === "other" && first.what === "star") throw new PythonSyntaxError("a star stands alone");
       return first;
     }
     const items = [first];
@@ -173,7 +174,7 @@ class Parser {
       } else if (!isUnpacked && this.take("*")) {
         this.expression();
         positional.push(OTHER("star"));
-      } else if (keywords.length > 0) throw new NotPython("a positional argument follows a keyword");
+      } else if (keywords.length > 0) throw new PythonSyntaxError("a positional argument follows a keyword");
       else {
         positional.push(this.#named());
         if (this.#comprehension()) {
@@ -210,7 +211,7 @@ class Parser {
     switch (token.kind) {
       case "name":
         return { kind: "name", name: token.text };
-      case "value":
+      case "number":
         return { kind: "constant", value: token.value };
       case "string":
         this.#at--;
@@ -236,15 +237,15 @@ class Parser {
     let isFormatted = false;
     for (let token = this.#token; token.kind === "string"; token = this.#token) {
       const { prefix, body } = token;
-      if (isBytes !== null && isBytes !== prefix.includes("b")) throw new NotPython("bytes and text are mixed");
+      if (isBytes !== null && isBytes !== prefix.includes("b")) throw new PythonSyntaxError("bytes and text are mixed");
       isBytes = prefix.includes("b");
       // biome-ignore lint/suspicious/noControlCharactersInRegex: bytes literals hold ASCII only
-      if (isBytes && /[^\x00-\x7f]/.test(body)) throw new NotPython("bytes hold ASCII only");
+      if (isBytes && /[^\x00-\x7f]/.test(body)) throw new PythonSyntaxError("bytes hold ASCII only");
       if (prefix.includes("f")) {
         isFormatted = true;
         checkFormatted(body, isExpression);
       }
-      value += prefix.includes("r") ? body : decodeText(body);
+      value += token.value;
       this.#at++;
     }
     if (isFormatted) return OTHER("formatted string");
@@ -261,7 +262,7 @@ class Parser {
       return OTHER("generator");
     }
     if (this.take(")")) {
-      if (isStarred) throw new NotPython("a star stands alone");
+      if (isStarred) throw new PythonSyntaxError("a star stands alone");
       return first;
     }
     return { kind: "tuple", items: this.#rest(first, ")") };
@@ -306,7 +307,7 @@ class Parser {
     while (this.take(",")) {
       if (this.#is("}")) break;
       const entry = this.#entryOrItem();
-      if ((entry === null) !== (first === null)) throw new NotPython("a dict and a set are mixed");
+      if ((entry === null) !== (first === null)) throw new PythonSyntaxError("a dict and a set are mixed");
       entries.push(entry);
     }
     this.#expect("}");
@@ -353,7 +354,7 @@ class Parser {
   #target(): void {
     this.take("*");
     const target = this.#primary();
-    if (!isTarget(target)) throw new NotPython("this cannot be assigned to");
+    if (!isTarget(target)) throw new PythonSyntaxError("this cannot be assigned to");
   }
 
   #named(): Node {
@@ -391,16 +392,16 @@ class Parser {
     return this.#token.text === text && (kind === "operator" || kind === "keyword");
   }
 
-  get #token(): Token {
-    return this.#tokens[this.#at] ?? { kind: "end", text: "" };
+  get #token(): Token | typeof END {
+    return this.#tokens[this.#at] ?? END;
   }
 
-  get #next(): Token {
-    return this.#tokens[this.#at + 1] ?? { kind: "end", text: "" };
+  get #next(): Token | typeof END {
+    return this.#tokens[this.#at + 1] ?? END;
   }
 
-  #unexpected(): NotPython {
-    return new NotPython(`'${this.#token.text}' is not expected here`);
+  #unexpected(): PythonSyntaxError {
+    return new PythonSyntaxError(`'${this.#token.text}' is not expected here`);
   }
 }
 
@@ -414,7 +415,7 @@ function isExpression(source: string): boolean {
     parsePython(source);
     return true;
   } catch (error) {
-    if (error instanceof NotPython) return false;
+    if (error instanceof PythonSyntaxError) return false;
     throw error;
   }
 }

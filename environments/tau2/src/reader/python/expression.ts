@@ -1,8 +1,10 @@
+import type { Token } from "../../python/syntax/tokens.ts";
+import { PyFloat, PyOpaque } from "../../python/values.ts";
 import { ReaderError } from "../error.ts";
-import { type Token, tokenize } from "./tokens.ts";
+import { readTokens } from "./source.ts";
 
 export type Expression = { line: number } & (
-  | { kind: "constant"; value: string | number | boolean | null; isTemplate?: boolean }
+  | { kind: "constant"; value: string | number | boolean | null; isFormatted?: boolean }
   | { kind: "ellipsis" }
   | { kind: "name"; name: string }
   | { kind: "attribute"; of: Expression; name: string }
@@ -21,12 +23,11 @@ const CONSTANTS = new Map<string, boolean | null>([
   ["True", true],
   ["False", false],
 ]);
-const KEYWORDS = new Set(["lambda", "not", "await", "yield", "if", "for", "async", "else", "in", "is", "and", "or", "def", "class"]);
 const LEVELS = [["|"], ["+", "-"], ["*"]];
 const MAX_DEPTH = 100;
 
 export function parseExpression(source: string): Expression {
-  const parser = new Parser(tokenize(source).filter((token) => token.kind !== "newline"));
+  const parser = new Parser(readTokens(source).filter((token) => token.kind !== "newline"));
   const expression = parser.expression();
   parser.end();
   return expression;
@@ -52,7 +53,7 @@ export class Parser {
 
   is(text: string): boolean {
     const token = this.tokens[this.at];
-    return token !== undefined && (token.kind === "operator" || token.kind === "name") && token.text === text;
+    return token !== undefined && isWord(token) && token.text === text;
   }
 
   take(text: string): boolean {
@@ -165,12 +166,13 @@ export class Parser {
     if (token?.kind === "string") return this.strings();
     if (token?.kind === "number") {
       this.at++;
-      return { kind: "constant", value: token.value, line };
+      return { kind: "constant", value: numberOf(token), line };
     }
-    if (token?.kind === "name" && !KEYWORDS.has(token.text)) {
+    if (token?.kind === "name") return { kind: "name", name: this.name(), line };
+    const constant = token?.kind === "keyword" ? CONSTANTS.get(token.text) : undefined;
+    if (constant !== undefined) {
       this.at++;
-      const constant = CONSTANTS.get(token.text);
-      return constant === undefined ? { kind: "name", name: token.text, line } : { kind: "constant", value: constant, line };
+      return { kind: "constant", value: constant, line };
     }
     if (this.take("...")) return { kind: "ellipsis", line };
     if (this.take("[")) return { kind: "sequence", items: this.items("]"), line };
@@ -183,12 +185,12 @@ export class Parser {
   private strings(): Expression {
     const line = this.line;
     let value = "";
-    let isTemplate = false;
+    let isFormatted = false;
     for (let token = this.tokens[this.at]; token?.kind === "string"; token = this.tokens[++this.at]) {
       value += token.value;
-      isTemplate ||= token.isTemplate;
+      isFormatted ||= token.prefix.includes("f");
     }
-    return { kind: "constant", value, isTemplate, line };
+    return { kind: "constant", value, isFormatted, line };
   }
 
   private group(line: number): Expression {
@@ -212,7 +214,16 @@ export class Parser {
 
   private unexpected(wanted: string): ReaderError {
     const token = this.tokens[this.at];
-    const found = token === undefined ? "the end of the line" : "text" in token ? `"${token.text}"` : `a ${token.kind}`;
+    const found = token === undefined ? "the end of the line" : isWord(token) ? `"${token.text}"` : `a ${token.kind}`;
     return new ReaderError(`expected ${wanted}, found ${found}`, this.line);
   }
+}
+
+function isWord({ kind }: Token): boolean {
+  return kind === "name" || kind === "keyword" || kind === "operator";
+}
+
+function numberOf({ value, text, line }: Extract<Token, { kind: "number" }>): number {
+  if (value instanceof PyOpaque) throw new ReaderError(`the complex number ${text} is not supported`, line);
+  return value instanceof PyFloat ? value.value : Number(value);
 }

@@ -1,7 +1,8 @@
+import type { Token } from "../../python/syntax/tokens.ts";
 import { ReaderError } from "../error.ts";
-import { type Token, tokenize } from "./tokens.ts";
+import { readTokens } from "./source.ts";
 
-/** A logical line, and the block below it where it opens one. */
+/** A logical line, and the indented block below it if there is one. */
 export interface Line {
   number: number;
   tokens: Token[];
@@ -12,14 +13,14 @@ export function readLines(source: string): Line[] {
   const root: Line[] = [];
   const open: Line[][] = [root];
   let current: Token[] = [];
-  for (const token of tokenize(source)) {
+  for (const token of readTokens(source)) {
     const block = open.at(-1) as Line[];
     if (token.kind === "newline") {
       for (const tokens of statements(current)) block.push({ number: tokens[0]?.line ?? token.line, tokens, block: [] });
       current = [];
     } else if (token.kind === "indent") {
       const header = block.at(-1);
-      if (!header || header.block.length > 0) throw new ReaderError("an indented line has nothing above it", token.line);
+      if (!header || header.block.length > 0) throw new ReaderError("unexpected indent", token.line);
       open.push(header.block);
     } else if (token.kind === "dedent") open.pop();
     else current.push(token);
@@ -27,7 +28,7 @@ export function readLines(source: string): Line[] {
   return root;
 }
 
-/** Splits at `;` and gives a suite on its header's own line (`class A: pass`) to nobody: such bodies hold nothing to read. */
+/** Splits at `;`. A suite on its header's own line (`class A: pass`) is not made a block: such bodies contain no declarations. */
 function statements(tokens: Token[]): Token[][] {
   const found: Token[][] = [[]];
   for (const token of tokens) {

@@ -3,7 +3,6 @@ import { describe, expect, it } from "vitest";
 import { ReaderError } from "../error.ts";
 import { parseExpression } from "./expression.ts";
 import { readModule } from "./module.ts";
-import { tokenize } from "./tokens.ts";
 
 const anyText = fc.array(fc.integer({ min: 0, max: 0xffff })).map((points) => String.fromCharCode(...points));
 const pieces = [
@@ -38,13 +37,13 @@ const pieces = [
   "#",
   "lambda",
 ];
-const almostPython = fc.array(fc.constantFrom(...pieces), { maxLength: 40 }).map((found) => found.join(""));
+const pythonLike = fc.array(fc.constantFrom(...pieces), { maxLength: 40 }).map((found) => found.join(""));
 
-describe("reading Python", () => {
-  it("reads any text or says clearly why not", () => {
+describe("the Python reader", () => {
+  it("parses any text, or throws a ReaderError with the line", () => {
     fc.assert(
-      fc.property(fc.oneof(anyText, almostPython), (text) => {
-        for (const read of [tokenize, readModule, parseExpression]) {
+      fc.property(fc.oneof(anyText, pythonLike), (text) => {
+        for (const read of [readModule, parseExpression]) {
           try {
             read(text);
           } catch (error) {
@@ -57,7 +56,7 @@ describe("reading Python", () => {
     );
   });
 
-  it("gives back the text of any string literal", () => {
+  it("decodes any string literal", () => {
     const escaped = (text: string, quote: string): string =>
       [...text]
         .map((character) => {
@@ -79,7 +78,7 @@ describe("reading Python", () => {
     );
   });
 
-  it("gives back the value of any number literal", () => {
+  it("reads the value of any number literal", () => {
     fc.assert(
       fc.property(fc.oneof(fc.nat(), fc.double({ noNaN: true, noDefaultInfinity: true, min: 0 })), (value) => {
         expect(parseExpression(String(value))).toMatchObject({ kind: "constant", value });
@@ -87,17 +86,17 @@ describe("reading Python", () => {
     );
   });
 
-  it("leaves raw strings, unknown escapes and the braces of f-strings as they stand", () => {
-    expect(parseExpression(String.raw`r"\n" "\d" f"{a["b"]}{{"`)).toMatchObject({ value: String.raw`\n\d{a["b"]}{{`, isTemplate: true });
+  it("leaves raw strings, unknown escapes and the braces of f-strings as written", () => {
+    expect(parseExpression(String.raw`r"\n" "\d" f"{a["b"]}{{"`)).toMatchObject({ value: String.raw`\n\d{a["b"]}{{`, isFormatted: true });
   });
 
-  it("says on which line something is wrong", () => {
-    expect(() => tokenize("x = 1\ny = 'open\n")).toThrow("python:2: a string is never closed");
-    expect(() => tokenize("x = (\n1]\n")).toThrow('python:2: the bracket "]" closes nothing');
-    expect(() => tokenize("if x:\n    y\n  z\n")).toThrow("python:3: this line's indentation matches no line above it");
+  it("names the line of a syntax error", () => {
+    expect(() => readModule("x = 1\ny = 'open\n")).toThrow("python:2: unterminated string literal");
+    expect(() => readModule("x = (\n1]\n")).toThrow('python:2: unmatched "]"');
+    expect(() => readModule("if x:\n    y\n  z\n")).toThrow("python:3: unindent does not match any outer indentation level");
   });
 
-  it("skips code that stands where a value may", () => {
+  it("skips code in the place of a value", () => {
     const module = readModule("a = lambda x: x\nb: int = 1 if a else 2\nc = Field(default_factory=lambda: [1, 2], description='d')\n");
     expect(module.assignments.get("a")?.value?.kind).toBe("code");
     expect(module.assignments.get("b")?.value?.kind).toBe("code");
