@@ -5,7 +5,9 @@ import { commandNames, createProgram } from "./cli.ts";
 import { exitCodes } from "./exit.ts";
 import { aenv, silentTerminal } from "./testing/cli.ts";
 
-const guide = readFileSync(new URL("../../../docs/guides/command-line.md", import.meta.url), "utf8");
+const docs = (path: string) => readFileSync(new URL(`../../../docs/${path}`, import.meta.url), "utf8");
+const guide = docs("guides/command-line.md");
+const reference = docs("reference/commands.md");
 
 /** Every command and subcommand with its words: `["instance", "list"]`. */
 async function everyCommand(): Promise<{ words: string[]; command: Command }[]> {
@@ -42,18 +44,26 @@ describe("the help of every command", () => {
   });
 });
 
-describe("the guide", () => {
-  const sections = new Map(guide.split(/^## /m).map((text) => [text.split(/\s/, 1)[0] ?? "", text]));
+describe("the reference page", () => {
+  const sections = new Map(reference.split(/^### aenv /m).map((text) => [text.split(/\s/, 1)[0] ?? "", text]));
 
-  it.each(commandNames.filter((name) => name !== "instances"))("names every option of %s, and none that it does not take", (name) => {
-    const section = sections.get(name) ?? "";
+  it.each(commandNames)("has every option of %s", (name) => {
     const own = commands.filter(({ words }) => words[0] === name).flatMap(({ command }) => command.options);
-    const known = new Set(own.map(({ long }) => long ?? ""));
-    // The settings of the server have a table of their own, which another test compares with the schema.
-    const general = new Set(["--verbose", "--json", "--output", "--system-url", "--api-key", ...(name === "server" ? known : [])]);
-    const told = new Set([...section.matchAll(/`(?:-\w, )?(--[a-z][a-z-]*)[^`]*`/g)].map(([, flag = ""]) => flag));
-    expect([...known].filter((flag) => !general.has(flag) && !section.includes(flag) && !isHidden(own, flag))).toEqual([]);
-    expect([...told].filter((flag) => !known.has(flag) && !general.has(flag) && flag !== "--help")).toEqual([]);
+    expect(own.filter(({ long, hidden }) => !hidden && !sections.get(name)?.includes(long ?? "")).map(({ long }) => long)).toEqual([]);
+  });
+});
+
+describe("the guide", () => {
+  it.each(commandNames.filter((name) => name !== "instances"))("leads to the reference of %s", (name) => {
+    expect(guide).toMatch(new RegExp(`\\(\\.\\./reference/commands\\.md#aenv-${name}\\)`));
+  });
+
+  it.each(guide.split(/^## /m).slice(1))("names no option that the commands of a section do not take: ## %s", (section) => {
+    const named = new Set(section.match(/[a-z]+/g));
+    const taken = commands.filter(({ words: [name = ""] }) => named.has(name)).flatMap(({ command }) => command.options);
+    const known = new Set(["--help", ...taken.map(({ long }) => long)]);
+    const mentioned = [...section.matchAll(/`(?:-\w, )?(--[a-z][a-z-]*)[^`]*`/g)].map(([, flag = ""]) => flag);
+    expect(mentioned.filter((flag) => !known.has(flag))).toEqual([]);
   });
 
   it("has the exit codes as they are", () => {
@@ -61,10 +71,6 @@ describe("the guide", () => {
     expect(rows).toEqual(Object.values(exitCodes));
   });
 });
-
-function isHidden(options: Command["options"], flag: string): boolean {
-  return options.some(({ long, hidden }) => long === flag && hidden);
-}
 
 /** Parses a command line with every action left out. */
 async function demandParses(argv: readonly string[]): Promise<void> {
