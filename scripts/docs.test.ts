@@ -43,7 +43,7 @@ describe("the reference of the command line", () => {
     spawnSync(process.execPath, ["packages/aenv/bin/aenv.js", ...args], { cwd: root, encoding: "utf8" }).stdout;
   const commandsOf = (...command: string[]) => {
     const list = /Commands:\n([\s\S]*?)\n\n/.exec(aenv(...command, "--help"))?.[1] ?? "";
-    return [...list.matchAll(/^ {2}(\w+)/gm)].map((found) => found[1] as string).filter((name) => name !== "help");
+    return [...list.matchAll(/^ {2}([\w-]+)/gm)].map((found) => found[1] as string).filter((name) => name !== "help");
   };
   const optionsOf = (...command: string[]) =>
     [...aenv(...command, "--help").matchAll(/^ {2}(?:-\w, )?(--[\w-]+)/gm)].map((found) => found[1] as string);
