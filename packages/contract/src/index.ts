@@ -1,6 +1,7 @@
 // Every file takes zod as a namespace (`import * as z`), not as `{ z }`: a bundle then carries the quarter of it that is used.
 
 export { formatBytes, parseBytes } from "./bytes.ts";
+export { canonicalJson } from "./canonical-json.ts";
 export { type Catalogue, type CatalogueEntry, catalogue, catalogueEntry } from "./catalogue.ts";
 export { type ConfigCheck, type ConfigProblem, checkConfig, type EnvironmentConfig, environmentConfig, parseConfig } from "./config.ts";
 export { misspelledFields } from "./config-names.ts";

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { PlatformError } from "@aenv/contract";
+import { canonicalJson, PlatformError } from "@aenv/contract";
 import type { Collection } from "../stores/collection.ts";
 import type { Indexes } from "../stores/store.ts";
 import { KEEP_ENDED_MS } from "./expiry.ts";
@@ -70,10 +70,5 @@ function hourOf(ms: number): string {
 
 /** The same for the same fields, in whichever order they were written. */
 function digestOf(request: unknown): string {
-  return createHash("sha256").update(JSON.stringify(request, sorted)).digest("hex");
-}
-
-function sorted(_: string, value: unknown): unknown {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
-  return Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)));
+  return createHash("sha256").update(canonicalJson(request)).digest("hex");
 }

@@ -1,4 +1,5 @@
 import {
+  canonicalJson,
   type EnvironmentConfig,
   type EnvironmentStatus,
   environmentStatuses,
@@ -11,7 +12,7 @@ import {
   type Visibility,
   visibilities,
 } from "@aenv/contract";
-import { canonicalJson, digestOf, parseDigest } from "../archives/digest.ts";
+import { digestOf, parseDigest } from "../archives/digest.ts";
 import type { Artifact, Content } from "../versions/environment-version.ts";
 
 /** What someone wants to publish, checked. Null is what they left open. */
