@@ -18,6 +18,7 @@ export {
 } from "./environment.ts";
 export { type ErrorCode, errorTable, isErrorCode, isPlatformError, messageOf, PlatformError, type PlatformErrorOptions } from "./errors.ts";
 export { type HostHeaders, type HostRule, hostName, hostRuleFor, isLoopback } from "./host-rule.ts";
+export { newInstanceId, newKey, parseRequestId } from "./ids.ts";
 export {
   type CreateInstanceRequest,
   createInstanceRequest,
@@ -38,6 +39,7 @@ export { type Outcome, outcome } from "./outcome.ts";
 export { problemsOf } from "./problems.ts";
 export { type EnvironmentRef, formatRef, nameProblem, parseName, parseRef, splitRef, versionProblem } from "./ref.ts";
 export { fieldLimits, knownFields, text } from "./request-fields.ts";
+export { parseRetryAfter, retryAfterOf } from "./retry-after.ts";
 export { type Reward, reward } from "./reward.ts";
 export {
   type Api,

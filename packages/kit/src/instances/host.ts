@@ -1,8 +1,9 @@
-import { randomBytes, randomInt } from "node:crypto";
+import { randomInt } from "node:crypto";
 import {
   type CreateInstanceRequest,
   FIRST_INSTANCE,
   type InstanceRecord,
+  newInstanceId,
   PlatformError,
   type ResetRequest,
   type ResetResult,
@@ -66,7 +67,7 @@ export class Host implements Site {
 
   /** Sets an instance up; given up when the signal fires, and when the instance is destroyed before it is ready. */
   async create(spec: InstanceSpec = {}, signal?: AbortSignal): Promise<Instance> {
-    const id = spec.id ?? newId(this.blueprint.name);
+    const id = spec.id ?? newInstanceId(this.blueprint.name);
     if (this.#instances.has(id) || this.#opening.has(id)) throw new PlatformError("instance.exists", `instance '${id}' is there already`);
     if (this.blueprint.keepsStateInModules && this.#instances.size + this.#opening.size > 0)
       throw moduleState(this.blueprint.name, "add to");
@@ -105,7 +106,7 @@ export class Host implements Site {
   /** Copies that go on from here, each on its own; the ids may be given. */
   async fork(id: string, wanted: number | readonly string[], signal?: AbortSignal): Promise<Instance[]> {
     const opening = await this.opening(id, signal);
-    const ids = typeof wanted === "number" ? Array.from({ length: wanted }, () => newId(this.blueprint.name)) : wanted;
+    const ids = typeof wanted === "number" ? Array.from({ length: wanted }, () => newInstanceId(this.blueprint.name)) : wanted;
     const copies: Instance[] = [];
     try {
       for (const copy of ids) copies.push(await this.create({ ...opening, id: copy }, signal));
@@ -179,11 +180,4 @@ export function toRecord(instance: Instance, ip: string): InstanceRecord {
 
 export function isFirst(instance: Instance): boolean {
   return instance.id === FIRST_INSTANCE;
-}
-
-/** 100 random bits: an id that cannot be guessed is a key. */
-function newId(name: string): string {
-  const alphabet = "abcdefghijklmnopqrstuvwxyz234567";
-  const suffix = [...randomBytes(20)].map((byte) => alphabet[byte & 31]).join("");
-  return `${name.slice(0, 42)}-${suffix}`;
 }

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { fakeClock } from "../../fixtures/fake-clock.ts";
 import { StatusError, TransportError } from "./http-errors.ts";
-import { mayRepeat, parseRetryAfter, type RetryRule, retry, waitBefore } from "./retry.ts";
+import { mayRepeat, type RetryRule, retry, waitBefore } from "./retry.ts";
 
 const neverLeft = new TransportError("refused", { wasSent: false });
 const brokeOff = new TransportError("reset", { wasSent: true });
@@ -105,16 +105,5 @@ describe("waitBefore", () => {
         expect(waitMs).toBeLessThanOrEqual(whole);
       }),
     );
-  });
-});
-
-describe("parseRetryAfter", () => {
-  it("reads seconds, dates, and nothing else", () => {
-    const now = Date.parse("2026-01-12T03:25:46Z");
-    expect(parseRetryAfter("2", now)).toBe(2_000);
-    expect(parseRetryAfter("Mon, 12 Jan 2026 03:25:56 GMT", now)).toBe(10_000);
-    expect(parseRetryAfter("Mon, 12 Jan 2026 03:25:36 GMT", now)).toBe(0);
-    expect(parseRetryAfter("soon", now)).toBeNull();
-    expect(parseRetryAfter(null, now)).toBeNull();
   });
 });

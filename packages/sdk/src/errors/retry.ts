@@ -1,3 +1,4 @@
+import { parseRetryAfter } from "@aenv/contract";
 import type { Clock } from "../async/clock.ts";
 import { StatusError, TransportError } from "./http-errors.ts";
 
@@ -59,13 +60,4 @@ export function waitBefore(tried: number, error: unknown, clock: Pick<Clock, "ra
   if (asked !== null) return asked <= LONGEST_RETRY_AFTER_MS ? asked : null;
   const whole = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** tried);
   return whole / 2 + (clock.random() * whole) / 2;
-}
-
-/** Milliseconds from now of a `Retry-After` header in either of its forms, seconds or a date. */
-export function parseRetryAfter(header: string | null, wallNow: number): number | null {
-  if (header === null) return null;
-  const text = header.trim();
-  if (/^\d+(?:\.\d+)?$/.test(text)) return Number(text) * 1_000;
-  const date = Date.parse(text);
-  return Number.isNaN(date) ? null : Math.max(0, date - wallNow);
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
-import { type HostRule, PlatformError, problemsOf } from "@aenv/contract";
+import { type HostRule, PlatformError, parseRequestId, problemsOf } from "@aenv/contract";
 import { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, fastify, LogController } from "fastify";
 import type { z } from "zod";
 import type { Access, Caller } from "../access/access.ts";
@@ -49,7 +49,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     keepAliveTimeout,
     loggerInstance: options.logger,
     logController: new LogController({ disableRequestLogging: true }),
-    genReqId: (request) => requestIdOf(request.headers["x-request-id"]),
+    genReqId: (request) => parseRequestId(request.headers["x-request-id"]) ?? crypto.randomUUID(),
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },
     // The original's clients send bodies with DELETE and empty bodies with a JSON type; both are harmless.
     forceCloseConnections: "idle",
@@ -184,10 +184,6 @@ function maxBodyBytesOf({ maxBodyBytes = bodyLimits.none }: ApiRoute): number {
 
 function noSuchRoute(request: FastifyRequest): PlatformError {
   return new PlatformError("route.not_found", `${request.method} ${pathOf(request)} is not part of this API; /openapi.json lists what is`);
-}
-
-function requestIdOf(given: string | string[] | undefined): string {
-  return typeof given === "string" && /^[\w.-]{1,64}$/.test(given) ? given : crypto.randomUUID();
 }
 
 function pathOf(request: FastifyRequest): string {

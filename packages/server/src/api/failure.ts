@@ -1,4 +1,4 @@
-import { errorTable, isPlatformError, messageOf, PlatformError } from "@aenv/contract";
+import { errorTable, isPlatformError, messageOf, PlatformError, retryAfterOf } from "@aenv/contract";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { diskError, diskProblemOf } from "../disk.ts";
 import { endAnswer } from "../http/drain.ts";
@@ -8,7 +8,7 @@ import type { ShownText } from "../shown-text.ts";
 export function sendFailure(error: unknown, request: FastifyRequest, reply: FastifyReply, shown: ShownText): void {
   const { code, message, retryable, details } = toClientError(error, request, shown);
   const status = errorTable[code].status;
-  const retryAfter = status === 429 || status === 503 ? String(details.retryAfterSeconds ?? 1) : null;
+  const retryAfter = retryAfterOf({ status, retryable, details });
   const body = { success: false, code: status, message, data: null, error: { code, retryable, requestId: request.id } };
   if (request.raw.complete) {
     if (retryAfter !== null) reply.header("retry-after", retryAfter);

@@ -1,5 +1,5 @@
 import { type ServerResponse, STATUS_CODES } from "node:http";
-import { type PlatformError, sandboxFailure } from "@aenv/contract";
+import { type PlatformError, retryAfterOf, sandboxFailure } from "@aenv/contract";
 import { endAnswer } from "../http/drain.ts";
 
 // The gateway's own answers, on connections of Node's server and on those that are written to directly.
@@ -26,8 +26,4 @@ export function jsonBytes(status: number, content: unknown, connection: string, 
 
 export function refusalBytes(failure: PlatformError, connection: string): Buffer {
   return jsonBytes(failure.status, sandboxFailure(failure), connection, retryAfterOf(failure));
-}
-
-function retryAfterOf({ retryable, details }: PlatformError): string | null {
-  return retryable ? String(details.retryAfterSeconds ?? 1) : null;
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Socket } from "node:net";
-import { type ErrorCode, isPlatformError, PlatformError } from "@aenv/contract";
+import { type ErrorCode, isPlatformError, PlatformError, parseRequestId } from "@aenv/contract";
 import type { InstanceRow } from "../instances/row.ts";
 import type { Target } from "../instances/targets.ts";
 import type { Traced, Tracing } from "../operations/tracing.ts";
@@ -114,8 +114,7 @@ function faultOf(code: ErrorCode): GatewayFault["of"] | null {
 }
 
 function requestIdOf(headers: IncomingHttpHeaders): string {
-  const given = headers["x-request-id"];
-  return typeof given === "string" && /^[\w.-]{1,64}$/.test(given) ? given : `${ours}-${(++calls).toString(36)}`;
+  return parseRequestId(headers["x-request-id"]) ?? `${ours}-${(++calls).toString(36)}`;
 }
 
 /** Of one server's calls none has another's id, and no two servers' have. */

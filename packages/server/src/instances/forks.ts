@@ -1,12 +1,11 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { instancePrefix, isPlatformError, PlatformError } from "@aenv/contract";
+import { instancePrefix, isPlatformError, newInstanceId, PlatformError } from "@aenv/contract";
 import type { Quotas } from "../access/quotas.ts";
 import type { Hub } from "../hub/hub.ts";
 import { ownVariables } from "../hub/publishing/own-variables.ts";
 import type { Placement } from "../slots/slots.ts";
 import { layVariables, platformVariables } from "../slots/variables.ts";
 import { demandRemembered, type Idempotency } from "./idempotency.ts";
-import { newId } from "./ids.ts";
 import type { Ledger } from "./ledger.ts";
 import { drawFork } from "./new-row.ts";
 import type { Asking } from "./request-context.ts";
@@ -34,7 +33,7 @@ export class Forks {
 
   async fork(parent: InstanceRow, count: number, asking: Asking): Promise<InstanceRow[]> {
     const { idempotency, now } = this.#options;
-    const ids = Array.from({ length: count }, () => newId(parent.environment.name));
+    const ids = Array.from({ length: count }, () => newInstanceId(parent.environment.name));
     const { idempotencyKey: key } = asking;
     if (key === undefined) return this.#make(parent, ids, asking);
 

@@ -1,10 +1,9 @@
 import { randomInt } from "node:crypto";
-import { type CreateInstanceRequest, PlatformError, parseDuration } from "@aenv/contract";
+import { type CreateInstanceRequest, newInstanceId, newKey, PlatformError, parseDuration } from "@aenv/contract";
 import type { SandboxEngine } from "@aenv/sandbox";
 import { imageOf } from "../hub/datasource.ts";
 import type { EnvironmentVersion } from "../hub/hub.ts";
 import { isolationOf } from "../slots/isolation.ts";
-import { newId, newKey } from "./ids.ts";
 import type { InstanceEvent, InstanceRow } from "./row.ts";
 import { sandboxOptionsOf, supportedOptions } from "./sandbox-options.ts";
 
@@ -29,7 +28,7 @@ export function drawRow(
   const ttl = (request.ttlIsFallback === true ? own || request.ttl : request.ttl || own) || defaultTtl;
   const since = now.toISOString();
   return {
-    id: newId(environment.name),
+    id: newInstanceId(environment.name),
     agentKey: newKey(),
     owner,
     environment: { name: environment.name, version: environment.version },

@@ -1,9 +1,8 @@
-import { demandVariables, isPlatformError, messageOf, PlatformError, splitRef } from "@aenv/contract";
+import { demandVariables, isPlatformError, messageOf, newInstanceId, newKey, PlatformError, splitRef } from "@aenv/contract";
 import type { Caller } from "../access/access.ts";
 import type { Quotas } from "../access/quotas.ts";
 import { isInScope } from "../access/scopes.ts";
 import type { Hub } from "../hub/hub.ts";
-import { newId, newKey } from "../instances/ids.ts";
 import { type Instances, ownerOf } from "../instances/instances.ts";
 import { type InstanceRow, isLive } from "../instances/row.ts";
 import type { ShownText } from "../shown-text.ts";
@@ -197,7 +196,7 @@ export class Services {
     if (found === null) return;
     if (found.value.leaving !== null) return this.#finish(found);
     const seen = await this.#seen(found.value);
-    const slots = planSlots(found.value, seen, now(), () => newId(found.value.environment.name));
+    const slots = planSlots(found.value, seen, now(), () => newInstanceId(found.value.environment.name));
     const row = { ...found.value, slots, reason: reasonOf(found.value, seen) };
     if (JSON.stringify(row) !== JSON.stringify(found.value) && !(await rows.swap(found, row))) return this.#reconcile(id);
     await this.#endSurplus(id);
