@@ -1,9 +1,15 @@
 import type { ActionCall } from "../python/action/action.ts";
 import { writeJson } from "../python/json-writer.ts";
 import { isBlank } from "../python/text.ts";
+import { Dict } from "../python/values.ts";
 
 export type { Requestor } from "../python/action/action.ts";
 export type ToolCall = ActionCall;
+
+/** A call by the agent. */
+export function agentCall(name: string, args: Dict = new Dict()): ToolCall {
+  return { id: "", name, arguments: args, requestor: "assistant" };
+}
 
 export interface SystemMessage {
   readonly role: "system";

@@ -89,6 +89,17 @@ describe("a solo episode through a sandbox", () => {
     expect(await other.fn("tau2_get_state_hash")).toEqual({ agent, user });
   });
 
+  it("keeps a call's arguments as they are through a snapshot, even a lone surrogate", async () => {
+    const { first, post, at } = await open({ TAU2_TASK_ID: "lend" });
+    const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown };
+    await first.tool("lend", { book_id: "b2", member: ["\ud800", rawJSON("5.0")] });
+    const { data: snapshot } = await first.post("/state/snapshot");
+    expect(snapshot).toMatchObject({ data: { actions: [{ name: "lend", arguments: expect.stringContaining('["\\ud800", 5.0]') }] } });
+    const { data } = await post(`/env-instance/${first.id}/fork`, { count: 1 });
+    const fork = at(String((data as Json[])[0]?.id));
+    expect(await fork.fn("tau2_get_state_hash")).toEqual(await first.fn("tau2_get_state_hash"));
+  });
+
   it("is reset to its ticket, or to nothing where the task has none", async () => {
     const { first } = await open({ TAU2_TASK_ID: "lend" });
     expect((await first.post("/task/reset", { task: "lend" })).data).toMatchObject({ observation: null });

@@ -1,5 +1,6 @@
 import { defineEnvironment, type EnvironmentDefinition } from "@aenv/kit";
 import type { Domain, DomainDefinition } from "../core/domain.ts";
+import { agentCall } from "../core/messages.ts";
 import { Episode, type EpisodeRecord } from "./episode.ts";
 import { checkNames, DEFAULT_DOMAIN, readSettings, readSolo, shownVariables, type Variables } from "./settings.ts";
 import { toolsOfDomain, toolsOfEpisode } from "./tools.ts";
@@ -95,7 +96,7 @@ export function tau2Environment({ domains, open, variables: base }: Tau2Options)
         name: "tau2_done",
         description: "End the episode.",
         run: async (_, { state, signal }) => {
-          await state.act('{"name": "done", "arguments": {}}', signal);
+          await state.act(agentCall("done"), signal);
           const { total_reward, ...rest } = standing(state);
           return { done: true, total_reward, steps: state.steps, final_observation: state.lastObservation, ...unscoredOf(rest) };
         },

@@ -1,12 +1,16 @@
 import type { Domain } from "../core/domain.ts";
+import { agentCall } from "../core/messages.ts";
 import type { JsonSchema } from "../core/parameters.ts";
 import { printScenario, type Task } from "../core/tasks.ts";
 import { userTools } from "../core/user-prompt.ts";
-import { Gym } from "../gym/gym.ts";
+import { type AgentAction, Gym } from "../gym/gym.ts";
 import { ModelJudge } from "../judge/judge.ts";
 import type { Participant } from "../orchestrator/orchestrator.ts";
 import { parseAction } from "../python/action/action.ts";
+import { readJson } from "../python/json-reader.ts";
+import { writeJson } from "../python/json-writer.ts";
 import { strip } from "../python/text.ts";
+import { Dict } from "../python/values.ts";
 import { type RecordedReply, RecordedUser } from "../simulator/recorded.ts";
 import { UserSimulator } from "../simulator/user.ts";
 import { agentPrompt, readPrompts, userPrompt } from "../words/prompts.ts";
@@ -19,12 +23,15 @@ export interface EpisodeRecord {
   readonly taskId: string;
   readonly isSolo: boolean;
   readonly maxSteps: number;
-  readonly actions: readonly string[];
+  readonly actions: readonly RecordedAction[];
   /** Null where nobody plays the user. */
   readonly replies: readonly RecordedReply[] | null;
   readonly rewards: readonly (number | null)[];
   readonly unscored: string | null;
 }
+
+/** The text of an action, or a call; its arguments are JSON text, which keeps ints and floats apart. */
+export type RecordedAction = string | { readonly name: string; readonly arguments: string };
 
 export interface ActionResult {
   readonly observation: string;
@@ -43,7 +50,7 @@ export class Episode {
   readonly maxSteps: number;
   readonly #gym: Gym;
   readonly #user: RecordedUser | null;
-  readonly #actions: string[] = [];
+  readonly #actions: AgentAction[] = [];
   readonly #rewards: (number | null)[] = [];
   #unscored: string | null = null;
   #lastObservation = "";
@@ -79,9 +86,10 @@ export class Episode {
   /** Goes on from a record: the actions are done again, with the answers that the user gave. */
   static async restore(domain: Domain, settings: Settings, record: EpisodeRecord, signal?: AbortSignal): Promise<Episode> {
     const episode = new Episode(domain, settings, record);
-    await episode.#replay(record.actions, signal);
+    const actions = record.actions.map(fromRecord);
+    await episode.#replay(actions, signal);
     signal?.throwIfAborted();
-    episode.#actions.push(...record.actions);
+    episode.#actions.push(...actions);
     episode.#rewards.push(...record.rewards);
     episode.#unscored = record.unscored;
     return episode;
@@ -94,7 +102,7 @@ export class Episode {
       taskId: this.task.id,
       isSolo: this.isSolo,
       maxSteps: this.maxSteps,
-      actions: [...this.#actions],
+      actions: this.#actions.map(toRecord),
       replies: this.#user === null ? null : [...this.#user.replies],
       rewards: [...this.#rewards],
       unscored: this.#unscored,
@@ -151,8 +159,8 @@ export class Episode {
     return this.#gym.tools();
   }
 
-  /** Does what an agent's line of text says: a tool call, or words for the user. An action that is cancelled has not happened. */
-  act(action: string, signal?: AbortSignal): Promise<ActionResult> {
+  /** Runs an agent's action. A cancelled action is undone. */
+  act(action: AgentAction, signal?: AbortSignal): Promise<ActionResult> {
     return this.#inTurn(async () => {
       signal?.throwIfAborted();
       if (this.isDone) return this.#result(0);
@@ -172,7 +180,7 @@ export class Episode {
     });
   }
 
-  async #step(action: string, signal: AbortSignal | undefined): Promise<{ observation: string; reward: number | null }> {
+  async #step(action: AgentAction, signal: AbortSignal | undefined): Promise<{ observation: string; reward: number | null }> {
     const problem = await this.#gym.play(action, signal);
     if (problem !== null) return { observation: problem, reward: 0 };
     return { observation: this.#gym.observation(), reward: await this.#score(signal) };
@@ -186,7 +194,7 @@ export class Episode {
   }
 
   /** From the beginning through these actions, with the answers that the user gave. */
-  async #replay(actions: readonly string[], signal?: AbortSignal): Promise<void> {
+  async #replay(actions: readonly AgentAction[], signal?: AbortSignal): Promise<void> {
     this.#see(await this.#gym.reset(signal));
     for (const action of actions) {
       const problem = await this.#gym.play(action, signal);
@@ -225,10 +233,21 @@ export class Episode {
   }
 }
 
-function isTalk(action: string): boolean {
-  if (strip(action) === "") return false;
+function isTalk(action: AgentAction): boolean {
+  if (typeof action !== "string" || strip(action) === "") return false;
   const parsed = parseAction(action);
   return "text" in parsed && !parsed.text.includes("###STOP###");
+}
+
+function toRecord(action: AgentAction): RecordedAction {
+  return typeof action === "string" ? action : { name: action.name, arguments: writeJson(action.arguments) };
+}
+
+function fromRecord(action: RecordedAction): AgentAction {
+  if (typeof action === "string") return action;
+  const args = readJson(action.arguments);
+  if (!(args instanceof Dict)) throw new Error(`the recorded arguments of '${action.name}' are not a JSON object`);
+  return agentCall(action.name, args);
 }
 
 function liveUser(domain: Domain, task: Task, { user }: Settings): Participant {

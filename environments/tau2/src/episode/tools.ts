@@ -1,9 +1,9 @@
 import type { Schema, ToolDefinition } from "@aenv/kit";
 import type { Domain, DomainDefinition } from "../core/domain.ts";
+import { agentCall, type ToolCall } from "../core/messages.ts";
 import type { JsonSchema } from "../core/parameters.ts";
 import { DONE } from "../gym/gym.ts";
 import { readJson } from "../python/json-reader.ts";
-import { writeJson } from "../python/json-writer.ts";
 import { Dict, type PyValue } from "../python/values.ts";
 import type { Episode } from "./episode.ts";
 
@@ -49,14 +49,14 @@ function toolOf({ name, description, parameters }: ToolText): ToolDefinition<Epi
     name,
     description,
     input: unchecked(parameters) as never,
-    run: (_, { state, inputText, signal }) => state.act(actionOf(name, readJson(inputText()), required), signal),
+    run: (_, { state, inputText, signal }) => state.act(callOf(name, readJson(inputText()), required), signal),
   };
 }
 
-/** Arguments that are left out come as null from some clients; the tool is to take its own default then. */
-function actionOf(name: string, input: PyValue, required: readonly unknown[]): string {
+/** Some clients send null for an optional argument that they leave out; such arguments are dropped, so that the tool uses its default. */
+function callOf(name: string, input: PyValue, required: readonly unknown[]): ToolCall {
   const given = [...(input instanceof Dict ? input : [])].filter(([key, value]) => value !== null || required.includes(key));
-  return writeJson(Dict.of({ name, arguments: new Dict(given) }));
+  return agentCall(name, new Dict(given));
 }
 
 /** Described to clients but not enforced: what is wrong with arguments the domain's tools say themselves, in words that are compared. */

@@ -2,7 +2,7 @@ import type { Domain } from "../core/domain.ts";
 import { evaluate } from "../core/evaluate/evaluate.ts";
 import type { Judge } from "../core/evaluate/nl-assertions.ts";
 import type { RewardInfo, Unscored } from "../core/evaluate/reward.ts";
-import type { ParticipantMessage } from "../core/messages.ts";
+import type { ParticipantMessage, ToolCall } from "../core/messages.ts";
 import type { JsonSchema } from "../core/parameters.ts";
 import type { Task } from "../core/tasks.ts";
 import { STOP_TOKEN } from "../orchestrator/history.ts";
@@ -42,7 +42,10 @@ export const DONE: JsonSchema = {
   },
 };
 
-/** One episode seen by an agent: reset, then step by step with actions as text. */
+/** What an agent does: a tool call, or a line of text, which may be words for the user or a call in `parseAction`'s notation. */
+export type AgentAction = string | ToolCall;
+
+/** One episode from the agent's side: `reset`, then one `step` per action. */
 export class Gym {
   readonly #options: GymOptions;
   #orchestrator: Orchestrator | null = null;
@@ -93,7 +96,7 @@ export class Gym {
     return this.#crash === null ? observationOf(this.orchestrator.heardByAgent, this.#options.showsAllMessages ?? false) : "";
   }
 
-  async step(action: string, signal?: AbortSignal): Promise<GymStep> {
+  async step(action: AgentAction, signal?: AbortSignal): Promise<GymStep> {
     const problem = await this.play(action, signal);
     if (problem !== null) return { observation: problem, reward: 0, terminated: this.isDone, truncated: false, outcome: null };
     const outcome = await this.evaluate(signal);
@@ -101,8 +104,8 @@ export class Gym {
     return { observation: this.observation(), reward, terminated: this.isDone, truncated: false, outcome };
   }
 
-  /** Does an action without scoring it. Gives the answer to one that cannot be done: after the end nothing, to nonsense why. */
-  async play(action: string, signal?: AbortSignal): Promise<string | null> {
+  /** Runs an action without scoring it. Returns null, or the observation of an action that was not run: empty after the end, else the error. */
+  async play(action: AgentAction, signal?: AbortSignal): Promise<string | null> {
     const { orchestrator } = this;
     if (this.isDone) return "";
     let message: ParticipantMessage;
@@ -136,8 +139,8 @@ export class Gym {
   }
 }
 
-function messageOf(action: string): ParticipantMessage {
-  const parsed = parseAction(action);
+function messageOf(action: AgentAction): ParticipantMessage {
+  const parsed = typeof action === "string" ? parseAction(action) : { call: action };
   if ("text" in parsed) return { role: "assistant", content: parsed.text, tool_calls: null };
   if (parsed.call.name === "done") return { role: "assistant", content: STOP_TOKEN, tool_calls: null };
   return { role: "assistant", content: null, tool_calls: [parsed.call] };
