@@ -1,8 +1,17 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { controlRoutes, fillPath, instancePrefix, instanceRoutes } from "./routes.ts";
+import {
+  controlRoutes,
+  fillPath,
+  instancePrefix,
+  instanceRoutes,
+  isReservedEndpoint,
+  matchesPath,
+  pathsBelowInstance,
+  sandboxRoutes,
+} from "./routes.ts";
 
-const routes = [...Object.values(instanceRoutes), ...Object.values(controlRoutes)];
+const routes = Object.values(sandboxRoutes);
 
 describe("the route table", () => {
   it("opens MCP and nothing else to an agent", () => {
@@ -28,6 +37,48 @@ describe("the route table", () => {
         "DELETE /env-instance/:id",
       ]),
     );
+  });
+});
+
+describe("pathsBelowInstance", () => {
+  it("lists the platform's routes below an instance, and none that is about all instances", () => {
+    expect(pathsBelowInstance("platform")).toEqual(["/list", "", "/fork", "/opening"]);
+    expect(pathsBelowInstance("agent")).toEqual(["/mcp"]);
+  });
+});
+
+describe("matchesPath", () => {
+  it("matches a name with exactly one segment and a star with any path", () => {
+    expect(matchesPath("/functions/:name", ["functions", "peek"])).toBe(true);
+    expect(matchesPath("/functions/:name", ["functions", ""])).toBe(false);
+    expect(matchesPath("/functions/:name", ["functions", "peek", "more"])).toBe(false);
+    expect(matchesPath("", [])).toBe(true);
+    expect(matchesPath("/*", ["weather", "today"])).toBe(true);
+    expect(matchesPath("/*", [])).toBe(false);
+  });
+});
+
+describe("isReservedEndpoint", () => {
+  it("reserves every fixed path of the table, and only the method where authors may add others", () => {
+    for (const path of [
+      "/mcp",
+      "/mcp/x",
+      "/env-instance",
+      "/env-instance/x",
+      "/state/x",
+      "/task/list",
+      "/functions/list",
+      "/fork",
+      "/list",
+      "/opening",
+    ]) {
+      expect([path, isReservedEndpoint("PUT", path)]).toEqual([path, true]);
+    }
+    expect(isReservedEndpoint("GET", "/health")).toBe(true);
+    expect(isReservedEndpoint("POST", "/health")).toBe(false);
+    expect(isReservedEndpoint("GET", "/task/reward")).toBe(false);
+    expect(isReservedEndpoint("PUT", "/weather")).toBe(false);
+    expect(isReservedEndpoint("POST", "/functions/peek")).toBe(false);
   });
 });
 

@@ -1,47 +1,89 @@
 /**
- * Who may knock where. The agent's api opens tools and nothing else; the trainer's api opens the rest.
- * The sandbox serves each row both at the root, for its first instance, and below `/env-instance/<id>`.
+ * Which clients may call a route of a sandbox. The agent API is tools only; the trainer API is everything else about an instance.
+ * Routes of the platform are called by the server itself, directly at the sandbox: the gateway refuses them.
  */
-export type Api = "agent" | "trainer";
+export type Api = "agent" | "trainer" | "platform";
 
 export interface Route {
-  readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  /** `*` is any method. */
+  readonly method: "GET" | "POST" | "PUT" | "DELETE" | "*";
+  /** `:name` is one segment; `/*` at the end is any path. */
   readonly path: string;
-  readonly api: Api;
   readonly does: string;
 }
 
-/** Routes of one instance, inside the sandbox and through the gateway. */
+export interface SandboxRoute extends Route {
+  readonly api: Api;
+}
+
+/** Routes of one instance: at the root for the sandbox's first instance, and below `/env-instance/<id>` for each. The gateway lets these through. */
 export const instanceRoutes = {
   mcp: { method: "POST", path: "/mcp", api: "agent", does: "MCP over Streamable HTTP" },
   mcpStream: { method: "GET", path: "/mcp", api: "agent", does: "the MCP session's own stream" },
   mcpEnd: { method: "DELETE", path: "/mcp", api: "agent", does: "end the MCP session" },
-  health: { method: "GET", path: "/health", api: "trainer", does: "ask whether the instance is healthy" },
+  health: { method: "GET", path: "/health", api: "trainer", does: "check whether the instance is healthy" },
   listFunctions: { method: "GET", path: "/functions/list", api: "trainer", does: "list functions, rewards and health checks" },
   callFunction: { method: "POST", path: "/functions/:name", api: "trainer", does: "call a function" },
   reward: { method: "POST", path: "/task/reward", api: "trainer", does: "compute the reward" },
   listTasks: { method: "GET", path: "/task/list", api: "trainer", does: "list the tasks" },
   reset: { method: "POST", path: "/task/reset", api: "trainer", does: "begin a new episode" },
-  snapshot: { method: "POST", path: "/state/snapshot", api: "trainer", does: "write the state down" },
-  restore: { method: "POST", path: "/state/restore", api: "trainer", does: "go back to a snapshot" },
+  snapshot: { method: "POST", path: "/state/snapshot", api: "trainer", does: "take a snapshot of the state" },
+  restore: { method: "POST", path: "/state/restore", api: "trainer", does: "restore a snapshot" },
+  callEndpoint: {
+    method: "*",
+    path: "/*",
+    api: "trainer",
+    does: "call a function, reward or health check at the endpoint its author chose",
+  },
+} as const satisfies Record<string, SandboxRoute>;
+
+/** The names of an instance's routes in an API. */
+export type InstanceRouteName<A extends Api> = {
+  [Name in keyof typeof instanceRoutes]: (typeof instanceRoutes)[Name]["api"] extends A ? Name : never;
+}[keyof typeof instanceRoutes];
+
+/** Routes of the platform's control port for instances. Their roles are in `server/src/api`. */
+export const controlRoutes = {
+  createInstance: { method: "POST", path: "/env-instance", does: "create an instance" },
+  listInstances: { method: "GET", path: "/env-instance/:ref/list", does: "list instances" },
+  getInstance: { method: "GET", path: "/env-instance/:id", does: "look at an instance" },
+  deleteInstance: { method: "DELETE", path: "/env-instance/:id", does: "end an instance" },
+  forkInstance: { method: "POST", path: "/env-instance/:id/fork", does: "make copies that go on from here" },
 } as const satisfies Record<string, Route>;
 
-/** Routes that make and end instances: the platform's control port, and a sandbox that slots many. */
-export const controlRoutes = {
-  createInstance: { method: "POST", path: "/env-instance", api: "trainer", does: "create an instance" },
-  listInstances: { method: "GET", path: "/env-instance/:ref/list", api: "trainer", does: "list instances" },
-  getInstance: { method: "GET", path: "/env-instance/:id", api: "trainer", does: "look at an instance" },
-  deleteInstance: { method: "DELETE", path: "/env-instance/:id", api: "trainer", does: "end an instance" },
-  forkInstance: { method: "POST", path: "/env-instance/:id/fork", api: "trainer", does: "make copies that go on from here" },
-} as const satisfies Record<string, Route>;
+/** Routes by which the platform manages the instances in a sandbox. They look like the control port's, so that one client can use both. */
+export const hostRoutes = {
+  describe: { method: "GET", path: "/env-instance", api: "platform", does: "describe the environment: tools, functions, number of tasks" },
+  create: { ...controlRoutes.createInstance, api: "platform" },
+  list: { method: "GET", path: "/env-instance/list", api: "platform", does: "list the instances" },
+  listOf: { ...controlRoutes.listInstances, api: "platform" },
+  get: { ...controlRoutes.getInstance, api: "platform" },
+  delete: { ...controlRoutes.deleteInstance, api: "platform" },
+  fork: { ...controlRoutes.forkInstance, api: "platform" },
+  opening: {
+    method: "GET",
+    path: "/env-instance/:id/opening",
+    api: "platform",
+    does: "get all that another sandbox needs to continue this instance",
+  },
+} as const satisfies Record<string, SandboxRoute>;
+
+/** Routes of the process that loads an environment. The gateway calls only paths below an instance, so it cannot reach these. */
+export const runnerRoutes = {
+  bind: { method: "POST", path: "/bind", api: "platform", does: "load an environment into a process that has none yet" },
+  stop: { method: "POST", path: "/stop", api: "platform", does: "end the process" },
+} as const satisfies Record<string, SandboxRoute>;
+
+/** All routes of a sandbox that serves an environment. */
+export const sandboxRoutes: Readonly<Record<string, SandboxRoute>> = { ...instanceRoutes, ...hostRoutes };
 
 /** Routes that make, change and end services, on the platform's control port. */
 export const serviceRoutes = {
-  createService: { method: "POST", path: "/env-service", api: "trainer", does: "create a service" },
-  listServices: { method: "GET", path: "/env-service/:ref/list", api: "trainer", does: "list services" },
-  getService: { method: "GET", path: "/env-service/:id", api: "trainer", does: "look at a service" },
-  updateService: { method: "PUT", path: "/env-service/:id", api: "trainer", does: "change a service" },
-  deleteService: { method: "DELETE", path: "/env-service/:id", api: "trainer", does: "end a service and its replicas" },
+  createService: { method: "POST", path: "/env-service", does: "create a service" },
+  listServices: { method: "GET", path: "/env-service/:ref/list", does: "list services" },
+  getService: { method: "GET", path: "/env-service/:id", does: "look at a service" },
+  updateService: { method: "PUT", path: "/env-service/:id", does: "change a service" },
+  deleteService: { method: "DELETE", path: "/env-service/:id", does: "end a service and its replicas" },
 } as const satisfies Record<string, Route>;
 
 /** The id of a sandbox's first instance, the one served at the root. */
@@ -64,6 +106,39 @@ export function fillPath(route: Route, names: Readonly<Record<string, string>> =
     if (value === undefined) throw new TypeError(`${route.path} needs '${name}'`);
     return encodeURIComponent(value);
   });
+}
+
+/** True if the segments match the route's path. The caller decides whether they are decoded. */
+export function matchesPath(path: string, segments: readonly string[]): boolean {
+  const wanted = path.split("/").slice(1);
+  if (wanted.at(-1) === "*") return segments.length > 0;
+  return (
+    wanted.length === segments.length && wanted.every((one, at) => one === segments[at] || (one.startsWith(":") && segments[at] !== ""))
+  );
+}
+
+/** Paths of a sandbox's routes below an instance's prefix, by API. */
+export function pathsBelowInstance(api: Api, routes: Readonly<Record<string, SandboxRoute>> = sandboxRoutes): readonly string[] {
+  const paths = Object.values(routes).flatMap((route) => (route.api === api ? [belowInstance(route)] : []));
+  return [...new Set(paths.filter((path) => path !== null))];
+}
+
+/** Everything below these belongs to the platform, so that it can add routes there. */
+const RESERVED_PREFIXES = ["/mcp/", "/env-instance/", "/state/"];
+/** At these, an author may serve other methods. */
+const SHARED_PATHS: readonly string[] = [instanceRoutes.health.path, instanceRoutes.reward.path];
+
+/** True if an environment's author may not choose this endpoint for a function, a reward or a health check. */
+export function isReservedEndpoint(method: string, path: string): boolean {
+  if (RESERVED_PREFIXES.some((prefix) => path.startsWith(prefix))) return true;
+  const routes = Object.values(sandboxRoutes).filter((route) => route.path === path || belowInstance(route) === path);
+  return routes.some((route) => route.method === method || !SHARED_PATHS.includes(path));
+}
+
+/** Null for a route that is not about one instance. */
+function belowInstance({ path }: SandboxRoute): string | null {
+  if (!path.startsWith("/env-instance")) return path;
+  return /^\/env-instance\/:\w+(.*)$/.exec(path)?.[1] ?? null;
 }
 
 /** Headers of the original's data plane. */

@@ -52,6 +52,8 @@ const harmless: Readonly<Record<string, unknown>> = {
 const send = (token: Token | undefined, method: string, path: string, body?: unknown) =>
   platform.ask(method, path, method === "GET" ? undefined : body, { ...token });
 
+const fixedRoutes = Object.values(instanceRoutes).filter(({ method }) => method !== "*");
+
 describe("every route of the control port", () => {
   it("asks for a token, and for a right one, unless it is everybody's", async () => {
     const routes = await routesOf(platform);
@@ -153,7 +155,7 @@ describe("every route of the control port", () => {
 
 describe("the data port", () => {
   it("is as if another owner's instance were not there, for who shows a token", async () => {
-    for (const { method, path } of Object.values(instanceRoutes)) {
+    for (const { method, path } of fixedRoutes) {
       const url = urlOf(platform, instance.id, path.replace(":name", "count"));
       expect([path, (await fetch(url, { method, headers: eve })).status]).toEqual([path, 404]);
     }
@@ -255,7 +257,7 @@ describe("an agent's token on the data port", () => {
     const headers = { ...agent, "content-type": "application/json", accept: "application/json, text/event-stream" };
     const listed = await fetch(urlOf(platform, instance.id), { method: "POST", headers, body: JSON.stringify(rpc) });
     expect(listed.status).toBe(200);
-    for (const { method, path, api } of Object.values(instanceRoutes)) {
+    for (const { method, path, api } of fixedRoutes) {
       if (api === "agent") continue;
       const answer = await fetch(urlOf(platform, instance.id, path.replace(":name", "count")), { method, headers: agent });
       expect([method, path, answer.status]).toEqual([method, path, 403]);
@@ -286,7 +288,7 @@ describe("an agent link", () => {
   });
 
   it("is refused with 403 on every route of the trainer's", async () => {
-    for (const { method, path, api } of Object.values(instanceRoutes)) {
+    for (const { method, path, api } of fixedRoutes) {
       if (api === "agent") continue;
       const answer = await fetch(linkOf() + path.replace(":name", "count"), { method, headers: ada });
       expect([method, path, answer.status]).toEqual([method, path, 403]);

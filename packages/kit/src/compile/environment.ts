@@ -1,4 +1,12 @@
-import { type Catalogue, type CatalogueEntry, isObject, isPlatformError, PlatformError, type ToolDescriptor } from "@aenv/contract";
+import {
+  type Catalogue,
+  type CatalogueEntry,
+  isObject,
+  isPlatformError,
+  isReservedEndpoint,
+  PlatformError,
+  type ToolDescriptor,
+} from "@aenv/contract";
 import type { EnvironmentDefinition, FunctionDefinition, RewardDefinition, Schema, ToolDefinition } from "../definition/definition.ts";
 import { placed } from "../definition/error-location.ts";
 import { type Part, unknownOption } from "../definition/options.ts";
@@ -59,7 +67,6 @@ interface Identity {
 const NAME = /^[A-Za-z0-9_.-]{1,128}$/;
 /** Node's timers fire at once when asked for longer than this. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
-const RESERVED = [/^\/mcp(\/|$)/, /^\/env-instance(\/|$)/, /^\/functions\/list$/, /^\/task\/(list|reset)$/, /^\/state\//];
 
 /** Checks a definition once, so that nothing of it has to be checked when it is called. */
 export async function drawBlueprint(definition: EnvironmentDefinition, identity: Identity): Promise<Blueprint> {
@@ -195,8 +202,8 @@ function drawHealthKeys(definition: EnvironmentDefinition, endpoints: ReadonlyMa
 
 function demandFree(method: string, path: string, definition: object, what: string): void {
   if (!/^\/[^?#\s]*$/.test(path)) throw invalid(definition, `${what}: its endpoint '${path}' must be a path that begins with '/'`);
-  const isTaken = RESERVED.some((one) => one.test(path)) || ["GET /health", "POST /task/reward"].includes(`${method} ${path}`);
-  if (isTaken) throw invalid(definition, `${what}: its endpoint '${path}' belongs to the platform; choose another`);
+  if (isReservedEndpoint(method, path))
+    throw invalid(definition, `${what}: its endpoint '${path}' belongs to the platform; choose another`);
 }
 
 function keyOf(endpoint: BlueprintEndpoint): string {

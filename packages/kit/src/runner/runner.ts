@@ -4,6 +4,7 @@ import { flushCompileCache } from "node:module";
 import { isAbsolute, join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
+import type { runnerRoutes } from "@aenv/contract";
 import { firstPlace, type Place } from "../definition/source-location.ts";
 import type { Served, ServeOptions } from "../serve/serve.ts";
 
@@ -36,6 +37,9 @@ const { createServer } = process.getBuiltinModule("node:http");
 
 /** The variable by which the engine knows the processes of a sandbox. */
 const MARKER = "AENV_SANDBOX";
+/** Typed by the route table, whose module is not loaded here. */
+const BIND: typeof runnerRoutes.bind.path = "/bind";
+const STOP: typeof runnerRoutes.stop.path = "/stop";
 const MAX_BIND_BYTES = 1024 * 1024;
 const ORPHAN_CHECK_MS = 1_000;
 const WARM_UP_AFTER_MS = 100;
@@ -61,9 +65,8 @@ class Runner {
   }
 
   #onRequest(request: IncomingMessage, response: ServerResponse): void {
-    if (request.method === "POST" && request.url === "/bind") this.#onBind(request, response);
-    else if (request.method === "POST" && request.url === "/stop")
-      sendJson(response, 200, { success: true, data: null }, () => this.#stop());
+    if (request.method === "POST" && request.url === BIND) this.#onBind(request, response);
+    else if (request.method === "POST" && request.url === STOP) sendJson(response, 200, { success: true, data: null }, () => this.#stop());
     else if (this.#state.kind === "bound") this.#state.answer(request, response);
     else refuse(response, 503, "environment.unhealthy", "blank", { retryable: true });
   }

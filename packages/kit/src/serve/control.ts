@@ -1,78 +1,95 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { createInstanceRequest, forkRequest, messageOf, PlatformError, splitRef } from "@aenv/contract";
+import {
+  createInstanceRequest,
+  forkRequest,
+  hostRoutes,
+  matchesPath,
+  messageOf,
+  PlatformError,
+  type Route,
+  splitRef,
+} from "@aenv/contract";
 import { parseObject, readBody, sendControl, sendControlFailure, untilGone } from "../http/exchange.ts";
 import { type Host, toRecord } from "../instances/host.ts";
 import type { Instance } from "../instances/instance.ts";
 import { parseRequest } from "./trainer-api.ts";
 
-export interface ControlVisit {
+export interface ControlRequest {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** What stands behind `/env-instance`: no segment, an id, or an id and a verb. */
+  /** The decoded segments of the path. */
   readonly segments: readonly string[];
 }
 
-/** True if the path makes, lists or ends instances, rather than going to one of them. */
+type HostRouteName = keyof typeof hostRoutes;
+type Handler = (control: ControlRequest, host: Host, body: () => Promise<Record<string, unknown>>) => unknown;
+
+const IP = "127.0.0.1";
+
+const handlers: Readonly<Record<HostRouteName, Handler>> = {
+  describe: (_, host) => describeEnvironment(host),
+  create: async ({ response }, host, body) => {
+    const spec = parseRequest(createInstanceRequest, await body());
+    checkEnvironment(spec.envName, host);
+    const [instance] = await unlessCancelled(response, host, [await host.create(spec, untilGone(response))]);
+    return toRecord(instance as Instance, IP);
+  },
+  list: (_, host) => ({ items: host.list().map((instance) => toRecord(instance, IP)) }),
+  listOf: ({ segments }, host) => {
+    const ref = idOf(segments);
+    return ref === "*" || splitRef(ref).name === host.blueprint.name ? host.list().map((instance) => toRecord(instance, IP)) : [];
+  },
+  get: ({ segments }, host) => toRecord(host.get(idOf(segments)), IP),
+  delete: async ({ segments }, host) => {
+    const id = idOf(segments);
+    if (!(await host.destroy(id))) throw new PlatformError("instance.not_found", `instance '${id}' not found in this process`);
+    return "Deleted successfully";
+  },
+  fork: async ({ response, segments }, host, body) => {
+    const { count, ids } = parseRequest(forkRequest, await body());
+    const forks = await unlessCancelled(response, host, await host.fork(idOf(segments), ids ?? count ?? 1, untilGone(response)));
+    return forks.map((instance) => toRecord(instance, IP));
+  },
+  opening: ({ response, segments }, host) => host.opening(idOf(segments), untilGone(response)),
+};
+
+const routes = Object.entries(hostRoutes) as [HostRouteName, Route][];
+
+/** True if the path is about the instances of this process, rather than a route of one of them. */
 export function isControl(segments: readonly string[]): boolean {
-  return segments.length <= 1 || (segments.length === 2 && ["list", "fork", "opening"].includes(segments[1] as string));
+  return routes.some(([, { path }]) => matchesPath(path, segments));
 }
 
-/** Makes and ends instances in this process, in the control plane's words, so that one client speaks to both. */
-export async function answerControl(visit: ControlVisit, host: Host, maxBodyBytes: number): Promise<void> {
+/** Creates, lists, forks and deletes instances in this process. The envelope is the control port's, so that one client can use both. */
+export async function answerControl(control: ControlRequest, host: Host, maxBodyBytes: number): Promise<void> {
+  const { request, response, segments } = control;
   try {
-    sendControl(visit.response, await decide(visit, host, maxBodyBytes));
+    const found = routes.find(([, { method, path }]) => method === request.method && matchesPath(path, segments));
+    if (found === undefined) throw new PlatformError("route.method_not_allowed", `${request.method} is not possible on ${request.url}`);
+    const body = async () => parseObject(await readBody(request, maxBodyBytes));
+    sendControl(response, await handlers[found[0]](control, host, body));
   } catch (error) {
-    host.log(`${visit.request.method} ${visit.request.url}`, error);
-    sendControlFailure(visit.response, error);
+    host.log(`${request.method} ${request.url}`, error);
+    sendControlFailure(response, error);
   }
 }
 
-async function decide({ request, response, segments }: ControlVisit, host: Host, maxBodyBytes: number): Promise<unknown> {
-  const [id = "", verb] = segments;
-  const ip = "127.0.0.1";
-  const body = async () => parseObject(await readBody(request, maxBodyBytes));
-  switch (`${request.method} ${segments.length === 0 ? "" : (verb ?? (id === "list" ? "items" : "one"))}`) {
-    case "POST ": {
-      const spec = parseRequest(createInstanceRequest, await body());
-      demandSameEnvironment(spec.envName, host);
-      const [instance] = await forSomeone(response, host, [await host.create(spec, untilGone(response))]);
-      return toRecord(instance as Instance, ip);
-    }
-    case "GET ":
-      return about(host);
-    case "GET items":
-      return { items: host.list().map((instance) => toRecord(instance, ip)) };
-    case "GET list":
-      return id === "*" || splitRef(id).name === host.blueprint.name ? host.list().map((instance) => toRecord(instance, ip)) : [];
-    case "GET one":
-      return toRecord(host.get(id), ip);
-    case "DELETE one":
-      if (!(await host.destroy(id))) throw new PlatformError("instance.not_found", `instance '${id}' not found in this process`);
-      return "Deleted successfully";
-    case "POST fork": {
-      const { count, ids } = parseRequest(forkRequest, await body());
-      const forks = await forSomeone(response, host, await host.fork(id, ids ?? count ?? 1, untilGone(response)));
-      return forks.map((instance) => toRecord(instance, ip));
-    }
-    case "GET opening":
-      return host.opening(id, untilGone(response));
-    default:
-      throw new PlatformError("route.method_not_allowed", `${request.method} is not possible on ${request.url}`);
-  }
+function idOf([, id = ""]: readonly string[]): string {
+  return id;
 }
 
-/** Instances whose maker went away while they were set up would be used by nobody and ended by nobody. */
-async function forSomeone(response: ServerResponse, host: Host, made: readonly Instance[]): Promise<readonly Instance[]> {
+/** Deletes instances whose client disconnected during setup: no client knows their ids. */
+async function unlessCancelled(response: ServerResponse, host: Host, made: readonly Instance[]): Promise<readonly Instance[]> {
   if (!response.destroyed) return made;
-  for (const { id } of made) await host.destroy(id, "whoever asked for it has gone");
-  throw new PlatformError("request.cancelled", "whoever asked for it has gone");
+  for (const { id } of made) await host.destroy(id, "the client that requested it disconnected");
+  throw new PlatformError("request.cancelled", "the client that requested it disconnected");
 }
 
-/** What every instance of this process offers, for those who have none yet. */
-async function about(host: Host): Promise<Record<string, unknown>> {
+/** What every instance of this process offers. */
+async function describeEnvironment(host: Host): Promise<Record<string, unknown>> {
   const { name, version, catalogue, keepsStateInModules } = host.blueprint;
   const tools = [...host.blueprint.tools.values()].map((tool) => tool.descriptor);
-  // Tasks may be made of data that only comes later, so that is told and fails nothing.
+  // Tasks may need data that is not there yet, so a failure is reported in the description.
   const listed = await host.tasks.common().then(
     (tasks) => ({ taskCount: tasks.size, tasksProblem: null }),
     (error: unknown) => ({ taskCount: null, tasksProblem: messageOf(error) }),
@@ -80,7 +97,7 @@ async function about(host: Host): Promise<Record<string, unknown>> {
   return { name, version, tools, catalogue, keepsStateInModules, ...listed };
 }
 
-function demandSameEnvironment(envName: string | undefined, host: Host): void {
+function checkEnvironment(envName: string | undefined, host: Host): void {
   if (envName === undefined) return;
   const { name, version } = splitRef(envName);
   const own = host.blueprint;

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { FIRST_INSTANCE, type HostRule, hostRuleFor, PlatformError } from "@aenv/contract";
+import { FIRST_INSTANCE, type HostRule, hostRuleFor, PlatformError, pathsBelowInstance } from "@aenv/contract";
 import { drawBlueprint } from "../compile/environment.ts";
 import type { EnvironmentDefinition } from "../definition/definition.ts";
 import { sendFailure, sendText } from "../http/exchange.ts";
@@ -49,6 +49,7 @@ export interface ServeOptions {
 }
 
 const MEBIBYTE = 1024 * 1024;
+const AGENT_PATHS: ReadonlySet<string> = new Set(pathsBelowInstance("agent"));
 
 // An `import` would read every export of node:http, and its WebSocket loads all of undici: a third of an environment's start.
 const { createServer } = process.getBuiltinModule("node:http");
@@ -168,12 +169,12 @@ class Sandbox {
     if (segments === null) return sendText(response, 404, "Not Found");
     if (isControl(segments)) return answerControl({ request, response, segments }, this.#host, this.#maxBodyBytes);
     const rest = fullPath.split("/").slice(3).join("/");
-    return this.#visit(segments[0] as string, `/${rest}`, query, request, response);
+    return this.#visit(segments[1] as string, `/${rest}`, query, request, response);
   }
 
   async #visit(id: string, path: string, query: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const instance = this.#host.get(id);
-    if (path === "/mcp" || path === "/mcp/") return this.#mcp.answer(instance, request, response);
+    if (AGENT_PATHS.has(path.endsWith("/") ? path.slice(0, -1) : path)) return this.#mcp.answer(instance, request, response);
     return answerTrainer({ request, response, instance, path, query: new URLSearchParams(query) }, this.#host, this.#maxBodyBytes);
   }
 
@@ -208,13 +209,13 @@ class Sandbox {
   }
 }
 
-/** The segments behind `/env-instance`, decoded; null if the path is something else or badly escaped. */
+/** The decoded segments of a path below `/env-instance`; null if the path is another or badly escaped. */
 function segmentsOf(path: string): string[] | null {
-  const [, first, ...rest] = path.split("/");
-  if (first !== "env-instance") return null;
-  if (rest.at(-1) === "") rest.pop();
+  const [, ...segments] = path.split("/");
+  if (segments[0] !== "env-instance") return null;
+  if (segments.at(-1) === "") segments.pop();
   try {
-    return rest.map(decodeURIComponent);
+    return segments.map(decodeURIComponent);
   } catch {
     return null;
   }

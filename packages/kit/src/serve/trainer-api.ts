@@ -1,17 +1,26 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { isObject, PlatformError, problemsOf, resetRequest, type TaskPage } from "@aenv/contract";
+import {
+  type InstanceRouteName,
+  instanceRoutes,
+  isObject,
+  isPlatformError,
+  PlatformError,
+  problemsOf,
+  type Route,
+  resetRequest,
+  type TaskPage,
+} from "@aenv/contract";
 import type { z } from "zod";
 import type { BlueprintEndpoint } from "../compile/environment.ts";
 import type { CompiledSchema } from "../compile/schema.ts";
-import type { HealthReport } from "../definition/definition.ts";
 import { abortWhenGone, parseObject, readBody, sendFailure, sendText, untilGone } from "../http/exchange.ts";
 import { type CallHooks, quietHooks } from "../instances/call.ts";
 import type { Host } from "../instances/host.ts";
 import type { Instance } from "../instances/instance.ts";
 import { plainTask } from "../instances/tasks.ts";
 
-/** One request of the trainer API: whose, where, and with what. */
-export interface Visit {
+/** One request of the trainer API. */
+export interface TrainerRequest {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly instance: Instance;
@@ -20,75 +29,85 @@ export interface Visit {
   readonly query: URLSearchParams;
 }
 
-type Handler = (visit: Visit, host: Host, maxBodyBytes: number) => Promise<unknown>;
+/** Routes whose paths the environment defines: `blueprint.endpoints` lists them. */
+type EndpointRouteName = "callFunction" | "callEndpoint";
+type RouteName = Exclude<InstanceRouteName<"trainer">, EndpointRouteName>;
+type Handler = (call: TrainerRequest, host: Host, maxBodyBytes: number) => Promise<unknown>;
 
-const handlers: Readonly<Record<string, Handler>> = {
-  "GET /functions/list": async (_, host) => host.blueprint.catalogue,
-  "POST /task/reward": async (visit, _, maxBodyBytes) => visit.instance.reward(await bodyOf(visit, maxBodyBytes), hooksFor(visit)),
-  "GET /task/list": async (visit, host) => {
-    const tasks = await host.tasks.of(visit.instance.episode.variables);
-    const { items, total } = page([...tasks.values()], visit.query);
+const handlers: Readonly<Record<RouteName, Handler>> = {
+  health: async (call) => call.instance.health(),
+  listFunctions: async (_, host) => host.blueprint.catalogue,
+  reward: async (call, _, maxBodyBytes) => call.instance.reward(await bodyOf(call, maxBodyBytes), hooksFor(call)),
+  listTasks: async (call, host) => {
+    const tasks = await host.tasks.of(call.instance.episode.variables);
+    const { items, total } = page([...tasks.values()], call.query);
     return { items: items.map(plainTask), total };
   },
-  "POST /task/reset": async (visit, host, maxBodyBytes) =>
-    host.reset(visit.instance.id, parseRequest(resetRequest, await bodyOf(visit, maxBodyBytes)), untilGone(visit.response)),
-  "POST /state/snapshot": async (visit) => visit.instance.snapshot(untilGone(visit.response)),
-  "POST /state/restore": async (visit, _, maxBodyBytes) => {
-    await visit.instance.restore((await bodyOf(visit, maxBodyBytes)).snapshot, untilGone(visit.response));
+  reset: async (call, host, maxBodyBytes) =>
+    host.reset(call.instance.id, parseRequest(resetRequest, await bodyOf(call, maxBodyBytes)), untilGone(call.response)),
+  snapshot: async (call) => call.instance.snapshot(untilGone(call.response)),
+  restore: async (call, _, maxBodyBytes) => {
+    await call.instance.restore((await bodyOf(call, maxBodyBytes)).snapshot, untilGone(call.response));
     return null;
   },
 };
 
-/** Answers everything of an instance that is not MCP: rewards, functions, health, tasks, reset and state. */
-export async function answerTrainer(visit: Visit, host: Host, maxBodyBytes: number): Promise<void> {
-  const { request, response, path } = visit;
+/** Route names by `METHOD /path`. */
+const routeNames = new Map((Object.keys(handlers) as RouteName[]).map((name) => [keyOf(instanceRoutes[name]), name]));
+
+/** Answers every request to an instance that is not MCP: rewards, functions, health, tasks, reset and state. */
+export async function answerTrainer(call: TrainerRequest, host: Host, maxBodyBytes: number): Promise<void> {
+  const { request, response, path } = call;
   const key = `${request.method} ${path}`;
-  if (host.blueprint.healthKeys.has(key)) return answerHealth(visit);
+  const endpoint = host.blueprint.endpoints.get(key);
+  const name = host.blueprint.healthKeys.has(key) ? "health" : routeNames.get(key);
+  if (name === "health") return answerHealth(call, host, maxBodyBytes);
   try {
-    const handler = handlers[key];
-    if (handler !== undefined) return sendSuccess(response, await handler(visit, host, maxBodyBytes));
-    const endpoint = host.blueprint.endpoints.get(key);
+    if (name !== undefined) return sendSuccess(response, await handlers[name](call, host, maxBodyBytes));
     if (endpoint === undefined) return answerUnknown(path, host, response);
-    sendSuccess(response, await visit.instance.callEndpoint(endpoint, await argumentsOf(visit, endpoint, maxBodyBytes), hooksFor(visit)));
+    sendSuccess(response, await call.instance.callEndpoint(endpoint, await argumentsOf(call, endpoint, maxBodyBytes), hooksFor(call)));
   } catch (error) {
-    // What a function or a reward is given wrongly, and what it does wrong, is a 500 in the original's protocol.
-    const isCall = path === "/task/reward" || host.blueprint.endpoints.has(key);
-    const isOriginals = isCall && error instanceof PlatformError && error.code === "request.invalid";
+    // In the original's protocol, wrong arguments of a function or a reward are a 500.
+    const isOriginals = (name === "reward" || endpoint !== undefined) && isPlatformError(error, "request.invalid");
     host.log(key, error);
     sendFailure(response, error, isOriginals ? 500 : undefined);
   }
 }
 
-async function answerHealth({ instance, response }: Visit): Promise<void> {
-  let report: HealthReport;
+async function answerHealth(call: TrainerRequest, host: Host, maxBodyBytes: number): Promise<void> {
+  let report: unknown;
   try {
-    report = await instance.health();
+    report = await handlers.health(call, host, maxBodyBytes);
   } catch (error) {
-    return sendFailure(response, error);
+    return sendFailure(call.response, error);
   }
-  // Whoever looks only at the status, as Kubernetes does, must see the truth too.
+  // Kubernetes and load balancers look at the status only.
   const isHealthy = isObject(report) && (report.status === "healthy" || report.status === "success");
-  sendSuccess(response, report, isHealthy ? 200 : 503);
+  sendSuccess(call.response, report, isHealthy ? 200 : 503);
 }
 
 function answerUnknown(path: string, host: Host, response: ServerResponse): void {
-  const known = [...Object.keys(handlers), ...host.blueprint.healthKeys, ...host.blueprint.endpoints.keys()];
+  const known = [...routeNames.keys(), ...host.blueprint.healthKeys, ...host.blueprint.endpoints.keys()];
   const isOtherMethod = known.some((key) => key.slice(key.indexOf(" ") + 1) === path);
   if (isOtherMethod) sendText(response, 405, "Method Not Allowed");
   else sendText(response, 404, "Not Found");
+}
+
+function keyOf({ method, path }: Route): string {
+  return `${method} ${path}`;
 }
 
 function sendSuccess(response: ServerResponse, data: unknown, status = 200): void {
   sendText(response, status, JSON.stringify({ success: true, data: data === undefined ? null : data }), "application/json");
 }
 
-async function bodyOf({ request }: Visit, maxBodyBytes: number): Promise<Record<string, unknown>> {
+async function bodyOf({ request }: TrainerRequest, maxBodyBytes: number): Promise<Record<string, unknown>> {
   return parseObject(await readBody(request, maxBodyBytes));
 }
 
-async function argumentsOf(visit: Visit, endpoint: BlueprintEndpoint, maxBodyBytes: number): Promise<Record<string, unknown>> {
-  if (visit.request.method === "GET" || visit.request.method === "DELETE") return fromQuery(visit.query, endpoint.input);
-  return bodyOf(visit, maxBodyBytes);
+async function argumentsOf(call: TrainerRequest, endpoint: BlueprintEndpoint, maxBodyBytes: number): Promise<Record<string, unknown>> {
+  if (call.request.method === "GET" || call.request.method === "DELETE") return fromQuery(call.query, endpoint.input);
+  return bodyOf(call, maxBodyBytes);
 }
 
 /** A query knows only text: what the schema does not want as text is read as JSON. */
@@ -131,7 +150,7 @@ export function parseRequest<S extends z.ZodType>(schema: S, value: unknown): z.
   throw new PlatformError("request.invalid", `Invalid request parameters: ${problemsOf(parsed.error, "the body")}`);
 }
 
-function hooksFor({ response }: Visit): CallHooks {
+function hooksFor({ response }: TrainerRequest): CallHooks {
   const controller = new AbortController();
   abortWhenGone(controller, response);
   return quietHooks(controller);

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { PlatformError } from "@aenv/contract";
+import { decodeSegment, type RouteRule, routeRuleFor } from "./route-rule.ts";
 
 /** The instance, service or port that a request on the data port is for, and the API it uses. */
 export type Addressee =
@@ -11,47 +12,40 @@ export type Addressee =
 /** Where presigned links to ports inside sandboxes begin. */
 export const PORT_LINKS = "/port/";
 
-/** Verbs behind an instance's id that belong to the control port. */
-const CONTROL_VERBS = new Set(["fork", "opening", "list"]);
+const routeRule = routeRuleFor();
+
+/** Tools are all that an agent may use. */
+export const { isAgentPath } = routeRule;
 
 /**
- * Reads the addressee from the path (`/env-instance/<id>/…`, `/env-service/<id>/…`, `/agent/<key>/…`, `/port/<token>/…`) or from the original's headers. The URL in
- * those headers is only ever compared: where a call goes is decided by our own table.
+ * Reads the addressee from the path (`/env-instance/<id>/…`, `/env-service/<id>/…`, `/agent/<key>/…`, `/port/<token>/…`) or from the
+ * original's headers. The URL in those headers is only compared: the call goes to the address in the instance's own row.
  */
-export function readAddressee(path: string, headers: IncomingHttpHeaders): Addressee {
-  const [, first, second, ...rest] = path.split("/");
-  const below = `/${rest.join("/")}`;
-  if (first === "agent") {
-    if (below !== "/mcp" && below !== "/mcp/")
-      throw new PlatformError("access.denied", "an agent link opens the tools at /mcp and nothing else");
-    return { api: "agent", agentKey: decode(second), path: "/mcp" };
-  }
-  // What is below a link is the sandbox's own program's to read, and is passed on as it was written.
-  if (first === "port") return { api: "port", token: second ?? "", path: below };
-  if (first === "env-instance") {
-    demandInstanceRoute(rest, path);
-    return { api: "trainer", instanceId: decode(second), path: below };
-  }
-  if (first === "env-service") {
-    demandInstanceRoute(rest, path);
-    return { api: "service", serviceId: decode(second), path: below };
+export function readAddressee(path: string, headers: IncomingHttpHeaders, rule: RouteRule = routeRule): Addressee {
+  const secondAt = path.indexOf("/", 1) + 1;
+  const first = secondAt === 0 ? path.slice(1) : path.slice(1, secondAt - 1);
+  const belowAt = secondAt === 0 ? -1 : path.indexOf("/", secondAt);
+  const second = secondAt === 0 ? "" : belowAt < 0 ? path.slice(secondAt) : path.slice(secondAt, belowAt);
+  const below = belowAt < 0 ? "/" : path.slice(belowAt);
+  switch (first) {
+    case "env-instance":
+      rule.check(below);
+      return { api: "trainer", instanceId: decodeSegment(second), path: below };
+    case "env-service":
+      rule.check(below);
+      return { api: "service", serviceId: decodeSegment(second), path: below };
+    case "agent": {
+      const tools = below.endsWith("/") ? below.slice(0, -1) : below;
+      if (!rule.isAgentPath(tools)) throw new PlatformError("access.denied", "an agent link opens the tools at /mcp and nothing else");
+      return { api: "agent", agentKey: decodeSegment(second), path: tools };
+    }
+    case "port":
+      // The path below a link is read by the program in the sandbox only, so it is passed on unchanged.
+      return { api: "port", token: second, path: below };
   }
   const instanceId = fromHeaders(headers);
-  demandInstanceRoute(path.split("/").slice(1), path);
+  rule.check(path);
   return { api: "trainer", instanceId, path };
-}
-
-/**
- * A sandbox that slots many also makes, copies and ends its slots by HTTP, and that is for the platform alone. It is as lenient
- * with escapes and slashes at the end as this must be strict.
- */
-function demandInstanceRoute(segments: readonly string[], path: string): void {
-  const below = segments.map(decode);
-  if (below.at(-1) === "") below.pop();
-  if (below.some((segment) => segment === "." || segment === "..")) throw new PlatformError("route.not_found", `${path} leads nowhere`);
-  const [verb = ""] = below;
-  if (below.length === 0 || (below.length === 1 && CONTROL_VERBS.has(verb)))
-    throw new PlatformError("route.not_found", `${path} belongs to the control port`);
 }
 
 function fromHeaders(headers: IncomingHttpHeaders): string {
@@ -71,13 +65,4 @@ function fromHeaders(headers: IncomingHttpHeaders): string {
 function single(value: string | string[] | undefined): string | undefined {
   if (Array.isArray(value)) throw new PlatformError("request.invalid", "a header that names the instance was sent twice");
   return value === "" ? undefined : value;
-}
-
-function decode(segment: string | undefined): string {
-  if (segment === undefined || !segment.includes("%")) return segment ?? "";
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    throw new PlatformError("route.not_found", "the path is badly escaped");
-  }
 }

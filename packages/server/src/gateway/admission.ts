@@ -7,7 +7,7 @@ import type { OpenPortLink, PortLinks } from "../ports/links.ts";
 import { maySee as maySeeService, notFound } from "../services/services.ts";
 import { readSession, tagOf } from "../services/sessions.ts";
 import type { ServiceTargets } from "../services/targets.ts";
-import { type Addressee, PORT_LINKS, readAddressee } from "./address.ts";
+import { type Addressee, isAgentPath, PORT_LINKS, readAddressee } from "./address.ts";
 import type { Call, Ready } from "./call.ts";
 import { asksForWebSocket } from "./handshake.ts";
 import { linkNotFound, refusalOf } from "./refusal.ts";
@@ -152,7 +152,7 @@ export class Admission {
 
   /** Tools are all that an agent's token opens, whichever way it comes. */
   #demandRole(caller: Caller, { path }: Addressee): void {
-    this.#options.access.demand(caller, "trainer", "publisher", ...(path === "/mcp" ? (["agent"] as const) : []));
+    this.#options.access.demand(caller, "trainer", "publisher", ...(isAgentPath(path) ? (["agent"] as const) : []));
   }
 }
 

@@ -1,0 +1,38 @@
+import { instanceRoutes, sandboxRoutes } from "@aenv/contract";
+import { describe, expect, it } from "vitest";
+import { readAddressee } from "./address.ts";
+import { routeRuleFor } from "./route-rule.ts";
+
+const does = "something new";
+
+describe("the route rule of the gateway", () => {
+  it("follows the table: a new platform route is refused, a new trainer route is passed on, an unlisted path is refused", () => {
+    const { callEndpoint: _, ...fixed } = instanceRoutes;
+    const rule = routeRuleFor({
+      ...fixed,
+      dump: { method: "GET", path: "/env-instance/:id/dump", api: "platform", does },
+      inspect: { method: "GET", path: "/inspect/:part", api: "trainer", does },
+    });
+    expect(readAddressee("/env-instance/a/inspect/state", {}, rule)).toMatchObject({ path: "/inspect/state" });
+    expect(() => readAddressee("/env-instance/a/dump", {}, rule)).toThrow(/is not a route of an instance/);
+    expect(() => readAddressee("/env-instance/a/weather", {}, rule)).toThrow(/is not a route of an instance/);
+  });
+
+  it("refuses a platform route before it passes on an endpoint of the environment's author", () => {
+    const rule = routeRuleFor({ ...sandboxRoutes, dump: { method: "GET", path: "/env-instance/:id/dump", api: "platform", does } });
+    for (const path of ["/dump", "/dump/", "/d%75mp", "/./dump", "/x/../dump"]) expect(() => rule.check(path)).toThrow(/is not a route/);
+    expect(() => rule.check("/weather/today")).not.toThrow();
+    expect(() => rule.check("/dump/more")).not.toThrow();
+  });
+
+  it("refuses a path that does not begin with a slash", () => {
+    for (const path of ["", "mcp", "x/mcp", "http://host/mcp", "*"]) expect(() => routeRuleFor().check(path)).toThrow(/is not a route/);
+  });
+
+  it("opens a new route of the agent API to agent links and agents' tokens", () => {
+    const rule = routeRuleFor({ ...instanceRoutes, a2a: { method: "POST", path: "/a2a", api: "agent", does } });
+    expect(readAddressee("/agent/key/a2a", {}, rule)).toEqual({ api: "agent", agentKey: "key", path: "/a2a" });
+    expect(rule.isAgentPath("/a2a")).toBe(true);
+    expect(rule.isAgentPath("/health")).toBe(false);
+  });
+});

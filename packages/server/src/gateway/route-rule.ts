@@ -1,0 +1,42 @@
+import { matchesPath, PlatformError, pathsBelowInstance, type SandboxRoute } from "@aenv/contract";
+
+/** Which paths below an instance the gateway passes on, by the route table. */
+export interface RouteRule {
+  /** Throws unless the path is a route of the agent API or the trainer API. */
+  check(path: string): void;
+  /** Exact: an escaped character or a slash at the end makes it another path. */
+  isAgentPath(path: string): boolean;
+}
+
+/**
+ * Routes of the platform are refused with every method, and so is a path that the table does not list. A sandbox accepts escaped
+ * characters and a slash at the end, so the path is compared without them.
+ */
+export function routeRuleFor(routes?: Readonly<Record<string, SandboxRoute>>): RouteRule {
+  const platformPaths = pathsBelowInstance("platform", routes);
+  const agentPaths = new Set(pathsBelowInstance("agent", routes));
+  const openPaths = [...agentPaths, ...pathsBelowInstance("trainer", routes)];
+  const isOpen = (segments: readonly string[]) =>
+    openPaths.some((path) => matchesPath(path, segments)) && !platformPaths.some((path) => matchesPath(path, segments));
+  // Nearly all calls are to a fixed path, written as in the table.
+  const fixedPaths = new Set(openPaths.filter((path) => !/[:*]/.test(path) && isOpen(path.split("/").slice(1))));
+  return {
+    check: (path) => {
+      if (fixedPaths.has(path)) return;
+      const segments = path.split("/").slice(1).map(decodeSegment);
+      if (segments.at(-1) === "") segments.pop();
+      const isPlain = path.startsWith("/") && !segments.some((segment) => segment === "." || segment === "..");
+      if (!isPlain || !isOpen(segments)) throw new PlatformError("route.not_found", `${path} is not a route of an instance on this port`);
+    },
+    isAgentPath: (path) => agentPaths.has(path),
+  };
+}
+
+export function decodeSegment(segment: string): string {
+  if (!segment.includes("%")) return segment;
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    throw new PlatformError("route.not_found", "the path is badly escaped");
+  }
+}
