@@ -42,8 +42,8 @@ import { Storage } from "./services/storage.ts";
 import { ServiceTargets } from "./services/targets.ts";
 import { hideFolders } from "./shown-text.ts";
 import { FairQueue } from "./slots/fair-queue.ts";
-import { Inspector } from "./slots/inspector.ts";
 import { Pool } from "./slots/pool.ts";
+import { Verifier } from "./slots/verifier.ts";
 import type { Collection } from "./stores/collection.ts";
 import { openStore, sqliteFileOf } from "./stores/open.ts";
 
@@ -87,7 +87,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
 /** Puts the rooms together. The only place that knows concrete classes. */
 async function open(parts: ServerParts, closers: Closers): Promise<RunningServer> {
   const { config } = parts;
-  demandSafe(config);
+  assertSafe(config);
   await mkdir(config.home, { recursive: true, mode: 0o700 });
   const isAlone = !/^rediss?[:+]/.test(config.store);
   if (isAlone) closers.add(lockHome(config.home));
@@ -107,7 +107,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   closers.add(() => tracing.close());
   const store = await openStore(config.store);
   closers.add(() => store.close());
-  const replica = `r-${randomBytes(8).toString("hex")}`;
+  const serverId = `r-${randomBytes(8).toString("hex")}`;
   const engine = parts.engine ?? new ProcessEngine({ home: config.home });
   closers.add(() => engine.close());
   const clients = new SandboxClients();
@@ -129,7 +129,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
       [variableOf("dataDir")]: config.dataDir,
       ...(config.otlpUrl !== null && { OTEL_EXPORTER_OTLP_ENDPOINT: config.otlpUrl }),
     },
-    replica,
+    serverId,
     min: config.poolMin,
     limits: { each: config.poolMax, perOwner: config.poolPerOwner, total: config.poolTotal },
     // A start is mostly work, but now and then it waits.
@@ -142,7 +142,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
       logger.warn({ err: error, environment }, "no process can be started ahead; it is tried again after growing pauses"),
     now: () => performance.now(),
   });
-  const inspector = new Inspector({
+  const verifier = new Verifier({
     pool,
     clients,
     startTimeoutMs,
@@ -156,13 +156,13 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     quotas,
     now,
     inspect: async (folder, options) => {
-      const seen = await inspector.inspect(folder, options);
+      const seen = await verifier.inspect(folder, options);
       return seen.tasksProblem ? { ...seen, tasksProblem: shown(seen.tasksProblem) } : seen;
     },
     maxWarm: Math.min(config.poolMax, config.poolPerOwner, config.poolTotal),
     isInUse: inUse(rows, serviceTable),
   });
-  const { instances, hosts, placement, targets, idempotency, keeper, list, logs } = openInstances({
+  const { instances, hosts, slots, targets, idempotency, maintenance, list, logs } = openInstances({
     store,
     engine,
     clients,
@@ -170,8 +170,8 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     hub,
     quotas,
     queue,
-    replica,
-    place: `${hostname()}:${await realpath(config.home)}`,
+    serverId,
+    location: `${hostname()}:${await realpath(config.home)}`,
     isAlone,
     maxHosts: config.maxHosts,
     // They wait for an instance just as the processes of the pool do.
@@ -181,7 +181,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     startTimeoutMs,
     roundMs,
     // Who says so rarely that it lives cannot be expected to say it often.
-    silentMs: Math.max(parseDuration(config.silence), 3 * roundMs),
+    leaseMs: Math.max(parseDuration(config.silence), 3 * roundMs),
     now,
     shown,
     onChange: (row, before) => {
@@ -211,12 +211,12 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     hosts: () => hosts.size,
     waiting: () => queue.depth,
     poolTroubled: () => pool.troubled,
-    verifications: () => ({ running: inspector.running, waiting: inspector.waiting }),
+    verifications: () => ({ running: verifier.running, waiting: verifier.waiting }),
   });
   let isReady = false;
   let wasReady = false;
-  closers.add(() => (wasReady ? keeper.close(GRACE_MS) : keeper.letGo()));
-  closers.add(() => inspector.close());
+  closers.add(() => (wasReady ? maintenance.close(GRACE_MS) : maintenance.detach()));
+  closers.add(() => verifier.close());
   const hostRule = hostRuleFor(config.host, config.allowedHosts);
   const httpLimits: HttpLimits = {
     headersMs: parseDuration(config.headersTimeout),
@@ -224,7 +224,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     connections: config.maxConnections,
   };
   const links = new PortLinks(store, now);
-  const ports = new PortClients((sandboxId) => placement.find(sandboxId));
+  const ports = new PortClients((sandboxId) => slots.find(sandboxId));
   closers.add(() => ports.close());
   const gateway = new Gateway({
     targets,
@@ -288,7 +288,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     config.adminPort === null
       ? null
       : createApp({ ...common, routes: adminRoutes(metrics, config), hostRule: hostRuleFor("127.0.0.1", []) });
-  const recovered = await keeper.open();
+  const recovered = await maintenance.open();
   const serviceRounds = startRounds(
     () => services.tidy(),
     roundMs,
@@ -322,7 +322,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     isReady = false;
     instances.refuseNew();
   });
-  logger.info({ ...recovered, replica, store: store.name }, "ready");
+  logger.info({ ...recovered, serverId, store: store.name }, "ready");
   audit.started({ version: parts.version, access: access.isOn ? "on" : "off", host: config.host });
   const warning = exposureWarning(config.host, access.isOn);
   if (warning !== null) logger.warn({ host: config.host }, warning);
@@ -352,7 +352,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
 }
 
 /** A process is a weak wall: who lets strangers in must say that it is meant. */
-function demandSafe(config: ServerConfig): void {
+function assertSafe(config: ServerConfig): void {
   if (isLoopback(config.host) || config.allowProcessEngine) return;
   throw new PlatformError(
     "request.invalid",

@@ -15,7 +15,7 @@ import { toRecord as toEnvironmentRecord } from "../hub/versions/record.ts";
 import type { Instances } from "../instances/instances.ts";
 import type { InstanceList } from "../instances/list.ts";
 import type { InstanceLogs } from "../instances/logs.ts";
-import type { Asking } from "../instances/request-context.ts";
+import type { RequestContext } from "../instances/request-context.ts";
 import type { InstanceRow } from "../instances/row.ts";
 import { sandboxOptionsOf } from "../instances/sandbox-options.ts";
 import type { ShownText } from "../shown-text.ts";
@@ -325,7 +325,7 @@ function waitOf(value: boolean | string | undefined): number {
   return Math.min(ms, LONGEST_WAIT_MS);
 }
 
-function askingOf({ caller, signal }: Ask<unknown, unknown, unknown>, key: string | undefined): Asking {
+function askingOf({ caller, signal }: Ask<unknown, unknown, unknown>, key: string | undefined): RequestContext {
   return { caller, signal, ...(key !== undefined && { idempotencyKey: key }) };
 }
 

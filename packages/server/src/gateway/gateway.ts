@@ -79,7 +79,7 @@ export class Gateway {
     const { sandboxId, address } = way.target;
     call.begin(way.target);
     return {
-      lines: this.#options.clients.lines(sandboxId, address),
+      lines: this.#options.clients.connections(sandboxId, address),
       head: headFor(request, way, call.headers),
       sessionTag: way.session?.tag,
       onEnd: ({ status, kind, error }) => call.end(status, kind, error),

@@ -3,23 +3,23 @@ import { instancePrefix, isPlatformError, newInstanceId, PlatformError } from "@
 import type { Quotas } from "../access/quotas.ts";
 import type { Hub } from "../hub/hub.ts";
 import { ownVariables } from "../hub/publishing/own-variables.ts";
-import type { Placement } from "../slots/slots.ts";
+import type { Slots } from "../slots/slots.ts";
 import { layVariables, platformVariables } from "../slots/variables.ts";
-import { demandRemembered, type Idempotency } from "./idempotency.ts";
-import type { Ledger } from "./ledger.ts";
-import { drawFork } from "./new-row.ts";
-import type { Asking } from "./request-context.ts";
+import { assertRemembered, type Idempotency } from "./idempotency.ts";
+import type { InstanceTable } from "./instance-table.ts";
+import { newForkRow } from "./new-row.ts";
+import type { RequestContext } from "./request-context.ts";
 import { type InstanceRow, isSettled, type Slot, slotOf } from "./row.ts";
 import type { Starter } from "./starter.ts";
 
 export interface ForksOptions {
-  readonly ledger: Ledger;
+  readonly table: InstanceTable;
   readonly starter: Starter;
-  readonly placement: Placement;
+  readonly slots: Slots;
   readonly hub: Hub;
   readonly quotas: Quotas;
   readonly idempotency: Idempotency;
-  readonly replica: string;
+  readonly serverId: string;
   readonly now: () => Date;
 }
 
@@ -31,20 +31,20 @@ export class Forks {
     this.#options = options;
   }
 
-  async fork(parent: InstanceRow, count: number, asking: Asking): Promise<InstanceRow[]> {
+  async fork(parent: InstanceRow, count: number, context: RequestContext): Promise<InstanceRow[]> {
     const { idempotency, now } = this.#options;
     const ids = Array.from({ length: count }, () => newInstanceId(parent.environment.name));
-    const { idempotencyKey: key } = asking;
-    if (key === undefined) return this.#make(parent, ids, asking);
+    const { idempotencyKey: key } = context;
+    if (key === undefined) return this.#make(parent, ids, context);
 
     const reserved = await idempotency.reserve(parent.owner, key, { fork: parent.id, count }, ids);
     for (;;) {
-      const known = await this.#known(reserved.instanceIds, asking.signal);
+      const known = await this.#known(reserved.instanceIds, context.signal);
       if (known !== null) return known;
-      demandRemembered(reserved, now());
+      assertRemembered(reserved, now());
       try {
         // Whoever sends the request again finds what the first one made, so it is made even if the first has gone.
-        return await this.#make(parent, reserved.instanceIds, { ...asking, signal: new AbortController().signal });
+        return await this.#make(parent, reserved.instanceIds, { ...context, signal: new AbortController().signal });
       } catch (error) {
         // Another request with the same key was a moment faster.
         if (!isPlatformError(error, "instance.exists")) throw error;
@@ -55,7 +55,7 @@ export class Forks {
   /** What a request with the same key has made; null if there was none. */
   async #known(ids: readonly string[], signal: AbortSignal): Promise<InstanceRow[] | null> {
     for (;;) {
-      const rows = (await Promise.all(ids.map((id) => this.#options.ledger.find(id)))).filter((row) => row !== null);
+      const rows = (await Promise.all(ids.map((id) => this.#options.table.find(id)))).filter((row) => row !== null);
       if (rows.length === 0) return null;
       const failed = rows.find(({ reasonCode }) => reasonCode !== null);
       if (failed !== undefined) throw new PlatformError(failed.reasonCode ?? "instance.start_failed", failed.reason ?? "the fork failed");
@@ -65,39 +65,39 @@ export class Forks {
     }
   }
 
-  async #make(parent: InstanceRow, ids: readonly string[], asking: Asking): Promise<InstanceRow[]> {
-    const { quotas, replica, now, starter } = this.#options;
+  async #make(parent: InstanceRow, ids: readonly string[], context: RequestContext): Promise<InstanceRow[]> {
+    const { quotas, serverId, now, starter } = this.#options;
     const slot = slotOf(parent);
     quotas.admitCreate(parent.owner, ids.length);
     const [first = ""] = ids;
     const group = ids.length > 1 ? first : null;
     const rows = ids.map((id) => {
-      const row = drawFork(parent, id, group, now(), replica);
-      // Known before it is taken: if the shared process ends meanwhile, its keeper finds who was to sit in it.
+      const row = newForkRow(parent, id, group, now(), serverId);
+      // Known before it is taken: if the shared process ends meanwhile, its maintenance finds who was to sit in it.
       return slot.isOwnSandbox ? row : { ...row, slot: { ...slot, prefix: instancePrefix(id) } };
     });
-    return starter.watch(this.#start(parent, slot, rows, asking));
+    return starter.watch(this.#start(parent, slot, rows, context));
   }
 
-  async #start(parent: InstanceRow, slot: Slot, rows: readonly InstanceRow[], asking: Asking): Promise<InstanceRow[]> {
-    const { ledger, quotas, starter, placement } = this.#options;
-    const { caller, signal } = asking;
+  async #start(parent: InstanceRow, slot: Slot, rows: readonly InstanceRow[], context: RequestContext): Promise<InstanceRow[]> {
+    const { table, quotas, starter, slots } = this.#options;
+    const { caller, signal } = context;
     const max = Math.min(quotas.instanceLimit(parent.owner), caller.maxInstances ?? Number.MAX_SAFE_INTEGER);
     const [first, ...others] = rows as [InstanceRow, ...InstanceRow[]];
     // The first alone: of two requests with the same key, one gets no further.
-    await ledger.insert(first, max);
-    let slots: readonly Slot[] = [];
+    await table.insert(first, max);
+    let taken: readonly Slot[] = [];
     try {
-      await all(others.map((row) => ledger.insert(row, max)));
-      slots = slot.isOwnSandbox ? await this.#placeApart(parent, slot, rows, asking) : await this.#placeBeside(parent, slot, rows, signal);
+      await all(others.map((row) => table.insert(row, max)));
+      taken = slot.isOwnSandbox ? await this.#placeApart(parent, slot, rows, context) : await this.#placeBeside(parent, slot, rows, signal);
       // All have a slot before the first is said to run, so that a server that dies here leaves none behind.
-      const keeper = slot.isOwnSandbox ? {} : { replica: parent.replica };
-      return await all(rows.map((row, at) => starter.becomeRunning(row.id, slots[at] as Slot, keeper)));
+      const change = slot.isOwnSandbox ? {} : { server: parent.server };
+      return await all(rows.map((row, at) => starter.becomeRunning(row.id, taken[at] as Slot, change)));
     } catch (error) {
       for (const [at, { id }] of rows.entries()) {
-        const taken = slots[at];
-        if (taken !== undefined) await placement.leave(taken, id);
-        await ledger.fail(id, error, true);
+        const own = taken[at];
+        if (own !== undefined) await slots.leave(own, id);
+        await table.fail(id, error, true);
       }
       throw error;
     }
@@ -105,15 +105,15 @@ export class Forks {
 
   async #placeBeside(parent: InstanceRow, slot: Slot, rows: readonly InstanceRow[], signal: AbortSignal): Promise<Slot[]> {
     const ids = rows.map(({ id }) => id);
-    await this.#options.placement.forkBeside(parent.id, slot, ids, signal);
+    await this.#options.slots.forkBeside(parent.id, slot, ids, signal);
     return ids.map((id) => ({ ...slot, prefix: instancePrefix(id) }));
   }
 
-  async #placeApart(parent: InstanceRow, slot: Slot, rows: readonly InstanceRow[], { caller, signal }: Asking): Promise<Slot[]> {
-    const { hub, placement, starter } = this.#options;
+  async #placeApart(parent: InstanceRow, slot: Slot, rows: readonly InstanceRow[], { caller, signal }: RequestContext): Promise<Slot[]> {
+    const { hub, slots, starter } = this.#options;
     const { name, version } = parent.environment;
     const environment = await hub.resolve(`${name}@${version}`, caller);
-    const told = await placement.openingOf(parent.id, slot, signal);
+    const told = await slots.readInitialState(parent.id, slot, signal);
     const variables = layVariables(ownVariables(environment), told.variables, platformVariables(parent));
     const opening = { ...told, variables, sandboxOptions: parent.sandboxOptions };
     const placed: { slot: Slot; id: string }[] = [];
@@ -126,7 +126,7 @@ export class Forks {
         }),
       );
     } catch (error) {
-      for (const one of placed) await placement.leave(one.slot, one.id);
+      for (const one of placed) await slots.leave(one.slot, one.id);
       throw error;
     }
   }

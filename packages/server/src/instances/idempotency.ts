@@ -59,7 +59,7 @@ export class Idempotency {
 }
 
 /** An instance is kept for longer than this after it was asked for; if it is gone, it was there and is forgotten. */
-export function demandRemembered({ createdAt }: IdempotencyRow, now: Date): void {
+export function assertRemembered({ createdAt }: IdempotencyRow, now: Date): void {
   if (now.getTime() - Date.parse(createdAt) < KEEP_ENDED_MS) return;
   throw new PlatformError("instance.gone", "what this idempotency key has made has ended and is forgotten; use a new key");
 }

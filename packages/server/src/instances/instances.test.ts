@@ -50,8 +50,8 @@ describe("an instance", () => {
   it("that is ended while it starts stays ended, and what started late is ended too", async () => {
     const { world, room, ref } = await open(APART);
     const go = world.gate("setup");
-    const asking = { caller: ada, signal: room.signal };
-    const { id } = await room.instances.create({ envName: ref, environment_variables: { GATE: "setup" } }, asking);
+    const context = { caller: ada, signal: room.signal };
+    const { id } = await room.instances.create({ envName: ref, environment_variables: { GATE: "setup" } }, context);
     const started = room.instances.started(id, 5_000, ada);
     await vi.waitFor(async () => expect(await world.engine.list()).toHaveLength(1));
     expect(await room.instances.started(id, 1, ada)).toMatchObject({ status: "Creating" });
@@ -93,7 +93,7 @@ describe("an instance", () => {
       return found;
     });
     // Only once it has been bound, or another would take its place.
-    await vi.waitFor(() => expect(room.placement.holds(sandbox?.id ?? "")).toBe(true));
+    await vi.waitFor(() => expect(room.slots.holds(sandbox?.id ?? "")).toBe(true));
     await world.engine.crash(sandbox?.id ?? "", "exit code 9: setup knew better");
     await expect(starting).rejects.toThrow("exit code 9: setup knew better");
   });
@@ -166,17 +166,17 @@ describe("an instance", () => {
 });
 
 describe("a key", () => {
-  const asking = { caller: ada, signal: new AbortController().signal, idempotencyKey: "k" };
+  const context = { caller: ada, signal: new AbortController().signal, idempotencyKey: "k" };
 
   it("stands for one instance, however often and however fast it is sent", async () => {
     const { world, room, ref } = await open(APART);
-    const rows = await Promise.all(Array.from({ length: 20 }, () => room.instances.create({ envName: ref }, asking)));
+    const rows = await Promise.all(Array.from({ length: 20 }, () => room.instances.create({ envName: ref }, context)));
     const ids = new Set(rows.map(({ id }) => id));
     expect(ids.size).toBe(1);
     await room.instances.started(rows[0]?.id ?? "", 5_000, ada);
     expect(await world.engine.list()).toHaveLength(1);
-    await expect(room.instances.create({ envName: ref, ttl: "1h" }, asking)).rejects.toMatchObject({ code: "request.conflict" });
-    const other = await room.instances.create({ envName: ref }, { ...asking, caller: bob });
+    await expect(room.instances.create({ envName: ref, ttl: "1h" }, context)).rejects.toMatchObject({ code: "request.conflict" });
+    const other = await room.instances.create({ envName: ref }, { ...context, caller: bob });
     expect(ids).not.toContain(other.id);
     await room.instances.started(other.id, 5_000, bob);
   });
@@ -185,10 +185,10 @@ describe("a key", () => {
     const { world, room, ref } = await open(APART);
     const request = { envName: ref, environment_variables: { FAIL: "no" } };
     for (let time = 0; time < 3; time++) {
-      const { id } = await room.instances.create(request, asking);
+      const { id } = await room.instances.create(request, context);
       await expect(room.instances.started(id, 5_000, ada)).rejects.toMatchObject({ code: "instance.setup_failed" });
     }
-    const ended = { ...asking, idempotencyKey: "other" };
+    const ended = { ...context, idempotencyKey: "other" };
     const { id } = await room.instances.create({ envName: ref }, ended);
     const row = await room.instances.started(id, 5_000, ada);
     await world.engine.crash(row.slot?.sandboxId ?? "", "out of memory");
@@ -203,9 +203,9 @@ describe("a key", () => {
   it("that nobody has been answered under is good again when the quota is", async () => {
     const { room, ref } = await open(APART, { maxInstances: 1 });
     const first = await room.create(ref);
-    await expect(room.instances.create({ envName: ref }, asking)).rejects.toMatchObject({ code: "quota.exceeded" });
+    await expect(room.instances.create({ envName: ref }, context)).rejects.toMatchObject({ code: "quota.exceeded" });
     await room.instances.destroy(first.id, ada);
-    const { id } = await room.instances.create({ envName: ref }, asking);
+    const { id } = await room.instances.create({ envName: ref }, context);
     expect(await room.instances.started(id, 5_000, ada)).toMatchObject({ status: "Running" });
   });
 });
@@ -244,36 +244,36 @@ describe("forks", () => {
   it.each([SHARED, APART])("are there all or not at all: %j", async (deployConfig) => {
     const { world, room, ref } = await open(deployConfig, { maxInstances: 3 });
     const parent = await room.create(ref);
-    const asking = { caller: ada, signal: room.signal, idempotencyKey: "forks" };
+    const context = { caller: ada, signal: room.signal, idempotencyKey: "forks" };
     for (let time = 0; time < 2; time++) {
-      await expect(room.instances.fork(parent.id, 3, asking)).rejects.toMatchObject({ code: "quota.exceeded" });
+      await expect(room.instances.fork(parent.id, 3, context)).rejects.toMatchObject({ code: "quota.exceeded" });
     }
     expect(await room.rows.count("live", "yes")).toBe(1);
     expect(await world.engine.list()).toHaveLength(1);
-    const [one, two] = await room.instances.fork(parent.id, 2, { ...asking, idempotencyKey: "fewer" });
-    expect(await room.instances.fork(parent.id, 2, { ...asking, idempotencyKey: "fewer" })).toEqual([one, two]);
+    const [one, two] = await room.instances.fork(parent.id, 2, { ...context, idempotencyKey: "fewer" });
+    expect(await room.instances.fork(parent.id, 2, { ...context, idempotencyKey: "fewer" })).toEqual([one, two]);
     expect(await room.rows.count("live", "yes")).toBe(3);
   });
 
   it("are made once, however many ask with the same key at once", async () => {
     const { room, ref } = await open(SHARED);
     const parent = await room.create(ref);
-    const asking = { caller: ada, signal: room.signal, idempotencyKey: "forks" };
-    const made = await Promise.all(Array.from({ length: 10 }, () => room.instances.fork(parent.id, 4, asking)));
+    const context = { caller: ada, signal: room.signal, idempotencyKey: "forks" };
+    const made = await Promise.all(Array.from({ length: 10 }, () => room.instances.fork(parent.id, 4, context)));
     expect(new Set(made.map((rows) => rows.map(({ id }) => id).join())).size).toBe(1);
     expect(await room.rows.count("live", "yes")).toBe(5);
-    await expect(room.instances.fork(parent.id, 5, asking)).rejects.toMatchObject({ code: "request.conflict" });
+    await expect(room.instances.fork(parent.id, 5, context)).rejects.toMatchObject({ code: "request.conflict" });
   });
 
   it("of an instance that has ended or still starts are refused", async () => {
     const { world, room, ref } = await open(APART);
-    const asking = { caller: ada, signal: room.signal };
+    const context = { caller: ada, signal: room.signal };
     const ended = await room.create(ref);
     await room.instances.destroy(ended.id, ada);
-    await expect(room.instances.fork(ended.id, 1, asking)).rejects.toMatchObject({ code: "instance.gone" });
+    await expect(room.instances.fork(ended.id, 1, context)).rejects.toMatchObject({ code: "instance.gone" });
     const go = world.gate("setup");
-    const { id } = await room.instances.create({ envName: ref, environment_variables: { GATE: "setup" } }, asking);
-    await expect(room.instances.fork(id, 1, asking)).rejects.toMatchObject({ code: "instance.starting" });
+    const { id } = await room.instances.create({ envName: ref, environment_variables: { GATE: "setup" } }, context);
+    await expect(room.instances.fork(id, 1, context)).rejects.toMatchObject({ code: "instance.starting" });
     go();
     await room.instances.started(id, 5_000, ada);
   });
@@ -295,15 +295,15 @@ describe("the room", () => {
   it("that closes gives up what still starts after a while, and takes nothing new", async () => {
     const { world, room, ref } = await open(APART);
     world.gate("setup");
-    const asking = { caller: ada, signal: room.signal };
+    const context = { caller: ada, signal: room.signal };
     const running = await room.create(ref);
-    const { id } = await room.instances.create({ envName: ref, environment_variables: { GATE: "setup" } }, asking);
+    const { id } = await room.instances.create({ envName: ref, environment_variables: { GATE: "setup" } }, context);
     const started = room.instances.started(id, 5_000, ada);
     started.catch(() => {});
-    await room.keeper.open();
-    await room.keeper.close(20);
+    await room.maintenance.open();
+    await room.maintenance.close(20);
     await expect(started).rejects.toMatchObject({ code: "server.draining" });
-    await expect(room.instances.create({ envName: ref }, asking)).rejects.toMatchObject({ code: "server.draining" });
+    await expect(room.instances.create({ envName: ref }, context)).rejects.toMatchObject({ code: "server.draining" });
     expect(await room.instances.get(running.id, ada)).toMatchObject({ status: "Terminated", reason: "the server was stopped" });
     expect([await world.engine.list(), await room.rows.count("live", "yes"), room.failures]).toEqual([[], 0, []]);
   });

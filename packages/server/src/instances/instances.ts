@@ -13,25 +13,25 @@ import { isInScope } from "../access/scopes.ts";
 import type { EnvironmentVersion, Hub } from "../hub/hub.ts";
 import { ownVariables } from "../hub/publishing/own-variables.ts";
 import type { FairQueue } from "../slots/fair-queue.ts";
-import type { Placement } from "../slots/slots.ts";
+import type { Slots } from "../slots/slots.ts";
 import { layVariables, platformVariables } from "../slots/variables.ts";
 import type { Collection } from "../stores/collection.ts";
 import { Forks } from "./forks.ts";
-import { demandRemembered, type Idempotency } from "./idempotency.ts";
-import { Ledger, type LedgerOptions } from "./ledger.ts";
-import { type DrawingOptions, drawReplica, drawRow, expiryOf } from "./new-row.ts";
-import type { Asking } from "./request-context.ts";
+import { assertRemembered, type Idempotency } from "./idempotency.ts";
+import { InstanceTable, type InstanceTableOptions } from "./instance-table.ts";
+import { asReplica, expiryOf, type NewRowOptions, newInstanceRow } from "./new-row.ts";
+import type { RequestContext } from "./request-context.ts";
 import { type InstanceRow, isLive, isSettled, LIVE, moved, noted, type Slot, slotOf } from "./row.ts";
 import { Starter } from "./starter.ts";
-import { within } from "./within.ts";
+import { waitAtMost } from "./wait-at-most.ts";
 
-export interface InstancesOptions extends DrawingOptions, Pick<LedgerOptions, "now" | "onChange" | "onFailure" | "shown"> {
+export interface InstancesOptions extends NewRowOptions, Pick<InstanceTableOptions, "now" | "onChange" | "onFailure" | "shown"> {
   readonly rows: Collection<InstanceRow>;
   readonly idempotency: Idempotency;
   readonly hub: Hub;
   readonly quotas: Quotas;
   readonly queue: FairQueue;
-  readonly placement: Placement;
+  readonly slots: Slots;
 }
 
 export interface ReplicaSpec extends Pick<InstanceRow, "id" | "owner" | "environment"> {
@@ -46,7 +46,7 @@ export interface ReplicaSpec extends Pick<InstanceRow, "id" | "owner" | "environ
 /** The running environments: each is a row first and a sandbox second, so that nothing runs unseen. */
 export class Instances {
   readonly #options: InstancesOptions;
-  readonly #ledger: Ledger;
+  readonly #table: InstanceTable;
   readonly #starter: Starter;
   readonly #forks: Forks;
   /** Calls in progress, by instance, of those that may be ended for idleness. */
@@ -55,32 +55,32 @@ export class Instances {
 
   constructor(options: InstancesOptions) {
     this.#options = options;
-    this.#ledger = new Ledger({ ...options, onDue: (row, what) => this.#onDue(row, what) });
-    this.#starter = new Starter({ ...options, ledger: this.#ledger });
-    this.#forks = new Forks({ ...options, ledger: this.#ledger, starter: this.#starter });
+    this.#table = new InstanceTable({ ...options, onDue: (row, what) => this.#onDue(row, what) });
+    this.#starter = new Starter({ ...options, table: this.#table });
+    this.#forks = new Forks({ ...options, table: this.#table, starter: this.#starter });
   }
 
   /** Writes the row and begins the start; `started` waits for it. */
-  async create(request: CreateInstanceRequest, asking: Asking): Promise<InstanceRow> {
-    this.#demandOpen();
+  async create(request: CreateInstanceRequest, context: RequestContext): Promise<InstanceRow> {
+    this.#assertNotDraining();
     const { hub, idempotency, now } = this.#options;
     if (request.envName === undefined || request.envName === "") {
       throw new PlatformError("request.invalid", "Invalid request parameters: envName is missing; give 'name' or 'name@version'");
     }
-    const environment = await hub.resolve(request.envName, asking.caller);
+    const environment = await hub.resolve(request.envName, context.caller);
     demandVariables(request.environment_variables ?? {}, environment);
-    const owner = ownerOf(request.owner, asking.caller);
-    const fresh = drawRow(environment, request, owner, now(), this.#options);
-    if (asking.idempotencyKey === undefined) return this.#begin(environment, request, fresh, asking.caller);
+    const owner = ownerOf(request.owner, context.caller);
+    const fresh = newInstanceRow(environment, request, owner, now(), this.#options);
+    if (context.idempotencyKey === undefined) return this.#begin(environment, request, fresh, context.caller);
 
-    const reserved = await idempotency.reserve(owner, asking.idempotencyKey, request, [fresh.id]);
+    const reserved = await idempotency.reserve(owner, context.idempotencyKey, request, [fresh.id]);
     const [id = fresh.id] = reserved.instanceIds;
     for (;;) {
-      const known = await this.#ledger.find(id);
+      const known = await this.#table.find(id);
       if (known !== null) return known;
-      demandRemembered(reserved, now());
+      assertRemembered(reserved, now());
       try {
-        return await this.#begin(environment, request, { ...fresh, id }, asking.caller);
+        return await this.#begin(environment, request, { ...fresh, id }, context.caller);
       } catch (error) {
         // Another request with the same key was a moment faster.
         if (!isPlatformError(error, "instance.exists")) throw error;
@@ -90,7 +90,7 @@ export class Instances {
 
   /** Begins the start of a service's replica. Whoever made the service was allowed to use its environment. */
   async createReplica(spec: ReplicaSpec): Promise<void> {
-    this.#demandOpen();
+    this.#assertNotDraining();
     const { id, service, owner, variables, maxInstances } = spec;
     const { name, version } = spec.environment;
     const { hub, now } = this.#options;
@@ -98,14 +98,14 @@ export class Instances {
     const environment = await hub.resolve(`${name}@${version}`, caller);
     demandVariables(variables, environment);
     const request = { environment_variables: { ...variables } };
-    const row = drawReplica(drawRow(environment, request, owner, now(), this.#options), id, service);
+    const row = asReplica(newInstanceRow(environment, request, owner, now(), this.#options), id, service);
     await this.#begin(environment, request, row, caller, spec.platformVariables);
   }
 
   /** The instance once it runs, or as it stands when the time is over. A start that fails is an error. */
   async started(id: string, limitMs: number, caller: Caller, signal?: AbortSignal): Promise<InstanceRow> {
     const starting = this.#starter.find(id);
-    if (starting !== null) return (await within(starting, limitMs)) ?? this.get(id, caller);
+    if (starting !== null) return (await waitAtMost(starting, limitMs)) ?? this.get(id, caller);
     const row = await this.untilSettled(id, limitMs, caller, signal);
     if (row.status === "Failed" && row.reasonCode !== null) throw new PlatformError(row.reasonCode, row.reason ?? "the start failed");
     return row;
@@ -120,14 +120,14 @@ export class Instances {
       const left = over - performance.now();
       if (isSettled(row) || left <= 0) return row;
       const starting = this.#starter.find(id);
-      // A start of ours tells us; one on another replica is looked at now and then.
+      // A start of ours tells us; one on another server is looked at now and then.
       if (starting === null) await pause(Math.min(left, LOOK_MS));
-      else await within(starting, left).catch(() => {});
+      else await waitAtMost(starting, left).catch(() => {});
     }
   }
 
   async get(id: string, caller: Caller): Promise<InstanceRow> {
-    const row = await this.#ledger.find(id);
+    const row = await this.#table.find(id);
     if (row === null || !maySee(row, caller)) throw new PlatformError("instance.not_found", `instance '${id}' not found`);
     return row;
   }
@@ -141,67 +141,67 @@ export class Instances {
   async renew(id: string, ttl: string, caller: Caller): Promise<InstanceRow> {
     const { now } = this.#options;
     expiryOf(ttl, now());
-    demandOwn(await this.get(id, caller));
-    return this.#ledger.change(id, (row, at) => {
+    assertNotReplica(await this.get(id, caller));
+    return this.#table.change(id, (row, at) => {
       if (isLive(row)) return { ...noted(row, `renewed for ${ttl}`, at), ttl, expiresAt: expiryOf(ttl, at) };
       throw new PlatformError("instance.gone", `instance '${id}' has ended: ${row.reason}`);
     });
   }
 
   /** Begins a new episode. Given up when the client leaves. */
-  async reset(id: string, body: ResetRequest, asking: Asking): Promise<unknown> {
-    const answer = await this.#ask(id, "reset", body, asking);
-    await this.#ledger.change(id, (latest, now) => noted(latest, "reset", now));
+  async reset(id: string, body: ResetRequest, context: RequestContext): Promise<unknown> {
+    const answer = await this.#ask(id, "reset", body, context);
+    await this.#table.change(id, (latest, now) => noted(latest, "reset", now));
     return answer;
   }
 
-  snapshot(id: string, asking: Asking): Promise<unknown> {
-    return this.#ask(id, "snapshot", {}, asking);
+  snapshot(id: string, context: RequestContext): Promise<unknown> {
+    return this.#ask(id, "snapshot", {}, context);
   }
 
-  async #ask(id: string, question: "reset" | "snapshot", body: unknown, { caller, signal }: Asking): Promise<unknown> {
+  async #ask(id: string, question: "reset" | "snapshot", body: unknown, { caller, signal }: RequestContext): Promise<unknown> {
     const row = await this.get(id, caller);
     this.use(row);
     try {
-      return await this.#options.placement.ask(slotOf(row), question, body, signal);
+      return await this.#options.slots.ask(slotOf(row), question, body, signal);
     } finally {
       this.release(row);
     }
   }
 
   /** Copies that go on from where the instance stands: all of them, or none. */
-  async fork(id: string, count: number, asking: Asking): Promise<InstanceRow[]> {
-    this.#demandOpen();
-    const parent = await this.get(id, asking.caller);
-    demandOwn(parent);
-    return this.#forks.fork(parent, count, asking);
+  async fork(id: string, count: number, context: RequestContext): Promise<InstanceRow[]> {
+    this.#assertNotDraining();
+    const parent = await this.get(id, context.caller);
+    assertNotReplica(parent);
+    return this.#forks.fork(parent, count, context);
   }
 
   /** Ends a live instance for a reason; what it occupied is given back. */
   async end(id: string, reason: string, to: "Terminated" | "Failed" = "Terminated"): Promise<void> {
-    const { placement } = this.#options;
+    const { slots } = this.#options;
     let slot = null as Slot | null;
     try {
-      await this.#ledger.change(id, (row, now) => {
+      await this.#table.change(id, (row, now) => {
         slot = row.slot;
-        // A slot in another replica's sandbox stays in the row, for that one's books are to be set right too.
-        const isOurs = slot === null || placement.holds(slot.sandboxId);
+        // A slot in another server's sandbox stays in the row, for that one's books are to be set right too.
+        const isOurs = slot === null || slots.holds(slot.sandboxId);
         return moved(row, LIVE, to, reason, now, { reason, ...(isOurs && { slot: null }) });
       });
     } catch (error) {
       if (isPlatformError(error, "instance.not_found")) return;
       throw error;
     }
-    if (slot !== null) await placement.leave(slot, id);
+    if (slot !== null) await slots.leave(slot, id);
   }
 
   /** Notes of all that is kept under these names that it has ended; its sandboxes are the caller's to end. */
-  async endAll(replicas: Iterable<string>, reason: string): Promise<void> {
+  async endAll(serverIds: Iterable<string>, reason: string): Promise<void> {
     const end = (id: string) =>
-      this.#ledger.insist(() => this.#ledger.change(id, (row, now) => moved(row, LIVE, "Terminated", reason, now, { reason, slot: null })));
-    for (const value of replicas) {
+      this.#table.insist(() => this.#table.change(id, (row, now) => moved(row, LIVE, "Terminated", reason, now, { reason, slot: null })));
+    for (const value of serverIds) {
       let ending: Promise<void>[] = [];
-      for await (const { key } of this.#ledger.rows.each({ index: "liveReplica", value })) {
+      for await (const { key } of this.#table.rows.each({ index: "liveServer", value })) {
         ending.push(end(key));
         if (ending.length < AT_ONCE) continue;
         await Promise.all(ending);
@@ -214,32 +214,32 @@ export class Instances {
   /** The instances of a sandbox that is gone fail with the cause, and only those. */
   async onSandboxExit(sandboxId: string, ids: readonly string[], reason: string): Promise<void> {
     const cause = new PlatformError("sandbox.lost", reason);
-    for (const id of ids) await this.#ledger.fail(id, cause);
-    // Other replicas may have forked into it.
-    await this.#ledger.insist(async () => {
-      for await (const { key } of this.#ledger.rows.each({ index: "sandbox", value: sandboxId })) await this.#ledger.fail(key, cause);
+    for (const id of ids) await this.#table.fail(id, cause);
+    // Other servers may have forked into it.
+    await this.#table.insist(async () => {
+      for await (const { key } of this.#table.rows.each({ index: "sandbox", value: sandboxId })) await this.#table.fail(key, cause);
     });
   }
 
   /** Looks after an instance again that another process has left running. */
   async adopt({ id }: InstanceRow): Promise<void> {
-    const { replica } = this.#options;
-    await this.#ledger.insist(() =>
-      this.#ledger.change(id, (row, now) =>
-        isLive(row) ? { ...noted(row, "adopted from a server that is no more", now), replica } : null,
+    const { serverId } = this.#options;
+    await this.#table.insist(() =>
+      this.#table.change(id, (row, now) =>
+        isLive(row) ? { ...noted(row, "adopted from a server that is no more", now), server: serverId } : null,
       ),
     );
   }
 
   /** Notes that an instance was lost with the server that kept it. */
   async lose(id: string, reason: string): Promise<void> {
-    await this.#ledger.fail(id, new PlatformError("instance.start_failed", reason));
+    await this.#table.fail(id, new PlatformError("instance.start_failed", reason));
   }
 
   /** The same for those of the forks of one request that run already. */
   async loseGroup(group: string, reason: string): Promise<void> {
-    for await (const { key, value } of this.#ledger.rows.each({ index: "group", value: group })) {
-      if (value.status === "Running") await this.#ledger.fail(key, new PlatformError("instance.start_failed", reason), true);
+    for await (const { key, value } of this.#table.rows.each({ index: "group", value: group })) {
+      if (value.status === "Running") await this.#table.fail(key, new PlatformError("instance.start_failed", reason), true);
     }
   }
 
@@ -257,16 +257,16 @@ export class Instances {
     if (row.idleSeconds !== null) this.#touch(row);
   }
 
-  /** Notes of those in use that they are: another replica may be the one that would end them. */
+  /** Notes of those in use that they are: another server may be the one that would end them. */
   async touchUsed(): Promise<void> {
     for (const id of this.#inUse.keys()) {
-      const row = await this.#ledger.find(id);
+      const row = await this.#table.find(id);
       if (row !== null) this.#touch(row);
     }
   }
 
   sweep(): Promise<void> {
-    return this.#ledger.sweep();
+    return this.#table.sweep();
   }
 
   /** Begins nothing new from now on. */
@@ -289,7 +289,7 @@ export class Instances {
   ): Promise<InstanceRow> {
     const { quotas } = this.#options;
     quotas.admitCreate(row.owner);
-    await this.#ledger.insert(row, Math.min(quotas.instanceLimit(row.owner), caller.maxInstances ?? Number.MAX_SAFE_INTEGER));
+    await this.#table.insert(row, Math.min(quotas.instanceLimit(row.owner), caller.maxInstances ?? Number.MAX_SAFE_INTEGER));
     this.#starter.begin(environment, row, {
       id: row.id,
       task: row.task,
@@ -313,13 +313,13 @@ export class Instances {
     const isStale = ({ lastUsedAt, idleSeconds }: InstanceRow, now: Date) =>
       now.getTime() - Date.parse(lastUsedAt) >= (idleSeconds ?? 0) * 250;
     if (!isStale(row, this.#options.now())) return;
-    const touched = this.#ledger.change(row.id, (latest, now) =>
+    const touched = this.#table.change(row.id, (latest, now) =>
       isLive(latest) && isStale(latest, now) ? { ...latest, lastUsedAt: now.toISOString() } : null,
     );
     touched.catch(() => {});
   }
 
-  #demandOpen(): void {
+  #assertNotDraining(): void {
     if (this.#isDraining) throw new PlatformError("server.draining", "this server is shutting down; ask another, or later");
   }
 }
@@ -333,7 +333,7 @@ export function ownerOf(named: string | undefined, caller: Caller): string {
 }
 
 /** How many replicas there are, and for how long, is their service's to say. */
-function demandOwn({ id, service }: InstanceRow): void {
+function assertNotReplica({ id, service }: InstanceRow): void {
   if (service === undefined) return;
   throw new PlatformError("instance.unsupported", `instance '${id}' is a replica of service '${service}'; change the service instead`);
 }

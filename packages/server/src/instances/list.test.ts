@@ -20,7 +20,7 @@ async function listOf(...rows: Partial<InstanceRow>[]) {
       labels: {},
       ...change,
     };
-    await collection.insert(id, { slot: null, group: null, replica: "r-1", ...row } as InstanceRow);
+    await collection.insert(id, { slot: null, group: null, server: "r-1", ...row } as InstanceRow);
   }
   const list = new InstanceList(collection);
   return async (filter: object, caller = ada) => (await list.page({ limit: 100, ...filter }, caller)).rows.map(({ id }) => id);
@@ -69,7 +69,7 @@ describe("a list of instances", () => {
       await collection.insert(id, {
         ...row,
         group: null,
-        replica: "r-1",
+        server: "r-1",
         labels: at % 7 === 0 ? { seventh: "yes" } : {},
       } as unknown as InstanceRow);
     }

@@ -1,19 +1,19 @@
 import { once } from "node:events";
 import { PlatformError } from "@aenv/contract";
 import type { FastifyReply } from "fastify";
-import type { Placement } from "../slots/slots.ts";
+import type { Slots } from "../slots/slots.ts";
 import type { InstanceRow } from "./row.ts";
 
 /** What an instance's sandbox printed. Instances that share a process share what it prints; they have the same owner. */
 export class InstanceLogs {
-  readonly #placement: Placement;
+  readonly #slots: Slots;
 
-  constructor(placement: Placement) {
-    this.#placement = placement;
+  constructor(slots: Slots) {
+    this.#slots = slots;
   }
 
   async answer(row: InstanceRow, tail: number, isFollowing: boolean, reply: FastifyReply, signal: AbortSignal): Promise<unknown> {
-    const sandbox = row.slot === null ? null : await this.#placement.find(row.slot.sandboxId);
+    const sandbox = row.slot === null ? null : await this.#slots.find(row.slot.sandboxId);
     if (sandbox === null) {
       throw new PlatformError(
         "instance.gone",

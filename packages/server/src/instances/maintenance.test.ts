@@ -19,7 +19,7 @@ it("closes only when what ended by itself is cleared away, for a process that ex
   await vi.waitFor(() => expect(isAsked).toBe(true));
 
   let isClosed = false;
-  const closing = room.keeper.close(0).then(() => {
+  const closing = room.maintenance.close(0).then(() => {
     isClosed = true;
   });
   // Far more turns than a close takes that waits for nothing.

@@ -1,18 +1,18 @@
 import type { SandboxEngine } from "@aenv/sandbox";
-import type { Replicas } from "../peers/peers.ts";
+import type { Peers } from "../peers/peers.ts";
 import { type Rounds, startRounds } from "../rounds.ts";
 import type { SandboxClients } from "../sandboxes/client.ts";
 import type { Hosts } from "../slots/hosts.ts";
 import type { Pool } from "../slots/pool.ts";
-import type { Placement } from "../slots/slots.ts";
+import type { Slots } from "../slots/slots.ts";
 import type { Instances } from "./instances.ts";
 import type { Recovered, Recovery } from "./recovery.ts";
 
-export interface KeeperOptions {
-  readonly replicas: Replicas;
+export interface MaintenanceOptions {
+  readonly peers: Peers;
   readonly recovery: Recovery;
   readonly instances: Instances;
-  readonly placement: Placement;
+  readonly slots: Slots;
   readonly hosts: Hosts;
   readonly pool: Pool;
   readonly clients: SandboxClients;
@@ -31,32 +31,32 @@ const IDLE_LINE_MS = 10 * 60_000;
  * Looks after what runs: says that this process lives, takes over from those that do not, tidies up, and in the end hands
  * everything over or ends it.
  */
-export class Keeper {
-  readonly #options: KeeperOptions;
+export class Maintenance {
+  readonly #options: MaintenanceOptions;
   #rounds: readonly Rounds[] = [];
 
-  constructor(options: KeeperOptions) {
+  constructor(options: MaintenanceOptions) {
     this.#options = options;
   }
 
   /** Puts what an earlier process has left in order, and goes on looking after everything from then on. */
   async open(): Promise<Recovered> {
-    const { replicas, recovery, roundMs, onFailure } = this.#options;
-    await replicas.beat();
+    const { peers, recovery, roundMs, onFailure } = this.#options;
+    await peers.heartbeat();
     const recovered = await recovery.run();
     // Apart, so that nothing that takes its time makes this process seem dead.
-    this.#rounds = [startRounds(() => replicas.beat(), roundMs, onFailure), startRounds(() => this.tidy(), roundMs, onFailure)];
+    this.#rounds = [startRounds(() => peers.heartbeat(), roundMs, onFailure), startRounds(() => this.tidy(), roundMs, onFailure)];
     return recovered;
   }
 
   /** Each of it whatever became of the others. */
   async tidy(): Promise<void> {
-    const { recovery, instances, placement, hosts, pool, clients, onFailure } = this.#options;
+    const { recovery, instances, slots, hosts, pool, clients, onFailure } = this.#options;
     const steps = [
       () => this.#takeOver(),
       () => recovery.settle(),
       () => instances.touchUsed(),
-      () => placement.retry(),
+      () => slots.retry(),
       () => hosts.closeIdle(IDLE_HOST_MS),
       () => pool.trim(),
       () => clients.trim(IDLE_LINE_MS),
@@ -69,24 +69,24 @@ export class Keeper {
    * cannot be reached nobody can take over, so the sandboxes of this process end with it; their rows are put right by the next start.
    */
   async close(graceMs: number): Promise<void> {
-    const { replicas, instances, placement, pool, hosts, onFailure } = this.#options;
+    const { peers, instances, slots, pool, hosts, onFailure } = this.#options;
     await this.#stop();
     await instances.close(graceMs);
     await attempt(() => pool.close(), onFailure);
     try {
-      if (await replicas.leave()) await hosts.closeIdle(0);
+      if (await peers.leave()) await hosts.closeIdle(0);
       else await this.#endAll();
     } catch (error) {
       onFailure(error);
-      await attempt(() => this.#endSandboxes(new Set(replicas.names)), onFailure);
+      await attempt(() => this.#endSandboxes(new Set(peers.ids)), onFailure);
     }
     // What ends from now on is the business of whoever stays.
-    placement.letGo();
-    await placement.settled();
+    slots.detach();
+    await slots.settled();
   }
 
   /** Lets go of everything as a process does that dies: whoever comes next finds it. */
-  async letGo(): Promise<void> {
+  async detach(): Promise<void> {
     await this.#stop();
     await this.#options.instances.close(0);
     await attempt(() => this.#options.pool.close(), this.#options.onFailure);
@@ -97,26 +97,26 @@ export class Keeper {
   }
 
   async #takeOver(): Promise<void> {
-    const { replicas, recovery, onTakeOver } = this.#options;
-    if ((await replicas.claimDead()).dead.length > 0) onTakeOver(await recovery.run());
+    const { peers, recovery, onTakeOver } = this.#options;
+    if ((await peers.claimDeadServers()).dead.length > 0) onTakeOver(await recovery.run());
   }
 
   async #endAll(): Promise<void> {
-    const { replicas, instances } = this.#options;
+    const { peers, instances } = this.#options;
     // Whoever left a moment ago may have hoped that we would stay.
-    const { dead, names } = await replicas.claimDead();
-    const all = new Set([...replicas.names, ...names]);
+    const { dead, ids } = await peers.claimDeadServers();
+    const all = new Set([...peers.ids, ...ids]);
     await instances.endAll(all, "the server was stopped");
     await this.#endSandboxes(all);
-    for (const row of dead) await replicas.inherit(row, new Set());
-    await replicas.forget();
+    for (const row of dead) await peers.markAdopted(row, new Set());
+    await peers.remove();
   }
 
   /** Needs no store. */
   async #endSandboxes(names: ReadonlySet<string>): Promise<void> {
-    const { placement, engine, onFailure } = this.#options;
-    placement.letGo();
-    const sandboxes = (await engine.list()).filter((sandbox) => names.has(sandbox.labels.replica ?? ""));
+    const { slots, engine, onFailure } = this.#options;
+    slots.detach();
+    const sandboxes = (await engine.list()).filter((sandbox) => names.has(sandbox.labels.server ?? ""));
     await Promise.all(sandboxes.map((sandbox) => attempt(() => sandbox.destroy(), onFailure)));
   }
 }

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { EnvironmentVersion } from "../hub/hub.ts";
-import { drawRow } from "./new-row.ts";
+import { newInstanceRow } from "./new-row.ts";
 
 function ttlOf(request: { ttl?: string; ttlIsFallback?: boolean }, configTtl?: string): string {
   const config = { name: "shop", version: "1.0.0", ...(configTtl !== undefined && { deployConfig: { ttl: configTtl } }) };
   const environment = { name: "shop", version: "1.0.0", config, bundleDigest: null } as EnvironmentVersion;
   const can = { images: false, isolates: false, limits: false, findsStrays: false, ports: false, mounts: false, initCommand: false };
-  const options = { replica: "r", defaultTtl: "30m", defaultIdleSeconds: null, engine: { name: "process", can } };
-  return drawRow(environment, { envName: "shop", ...request }, "ada", new Date(0), options).ttl;
+  const options = { serverId: "r", defaultTtl: "30m", defaultIdleSeconds: null, engine: { name: "process", can } };
+  return newInstanceRow(environment, { envName: "shop", ...request }, "ada", new Date(0), options).ttl;
 }
 
 describe("a new instance's time to live", () => {

@@ -7,20 +7,20 @@ import { isolationOf } from "../slots/isolation.ts";
 import type { InstanceEvent, InstanceRow } from "./row.ts";
 import { sandboxOptionsOf, supportedOptions } from "./sandbox-options.ts";
 
-export interface DrawingOptions {
-  readonly replica: string;
+export interface NewRowOptions {
+  readonly serverId: string;
   readonly defaultTtl: string;
   readonly defaultIdleSeconds: number | null;
   readonly engine: Pick<SandboxEngine, "name" | "can">;
 }
 
 /** The row of an instance that is asked for. */
-export function drawRow(
+export function newInstanceRow(
   environment: EnvironmentVersion,
   request: CreateInstanceRequest,
   owner: string,
   now: Date,
-  { replica, defaultTtl, defaultIdleSeconds, engine }: DrawingOptions,
+  { serverId, defaultTtl, defaultIdleSeconds, engine }: NewRowOptions,
 ): InstanceRow {
   const isShared = isolationOf(environment.config) === "shared";
   const { options, warnings } = supportedOptions(sandboxOptionsOf(environment.config, request), engine, isShared);
@@ -48,7 +48,7 @@ export function drawRow(
     datasource: request.datasource ?? "",
     image: imageFor(environment, request.datasource ?? ""),
     slot: null,
-    replica,
+    server: serverId,
     group: null,
     events: [{ at: since, what: "asked for" }, ...warningEvents(warnings, since)],
     ...(warnings.length > 0 && { warnings }),
@@ -57,7 +57,7 @@ export function drawRow(
 }
 
 /** The row of a service's replica: it lives for as long as the service wants it. */
-export function drawReplica(row: InstanceRow, id: string, service: string): InstanceRow {
+export function asReplica(row: InstanceRow, id: string, service: string): InstanceRow {
   return { ...row, id, service, ttl: "", expiresAt: NEVER, idleSeconds: null };
 }
 
@@ -70,7 +70,7 @@ function imageFor({ config }: EnvironmentVersion, datasource: string): string | 
 }
 
 /** The row of a copy that goes on from where its parent stands. */
-export function drawFork(parent: InstanceRow, id: string, group: string | null, now: Date, replica: string): InstanceRow {
+export function newForkRow(parent: InstanceRow, id: string, group: string | null, now: Date, serverId: string): InstanceRow {
   const since = now.toISOString();
   return {
     ...parent,
@@ -82,7 +82,7 @@ export function drawFork(parent: InstanceRow, id: string, group: string | null, 
     expiresAt: expiryOf(parent.ttl, now),
     lastUsedAt: since,
     slot: null,
-    replica,
+    server: serverId,
     group,
     events: [{ at: since, what: `forked from ${parent.id}` }, ...warningEvents(parent.warnings ?? [], since)],
   };

@@ -4,7 +4,7 @@ import { ada, openRoom, openWorld } from "./fixtures/room.ts";
 async function open() {
   const world = openWorld();
   const room = openRoom(world);
-  await room.keeper.open();
+  await room.maintenance.open();
   return { world, room, ref: await world.publish(ada, "shop", {}) };
 }
 
@@ -25,8 +25,8 @@ describe("while the store is away", () => {
   it("a start that gets ready is taken back, for nobody can be told of it", async () => {
     const { world, room, ref } = await open();
     const go = world.gate("setup");
-    const asking = { caller: ada, signal: room.signal };
-    const { id } = await room.instances.create({ envName: ref, environment_variables: { GATE: "setup" } }, asking);
+    const context = { caller: ada, signal: room.signal };
+    const { id } = await room.instances.create({ envName: ref, environment_variables: { GATE: "setup" } }, context);
     const started = room.instances.started(id, 5_000, ada);
     started.catch(() => {});
     await vi.waitFor(async () => expect(await world.engine.list()).toHaveLength(1));
@@ -47,12 +47,12 @@ describe("while the store is away", () => {
       { caller: ada, signal: room.signal },
     );
     world.cut(true);
-    await room.keeper.close(10);
+    await room.maintenance.close(10);
     expect(room.failures).not.toEqual([]);
     expect(await world.engine.list()).toEqual([]);
     world.cut(false);
     const next = openRoom(world);
-    expect(await next.keeper.open()).toMatchObject({ adopted: 0, failed: 2 });
+    expect(await next.maintenance.open()).toMatchObject({ adopted: 0, failed: 2 });
     for (const one of [row.id, id]) expect(await next.instances.get(one, ada)).toMatchObject({ status: "Failed" });
   });
 
@@ -62,7 +62,7 @@ describe("while the store is away", () => {
     await room.create(ref);
     const kept = await other.create(ref);
     world.cut(true);
-    await room.keeper.close(10);
+    await room.maintenance.close(10);
     expect((await world.engine.list()).map(({ id }) => id)).toEqual([kept.slot?.sandboxId]);
     world.cut(false);
     expect(await other.count(kept)).toBe(1);
@@ -72,11 +72,11 @@ describe("while the store is away", () => {
     const { world, room, ref } = await open();
     const row = await room.create(ref);
     world.cut(true);
-    await room.keeper.tidy();
+    await room.maintenance.tidy();
     expect(room.failures.length).toBeGreaterThan(0);
     world.cut(false);
     const before = room.failures.length;
-    await room.keeper.tidy();
+    await room.maintenance.tidy();
     expect(room.failures).toHaveLength(before);
     expect(await room.count(row)).toBe(1);
   });

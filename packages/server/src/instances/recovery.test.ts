@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, it, vi } from "vitest";
-import { askSandbox } from "../sandboxes/client.ts";
+import { requestSandbox } from "../sandboxes/client.ts";
 import { ada, openRoom, openWorld } from "./fixtures/room.ts";
 
 const SHARED = { isolation: "shared" };
@@ -9,7 +9,7 @@ const SHARED = { isolation: "shared" };
 async function openTwo() {
   const world = openWorld();
   const dead = openRoom(world);
-  await dead.keeper.open();
+  await dead.maintenance.open();
   const shop = await world.publish(ada, "shop", {});
   const bank = await world.publish(ada, "bank", SHARED);
   return { world, dead, next: openRoom(world), shop, bank };
@@ -20,10 +20,10 @@ describe("a server that comes after one that was killed", () => {
     const { world, dead, next, shop, bank } = await openTwo();
     const rows = [await dead.create(shop), await dead.create(bank), await dead.create(bank)];
     for (const row of rows) await dead.count(row);
-    expect(await next.keeper.open()).toEqual({ adopted: 3, failed: 0, ended: 0 });
+    expect(await next.maintenance.open()).toEqual({ adopted: 3, failed: 0, ended: 0 });
     for (const row of rows) {
       expect(await next.count(row)).toBe(2);
-      expect(await next.instances.get(row.id, ada)).toMatchObject({ status: "Running", replica: next.replica });
+      expect(await next.instances.get(row.id, ada)).toMatchObject({ status: "Running", server: next.serverId });
     }
     expect([next.hosts.size, next.failures]).toEqual([1, []]);
     expect((await next.create(bank)).slot?.sandboxId).toBe(rows[1]?.slot?.sandboxId);
@@ -35,14 +35,14 @@ describe("a server that comes after one that was killed", () => {
   it("says of what did not come up that it did not, and ends what nobody needs", async () => {
     const { world, dead, next, shop } = await openTwo();
     world.gate("setup");
-    const asking = { caller: ada, signal: dead.signal };
-    const { id } = await dead.instances.create({ envName: shop, environment_variables: { GATE: "setup" } }, asking);
+    const context = { caller: ada, signal: dead.signal };
+    const { id } = await dead.instances.create({ envName: shop, environment_variables: { GATE: "setup" } }, context);
     const crashed = await dead.create(shop);
     await world.engine.crash(crashed.slot?.sandboxId ?? "", "out of memory");
     await vi.waitFor(async () => expect(await dead.instances.get(crashed.id, ada)).toMatchObject({ status: "Failed" }));
     // As if the dead server had never come to say so.
     await dead.rows.update(crashed.id, () => crashed);
-    expect(await next.keeper.open()).toEqual({ adopted: 0, failed: 2, ended: 1 });
+    expect(await next.maintenance.open()).toEqual({ adopted: 0, failed: 2, ended: 1 });
     expect(await world.engine.list()).toEqual([]);
     const reason = "its sandbox was gone, or not ready, when the server came back";
     expect(await next.instances.get(id, ada)).toMatchObject({ status: "Failed", reason, reasonCode: "instance.start_failed" });
@@ -55,7 +55,7 @@ describe("a server that comes after one that was killed", () => {
     const { sandboxId = "", address = null } = row.slot ?? {};
     if (address === null) throw new Error("no slot");
     const ask = (method: "GET" | "POST", path: string, body?: unknown) =>
-      askSandbox(next.clients, sandboxId, address, {
+      requestSandbox(next.clients, sandboxId, address, {
         method,
         path,
         timeoutMs: 5_000,
@@ -64,7 +64,7 @@ describe("a server that comes after one that was killed", () => {
       });
     const slots = async () => ((await ask("GET", "/env-instance/list")) as { items: { id: string }[] }).items.map(({ id }) => id);
     await ask("POST", "/env-instance", { id: "early" });
-    await next.keeper.open();
+    await next.maintenance.open();
     expect(await slots()).toEqual([row.id]);
     await ask("POST", "/env-instance", { id: "late" });
     const other = await next.create(bank);
@@ -81,7 +81,7 @@ describe("a server that comes after one that was killed", () => {
     const forks = await dead.instances.fork(parent.id, 3, { caller: ada, signal: dead.signal, idempotencyKey: "k" });
     const last = forks.at(-1);
     await dead.rows.update(last?.id ?? "", (row) => ({ ...row, status: "Creating", slot: null }));
-    expect(await next.keeper.open()).toMatchObject({ adopted: 1 });
+    expect(await next.maintenance.open()).toMatchObject({ adopted: 1 });
     expect((await world.engine.list()).map(({ id }) => id)).toEqual([parent.slot?.sandboxId]);
     expect(await next.rows.count("live", "yes")).toBe(1);
     const again = next.instances.fork(parent.id, 3, { caller: ada, signal: dead.signal, idempotencyKey: "k" });
@@ -91,16 +91,16 @@ describe("a server that comes after one that was killed", () => {
   it("does not care how often the ones before it were killed while they came back", async () => {
     const { world, dead, next, shop, bank } = await openTwo();
     const rows = [await dead.create(shop), await dead.create(bank)];
-    await next.replicas.beat();
-    const { dead: claimed } = await next.replicas.claimDead();
+    await next.peers.heartbeat();
+    const { dead: claimed } = await next.peers.claimDeadServers();
     expect(claimed).toHaveLength(1);
     await next.instances.adopt(rows[0] as (typeof rows)[0]);
     const third = openRoom(world);
-    expect(await third.keeper.open()).toEqual({ adopted: 2, failed: 0, ended: 0 });
+    expect(await third.maintenance.open()).toEqual({ adopted: 2, failed: 0, ended: 0 });
     const fourth = openRoom(world);
-    expect(await fourth.keeper.open()).toEqual({ adopted: 2, failed: 0, ended: 0 });
+    expect(await fourth.maintenance.open()).toEqual({ adopted: 2, failed: 0, ended: 0 });
     for (const row of rows) expect(await fourth.count(row)).toBe(1);
-    await fourth.keeper.close(1_000);
+    await fourth.maintenance.close(1_000);
     expect([await world.engine.list(), await fourth.rows.count("live", "yes")]).toEqual([[], 0]);
   });
 });
@@ -109,8 +109,8 @@ describe("servers side by side", () => {
   async function openPair() {
     const world = openWorld();
     const [one, other] = [openRoom(world, { isAlone: false }), openRoom(world, { isAlone: false })];
-    await one.keeper.open();
-    await other.keeper.open();
+    await one.maintenance.open();
+    await other.maintenance.open();
     const shop = await world.publish(ada, "shop", {});
     const bank = await world.publish(ada, "bank", SHARED);
     return { world, one, other, shop, bank };
@@ -131,7 +131,7 @@ describe("servers side by side", () => {
     await other.instances.destroy(seated.id, ada);
     await expect(one.count(seated)).rejects.toThrow("not found in this process");
     await one.recovery.settle();
-    expect(await one.rows.count("leaving", one.replica)).toBe(0);
+    expect(await one.rows.count("leaving", one.serverId)).toBe(0);
     world.later(61);
     await one.hosts.closeIdle(60_000);
     expect(await world.engine.list()).toEqual([]);
@@ -141,7 +141,7 @@ describe("servers side by side", () => {
     const { world, one, other, bank } = await openPair();
     const parent = await one.create(bank);
     const [fork] = await other.instances.fork(parent.id, 1, { caller: ada, signal: other.signal });
-    expect(fork).toMatchObject({ status: "Running", replica: one.replica });
+    expect(fork).toMatchObject({ status: "Running", server: one.serverId });
     await one.instances.destroy(parent.id, ada);
     world.later(61);
     await one.hosts.closeIdle(60_000);
@@ -156,18 +156,18 @@ describe("servers side by side", () => {
   it("hand over what runs, and the last one ends it", async () => {
     const { world, one, other, shop, bank } = await openPair();
     const rows = [await one.create(shop), await one.create(bank), await other.create(bank)];
-    await one.keeper.close(1_000);
-    await other.keeper.tidy();
-    for (const row of rows) expect(await other.instances.get(row.id, ada)).toMatchObject({ status: "Running", replica: other.replica });
+    await one.maintenance.close(1_000);
+    await other.maintenance.tidy();
+    for (const row of rows) expect(await other.instances.get(row.id, ada)).toMatchObject({ status: "Running", server: other.serverId });
     expect(await world.engine.list()).toHaveLength(3);
-    await other.keeper.close(1_000);
+    await other.maintenance.close(1_000);
     expect([await world.engine.list(), await other.rows.count("live", "yes"), other.failures]).toEqual([[], 0, []]);
   });
 
   it("that go at the same time leave nothing either", async () => {
     const { world, one, other, shop } = await openPair();
     await Promise.all([one.create(shop), other.create(shop)]);
-    await Promise.all([one.keeper.close(1_000), other.keeper.close(1_000)]);
+    await Promise.all([one.maintenance.close(1_000), other.maintenance.close(1_000)]);
     await setImmediate();
     expect([await world.engine.list(), await one.rows.count("live", "yes")]).toEqual([[], 0]);
   });

@@ -1,10 +1,10 @@
 import { isPlatformError } from "@aenv/contract";
 import type { Sandbox, SandboxEngine } from "@aenv/sandbox";
 import { z } from "zod";
-import type { Replicas } from "../peers/peers.ts";
-import { answerLimits } from "../sandboxes/answer-limits.ts";
-import { askSandbox, type SandboxClients } from "../sandboxes/client.ts";
-import type { Placement } from "../slots/slots.ts";
+import type { Peers } from "../peers/peers.ts";
+import { requestSandbox, type SandboxClients } from "../sandboxes/client.ts";
+import { responseLimits } from "../sandboxes/response-limits.ts";
+import type { Slots } from "../slots/slots.ts";
 import type { Collection } from "../stores/collection.ts";
 import type { Instances } from "./instances.ts";
 import { type InstanceRow, isLive } from "./row.ts";
@@ -13,8 +13,8 @@ export interface RecoveryOptions {
   readonly engine: SandboxEngine;
   readonly rows: Collection<InstanceRow>;
   readonly instances: Instances;
-  readonly placement: Placement;
-  readonly replicas: Replicas;
+  readonly slots: Slots;
+  readonly peers: Peers;
   readonly clients: SandboxClients;
   /** After this long no start that another process began goes on in a sandbox. */
   readonly startTimeoutMs: number;
@@ -34,7 +34,7 @@ const slotList = z.object({ items: z.array(z.object({ id: z.string() })) });
 const ANSWER_MS = 5_000;
 
 /**
- * Puts the rows and what truly runs in agreement, at the start and whenever another replica has died: what still lives is
+ * Puts the rows and what truly runs in agreement, at the start and whenever another server has died: what still lives is
  * adopted, what is gone is said to be gone, and what nobody keeps is ended.
  */
 export class Recovery {
@@ -49,14 +49,14 @@ export class Recovery {
   }
 
   async run(): Promise<Recovered> {
-    const { engine, replicas, instances, now, startTimeoutMs } = this.#options;
+    const { engine, peers, instances, now, startTimeoutMs } = this.#options;
     // In this order: the dead make no more sandboxes, and a sandbox of someone who has come meanwhile bears a living one's name.
-    const { dead, names } = await replicas.claimDead();
+    const { dead, ids } = await peers.claimDeadServers();
     const sandboxes = await engine.list();
-    const { others, isLast, isLastHere } = await replicas.hands();
-    const isUnknown = (name: string) => !others.has(name) && !replicas.names.includes(name);
-    const isOrphan = (name: string) => names.has(name) || (isLast && isUnknown(name));
-    const orphans = sandboxes.filter(({ labels: { replica = "" } }) => names.has(replica) || (isLastHere && isUnknown(replica)));
+    const others = await peers.others();
+    const isUnknown = (name: string) => !others.ids.has(name) && !peers.ids.includes(name);
+    const isOrphan = (name: string) => ids.has(name) || (others.isLast && isUnknown(name));
+    const orphans = sandboxes.filter(({ labels: { server = "" } }) => ids.has(server) || (others.isLastHere && isUnknown(server)));
 
     const lost = await this.#boxless(new Set(orphans.map(({ id }) => id)), isOrphan);
     // First those that got ready: as long as one has not, the next start knows that nobody was told of any of them.
@@ -64,19 +64,19 @@ export class Recovery {
     await eachOf(groups, (group) => instances.loseGroup(group, "the server ended before all forks were ready"));
     await eachOf(lost, ({ id }) => instances.lose(id, "its sandbox was gone, or not ready, when the server came back"));
     const counts = await Promise.all(orphans.map((sandbox) => this.#takeOver(sandbox, isOrphan)));
-    const inUse = new Set(sandboxes.map(({ labels }) => labels.replica ?? ""));
-    for (const row of dead) await replicas.inherit(row, inUse);
+    const inUse = new Set(sandboxes.map(({ labels }) => labels.server ?? ""));
+    for (const row of dead) await peers.markAdopted(row, inUse);
     this.#overAt = now() + startTimeoutMs;
     return sum([{ adopted: 0, failed: lost.length, ended: 0 }, ...counts]);
   }
 
   /** Gives back the slots of instances that others have ended, and ends what a dead process's starts have left since. */
   async settle(): Promise<void> {
-    const { rows, placement, replicas, now } = this.#options;
+    const { rows, slots, peers, now } = this.#options;
     if (this.#overAt !== null && now() >= this.#overAt) await this.#lookAgain();
-    for (const name of replicas.names) {
+    for (const name of peers.ids) {
       for await (const { key, value: row } of rows.each({ index: "leaving", value: name })) {
-        if (row.slot !== null) await placement.leave(row.slot, key);
+        if (row.slot !== null) await slots.leave(row.slot, key);
         await rows.update(key, (latest) => (isLive(latest) ? null : { ...latest, slot: null }));
       }
     }
@@ -84,48 +84,48 @@ export class Recovery {
 
   /** Ends what came to be in the moment of a death: slots that were still being set up, sandboxes that were still ending. */
   async #lookAgain(): Promise<void> {
-    const { engine, placement, replicas } = this.#options;
+    const { engine, slots, peers } = this.#options;
     this.#overAt = null;
     for (const sandbox of this.#doubtful) await this.#clearSlots(sandbox, await this.#seatedIn(sandbox));
     this.#doubtful.clear();
-    const [, ...inherited] = replicas.names;
+    const [, ...inherited] = peers.ids;
     for (const sandbox of await engine.list()) {
-      if (!inherited.includes(sandbox.labels.replica ?? "") || placement.holds(sandbox.id)) continue;
-      if ((await this.#rowsIn(sandbox)).length === 0) await placement.discard(sandbox);
+      if (!inherited.includes(sandbox.labels.server ?? "") || slots.holds(sandbox.id)) continue;
+      if ((await this.#rowsIn(sandbox)).length === 0) await slots.discard(sandbox);
     }
   }
 
   /** The orphaned instances that run in none of the sandboxes. */
-  async #boxless(sandboxIds: ReadonlySet<string>, isOrphan: (replica: string) => boolean): Promise<InstanceRow[]> {
+  async #boxless(sandboxIds: ReadonlySet<string>, isOrphan: (serverId: string) => boolean): Promise<InstanceRow[]> {
     const found: InstanceRow[] = [];
     for await (const { value: row } of this.#options.rows.each({ index: "live", value: "yes" })) {
       const isBoxed = row.status === "Running" && row.slot !== null && sandboxIds.has(row.slot.sandboxId);
-      if (isOrphan(row.replica) && !isBoxed) found.push(row);
+      if (isOrphan(row.server) && !isBoxed) found.push(row);
     }
     return found;
   }
 
-  async #takeOver(sandbox: Sandbox, isOrphan: (replica: string) => boolean): Promise<Recovered> {
-    const { placement, instances } = this.#options;
+  async #takeOver(sandbox: Sandbox, isOrphan: (serverId: string) => boolean): Promise<Recovered> {
+    const { slots, instances } = this.#options;
     const rows = await this.#rowsIn(sandbox);
     const seated = rows.length === 0 ? "gone" : await this.#seatedIn(sandbox);
     if (seated === "gone") {
       await eachOf(rows, ({ id }) => instances.lose(id, "its sandbox did not answer any more when the server came back"));
-      await placement.discard(sandbox);
+      await slots.discard(sandbox);
       return { adopted: 0, failed: rows.length, ended: 1 };
     }
     const isThere = ({ id }: InstanceRow) => seated === "unsure" || seated.has(id);
-    const mine = rows.filter((row) => isOrphan(row.replica));
+    const mine = rows.filter((row) => isOrphan(row.server));
     const adopted = mine.filter(isThere);
     const failed = mine.length - adopted.length;
     const missing = mine.filter((row) => !isThere(row));
     await eachOf(missing, (row) => instances.lose(row.id, "its sandbox did not know it any more when the server came back"));
     if (adopted.length === 0 && mine.length === rows.length) {
-      await placement.discard(sandbox);
+      await slots.discard(sandbox);
       return { adopted: 0, failed, ended: 1 };
     }
-    // Where another replica is forking into the sandbox, that goes on, and the sandbox is to be looked after all the same.
-    for (const row of rows) if (!isOrphan(row.replica) || isThere(row)) placement.adopt(row, sandbox);
+    // Where another server is forking into the sandbox, that goes on, and the sandbox is to be looked after all the same.
+    for (const row of rows) if (!isOrphan(row.server) || isThere(row)) slots.adopt(row, sandbox);
     await eachOf(adopted, (row) => instances.adopt(row));
     await this.#clearSlots(sandbox, seated);
     if (rows.some(({ slot }) => slot?.isOwnSandbox === false)) this.#doubtful.add(sandbox);
@@ -140,8 +140,8 @@ export class Recovery {
 
   async #seatedIn(sandbox: Sandbox): Promise<Seated> {
     try {
-      const request = { method: "GET", path: "/env-instance/list", timeoutMs: ANSWER_MS, maxBytes: answerLimits.list } as const;
-      const { items } = slotList.parse(await askSandbox(this.#options.clients, sandbox.id, sandbox.address, request));
+      const request = { method: "GET", path: "/env-instance/list", timeoutMs: ANSWER_MS, maxBytes: responseLimits.list } as const;
+      const { items } = slotList.parse(await requestSandbox(this.#options.clients, sandbox.id, sandbox.address, request));
       return new Set(items.map(({ id }) => id));
     } catch (error) {
       return isPlatformError(error, "request.timeout") ? "unsure" : "gone";
@@ -159,11 +159,11 @@ export class Recovery {
       // Still on its way to its slot.
       if (row !== null && isLive(row.value)) continue;
       const path = `/env-instance/${encodeURIComponent(id)}`;
-      await askSandbox(clients, sandbox.id, sandbox.address, {
+      await requestSandbox(clients, sandbox.id, sandbox.address, {
         method: "DELETE",
         path,
         timeoutMs: ANSWER_MS,
-        maxBytes: answerLimits.instance,
+        maxBytes: responseLimits.instance,
       }).catch(() => {});
     }
   }

@@ -1,7 +1,7 @@
 import type { Caller } from "../access/access.ts";
 
 /** Who asks for an instance, and whether they still wait. */
-export interface Asking {
+export interface RequestContext {
   readonly caller: Caller;
   readonly signal: AbortSignal;
   /** The same for the same request, however often it is sent. */

@@ -47,7 +47,7 @@ export interface InstanceRow {
   /** Of an ended instance: a slot that whoever keeps the sandbox has yet to give back. */
   readonly slot: Slot | null;
   /** The server process that starts it and, once it runs, the one that keeps its sandbox. */
-  readonly replica: string;
+  readonly server: string;
   /** Forks that were asked for together: they are there all, or none of them is. */
   readonly group: string | null;
   readonly events: readonly InstanceEvent[];
@@ -89,7 +89,7 @@ export function instanceIndexes(row: InstanceRow): Indexes {
     agent: row.agentKey,
     environment: name,
     ownerEnvironment: `${row.owner}\n${name}`,
-    ...(isLive(row) ? liveIndexes(row) : row.slot !== null && { leaving: row.replica }),
+    ...(isLive(row) ? liveIndexes(row) : row.slot !== null && { leaving: row.server }),
   };
 }
 
@@ -97,11 +97,11 @@ export function instanceRows(store: Store): Collection<InstanceRow> {
   return new Collection(store, "instance", instanceIndexes);
 }
 
-function liveIndexes({ owner, replica, slot, group, service }: InstanceRow): Indexes {
+function liveIndexes({ owner, server, slot, group, service }: InstanceRow): Indexes {
   return {
     live: "yes",
     liveOwner: owner,
-    liveReplica: replica,
+    liveServer: server,
     ...(slot !== null && { sandbox: slot.sandboxId }),
     ...(group !== null && { group }),
     ...(service !== undefined && { service, isReplica: "yes" }),

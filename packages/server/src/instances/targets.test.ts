@@ -5,7 +5,7 @@ import { type InstanceRow, instanceRows } from "./row.ts";
 import { Targets } from "./targets.ts";
 
 const slot = { sandboxId: "b", address: { kind: "unix", path: "/s" }, prefix: "/env-instance/i", isOwnSandbox: true };
-const row = { id: "i", agentKey: "k", owner: "ada", environment: { name: "shop", version: "1.0.0" }, group: null, replica: "r" };
+const row = { id: "i", agentKey: "k", owner: "ada", environment: { name: "shop", version: "1.0.0" }, group: null, server: "r" };
 const running = { ...row, status: "Running", slot } as unknown as InstanceRow;
 const ended = { ...row, status: "Terminated", slot: null, reason: "deleted" } as unknown as InstanceRow;
 

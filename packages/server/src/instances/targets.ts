@@ -26,14 +26,14 @@ interface Known {
 /** Instances by id and by agent key, from memory; the store is asked only for those not seen here lately. */
 export class Targets {
   readonly #rows: Collection<InstanceRow>;
-  readonly #believeMs: number;
+  readonly #maxAgeMs: number;
   readonly #byId = new Map<string, Known>();
   readonly #idByAgentKey = new Map<string, string>();
 
-  /** Memory is believed for ever if nobody else changes the rows, and for a moment if other replicas do. */
-  constructor(rows: Collection<InstanceRow>, believeMs = Number.POSITIVE_INFINITY) {
+  /** Memory is believed for ever if nobody else changes the rows, and for a moment if other servers do. */
+  constructor(rows: Collection<InstanceRow>, maxAgeMs = Number.POSITIVE_INFINITY) {
     this.#rows = rows;
-    this.#believeMs = believeMs;
+    this.#maxAgeMs = maxAgeMs;
   }
 
   /** Takes note of a row as it is now. */
@@ -49,7 +49,7 @@ export class Targets {
   /** What memory says at once, or null if the store must be asked. */
   peek(id: string): Target | null {
     const known = this.#byId.get(id);
-    if (known?.row.status !== "Running" || performance.now() - known.notedAt > this.#believeMs) return null;
+    if (known?.row.status !== "Running" || performance.now() - known.notedAt > this.#maxAgeMs) return null;
     return targetOf(known.row);
   }
 

@@ -1,152 +1,162 @@
 import type { Collection } from "../stores/collection.ts";
 import { isRunning } from "./process-identity.ts";
 
-/** A server process that shares the store with others. */
-export interface ReplicaRow {
+/** A server process in the store that it shares with its peers. */
+export interface PeerRow {
   readonly id: string;
-  /** The machine and folder in which its sandboxes live; only a process there can look after them. */
-  readonly place: string;
-  /** The process itself, as those on the same machine can look for it. */
+  /** The machine and folder of its sandboxes; only a server at the same location can manage them. */
+  readonly location: string;
+  /** Identity of the process, with which servers on the same machine check whether it runs. */
   readonly process: string;
   readonly startedAt: string;
   readonly seenAt: string;
-  /** It went orderly and left what it kept to the others. */
+  /** It shut down in order and left its sandboxes to its peers. */
   readonly hasLeft: boolean;
-  /** Dead replicas from which it has taken over. */
-  readonly heirOf: readonly string[];
-  /** Who takes over from it; null while nobody does. */
-  readonly heir: string | null;
+  /** Ids of dead servers whose sandboxes it has adopted. */
+  readonly adopted: readonly string[];
+  /** The server that adopts from it after its death; null until one does. */
+  readonly adoptedBy: string | null;
 }
 
-export interface ReplicasOptions {
+export interface PeersOptions {
   readonly id: string;
-  readonly place: string;
+  readonly location: string;
   readonly process: string;
-  readonly rows: Collection<ReplicaRow>;
+  readonly rows: Collection<PeerRow>;
   readonly now: () => Date;
-  /** With a store that only this process uses, every other replica is a dead one. */
+  /** No other server uses the store, so every other row is of a dead server. */
   readonly isAlone: boolean;
-  /** How long a replica elsewhere may be silent before it is taken for dead. */
-  readonly silentMs: number;
+  /** A server at another location without a heartbeat for this long is considered dead. */
+  readonly leaseMs: number;
 }
 
-export interface Hands {
-  readonly others: ReadonlySet<string>;
+export interface OtherServers {
+  /** The ids under which they own sandboxes and instances, adopted ones included. */
+  readonly ids: ReadonlySet<string>;
+  /** No other server is alive. */
   readonly isLast: boolean;
+  /** No other server at this location is alive. */
   readonly isLastHere: boolean;
 }
 
-/** Who keeps the instances: this process and those that share its store. */
-export class Replicas {
+/** Which servers on the store are alive: this one and its peers. */
+export class Peers {
   readonly id: string;
-  readonly #options: ReplicasOptions;
+  readonly #options: PeersOptions;
   readonly #startedAt: string;
-  #heirOf: readonly string[] = [];
-  /** What the others were last heard to say, and since when they have said nothing else. */
-  readonly #heard = new Map<string, { readonly seenAt: string; readonly since: number }>();
-  #listenedAt = 0;
+  #adopted: readonly string[] = [];
+  /** The last heartbeat seen of each peer, and when it was first seen. */
+  readonly #heartbeats = new Map<string, { readonly seenAt: string; readonly since: number }>();
+  #readAt = 0;
 
-  constructor(options: ReplicasOptions) {
+  constructor(options: PeersOptions) {
     this.id = options.id;
     this.#options = options;
     this.#startedAt = options.now().toISOString();
   }
 
-  /** The names under which sandboxes and instances are kept by this process. */
-  get names(): readonly string[] {
-    return [this.id, ...this.#heirOf];
+  /** The ids under which this server owns sandboxes and instances: its own, and those of adopted servers. */
+  get ids(): readonly string[] {
+    return [this.id, ...this.#adopted];
   }
 
-  /** Says that this process lives. */
-  async beat(): Promise<void> {
-    const { rows, now, place, process } = this.#options;
+  async heartbeat(): Promise<void> {
+    const { rows, now, location, process } = this.#options;
     const seenAt = now().toISOString();
-    const updated = await rows.update(this.id, (row) => ({ ...row, seenAt, heirOf: this.#heirOf }));
+    const updated = await rows.update(this.id, (row) => ({ ...row, seenAt, adopted: this.#adopted }));
     if (updated !== null) return;
-    const row = { id: this.id, place, process, startedAt: this.#startedAt, seenAt, hasLeft: false, heirOf: this.#heirOf, heir: null };
+    const row: PeerRow = {
+      id: this.id,
+      location,
+      process,
+      startedAt: this.#startedAt,
+      seenAt,
+      hasLeft: false,
+      adopted: this.#adopted,
+      adoptedBy: null,
+    };
     await rows.insert(this.id, row);
   }
 
   /**
-   * Takes over from the dead: from those of this place, and from those of places where nobody is left. Each goes to one
-   * heir only. Answers the names under which they kept what is now to be looked after.
+   * Claims the dead servers of this location, and of locations without a living server. Each is claimed by one server only.
+   * Returns them with the ids under which they owned sandboxes and instances.
    */
-  async claimDead(): Promise<{ readonly dead: readonly ReplicaRow[]; readonly names: ReadonlySet<string> }> {
+  async claimDeadServers(): Promise<{ readonly dead: readonly PeerRow[]; readonly ids: ReadonlySet<string> }> {
     const { rows } = this.#options;
     const { living, dead } = await this.#others();
-    const isFree = (heir: string | null) => heir === null || heir === this.id || !living.some((one) => one.id === heir);
-    const claimed: ReplicaRow[] = [];
+    const isFree = (adopter: string | null) => adopter === null || adopter === this.id || !living.some((peer) => peer.id === adopter);
+    const claimed: PeerRow[] = [];
     for (const row of dead) {
-      if (!this.#isHere(row) && living.some((one) => one.place === row.place)) continue;
-      const won = await rows.update(row.id, (now) => (isFree(now.heir) ? { ...now, heir: this.id } : null));
+      if (!this.#isHere(row) && living.some((peer) => peer.location === row.location)) continue;
+      const won = await rows.update(row.id, (now) => (isFree(now.adoptedBy) ? { ...now, adoptedBy: this.id } : null));
       if (won !== null) claimed.push(won);
     }
-    return { dead: claimed, names: new Set(claimed.flatMap(namesOf)) };
+    return { dead: claimed, ids: new Set(claimed.flatMap(idsOf)) };
   }
 
-  /** The names under which others keep something, and whether there are others at all: anywhere, and at this place. */
-  async hands(): Promise<Hands> {
+  async others(): Promise<OtherServers> {
     const { living, dead } = await this.#others();
-    const inHand = dead.filter(({ heir }) => living.some((one) => one.id === heir));
+    const beingAdopted = dead.filter(({ adoptedBy }) => living.some((peer) => peer.id === adoptedBy));
     return {
-      others: new Set([...living, ...inHand].flatMap(namesOf)),
+      ids: new Set([...living, ...beingAdopted].flatMap(idsOf)),
       isLast: living.length === 0,
-      isLastHere: !living.some((one) => this.#isHere(one)),
+      isLastHere: !living.some((peer) => this.#isHere(peer)),
     };
   }
 
   /**
-   * Notes that what a dead replica kept is looked after. Its sandboxes, if they are here, bear its name for as long as they live;
-   * of the names that it had inherited itself, only those in use are remembered.
+   * Records that the sandboxes and instances of a dead server are adopted, and removes its row. Sandboxes at this location keep the dead
+   * server's id as their label, so the id is remembered; of the ids that it had adopted itself, only those still in use are.
    */
-  async inherit(dead: ReplicaRow, inUse: ReadonlySet<string>): Promise<void> {
+  async markAdopted(dead: PeerRow, idsInUse: ReadonlySet<string>): Promise<void> {
     if (this.#isHere(dead)) {
-      this.#heirOf = [...new Set([...this.#heirOf, dead.id, ...dead.heirOf.filter((name) => inUse.has(name))])];
-      await this.beat();
+      this.#adopted = [...new Set([...this.#adopted, dead.id, ...dead.adopted.filter((id) => idsInUse.has(id))])];
+      await this.heartbeat();
     }
     await this.#options.rows.remove(dead.id);
   }
 
-  /** Says that this process goes and keeps nothing any more. True if another at this place stays and takes over from it. */
+  /** Marks this server as shut down. True if another server at this location is alive and adopts from it. */
   async leave(): Promise<boolean> {
-    await this.#options.rows.update(this.id, (row) => ({ ...row, hasLeft: true, heirOf: this.#heirOf }));
-    return !(await this.hands()).isLastHere;
+    await this.#options.rows.update(this.id, (row) => ({ ...row, hasLeft: true, adopted: this.#adopted }));
+    return !(await this.others()).isLastHere;
   }
 
-  /** Takes this process off the list: it has left nothing to anyone. */
-  async forget(): Promise<void> {
+  /** Removes this server's row: there is nothing to adopt from it. */
+  async remove(): Promise<void> {
     await this.#options.rows.remove(this.id);
   }
 
-  async #others(): Promise<{ readonly living: ReplicaRow[]; readonly dead: ReplicaRow[] }> {
-    const { rows, now, silentMs } = this.#options;
+  async #others(): Promise<{ readonly living: PeerRow[]; readonly dead: PeerRow[] }> {
+    const { rows, now, leaseMs } = this.#options;
     const at = now().getTime();
-    // Who has not listened for a while cannot say that the others were silent.
-    if (at - this.#listenedAt > silentMs / 2) this.#heard.clear();
-    const living: ReplicaRow[] = [];
-    const dead: ReplicaRow[] = [];
+    // A server that has not read the rows for a while cannot tell that its peers sent no heartbeat meanwhile.
+    if (at - this.#readAt > leaseMs / 2) this.#heartbeats.clear();
+    const living: PeerRow[] = [];
+    const dead: PeerRow[] = [];
     for await (const { value: row } of rows.each()) {
       if (row.id !== this.id) (this.#isAlive(row, at) ? living : dead).push(row);
     }
-    this.#listenedAt = now().getTime();
+    this.#readAt = now().getTime();
     return { living, dead };
   }
 
-  #isAlive(row: ReplicaRow, at: number): boolean {
+  #isAlive(row: PeerRow, at: number): boolean {
     if (this.#options.isAlone || row.hasLeft) return false;
-    // Of a process on this machine we know; of one elsewhere we only hear.
+    // On this machine the process can be checked; elsewhere there are only heartbeats.
     if (this.#isHere(row)) return isRunning(row.process);
-    const heard = this.#heard.get(row.id);
-    if (heard?.seenAt === row.seenAt) return at - heard.since < this.#options.silentMs;
-    this.#heard.set(row.id, { seenAt: row.seenAt, since: at });
+    const last = this.#heartbeats.get(row.id);
+    if (last?.seenAt === row.seenAt) return at - last.since < this.#options.leaseMs;
+    this.#heartbeats.set(row.id, { seenAt: row.seenAt, since: at });
     return true;
   }
 
-  #isHere(row: ReplicaRow): boolean {
-    return row.place === this.#options.place;
+  #isHere(row: PeerRow): boolean {
+    return row.location === this.#options.location;
   }
 }
 
-function namesOf({ id, heirOf }: ReplicaRow): readonly string[] {
-  return [id, ...heirOf];
+function idsOf({ id, adopted }: PeerRow): readonly string[] {
+  return [id, ...adopted];
 }

@@ -4,8 +4,8 @@ import { setImmediate } from "node:timers/promises";
 import { type ErrorCode, isErrorCode, PlatformError } from "@aenv/contract";
 import { MemoryEngine } from "@aenv/sandbox";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { answerLimits } from "./answer-limits.ts";
-import { askSandbox, SandboxClients, type SandboxRequest } from "./client.ts";
+import { requestSandbox, SandboxClients, type SandboxRequest } from "./client.ts";
+import { responseLimits } from "./response-limits.ts";
 
 const PIECE = Buffer.alloc(64 * 1024, 32);
 
@@ -22,11 +22,11 @@ async function openSandbox(answer: RequestListener) {
   const spec = { id: "sandbox", command: ["x"], variables: {}, labels: {}, startTimeoutMs: 5_000 };
   const sandbox = await engine.create(spec, new AbortController().signal);
   const ask = (more: Partial<SandboxRequest> = {}) =>
-    askSandbox(clients, sandbox.id, sandbox.address, {
+    requestSandbox(clients, sandbox.id, sandbox.address, {
       method: "POST",
       path: "/task/reset",
       timeoutMs: 60_000,
-      maxBytes: answerLimits.instance,
+      maxBytes: responseLimits.instance,
       ...more,
     });
   return { ask, sandbox, clients };
@@ -36,7 +36,7 @@ const gone = (response: ServerResponse) => (response.destroyed ? Promise.resolve
 
 describe("what the server asks a sandbox", () => {
   it("is answered with the data, up to the limit", async () => {
-    const text = "x".repeat(answerLimits.instance - 100);
+    const text = "x".repeat(responseLimits.instance - 100);
     const { ask } = await openSandbox((_, response) => void response.end(JSON.stringify({ success: true, data: text })));
     expect(await ask()).toBe(text);
   });
@@ -53,8 +53,8 @@ describe("what the server asks a sandbox", () => {
     });
     await expect(ask()).rejects.toMatchObject({
       code: "sandbox.answer_too_large",
-      message: `the sandbox answered /task/reset with more than ${answerLimits.instance} bytes, the limit for this`,
-      details: { limit: answerLimits.instance },
+      message: `the sandbox answered /task/reset with more than ${responseLimits.instance} bytes, the limit for this`,
+      details: { limit: responseLimits.instance },
     });
     await closed.promise;
     // What lies in the buffers of the two sockets, and no more.
@@ -65,7 +65,7 @@ describe("what the server asks a sandbox", () => {
     const closed = Promise.withResolvers<void>();
     const { ask } = await openSandbox((_, response) => {
       response.on("close", () => closed.resolve());
-      response.writeHead(200, { "content-length": answerLimits.instance + 1 });
+      response.writeHead(200, { "content-length": responseLimits.instance + 1 });
       response.flushHeaders();
     });
     await expect(ask()).rejects.toMatchObject({ code: "sandbox.answer_too_large" });

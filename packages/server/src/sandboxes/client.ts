@@ -2,65 +2,65 @@ import { setTimeout } from "node:timers/promises";
 import { controlEnvelope, type ErrorCode, isErrorCode, isPlatformError, messageOf, PlatformError, sandboxEnvelope } from "@aenv/contract";
 import type { Sandbox, SandboxAddress } from "@aenv/sandbox";
 import { type Dispatcher, Pool } from "undici";
-import { SandboxLines } from "./connections.ts";
+import { SandboxConnections } from "./connections.ts";
 
-interface Ways {
+interface Endpoint {
   readonly pool: Pool;
-  /** For the many short calls, which a full client would make dear. */
-  readonly lines: SandboxLines;
+  /** For the gateway's fast path: much cheaper per call than the full client. */
+  readonly connections: SandboxConnections;
   usedAt: number;
 }
 
-/** Keep-alive connections to sandboxes, one pool a sandbox; the gateway's calls go through the same. */
+/** Keep-alive connections to sandboxes, one pool per sandbox; the gateway uses the same ones. */
 export class SandboxClients {
-  readonly #ways = new Map<string, Ways>();
+  readonly #endpoints = new Map<string, Endpoint>();
 
   pool(sandboxId: string, address: SandboxAddress): Pool {
-    return this.#to(sandboxId, address).pool;
+    return this.#endpoint(sandboxId, address).pool;
   }
 
-  lines(sandboxId: string, address: SandboxAddress): SandboxLines {
-    return this.#to(sandboxId, address).lines;
+  connections(sandboxId: string, address: SandboxAddress): SandboxConnections {
+    return this.#endpoint(sandboxId, address).connections;
   }
 
-  #to(sandboxId: string, address: SandboxAddress): Ways {
-    let ways = this.#ways.get(sandboxId);
-    if (ways === undefined) {
+  #endpoint(sandboxId: string, address: SandboxAddress): Endpoint {
+    let endpoint = this.#endpoints.get(sandboxId);
+    if (endpoint === undefined) {
       const pool = new Pool(originOf(address), {
         ...(address.kind === "unix" && { connect: { socketPath: address.path } }),
         keepAliveTimeout: 30_000,
-        // A tool may take as long as it likes; whoever waits for it decides how long.
+        // A tool may run for any time; the caller sets the timeout.
         headersTimeout: 0,
         bodyTimeout: 0,
       });
-      ways = { pool, lines: new SandboxLines(address), usedAt: 0 };
-      this.#ways.set(sandboxId, ways);
+      endpoint = { pool, connections: new SandboxConnections(address), usedAt: 0 };
+      this.#endpoints.set(sandboxId, endpoint);
     }
-    ways.usedAt = performance.now();
-    return ways;
+    endpoint.usedAt = performance.now();
+    return endpoint;
   }
 
-  /** Breaks what is in flight to a sandbox that is gone. */
+  /** Aborts the calls in flight to a sandbox that has ended. */
   async forget(sandboxId: string): Promise<void> {
-    const ways = this.#ways.get(sandboxId);
-    this.#ways.delete(sandboxId);
-    ways?.lines.destroy();
-    await ways?.pool.destroy();
+    const endpoint = this.#endpoints.get(sandboxId);
+    this.#endpoints.delete(sandboxId);
+    endpoint?.connections.destroy();
+    await endpoint?.pool.destroy();
   }
 
-  /** Lets go of connections that nobody has used for so long: of the end of another replica's sandbox nobody tells us. */
+  /** Closes connections that have been idle for so long. The end of another server's sandbox is not reported to this one. */
   trim(idleMs: number): void {
-    for (const [sandboxId, { pool, lines, usedAt }] of this.#ways) {
+    for (const [sandboxId, { pool, connections, usedAt }] of this.#endpoints) {
       if (performance.now() - usedAt < idleMs) continue;
-      this.#ways.delete(sandboxId);
-      // What is still in flight finishes.
-      lines.close();
+      this.#endpoints.delete(sandboxId);
+      // Calls in flight finish.
+      connections.close();
       void pool.close().catch(() => {});
     }
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#ways.keys()].map((sandboxId) => this.forget(sandboxId)));
+    await Promise.all([...this.#endpoints.keys()].map((sandboxId) => this.forget(sandboxId)));
   }
 }
 
@@ -73,14 +73,17 @@ export interface SandboxRequest {
   readonly path: string;
   readonly body?: unknown;
   readonly timeoutMs: number;
-  /** More than this is not read; the connection is closed. */
+  /** A larger response is not read; the connection is closed. */
   readonly maxBytes: number;
-  /** Fires when nobody waits for the answer any more; the sandbox then sees its request aborted. */
+  /** Aborted when the caller no longer waits; the sandbox then sees its request aborted. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Asks a sandbox something of the platform's own; its refusals come back as the same errors, its absence as `sandbox.lost`. */
-export async function askSandbox(
+/**
+ * Sends a request of the platform to a sandbox. An error response becomes a `PlatformError` with the same code; a sandbox that cannot
+ * be reached gives `sandbox.lost`.
+ */
+export async function requestSandbox(
   clients: SandboxClients,
   sandboxId: string,
   address: SandboxAddress,
@@ -91,14 +94,14 @@ export async function askSandbox(
   let status: number;
   let text: string;
   try {
-    const answer = await clients.pool(sandboxId, address).request({
+    const response = await clients.pool(sandboxId, address).request({
       method: request.method,
       path: request.path,
       signal,
       ...(request.body !== undefined && { body: JSON.stringify(request.body), headers: { "content-type": "application/json" } }),
     });
-    status = answer.statusCode;
-    text = await readText(answer, request);
+    status = response.statusCode;
+    text = await readText(response, request);
   } catch (error) {
     if (request.signal?.aborted) throw request.signal.reason;
     if (isPlatformError(error)) throw error;
@@ -106,7 +109,7 @@ export async function askSandbox(
       throw new PlatformError("request.timeout", `the sandbox did not answer ${request.path} within ${request.timeoutMs} ms`);
     throw new PlatformError("sandbox.lost", `the sandbox cannot be reached: ${messageOf(error)}`, { cause: error });
   }
-  return readAnswer(status, text, request.path);
+  return parseResponse(status, text, request.path);
 }
 
 /** Leaving the loop early destroys the stream, and with it the connection. */
@@ -115,14 +118,14 @@ async function readText({ headers, body }: Dispatcher.ResponseData, { path, maxB
     body.on("error", () => {}).destroy();
     throw tooLarge(path, maxBytes);
   }
-  const pieces: Buffer[] = [];
+  const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const piece of body) {
-    bytes += piece.length;
+  for await (const chunk of body) {
+    bytes += chunk.length;
     if (bytes > maxBytes) throw tooLarge(path, maxBytes);
-    pieces.push(piece);
+    chunks.push(chunk);
   }
-  return Buffer.concat(pieces).toString("utf8");
+  return Buffer.concat(chunks).toString("utf8");
 }
 
 function tooLarge(path: string, maxBytes: number): PlatformError {
@@ -135,17 +138,17 @@ function tooLarge(path: string, maxBytes: number): PlatformError {
   );
 }
 
-/** How long the system may take to tell that a sandbox is gone. */
+/** How long the operating system may take to report the exit of a sandbox. */
 const EXIT_MS = 1_000;
 
-/** Why a sandbox was lost, if it has ended: that says more than that the connection broke. */
-export async function causeOf(sandbox: Sandbox, error: unknown): Promise<unknown> {
+/** The exit reason of a sandbox that was lost, if it has ended: it explains more than a broken connection does. */
+export async function exitCauseOf(sandbox: Sandbox, error: unknown): Promise<unknown> {
   if (!isPlatformError(error, "sandbox.lost")) return error;
   const exit = await Promise.race([sandbox.exited, setTimeout(EXIT_MS, null, { ref: false })]);
   return exit === null ? error : new PlatformError("sandbox.lost", `the sandbox ended: ${exit.reason}`, { cause: error });
 }
 
-function readAnswer(status: number, text: string, path: string): unknown {
+function parseResponse(status: number, text: string, path: string): unknown {
   let body: unknown;
   try {
     body = JSON.parse(text);
@@ -157,16 +160,16 @@ function readAnswer(status: number, text: string, path: string): unknown {
   const control = controlEnvelope.safeParse(body);
   const code = (sandbox.data?.errorInfo ?? (control.success ? control.data.error : null))?.code;
   const message = sandbox.data?.error ?? (control.success ? control.data.message : null) ?? `the sandbox answered ${path} with ${status}`;
-  throw new PlatformError(codeOf(code), message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE)}...` : message);
+  throw new PlatformError(allowedCode(code), message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE)}...` : message);
 }
 
-/** Messages of sandboxes are kept in rows. */
+/** Messages of sandboxes are stored in rows. */
 const MAX_MESSAGE = 4_000;
 
-/** What a sandbox can know of. That a token is wrong, a quota reached or the store away is not for it to say. */
+/** Error codes that a sandbox may return. Codes about tokens, quotas or the store come from the platform only. */
 const SANDBOX_CODES = /^(?:environment|instance|task|tool|function|reward|health|snapshot|sandbox|request|route)\./;
 
-function codeOf(code: unknown): ErrorCode {
+function allowedCode(code: unknown): ErrorCode {
   if (!isErrorCode(code)) return "sandbox.lost";
   return SANDBOX_CODES.test(code) || code === "server.draining" ? code : "instance.failed";
 }

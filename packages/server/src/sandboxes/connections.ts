@@ -2,78 +2,78 @@ import { connect, type Socket } from "node:net";
 import type { SandboxAddress } from "@aenv/sandbox";
 
 /** A connection to a sandbox; it serves one call at a time. */
-export interface SandboxLine {
+export interface SandboxConnection {
   readonly socket: Socket;
-  /** Who listens to the sandbox just now. */
+  /** Handlers of the current call. */
   onData: (bytes: Buffer) => void;
   onClose: (error: Error) => void;
 }
 
-interface IdleLine {
-  readonly line: SandboxLine;
+interface IdleConnection {
+  readonly connection: SandboxConnection;
   readonly usableUntil: number;
 }
 
 const MAX_IDLE_MS = 30_000;
-const nobody = () => {};
+const ignore = () => {};
 
-/** Plain connections to one sandbox, kept for the next call. */
-export class SandboxLines {
+/** Keep-alive TCP or Unix connections to one sandbox. */
+export class SandboxConnections {
   readonly #address: SandboxAddress;
-  readonly #all = new Set<SandboxLine>();
-  readonly #idle: IdleLine[] = [];
+  readonly #all = new Set<SandboxConnection>();
+  readonly #idle: IdleConnection[] = [];
   #isClosed = false;
 
   constructor(address: SandboxAddress) {
     this.#address = address;
   }
 
-  /** The line that was used last, or a new one. */
-  take(): SandboxLine {
-    for (let kept = this.#idle.pop(); kept !== undefined; kept = this.#idle.pop()) {
-      if (performance.now() < kept.usableUntil) return kept.line;
-      kept.line.socket.destroy();
+  /** The most recently used idle connection, or a new one. */
+  acquire(): SandboxConnection {
+    for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) {
+      if (performance.now() < idle.usableUntil) return idle.connection;
+      idle.connection.socket.destroy();
     }
     return this.#open();
   }
 
-  /** Gives a line back that the sandbox keeps for so long. */
-  give(line: SandboxLine, keepMs: number): void {
-    line.onClose = nobody;
-    // Nothing was asked: whatever it says could be taken for the next call's answer.
-    line.onData = () => line.socket.destroy();
-    if (keepMs <= 0 || line.socket.destroyed || this.#isClosed) return void line.socket.destroy();
-    this.#idle.push({ line, usableUntil: performance.now() + Math.min(keepMs, MAX_IDLE_MS) });
+  /** Returns a connection that the sandbox keeps open for `keepMs`. */
+  release(connection: SandboxConnection, keepMs: number): void {
+    connection.onClose = ignore;
+    // Bytes without a request could be mistaken for the response to the next call.
+    connection.onData = () => connection.socket.destroy();
+    if (keepMs <= 0 || connection.socket.destroyed || this.#isClosed) return void connection.socket.destroy();
+    this.#idle.push({ connection, usableUntil: performance.now() + Math.min(keepMs, MAX_IDLE_MS) });
   }
 
-  /** Breaks what is in flight, too. */
+  /** Aborts calls in flight too. */
   destroy(): void {
     this.#isClosed = true;
     for (const { socket } of this.#all) socket.destroy();
   }
 
-  /** What is in flight finishes. */
+  /** Calls in flight finish. */
   close(): void {
     this.#isClosed = true;
-    for (const { line } of this.#idle.splice(0)) line.socket.destroy();
+    for (const { connection } of this.#idle.splice(0)) connection.socket.destroy();
   }
 
-  #open(): SandboxLine {
+  #open(): SandboxConnection {
     const address = this.#address;
     const socket = connect(address.kind === "unix" ? { path: address.path } : { host: address.host, port: address.port, noDelay: true });
-    const line: SandboxLine = { socket, onData: nobody, onClose: nobody };
+    const connection: SandboxConnection = { socket, onData: ignore, onClose: ignore };
     let failure = new Error("the sandbox hung up");
-    this.#all.add(line);
-    socket.on("data", (bytes) => line.onData(bytes));
+    this.#all.add(connection);
+    socket.on("data", (bytes) => connection.onData(bytes));
     socket.on("error", (error) => {
       failure = error;
     });
     socket.on("close", () => {
-      this.#all.delete(line);
-      const at = this.#idle.findIndex((kept) => kept.line === line);
+      this.#all.delete(connection);
+      const at = this.#idle.findIndex((idle) => idle.connection === connection);
       if (at >= 0) this.#idle.splice(at, 1);
-      line.onClose(failure);
+      connection.onClose(failure);
     });
-    return line;
+    return connection;
   }
 }

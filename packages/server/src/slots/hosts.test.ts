@@ -18,7 +18,7 @@ function openHosts(options: Partial<HostsOptions> = {}) {
     clients,
     runner: ["runner"],
     variables: {},
-    replica: "r-1",
+    serverId: "r-1",
     min: 0,
     limits: { each: 0, perOwner: 0, total: 0 },
     startsAtOnce: 2,

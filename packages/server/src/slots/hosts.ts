@@ -28,7 +28,7 @@ export interface HostsOptions {
   readonly spreadAt: number;
   /** Hosts without an instance that wait for the next one, of all owners together; the longest empty go first. */
   readonly maxEmpty: number;
-  /** Whether anyone sits in a sandbox, whoever seated them: other replicas fork into our hosts. */
+  /** Whether anyone sits in a sandbox, whoever seated them: other servers fork into our hosts. */
   readonly isTaken: (sandboxId: string) => Promise<boolean>;
   readonly now: () => number;
 }

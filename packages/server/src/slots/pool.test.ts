@@ -4,8 +4,8 @@ import { temporaryTree } from "@aenv/testing";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { kitRunner } from "../instances/fixtures/runner.ts";
 import { SandboxClients } from "../sandboxes/client.ts";
-import { type ClaimSpec, Pool, type PoolOptions, type Standing } from "./pool.ts";
-import type { StockedEnvironment } from "./stock.ts";
+import { type ClaimSpec, Pool, type PoolOptions, type VersionStatus } from "./pool.ts";
+import type { WarmEnvironment } from "./warm-set.ts";
 
 const { signal } = new AbortController();
 
@@ -14,21 +14,21 @@ function openPool(options: Partial<PoolOptions> = {}, wrap: (program: MemoryProg
   const engine = new MemoryEngine({ start: wrap(kitRunner(defineEnvironment({ tools: [] }), tree.path)) });
   const clients = new SandboxClients();
   const clock = { now: 0 };
-  const standing = new Map<string, Standing>();
+  const status = new Map<string, VersionStatus>();
   const troubles: [string | null, string][] = [];
   const pool = new Pool({
     engine,
     clients,
     runner: ["runner"],
     variables: {},
-    replica: "r-1",
+    serverId: "r-1",
     min: 0,
     limits: { each: 4, perOwner: 100, total: 100 },
     startsAtOnce: 2,
     refillAfterMs: 0,
     startTimeoutMs: 5_000,
     memoryMb: 64,
-    standingOf: async (name) => standing.get(name) ?? "newest",
+    standingOf: async (name) => status.get(name) ?? "newest",
     onTrouble: (environment, error) => void troubles.push([environment, (error as Error).message]),
     now: () => clock.now,
     ...options,
@@ -40,7 +40,7 @@ function openPool(options: Partial<PoolOptions> = {}, wrap: (program: MemoryProg
     tree[Symbol.dispose]();
   });
   const ids = async () => (await engine.list()).map(({ id }) => id);
-  return { pool, engine, clock, ids, standing, troubles };
+  return { pool, engine, clock, ids, status, troubles };
 }
 
 function spec(name: string): ClaimSpec {
@@ -48,7 +48,7 @@ function spec(name: string): ClaimSpec {
 }
 
 /** Of an environment of which prepared processes may wait. */
-function prepared(name: string, more: Partial<StockedEnvironment> = {}): ClaimSpec {
+function prepared(name: string, more: Partial<WarmEnvironment> = {}): ClaimSpec {
   return { ...spec(name), environment: { name, version: "1.0.0", owner: "ada", warm: 0, ...more } };
 }
 
@@ -204,7 +204,7 @@ describe("a pool", () => {
     const begun = new Promise<void>((resolve) => (begin = resolve));
     const gate = new Promise<void>((resolve) => (release = resolve));
     let started = 0;
-    const { pool, ids, standing } = openPool({}, (program) => async (sandboxSpec, self) => {
+    const { pool, ids, status } = openPool({}, (program) => async (sandboxSpec, self) => {
       // The first is claimed, the next two wait, and the one after is still starting when the version is deleted.
       if (++started === 4) {
         begin();
@@ -216,7 +216,7 @@ describe("a pool", () => {
     const claimed = await pool.claim(shop, signal);
     await pool.trim();
     await begun;
-    standing.set("shop", "gone");
+    status.set("shop", "gone");
     await pool.trim();
     release();
     await vi.waitFor(async () => expect(await ids()).toEqual([claimed.id, ...(await blankIds(pool, ids, [claimed.id]))]));
@@ -224,12 +224,12 @@ describe("a pool", () => {
   });
 
   it("keeps nothing in reserve of a version once there is a newer one, and prepares it only while it is asked for", async () => {
-    const { pool, clock, standing } = openPool();
+    const { pool, clock, status } = openPool();
     const shop = prepared("shop", { warm: 3 });
     await pool.claim(shop, signal);
     await pool.trim();
     await settled(pool, shop.digest, 4);
-    standing.set("shop", "superseded");
+    status.set("shop", "superseded");
     await pool.trim();
     await settled(pool, shop.digest, 1);
     clock.now += 5 * 60_000;

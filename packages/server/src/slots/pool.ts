@@ -2,15 +2,15 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { isPlatformError, PlatformError, type SandboxOptions } from "@aenv/contract";
 import type { Sandbox, SandboxEngine } from "@aenv/sandbox";
-import { answerLimits } from "../sandboxes/answer-limits.ts";
-import { askSandbox, causeOf, type SandboxClients } from "../sandboxes/client.ts";
-import { allot, type PoolLimits } from "./allotment.ts";
-import { newStock, noteBurst, type Stock, type StockedBundle, type StockedEnvironment, troubleAfter, wishOf } from "./stock.ts";
+import { exitCauseOf, requestSandbox, type SandboxClients } from "../sandboxes/client.ts";
+import { responseLimits } from "../sandboxes/response-limits.ts";
+import { allocate, type PoolLimits } from "./allocation.ts";
 import { Turns, type Urgency } from "./turns.ts";
 import { isSameVariables } from "./variables.ts";
+import { demandOf, newWarmSet, noteBurst, troubleAfter, type WarmBundle, type WarmEnvironment, type WarmSet } from "./warm-set.ts";
 
 /** Whether a version is its name's newest, an older one, or deleted. */
-export type Standing = "newest" | "superseded" | "gone";
+export type VersionStatus = "newest" | "superseded" | "gone";
 
 export interface PoolOptions {
   readonly engine: SandboxEngine;
@@ -19,7 +19,7 @@ export interface PoolOptions {
   readonly runner: readonly string[];
   /** What every runner finds in its environment. */
   readonly variables: Readonly<Record<string, string>>;
-  readonly replica: string;
+  readonly serverId: string;
   /** Blank processes that always wait. */
   readonly min: number;
   /** How many processes may wait: of each kind, for one owner's environments, and in all. */
@@ -30,7 +30,7 @@ export interface PoolOptions {
   readonly refillAfterMs: number;
   readonly startTimeoutMs: number;
   readonly memoryMb: number;
-  readonly standingOf: (name: string, version: string) => Promise<Standing>;
+  readonly standingOf: (name: string, version: string) => Promise<VersionStatus>;
   /** Told once for each cause why processes cannot be started ahead; null for blank ones. */
   readonly onTrouble: (environment: string | null, error: unknown) => void;
   readonly now: () => number;
@@ -46,7 +46,7 @@ export interface ClaimSpec {
    * Set if any process that has loaded the bundle will do, because its state is a value and its variables are those of every instance
    * of the environment; such processes are started ahead.
    */
-  readonly environment: StockedEnvironment | null;
+  readonly environment: WarmEnvironment | null;
   /** What the sandbox itself must be started with; no process that waits will do then. */
   readonly sandboxOptions?: SandboxOptions | undefined;
   /** How many are claimed at the same moment as copies of one instance, this one included. */
@@ -61,15 +61,15 @@ const BLANK = "blank";
  */
 export class Pool {
   readonly #options: PoolOptions;
-  readonly #blank: Stock;
-  readonly #stocks = new Map<string, Stock>();
+  readonly #blank: WarmSet;
+  readonly #stocks = new Map<string, WarmSet>();
   readonly #turns: Turns;
   readonly #stop = new AbortController();
 
   constructor(options: PoolOptions) {
     this.#options = options;
     this.#turns = new Turns(options.startsAtOnce);
-    this.#blank = newStock(BLANK, null, options.min);
+    this.#blank = newWarmSet(BLANK, null, options.min);
     this.#stocks.set(BLANK, this.#blank);
     this.#retarget();
   }
@@ -132,38 +132,38 @@ export class Pool {
   }
 
   /** Learns whether the version that a stock is of still is one to hold processes for. */
-  async #review(stock: Stock): Promise<void> {
+  async #review(stock: WarmSet): Promise<void> {
     if (stock.bundle === null) return;
     const { name, version, warm } = stock.bundle.environment;
     // If the store cannot be asked now, it is asked again in the next round.
-    const standing = await this.#options.standingOf(name, version).catch(() => null);
-    if (standing === "gone") await this.#drop(stock);
-    else if (standing !== null) stock.reserve = standing === "newest" ? warm : 0;
+    const status = await this.#options.standingOf(name, version).catch(() => null);
+    if (status === "gone") await this.#drop(stock);
+    else if (status !== null) stock.reserve = status === "newest" ? warm : 0;
   }
 
-  async #shed(stock: Stock): Promise<void> {
-    const { demanded, reserve, burst } = wishOf(stock, this.#options.now());
+  async #shed(stock: WarmSet): Promise<void> {
+    const { demanded, reserve, burst } = demandOf(stock, this.#options.now());
     const isOver = stock.bundle !== null && demanded + reserve + burst === 0;
     if (isOver && stock.filling === null) await this.#drop(stock);
     else await endReady(stock, stock.target);
   }
 
-  async #drop(stock: Stock): Promise<void> {
+  async #drop(stock: WarmSet): Promise<void> {
     this.#stocks.delete(stock.name);
     await endReady(stock, 0);
   }
 
-  #stockOf(name: string, bundle: StockedBundle): Stock {
+  #stockOf(name: string, bundle: WarmBundle): WarmSet {
     const known = this.#stocks.get(name);
     if (known !== undefined && isSameVariables(known.bundle?.variables ?? {}, bundle.variables)) return known;
-    const stock = newStock(name, bundle, 0);
+    const stock = newWarmSet(name, bundle, 0);
     this.#stocks.set(name, stock);
     // The same bundle was published again with other variables: what was prepared with the old ones is of no use.
     if (known !== undefined) void endReady(known, 0).catch(() => {});
     return stock;
   }
 
-  #take(stock: Stock): Sandbox | null {
+  #take(stock: WarmSet): Sandbox | null {
     stock.demand.note(this.#options.now());
     this.#retarget();
     const sandbox = stock.ready.shift() ?? null;
@@ -175,15 +175,15 @@ export class Pool {
   #retarget(): void {
     const now = this.#options.now();
     const stocks = [...this.#stocks.values()];
-    const targets = allot(
-      stocks.map((stock) => wishOf(stock, now)),
+    const targets = allocate(
+      stocks.map((stock) => demandOf(stock, now)),
       this.#options.limits,
     );
     for (const stock of stocks) stock.target = targets.get(stock.name) ?? 0;
   }
 
   /** Never rejects: why a stock cannot be filled is told to `onTrouble`, and it is tried again after a pause. */
-  #fill(stock: Stock, afterMs = 0): Promise<void> {
+  #fill(stock: WarmSet, afterMs = 0): Promise<void> {
     if (stock.trouble !== null && this.#options.now() < stock.trouble.retryAt) return Promise.resolve();
     stock.filling ??= this.#fillIn(stock, afterMs).finally(() => {
       stock.filling = null;
@@ -192,7 +192,7 @@ export class Pool {
   }
 
   /** One at a time: starting many at once would slow down those who wait for an answer now. */
-  async #fillIn(stock: Stock, afterMs: number): Promise<void> {
+  async #fillIn(stock: WarmSet, afterMs: number): Promise<void> {
     const { signal } = this.#stop;
     try {
       if (afterMs > 0) await pause(afterMs, undefined, { signal, ref: false });
@@ -204,7 +204,7 @@ export class Pool {
   }
 
   /** What is there counts too, not only what should be: surplus is ended in rounds, and until then there is no room for more. */
-  #wantsMore(stock: Stock): boolean {
+  #wantsMore(stock: WarmSet): boolean {
     if (this.#stop.signal.aborted || !this.#isKept(stock) || stock.ready.length >= stock.target) return false;
     const { total, perOwner } = this.#options.limits;
     const owner = stock.bundle?.environment.owner ?? null;
@@ -213,7 +213,7 @@ export class Pool {
     return owner === null || waitingIn(stocks.filter(({ bundle }) => bundle?.environment.owner === owner)) < perOwner;
   }
 
-  async #add(stock: Stock): Promise<void> {
+  async #add(stock: WarmSet): Promise<void> {
     const { signal } = this.#stop;
     stock.starting++;
     let sandbox: Sandbox;
@@ -234,11 +234,11 @@ export class Pool {
     });
   }
 
-  #isKept(stock: Stock): boolean {
+  #isKept(stock: WarmSet): boolean {
     return this.#stocks.get(stock.name) === stock;
   }
 
-  #noteTrouble(stock: Stock, error: unknown): void {
+  #noteTrouble(stock: WarmSet, error: unknown): void {
     const last = stock.trouble;
     stock.trouble = troubleAfter(last, error, this.#options.now());
     if (stock.trouble.cause === last?.cause) return;
@@ -247,13 +247,13 @@ export class Pool {
   }
 
   #start(urgency: Urgency, signal: AbortSignal, sandboxOptions?: SandboxOptions): Promise<Sandbox> {
-    const { engine, runner, variables, replica, startTimeoutMs, memoryMb } = this.#options;
+    const { engine, runner, variables, serverId, startTimeoutMs, memoryMb } = this.#options;
     const id = `runner-${randomBytes(10).toString("hex")}`;
     const spec = {
       id,
       command: runner,
       variables,
-      labels: { replica, role: "runner" },
+      labels: { server: serverId, role: "runner" },
       startTimeoutMs,
       memoryMb,
       ...(sandboxOptions && { sandboxOptions }),
@@ -264,17 +264,17 @@ export class Pool {
   async #bind(sandbox: Sandbox, body: BindRequest, signal: AbortSignal): Promise<Sandbox> {
     try {
       const { clients, startTimeoutMs } = this.#options;
-      await askSandbox(clients, sandbox.id, sandbox.address, {
+      await requestSandbox(clients, sandbox.id, sandbox.address, {
         method: "POST",
         path: "/bind",
         body,
         timeoutMs: startTimeoutMs,
-        maxBytes: answerLimits.bind,
+        maxBytes: responseLimits.bind,
         signal,
       });
       return sandbox;
     } catch (error) {
-      const cause = await causeOf(sandbox, error);
+      const cause = await exitCauseOf(sandbox, error);
       await sandbox.destroy();
       throw cause;
     }
@@ -290,10 +290,10 @@ function bundleOf({ folder, variables }: Pick<ClaimSpec, "folder" | "variables">
   return { folder, variables, isAhead: false };
 }
 
-function waitingIn(stocks: readonly Stock[]): number {
+function waitingIn(stocks: readonly WarmSet[]): number {
   return stocks.reduce((sum, { ready, starting }) => sum + ready.length + starting, 0);
 }
 
-async function endReady(stock: Stock, from: number): Promise<void> {
+async function endReady(stock: WarmSet, from: number): Promise<void> {
   await Promise.all(stock.ready.splice(from).map((sandbox) => sandbox.destroy()));
 }

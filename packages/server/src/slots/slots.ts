@@ -4,15 +4,15 @@ import { z } from "zod";
 import type { EnvironmentVersion } from "../hub/hub.ts";
 import { ownVariables } from "../hub/publishing/own-variables.ts";
 import type { InstanceRow, Slot } from "../instances/row.ts";
-import { answerLimits } from "../sandboxes/answer-limits.ts";
-import { askSandbox, causeOf, type SandboxClients, type SandboxRequest } from "../sandboxes/client.ts";
+import { exitCauseOf, requestSandbox, type SandboxClients, type SandboxRequest } from "../sandboxes/client.ts";
+import { responseLimits } from "../sandboxes/response-limits.ts";
 import type { Hosts } from "./hosts.ts";
 import { type Isolation, isolationOf } from "./isolation.ts";
 import type { ClaimSpec, Pool } from "./pool.ts";
 import { isSameVariables } from "./variables.ts";
 
 /** What a sandbox is told when an instance begins in it. */
-export interface Opening {
+export interface InitialState {
   readonly id: string;
   readonly task: string | null;
   readonly seed: number;
@@ -24,20 +24,20 @@ export interface Opening {
   readonly together?: number;
 }
 
-export interface PlacementOptions {
+export interface SlotsOptions {
   readonly pool: Pool;
   readonly hosts: Hosts;
   readonly clients: SandboxClients;
   /** The environment's unpacked bundle. */
   readonly bundleFolder: (digest: string) => Promise<string>;
   readonly startTimeoutMs: number;
-  /** A sandbox of this place that another replica keeps. */
+  /** A sandbox of this place that another server keeps. */
   readonly findSandbox: (sandboxId: string) => Promise<Sandbox | null>;
   /** Called when a sandbox that is kept here ends, with those known to have sat in it. */
   readonly onExit: (sandboxId: string, instanceIds: readonly string[], exit: SandboxExit) => void;
 }
 
-const openingAnswer = z.object({
+const initialStateAnswer = z.object({
   task: z.string().nullish(),
   seed: z.number(),
   environment_variables: z.record(z.string(), z.string()),
@@ -50,8 +50,8 @@ const LEAVE_MS = 5_000;
 
 /** What the control API asks an instance. */
 const questions = {
-  reset: { ...instanceRoutes.reset, maxBytes: answerLimits.reset },
-  snapshot: { ...instanceRoutes.snapshot, maxBytes: answerLimits.state },
+  reset: { ...instanceRoutes.reset, maxBytes: responseLimits.reset },
+  snapshot: { ...instanceRoutes.snapshot, maxBytes: responseLimits.state },
 } as const;
 
 /** How far a start has come, for the error of one that takes too long. */
@@ -60,8 +60,8 @@ interface Progress {
 }
 
 /** Finds each instance a place in a sandbox and begins its episode there. */
-export class Placement {
-  readonly #options: PlacementOptions;
+export class Slots {
+  readonly #options: SlotsOptions;
   readonly #sandboxes = new Map<string, Sandbox>();
   /** Who sits in which sandbox. */
   readonly #seated = new Map<string, Set<string>>();
@@ -69,7 +69,7 @@ export class Placement {
   readonly #stuck = new Set<Sandbox>();
   readonly #ending = new Set<Promise<void>>();
 
-  constructor(options: PlacementOptions) {
+  constructor(options: SlotsOptions) {
     this.#options = options;
   }
 
@@ -78,13 +78,13 @@ export class Placement {
     return this.#sandboxes.has(sandboxId);
   }
 
-  /** A sandbox that is kept here, or by another replica at this place. */
+  /** A sandbox that is kept here, or by another server at this place. */
   async find(sandboxId: string): Promise<Sandbox | null> {
     return this.#sandboxes.get(sandboxId) ?? this.#options.findSandbox(sandboxId);
   }
 
   /** All of it within the start timeout, whatever takes so long: the process, its code, or the environment's setup. */
-  async place(environment: EnvironmentVersion, owner: string, opening: Opening, signal: AbortSignal): Promise<Slot> {
+  async place(environment: EnvironmentVersion, owner: string, opening: InitialState, signal: AbortSignal): Promise<Slot> {
     const { startTimeoutMs } = this.#options;
     const deadline = AbortSignal.timeout(startTimeoutMs);
     const progress: Progress = { step: "its process has not loaded its code yet" };
@@ -98,7 +98,13 @@ export class Placement {
     }
   }
 
-  async #place(environment: EnvironmentVersion, owner: string, opening: Opening, signal: AbortSignal, progress: Progress): Promise<Slot> {
+  async #place(
+    environment: EnvironmentVersion,
+    owner: string,
+    opening: InitialState,
+    signal: AbortSignal,
+    progress: Progress,
+  ): Promise<Slot> {
     const isolation = isolationOf(environment.config);
     const spec = await this.#claimSpec(environment, opening, isolation);
     const sandbox =
@@ -112,23 +118,23 @@ export class Placement {
       isOwnSandbox: isolation === "instance",
     };
     try {
-      await this.#ask(slot, { method: "POST", path: "/env-instance", maxBytes: answerLimits.instance, body: toRequest(opening), signal });
+      await this.#ask(slot, { method: "POST", path: "/env-instance", maxBytes: responseLimits.instance, body: toRequest(opening), signal });
       return slot;
     } catch (error) {
-      const cause = await causeOf(sandbox, error);
+      const cause = await exitCauseOf(sandbox, error);
       await this.leave(slot, opening.id);
       throw cause;
     }
   }
 
-  /** Copies an instance within its own process, which another replica may keep. */
+  /** Copies an instance within its own process, which another server may keep. */
   async forkBeside(parentId: string, slot: Slot, ids: readonly string[], signal: AbortSignal): Promise<void> {
     const seated = this.#seated.get(slot.sandboxId);
     if (seated !== undefined) this.#options.hosts.sitBeside(slot.sandboxId, ids.length);
     for (const id of ids) seated?.add(id);
     try {
       const path = `${instancePrefix(parentId)}/fork`;
-      await this.#ask(slot, { method: "POST", path, maxBytes: answerLimits.fork, body: { ids }, signal });
+      await this.#ask(slot, { method: "POST", path, maxBytes: responseLimits.fork, body: { ids }, signal });
     } catch (error) {
       for (const id of ids) await this.leave(slot, id);
       throw error;
@@ -136,9 +142,9 @@ export class Placement {
   }
 
   /** All that another sandbox needs to go on where this instance stands. */
-  async openingOf(id: string, slot: Slot, signal: AbortSignal): Promise<Opening> {
-    const request = { method: "GET", path: `${instancePrefix(id)}/opening`, maxBytes: answerLimits.state, signal } as const;
-    const answer = openingAnswer.parse(await this.#ask(slot, request));
+  async readInitialState(id: string, slot: Slot, signal: AbortSignal): Promise<InitialState> {
+    const request = { method: "GET", path: `${instancePrefix(id)}/opening`, maxBytes: responseLimits.state, signal } as const;
+    const answer = initialStateAnswer.parse(await this.#ask(slot, request));
     const { task, seed, environment_variables: variables, arguments: args, snapshot } = answer;
     return { id, task: task ?? null, seed, variables, arguments: args, snapshot };
   }
@@ -152,8 +158,8 @@ export class Placement {
       return;
     }
     if (isSeated) this.#options.hosts.leave(slot.sandboxId);
-    const request = { method: "DELETE", path: instancePrefix(instanceId), timeoutMs: LEAVE_MS, maxBytes: answerLimits.instance } as const;
-    await askSandbox(this.#options.clients, slot.sandboxId, slot.address, request).catch(() => {});
+    const request = { method: "DELETE", path: instancePrefix(instanceId), timeoutMs: LEAVE_MS, maxBytes: responseLimits.instance } as const;
+    await requestSandbox(this.#options.clients, slot.sandboxId, slot.address, request).catch(() => {});
   }
 
   /** Tries again what could not be ended. */
@@ -192,7 +198,7 @@ export class Placement {
   }
 
   /** Looks after no sandbox any more: whatever becomes of them is no news. */
-  letGo(): void {
+  detach(): void {
     this.#sandboxes.clear();
     this.#seated.clear();
   }
@@ -216,10 +222,10 @@ export class Placement {
 
   #ask(slot: Slot, request: Omit<SandboxRequest, "timeoutMs">): Promise<unknown> {
     const { clients, startTimeoutMs } = this.#options;
-    return askSandbox(clients, slot.sandboxId, slot.address, { ...request, timeoutMs: startTimeoutMs });
+    return requestSandbox(clients, slot.sandboxId, slot.address, { ...request, timeoutMs: startTimeoutMs });
   }
 
-  async #claimSpec(environment: EnvironmentVersion, opening: Opening, isolation: Isolation): Promise<ClaimSpec> {
+  async #claimSpec(environment: EnvironmentVersion, opening: InitialState, isolation: Isolation): Promise<ClaimSpec> {
     const { bundleDigest, config, metadata, name, version, owner } = environment;
     if (bundleDigest === null) {
       throw new PlatformError(
@@ -257,7 +263,7 @@ function warmOf(config: EnvironmentConfig): number {
   return typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : 0;
 }
 
-function toRequest(opening: Opening): Record<string, unknown> {
+function toRequest(opening: InitialState): Record<string, unknown> {
   return {
     id: opening.id,
     seed: opening.seed,

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { KEEP_ALIVE_MS } from "../../http/limits.ts";
-import type { SandboxLine, SandboxLines } from "../../sandboxes/connections.ts";
+import type { SandboxConnection, SandboxConnections } from "../../sandboxes/connections.ts";
 import { AnswerReader } from "./answer.ts";
 import { readShortRequest, type ShortRequest } from "./head.ts";
 
@@ -13,7 +13,7 @@ export interface PassageEnd {
 
 /** A short call that is let in: what its sandbox is sent, over which lines, and who is told how it ended; one of the two. */
 export interface Passage {
-  readonly lines: SandboxLines;
+  readonly lines: SandboxConnections;
   readonly head: string;
   /** Put before the id of an MCP session that the answer names. */
   readonly sessionTag: string | undefined;
@@ -127,17 +127,17 @@ export class Connection {
       passage.onEnd({ kind: "left", status: 0 });
       return;
     }
-    const line = passage.lines.take();
+    const line = passage.lines.acquire();
     this.#listen(line, passage);
     line.socket.write(joined(passage.head, pending.subarray(request.bodyAt, request.end)));
   }
 
-  #listen(line: SandboxLine, passage: Passage): void {
+  #listen(line: SandboxConnection, passage: Passage): void {
     const reader = new AnswerReader(passage.sessionTag);
     const socket = this.#socket;
     const hangUp = () => {
       this.#abandon = null;
-      passage.lines.give(line, reader.sandboxKeepsMs);
+      passage.lines.release(line, reader.sandboxKeepsMs);
     };
     const finish = (kind: PassageEnd["kind"], error?: Error) => {
       hangUp();

@@ -44,6 +44,17 @@ describeNeeding("redis", "with a real Redis", () => {
     await Promise.all([one.close(), two.close()]);
   });
 
+  it("refuses the keys of an earlier build with a clear error", async () => {
+    const earlier = await RedisStore.open(`${redis.url}?prefix=older`);
+    await earlier.insert("replica", "r-1", {}, {});
+    await earlier.close();
+    await expect(RedisStore.open(`${redis.url}?prefix=older`)).rejects.toMatchObject({
+      code: "store.invalid",
+      message:
+        "the Redis keys with the prefix 'older' were written by an earlier build of this server. Delete them, or choose another prefix",
+    });
+  });
+
   it("teaches Redis its scripts again when they are forgotten", async () => {
     const store = await RedisStore.open(redis.url);
     await store.insert("forgotten", "a", 1, {});

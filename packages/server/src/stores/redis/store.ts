@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { PlatformError } from "@aenv/contract";
 import { checkQuery, checkRow, checkText, decode, encode, sortedIndexes } from "../row.ts";
 import type { Indexes, InsertOptions, InsertResult, ListOptions, Store, Versioned } from "../store.ts";
 import { parseAddress } from "./address.ts";
@@ -29,12 +30,29 @@ export class RedisStore implements Store {
   static async open(url: string, options: ConnectionOptions = {}): Promise<RedisStore> {
     const address = parseAddress(url);
     const keys = new Keys(address.prefix);
-    return new RedisStore(await RedisConnection.open(address, options), keys);
+    const store = new RedisStore(await RedisConnection.open(address, options), keys);
+    try {
+      await store.#refuseEarlierBuild(address.prefix);
+      return store;
+    } catch (error) {
+      await store.close();
+      throw error;
+    }
   }
 
   private constructor(connection: RedisConnection, keys: Keys) {
     this.#connection = connection;
     this.#keys = keys;
+  }
+
+  /** Earlier builds wrote rows of kind `replica`, and instances with other fields. A kind's revision counter is never deleted. */
+  async #refuseEarlierBuild(prefix: string): Promise<void> {
+    const { rev } = this.#keys.of("replica");
+    if ((await this.#connection.run("reads", (client) => client.exists(rev))) === 0) return;
+    throw new PlatformError(
+      "store.invalid",
+      `the Redis keys with the prefix '${prefix}' were written by an earlier build of this server. Delete them, or choose another prefix`,
+    );
   }
 
   async get<T>(kind: string, key: string): Promise<Versioned<T> | null> {

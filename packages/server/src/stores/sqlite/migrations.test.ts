@@ -51,6 +51,21 @@ describe("opening a file of an older version", () => {
     expect(versions(path)).toEqual(migrations.map((_, index) => index + 1));
   });
 
+  it("removes the instances and servers of earlier builds, with their indexes and counts", async () => {
+    using tree = temporaryTree();
+    const path = `${tree.path}/old.db`;
+    withDatabase(path, (db) => {
+      migrate(db, migrations.slice(0, 2));
+      db.exec(`INSERT INTO rows VALUES (1, 'instance', 'i', 1, '{"replica":"r-1"}', '[["live","yes"]]'), (2, 'token', 't', 2, '{}', '[]')`);
+      db.exec("INSERT INTO indexed VALUES ('instance', 'live', 'yes', 'i', 1)");
+    });
+    const store = SqliteStore.open(path);
+    expect(await store.get("instance", "i")).toBeNull();
+    expect(await store.count("instance", { index: "live", value: "yes" })).toBe(0);
+    expect(await store.get("token", "t")).not.toBeNull();
+    await store.close();
+  });
+
   it("leaves it as it was if a step fails", () => {
     using tree = temporaryTree();
     const path = `${tree.path}/old.db`;

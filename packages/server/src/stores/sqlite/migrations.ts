@@ -45,6 +45,13 @@ export const migrations: readonly Migration[] = [
         DELETE FROM counts WHERE kind = old.kind AND name = old.name AND value = old.value AND rows = 0;
       END;`,
   },
+  {
+    // Instances of earlier builds name their server and sandbox in other fields. They are not adopted: recovery destroys their sandboxes.
+    makes: "no instances and servers of earlier builds",
+    sql: `
+      DELETE FROM indexed WHERE kind IN ('instance', 'replica');
+      DELETE FROM rows WHERE kind IN ('instance', 'replica');`,
+  },
 ];
 
 /** Brings a database to the last version, in one step: all or nothing, also when several processes open it at once. */

@@ -5,10 +5,10 @@ import type { Collection } from "../stores/collection.ts";
 import { Alarms } from "./alarms.ts";
 import { type Backoff, pauseAfter } from "./backoff.ts";
 import { type Due, dueNow, dueOf } from "./expiry.ts";
-import { Reports } from "./reports.ts";
+import { FailureReports } from "./failure-reports.ts";
 import { type InstanceRow, LIVE, moved } from "./row.ts";
 
-export interface LedgerOptions {
+export interface InstanceTableOptions {
   readonly rows: Collection<InstanceRow>;
   readonly now: () => Date;
   /** Told of every change, with the row as it was before; null for a new one. */
@@ -27,23 +27,23 @@ const RETRY_MS = 500;
 const DUE_BACKOFF: Backoff = { firstMs: RETRY_MS, longestMs: 60_000 };
 
 /** The rows of instances. Every change goes through here, so that alarms are set and whoever must hear of it does. */
-export class Ledger {
+export class InstanceTable {
   readonly rows: Collection<InstanceRow>;
-  readonly #options: LedgerOptions;
+  readonly #options: InstanceTableOptions;
   readonly #alarms: Alarms;
   readonly #closing = new AbortController();
   /** Failures in a row of what is due, by instance. */
   readonly #failures = new Map<string, number>();
-  readonly #reports: Reports;
+  readonly #reports: FailureReports;
 
-  constructor(options: LedgerOptions) {
+  constructor(options: InstanceTableOptions) {
     this.rows = options.rows;
     this.#options = options;
     this.#alarms = new Alarms(
       (id) => void this.#ring(id),
       () => options.now().getTime(),
     );
-    this.#reports = new Reports(options.onFailure, () => options.now().getTime());
+    this.#reports = new FailureReports(options.onFailure, () => options.now().getTime());
   }
 
   async find(id: string): Promise<InstanceRow | null> {

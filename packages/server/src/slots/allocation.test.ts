@@ -1,16 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { allot, type Wish } from "./allotment.ts";
+import { allocate, type WarmDemand } from "./allocation.ts";
 
 const limits = { each: 8, perOwner: 16, total: 32 };
 
-function wish(name: string, more: Partial<Wish> = {}): Wish {
+function demand(name: string, more: Partial<WarmDemand> = {}): WarmDemand {
   return { name, owner: "ada", demanded: 0, reserve: 0, burst: 0, ...more };
 }
 
-const wished = ({ demanded, reserve, burst }: Wish, each: number) => Math.max(burst, Math.min(each, demanded + reserve));
+const wished = ({ demanded, reserve, burst }: WarmDemand, each: number) => Math.max(burst, Math.min(each, demanded + reserve));
 
-const wishes = fc.uniqueArray(
+const demands = fc.uniqueArray(
   fc.record({
     name: fc.string({ minLength: 1, maxLength: 3 }),
     owner: fc.constantFrom(null, "ada", "bob", "eve"),
@@ -25,9 +25,9 @@ const someLimits = fc.record({ each: fc.nat(10), perOwner: fc.nat(20), total: fc
 describe("how many processes may wait", () => {
   it("is never more than a limit allows, nor more than is wished for", () => {
     fc.assert(
-      fc.property(wishes, someLimits, (all, { each, perOwner, total }) => {
-        const given = allot(all, { each, perOwner, total });
-        const sum = (some: readonly Wish[]) => some.reduce((count, { name }) => count + (given.get(name) ?? 0), 0);
+      fc.property(demands, someLimits, (all, { each, perOwner, total }) => {
+        const given = allocate(all, { each, perOwner, total });
+        const sum = (some: readonly WarmDemand[]) => some.reduce((count, { name }) => count + (given.get(name) ?? 0), 0);
         expect(sum(all)).toBeLessThanOrEqual(total);
         for (const owner of ["ada", "bob", "eve"]) expect(sum(all.filter((one) => one.owner === owner))).toBeLessThanOrEqual(perOwner);
         for (const one of all) expect(given.get(one.name)).toBeLessThanOrEqual(wished(one, each));
@@ -37,17 +37,17 @@ describe("how many processes may wait", () => {
 
   it("is all that is wished for where the limits allow it", () => {
     fc.assert(
-      fc.property(wishes, (all) => {
-        const given = allot(all, { each: 40, perOwner: 10_000, total: 10_000 });
+      fc.property(demands, (all) => {
+        const given = allocate(all, { each: 40, perOwner: 10_000, total: 10_000 });
         for (const one of all) expect(given.get(one.name)).toBe(wished(one, 40));
       }),
     );
   });
 
-  it("leaves nothing unused that a stock still wishes for and may have", () => {
+  it("leaves nothing unused that a stock still demands for and may have", () => {
     fc.assert(
-      fc.property(wishes, someLimits, (all, { each, perOwner, total }) => {
-        const given = allot(all, { each, perOwner, total });
+      fc.property(demands, someLimits, (all, { each, perOwner, total }) => {
+        const given = allocate(all, { each, perOwner, total });
         const of = (name: string) => given.get(name) ?? 0;
         const ofOwner = (owner: string) => all.filter((one) => one.owner === owner).reduce((sum, { name }) => sum + of(name), 0);
         const isFull = all.reduce((sum, { name }) => sum + of(name), 0) === total;
@@ -61,24 +61,27 @@ describe("how many processes may wait", () => {
   });
 
   it("goes to what is in demand before it goes to reserves", () => {
-    const given = allot([wish("reserve", { reserve: 8 }), wish("demand", { owner: "bob", demanded: 5 })], { ...limits, total: 6 });
+    const given = allocate([demand("reserve", { reserve: 8 }), demand("demand", { owner: "bob", demanded: 5 })], { ...limits, total: 6 });
     expect(Object.fromEntries(given)).toEqual({ reserve: 1, demand: 5 });
   });
 
   it("is as large as the last burst, beyond what one stock may hold otherwise, but not beyond its owner's limit", () => {
-    expect(allot([wish("forked", { demanded: 3, reserve: 2, burst: 12 })], limits).get("forked")).toBe(12);
-    expect(allot([wish("forked", { burst: 100 })], limits).get("forked")).toBe(16);
-    expect(allot([wish("forked", { demanded: 20, burst: 5 })], limits).get("forked")).toBe(8);
+    expect(allocate([demand("forked", { demanded: 3, reserve: 2, burst: 12 })], limits).get("forked")).toBe(12);
+    expect(allocate([demand("forked", { burst: 100 })], limits).get("forked")).toBe(16);
+    expect(allocate([demand("forked", { demanded: 20, burst: 5 })], limits).get("forked")).toBe(8);
   });
 
   it("keeps the platform's blank processes, whatever environments reserve", () => {
-    const many = Array.from({ length: 10 }, (_, n) => wish(`env-${n}`, { owner: `owner-${n}`, demanded: 8 }));
-    const given = allot([...many, wish("blank", { owner: null, reserve: 2 })], { ...limits, total: 4 });
+    const many = Array.from({ length: 10 }, (_, n) => demand(`env-${n}`, { owner: `owner-${n}`, demanded: 8 }));
+    const given = allocate([...many, demand("blank", { owner: null, reserve: 2 })], { ...limits, total: 4 });
     expect(given.get("blank")).toBe(2);
   });
 
-  it("is shared evenly among stocks that wish for more than there is", () => {
-    const given = allot([wish("a", { owner: "ada", demanded: 8 }), wish("b", { owner: "bob", demanded: 8 })], { ...limits, total: 7 });
+  it("is shared evenly among stocks that demand for more than there is", () => {
+    const given = allocate([demand("a", { owner: "ada", demanded: 8 }), demand("b", { owner: "bob", demanded: 8 })], {
+      ...limits,
+      total: 7,
+    });
     expect(Object.fromEntries(given)).toEqual({ a: 4, b: 3 });
   });
 });

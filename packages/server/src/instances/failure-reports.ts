@@ -4,7 +4,7 @@ const ONCE_MS = 60_000;
 const MAX_CAUSES = 100;
 
 /** Passes failures on, each cause at most once a minute: what is tried again and again must not fill the log. */
-export class Reports {
+export class FailureReports {
   readonly #report: (error: unknown) => void;
   readonly #now: () => number;
   readonly #reportedAt = new Map<string, number>();

@@ -1,5 +1,5 @@
 /** A stock of processes that wait to be claimed, and how many it would hold if there were no limits. */
-export interface Wish {
+export interface WarmDemand {
   readonly name: string;
   /** Whose environment the processes have loaded; null for blank ones, which belong to the platform. */
   readonly owner: string | null;
@@ -22,12 +22,12 @@ export interface PoolLimits {
  * How many processes each stock may hold. Blank reserves come first, because any environment can use those; then demand, then bursts,
  * then the reserves of environments. Within a step the stocks get one process each in turn, so that no stock takes what all of them need.
  */
-export function allot(wishes: readonly Wish[], { each, perOwner, total }: PoolLimits): Map<string, number> {
-  const given = new Map(wishes.map(({ name }) => [name, 0]));
+export function allocate(demands: readonly WarmDemand[], { each, perOwner, total }: PoolLimits): Map<string, number> {
+  const given = new Map(demands.map(({ name }) => [name, 0]));
   const ofOwner = new Map<string, number>();
   let left = total;
 
-  const giveOne = ({ name, owner }: Wish, upTo: number): boolean => {
+  const giveOne = ({ name, owner }: WarmDemand, upTo: number): boolean => {
     const has = given.get(name) ?? 0;
     if (left === 0 || has >= upTo) return false;
     if (owner !== null) {
@@ -39,20 +39,20 @@ export function allot(wishes: readonly Wish[], { each, perOwner, total }: PoolLi
     left--;
     return true;
   };
-  const giveAll = (to: readonly Wish[], upTo: (wish: Wish) => number) => {
+  const giveAll = (to: readonly WarmDemand[], upTo: (demand: WarmDemand) => number) => {
     let isAnyGiven = true;
     while (isAnyGiven) {
       isAnyGiven = false;
-      for (const wish of to) if (giveOne(wish, upTo(wish))) isAnyGiven = true;
+      for (const demand of to) if (giveOne(demand, upTo(demand))) isAnyGiven = true;
     }
   };
 
   giveAll(
-    wishes.filter(({ owner }) => owner === null),
+    demands.filter(({ owner }) => owner === null),
     ({ reserve }) => Math.min(each, reserve),
   );
-  giveAll(wishes, ({ owner, demanded, reserve }) => Math.min(each, owner === null ? reserve + demanded : demanded));
-  giveAll(wishes, ({ burst }) => burst);
-  giveAll(wishes, ({ demanded, reserve }) => Math.min(each, demanded + reserve));
+  giveAll(demands, ({ owner, demanded, reserve }) => Math.min(each, owner === null ? reserve + demanded : demanded));
+  giveAll(demands, ({ burst }) => burst);
+  giveAll(demands, ({ demanded, reserve }) => Math.min(each, demanded + reserve));
   return given;
 }

@@ -2,12 +2,12 @@ import { catalogue, PlatformError, toolDescriptor, type Variables } from "@aenv/
 import { z } from "zod";
 import type { InspectOptions } from "../hub/publishing/publisher.ts";
 import type { Metadata } from "../hub/versions/environment-version.ts";
-import { answerLimits } from "../sandboxes/answer-limits.ts";
-import { askSandbox, type SandboxClients } from "../sandboxes/client.ts";
+import { requestSandbox, type SandboxClients } from "../sandboxes/client.ts";
+import { responseLimits } from "../sandboxes/response-limits.ts";
 import { FairQueue } from "./fair-queue.ts";
 import type { Pool } from "./pool.ts";
 
-export interface InspectorOptions {
+export interface VerifierOptions {
   readonly pool: Pool;
   readonly clients: SandboxClients;
   readonly startTimeoutMs: number;
@@ -26,13 +26,13 @@ const MAX_WAITING_PER_OWNER = 16;
  * Verifies bundles: starts each in a process of its own, asks it what it offers, and ends it. What fails here would fail for the
  * environment's users.
  */
-export class Inspector {
-  readonly #options: InspectorOptions;
+export class Verifier {
+  readonly #options: VerifierOptions;
   readonly #queue: FairQueue;
   readonly #stop = new AbortController();
   readonly #running = new Set<Promise<unknown>>();
 
-  constructor(options: InspectorOptions) {
+  constructor(options: VerifierOptions) {
     this.#options = options;
     this.#queue = new FairQueue({
       what: "verifications",
@@ -85,11 +85,11 @@ export class Inspector {
       throw new PlatformError("instance.start_timeout", `the bundle was not loaded within ${startTimeoutMs / 1_000} s`, { cause });
     });
     try {
-      const answer = await askSandbox(clients, sandbox.id, sandbox.address, {
+      const answer = await requestSandbox(clients, sandbox.id, sandbox.address, {
         method: "GET",
         path: "/env-instance",
         timeoutMs: startTimeoutMs,
-        maxBytes: answerLimits.offer,
+        maxBytes: responseLimits.offer,
         signal,
       });
       return offer.parse(answer);

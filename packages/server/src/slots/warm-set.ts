@@ -1,11 +1,11 @@
 import { isPlatformError, messageOf, type Variables } from "@aenv/contract";
 import type { Sandbox } from "@aenv/sandbox";
 import { pauseAfter } from "../instances/backoff.ts";
-import type { Wish } from "./allotment.ts";
+import type { WarmDemand } from "./allocation.ts";
 import { Demand, demandedSize } from "./demand.ts";
 
 /** The published environment that a stock's processes have loaded. */
-export interface StockedEnvironment {
+export interface WarmEnvironment {
   readonly name: string;
   readonly version: string;
   /** Against whom its waiting processes count. */
@@ -21,18 +21,18 @@ export interface Trouble {
   readonly cause: string;
 }
 
-export interface StockedBundle {
+export interface WarmBundle {
   readonly folder: string;
-  readonly environment: StockedEnvironment;
+  readonly environment: WarmEnvironment;
   /** What its processes are given when they take the bundle. */
   readonly variables: Variables;
 }
 
 /** Processes of one kind that wait: blank ones, or ones that have loaded the same bundle. */
-export interface Stock {
+export interface WarmSet {
   readonly name: string;
   /** The bundle that they have loaded; null for blank ones. */
-  readonly bundle: StockedBundle | null;
+  readonly bundle: WarmBundle | null;
   /** How many are to wait without any demand. Of an environment only once it is known to be its name's newest version. */
   reserve: number;
   target: number;
@@ -46,12 +46,12 @@ export interface Stock {
   trouble: Trouble | null;
 }
 
-export function newStock(name: string, bundle: Stock["bundle"], reserve: number): Stock {
+export function newWarmSet(name: string, bundle: WarmSet["bundle"], reserve: number): WarmSet {
   const burst = { size: 0, until: 0 };
   return { name, bundle, reserve, target: reserve, ready: [], starting: 0, demand: new Demand(), burst, filling: null, trouble: null };
 }
 
-export function wishOf({ name, bundle, demand, reserve, burst }: Stock, now: number): Wish {
+export function demandOf({ name, bundle, demand, reserve, burst }: WarmSet, now: number): WarmDemand {
   const owner = bundle?.environment.owner ?? null;
   return { name, owner, demanded: demandedSize(demand.perSecond(now)), reserve, burst: now < burst.until ? burst.size : 0 };
 }
@@ -60,7 +60,7 @@ export function wishOf({ name, bundle, demand, reserve, burst }: Stock, now: num
 const BURST_KEPT_MS = 120_000;
 
 /** Notes that a claim is one of so many that were made together. */
-export function noteBurst(stock: Stock, size: number, now: number): void {
+export function noteBurst(stock: WarmSet, size: number, now: number): void {
   if (size <= 1) return;
   const last = now < stock.burst.until ? stock.burst.size : 0;
   stock.burst = { size: Math.max(size, last), until: now + BURST_KEPT_MS };

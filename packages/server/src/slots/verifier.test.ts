@@ -4,13 +4,13 @@ import { temporaryTree } from "@aenv/testing";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { kitRunner } from "../instances/fixtures/runner.ts";
 import { SandboxClients } from "../sandboxes/client.ts";
-import { Inspector, type InspectorOptions } from "./inspector.ts";
 import { Pool } from "./pool.ts";
+import { Verifier, type VerifierOptions } from "./verifier.ts";
 
 const of = (owner: string) => ({ owner, variables: {} });
 
-/** An inspector whose verifications wait at a gate, so that a test decides how many run. */
-function openInspector(options: Partial<InspectorOptions> = {}) {
+/** An verifier whose verifications wait at a gate, so that a test decides how many run. */
+function openVerifier(options: Partial<VerifierOptions> = {}) {
   const tree = temporaryTree();
   const gate = Promise.withResolvers<void>();
   const program = kitRunner(defineEnvironment({ tools: [] }), tree.path);
@@ -33,7 +33,7 @@ function openInspector(options: Partial<InspectorOptions> = {}) {
     clients,
     runner: ["runner"],
     variables: {},
-    replica: "r-1",
+    serverId: "r-1",
     min: 0,
     limits: { each: 0, perOwner: 0, total: 0 },
     startsAtOnce: 10,
@@ -44,58 +44,58 @@ function openInspector(options: Partial<InspectorOptions> = {}) {
     onTrouble: () => {},
     now: () => 0,
   });
-  const inspector = new Inspector({ pool, clients, startTimeoutMs: 5_000, waitTimeoutMs: 5_000, atOnce: 3, atOncePerOwner: 2, ...options });
+  const verifier = new Verifier({ pool, clients, startTimeoutMs: 5_000, waitTimeoutMs: 5_000, atOnce: 3, atOncePerOwner: 2, ...options });
   onTestFinished(async () => {
     gate.resolve();
-    await inspector.close();
+    await verifier.close();
     await pool.close();
     await clients.close();
     await engine.close();
     tree[Symbol.dispose]();
   });
-  return { inspector, engine, started, open: gate.resolve };
+  return { verifier, engine, started, open: gate.resolve };
 }
 
 describe("verification", () => {
   it("runs so many at once, in all and of one owner; the others wait, and each gets its answer", async () => {
-    const { inspector, started, open } = openInspector();
-    const asked = ["ada", "ada", "ada", "ada", "bob", "bob"].map((owner, n) => inspector.inspect(`/bundles/${n}`, of(owner)));
+    const { verifier, started, open } = openVerifier();
+    const asked = ["ada", "ada", "ada", "ada", "bob", "bob"].map((owner, n) => verifier.inspect(`/bundles/${n}`, of(owner)));
     await vi.waitFor(() => expect(started).toHaveLength(3));
-    expect([inspector.running, inspector.waiting]).toEqual([3, 3]);
+    expect([verifier.running, verifier.waiting]).toEqual([3, 3]);
     open();
     expect(await Promise.all(asked)).toHaveLength(6);
-    expect([inspector.running, inspector.waiting]).toEqual([0, 0]);
+    expect([verifier.running, verifier.waiting]).toEqual([0, 0]);
   });
 
   it("refuses one more at once when too many of an owner wait, with when to come again", async () => {
-    const { inspector, open } = openInspector({ atOnce: 1 });
-    const asked = Array.from({ length: 17 }, (_, n) => inspector.inspect(`/bundles/${n}`, of("ada")));
-    await expect(inspector.inspect("/bundles/more", of("ada"))).rejects.toMatchObject({
+    const { verifier, open } = openVerifier({ atOnce: 1 });
+    const asked = Array.from({ length: 17 }, (_, n) => verifier.inspect(`/bundles/${n}`, of("ada")));
+    await expect(verifier.inspect("/bundles/more", of("ada"))).rejects.toMatchObject({
       code: "quota.exceeded",
       details: { retryAfterSeconds: 1 },
     });
-    const other = inspector.inspect("/bundles/other", of("bob"));
+    const other = verifier.inspect("/bundles/other", of("bob"));
     open();
     await Promise.all([...asked, other]);
   });
 
   it("tells whoever has waited too long for a turn to come again", async () => {
-    const { inspector, open } = openInspector({ atOnce: 1, waitTimeoutMs: 20 });
-    const first = inspector.inspect("/bundles/1", of("ada"));
-    await expect(inspector.inspect("/bundles/2", of("bob"))).rejects.toMatchObject({
+    const { verifier, open } = openVerifier({ atOnce: 1, waitTimeoutMs: 20 });
+    const first = verifier.inspect("/bundles/1", of("ada"));
+    await expect(verifier.inspect("/bundles/2", of("bob"))).rejects.toMatchObject({
       code: "quota.exceeded",
       details: { retryAfterSeconds: 10 },
     });
-    expect(inspector.waiting).toBe(0);
+    expect(verifier.waiting).toBe(0);
     open();
     await first;
   });
 
   it("leaves no process when it is closed, and begins none that waited", async () => {
-    const { inspector, engine, started, open } = openInspector({ atOnce: 2 });
-    const asked = Promise.allSettled(["ada", "bob", "eve"].map((owner) => inspector.inspect(`/bundles/${owner}`, of(owner))));
+    const { verifier, engine, started, open } = openVerifier({ atOnce: 2 });
+    const asked = Promise.allSettled(["ada", "bob", "eve"].map((owner) => verifier.inspect(`/bundles/${owner}`, of(owner))));
     await vi.waitFor(() => expect(started).toHaveLength(2));
-    await inspector.close();
+    await verifier.close();
     for (const { status } of await asked) expect(status).toBe("rejected");
     open();
     expect(await engine.list()).toEqual([]);

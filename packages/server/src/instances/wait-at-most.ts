@@ -1,5 +1,5 @@
-/** The value if it comes in time, null if not; an error that comes in time is thrown. */
-export async function within<T>(promise: Promise<T>, ms: number): Promise<T | null> {
+/** The value of a promise that settles in time, else null. A rejection in time is thrown. */
+export async function waitAtMost<T>(promise: Promise<T>, ms: number): Promise<T | null> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<null>((resolve) => {
     timer = setTimeout(() => resolve(null), ms);

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { Collection } from "../stores/collection.ts";
 import { MemoryStore } from "../stores/memory/store.ts";
 import type { Store } from "../stores/store.ts";
-import { Ledger, type LedgerOptions } from "./ledger.ts";
+import { InstanceTable, type InstanceTableOptions } from "./instance-table.ts";
 import { type InstanceRow, instanceIndexes } from "./row.ts";
 
 beforeEach(() => {
@@ -15,16 +15,16 @@ const START = new Date(0).toISOString();
 
 function rowOf(id: string, agentKey: string): InstanceRow {
   const times = { createdAt: START, updatedAt: START, lastUsedAt: START, expiresAt: new Date(60_000).toISOString(), ttl: "1m" };
-  const kept = { slot: null, replica: "r-1", group: null, events: [], reason: null, reasonCode: null, idleSeconds: null };
+  const kept = { slot: null, server: "r-1", group: null, events: [], reason: null, reasonCode: null, idleSeconds: null };
   const environment = { name: "shop", version: "1.0.0" };
   const asked = { labels: {}, task: null, seed: 1, datasource: "", image: null, digest: "" };
   return { id, agentKey, owner: "ada", environment, status: "Creating", ...times, ...kept, ...asked };
 }
 
-function openLedger(options: Partial<LedgerOptions> & { readonly store?: Store } = {}) {
+function openLedger(options: Partial<InstanceTableOptions> & { readonly store?: Store } = {}) {
   const { store = new MemoryStore(), ...rest } = options;
   const failures: unknown[] = [];
-  const ledger = new Ledger({
+  const table = new InstanceTable({
     rows: new Collection(store, "instance", instanceIndexes),
     now: () => new Date(),
     onChange: () => {},
@@ -32,20 +32,20 @@ function openLedger(options: Partial<LedgerOptions> & { readonly store?: Store }
     onFailure: (error) => void failures.push(error),
     ...rest,
   });
-  onTestFinished(() => ledger.close());
-  return { ledger, failures };
+  onTestFinished(() => table.close());
+  return { table, failures };
 }
 
 describe("what is due for an instance and fails", () => {
   it("is tried again with growing pauses, and reported once a minute for each cause", async () => {
     const tried: number[] = [];
-    const { ledger, failures } = openLedger({
+    const { table, failures } = openLedger({
       onDue: async ({ id }) => {
         tried.push(Date.now() - 60_000);
         throw new PlatformError("sandbox.lost", `the sandbox of ${id} does not end`);
       },
     });
-    await ledger.insert(rowOf("a", "key-a"), 10);
+    await table.insert(rowOf("a", "key-a"), 10);
     await vi.advanceTimersByTimeAsync(60_000 + 32_000);
     expect(tried).toEqual([0, 500, 1_500, 3_500, 7_500, 15_500, 31_500]);
     expect(failures).toHaveLength(1);
@@ -56,29 +56,29 @@ describe("what is due for an instance and fails", () => {
   });
 
   it("is reported by cause: many instances that fail for the same reason are one line", async () => {
-    const { ledger, failures } = openLedger({
+    const { table, failures } = openLedger({
       onDue: async ({ id }) => {
         throw id.startsWith("a") ? new PlatformError("sandbox.lost", `of ${id}`) : new Error("another fault");
       },
     });
-    for (let n = 0; n < 50; n++) await ledger.insert(rowOf(`a-${n}`, `key-${n}`), 100);
-    await ledger.insert(rowOf("b", "key-b"), 100);
+    for (let n = 0; n < 50; n++) await table.insert(rowOf(`a-${n}`, `key-${n}`), 100);
+    await table.insert(rowOf("b", "key-b"), 100);
     await vi.advanceTimersByTimeAsync(62_000);
     expect(failures).toEqual([expect.objectContaining({ code: "sandbox.lost" }), new Error("another fault")]);
   });
 
   it("is not tried any more when the row is gone", async () => {
     let tries = 0;
-    const { ledger } = openLedger({
+    const { table } = openLedger({
       onDue: async () => {
         tries++;
         throw new Error("no");
       },
     });
-    await ledger.insert(rowOf("a", "key-a"), 10);
+    await table.insert(rowOf("a", "key-a"), 10);
     await vi.advanceTimersByTimeAsync(60_500);
     expect(tries).toBe(2);
-    await ledger.rows.remove("a");
+    await table.rows.remove("a");
     await vi.advanceTimersByTimeAsync(10 * 60_000);
     expect(tries).toBe(2);
     expect(vi.getTimerCount()).toBe(0);
@@ -87,15 +87,15 @@ describe("what is due for an instance and fails", () => {
   it("is tried with short pauses again once it has succeeded", async () => {
     const tried: number[] = [];
     let isBroken = true;
-    const { ledger } = openLedger({
+    const { table } = openLedger({
       onDue: async (row) => {
         tried.push(Date.now());
         if (isBroken) throw new Error("no");
         isBroken = true;
-        await ledger.change(row.id, (latest, now) => ({ ...latest, expiresAt: new Date(now.getTime() + 60_000).toISOString() }));
+        await table.change(row.id, (latest, now) => ({ ...latest, expiresAt: new Date(now.getTime() + 60_000).toISOString() }));
       },
     });
-    await ledger.insert(rowOf("a", "key-a"), 10);
+    await table.insert(rowOf("a", "key-a"), 10);
     await vi.advanceTimersByTimeAsync(61_500);
     isBroken = false;
     await vi.advanceTimersByTimeAsync(2_000);
@@ -124,19 +124,19 @@ describe("an insertion whose outcome is unknown", () => {
   }
 
   it("leaves no row that nobody starts", async () => {
-    const { ledger } = openLedger({ store: unsure(true) });
-    await expect(ledger.insert(rowOf("a", "key-a"), 10)).rejects.toMatchObject({ code: "store.unavailable" });
+    const { table } = openLedger({ store: unsure(true) });
+    await expect(table.insert(rowOf("a", "key-a"), 10)).rejects.toMatchObject({ code: "store.unavailable" });
     await vi.advanceTimersByTimeAsync(0);
-    expect(await ledger.find("a")).toMatchObject({ status: "Failed", reasonCode: "store.unavailable" });
+    expect(await table.find("a")).toMatchObject({ status: "Failed", reasonCode: "store.unavailable" });
   });
 
   it("does not fail the row that another request has inserted under the same id", async () => {
-    const { ledger } = openLedger({ store: unsure(false) });
-    const lost = ledger.insert(rowOf("a", "key-of-the-loser"), 10);
-    const won = ledger.insert(rowOf("a", "key-of-the-winner"), 10);
+    const { table } = openLedger({ store: unsure(false) });
+    const lost = table.insert(rowOf("a", "key-of-the-loser"), 10);
+    const won = table.insert(rowOf("a", "key-of-the-winner"), 10);
     await expect(lost).rejects.toMatchObject({ code: "store.unavailable" });
     await won;
     await vi.advanceTimersByTimeAsync(5_000);
-    expect(await ledger.find("a")).toMatchObject({ status: "Creating", agentKey: "key-of-the-winner" });
+    expect(await table.find("a")).toMatchObject({ status: "Creating", agentKey: "key-of-the-winner" });
   });
 });
