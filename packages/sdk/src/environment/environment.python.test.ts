@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { deadUrl } from "../../fixtures/http-server.ts";
 import { Environment } from "./environment.ts";
 
-const tools = join(import.meta.dirname, "../fixtures/weather/tools.py");
+const tools = join(import.meta.dirname, "../../fixtures/weather/tools.py");
 
 describeNeeding("python", "an environment that the original Python SDK serves", () => {
   let python: ChildProcess;
