@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { agentsTools, aiTools, type LangchainToolFields, langchainTools, mastraTools } from "./index.ts";
-import { memorySource, says } from "./memory-source.ts";
+import { memorySource, textResult } from "./memory-source.ts";
 
 const inputSchema = { type: "object", properties: { n: { type: "number" } }, additionalProperties: false };
 const source = memorySource({
-  "e@1/add.up": { description: "Adds.", inputSchema, run: ({ n }, signal) => says(`${n} ${signal?.aborted}`) },
+  "e@1/add.up": { description: "Adds.", inputSchema, run: ({ n }, signal) => textResult(`${n} ${signal?.aborted}`) },
 });
 const signal = AbortSignal.abort();
 

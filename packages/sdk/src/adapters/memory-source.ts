@@ -25,6 +25,6 @@ export function memorySource(tools: Readonly<Record<string, MemoryTool>>): ToolS
 }
 
 /** A result with one text block. */
-export function says(text: string): CallToolResult {
+export function textResult(text: string): CallToolResult {
   return { content: [{ type: "text", text }] };
 }

@@ -1,7 +1,7 @@
 import type { CallToolResult } from "@aenv/contract";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { memorySource, says } from "./memory-source.ts";
+import { memorySource, textResult } from "./memory-source.ts";
 import { modelTools, parseArguments } from "./model-tool.ts";
 
 /** What the model reads when a tool answers so. */
@@ -12,7 +12,9 @@ async function read(answer: CallToolResult): Promise<string | undefined> {
 
 describe("a model's tool", () => {
   it("has a name that models take, and hands the arguments on to the tool it stands for", async () => {
-    const source = memorySource({ "shop@1.0.0/orders.cancel": { description: "Cancels.", run: (args) => says(JSON.stringify(args)) } });
+    const source = memorySource({
+      "shop@1.0.0/orders.cancel": { description: "Cancels.", run: (args) => textResult(JSON.stringify(args)) },
+    });
     const [tool] = await modelTools(source, { prefix: "shop_" });
     expect(tool).toMatchObject({ name: "shop_orders_cancel", description: "Cancels." });
     expect(await tool?.call({ id: "42" })).toBe('{"id":"42"}');
@@ -24,19 +26,19 @@ describe("a model's tool", () => {
       .map((rest) => ({ ...rest, type: "object", properties: { n: { default: 1 } } }));
     await fc.assert(
       fc.asyncProperty(schema, async (inputSchema) => {
-        const [tool] = await modelTools(memorySource({ t: { inputSchema, run: () => says("") } }));
+        const [tool] = await modelTools(memorySource({ t: { inputSchema, run: () => textResult("") } }));
         expect(tool?.parameters).toEqual(inputSchema);
       }),
     );
   });
 
-  it("says that it takes an object where its schema leaves that out", async () => {
-    const [tool] = await modelTools(memorySource({ t: { inputSchema: { title: "None" }, run: () => says("") } }));
+  it("textResult that it takes an object where its schema leaves that out", async () => {
+    const [tool] = await modelTools(memorySource({ t: { inputSchema: { title: "None" }, run: () => textResult("") } }));
     expect(tool?.parameters).toEqual({ type: "object", properties: {}, title: "None" });
   });
 
   it.each([[1], ["text"], [[]], [null], [undefined]])("tells the model when its arguments are %j and not an object", async (args) => {
-    const [tool] = await modelTools(memorySource({ t: { run: () => says("never") } }));
+    const [tool] = await modelTools(memorySource({ t: { run: () => textResult("never") } }));
     expect(await tool?.call(args)).toMatch(/^Error: the arguments must be a JSON object, not /);
   });
 
@@ -51,7 +53,7 @@ describe("a model's tool", () => {
   it("hands the abort signal on", async () => {
     const abort = new AbortController();
     abort.abort();
-    const [tool] = await modelTools(memorySource({ t: { run: (_, signal) => says(String(signal?.aborted)) } }));
+    const [tool] = await modelTools(memorySource({ t: { run: (_, signal) => textResult(String(signal?.aborted)) } }));
     expect(await tool?.call({}, abort.signal)).toBe("true");
     expect(await tool?.call({})).toBe("undefined");
   });
@@ -77,8 +79,8 @@ describe("what the model reads", () => {
     expect(await read({ content: [] })).toBe("");
   });
 
-  it("says that a tool has failed", async () => {
-    expect(await read({ ...says("the till is empty"), isError: true })).toBe("Error: the till is empty");
+  it("textResult that a tool has failed", async () => {
+    expect(await read({ ...textResult("the till is empty"), isError: true })).toBe("Error: the till is empty");
     expect(await read({ content: [], isError: true })).toBe("Error: the tool failed and did not say why");
   });
 });

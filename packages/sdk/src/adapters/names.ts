@@ -20,32 +20,32 @@ const MAX_LENGTH = 64;
  * names.findTool("orders_cancel");            // "shop@1.0.0/orders.cancel"
  */
 export function toolNames(tools: Iterable<string>, { prefix = "" }: { readonly prefix?: string } = {}): ToolNames {
-  const wishes = [...new Set(tools)].sort().map((tool) => ({ tool, wish: prefix + withoutEnvironment(tool) }));
-  const rivals = new Map<string, string[]>();
-  for (const { wish } of wishes) rivals.set(look(wish), [...(rivals.get(look(wish)) ?? []), wish]);
+  const wanted = [...new Set(tools)].sort().map((tool) => ({ tool, preferred: prefix + withoutEnvironment(tool) }));
+  const similar = new Map<string, string[]>();
+  for (const { preferred } of wanted) similar.set(collisionKey(preferred), [...(similar.get(collisionKey(preferred)) ?? []), preferred]);
 
   const taken = new Set<string>();
-  const named = new Map<string, string>();
-  const give = (tool: string, name: string) => {
-    taken.add(look(name));
-    named.set(tool, name);
+  const nameOf = new Map<string, string>();
+  const assign = (tool: string, name: string) => {
+    taken.add(collisionKey(name));
+    nameOf.set(tool, name);
   };
   // Whoever needs no hash is served first: no hash may take the place of a name that an author wrote.
-  for (const { tool, wish } of wishes) {
-    if (isPlain(wish, rivals.get(look(wish)) ?? [])) give(tool, fit(wish));
+  for (const { tool, preferred } of wanted) {
+    if (needsNoHash(preferred, similar.get(collisionKey(preferred)) ?? [])) assign(tool, fit(preferred));
   }
-  for (const { tool, wish } of wishes) {
-    if (!named.has(tool)) give(tool, hashed(wish, taken));
+  for (const { tool, preferred } of wanted) {
+    if (!nameOf.has(tool)) assign(tool, hashed(preferred, taken));
   }
 
-  const meant = new Map([...named].map(([tool, name]) => [name, tool]));
+  const toolOf = new Map([...nameOf].map(([tool, name]) => [name, tool]));
   return {
     forModel(tool) {
-      const name = named.get(tool);
-      if (name === undefined) throw new TypeError(`'${tool}' is not one of the tools: ${[...named.keys()].join(", ")}`);
+      const name = nameOf.get(tool);
+      if (name === undefined) throw new TypeError(`'${tool}' is not one of the tools: ${[...nameOf.keys()].join(", ")}`);
       return name;
     },
-    findTool: (name) => meant.get(name) ?? null,
+    findTool: (name) => toolOf.get(name) ?? null,
   };
 }
 
@@ -54,10 +54,10 @@ function withoutEnvironment(tool: string): string {
 }
 
 /** A name can do without a hash if no other looks like it, or if it alone of those is valid as it stands. */
-function isPlain(wish: string, rivals: readonly string[]): boolean {
-  if (wish === "" || wish.length > MAX_LENGTH) return false;
-  if (rivals.length === 1) return true;
-  return isValid(wish) && rivals.filter(isValid).length === 1;
+function needsNoHash(preferred: string, similar: readonly string[]): boolean {
+  if (preferred === "" || preferred.length > MAX_LENGTH) return false;
+  if (similar.length === 1) return true;
+  return isValid(preferred) && similar.filter(isValid).length === 1;
 }
 
 function isValid(name: string): boolean {
@@ -69,15 +69,15 @@ function fit(name: string): string {
 }
 
 /** What makes two names alike: some frameworks write `_` for `-`. */
-function look(name: string): string {
+function collisionKey(name: string): string {
   return fit(name).replaceAll("-", "_");
 }
 
-function hashed(wish: string, taken: ReadonlySet<string>): string {
+function hashed(preferred: string, taken: ReadonlySet<string>): string {
   for (let round = 0; ; round++) {
-    const end = `_${hash(`${wish}#${round}`)}`;
-    const name = (fit(wish) || "tool").slice(0, MAX_LENGTH - end.length) + end;
-    if (!taken.has(look(name))) return name;
+    const end = `_${hash(`${preferred}#${round}`)}`;
+    const name = (fit(preferred) || "tool").slice(0, MAX_LENGTH - end.length) + end;
+    if (!taken.has(collisionKey(name))) return name;
   }
 }
 

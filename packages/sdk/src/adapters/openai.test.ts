@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { memorySource, says } from "./memory-source.ts";
+import { memorySource, textResult } from "./memory-source.ts";
 import { chatTools, responsesTools } from "./openai.ts";
 
 const inputSchema = { type: "object", properties: { id: { type: "string" }, why: { type: "string", default: "none" } }, required: ["id"] };
@@ -8,7 +8,7 @@ const source = memorySource({
     description: "Cancels an order.",
     inputSchema,
     run: ({ id }, signal) =>
-      id === "0" ? { ...says("no order 0"), isError: true } : says(`cancelled ${id}${signal?.aborted ? " late" : ""}`),
+      id === "0" ? { ...textResult("no order 0"), isError: true } : textResult(`cancelled ${id}${signal?.aborted ? " late" : ""}`),
   },
 });
 const aborted = AbortSignal.abort();

@@ -75,7 +75,7 @@ export async function chatTools(source: ToolSource, options?: AdapterOptions): P
   return {
     tools: known.map(({ name, description, parameters }) => ({ type: "function", function: { name, description, parameters } })),
     async run({ id, function: called }, { signal } = {}) {
-      const content = called === undefined ? failure("only function tools can be called") : await play(known, called, signal);
+      const content = called === undefined ? failure("only function tools can be called") : await runTool(known, called, signal);
       return { role: "tool", tool_call_id: id, content };
     },
   };
@@ -98,13 +98,13 @@ export async function responsesTools(source: ToolSource, options?: AdapterOption
   return {
     tools: known.map(({ name, description, parameters }) => ({ type: "function", name, description, parameters, strict: false })),
     async run(call, { signal } = {}) {
-      return { type: "function_call_output", call_id: call.call_id, output: await play(known, call, signal) };
+      return { type: "function_call_output", call_id: call.call_id, output: await runTool(known, call, signal) };
     },
   };
 }
 
 /** What the model got wrong is told to the model, so that it can do better. */
-async function play(known: readonly ModelTool[], call: { name: string; arguments: string }, signal?: AbortSignal): Promise<string> {
+async function runTool(known: readonly ModelTool[], call: { name: string; arguments: string }, signal?: AbortSignal): Promise<string> {
   const tool = known.find(({ name }) => name === call.name);
   if (tool === undefined) return failure(`there is no tool '${call.name}'; there are: ${known.map(({ name }) => name).join(", ")}`);
   const parsed = parseArguments(call.arguments);

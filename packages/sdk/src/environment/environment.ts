@@ -16,9 +16,9 @@ import { fetchTransport } from "../transport/fetch.ts";
 import { localTransport } from "../transport/local.ts";
 import { tracedTransport } from "../transport/traced.ts";
 import { EnvironmentBatch } from "./batch.ts";
-import { agentUrlOf, type HeldInstance, warningsOf } from "./held-instance.ts";
-import { InstanceKeeper, REFUSED_LIMIT_MS } from "./instance-keeper.ts";
+import { InstanceLifecycle, REFUSED_LIMIT_MS } from "./instance-lifecycle.ts";
 import { type Logger, silentLogger } from "./logger.ts";
+import { agentUrlOf, type OpenInstance, warningsOf } from "./open-instance.ts";
 import { type EnvironmentOptions, type InstanceOptions, requestLimit } from "./options.ts";
 import { type CallOptions, SandboxClient } from "./sandbox-client.ts";
 import { toReward } from "./score.ts";
@@ -48,8 +48,8 @@ const MAX_FORKS = 1_000;
 const MAX_BATCH = 100_000;
 
 /** What speaks to the open instance. */
-interface Speakers {
-  readonly held: HeldInstance;
+interface Clients {
+  readonly instance: OpenInstance;
   readonly mcp: McpClient;
   readonly sandbox: SandboxClient;
 }
@@ -73,9 +73,9 @@ export class Environment implements ToolSource {
   readonly #maxRetries: number;
   readonly #refusedLimitMs: number | undefined;
   readonly #client: JsonClient;
-  readonly #keeper: InstanceKeeper;
+  readonly #lifecycle: InstanceLifecycle;
   readonly #breaker: CircuitBreaker;
-  #speakers: Speakers | null = null;
+  #clients: Clients | null = null;
 
   constructor(ref: string, options: EnvironmentOptions = {}) {
     if (ref.trim() === "") throw new ValidationError("an environment needs a name, such as 'weather-demo@1.0.0'");
@@ -105,7 +105,7 @@ export class Environment implements ToolSource {
     const scheduler = new SchedulerClient(controlUrl, { timeoutMs, maxRetries, transport, clock, dedupesCreate, apiKey });
     // What the process environment says is for the platform; only a token that was given with the address is for that address.
     const token = addresses.mode === "local" ? (options.apiKey ?? "") : apiKey;
-    this.#keeper = new InstanceKeeper({ ref, addresses, options, scheduler, client: this.#client, clock, logger, timeoutMs, token });
+    this.#lifecycle = new InstanceLifecycle({ ref, addresses, options, scheduler, client: this.#client, clock, logger, timeoutMs, token });
   }
 
   /** A new environment, ready to be used. */
@@ -134,8 +134,8 @@ export class Environment implements ToolSource {
         `cannot create ${each.length} instances of '${ref}': with instanceUrl or DUMMY_INSTANCE_IP nothing is created; name a platform by systemUrl, or fork one that runs`,
       );
     }
-    const opened = await InstanceKeeper.openAll(
-      environments.map((env) => env.#keeper),
+    const opened = await InstanceLifecycle.openAll(
+      environments.map((env) => env.#lifecycle),
       options.signal,
     );
     return new EnvironmentBatch<Environment>(
@@ -170,18 +170,18 @@ export class Environment implements ToolSource {
 
   /** Opens the instance; once it is open, does nothing. Every other method does this by itself. */
   async initialize(options: Pick<CallOptions, "signal"> = {}): Promise<void> {
-    await this.#keeper.open(this.#signal(options), true);
+    await this.#lifecycle.open(this.#signal(options), true);
   }
 
   /** The tools with full names, `weather-demo@1.0.0/get_weather`. */
   async listTools(options: CallOptions = {}): Promise<ToolDescriptor[]> {
-    const { mcp, held } = await this.#open("listTools", options);
+    const { mcp, instance } = await this.#open("listTools", options);
     const { timeoutMs = this.#timeoutMs } = options;
     try {
       const tools = await mcp.listTools({ timeoutMs, signal: this.#signal(options) });
       return tools.map((tool) => ({ ...tool, name: `${this.name}/${tool.name}` }));
     } catch (error) {
-      throw explainList(error, { envName: this.name, url: held.url });
+      throw explainList(error, { envName: this.name, url: instance.url });
     }
   }
 
@@ -195,7 +195,7 @@ export class Environment implements ToolSource {
   async callTool(name: string, args: Arguments = {}, options: CallToolOptions = {}): Promise<ToolResult> {
     const toolName = this.#plainName(name);
     if (!isObject(args)) throw new ValidationError(`the arguments of tool '${toolName}' must be an object, not ${JSON.stringify(args)}`);
-    const { mcp, held } = this.#speakers ?? (await this.#open("callTool", options));
+    const { mcp, instance } = this.#clients ?? (await this.#open("callTool", options));
     this.#enterBreaker();
     const { timeoutMs = this.#timeoutMs } = options;
     const signal = this.#signal(options);
@@ -205,7 +205,7 @@ export class Environment implements ToolSource {
       this.#breaker.succeed();
       return new ToolResult(answer);
     } catch (error) {
-      const explained = explainCall(error, { envName: this.name, url: held.url, toolName, timeoutMs });
+      const explained = explainCall(error, { envName: this.name, url: instance.url, toolName, timeoutMs });
       if (signal?.aborted || explained instanceof ValidationError) this.#breaker.cancel();
       else if (isInstanceFault(explained)) this.#breaker.fail();
       else this.#breaker.succeed();
@@ -243,7 +243,7 @@ export class Environment implements ToolSource {
   }
 
   async getEnvInfo(options: Pick<CallOptions, "signal"> = {}): Promise<EnvironmentInfo> {
-    const { record } = await this.#keeper.open(this.#signal(options));
+    const { record } = await this.#lifecycle.open(this.#signal(options));
     const { id, status, ip, created_at, updated_at } = record;
     return { name: this.name, instanceId: id, status, ip: ip ?? "", createdAt: created_at, updatedAt: updated_at };
   }
@@ -255,7 +255,7 @@ export class Environment implements ToolSource {
    * const transport = new StreamableHTTPClientTransport(new URL(await env.agentUrl()));
    */
   async agentUrl(options: Pick<CallOptions, "signal"> = {}): Promise<string> {
-    const { record, url } = await this.#keeper.open(this.#signal(options));
+    const { record, url } = await this.#lifecycle.open(this.#signal(options));
     const link = agentUrlOf(record);
     if (link !== null) return link;
     throw new EnvironmentError(
@@ -277,18 +277,18 @@ export class Environment implements ToolSource {
     { minutes, ...options }: { readonly minutes?: number } & Pick<CallOptions, "signal"> = {},
   ): Promise<string> {
     const signal = this.#signal(options);
-    return this.#keeper.presignUrl(port, minutes, signal);
+    return this.#lifecycle.presignUrl(port, minutes, signal);
   }
 
   /** What the server could not do as it was asked to, such as mount a storage; empty until the instance is open. */
   get warnings(): readonly string[] {
-    const { held } = this.#keeper;
-    return held === null ? [] : warningsOf(held.record);
+    const { instance } = this.#lifecycle;
+    return instance === null ? [] : warningsOf(instance.record);
   }
 
   /** Waits until the instance runs and is healthy. */
   async waitForReady(options: CallOptions = {}): Promise<void> {
-    await this.#keeper.waitForReady(options.timeoutMs ?? READY_TIMEOUT_MS, this.#signal(options));
+    await this.#lifecycle.waitForReady(options.timeoutMs ?? READY_TIMEOUT_MS, this.#signal(options));
   }
 
   /** The environment's tasks, all or those of one split. */
@@ -328,20 +328,20 @@ export class Environment implements ToolSource {
     if (!Number.isInteger(count) || count < 1 || count > MAX_FORKS) {
       throw new ValidationError(`cannot fork ${count} times: from 1 to ${MAX_FORKS} is possible`);
     }
-    const copies = await this.#keeper.fork(count, this.#signal(options));
-    return copies.map((held) => {
+    const copies = await this.#lifecycle.fork(count, this.#signal(options));
+    return copies.map((instance) => {
       const copy = new Environment(this.name, this.#options);
-      copy.#keeper.adopt(held);
+      copy.#lifecycle.adopt(instance);
       return copy;
     });
   }
 
   /** Ends the instance if it was made for this environment. Safe to call at any time and more than once; never throws. */
   async release(): Promise<void> {
-    const speakers = this.#speakers;
-    this.#speakers = null;
-    await speakers?.mcp.close();
-    await this.#keeper.release();
+    const clients = this.#clients;
+    this.#clients = null;
+    await clients?.mcp.close();
+    await this.#lifecycle.release();
     this.#breaker.reset();
   }
 
@@ -349,11 +349,11 @@ export class Environment implements ToolSource {
     return this.release();
   }
 
-  async #open(method: string, options: Pick<CallOptions, "signal">): Promise<Speakers> {
+  async #open(method: string, options: Pick<CallOptions, "signal">): Promise<Clients> {
     if (this.#options.dataPlane === false) throw this.#unavailable(method);
-    const held = await this.#keeper.open(this.#signal(options));
-    if (this.#speakers?.held === held) return this.#speakers;
-    const { url, headers } = held;
+    const instance = await this.#lifecycle.open(this.#signal(options));
+    if (this.#clients?.instance === instance) return this.#clients;
+    const { url, headers } = instance;
     const mcp = new McpClient({
       url: `${url}/mcp`,
       headers,
@@ -361,11 +361,11 @@ export class Environment implements ToolSource {
       clock: this.#clock,
       maxRetries: this.#maxRetries,
       refusedLimitMs: this.#refusedLimitMs,
-      maxRequestBytes: requestLimit(this.#options, this.#addresses.mode === "remote" && agentUrlOf(held.record) === null),
+      maxRequestBytes: requestLimit(this.#options, this.#addresses.mode === "remote" && agentUrlOf(instance.record) === null),
     });
     const sandbox = new SandboxClient(this.#client, { envName: this.name, url, headers, timeoutMs: this.#timeoutMs });
-    this.#speakers = { held, mcp, sandbox };
-    return this.#speakers;
+    this.#clients = { instance, mcp, sandbox };
+    return this.#clients;
   }
 
   #unavailable(method: string): EnvironmentError {

@@ -6,6 +6,6 @@ export interface Logger {
   error(message: string, fields?: Readonly<Record<string, unknown>>): void;
 }
 
-const say = () => {};
+const ignore = () => {};
 
-export const silentLogger: Logger = { debug: say, info: say, warn: say, error: say };
+export const silentLogger: Logger = { debug: ignore, info: ignore, warn: ignore, error: ignore };

@@ -63,7 +63,7 @@ export class SandboxClient {
   }
 
   async listFunctions(options: CallOptions = {}): Promise<Catalogue> {
-    const data = await this.#ask(instanceRoutes.listFunctions, "list the functions", "idempotent", undefined, options);
+    const data = await this.#callOwnRoute(instanceRoutes.listFunctions, "list the functions", "idempotent", undefined, options);
     const parsed = catalogue.safeParse(data);
     if (!parsed.success) throw new ValidationError(`the list of functions has an unexpected shape: ${parsed.error.message}`);
     return parsed.data;
@@ -123,7 +123,7 @@ export class SandboxClient {
     const tasks: Task[] = [];
     for (;;) {
       const path = withQuery(instanceRoutes.listTasks.path, { offset: tasks.length, limit: TASKS_PER_PAGE, split });
-      const data = await this.#ask({ ...instanceRoutes.listTasks, path }, "list the tasks", "idempotent", undefined, options);
+      const data = await this.#callOwnRoute({ ...instanceRoutes.listTasks, path }, "list the tasks", "idempotent", undefined, options);
       const page = taskPage.safeParse(data);
       if (!page.success) throw new ValidationError(`the list of tasks has an unexpected shape: ${page.error.message}`);
       tasks.push(...page.data.items);
@@ -133,15 +133,15 @@ export class SandboxClient {
 
   async reset(body: unknown, options: CallOptions = {}): Promise<ResetResult> {
     // A reset that arrives late, after its repetition, would wipe out an episode that has begun.
-    return readReset(await this.#ask(instanceRoutes.reset, "reset the instance", "once", body, options));
+    return readReset(await this.#callOwnRoute(instanceRoutes.reset, "reset the instance", "once", body, options));
   }
 
   snapshot(options: CallOptions = {}): Promise<unknown> {
-    return this.#ask(instanceRoutes.snapshot, "take a snapshot", "idempotent", {}, options);
+    return this.#callOwnRoute(instanceRoutes.snapshot, "take a snapshot", "idempotent", {}, options);
   }
 
   async restore(snapshot: unknown, options: CallOptions = {}): Promise<void> {
-    await this.#ask(instanceRoutes.restore, "restore a snapshot", "once", { snapshot }, options);
+    await this.#callOwnRoute(instanceRoutes.restore, "restore a snapshot", "once", { snapshot }, options);
   }
 
   /** From the catalogue, asked for again only if it does not know the name; a server without one puts functions where the original does. */
@@ -175,7 +175,7 @@ export class SandboxClient {
   }
 
   /** A route that only our own sandboxes have: where it is missing, the server cannot do it. */
-  #ask(route: Route, doing: string, rule: RetryRule, body: unknown, options: CallOptions): Promise<unknown> {
+  #callOwnRoute(route: Route, doing: string, rule: RetryRule, body: unknown, options: CallOptions): Promise<unknown> {
     return this.#data({ ...options, method: route.method, path: route.path, doing, rule, body, notFound: "instance.unsupported" });
   }
 
@@ -205,7 +205,7 @@ export class SandboxClient {
     if (error instanceof StatusError) {
       const failure = readFailure(error, call.notFound);
       const isMissing = call.notFound === "instance.unsupported" && !failure.isNamed && error.status === 405;
-      return this.#failed(call, { ...failure, code: isMissing ? "instance.unsupported" : guess(failure, error.status, call) });
+      return this.#failed(call, { ...failure, code: isMissing ? "instance.unsupported" : guessCode(failure, error.status, call) });
     }
     if (!(error instanceof TransportError)) return error;
     return networkError(`could not ${call.doing} of '${this.#options.envName}'`, error, call.rule);
@@ -228,7 +228,7 @@ export class SandboxClient {
 }
 
 /** The original answers 500 for whatever a function did wrong. */
-function guess(failure: Failure, status: number, call: SandboxCall): ErrorCode {
+function guessCode(failure: Failure, status: number, call: SandboxCall): ErrorCode {
   if (failure.isNamed || status !== 500) return failure.code;
   if (call.notFound === "function.not_found") return "function.failed";
   return call.notFound === "reward.missing" ? "reward.failed" : failure.code;

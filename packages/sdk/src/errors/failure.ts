@@ -30,10 +30,10 @@ const CODES: Readonly<Record<number, ErrorCode>> = {
 
 /** Reads the failure; `notFound` is what a 404 means on this route. */
 export function readFailure(error: StatusError, notFound: ErrorCode = "route.not_found"): Failure {
-  const said = readBody(error.body);
-  const message = said.message ?? (preview(error.body) || `HTTP ${error.status} without a body`);
-  if (said.code !== undefined) return { ...said, message, code: said.code, isNamed: true };
-  return { ...said, message, code: guessCode(error.status, message, notFound), isNamed: false };
+  const parsed = readBody(error.body);
+  const message = parsed.message ?? (preview(error.body) || `HTTP ${error.status} without a body`);
+  if (parsed.code !== undefined) return { ...parsed, message, code: parsed.code, isNamed: true };
+  return { ...parsed, message, code: guessCode(error.status, message, notFound), isNamed: false };
 }
 
 /** A named code, else the original's habits, else what the status usually means. */
@@ -48,7 +48,7 @@ function guessCode(status: number, message: string, notFound: ErrorCode): ErrorC
   return CODES[status] ?? (status >= 500 ? "internal" : "request.invalid");
 }
 
-interface Said {
+interface BodyInfo {
   readonly message?: string;
   readonly code?: ErrorCode;
   readonly retryable?: boolean;
@@ -59,7 +59,7 @@ interface Said {
  * Four shapes are about: the control envelope `{message, error: {code}}`, the sandbox's `{error: "text", errorInfo}`,
  * the gateway's `{error: "text", details}`, and JSON-RPC's `{error: {message, data: {code}}}`.
  */
-function readBody(body: string): Said {
+function readBody(body: string): BodyInfo {
   let json: unknown;
   try {
     json = JSON.parse(body);
@@ -75,7 +75,7 @@ function readBody(body: string): Said {
 }
 
 /** The platform's own words beside a message: a code, whether a retry may help, and the request's id. */
-export function readInfo(info: Readonly<Record<string, unknown>>): Omit<Said, "message"> {
+export function readInfo(info: Readonly<Record<string, unknown>>): Omit<BodyInfo, "message"> {
   return {
     ...(isErrorCode(info.code) && { code: info.code }),
     ...(typeof info.retryable === "boolean" && { retryable: info.retryable }),

@@ -74,12 +74,12 @@ function explainStatus(error: StatusError, call: FailedCall, failed: string): Er
 }
 
 function explainRpc(error: RpcError, { toolName, envName }: FailedCall, failed: string): Error {
-  const said = isObject(error.data) ? readInfo(error.data) : {};
+  const info = isObject(error.data) ? readInfo(error.data) : {};
   const isUnknownTool = error.code === INVALID_PARAMS && /unknown tool|not found/i.test(error.message);
   if (isUnknownTool) {
     return new ToolError(`environment '${envName}' has no tool '${toolName}': ${error.message}`, {
       code: "tool.not_found",
-      ...said,
+      ...info,
       toolName,
       cause: error,
     });
@@ -87,7 +87,7 @@ function explainRpc(error: RpcError, { toolName, envName }: FailedCall, failed: 
   const isRefused = error.code <= -32600 && error.code >= INVALID_PARAMS;
   return new ToolServerError(`${failed}: ${error.message} (${error.code})`, {
     code: isRefused ? "request.invalid" : "tool.failed",
-    ...said,
+    ...info,
     toolName,
     statusCode: 200,
     cause: error,

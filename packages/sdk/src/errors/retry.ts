@@ -16,7 +16,7 @@ export interface RetryOptions {
   readonly signal?: AbortSignal | undefined;
   /** A moment of the clock after which no further attempt begins. */
   readonly deadlineAt?: number | undefined;
-  /** How long an address at which nothing listens is tried; as long as any other failure if absent. */
+  /** How long an address at which nothing listens is attempts; as long as any other failure if absent. */
   readonly refusedLimitMs?: number | undefined;
 }
 
@@ -35,12 +35,12 @@ const STATUSES: Readonly<Record<RetryRule, readonly number[]>> = {
 export async function retry<T>(attempt: () => Promise<T>, options: RetryOptions): Promise<T> {
   const { deadlineAt = Number.POSITIVE_INFINITY, refusedLimitMs = Number.POSITIVE_INFINITY } = options;
   const refusedUntil = options.clock.now() + refusedLimitMs;
-  for (let tried = 0; ; tried++) {
+  for (let attempts = 0; ; attempts++) {
     try {
       return await attempt();
     } catch (error) {
-      if (tried >= options.maxRetries || options.signal?.aborted || !mayRepeat(options.rule, error)) throw error;
-      const waitMs = waitBefore(tried, error, options.clock);
+      if (attempts >= options.maxRetries || options.signal?.aborted || !mayRepeat(options.rule, error)) throw error;
+      const waitMs = waitBefore(attempts, error, options.clock);
       const end = error instanceof TransportError && error.isRefused ? Math.min(deadlineAt, refusedUntil) : deadlineAt;
       if (waitMs === null || options.clock.now() + waitMs > end) throw error;
       await options.clock.sleep(waitMs, options.signal);
@@ -55,9 +55,9 @@ export function mayRepeat(rule: RetryRule, error: unknown): boolean {
 }
 
 /** Between half and the whole of a doubling, capped time, or what the server asks for; null if it asks for too much. */
-export function waitBefore(tried: number, error: unknown, clock: Pick<Clock, "random">): number | null {
-  const asked = error instanceof StatusError ? parseRetryAfter(error.retryAfter, Date.now()) : null;
-  if (asked !== null) return asked <= LONGEST_RETRY_AFTER_MS ? asked : null;
-  const whole = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** tried);
+export function waitBefore(attempts: number, error: unknown, clock: Pick<Clock, "random">): number | null {
+  const requestedMs = error instanceof StatusError ? parseRetryAfter(error.retryAfter, Date.now()) : null;
+  if (requestedMs !== null) return requestedMs <= LONGEST_RETRY_AFTER_MS ? requestedMs : null;
+  const whole = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** attempts);
   return whole / 2 + (clock.random() * whole) / 2;
 }

@@ -12,7 +12,7 @@ export class Deadline {
   /** True when it was the time that ran out, not the caller who gave up. */
   isExpired = false;
   /** True when it is someone else's to close. */
-  isLent = false;
+  isDetached = false;
 
   constructor(timeoutMs: number, parent?: AbortSignal) {
     this.#parent = parent;
@@ -38,8 +38,8 @@ export class Deadline {
   }
 
   /** Lets work that nobody waits for any more go on a little; whoever does it closes the deadline. */
-  lend(graceMs: number): void {
-    this.isLent = true;
+  detach(graceMs: number): void {
+    this.isDetached = true;
     this.#parent?.removeEventListener("abort", this.#onAbort);
     this.limit(graceMs);
   }

@@ -71,9 +71,9 @@ export class McpClient {
 function listener({ onProgress, onLog }: McpCallOptions): ((message: RpcMessage) => void) | undefined {
   if (onProgress === undefined && onLog === undefined) return undefined;
   return ({ method, params }) => {
-    const { progressToken: _, ...said } = params;
-    if (method === "notifications/progress") onProgress?.(said as unknown as ToolProgress);
-    else if (method === "notifications/message") onLog?.(said as unknown as ToolLog);
+    const { progressToken: _, ...info } = params;
+    if (method === "notifications/progress") onProgress?.(info as unknown as ToolProgress);
+    else if (method === "notifications/message") onLog?.(info as unknown as ToolLog);
   };
 }
 

@@ -16,7 +16,7 @@ export interface RpcMessage {
 export type OnMessage = (message: RpcMessage) => void;
 
 /** How long a stream may stay open after it has answered; beyond that its connection is not worth keeping. */
-const LINGER_MS = 1_000;
+const DRAIN_LIMIT_MS = 1_000;
 
 /**
  * Reads the result for `id` from a JSON or an event-stream answer; what else a stream carries goes to `onMessage`.
@@ -28,7 +28,7 @@ export async function readResult(answer: HttpAnswer, id: number, onMessage: OnMe
   const events = readEvents(answer);
   const found = await findAnswer(events, id, onMessage);
   if (found === null) throw new TransportError("the stream ended before the answer came", { wasSent: true });
-  deadline.lend(LINGER_MS);
+  deadline.detach(DRAIN_LIMIT_MS);
   void drain(events).finally(() => deadline.close());
   return resultOf(found);
 }

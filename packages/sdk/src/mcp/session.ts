@@ -48,8 +48,8 @@ export const SDK_VERSION = "0.1.0";
 const NEWEST_VERSION = "2025-11-25";
 const PROTOCOL_VERSIONS: readonly string[] = [NEWEST_VERSION, "2025-06-18", "2025-03-26", "2024-11-05"];
 const JSON_HEADERS = { "content-type": "application/json", accept: "application/json, text/event-stream" };
-const GREETING_TIMEOUT_MS = 30_000;
-const NOTICE_TIMEOUT_MS = 2_000;
+const INITIALIZE_TIMEOUT_MS = 30_000;
+const NOTIFICATION_TIMEOUT_MS = 2_000;
 const METHOD_NOT_FOUND = -32601;
 
 /**
@@ -72,14 +72,14 @@ export class McpSession {
     try {
       const used = this.#session;
       try {
-        return await this.#ask(request, used, deadline, deadlineAt);
+        return await this.#send(request, used, deadline, deadlineAt);
       } catch (error) {
-        if (!wantsGreeting(error, used)) throw error;
+        if (!needsSession(error, used)) throw error;
       }
-      const session = await this.#greet(used, deadline.signal);
-      return await this.#ask(request, session, deadline, deadlineAt);
+      const session = await this.#openSession(used, deadline.signal);
+      return await this.#send(request, session, deadline, deadlineAt);
     } finally {
-      if (!deadline.isLent) deadline.close();
+      if (!deadline.isDetached) deadline.close();
     }
   }
 
@@ -87,10 +87,10 @@ export class McpSession {
   async close(): Promise<void> {
     const session = this.#session;
     this.#session = null;
-    if (session?.id) await this.#tell("DELETE", session, null);
+    if (session?.id) await this.#sendAndForget("DELETE", session, null);
   }
 
-  #ask(request: McpRequest, session: Session | null, deadline: Deadline, deadlineAt: number): Promise<unknown> {
+  #send(request: McpRequest, session: Session | null, deadline: Deadline, deadlineAt: number): Promise<unknown> {
     const { rule } = request;
     const { clock, maxRetries, refusedLimitMs } = this.#options;
     const { signal } = deadline;
@@ -104,7 +104,7 @@ export class McpSession {
     const params = request.onMessage === undefined ? request.params : { ...request.params, _meta: { progressToken: id } };
     const body = writeJson({ jsonrpc: "2.0", id, method, params });
     this.#checkSize(method, body);
-    const onMessage = (message: RpcMessage) => this.#hear(message, session, request.onMessage);
+    const onMessage = (message: RpcMessage) => this.#handleMessage(message, session, request.onMessage);
     try {
       return (await this.#exchange(id, body, this.#headers(session), onMessage, deadline)).result;
     } catch (error) {
@@ -142,7 +142,7 @@ export class McpSession {
   }
 
   /** A new session in place of `used`; whoever needs one at the same time gets the same one. */
-  #greet(used: Session | null, signal: AbortSignal): Promise<Session> {
+  #openSession(used: Session | null, signal: AbortSignal): Promise<Session> {
     if (this.#session !== used && this.#session !== null) return Promise.resolve(this.#session);
     this.#opening ??= new SharedTask(async (opening) => {
       try {
@@ -156,7 +156,7 @@ export class McpSession {
   }
 
   async #initialize(signal: AbortSignal): Promise<Session> {
-    const deadline = new Deadline(GREETING_TIMEOUT_MS, signal);
+    const deadline = new Deadline(INITIALIZE_TIMEOUT_MS, signal);
     try {
       const id = ++this.#lastId;
       const params = { protocolVersion: NEWEST_VERSION, capabilities: {}, clientInfo: { name: "aenv-sdk", version: SDK_VERSION } };
@@ -164,14 +164,14 @@ export class McpSession {
       const headers = { ...this.#options.headers, ...JSON_HEADERS };
       const { result, sessionId } = await this.#exchange(id, body, headers, () => {}, deadline);
       const session = { id: sessionId, protocolVersion: agreedVersion(result) };
-      await this.#tell("POST", session, { jsonrpc: "2.0", method: "notifications/initialized" });
+      await this.#sendAndForget("POST", session, { jsonrpc: "2.0", method: "notifications/initialized" });
       return session;
     } finally {
-      if (!deadline.isLent) deadline.close();
+      if (!deadline.isDetached) deadline.close();
     }
   }
 
-  #hear(message: RpcMessage, session: Session | null, onMessage: OnMessage | undefined): void {
+  #handleMessage(message: RpcMessage, session: Session | null, onMessage: OnMessage | undefined): void {
     if (message.id === undefined) {
       onMessage?.(message);
       return;
@@ -179,17 +179,17 @@ export class McpSession {
     // The server asks something of us: a ping gets its answer, and nothing else is offered.
     const { id, method } = message;
     const reply = method === "ping" ? { result: {} } : { error: { code: METHOD_NOT_FOUND, message: `no method '${method}' here` } };
-    void this.#tell("POST", session, { jsonrpc: "2.0", id, ...reply });
+    void this.#sendAndForget("POST", session, { jsonrpc: "2.0", id, ...reply });
   }
 
   #cancel(requestId: number, session: Session): void {
     const params = { requestId, reason: "the caller gave up" };
-    void this.#tell("POST", session, { jsonrpc: "2.0", method: "notifications/cancelled", params });
+    void this.#sendAndForget("POST", session, { jsonrpc: "2.0", method: "notifications/cancelled", params });
   }
 
   /** Sends what needs no answer, and does not mind if it is lost. */
-  async #tell(method: "POST" | "DELETE", session: Session | null, message: unknown): Promise<void> {
-    const deadline = new Deadline(NOTICE_TIMEOUT_MS);
+  async #sendAndForget(method: "POST" | "DELETE", session: Session | null, message: unknown): Promise<void> {
+    const deadline = new Deadline(NOTIFICATION_TIMEOUT_MS);
     try {
       const { url, transport } = this.#options;
       const body = message === null ? {} : { body: JSON.stringify(message) };
@@ -210,7 +210,7 @@ function agreedVersion(result: unknown): string {
 }
 
 /** The server refused the request undone because it knows no session, or no longer knows ours. */
-function wantsGreeting(error: unknown, used: Session | null): boolean {
+function needsSession(error: unknown, used: Session | null): boolean {
   if (used !== null) return used.id !== null && error instanceof StatusError && error.status === 404;
   if (error instanceof StatusError) return error.status === 400 && /session|initiali[sz]|protocol version/i.test(error.body);
   return error instanceof RpcError && /not (?:been )?initiali[sz]ed|before initiali[sz]ation/i.test(error.message);

@@ -92,7 +92,7 @@ export interface WaitOptions extends RequestOptions {
 export const POLL_INTERVAL = { minMs: 50, maxMs: 1_000 };
 
 /** Longer than a start should take, shorter than what proxies on the way put up with. */
-const LONGEST_LOOK_MS = 20_000;
+const LONGEST_STATUS_WAIT_MS = 20_000;
 
 /** Statuses that no instance leaves again. */
 const FINAL: readonly string[] = ["Failed", "Terminated", "Succeeded"];
@@ -273,7 +273,7 @@ export class SchedulerClient {
     let last = "unknown";
     const look = async (leftMs: number) => {
       // Ours answers as soon as it is decided; others do not know the question and answer at once.
-      const waitMs = status === "Running" ? Math.floor(Math.min(leftMs, LONGEST_LOOK_MS, this.#timeoutMs / 2)) : 0;
+      const waitMs = status === "Running" ? Math.floor(Math.min(leftMs, LONGEST_STATUS_WAIT_MS, this.#timeoutMs / 2)) : 0;
       const record = await this.getInstance(id, { signal, deadlineAt: clock.now() + leftMs, waitMs });
       last = record.status;
       // Without an address its tools cannot be used, whatever its status says.

@@ -12,12 +12,12 @@ export function fetchTransport(fetch: Fetch): Transport {
 
 async function send(fetch: Fetch, request: HttpRequest): Promise<HttpAnswer> {
   const { url, method, headers, body } = request;
-  const watch = new Watch(request);
+  const limits = new RequestLimits(request);
   let response: Response;
   try {
-    const sent = body === undefined || typeof body === "string" ? body : await whole(body);
-    watch.idle?.restart();
-    const { signal } = watch;
+    const sent = body === undefined || typeof body === "string" ? body : await readAll(body);
+    limits.idle?.restart();
+    const { signal } = limits;
     // A redirect is an answer like any other: followed, it would take the headers, which may hold a token, to another host.
     response = await fetch(url, {
       method,
@@ -26,20 +26,20 @@ async function send(fetch: Fetch, request: HttpRequest): Promise<HttpAnswer> {
       ...(sent !== undefined && { body: sent }),
       ...(signal && { signal }),
     });
-    watch.idle?.restart();
+    limits.idle?.restart();
   } catch (cause) {
-    throw watch.failed(cause);
+    throw limits.failed(cause);
   }
   return {
     status: response.status,
     header: (name) => response.headers.get(name),
-    text: () => text(response, watch),
-    chunks: () => chunks(response, watch),
+    text: () => text(response, limits),
+    chunks: () => chunks(response, limits),
   };
 }
 
 /** What may end a request before its answer does. */
-class Watch {
+class RequestLimits {
   readonly signal: AbortSignal | undefined;
   readonly idle: IdleTimer | null;
   readonly #request: HttpRequest;
@@ -64,33 +64,33 @@ class Watch {
 }
 
 /** Not every `fetch` can send a stream. */
-async function whole(body: AsyncIterable<Uint8Array>): Promise<Blob> {
+async function readAll(body: AsyncIterable<Uint8Array>): Promise<Blob> {
   const parts: Uint8Array<ArrayBuffer>[] = [];
   for await (const part of body) parts.push(new Uint8Array(part));
   return new Blob(parts);
 }
 
-async function text(response: Response, watch: Watch): Promise<string> {
+async function text(response: Response, limits: RequestLimits): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";
-  for await (const chunk of chunks(response, watch)) text += decoder.decode(chunk, { stream: true });
+  for await (const chunk of chunks(response, limits)) text += decoder.decode(chunk, { stream: true });
   return text + decoder.decode();
 }
 
-async function* chunks(response: Response, watch: Watch): AsyncGenerator<Uint8Array> {
+async function* chunks(response: Response, limits: RequestLimits): AsyncGenerator<Uint8Array> {
   const reader = response.body?.getReader();
   try {
     for (;;) {
-      watch.idle?.restart();
+      limits.idle?.restart();
       const { done, value } = (await reader?.read()) ?? { done: true };
-      watch.idle?.stop();
+      limits.idle?.stop();
       if (done || value === undefined) return;
       yield value;
     }
   } catch (cause) {
-    throw watch.failed(cause);
+    throw limits.failed(cause);
   } finally {
-    watch.idle?.close();
+    limits.idle?.close();
     reader?.cancel().catch(() => {});
   }
 }

@@ -2,7 +2,7 @@ import { FIRST_INSTANCE, headers, type InstanceRecord, instancePrefix } from "@a
 import { type Addresses, areOnOneHost, dataUrlFrom } from "../platform/addresses.ts";
 
 /** An instance that an environment uses, and how to reach it. */
-export interface HeldInstance {
+export interface OpenInstance {
   readonly record: InstanceRecord;
   /** Where its routes begin. */
   readonly url: string;
@@ -20,7 +20,7 @@ type LocalAddresses = Extract<Addresses, { mode: "local" }>;
  * An environment that runs already. Its id is the original's word for it when it has none of its own. The token is one that
  * was given for this very address.
  */
-export function foundInstance(addresses: LocalAddresses, now: Date, token: string): HeldInstance {
+export function existingInstance(addresses: LocalAddresses, now: Date, token: string): OpenInstance {
   const since = now.toISOString();
   const { dataUrl: url, instanceId } = addresses;
   const record = { id: instanceId ?? "test", status: "Running", ip: new URL(url).hostname, created_at: since, updated_at: since };
@@ -29,7 +29,7 @@ export function foundInstance(addresses: LocalAddresses, now: Date, token: strin
 }
 
 /** An instance that was made for us: behind the gateway, or as a slot in a local sandbox. */
-export function madeInstance(addresses: Addresses, record: InstanceRecord, token: string): HeldInstance {
+export function createdInstance(addresses: Addresses, record: InstanceRecord, token: string): OpenInstance {
   const { id } = record;
   if (addresses.mode === "local") {
     return { record, url: addresses.sandboxUrl + instancePrefix(id), headers: proxyHeaders(record), controlId: id, isOwned: true };
@@ -40,7 +40,7 @@ export function madeInstance(addresses: Addresses, record: InstanceRecord, token
 }
 
 /** Whether its data port asks for a token that it is not shown, because it is not known to be the platform's own. */
-export function isTokenWithheld(addresses: Addresses, { record, url }: HeldInstance): boolean {
+export function isTokenWithheld(addresses: Addresses, { record, url }: OpenInstance): boolean {
   return addresses.mode === "remote" && needsToken(record) && !mayHaveToken(addresses, url);
 }
 
