@@ -32,7 +32,7 @@ describe("a model's tool", () => {
     );
   });
 
-  it("textResult that it takes an object where its schema leaves that out", async () => {
+  it("says that it takes an object where its schema leaves that out", async () => {
     const [tool] = await modelTools(memorySource({ t: { inputSchema: { title: "None" }, run: () => textResult("") } }));
     expect(tool?.parameters).toEqual({ type: "object", properties: {}, title: "None" });
   });
@@ -79,7 +79,7 @@ describe("what the model reads", () => {
     expect(await read({ content: [] })).toBe("");
   });
 
-  it("textResult that a tool has failed", async () => {
+  it("says that a tool has failed", async () => {
     expect(await read({ ...textResult("the till is empty"), isError: true })).toBe("Error: the till is empty");
     expect(await read({ content: [], isError: true })).toBe("Error: the tool failed and did not say why");
   });

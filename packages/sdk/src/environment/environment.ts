@@ -1,13 +1,11 @@
-import { type Catalogue, isObject, type Json, type ResetResult, type Reward, type Task, type ToolDescriptor } from "@aenv/contract";
+import type { Catalogue, Json, ResetResult, Reward, Task, ToolDescriptor } from "@aenv/contract";
 import { defaultTransport } from "#transport";
 import { type Clock, systemClock } from "../async/clock.ts";
-import { CircuitBreaker } from "../errors/breaker.ts";
-import { EnvironmentError, ToolError, UnrecoverableEnvironmentError, ValidationError } from "../errors/errors.ts";
-import { explainCall, explainList, isInstanceFault } from "../errors/mcp-failure.ts";
+import { EnvironmentError, ValidationError } from "../errors/errors.ts";
 import type { Transport } from "../http/http.ts";
 import { JsonClient } from "../http/json-client.ts";
 import { McpClient, type ToolLog, type ToolProgress } from "../mcp/client.ts";
-import { ToolResult } from "../mcp/tool-result.ts";
+import type { ToolResult } from "../mcp/tool-result.ts";
 import type { ToolSource } from "../mcp/tool-source.ts";
 import { type Addresses, pinAddresses, resolveAddresses } from "../platform/addresses.ts";
 import { SchedulerClient } from "../platform/scheduler-client.ts";
@@ -22,6 +20,7 @@ import { agentUrlOf, type OpenInstance, warningsOf } from "./open-instance.ts";
 import { type EnvironmentOptions, type InstanceOptions, requestLimit } from "./options.ts";
 import { type CallOptions, SandboxClient } from "./sandbox-client.ts";
 import { toReward } from "./score.ts";
+import { checkArguments, plainToolName, ToolCaller } from "./tool-caller.ts";
 
 export interface CallToolOptions extends CallOptions {
   readonly onProgress?: (progress: ToolProgress) => void;
@@ -47,10 +46,10 @@ const READY_TIMEOUT_MS = 300_000;
 const MAX_FORKS = 1_000;
 const MAX_BATCH = 100_000;
 
-/** What speaks to the open instance. */
+/** The clients of the open instance. */
 interface Clients {
   readonly instance: OpenInstance;
-  readonly mcp: McpClient;
+  readonly tools: ToolCaller;
   readonly sandbox: SandboxClient;
 }
 
@@ -74,7 +73,6 @@ export class Environment implements ToolSource {
   readonly #refusedLimitMs: number | undefined;
   readonly #client: JsonClient;
   readonly #lifecycle: InstanceLifecycle;
-  readonly #breaker: CircuitBreaker;
   #clients: Clients | null = null;
 
   constructor(ref: string, options: EnvironmentOptions = {}) {
@@ -97,7 +95,6 @@ export class Environment implements ToolSource {
     this.#maxRetries = maxRetries;
     this.#refusedLimitMs = refusedLimitMs;
     this.#client = new JsonClient({ transport, clock, maxRetries, refusedLimitMs });
-    this.#breaker = new CircuitBreaker(clock);
     const { dedupesCreate = true } = options;
     // A sandbox on this machine runs an author's code, which has no business with the platform's key.
     const apiKey = addresses.mode === "local" ? "" : (this.#options.apiKey ?? "");
@@ -175,14 +172,9 @@ export class Environment implements ToolSource {
 
   /** The tools with full names, `weather-demo@1.0.0/get_weather`. */
   async listTools(options: CallOptions = {}): Promise<ToolDescriptor[]> {
-    const { mcp, instance } = await this.#open("listTools", options);
+    const { tools } = await this.#open("listTools", options);
     const { timeoutMs = this.#timeoutMs } = options;
-    try {
-      const tools = await mcp.listTools({ timeoutMs, signal: this.#signal(options) });
-      return tools.map((tool) => ({ ...tool, name: `${this.name}/${tool.name}` }));
-    } catch (error) {
-      throw explainList(error, { envName: this.name, url: instance.url });
-    }
+    return tools.list({ timeoutMs, signal: this.#signal(options) });
   }
 
   /**
@@ -193,24 +185,11 @@ export class Environment implements ToolSource {
    * const result = await env.callTool("search", { query: "tea" }, { timeoutMs: 5_000, onLog: console.log });
    */
   async callTool(name: string, args: Arguments = {}, options: CallToolOptions = {}): Promise<ToolResult> {
-    const toolName = this.#plainName(name);
-    if (!isObject(args)) throw new ValidationError(`the arguments of tool '${toolName}' must be an object, not ${JSON.stringify(args)}`);
-    const { mcp, instance } = this.#clients ?? (await this.#open("callTool", options));
-    this.#enterBreaker();
-    const { timeoutMs = this.#timeoutMs } = options;
-    const signal = this.#signal(options);
-    const listeners = { onProgress: this.#guard(options.onProgress), onLog: this.#guard(options.onLog) };
-    try {
-      const answer = await mcp.callTool(toolName, args, { timeoutMs, signal, ...listeners });
-      this.#breaker.succeed();
-      return new ToolResult(answer);
-    } catch (error) {
-      const explained = explainCall(error, { envName: this.name, url: instance.url, toolName, timeoutMs });
-      if (signal?.aborted || explained instanceof ValidationError) this.#breaker.cancel();
-      else if (isInstanceFault(explained)) this.#breaker.fail();
-      else this.#breaker.succeed();
-      throw explained;
-    }
+    const toolName = plainToolName(this.name, name);
+    checkArguments(toolName, args);
+    const { tools } = this.#clients ?? (await this.#open("callTool", options));
+    const { timeoutMs = this.#timeoutMs, onProgress, onLog } = options;
+    return tools.call(toolName, args, { timeoutMs, signal: this.#signal(options), onProgress, onLog });
   }
 
   /** Functions, rewards and health checks, with where and how to call them. */
@@ -340,9 +319,8 @@ export class Environment implements ToolSource {
   async release(): Promise<void> {
     const clients = this.#clients;
     this.#clients = null;
-    await clients?.mcp.close();
+    await clients?.tools.close();
     await this.#lifecycle.release();
-    this.#breaker.reset();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -363,8 +341,9 @@ export class Environment implements ToolSource {
       refusedLimitMs: this.#refusedLimitMs,
       maxRequestBytes: requestLimit(this.#options, this.#addresses.mode === "remote" && agentUrlOf(instance.record) === null),
     });
+    const tools = new ToolCaller({ envName: this.name, url, mcp, clock: this.#clock, logger: this.#logger });
     const sandbox = new SandboxClient(this.#client, { envName: this.name, url, headers, timeoutMs: this.#timeoutMs });
-    this.#clients = { instance, mcp, sandbox };
+    this.#clients = { instance, tools, sandbox };
     return this.#clients;
   }
 
@@ -373,34 +352,6 @@ export class Environment implements ToolSource {
       `${method} is not available: '${this.name}' was opened with dataPlane: false; use presignUrl() to reach a port inside its sandbox`,
       { code: "instance.unsupported", envName: this.name },
     );
-  }
-
-  #plainName(name: string): string {
-    const slash = name.indexOf("/");
-    if (slash < 0) return name;
-    if (name.slice(0, slash) === this.name) return name.slice(slash + 1);
-    throw new ToolError(`tool '${name}' is not of environment '${this.name}'`, { code: "tool.not_found", toolName: name });
-  }
-
-  #enterBreaker(): void {
-    const waitMs = this.#breaker.enter();
-    if (waitMs === 0) return;
-    throw new UnrecoverableEnvironmentError(
-      `the last ${this.#breaker.failures} calls to '${this.name}' failed; the next may try in ${Math.ceil(waitMs / 1_000)} s, or release it and take another`,
-      { envName: this.name },
-    );
-  }
-
-  /** A listener's own failure must not cost the caller a result that is on its way. */
-  #guard<T>(listener: ((value: T) => void) | undefined): ((value: T) => void) | undefined {
-    if (listener === undefined) return undefined;
-    return (value) => {
-      try {
-        listener(value);
-      } catch (error) {
-        this.#logger.error("a listener of a tool call threw", { env: this.name, error: String(error) });
-      }
-    };
   }
 
   #with(options: CallOptions): CallOptions {
