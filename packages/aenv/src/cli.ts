@@ -1,8 +1,8 @@
 import { Command, CommanderError } from "commander";
-import { exitCodes } from "./exit.ts";
 import { examples } from "./help.ts";
 import { ownPackage } from "./own-package.ts";
-import type { Terminal } from "./terminal.ts";
+import { exitCodes } from "./terminal/exit-codes.ts";
+import type { Terminal } from "./terminal/terminal.ts";
 
 /** A file of `commands/`: it adds arguments, options, examples and the action to the command of its name. */
 interface CommandModule {
@@ -44,7 +44,7 @@ export async function runCli(argv: readonly string[], terminal: Terminal): Promi
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return exitCodes.ok.code;
     // Loaded only when something is wrong: help should come at once.
-    const { reportFailure } = await import("./report.ts");
+    const { reportFailure } = await import("./terminal/report-failure.ts");
     return reportFailure(error, { argv, command: namedCommand(argv, program), terminal });
   }
 }

@@ -1,10 +1,10 @@
 import { type BatchItem, Environment, type EnvironmentBatch } from "@aenv/sdk";
-import { Failure, failureOf } from "./failure.ts";
 import { type FormatOptions, voiceFor } from "./format.ts";
 import { environmentOptions, type StartOptions, stoppedBefore } from "./instance-start.ts";
 import { asking, nextCommand, type Platform, type PlatformOptions } from "./platform.ts";
-import { counted, shortened, statusText, table } from "./table.ts";
-import type { Output, Terminal } from "./terminal.ts";
+import { Failure, failureOf } from "./terminal/failure.ts";
+import { counted, shortened, statusText, table } from "./terminal/table.ts";
+import type { Output, Terminal } from "./terminal/terminal.ts";
 
 interface BatchOptions extends PlatformOptions, FormatOptions, StartOptions {
   readonly count: number;

@@ -1,5 +1,5 @@
 import { runCli } from "./cli.ts";
-import { processTerminal } from "./terminal.ts";
+import { processTerminal } from "./terminal/terminal.ts";
 
 // Whoever read our output is gone, as in `aenv run | head -1`: stop as if we had been told to.
 let isHeard = true;

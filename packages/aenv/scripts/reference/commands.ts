@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import picocolors from "picocolors";
 import { loadProgram } from "../../src/cli.ts";
-import type { Terminal } from "../../src/terminal.ts";
+import type { Terminal } from "../../src/terminal/terminal.ts";
 import { type Page, page } from "./page.ts";
 
 /** `commands.md`: the help text of every command, as the command prints it. */

@@ -4,8 +4,8 @@ import { basename, isAbsolute, relative, sep } from "node:path";
 import { findEntries } from "@aenv/kit";
 import { type BuildFailure, build, type Plugin } from "esbuild";
 import { hintFor, problemsOf } from "../diagnose.ts";
-import { Failure } from "../failure.ts";
 import type { Project } from "../project.ts";
+import { Failure } from "../terminal/failure.ts";
 import type { TarEntry } from "./tar.ts";
 
 /** The bundled module that defines the environment; the bundle's config.json names it as `main`. */

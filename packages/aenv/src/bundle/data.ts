@@ -1,7 +1,7 @@
 import { globSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join, relative, sep } from "node:path";
-import { Failure } from "../failure.ts";
 import type { Project } from "../project.ts";
+import { Failure } from "../terminal/failure.ts";
 import type { TarEntry } from "./tar.ts";
 
 const NEVER = new Set(["node_modules", ".git"]);

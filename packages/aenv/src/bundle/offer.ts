@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Offer } from "../catalogue.ts";
-import { Failure, type Place } from "../failure.ts";
 import { endedWhileLoading, unfinished } from "../loading.ts";
+import { Failure, type Place } from "../terminal/failure.ts";
 
 export interface LoadOptions {
   /** How long the environment's modules may take to load. */

@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { Failure } from "../failure.ts";
+import { Failure } from "../terminal/failure.ts";
 import type { TarEntry } from "./tar.ts";
 
 /**

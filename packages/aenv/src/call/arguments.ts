@@ -1,5 +1,5 @@
 import { isObject } from "@aenv/contract";
-import { Failure } from "../failure.ts";
+import { Failure } from "../terminal/failure.ts";
 
 /** `key=value` words over one JSON object; each value is JSON if it is JSON, else text. */
 export function parseArguments(words: readonly string[], json: string | undefined): Record<string, unknown> {

@@ -1,7 +1,7 @@
 import { instancePrefix, isLoopback } from "@aenv/contract";
-import { Failure } from "../failure.ts";
 import { asking, openPlatform, type Platform, type PlatformOptions } from "../platform.ts";
-import type { Terminal } from "../terminal.ts";
+import { Failure } from "../terminal/failure.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 
 export interface TargetOptions extends PlatformOptions {
   readonly url?: string;

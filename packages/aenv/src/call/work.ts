@@ -1,9 +1,9 @@
 import { type ContentBlock, isObject, nearestName, type ResetResult, type Task } from "@aenv/contract";
 import type { Environment, ToolResult } from "@aenv/sdk";
 import { fetchOffer, offerTable } from "../catalogue.ts";
-import { Failure } from "../failure.ts";
-import { facts, shortened, table } from "../table.ts";
-import type { Voice } from "../terminal.ts";
+import { Failure } from "../terminal/failure.ts";
+import { facts, shortened, table } from "../terminal/table.ts";
+import type { Voice } from "../terminal/terminal.ts";
 import { parseArguments } from "./arguments.ts";
 
 export interface WorkOptions {

@@ -3,13 +3,13 @@ import { join, relative, resolve } from "node:path";
 import { formatRef } from "@aenv/contract";
 import type { Command } from "commander";
 import { bundleProject } from "../bundle/bundle.ts";
-import { Failure } from "../failure.ts";
 import { examples } from "../help.ts";
 import { loadTimeoutOption } from "../loading.ts";
 import { readProject } from "../project.ts";
-import { during } from "../spinner.ts";
-import { type Terminal, voiceOf } from "../terminal.ts";
-import { warnOf } from "../warning.ts";
+import { Failure } from "../terminal/failure.ts";
+import { during } from "../terminal/spinner.ts";
+import { type Terminal, voiceOf } from "../terminal/terminal.ts";
+import { warnOf } from "../terminal/warning.ts";
 
 interface Options {
   readonly workDir: string;

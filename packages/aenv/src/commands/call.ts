@@ -6,8 +6,8 @@ import { chooseWork, type WorkOptions } from "../call/work.ts";
 import { examples } from "../help.ts";
 import { duration } from "../option.ts";
 import { withPlatform } from "../platform.ts";
-import { during } from "../spinner.ts";
-import { type Terminal, voiceOf } from "../terminal.ts";
+import { during } from "../terminal/spinner.ts";
+import { type Terminal, voiceOf } from "../terminal/terminal.ts";
 
 interface Options extends TargetOptions, WorkOptions {
   readonly timeout: number;

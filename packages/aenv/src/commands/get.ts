@@ -5,8 +5,8 @@ import { type FormatOptions, voiceFor, withFormat } from "../format.ts";
 import { examples } from "../help.ts";
 import { asking, openPlatform, type PlatformOptions, withPlatform } from "../platform.ts";
 import { refOf } from "../ref-argument.ts";
-import { facts, statusText, timeText } from "../table.ts";
-import type { Terminal } from "../terminal.ts";
+import { facts, statusText, timeText } from "../terminal/table.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 
 interface Options extends PlatformOptions, FormatOptions {
   readonly version?: string;

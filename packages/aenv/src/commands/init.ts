@@ -2,13 +2,13 @@ import { existsSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { parseName } from "@aenv/contract";
 import { type Command, Option } from "commander";
-import { Failure } from "../failure.ts";
 import { examples } from "../help.ts";
 import { isMachinesNodeTooOld } from "../machine-node.ts";
 import { ownTarball } from "../own-tarball.ts";
 import { demandVersion } from "../project.ts";
 import { isEmptyOrMissing, projectFiles, type Template, templates, writeFiles } from "../scaffold.ts";
-import { type Colors, type Terminal, voiceOf } from "../terminal.ts";
+import { Failure } from "../terminal/failure.ts";
+import { type Colors, type Terminal, voiceOf } from "../terminal/terminal.ts";
 
 interface Options {
   readonly template: Template;

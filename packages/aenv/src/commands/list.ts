@@ -4,8 +4,8 @@ import { type FormatOptions, voiceFor, withFormat } from "../format.ts";
 import { examples } from "../help.ts";
 import { integer } from "../option.ts";
 import { asking, nextCommand, openPlatform, type PlatformOptions, withPlatform } from "../platform.ts";
-import { shortened, statusText, table, timeText } from "../table.ts";
-import type { Terminal } from "../terminal.ts";
+import { shortened, statusText, table, timeText } from "../terminal/table.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 
 interface Options extends PlatformOptions, FormatOptions {
   readonly limit: number;

@@ -1,10 +1,10 @@
 import { text as readAll } from "node:stream/consumers";
 import type { Command } from "commander";
-import { Failure } from "../failure.ts";
 import { examples } from "../help.ts";
 import { asking, controlUrl, openPlatform, type PlatformOptions, withPlatform } from "../platform.ts";
 import { checkSettings, readSettings, settingsPath, writeSettings } from "../settings.ts";
-import { type Terminal, voiceOf } from "../terminal.ts";
+import { Failure } from "../terminal/failure.ts";
+import { type Terminal, voiceOf } from "../terminal/terminal.ts";
 
 interface Options extends PlatformOptions {
   readonly json?: boolean;

@@ -5,14 +5,14 @@ import type { Command } from "commander";
 import { openArchive } from "../bundle/archive.ts";
 import type { TarEntry } from "../bundle/tar.ts";
 import { unpackInto } from "../bundle/unpack-into.ts";
-import { Failure } from "../failure.ts";
 import { examples } from "../help.ts";
 import { asking, explained, openPlatform, type Platform, type PlatformOptions, withPlatform } from "../platform.ts";
-import { progressBar } from "../progress.ts";
 import { refOf } from "../ref-argument.ts";
 import { isEmptyOrMissing } from "../scaffold.ts";
-import { bytesText, counted } from "../table.ts";
-import { type Terminal, voiceOf } from "../terminal.ts";
+import { Failure } from "../terminal/failure.ts";
+import { progressBar } from "../terminal/progress-bar.ts";
+import { bytesText, counted } from "../terminal/table.ts";
+import { type Terminal, voiceOf } from "../terminal/terminal.ts";
 
 interface Options extends PlatformOptions {
   readonly version?: string;

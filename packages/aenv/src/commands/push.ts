@@ -1,17 +1,17 @@
 import { type EnvironmentConfig, formatRef, isObject, isPlatformError, messageOf, type Visibility, visibilities } from "@aenv/contract";
 import { type Command, Option } from "commander";
 import { bundleProject } from "../bundle/bundle.ts";
-import { Failure } from "../failure.ts";
 import { examples } from "../help.ts";
 import { loadTimeoutOption } from "../loading.ts";
 import { several } from "../pairs.ts";
 import { asking, explained, nextCommand, openPlatform, type Platform, type PlatformOptions, withPlatform } from "../platform.ts";
-import { progressBar } from "../progress.ts";
 import { readProject, withVersion } from "../project.ts";
-import { during } from "../spinner.ts";
-import { bytesText, counted } from "../table.ts";
-import { type Terminal, voiceOf } from "../terminal.ts";
-import { warn, warnOf } from "../warning.ts";
+import { Failure } from "../terminal/failure.ts";
+import { progressBar } from "../terminal/progress-bar.ts";
+import { during } from "../terminal/spinner.ts";
+import { bytesText, counted } from "../terminal/table.ts";
+import { type Terminal, voiceOf } from "../terminal/terminal.ts";
+import { warn, warnOf } from "../terminal/warning.ts";
 
 interface Options extends PlatformOptions {
   readonly workDir: string;

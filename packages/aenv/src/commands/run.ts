@@ -8,8 +8,8 @@ import { examples } from "../help.ts";
 import { loadTimeoutOption } from "../loading.ts";
 import { integer } from "../option.ts";
 import { readProject } from "../project.ts";
-import { during } from "../spinner.ts";
-import { type Terminal, voiceOf } from "../terminal.ts";
+import { during } from "../terminal/spinner.ts";
+import { type Terminal, voiceOf } from "../terminal/terminal.ts";
 
 interface Options {
   readonly workDir: string;

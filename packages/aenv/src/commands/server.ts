@@ -3,16 +3,16 @@ import { resolve } from "node:path";
 import { isPlatformError, messageOf } from "@aenv/contract";
 import { type RunningServer, readServerConfig, type ServerConfig, shownConfig, startServer } from "@aenv/server";
 import { type Command, Option } from "commander";
-import { Failure, failureOf } from "../failure.ts";
 import { examples } from "../help.ts";
 import { ownPackage } from "../own-package.ts";
 import { runnerCommand } from "../server/runner.ts";
 import { serverSettings, settingText } from "../server/settings.ts";
 import { settingSources } from "../server/sources.ts";
-import { shortPath } from "../short-path.ts";
-import { during } from "../spinner.ts";
-import { facts } from "../table.ts";
-import { type Terminal, type Voice, voiceOf } from "../terminal.ts";
+import { Failure, failureOf } from "../terminal/failure.ts";
+import { during } from "../terminal/spinner.ts";
+import { facts } from "../terminal/table.ts";
+import { type Terminal, type Voice, voiceOf } from "../terminal/terminal.ts";
+import { shortPath } from "../terminal/tilde-path.ts";
 
 interface Options extends Readonly<Record<string, unknown>> {
   readonly config?: string;

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { examples } from "../help.ts";
 import { ownPackage } from "../own-package.ts";
-import { type Terminal, voiceOf } from "../terminal.ts";
+import { type Terminal, voiceOf } from "../terminal/terminal.ts";
 
 export function define(command: Command, terminal: Terminal): void {
   command

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
-import { Failure } from "../failure.ts";
+import { Failure } from "../terminal/failure.ts";
 
 /** The MCP Inspector, if the author has it: nothing is ever downloaded. */
 function findInspector(root: string, path: string): string | null {

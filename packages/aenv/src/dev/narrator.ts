@@ -1,12 +1,12 @@
 import { formatRef, messageOf, type Task } from "@aenv/contract";
 import { Environment } from "@aenv/sdk";
-import { failureBlock } from "../block.ts";
 import { callExample, fetchOffer, type Offer, offeredNames, offerTable } from "../catalogue.ts";
-import { failureAsJson } from "../failure.ts";
 import type { Project } from "../project.ts";
-import { counted, shortened } from "../table.ts";
-import type { Terminal, Voice } from "../terminal.ts";
-import { warn, warnOf } from "../warning.ts";
+import { failureAsJson } from "../terminal/failure.ts";
+import { failureBlock } from "../terminal/failure-text.ts";
+import { counted, shortened } from "../terminal/table.ts";
+import type { Terminal, Voice } from "../terminal/terminal.ts";
+import { warn, warnOf } from "../terminal/warning.ts";
 import type { DevEvent } from "./server.ts";
 
 /** Where the original's clients look for an environment. */

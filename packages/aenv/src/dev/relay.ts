@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
-import { Failure } from "../failure.ts";
+import { Failure } from "../terminal/failure.ts";
 
 /** Where a new connection goes: to a sandbox, to a queue until there is one, or back with a reason. */
 type Target = { to: string } | { wait: true } | { refuse: string };

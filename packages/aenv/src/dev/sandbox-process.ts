@@ -5,8 +5,8 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { isObject, messageOf } from "@aenv/contract";
 import { dataDirOf } from "../data-dir.ts";
-import { Failure, type Place } from "../failure.ts";
 import { endedWhileLoading, unfinished } from "../loading.ts";
+import { Failure, type Place } from "../terminal/failure.ts";
 
 export interface SandboxOptions {
   readonly root: string;

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { type Files, type Tree, temporaryTree } from "@aenv/testing";
 import picocolors from "picocolors";
 import { runCli } from "../cli.ts";
-import type { Output, Terminal } from "../terminal.ts";
+import type { Output, Terminal } from "../terminal/terminal.ts";
 
 export const repo = fileURLToPath(new URL("../../../..", import.meta.url));
 export const launcher = join(repo, "packages/aenv/bin/aenv.js");

@@ -4,13 +4,13 @@ import type { Command } from "commander";
 import { type Benchmark, getBenchmark, loadDataModule, type PreparedData } from "../../benchmarks.ts";
 import { dataDirOf } from "../../data-dir.ts";
 import { downloading } from "../../download.ts";
-import { Failure } from "../../failure.ts";
 import { examples } from "../../help.ts";
 import { several } from "../../pairs.ts";
-import { shortPath } from "../../short-path.ts";
-import { during } from "../../spinner.ts";
-import { counted, table } from "../../table.ts";
-import { type Terminal, type Voice, voiceOf } from "../../terminal.ts";
+import { Failure } from "../../terminal/failure.ts";
+import { during } from "../../terminal/spinner.ts";
+import { counted, table } from "../../terminal/table.ts";
+import { type Terminal, type Voice, voiceOf } from "../../terminal/terminal.ts";
+import { shortPath } from "../../terminal/tilde-path.ts";
 
 interface Options {
   readonly from: string;

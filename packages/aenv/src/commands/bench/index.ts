@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { addSubcommands } from "../../group.ts";
 import { examples } from "../../help.ts";
-import type { Terminal } from "../../terminal.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
 import * as data from "./data.ts";
 import * as list from "./list.ts";
 

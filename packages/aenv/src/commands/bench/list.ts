@@ -5,9 +5,9 @@ import { listBenchmarks } from "../../benchmarks.ts";
 import { dataDirOf } from "../../data-dir.ts";
 import { type FormatOptions, voiceFor, withOutput } from "../../format.ts";
 import { examples } from "../../help.ts";
-import { shortPath } from "../../short-path.ts";
-import { table } from "../../table.ts";
-import type { Terminal } from "../../terminal.ts";
+import { table } from "../../terminal/table.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
+import { shortPath } from "../../terminal/tilde-path.ts";
 
 export function define(command: Command, terminal: Terminal): void {
   command

@@ -7,7 +7,7 @@ import { type Tree, temporaryTree } from "@aenv/testing";
 import { describe, expect, it } from "vitest";
 import { openPlatform } from "../../platform.ts";
 import { defaultSettings } from "../../settings.ts";
-import type { Terminal } from "../../terminal.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
 import { aenv } from "../../testing/cli.ts";
 
 const FILE = ".aenv/cli_config.json";

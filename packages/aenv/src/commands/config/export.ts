@@ -2,10 +2,10 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { isObject } from "@aenv/contract";
 import type { Command } from "commander";
-import { Failure } from "../../failure.ts";
 import { examples } from "../../help.ts";
 import { isSecret, readSettings, type Settings, settingsPath, withDefaults, writeSettings } from "../../settings.ts";
-import { type Terminal, voiceOf } from "../../terminal.ts";
+import { Failure } from "../../terminal/failure.ts";
+import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
 
 interface Options {
   readonly output: string;

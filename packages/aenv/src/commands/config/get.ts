@@ -1,8 +1,8 @@
 import type { Command } from "commander";
-import { Failure } from "../../failure.ts";
 import { examples } from "../../help.ts";
 import { masked, readSettings, settingsPath, withDefaults } from "../../settings.ts";
-import { type Terminal, voiceOf } from "../../terminal.ts";
+import { Failure } from "../../terminal/failure.ts";
+import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
 import { parseKey, valueAt } from "./key.ts";
 
 export function define(command: Command, terminal: Terminal): void {

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { examples } from "../../help.ts";
-import type { Terminal } from "../../terminal.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
 import * as exportCommand from "./export.ts";
 import * as get from "./get.ts";
 import * as init from "./init.ts";

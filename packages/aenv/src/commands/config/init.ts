@@ -2,10 +2,10 @@ import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Command } from "commander";
-import { Failure } from "../../failure.ts";
 import { examples } from "../../help.ts";
 import { defaultSettings, writeSettings } from "../../settings.ts";
-import { type Terminal, voiceOf } from "../../terminal.ts";
+import { Failure } from "../../terminal/failure.ts";
+import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
 
 export function define(command: Command, terminal: Terminal): void {
   command

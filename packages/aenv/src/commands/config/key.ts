@@ -1,6 +1,6 @@
 import { isObject } from "@aenv/contract";
-import { Failure } from "../../failure.ts";
 import { defaultSettings, type Settings } from "../../settings.ts";
+import { Failure } from "../../terminal/failure.ts";
 
 /** Spellings that older documents use for keys that stand elsewhere. */
 const moved: Readonly<Record<string, string>> = {

@@ -2,11 +2,11 @@ import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { isObject } from "@aenv/contract";
 import type { Command } from "commander";
-import { Failure } from "../../failure.ts";
 import { examples } from "../../help.ts";
 import { parseJsonFile } from "../../json-file.ts";
 import { checkSettings, readSettings, settingsPath, writeSettings } from "../../settings.ts";
-import { type Terminal, voiceOf } from "../../terminal.ts";
+import { Failure } from "../../terminal/failure.ts";
+import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
 
 export function define(command: Command, terminal: Terminal): void {
   command

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { examples } from "../../help.ts";
 import { checkSettings, masked, readSettings, settingsPath, writeSettings } from "../../settings.ts";
-import { type Terminal, voiceOf } from "../../terminal.ts";
+import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
 import { parseKey, parseValue, withValue } from "./key.ts";
 
 export function define(command: Command, terminal: Terminal): void {

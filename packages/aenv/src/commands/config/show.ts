@@ -2,7 +2,7 @@ import { isObject } from "@aenv/contract";
 import { type Command, Option } from "commander";
 import { examples } from "../../help.ts";
 import { effectiveSettings, masked, overrides, readSettings, type Settings, settingsPath, unusedSettings } from "../../settings.ts";
-import { type Terminal, voiceOf } from "../../terminal.ts";
+import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
 import { parseKey, valueAt, withValue } from "./key.ts";
 
 interface Options {

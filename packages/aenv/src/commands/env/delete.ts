@@ -1,9 +1,9 @@
 import type { Command } from "commander";
-import { confirms } from "../../ask.ts";
 import { examples } from "../../help.ts";
 import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
 import { refOf } from "../../ref-argument.ts";
-import { type Terminal, voiceOf } from "../../terminal.ts";
+import { confirms } from "../../terminal/confirm.ts";
+import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
 
 interface Options extends PlatformOptions {
   readonly version?: string;

@@ -2,8 +2,8 @@ import type { Command } from "commander";
 import { type FormatOptions, voiceFor, withOutput } from "../../format.ts";
 import { examples } from "../../help.ts";
 import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
-import { statusText, table, timeText } from "../../table.ts";
-import type { Terminal } from "../../terminal.ts";
+import { statusText, table, timeText } from "../../terminal/table.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
 
 interface Options extends PlatformOptions, FormatOptions {}
 

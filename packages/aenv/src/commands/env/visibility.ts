@@ -1,11 +1,11 @@
 import { type Visibility, visibilities } from "@aenv/contract";
 import { Argument, type Command } from "commander";
-import { Failure } from "../../failure.ts";
 import { examples } from "../../help.ts";
 import { several } from "../../pairs.ts";
 import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
 import { exactRefOf } from "../../ref-argument.ts";
-import { type Terminal, voiceOf } from "../../terminal.ts";
+import { Failure } from "../../terminal/failure.ts";
+import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
 
 interface Options extends PlatformOptions {
   readonly shareWith?: string[];

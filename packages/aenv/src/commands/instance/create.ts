@@ -11,7 +11,7 @@ import { duration, integer } from "../../option.ts";
 import { mountPoint, pair, several } from "../../pairs.ts";
 import { asking, nextCommand, openPlatform, type Platform, type PlatformOptions, withPlatform } from "../../platform.ts";
 import { readProject } from "../../project.ts";
-import type { Terminal } from "../../terminal.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
 
 interface Options extends PlatformOptions, FormatOptions, StartOptions {
   readonly count?: number;

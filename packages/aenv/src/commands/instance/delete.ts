@@ -1,10 +1,10 @@
 import type { Command } from "commander";
-import { confirms } from "../../ask.ts";
-import { Failure } from "../../failure.ts";
 import { examples } from "../../help.ts";
 import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
-import { counted } from "../../table.ts";
-import { type Terminal, voiceOf } from "../../terminal.ts";
+import { confirms } from "../../terminal/confirm.ts";
+import { Failure } from "../../terminal/failure.ts";
+import { counted } from "../../terminal/table.ts";
+import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
 
 interface Options extends PlatformOptions {
   readonly yes?: boolean;

@@ -4,8 +4,8 @@ import { examples } from "../../help.ts";
 import { instanceTable } from "../../instance-view.ts";
 import { integer } from "../../option.ts";
 import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
-import { counted } from "../../table.ts";
-import type { Terminal } from "../../terminal.ts";
+import { counted } from "../../terminal/table.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
 
 interface Options extends PlatformOptions, FormatOptions {
   readonly count: number;

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { addSubcommands } from "../../group.ts";
 import { examples } from "../../help.ts";
-import type { Terminal } from "../../terminal.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
 import * as create from "./create.ts";
 import * as deleteCommand from "./delete.ts";
 import * as events from "./events.ts";

@@ -1,7 +1,6 @@
 import { instanceStatuses } from "@aenv/contract";
 import type { InstanceRecord } from "@aenv/sdk";
 import { type Command, Option } from "commander";
-import { Failure } from "../../failure.ts";
 import { type FormatOptions, voiceFor, withOutput } from "../../format.ts";
 import { examples } from "../../help.ts";
 import { instanceTable } from "../../instance-view.ts";
@@ -9,7 +8,8 @@ import { integer } from "../../option.ts";
 import { pair } from "../../pairs.ts";
 import { asking, openPlatform, type Platform, type PlatformOptions, withPlatform } from "../../platform.ts";
 import { refOf } from "../../ref-argument.ts";
-import type { Terminal } from "../../terminal.ts";
+import { Failure } from "../../terminal/failure.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
 
 interface Options extends PlatformOptions, FormatOptions {
   readonly name?: string;

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { examples } from "../../help.ts";
 import { integer } from "../../option.ts";
 import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
-import { type Terminal, voiceOf } from "../../terminal.ts";
+import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
 
 interface Options extends PlatformOptions {
   readonly task?: string;

@@ -1,6 +1,5 @@
 import { type CreateServiceRequest, formatRef, isObject, splitRef, variableProblem } from "@aenv/contract";
 import type { Command } from "commander";
-import { Failure } from "../../failure.ts";
 import { type FormatOptions, voiceFor, withOutput } from "../../format.ts";
 import { examples } from "../../help.ts";
 import { integer } from "../../option.ts";
@@ -8,7 +7,8 @@ import { pair } from "../../pairs.ts";
 import { asking, nextCommand, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
 import { readProject } from "../../project.ts";
 import { serviceFacts } from "../../service-view.ts";
-import type { Terminal } from "../../terminal.ts";
+import { Failure } from "../../terminal/failure.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
 
 interface Options extends PlatformOptions, FormatOptions {
   readonly serviceName?: string;

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
-import { confirms } from "../../ask.ts";
 import { examples } from "../../help.ts";
 import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
-import { type Terminal, voiceOf } from "../../terminal.ts";
+import { confirms } from "../../terminal/confirm.ts";
+import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
 
 interface Options extends PlatformOptions {
   readonly yes?: boolean;

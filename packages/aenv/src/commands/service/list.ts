@@ -3,7 +3,7 @@ import { type FormatOptions, voiceFor, withOutput } from "../../format.ts";
 import { examples } from "../../help.ts";
 import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
 import { serviceTable } from "../../service-view.ts";
-import type { Terminal } from "../../terminal.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
 
 interface Options extends PlatformOptions, FormatOptions {
   readonly name?: string;

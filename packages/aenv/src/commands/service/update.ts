@@ -1,12 +1,12 @@
 import type { Command } from "commander";
-import { Failure } from "../../failure.ts";
 import { type FormatOptions, voiceFor, withOutput } from "../../format.ts";
 import { examples } from "../../help.ts";
 import { integer } from "../../option.ts";
 import { pair } from "../../pairs.ts";
 import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
 import { serviceFacts } from "../../service-view.ts";
-import type { Terminal } from "../../terminal.ts";
+import { Failure } from "../../terminal/failure.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
 
 interface Options extends PlatformOptions, FormatOptions {
   readonly replicas?: number;

@@ -5,8 +5,8 @@ import { examples } from "../../help.ts";
 import { duration, integer } from "../../option.ts";
 import { several } from "../../pairs.ts";
 import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
-import { facts, timeText } from "../../table.ts";
-import type { Terminal } from "../../terminal.ts";
+import { facts, timeText } from "../../terminal/table.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
 
 interface Options extends PlatformOptions, FormatOptions {
   readonly owner: string;

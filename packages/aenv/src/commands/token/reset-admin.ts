@@ -2,9 +2,9 @@ import { resolve } from "node:path";
 import type { Command } from "commander";
 import { type FormatOptions, voiceFor, withOutput } from "../../format.ts";
 import { examples } from "../../help.ts";
-import { during } from "../../spinner.ts";
-import { facts } from "../../table.ts";
-import type { Terminal } from "../../terminal.ts";
+import { during } from "../../terminal/spinner.ts";
+import { facts } from "../../terminal/table.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
 
 interface Options extends FormatOptions {
   readonly home?: string;

@@ -2,8 +2,8 @@ import { PlatformError } from "@aenv/contract";
 import { temporaryTree } from "@aenv/testing";
 import picocolors from "picocolors";
 import { describe, expect, it } from "vitest";
-import { failureBlock } from "./block.ts";
 import { Failure, failureAsJson, failureOf } from "./failure.ts";
+import { failureBlock } from "./failure-text.ts";
 
 const plain = picocolors.createColors(false);
 

@@ -1,6 +1,6 @@
 import picocolors from "picocolors";
 import { expect, it } from "vitest";
-import { progressBar } from "./progress.ts";
+import { progressBar } from "./progress-bar.ts";
 import type { Terminal } from "./terminal.ts";
 
 function terminal(isTty: boolean): Terminal & { written: string[] } {

@@ -1,5 +1,5 @@
 import { type ErrorCode, isObject, isPlatformError, messageOf } from "@aenv/contract";
-import type { Exit } from "./exit.ts";
+import type { Exit } from "./exit-codes.ts";
 
 /** A spot in a file, counted from 1. */
 export interface Place {

@@ -1,7 +1,7 @@
 import { CommanderError } from "commander";
-import { failureBlock } from "./block.ts";
-import { exitCodes } from "./exit.ts";
+import { exitCodes } from "./exit-codes.ts";
 import { Failure, failureAsJson, failureOf } from "./failure.ts";
+import { failureBlock } from "./failure-text.ts";
 import type { Terminal } from "./terminal.ts";
 
 interface Situation {

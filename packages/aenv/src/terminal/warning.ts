@@ -1,5 +1,5 @@
-import { placeText } from "./block.ts";
 import type { Problem } from "./failure.ts";
+import { placeText } from "./failure-text.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** Something that the user should know, though the command goes on. On stderr, so that stdout stays what programs read. */
