@@ -1,5 +1,5 @@
 import { Command, CommanderError } from "commander";
-import { examples } from "./help.ts";
+import { examples } from "./options/examples.ts";
 import { ownPackage } from "./own-package.ts";
 import { exitCodes } from "./terminal/exit-codes.ts";
 import type { Terminal } from "./terminal/terminal.ts";

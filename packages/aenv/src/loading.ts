@@ -1,7 +1,7 @@
 import { formatDuration } from "@aenv/contract";
 import { Option } from "commander";
 import { UNSETTLED_AWAIT } from "./loading-exit.ts";
-import { duration } from "./option.ts";
+import { duration } from "./options/values.ts";
 import { Failure } from "./terminal/failure.ts";
 
 /** The code of a failure to finish loading; `diagnose` then looks for the line that waits. */

@@ -1,8 +1,8 @@
 import { environmentStatuses } from "@aenv/contract";
 import type { Command } from "commander";
-import { type FormatOptions, voiceFor, withFormat } from "../format.ts";
-import { examples } from "../help.ts";
-import { integer } from "../option.ts";
+import { examples } from "../options/examples.ts";
+import { type FormatOptions, voiceFor, withFormat } from "../options/format.ts";
+import { integer } from "../options/values.ts";
 import { asking, nextCommand, openPlatform, type PlatformOptions, withPlatform } from "../platform.ts";
 import { shortened, statusText, table, timeText } from "../terminal/table.ts";
 import type { Terminal } from "../terminal/terminal.ts";

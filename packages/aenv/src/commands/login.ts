@@ -1,6 +1,6 @@
 import { text as readAll } from "node:stream/consumers";
 import type { Command } from "commander";
-import { examples } from "../help.ts";
+import { examples } from "../options/examples.ts";
 import { asking, controlUrl, openPlatform, type PlatformOptions, withPlatform } from "../platform.ts";
 import { checkSettings, readSettings, settingsPath, writeSettings } from "../settings.ts";
 import { Failure } from "../terminal/failure.ts";

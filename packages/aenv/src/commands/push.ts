@@ -1,9 +1,9 @@
 import { type EnvironmentConfig, formatRef, isObject, isPlatformError, messageOf, type Visibility, visibilities } from "@aenv/contract";
 import { type Command, Option } from "commander";
 import { bundleProject } from "../bundle/bundle.ts";
-import { examples } from "../help.ts";
 import { loadTimeoutOption } from "../loading.ts";
-import { several } from "../pairs.ts";
+import { examples } from "../options/examples.ts";
+import { several } from "../options/pairs.ts";
 import { asking, explained, nextCommand, openPlatform, type Platform, type PlatformOptions, withPlatform } from "../platform.ts";
 import { readProject, withVersion } from "../project.ts";
 import { Failure } from "../terminal/failure.ts";

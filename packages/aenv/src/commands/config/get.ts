@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { examples } from "../../help.ts";
+import { examples } from "../../options/examples.ts";
 import { masked, readSettings, settingsPath, withDefaults } from "../../settings.ts";
 import { Failure } from "../../terminal/failure.ts";
 import { type Terminal, voiceOf } from "../../terminal/terminal.ts";

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { examples } from "../../help.ts";
+import { examples } from "../../options/examples.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 import * as exportCommand from "./export.ts";
 import * as get from "./get.ts";

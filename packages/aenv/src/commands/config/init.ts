@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Command } from "commander";
-import { examples } from "../../help.ts";
+import { examples } from "../../options/examples.ts";
 import { defaultSettings, writeSettings } from "../../settings.ts";
 import { Failure } from "../../terminal/failure.ts";
 import { type Terminal, voiceOf } from "../../terminal/terminal.ts";

@@ -1,9 +1,9 @@
 import { type Visibility, visibilities } from "@aenv/contract";
 import { Argument, type Command } from "commander";
-import { examples } from "../../help.ts";
-import { several } from "../../pairs.ts";
+import { examples } from "../../options/examples.ts";
+import { several } from "../../options/pairs.ts";
+import { exactRefOf } from "../../options/ref.ts";
 import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
-import { exactRefOf } from "../../ref-argument.ts";
 import { Failure } from "../../terminal/failure.ts";
 import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
 

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
-import { type FormatOptions, voiceFor, withOutput } from "../../format.ts";
-import { examples } from "../../help.ts";
 import { instanceTable } from "../../instance-view.ts";
-import { integer } from "../../option.ts";
+import { examples } from "../../options/examples.ts";
+import { type FormatOptions, voiceFor, withOutput } from "../../options/format.ts";
+import { integer } from "../../options/values.ts";
 import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
 import { counted } from "../../terminal/table.ts";
 import type { Terminal } from "../../terminal/terminal.ts";

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
-import { type FormatOptions, voiceFor, withOutput } from "../../format.ts";
-import { examples } from "../../help.ts";
 import { instanceFacts } from "../../instance-view.ts";
+import { examples } from "../../options/examples.ts";
+import { type FormatOptions, voiceFor, withOutput } from "../../options/format.ts";
 import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 

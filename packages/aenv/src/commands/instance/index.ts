@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { addSubcommands } from "../../group.ts";
-import { examples } from "../../help.ts";
+import { examples } from "../../options/examples.ts";
+import { addSubcommands } from "../../options/subcommands.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 import * as create from "./create.ts";
 import * as deleteCommand from "./delete.ts";

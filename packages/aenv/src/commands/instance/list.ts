@@ -1,13 +1,13 @@
 import { instanceStatuses } from "@aenv/contract";
 import type { InstanceRecord } from "@aenv/sdk";
 import { type Command, Option } from "commander";
-import { type FormatOptions, voiceFor, withOutput } from "../../format.ts";
-import { examples } from "../../help.ts";
 import { instanceTable } from "../../instance-view.ts";
-import { integer } from "../../option.ts";
-import { pair } from "../../pairs.ts";
+import { examples } from "../../options/examples.ts";
+import { type FormatOptions, voiceFor, withOutput } from "../../options/format.ts";
+import { pair } from "../../options/pairs.ts";
+import { refOf } from "../../options/ref.ts";
+import { integer } from "../../options/values.ts";
 import { asking, openPlatform, type Platform, type PlatformOptions, withPlatform } from "../../platform.ts";
-import { refOf } from "../../ref-argument.ts";
 import { Failure } from "../../terminal/failure.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 

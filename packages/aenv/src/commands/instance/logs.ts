@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { examples } from "../../help.ts";
-import { integer } from "../../option.ts";
+import { examples } from "../../options/examples.ts";
+import { integer } from "../../options/values.ts";
 import { explained, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
 import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
 

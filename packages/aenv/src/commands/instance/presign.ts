@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { examples } from "../../help.ts";
-import { integer } from "../../option.ts";
+import { examples } from "../../options/examples.ts";
+import { integer } from "../../options/values.ts";
 import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
 import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
 

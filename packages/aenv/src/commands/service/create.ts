@@ -1,9 +1,9 @@
 import { type CreateServiceRequest, formatRef, isObject, splitRef, variableProblem } from "@aenv/contract";
 import type { Command } from "commander";
-import { type FormatOptions, voiceFor, withOutput } from "../../format.ts";
-import { examples } from "../../help.ts";
-import { integer } from "../../option.ts";
-import { pair } from "../../pairs.ts";
+import { examples } from "../../options/examples.ts";
+import { type FormatOptions, voiceFor, withOutput } from "../../options/format.ts";
+import { pair } from "../../options/pairs.ts";
+import { integer } from "../../options/values.ts";
 import { asking, nextCommand, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
 import { readProject } from "../../project.ts";
 import { serviceFacts } from "../../service-view.ts";

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
-import { type FormatOptions, voiceFor, withOutput } from "../../format.ts";
-import { examples } from "../../help.ts";
-import { integer } from "../../option.ts";
-import { pair } from "../../pairs.ts";
+import { examples } from "../../options/examples.ts";
+import { type FormatOptions, voiceFor, withOutput } from "../../options/format.ts";
+import { pair } from "../../options/pairs.ts";
+import { integer } from "../../options/values.ts";
 import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
 import { serviceFacts } from "../../service-view.ts";
 import { Failure } from "../../terminal/failure.ts";

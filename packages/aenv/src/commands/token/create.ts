@@ -1,9 +1,9 @@
 import type { Role } from "@aenv/sdk";
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { type FormatOptions, voiceFor, withOutput } from "../../format.ts";
-import { examples } from "../../help.ts";
-import { duration, integer } from "../../option.ts";
-import { several } from "../../pairs.ts";
+import { examples } from "../../options/examples.ts";
+import { type FormatOptions, voiceFor, withOutput } from "../../options/format.ts";
+import { several } from "../../options/pairs.ts";
+import { duration, integer } from "../../options/values.ts";
 import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
 import { facts, timeText } from "../../terminal/table.ts";
 import type { Terminal } from "../../terminal/terminal.ts";

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
-import { type FormatOptions, voiceFor, withOutput } from "../../format.ts";
-import { examples } from "../../help.ts";
+import { examples } from "../../options/examples.ts";
+import { type FormatOptions, voiceFor, withOutput } from "../../options/format.ts";
 import { during } from "../../terminal/spinner.ts";
 import { facts } from "../../terminal/table.ts";
 import type { Terminal } from "../../terminal/terminal.ts";

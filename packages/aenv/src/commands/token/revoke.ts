@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { examples } from "../../help.ts";
+import { examples } from "../../options/examples.ts";
 import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
 import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { exactRefOf, refOf } from "./ref-argument.ts";
+import { exactRefOf, refOf } from "./ref.ts";
 
 describe("an environment on the command line", () => {
   it.each([

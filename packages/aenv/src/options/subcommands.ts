@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { Terminal } from "./terminal/terminal.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 
 /** A file that adds one subcommand to its group. */
 export interface Subcommand {

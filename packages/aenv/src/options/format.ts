@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { type Terminal, type Voice, voiceOf } from "./terminal/terminal.ts";
+import { type Terminal, type Voice, voiceOf } from "../terminal/terminal.ts";
 
 type Format = "table" | "json";
 

@@ -1,5 +1,5 @@
 import { formatRef, splitRef } from "@aenv/contract";
-import { Failure } from "./terminal/failure.ts";
+import { Failure } from "../terminal/failure.ts";
 
 /** `name@version` from the argument and `--version`, which must not differ. */
 export function refOf(text: string, version?: string): string {
