@@ -1,6 +1,6 @@
 import { Command, CommanderError } from "commander";
 import { examples } from "./options/examples.ts";
-import { ownPackage } from "./own-package.ts";
+import { ownPackage } from "./project/own-package.ts";
 import { exitCodes } from "./terminal/exit-codes.ts";
 import type { Terminal } from "./terminal/terminal.ts";
 

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { packArchive } from "./bundle/archive.ts";
-import { ownPackage } from "./own-package.ts";
+import { ownPackage } from "./project/own-package.ts";
 import { Failure } from "./terminal/failure.ts";
 
 /** The package as a file that npm can install, for projects that are made before it can be had from a registry. */

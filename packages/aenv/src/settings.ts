@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { formatDuration, isObject, parseDuration } from "@aenv/contract";
 import { z } from "zod";
-import { parseJsonFile } from "./json-file.ts";
+import { parseJsonFile } from "./project/json-file.ts";
 import { Failure } from "./terminal/failure.ts";
 import type { Terminal } from "./terminal/terminal.ts";
 

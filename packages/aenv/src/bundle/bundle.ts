@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Offer } from "../catalogue.ts";
-import { diagnose } from "../diagnose.ts";
-import { UNFINISHED } from "../loading.ts";
-import type { Project } from "../project.ts";
+import type { Offer } from "../project/catalogue.ts";
+import { UNFINISHED } from "../project/load-errors.ts";
+import { diagnose } from "../project/locate-errors.ts";
+import type { Project } from "../project/project.ts";
 import { Failure, failureOf } from "../terminal/failure.ts";
 import { type Archive, packArchive, sha256, unpackArchive } from "./archive.ts";
 import { bundleCode, ENVIRONMENT_FILE } from "./code.ts";

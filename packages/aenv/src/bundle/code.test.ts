@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { temporaryTree } from "@aenv/testing";
 import { expect, it } from "vitest";
-import { LOAD_TIMEOUT_MS } from "../loading.ts";
-import { readProject } from "../project.ts";
+import { LOAD_TIMEOUT_MS } from "../project/load-errors.ts";
+import { readProject } from "../project/project.ts";
 import { unpackArchive } from "./archive.ts";
 import { bundleProject } from "./bundle.ts";
 

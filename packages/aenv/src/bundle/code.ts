@@ -3,8 +3,8 @@ import { realpathSync } from "node:fs";
 import { basename, isAbsolute, relative, sep } from "node:path";
 import { findEntries } from "@aenv/kit";
 import { type BuildFailure, build, type Plugin } from "esbuild";
-import { hintFor, problemsOf } from "../diagnose.ts";
-import type { Project } from "../project.ts";
+import { hintFor, problemsOf } from "../project/locate-errors.ts";
+import type { Project } from "../project/project.ts";
 import { Failure } from "../terminal/failure.ts";
 import type { TarEntry } from "./tar.ts";
 

@@ -1,6 +1,6 @@
 import { globSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join, relative, sep } from "node:path";
-import type { Project } from "../project.ts";
+import type { Project } from "../project/project.ts";
 import { Failure } from "../terminal/failure.ts";
 import type { TarEntry } from "./tar.ts";
 

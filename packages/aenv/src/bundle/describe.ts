@@ -1,6 +1,6 @@
 import { isPlatformError, messageOf } from "@aenv/contract";
 import { loadEnvironment, serve } from "@aenv/kit";
-import { UNSETTLED_AWAIT } from "../loading-exit.ts";
+import { UNSETTLED_AWAIT } from "../project/load-exit-code.ts";
 
 // A process of its own, because it runs the environment's code: node describe.ts <folder> <socket>. It sends what it finds to its parent.
 const [, , folder = ".", socketPath = ""] = process.argv;

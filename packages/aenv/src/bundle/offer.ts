@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Offer } from "../catalogue.ts";
-import { endedWhileLoading, unfinished } from "../loading.ts";
+import type { Offer } from "../project/catalogue.ts";
+import { endedWhileLoading, unfinished } from "../project/load-errors.ts";
 import { Failure, type Place } from "../terminal/failure.ts";
 
 export interface LoadOptions {

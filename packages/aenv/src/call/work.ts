@@ -1,6 +1,6 @@
 import { type ContentBlock, isObject, nearestName, type ResetResult, type Task } from "@aenv/contract";
 import type { Environment, ToolResult } from "@aenv/sdk";
-import { fetchOffer, offerTable } from "../catalogue.ts";
+import { fetchOffer, offerTable } from "../project/catalogue.ts";
 import { Failure } from "../terminal/failure.ts";
 import { facts, shortened, table } from "../terminal/table.ts";
 import type { Voice } from "../terminal/terminal.ts";

@@ -5,7 +5,7 @@ import { type Command, Option } from "commander";
 import { isMachinesNodeTooOld } from "../machine-node.ts";
 import { examples } from "../options/examples.ts";
 import { ownTarball } from "../own-tarball.ts";
-import { demandVersion } from "../project.ts";
+import { demandVersion } from "../project/project.ts";
 import { isEmptyOrMissing, projectFiles, type Template, templates, writeFiles } from "../scaffold.ts";
 import { Failure } from "../terminal/failure.ts";
 import { type Colors, type Terminal, voiceOf } from "../terminal/terminal.ts";

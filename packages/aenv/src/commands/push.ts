@@ -1,11 +1,11 @@
 import { type EnvironmentConfig, formatRef, isObject, isPlatformError, messageOf, type Visibility, visibilities } from "@aenv/contract";
 import { type Command, Option } from "commander";
 import { bundleProject } from "../bundle/bundle.ts";
-import { loadTimeoutOption } from "../loading.ts";
 import { examples } from "../options/examples.ts";
 import { several } from "../options/pairs.ts";
 import { asking, explained, nextCommand, openPlatform, type Platform, type PlatformOptions, withPlatform } from "../platform.ts";
-import { readProject, withVersion } from "../project.ts";
+import { loadTimeoutOption } from "../project/load-errors.ts";
+import { readProject, withVersion } from "../project/project.ts";
 import { Failure } from "../terminal/failure.ts";
 import { progressBar } from "../terminal/progress-bar.ts";
 import { during } from "../terminal/spinner.ts";

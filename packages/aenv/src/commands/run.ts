@@ -4,10 +4,10 @@ import type { Command } from "commander";
 import { requireInspector, startInspector } from "../dev/inspector.ts";
 import { Narrator } from "../dev/narrator.ts";
 import { DevServer } from "../dev/server.ts";
-import { loadTimeoutOption } from "../loading.ts";
 import { examples } from "../options/examples.ts";
 import { integer } from "../options/values.ts";
-import { readProject } from "../project.ts";
+import { loadTimeoutOption } from "../project/load-errors.ts";
+import { readProject } from "../project/project.ts";
 import { during } from "../terminal/spinner.ts";
 import { type Terminal, voiceOf } from "../terminal/terminal.ts";
 

@@ -4,7 +4,7 @@ import { isPlatformError, messageOf } from "@aenv/contract";
 import { type RunningServer, readServerConfig, type ServerConfig, shownConfig, startServer } from "@aenv/server";
 import { type Command, Option } from "commander";
 import { examples } from "../options/examples.ts";
-import { ownPackage } from "../own-package.ts";
+import { ownPackage } from "../project/own-package.ts";
 import { runnerCommand } from "../server/runner.ts";
 import { serverSettings, settingText } from "../server/settings.ts";
 import { settingSources } from "../server/sources.ts";

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { examples } from "../options/examples.ts";
-import { ownPackage } from "../own-package.ts";
+import { ownPackage } from "../project/own-package.ts";
 import { type Terminal, voiceOf } from "../terminal/terminal.ts";
 
 export function define(command: Command, terminal: Terminal): void {

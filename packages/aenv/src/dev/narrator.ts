@@ -1,7 +1,7 @@
 import { formatRef, messageOf, type Task } from "@aenv/contract";
 import { Environment } from "@aenv/sdk";
-import { callExample, fetchOffer, type Offer, offeredNames, offerTable } from "../catalogue.ts";
-import type { Project } from "../project.ts";
+import { callExample, fetchOffer, type Offer, offeredNames, offerTable } from "../project/catalogue.ts";
+import type { Project } from "../project/project.ts";
 import { failureAsJson } from "../terminal/failure.ts";
 import { failureBlock } from "../terminal/failure-text.ts";
 import { counted, shortened } from "../terminal/table.ts";

@@ -4,8 +4,8 @@ import { request } from "node:http";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { isObject, messageOf } from "@aenv/contract";
-import { dataDirOf } from "../data-dir.ts";
-import { endedWhileLoading, unfinished } from "../loading.ts";
+import { dataDirOf } from "../project/data-dir.ts";
+import { endedWhileLoading, unfinished } from "../project/load-errors.ts";
 import { Failure, type Place } from "../terminal/failure.ts";
 
 export interface SandboxOptions {

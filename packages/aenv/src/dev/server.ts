@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { diagnose } from "../diagnose.ts";
-import { type Project, readProject } from "../project.ts";
+import { diagnose } from "../project/locate-errors.ts";
+import { type Project, readProject } from "../project/project.ts";
 import { Failure, failureOf } from "../terminal/failure.ts";
 import { Relay } from "./relay.ts";
 import { SandboxProcess } from "./sandbox-process.ts";

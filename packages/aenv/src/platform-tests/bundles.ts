@@ -5,8 +5,8 @@ import { fileURLToPath } from "node:url";
 import type { EnvironmentConfig } from "@aenv/contract";
 import { openArchive } from "../bundle/archive.ts";
 import { bundleProject } from "../bundle/bundle.ts";
-import { LOAD_TIMEOUT_MS } from "../loading.ts";
-import { readProject } from "../project.ts";
+import { LOAD_TIMEOUT_MS } from "../project/load-errors.ts";
+import { readProject } from "../project/project.ts";
 
 export interface BundleOptions {
   /** `shared` puts many instances into one process; the name then ends in `-shared`, for it is another environment. */

@@ -1,11 +1,11 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Command } from "commander";
-import { type Benchmark, getBenchmark, loadDataModule, type PreparedData } from "../../benchmarks.ts";
-import { dataDirOf } from "../../data-dir.ts";
-import { downloading } from "../../download.ts";
 import { examples } from "../../options/examples.ts";
 import { several } from "../../options/pairs.ts";
+import { type Benchmark, getBenchmark, loadDataModule, type PreparedData } from "../../project/benchmarks.ts";
+import { dataDirOf } from "../../project/data-dir.ts";
+import { downloading } from "../../project/download.ts";
 import { Failure } from "../../terminal/failure.ts";
 import { during } from "../../terminal/spinner.ts";
 import { counted, table } from "../../terminal/table.ts";

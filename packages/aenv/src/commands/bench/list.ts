@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
-import { listBenchmarks } from "../../benchmarks.ts";
-import { dataDirOf } from "../../data-dir.ts";
 import { examples } from "../../options/examples.ts";
 import { type FormatOptions, voiceFor, withOutput } from "../../options/format.ts";
+import { listBenchmarks } from "../../project/benchmarks.ts";
+import { dataDirOf } from "../../project/data-dir.ts";
 import { table } from "../../terminal/table.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 import { shortPath } from "../../terminal/tilde-path.ts";

@@ -10,7 +10,7 @@ import { type FormatOptions, voiceFor, withOutput } from "../../options/format.t
 import { mountPoint, pair, several } from "../../options/pairs.ts";
 import { duration, integer } from "../../options/values.ts";
 import { asking, nextCommand, openPlatform, type Platform, type PlatformOptions, withPlatform } from "../../platform.ts";
-import { readProject } from "../../project.ts";
+import { readProject } from "../../project/project.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 
 interface Options extends PlatformOptions, FormatOptions, StartOptions {

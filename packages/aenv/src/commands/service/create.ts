@@ -5,7 +5,7 @@ import { type FormatOptions, voiceFor, withOutput } from "../../options/format.t
 import { pair } from "../../options/pairs.ts";
 import { integer } from "../../options/values.ts";
 import { asking, nextCommand, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
-import { readProject } from "../../project.ts";
+import { readProject } from "../../project/project.ts";
 import { serviceFacts } from "../../service-view.ts";
 import { Failure } from "../../terminal/failure.ts";
 import type { Terminal } from "../../terminal/terminal.ts";

@@ -1,5 +1,5 @@
 import type { Task, ToolDescriptor } from "@aenv/contract";
-import type { Offer } from "../../catalogue.ts";
+import type { Offer } from "../../project/catalogue.ts";
 import { fieldsOf } from "./fields.ts";
 import { Html, html } from "./html.ts";
 import { SCRIPT } from "./script.ts";

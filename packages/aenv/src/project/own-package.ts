@@ -8,5 +8,5 @@ export interface OwnPackage {
 }
 
 export function ownPackage(): OwnPackage {
-  return JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
+  return JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
 }

@@ -1,9 +1,9 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { checkConfig, type EnvironmentConfig, misspelledFields, versionProblem } from "@aenv/contract";
+import { Failure, type Place, type Problem } from "../terminal/failure.ts";
 import { findBenchmark } from "./benchmarks.ts";
 import { parseJsonFile } from "./json-file.ts";
-import { Failure, type Place, type Problem } from "./terminal/failure.ts";
 
 /** An environment's folder and what its config.json says. */
 export interface Project {

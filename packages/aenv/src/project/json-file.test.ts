@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { Failure } from "../terminal/failure.ts";
 import { parseJsonFile } from "./json-file.ts";
-import { Failure } from "./terminal/failure.ts";
 
 describe("parseJsonFile", () => {
   it("reads every JSON text as JSON.parse does", () => {

@@ -1,7 +1,7 @@
 import { messageOf } from "@aenv/contract";
-import { Failure } from "./terminal/failure.ts";
-import { progressBar } from "./terminal/progress-bar.ts";
-import type { Terminal } from "./terminal/terminal.ts";
+import { Failure } from "../terminal/failure.ts";
+import { progressBar } from "../terminal/progress-bar.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 
 const BY_HAND = "Download it by other means, and name the file instead.";
 

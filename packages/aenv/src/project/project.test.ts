@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { aenv, installedTree } from "./testing/cli.ts";
+import { aenv, installedTree } from "../testing/cli.ts";
 
 const source = 'import { registerTool } from "aenvironment";\nregisterTool({ name: "ask" }, () => 1);\n';
 const project = (config: string) => installedTree({ "config.json": config, "src/index.ts": source });

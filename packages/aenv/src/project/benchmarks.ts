@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { Failure } from "./terminal/failure.ts";
+import { Failure } from "../terminal/failure.ts";
 
 /** An environment that comes with this package, and whose data a module of its own prepares. */
 export interface Benchmark {

@@ -1,5 +1,5 @@
 import { dataFolder, homeFolder } from "@aenv/server/folders";
-import type { Terminal } from "./terminal/terminal.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 
 /** Where the data of benchmarks is kept, as a server that is started with these variables has it. */
 export function dataDirOf(env: Terminal["env"]): string {

@@ -1,7 +1,7 @@
 import { type CatalogueEntry, isObject, type ToolDescriptor } from "@aenv/contract";
 import type { Environment } from "@aenv/sdk";
 import Table from "cli-table3";
-import type { Output } from "./terminal/terminal.ts";
+import type { Output } from "../terminal/terminal.ts";
 
 /** What an environment offers, in both of its APIs. */
 export interface Offer {

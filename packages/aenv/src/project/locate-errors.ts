@@ -2,9 +2,9 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { findEntries } from "@aenv/kit";
 import type { Message } from "esbuild";
-import { UNFINISHED } from "./loading.ts";
+import { Failure, type Place, type Problem } from "../terminal/failure.ts";
+import { UNFINISHED } from "./load-errors.ts";
 import type { Project } from "./project.ts";
-import { Failure, type Place, type Problem } from "./terminal/failure.ts";
 
 /** Node says that a file is wrong; esbuild says where. Gives the failure back if nothing more can be said. */
 export async function diagnose(project: Project, failure: Failure): Promise<Failure> {

@@ -1,8 +1,8 @@
 import { formatDuration } from "@aenv/contract";
 import { Option } from "commander";
-import { UNSETTLED_AWAIT } from "./loading-exit.ts";
-import { duration } from "./options/values.ts";
-import { Failure } from "./terminal/failure.ts";
+import { duration } from "../options/values.ts";
+import { Failure } from "../terminal/failure.ts";
+import { UNSETTLED_AWAIT } from "./load-exit-code.ts";
 
 /** The code of a failure to finish loading; `diagnose` then looks for the line that waits. */
 export const UNFINISHED = "environment.unfinished";

@@ -1,5 +1,5 @@
 import { findNodeAtLocation, getNodeValue, type Node, type ParseError, parseTree, printParseErrorCode } from "jsonc-parser";
-import { Failure, type Place } from "./terminal/failure.ts";
+import { Failure, type Place } from "../terminal/failure.ts";
 
 export interface JsonFile {
   readonly value: unknown;
