@@ -1,5 +1,5 @@
 import { instancePrefix, isLoopback } from "@aenv/contract";
-import { asking, openPlatform, type Platform, type PlatformOptions } from "../platform.ts";
+import { asking, openPlatform, type Platform, type PlatformOptions } from "../platform/platform.ts";
 import { Failure } from "../terminal/failure.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 

@@ -5,7 +5,7 @@ import { resolveTarget, type TargetOptions, USUAL_URL } from "../call/target.ts"
 import { chooseWork, type WorkOptions } from "../call/work.ts";
 import { examples } from "../options/examples.ts";
 import { duration } from "../options/values.ts";
-import { withPlatform } from "../platform.ts";
+import { withPlatform } from "../platform/platform.ts";
 import { during } from "../terminal/spinner.ts";
 import { type Terminal, voiceOf } from "../terminal/terminal.ts";
 

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { examples } from "../options/examples.ts";
 import { type FormatOptions, voiceFor, withFormat } from "../options/format.ts";
 import { refOf } from "../options/ref.ts";
-import { asking, openPlatform, type PlatformOptions, withPlatform } from "../platform.ts";
+import { asking, openPlatform, type PlatformOptions, withPlatform } from "../platform/platform.ts";
 import { type Offer, offerTable } from "../project/catalogue.ts";
 import { facts, statusText, timeText } from "../terminal/table.ts";
 import type { Terminal } from "../terminal/terminal.ts";

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { examples } from "../options/examples.ts";
 import { type FormatOptions, voiceFor, withFormat } from "../options/format.ts";
 import { integer } from "../options/values.ts";
-import { asking, nextCommand, openPlatform, type PlatformOptions, withPlatform } from "../platform.ts";
+import { asking, nextCommand, openPlatform, type PlatformOptions, withPlatform } from "../platform/platform.ts";
 import { shortened, statusText, table, timeText } from "../terminal/table.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 

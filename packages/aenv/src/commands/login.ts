@@ -1,8 +1,8 @@
 import { text as readAll } from "node:stream/consumers";
 import type { Command } from "commander";
 import { examples } from "../options/examples.ts";
-import { asking, controlUrl, openPlatform, type PlatformOptions, withPlatform } from "../platform.ts";
-import { checkSettings, readSettings, settingsPath, writeSettings } from "../settings.ts";
+import { asking, controlUrl, openPlatform, type PlatformOptions, withPlatform } from "../platform/platform.ts";
+import { checkSettings, readSettings, settingsPath, writeSettings } from "../platform/settings.ts";
 import { Failure } from "../terminal/failure.ts";
 import { type Terminal, voiceOf } from "../terminal/terminal.ts";
 

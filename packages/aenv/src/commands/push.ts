@@ -3,7 +3,7 @@ import { type Command, Option } from "commander";
 import { bundleProject } from "../bundle/bundle.ts";
 import { examples } from "../options/examples.ts";
 import { several } from "../options/pairs.ts";
-import { asking, explained, nextCommand, openPlatform, type Platform, type PlatformOptions, withPlatform } from "../platform.ts";
+import { asking, explained, nextCommand, openPlatform, type Platform, type PlatformOptions, withPlatform } from "../platform/platform.ts";
 import { loadTimeoutOption } from "../project/load-errors.ts";
 import { readProject, withVersion } from "../project/project.ts";
 import { Failure } from "../terminal/failure.ts";

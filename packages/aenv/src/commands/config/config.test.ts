@@ -5,8 +5,8 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { type Tree, temporaryTree } from "@aenv/testing";
 import { describe, expect, it } from "vitest";
-import { openPlatform } from "../../platform.ts";
-import { defaultSettings } from "../../settings.ts";
+import { openPlatform } from "../../platform/platform.ts";
+import { defaultSettings } from "../../platform/settings.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 import { aenv } from "../../testing/cli.ts";
 

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { isObject } from "@aenv/contract";
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
-import { isSecret, readSettings, type Settings, settingsPath, withDefaults, writeSettings } from "../../settings.ts";
+import { isSecret, readSettings, type Settings, settingsPath, withDefaults, writeSettings } from "../../platform/settings.ts";
 import { Failure } from "../../terminal/failure.ts";
 import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
 

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
-import { masked, readSettings, settingsPath, withDefaults } from "../../settings.ts";
+import { masked, readSettings, settingsPath, withDefaults } from "../../platform/settings.ts";
 import { Failure } from "../../terminal/failure.ts";
 import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
 import { parseKey, valueAt } from "./key.ts";

@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
-import { defaultSettings, writeSettings } from "../../settings.ts";
+import { defaultSettings, writeSettings } from "../../platform/settings.ts";
 import { Failure } from "../../terminal/failure.ts";
 import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
 

@@ -1,5 +1,5 @@
 import { isObject } from "@aenv/contract";
-import { defaultSettings, type Settings } from "../../settings.ts";
+import { defaultSettings, type Settings } from "../../platform/settings.ts";
 import { Failure } from "../../terminal/failure.ts";
 
 /** Spellings that older documents use for keys that stand elsewhere. */

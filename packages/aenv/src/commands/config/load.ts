@@ -3,8 +3,8 @@ import { resolve } from "node:path";
 import { isObject } from "@aenv/contract";
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
+import { checkSettings, readSettings, settingsPath, writeSettings } from "../../platform/settings.ts";
 import { parseJsonFile } from "../../project/json-file.ts";
-import { checkSettings, readSettings, settingsPath, writeSettings } from "../../settings.ts";
 import { Failure } from "../../terminal/failure.ts";
 import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
 

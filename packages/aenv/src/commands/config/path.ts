@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
-import { settingsPath } from "../../settings.ts";
+import { settingsPath } from "../../platform/settings.ts";
 import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
 
 export function define(command: Command, terminal: Terminal): void {

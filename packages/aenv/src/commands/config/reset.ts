@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
-import { defaultSettings, settingsPath, writeSettings } from "../../settings.ts";
+import { defaultSettings, settingsPath, writeSettings } from "../../platform/settings.ts";
 import { Failure } from "../../terminal/failure.ts";
 import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
 

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
-import { checkSettings, masked, readSettings, settingsPath, writeSettings } from "../../settings.ts";
+import { checkSettings, masked, readSettings, settingsPath, writeSettings } from "../../platform/settings.ts";
 import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
 import { parseKey, parseValue, withValue } from "./key.ts";
 

@@ -1,7 +1,15 @@
 import { isObject } from "@aenv/contract";
 import { type Command, Option } from "commander";
 import { examples } from "../../options/examples.ts";
-import { effectiveSettings, masked, overrides, readSettings, type Settings, settingsPath, unusedSettings } from "../../settings.ts";
+import {
+  effectiveSettings,
+  masked,
+  overrides,
+  readSettings,
+  type Settings,
+  settingsPath,
+  unusedSettings,
+} from "../../platform/settings.ts";
 import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
 import { parseKey, valueAt, withValue } from "./key.ts";
 

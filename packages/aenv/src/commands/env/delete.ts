@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
 import { refOf } from "../../options/ref.ts";
-import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
+import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
 import { confirms } from "../../terminal/confirm.ts";
 import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
 

@@ -3,7 +3,7 @@ import { Argument, type Command } from "commander";
 import { examples } from "../../options/examples.ts";
 import { several } from "../../options/pairs.ts";
 import { exactRefOf } from "../../options/ref.ts";
-import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
+import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
 import { Failure } from "../../terminal/failure.ts";
 import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
 

@@ -2,14 +2,14 @@ import { once } from "node:events";
 import { formatRef, type InstanceRecord } from "@aenv/contract";
 import { Environment } from "@aenv/sdk";
 import { type Command, Option } from "commander";
-import { createMany } from "../../instance-batch.ts";
-import { environmentOptions, type StartOptions, stoppedBefore } from "../../instance-start.ts";
-import { instanceFacts, usageLines } from "../../instance-view.ts";
 import { examples } from "../../options/examples.ts";
 import { type FormatOptions, voiceFor, withOutput } from "../../options/format.ts";
 import { mountPoint, pair, several } from "../../options/pairs.ts";
 import { duration, integer } from "../../options/values.ts";
-import { asking, nextCommand, openPlatform, type Platform, type PlatformOptions, withPlatform } from "../../platform.ts";
+import { createMany } from "../../platform/instance-batch.ts";
+import { environmentOptions, type StartOptions, stoppedBefore } from "../../platform/instance-start.ts";
+import { instanceFacts, usageLines } from "../../platform/instance-view.ts";
+import { asking, nextCommand, openPlatform, type Platform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
 import { readProject } from "../../project/project.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 

@@ -1,9 +1,9 @@
 import type { Command } from "commander";
-import { instanceTable } from "../../instance-view.ts";
 import { examples } from "../../options/examples.ts";
 import { type FormatOptions, voiceFor, withOutput } from "../../options/format.ts";
 import { integer } from "../../options/values.ts";
-import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
+import { instanceTable } from "../../platform/instance-view.ts";
+import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
 import { counted } from "../../terminal/table.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 

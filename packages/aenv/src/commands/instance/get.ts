@@ -1,8 +1,8 @@
 import type { Command } from "commander";
-import { instanceFacts } from "../../instance-view.ts";
 import { examples } from "../../options/examples.ts";
 import { type FormatOptions, voiceFor, withOutput } from "../../options/format.ts";
-import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
+import { instanceFacts } from "../../platform/instance-view.ts";
+import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 
 interface Options extends PlatformOptions, FormatOptions {}

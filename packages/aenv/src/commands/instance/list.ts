@@ -1,13 +1,13 @@
 import { instanceStatuses } from "@aenv/contract";
 import type { InstanceRecord } from "@aenv/sdk";
 import { type Command, Option } from "commander";
-import { instanceTable } from "../../instance-view.ts";
 import { examples } from "../../options/examples.ts";
 import { type FormatOptions, voiceFor, withOutput } from "../../options/format.ts";
 import { pair } from "../../options/pairs.ts";
 import { refOf } from "../../options/ref.ts";
 import { integer } from "../../options/values.ts";
-import { asking, openPlatform, type Platform, type PlatformOptions, withPlatform } from "../../platform.ts";
+import { instanceTable } from "../../platform/instance-view.ts";
+import { asking, openPlatform, type Platform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
 import { Failure } from "../../terminal/failure.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { examples } from "../../options/examples.ts";
 import { integer } from "../../options/values.ts";
-import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
+import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
 import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
 
 interface Options extends PlatformOptions {

@@ -4,9 +4,9 @@ import { examples } from "../../options/examples.ts";
 import { type FormatOptions, voiceFor, withOutput } from "../../options/format.ts";
 import { pair } from "../../options/pairs.ts";
 import { integer } from "../../options/values.ts";
-import { asking, nextCommand, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
+import { asking, nextCommand, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
+import { serviceFacts } from "../../platform/service-view.ts";
 import { readProject } from "../../project/project.ts";
-import { serviceFacts } from "../../service-view.ts";
 import { Failure } from "../../terminal/failure.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 

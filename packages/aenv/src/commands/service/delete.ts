@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
-import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
+import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
 import { confirms } from "../../terminal/confirm.ts";
 import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
 

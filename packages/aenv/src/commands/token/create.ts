@@ -4,7 +4,7 @@ import { examples } from "../../options/examples.ts";
 import { type FormatOptions, voiceFor, withOutput } from "../../options/format.ts";
 import { several } from "../../options/pairs.ts";
 import { duration, integer } from "../../options/values.ts";
-import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform.ts";
+import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
 import { facts, timeText } from "../../terminal/table.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 

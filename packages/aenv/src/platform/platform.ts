@@ -1,9 +1,9 @@
 import { HubClient, SchedulerClient, ServiceClient, TokenClient } from "@aenv/sdk";
 import type { Command } from "commander";
+import { Failure, failureOf, newHint } from "../terminal/failure.ts";
+import { during } from "../terminal/spinner.ts";
+import type { Colors, Terminal } from "../terminal/terminal.ts";
 import { defaultSettings, ownHub, readSettings, settingsPath, timeoutMsOf } from "./settings.ts";
-import { Failure, failureOf, newHint } from "./terminal/failure.ts";
-import { during } from "./terminal/spinner.ts";
-import type { Colors, Terminal } from "./terminal/terminal.ts";
 
 /** What every command takes that asks a server. */
 export interface PlatformOptions {

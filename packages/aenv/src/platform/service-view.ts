@@ -1,7 +1,7 @@
 import type { ServiceRecord } from "@aenv/contract";
+import { facts, statusText, table, timeText } from "../terminal/table.ts";
+import type { Output } from "../terminal/terminal.ts";
 import { environmentOf } from "./instance-view.ts";
-import { facts, statusText, table, timeText } from "./terminal/table.ts";
-import type { Output } from "./terminal/terminal.ts";
 
 export function serviceTable(records: readonly ServiceRecord[], output: Output): string {
   const { colors } = output;

@@ -1,10 +1,10 @@
 import { type BatchItem, Environment, type EnvironmentBatch } from "@aenv/sdk";
+import { type FormatOptions, voiceFor } from "../options/format.ts";
+import { Failure, failureOf } from "../terminal/failure.ts";
+import { counted, shortened, statusText, table } from "../terminal/table.ts";
+import type { Output, Terminal } from "../terminal/terminal.ts";
 import { environmentOptions, type StartOptions, stoppedBefore } from "./instance-start.ts";
-import { type FormatOptions, voiceFor } from "./options/format.ts";
 import { asking, nextCommand, type Platform, type PlatformOptions } from "./platform.ts";
-import { Failure, failureOf } from "./terminal/failure.ts";
-import { counted, shortened, statusText, table } from "./terminal/table.ts";
-import type { Output, Terminal } from "./terminal/terminal.ts";
 
 interface BatchOptions extends PlatformOptions, FormatOptions, StartOptions {
   readonly count: number;

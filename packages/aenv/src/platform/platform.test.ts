@@ -2,9 +2,9 @@ import { PlatformError } from "@aenv/contract";
 import { temporaryTree } from "@aenv/testing";
 import picocolors from "picocolors";
 import { describe, expect, it } from "vitest";
+import { Failure } from "../terminal/failure.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 import { controlUrl, explained, openPlatform, type PlatformOptions } from "./platform.ts";
-import { Failure } from "./terminal/failure.ts";
-import type { Terminal } from "./terminal/terminal.ts";
 
 const FILE = ".aenv/cli_config.json";
 

@@ -1,6 +1,6 @@
 import { formatRef, type InstanceRecord, instancePrefix, type ServiceRecord } from "@aenv/contract";
-import { facts, statusText, table, timeText } from "./terminal/table.ts";
-import type { Output } from "./terminal/terminal.ts";
+import { facts, statusText, table, timeText } from "../terminal/table.ts";
+import type { Output } from "../terminal/terminal.ts";
 
 export function instanceTable(records: readonly InstanceRecord[], output: Output): string {
   const { colors } = output;

@@ -1,8 +1,8 @@
 import type { EnvironmentOptions } from "@aenv/sdk";
+import { Failure } from "../terminal/failure.ts";
+import type { Terminal } from "../terminal/terminal.ts";
+import { warn } from "../terminal/warning.ts";
 import type { Platform } from "./platform.ts";
-import { Failure } from "./terminal/failure.ts";
-import type { Terminal } from "./terminal/terminal.ts";
-import { warn } from "./terminal/warning.ts";
 
 /** What a new instance may be started with on the command line. */
 export interface StartOptions {

@@ -3,9 +3,9 @@ import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { formatDuration, isObject, parseDuration } from "@aenv/contract";
 import { z } from "zod";
-import { parseJsonFile } from "./project/json-file.ts";
-import { Failure } from "./terminal/failure.ts";
-import type { Terminal } from "./terminal/terminal.ts";
+import { parseJsonFile } from "../project/json-file.ts";
+import { Failure } from "../terminal/failure.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 
 /** A number of seconds, as the original's command writes it, or a duration such as `90s`. */
 const HOW = { error: "must be a duration such as 30s" };
