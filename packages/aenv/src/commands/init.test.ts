@@ -4,8 +4,8 @@ import { parseConfig } from "@aenv/contract";
 import { loadEnvironment, serve } from "@aenv/kit";
 import { scriptedOpenAi, type Tree, temporaryTree } from "@aenv/testing";
 import { beforeAll, describe, expect, it } from "vitest";
-import { ownTarball } from "../own-tarball.ts";
-import { devDependencies, templates } from "../scaffold.ts";
+import { ownTarball } from "../scaffold/own-tarball.ts";
+import { devDependencies, templates } from "../scaffold/project-files.ts";
 import { aenv, installedTree, repo } from "../testing/cli.ts";
 import { mustRun, plainEnv, runProcess } from "../testing/process.ts";
 

@@ -2,11 +2,11 @@ import { existsSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { parseName } from "@aenv/contract";
 import { type Command, Option } from "commander";
-import { isMachinesNodeTooOld } from "../machine-node.ts";
 import { examples } from "../options/examples.ts";
-import { ownTarball } from "../own-tarball.ts";
 import { demandVersion } from "../project/project.ts";
-import { isEmptyOrMissing, projectFiles, type Template, templates, writeFiles } from "../scaffold.ts";
+import { isMachinesNodeTooOld } from "../scaffold/machine-node.ts";
+import { ownTarball } from "../scaffold/own-tarball.ts";
+import { isEmptyOrMissing, projectFiles, type Template, templates, writeFiles } from "../scaffold/project-files.ts";
 import { Failure } from "../terminal/failure.ts";
 import { type Colors, type Terminal, voiceOf } from "../terminal/terminal.ts";
 

@@ -8,7 +8,7 @@ import { unpackInto } from "../bundle/unpack-into.ts";
 import { examples } from "../options/examples.ts";
 import { refOf } from "../options/ref.ts";
 import { asking, explained, openPlatform, type Platform, type PlatformOptions, withPlatform } from "../platform/platform.ts";
-import { isEmptyOrMissing } from "../scaffold.ts";
+import { isEmptyOrMissing } from "../scaffold/project-files.ts";
 import { Failure } from "../terminal/failure.ts";
 import { progressBar } from "../terminal/progress-bar.ts";
 import { bytesText, counted } from "../terminal/table.ts";

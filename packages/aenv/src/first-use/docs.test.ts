@@ -4,7 +4,7 @@ import { tinyBenchmark } from "@aenv/tau2/tiny-benchmark";
 import { describeNeeding, type Tree, temporaryTree } from "@aenv/testing";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { openArchive } from "../bundle/archive.ts";
-import { ownTarball } from "../own-tarball.ts";
+import { ownTarball } from "../scaffold/own-tarball.ts";
 import { repo } from "../testing/cli.ts";
 import { plainEnv } from "../testing/process.ts";
 import { findBlocks } from "./testing/blocks.ts";

@@ -5,9 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { packArchive } from "./bundle/archive.ts";
-import { ownPackage } from "./project/own-package.ts";
-import { Failure } from "./terminal/failure.ts";
+import { packArchive } from "../bundle/archive.ts";
+import { ownPackage } from "../project/own-package.ts";
+import { Failure } from "../terminal/failure.ts";
 
 /** The package as a file that npm can install, for projects that are made before it can be had from a registry. */
 export interface Tarball {
@@ -15,8 +15,8 @@ export interface Tarball {
   readonly bytes: Uint8Array;
 }
 
-const root = fileURLToPath(new URL("../../..", import.meta.url));
-const builder = fileURLToPath(new URL("../scripts/build.ts", import.meta.url));
+const root = fileURLToPath(new URL("../../../..", import.meta.url));
+const builder = fileURLToPath(new URL("../../scripts/build.ts", import.meta.url));
 
 /** What the package is made of. */
 const sources = ["packages/*/package.json", "packages/*/{src,bin,templates,scripts}/**", "environments/*/**", "interop/package.json"];

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { isNewEnough } from "../bin/node-version.js";
+import { isNewEnough } from "../../bin/node-version.js";
 
 /**
  * Whether a project has to bring its own Node. The one that runs this says nothing about it: `npx` and `npm run` put `node_modules/.bin`

@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { EnvironmentConfig } from "@aenv/contract";
+import { ownPackage } from "../project/own-package.ts";
 import type { Tarball } from "./own-tarball.ts";
-import { ownPackage } from "./project/own-package.ts";
 
 /** Each template is one folder laid over another. */
 export const templates = {
