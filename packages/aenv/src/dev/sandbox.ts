@@ -1,7 +1,7 @@
 import { Socket } from "node:net";
 import { loadEnvironment, runSandbox } from "@aenv/kit";
-import { answerPage } from "./dev/page/answer.ts";
-import { UNSETTLED_AWAIT } from "./project/load-exit-code.ts";
+import { UNSETTLED_AWAIT } from "../project/load-exit-code.ts";
+import { answerPage } from "./page/answer.ts";
 
 // The process that holds the environment's code while `aenv run` watches over it: node sandbox.ts <project> --socket <path> --host <host>
 
