@@ -18,7 +18,7 @@ const entryPoints = {
   sdk: "src/sdk.ts",
   adapters: "src/adapters.ts",
   main: "src/main.ts",
-  sandbox: "src/sandbox.ts",
+  sandbox: "src/dev/sandbox.ts",
   describe: "src/bundle/describe.ts",
   runner: "@aenv/kit/runner",
 };

@@ -32,7 +32,7 @@ export class SandboxProcess {
 
   private constructor(options: SandboxOptions) {
     this.socketPath = options.socketPath;
-    const entry = fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "../sandbox.ts" : "./sandbox.js", import.meta.url));
+    const entry = fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "./sandbox.ts" : "./sandbox.js", import.meta.url));
     const args = ["--disable-warning=ExperimentalWarning", entry, options.root, "--socket", options.socketPath, "--host", options.host];
     const env = { ...process.env, AENV_DATA_DIR: dataDirOf(process.env) };
     this.#child = spawn(process.execPath, args, { cwd: options.root, env, stdio: ["pipe", "pipe", "pipe"] });

@@ -1,7 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { pathToFileURL } from "node:url";
 import { Failure } from "../terminal/failure.ts";
+import { ownFolder } from "./own-package.ts";
 
 /** An environment that comes with this package, and whose data a module of its own prepares. */
 export interface Benchmark {
@@ -39,8 +40,8 @@ export interface PreparedData {
   readonly unread: readonly { readonly domain: string; readonly name: string; readonly reason: string }[];
 }
 
-/** In the repo beside the packages, in what is published inside the package. */
-const root = fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "../../../environments" : "../environments", import.meta.url));
+/** In a clone the environments are beside the packages; the published package contains them. */
+const root = join(ownFolder, import.meta.url.endsWith(".ts") ? "../../environments" : "environments");
 
 export function listBenchmarks(): Benchmark[] {
   if (!existsSync(root)) return [];

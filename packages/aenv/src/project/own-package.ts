@@ -1,6 +1,11 @@
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 
-/** What this package says of itself; it stands one folder up, in the repo as in what is published. */
+/** The folder of this package. In the published package, this file is part of a chunk in `lib`. */
+export const ownFolder = fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "../.." : "..", import.meta.url));
+
+/** The fields of this package's package.json that commands use. */
 export interface OwnPackage {
   readonly version: string;
   readonly engines: { readonly node: string };
@@ -8,5 +13,5 @@ export interface OwnPackage {
 }
 
 export function ownPackage(): OwnPackage {
-  return JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
+  return JSON.parse(readFileSync(join(ownFolder, "package.json"), "utf8"));
 }

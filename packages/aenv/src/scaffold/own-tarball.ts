@@ -3,10 +3,9 @@ import { createHash } from "node:crypto";
 import { existsSync, globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { packArchive } from "../bundle/archive.ts";
-import { ownPackage } from "../project/own-package.ts";
+import { ownFolder, ownPackage } from "../project/own-package.ts";
 import { Failure } from "../terminal/failure.ts";
 
 /** The package as a file that npm can install, for projects that are made before it can be had from a registry. */
@@ -15,8 +14,8 @@ export interface Tarball {
   readonly bytes: Uint8Array;
 }
 
-const root = fileURLToPath(new URL("../../../..", import.meta.url));
-const builder = fileURLToPath(new URL("../../scripts/build.ts", import.meta.url));
+const root = join(ownFolder, "../..");
+const builder = join(ownFolder, "scripts/build.ts");
 
 /** What the package is made of. */
 const sources = ["packages/*/package.json", "packages/*/{src,bin,templates,scripts}/**", "environments/*/**", "interop/package.json"];

@@ -1,8 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { EnvironmentConfig } from "@aenv/contract";
-import { ownPackage } from "../project/own-package.ts";
+import { ownFolder, ownPackage } from "../project/own-package.ts";
 import type { Tarball } from "./own-tarball.ts";
 
 /** Each template is one folder laid over another. */
@@ -37,7 +36,7 @@ export function projectFiles(plan: Plan): Map<string, string | Uint8Array> {
   if (plan.tarball !== null) files.set(plan.tarball.name, plan.tarball.bytes);
   if (plan.bringsNode) files.set(".npmrc", quietNpm);
   for (const layer of templates[plan.template].layers) {
-    const folder = fileURLToPath(new URL(`../templates/${layer}`, import.meta.url));
+    const folder = join(ownFolder, "templates", layer);
     for (const path of listFiles(folder)) {
       files.set(relative(folder, path).replaceAll("\\", "/"), readFileSync(path, "utf8").replaceAll("{{name}}", plan.name));
     }

@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import { describe, expect, it } from "vitest";
-import { commandNames, createProgram } from "../cli.ts";
-import { exitCodes } from "../terminal/exit-codes.ts";
-import { aenv, silentTerminal } from "../testing/cli.ts";
+import { commandNames, createProgram } from "./cli.ts";
+import { exitCodes } from "./terminal/exit-codes.ts";
+import { aenv, silentTerminal } from "./testing/cli.ts";
 
-const docs = (path: string) => readFileSync(new URL(`../../../../docs/${path}`, import.meta.url), "utf8");
+const docs = (path: string) => readFileSync(new URL(`../../../docs/${path}`, import.meta.url), "utf8");
 const guide = docs("guides/command-line.md");
 const reference = docs("reference/commands.md");
 
