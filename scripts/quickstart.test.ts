@@ -8,7 +8,7 @@ const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 const run = (node: string, ...args: string[]) => spawnSync(node, args, { encoding: "utf8", env: { ...process.env, NO_COLOR: "1" } });
 
 describe("npm run quickstart", () => {
-  it("creates an instance, uses all of it, releases it, and says what to try next", () => {
+  it("creates an instance, uses all of it, releases it, and prints the next steps", () => {
     const { status, stdout, stderr } = run(process.execPath, path("quickstart.ts"));
     expect(stderr).toBe("");
     expect(status).toBe(0);
@@ -28,7 +28,7 @@ describe("npm run quickstart", () => {
     expect(stdout).toContain("npx aenvironment init my-env --work-dir ..");
   });
 
-  it("has every script of the repository ask for a Node that can run it", () => {
+  it("checks the version of Node in every script of the repository", () => {
     const { scripts } = JSON.parse(readFileSync(path("../package.json"), "utf8"));
     for (const name of ["quickstart", "test", "check", "bench", "build", "format"])
       expect(scripts[name]).toMatch(/^node scripts\/need-node\.js && /);
@@ -36,8 +36,8 @@ describe("npm run quickstart", () => {
   });
 });
 
-describeNeeding("old-node", "on a Node that is too old", () => {
-  it("says in one line which Node it needs", () => {
+describeNeeding("old-node", "on an old Node", () => {
+  it("prints the required version in one line", () => {
     const { status, stdout, stderr } = run(oldNode() ?? "", path("need-node.js"));
     expect(stdout + stderr).toMatch(/^AEnv needs Node 24 or newer, but this is \d+\.\d+\.\d+: .*\n$/);
     expect(status).toBe(1);

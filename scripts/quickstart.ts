@@ -5,43 +5,43 @@ import { Environment, SchedulerClient } from "@aenv/sdk";
 
 const started = performance.now();
 
-title("An environment, from start to end");
+title("One environment, from start to end");
 
-// Any free port: the usual 8081 may be taken.
+// A free port: the default 8081 may be in use.
 await using sandbox = await serve(echo, { name: "echo", version: "1.0.0", port: 0, first: null });
-step("Served", "environments/echo", `at ${sandbox.url}: tools for agents over MCP, the rest for trainers over HTTP`);
+step("Served", "environments/echo", `at ${sandbox.url}: the agent API (MCP) and the trainer API (HTTP)`);
 
 const scheduler = new SchedulerClient(sandbox.url);
 const { id } = await scheduler.createInstance({ envName: "echo@1.0.0", task: "greet" });
-step("Created", id, "an instance with a state of its own; this process could hold thousands");
+step("Created", id, "an instance with its own state; one process can hold thousands");
 
 const env = new Environment("echo@1.0.0", { instanceUrl: `${sandbox.url}/env-instance/${id}` });
 const [task] = await env.tasks();
-step("Task", `"${task?.instruction}"`, "one of the environment's tasks, and what an agent is told");
+step("Task", `"${task?.instruction}"`, "one of the environment's tasks, with its instruction for the agent");
 
 const tools = await env.listTools();
-step("Tools", tools.map((tool) => tool.name.replace(`${env.name}/`, "")).join(", "), "what the agent may call");
+step("Tools", tools.map((tool) => tool.name.replace(`${env.name}/`, "")).join(", "), "the tools that an agent may call");
 
 const answer = await env.callTool("echo", { text: "hello" });
-step("Called", `echo({ text: "hello" }) -> ${answer.text}`, "a tool, over MCP");
+step("Called", `echo({ text: "hello" }) -> ${answer.text}`, "a tool, over the agent API");
 
 const transcript = await env.callFunction("transcript");
-step("Called", `transcript() -> ${JSON.stringify(transcript)}`, "a function, which agents cannot reach");
+step("Called", `transcript() -> ${JSON.stringify(transcript)}`, "a function, over the trainer API; agents cannot call it");
 
 const { reward, components } = await env.score();
 step("Reward", `${reward} = 0.8 x said_it (${components.said_it}) + 0.2 x brief (${components.brief})`, "computed by the environment");
 
 const health = await env.checkHealth();
-step("Health", JSON.stringify(health.data), "what a probe is told");
+step("Health", JSON.stringify(health.data), "the answer to a health check");
 
 await env.release();
 await scheduler.deleteInstance(id);
 step("Released", id, `${(await scheduler.listInstances()).length} instances left`);
 
-title(`Done in ${((performance.now() - started) / 1_000).toFixed(1)} s. What to try next`);
+title(`Done in ${((performance.now() - started) / 1_000).toFixed(1)} s. Next steps`);
 next("Read the environment you just used", "environments/echo/src/index.ts");
-next("Serve it, edit it, and see each change live", "npx aenvironment run --work-dir environments/echo");
-next("Create one of your own, beside this clone", "npx aenvironment init my-env --work-dir ..");
+next("Serve it; every change is reloaded", "npx aenvironment run --work-dir environments/echo");
+next("Create your own environment, next to this clone", "npx aenvironment init my-env --work-dir ..");
 next("Write an environment, step by step", "docs/guides/write-an-environment.md");
 console.log();
 
