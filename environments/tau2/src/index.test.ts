@@ -9,8 +9,8 @@ import { domains, openDomain } from "./domains/index.ts";
 import { tau2Environment } from "./episode/environment.ts";
 import { Episode } from "./episode/episode.ts";
 import { readSettings } from "./episode/settings.ts";
-import { writeJson } from "./python/json-writer.ts";
-import { Dict } from "./python/values.ts";
+import { writeJson } from "./python/json/writer.ts";
+import { Dict } from "./python/values/values.ts";
 
 const TAU2_DATA_DIR = join(tau2Path, "data");
 

@@ -6,7 +6,7 @@ import { userPrompt, userTools } from "../core/user-prompt.ts";
 import { domains, openDomain } from "../domains/index.ts";
 import { tau2Environment } from "../episode/environment.ts";
 import { type Json, judgedBy, KEY, openSandbox, type Sandbox, type Talk, talkWith } from "../fixtures/sandbox.ts";
-import { writeJson } from "../python/json-writer.ts";
+import { writeJson } from "../python/json/writer.ts";
 
 const TAU2_DATA_DIR = join(tau2Path, "data");
 /** Hundreds of conversations on a busy machine. */

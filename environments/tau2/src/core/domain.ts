@@ -1,6 +1,6 @@
 import { valueError } from "../python/errors.ts";
-import type { Model } from "../python/model.ts";
-import type { PyObject } from "../python/objects.ts";
+import type { Model } from "../python/model/model.ts";
+import type { PyObject } from "../python/values/objects.ts";
 import { copy } from "./copy.ts";
 import type { DataDirectory } from "./data.ts";
 import { Environment } from "./environment.ts";

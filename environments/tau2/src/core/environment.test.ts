@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { openLibrary } from "../fixtures/library.ts";
-import { readJson } from "../python/json-reader.ts";
-import { Dict, type PyValue } from "../python/values.ts";
+import { readJson } from "../python/json/reader.ts";
+import { Dict, type PyValue } from "../python/values/values.ts";
 import type { Environment } from "./environment.ts";
 import type { Requestor } from "./messages.ts";
 import { setState } from "./state.ts";

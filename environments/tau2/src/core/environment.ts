@@ -1,10 +1,10 @@
 import { PyError, valueError } from "../python/errors.ts";
-import { toJsonStr, writeJson } from "../python/json-writer.ts";
+import { toJsonStr, writeJson } from "../python/json/writer.ts";
 import { repr } from "../python/repr.ts";
 import { checkReservedNames } from "../python/signature.ts";
 import { compareText } from "../python/text.ts";
-import { typeRepr } from "../python/types.ts";
-import type { Dict, PyValue } from "../python/values.ts";
+import { typeRepr } from "../python/values/types.ts";
+import type { Dict, PyValue } from "../python/values/values.ts";
 import type { Memo } from "./copy.ts";
 import type { ToolCall, ToolMessage } from "./messages.ts";
 import type { Tool } from "./tool.ts";

@@ -1,9 +1,9 @@
 import { valueError } from "../python/errors.ts";
-import { any, bool, dict, list, literal, nullable, text, withDefault } from "../python/field-types.ts";
-import { type Instance, model, type Type } from "../python/model.ts";
+import { any, bool, dict, list, literal, nullable, text, withDefault } from "../python/model/field-types.ts";
+import { type Instance, model, type Type } from "../python/model/model.ts";
 import { repr } from "../python/repr.ts";
 import { indent } from "../python/text.ts";
-import { Dict, type PyValue } from "../python/values.ts";
+import { Dict, type PyValue } from "../python/values/values.ts";
 import type { InitialState } from "./state.ts";
 import { parseMessage } from "./stored-messages.ts";
 

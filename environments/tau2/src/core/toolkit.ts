@@ -1,9 +1,9 @@
 import { attributeError, valueError } from "../python/errors.ts";
-import type { PyObject } from "../python/objects.ts";
 import { repr } from "../python/repr.ts";
 import { bind } from "../python/signature.ts";
 import { compareText } from "../python/text.ts";
-import { Dict, type PyValue } from "../python/values.ts";
+import type { PyObject } from "../python/values/objects.ts";
+import { Dict, type PyValue } from "../python/values/values.ts";
 import { copy, type Memo } from "./copy.ts";
 import { hashDatabase } from "./hash.ts";
 import { updated } from "./merge.ts";

@@ -3,8 +3,8 @@ import type { Domain, DomainDefinition } from "../core/domain.ts";
 import { agentCall, type ToolCall } from "../core/messages.ts";
 import type { JsonSchema } from "../core/parameters.ts";
 import { DONE } from "../gym/gym.ts";
-import { readJson } from "../python/json-reader.ts";
-import { Dict, type PyValue } from "../python/values.ts";
+import { readJson } from "../python/json/reader.ts";
+import { Dict, type PyValue } from "../python/values/values.ts";
 import type { Episode } from "./episode.ts";
 
 interface ToolText {

@@ -1,7 +1,7 @@
 import { PyError, typeError } from "./errors.ts";
 import { exactRatio, nearestDouble, toBig, toDouble } from "./numbers.ts";
-import { typeName } from "./types.ts";
-import { isInt, isNumber, PyFloat, type PyInt, PyOpaque, PyTuple, type PyValue, toInt } from "./values.ts";
+import { typeName } from "./values/types.ts";
+import { isInt, isNumber, PyFloat, type PyInt, PyOpaque, PyTuple, type PyValue, toInt } from "./values/values.ts";
 
 export type Operator = "+" | "-" | "*" | "/" | "//" | "**";
 

@@ -1,11 +1,11 @@
-import { PyDate, PyDateTime } from "./datetime.ts";
-import { PyEnum } from "./enums.ts";
 import { typeError } from "./errors.ts";
-import { fieldsOf, MODEL, PyObject } from "./objects.ts";
 import { repr } from "./repr.ts";
 import { compareText } from "./text.ts";
-import { typeName } from "./types.ts";
-import { Dict, isNumber, PyFloat, type PyNumber, PyTuple, type PyValue } from "./values.ts";
+import { PyDate, PyDateTime } from "./values/datetime.ts";
+import { PyEnum } from "./values/enums.ts";
+import { fieldsOf, MODEL, PyObject } from "./values/objects.ts";
+import { typeName } from "./values/types.ts";
+import { Dict, isNumber, PyFloat, type PyNumber, PyTuple, type PyValue } from "./values/values.ts";
 
 /** Python's `==`: 1 equals 1.0 and True, an enum member equals its value, dicts are equal in any order. */
 export function equals(a: PyValue, b: PyValue): boolean {

@@ -1,6 +1,6 @@
 import { PyError, typeError, valueError } from "./errors.ts";
-import { typeName } from "./types.ts";
-import { isNumber, PyFloat, type PyInt, type PyNumber, type PyValue, toInt } from "./values.ts";
+import { typeName } from "./values/types.ts";
+import { isNumber, PyFloat, type PyInt, type PyNumber, type PyValue, toInt } from "./values/values.ts";
 
 /** Python's `repr` of a float: the shortest digits that read back, positional from 1e-4 up to 1e16, never without a point. */
 export function floatRepr(value: number): string {

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { PyDate, PyDateTime } from "./datetime.ts";
-import { enumeration } from "./enums.ts";
 import { equals, isOrdered, lookup } from "./equality.ts";
-import { int, text } from "./field-types.ts";
-import { model } from "./model.ts";
+import { int, text } from "./model/field-types.ts";
+import { model } from "./model/model.ts";
 import { repr, str } from "./repr.ts";
 import { compareText, indent, strip } from "./text.ts";
-import { Dict, float, PyTuple, type PyValue } from "./values.ts";
+import { PyDate, PyDateTime } from "./values/datetime.ts";
+import { enumeration } from "./values/enums.ts";
+import { Dict, float, PyTuple, type PyValue } from "./values/values.ts";
 
 const Level = enumeration("Level", { LOW: "low", HIGH: "high" });
 const Point = model("Point", { x: int, name: text });

@@ -1,8 +1,8 @@
-import { PyDate, PyDateTime } from "./datetime.ts";
-import { PyEnum } from "./enums.ts";
 import { floatRepr } from "./numbers.ts";
-import { fieldsOf, MODEL, PyObject } from "./objects.ts";
-import { Dict, PyFloat, PyOpaque, PyTuple, type PyValue } from "./values.ts";
+import { PyDate, PyDateTime } from "./values/datetime.ts";
+import { PyEnum } from "./values/enums.ts";
+import { fieldsOf, MODEL, PyObject } from "./values/objects.ts";
+import { Dict, PyFloat, PyOpaque, PyTuple, type PyValue } from "./values/values.ts";
 
 /** Python's `str()`, which is also what f-strings print. */
 export function str(value: PyValue): string {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { contains, elementsOf, itemAt, lengthOf } from "./sequences.ts";
-import { Dict, float } from "./values.ts";
+import { Dict, float } from "./values/values.ts";
 
 const dict = Dict.of({ a: 1 });
 

@@ -1,8 +1,8 @@
 import { isIn, lookup } from "./equality.ts";
 import { PyError, typeError } from "./errors.ts";
 import { repr } from "./repr.ts";
-import { typeName } from "./types.ts";
-import { Dict, isInt, PyTuple, type PyValue } from "./values.ts";
+import { typeName } from "./values/types.ts";
+import { Dict, isInt, PyTuple, type PyValue } from "./values/values.ts";
 
 /** `for x in value`: the items of a list, the characters of a text, the keys of a dict. */
 export function elementsOf(value: PyValue): Iterable<PyValue> {

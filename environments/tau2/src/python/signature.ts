@@ -1,5 +1,5 @@
 import { typeError } from "./errors.ts";
-import type { Dict, PyKey, PyValue } from "./values.ts";
+import type { Dict, PyKey, PyValue } from "./values/values.ts";
 
 /** A parameter without a default must be given. */
 export interface Parameter {

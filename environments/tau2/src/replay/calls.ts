@@ -1,6 +1,6 @@
 import type { ToolCall } from "../core/messages.ts";
-import { writeJson } from "../python/json-writer.ts";
-import { Dict, type PyValue } from "../python/values.ts";
+import { writeJson } from "../python/json/writer.ts";
+import { Dict, type PyValue } from "../python/values/values.ts";
 import { dictAt, textAt } from "./vectors.ts";
 
 /** A recorded value as plain JSON, to be compared as it prints. */

@@ -9,15 +9,28 @@ import { parseMessage } from "../core/stored-messages.ts";
 import { domains, openDomain } from "../domains/index.ts";
 import { parseAction } from "../python/action/action.ts";
 import { calculate } from "../python/calculate/calculate.ts";
-import { enumeration } from "../python/enums.ts";
 import { PyError } from "../python/errors.ts";
-import { bool, date, datetime, dict, int, list, literal, member, nullable, number, text, withDefault } from "../python/field-types.ts";
-import { readJson } from "../python/json-reader.ts";
-import { quoteJson } from "../python/json-writer.ts";
-import { model, type Type } from "../python/model.ts";
+import { readJson } from "../python/json/reader.ts";
+import { quoteJson } from "../python/json/writer.ts";
+import {
+  bool,
+  date,
+  datetime,
+  dict,
+  int,
+  list,
+  literal,
+  member,
+  nullable,
+  number,
+  text,
+  withDefault,
+} from "../python/model/field-types.ts";
+import { model, type Type } from "../python/model/model.ts";
 import { repr } from "../python/repr.ts";
 import { indent } from "../python/text.ts";
-import { Dict, type PyValue } from "../python/values.ts";
+import { enumeration } from "../python/values/enums.ts";
+import { Dict, type PyValue } from "../python/values/values.ts";
 import { readRepr } from "./literals.ts";
 import { replayMisc } from "./misc.ts";
 import { replayFile } from "./replay.ts";

@@ -1,7 +1,7 @@
 import { literalValue } from "../python/action/action.ts";
 import { type Node, parsePython } from "../python/action/expression.ts";
-import { PyDate, PyDateTime } from "../python/datetime.ts";
-import { Dict, PyTuple, type PyValue } from "../python/values.ts";
+import { PyDate, PyDateTime } from "../python/values/datetime.ts";
+import { Dict, PyTuple, type PyValue } from "../python/values/values.ts";
 
 /** The value that a Python `repr` shows, dates included. */
 export function readRepr(source: string): PyValue {

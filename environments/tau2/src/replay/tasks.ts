@@ -7,7 +7,7 @@ import type { Message } from "../core/messages.ts";
 import { setState } from "../core/state.ts";
 import { type GoldenAction, printScenario, type Task } from "../core/tasks.ts";
 import { PyError } from "../python/errors.ts";
-import type { Dict } from "../python/values.ts";
+import type { Dict } from "../python/values/values.ts";
 import { callOf, comparable } from "./calls.ts";
 import type { Tally } from "./tally.ts";
 import { dictAt, listAt, textAt } from "./vectors.ts";

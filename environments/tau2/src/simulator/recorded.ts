@@ -1,9 +1,9 @@
 import type { Message, ParticipantMessage } from "../core/messages.ts";
 import { parseMessage } from "../core/stored-messages.ts";
 import type { Participant } from "../orchestrator/orchestrator.ts";
-import { readJson } from "../python/json-reader.ts";
-import { writeJson } from "../python/json-writer.ts";
-import { Dict, type PyValue } from "../python/values.ts";
+import { readJson } from "../python/json/reader.ts";
+import { writeJson } from "../python/json/writer.ts";
+import { Dict, type PyValue } from "../python/values/values.ts";
 
 /** What a user answered, or why they could not; JSON as text keeps ints and floats apart. */
 export type RecordedReply = { readonly message: string } | { readonly failure: string };

@@ -4,7 +4,7 @@ import { scriptedOpenAi } from "@aenv/testing";
 import { describe, expect, it } from "vitest";
 import type { Message } from "../core/messages.ts";
 import { openLibrary } from "../fixtures/library.ts";
-import { Dict, PyFloat } from "../python/values.ts";
+import { Dict, PyFloat } from "../python/values/values.ts";
 import { RecordedUser } from "./recorded.ts";
 import { UserSimulator } from "./user.ts";
 

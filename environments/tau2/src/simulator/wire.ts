@@ -1,8 +1,8 @@
 import { isParticipant, isToolMessage, type Message, type ParticipantMessage, type ToolCall } from "../core/messages.ts";
 import { PyError } from "../python/errors.ts";
-import { readJson } from "../python/json-reader.ts";
-import { writeJson } from "../python/json-writer.ts";
-import { Dict, type PyValue } from "../python/values.ts";
+import { readJson } from "../python/json/reader.ts";
+import { writeJson } from "../python/json/writer.ts";
+import { Dict, type PyValue } from "../python/values/values.ts";
 
 /** A message as a chat completion takes it. */
 export function toWire(message: Message): Record<string, unknown> {

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { DataDirectory } from "../core/data.ts";
 import { strip } from "../python/text.ts";
-import { Dict } from "../python/values.ts";
+import { Dict } from "../python/values/values.ts";
 import { AGENT, JUDGE, SOLO_AGENT, USER, USER_WITH_TOOLS } from "./ours.ts";
 
 /** The texts that models are given, besides policies and scenarios. */

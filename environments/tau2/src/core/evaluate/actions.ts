@@ -1,5 +1,5 @@
 import { equals, lookup } from "../../python/equality.ts";
-import type { Dict, PyValue } from "../../python/values.ts";
+import type { Dict, PyValue } from "../../python/values/values.ts";
 import { isParticipant, type Message, type ToolCall } from "../messages.ts";
 import type { GoldenAction, Task } from "../tasks.ts";
 import type { ToolKind } from "../tool.ts";

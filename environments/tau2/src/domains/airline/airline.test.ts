@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { Toolkit } from "../../core/toolkit.ts";
-import { readJson } from "../../python/json-reader.ts";
-import { writeJson } from "../../python/json-writer.ts";
-import { Dict, type PyValue } from "../../python/values.ts";
+import { readJson } from "../../python/json/reader.ts";
+import { writeJson } from "../../python/json/writer.ts";
+import { Dict, type PyValue } from "../../python/values/values.ts";
 import { airlineTools } from "./agent-tools.ts";
 import { FlightDb } from "./model.ts";
 

@@ -1,8 +1,8 @@
 import { isOrdered } from "../../python/equality.ts";
 import { attributeError, valueError } from "../../python/errors.ts";
 import { elementsOf, itemAt } from "../../python/sequences.ts";
-import { typeName } from "../../python/types.ts";
-import type { PyValue } from "../../python/values.ts";
+import { typeName } from "../../python/values/types.ts";
+import type { PyValue } from "../../python/values/values.ts";
 import { type FlightDb, type FlightInfo, ReservationFlight } from "./model.ts";
 import { availableDayOf, getFlight } from "./records.ts";
 

@@ -1,8 +1,8 @@
 import { type Side, toolsOf } from "../../core/tool.ts";
 import { equals, isOrdered, lookup } from "../../python/equality.ts";
-import { assign } from "../../python/objects.ts";
 import { str } from "../../python/repr.ts";
-import type { PyValue } from "../../python/values.ts";
+import { assign } from "../../python/values/objects.ts";
+import type { PyValue } from "../../python/values/values.ts";
 import { airports } from "./airports.ts";
 import { AirportCode, DirectFlight, type FlightDb } from "./model.ts";
 import { date, destination, flightNumber, origin } from "./parameters.ts";

@@ -1,6 +1,6 @@
 import { table } from "../../core/table.ts";
-import { dict, int, list, literal, nullable, number, text, union, withDefault } from "../../python/field-types.ts";
-import { type Instance, model } from "../../python/model.ts";
+import { dict, int, list, literal, nullable, number, text, union, withDefault } from "../../python/model/field-types.ts";
+import { type Instance, model } from "../../python/model/model.ts";
 
 const module = "tau2.domains.airline.data_model";
 

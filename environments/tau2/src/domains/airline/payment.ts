@@ -1,9 +1,9 @@
 import { subtract } from "../../python/arithmetic.ts";
 import { equals, isOrdered, lookup } from "../../python/equality.ts";
 import { valueError } from "../../python/errors.ts";
-import { assign } from "../../python/objects.ts";
 import { itemAt } from "../../python/sequences.ts";
-import type { PyValue } from "../../python/values.ts";
+import { assign } from "../../python/values/objects.ts";
+import type { PyValue } from "../../python/values/values.ts";
 import { type FlightDb, Payment, type User } from "./model.ts";
 import { editUser } from "./records.ts";
 

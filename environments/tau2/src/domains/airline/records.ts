@@ -1,9 +1,9 @@
 import { lookup } from "../../python/equality.ts";
 import { valueError } from "../../python/errors.ts";
-import type { Model } from "../../python/model.ts";
+import type { Model } from "../../python/model/model.ts";
 import { str } from "../../python/repr.ts";
 import { elementsOf } from "../../python/sequences.ts";
-import { Dict, type PyValue } from "../../python/values.ts";
+import { Dict, type PyValue } from "../../python/values/values.ts";
 import type { AvailableDay, Flight, FlightDb, Reservation, User } from "./model.ts";
 
 export function getUser(db: FlightDb, id: PyValue): User {

@@ -3,9 +3,9 @@ import { type Side, toolsOf } from "../../core/tool.ts";
 import type { ToolkitDefinition } from "../../core/toolkit.ts";
 import { equals } from "../../python/equality.ts";
 import { valueError } from "../../python/errors.ts";
-import { assign, attribute } from "../../python/objects.ts";
 import { str } from "../../python/repr.ts";
-import type { PyValue } from "../../python/values.ts";
+import { assign, attribute } from "../../python/values/objects.ts";
+import type { PyValue } from "../../python/values/values.ts";
 import { type MockDb, Task } from "./model.ts";
 
 const { read, write, generic, helper } = toolsOf<Side<MockDb>>();

@@ -1,7 +1,7 @@
 import { table } from "../../core/table.ts";
-import { dict, list, literal, nullable, text, withDefault } from "../../python/field-types.ts";
-import { type Instance, model } from "../../python/model.ts";
-import { Dict } from "../../python/values.ts";
+import { dict, list, literal, nullable, text, withDefault } from "../../python/model/field-types.ts";
+import { type Instance, model } from "../../python/model/model.ts";
+import { Dict } from "../../python/values/values.ts";
 
 const module = "tau2.domains.mock.data_model";
 

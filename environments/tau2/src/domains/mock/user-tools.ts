@@ -3,10 +3,10 @@ import { type Side, toolsOf } from "../../core/tool.ts";
 import type { ToolkitDefinition } from "../../core/toolkit.ts";
 import { equals, lookup } from "../../python/equality.ts";
 import { valueError } from "../../python/errors.ts";
-import type { Instance } from "../../python/model.ts";
-import { assign, attribute } from "../../python/objects.ts";
+import type { Instance } from "../../python/model/model.ts";
 import { str } from "../../python/repr.ts";
-import type { PyValue } from "../../python/values.ts";
+import { assign, attribute } from "../../python/values/objects.ts";
+import type { PyValue } from "../../python/values/values.ts";
 import { type MockUserDb, Notification } from "./model.ts";
 
 const { read, write, helper } = toolsOf<Side<MockUserDb>>();

@@ -2,9 +2,9 @@ import { text } from "../../core/parameters.ts";
 import { type Side, toolsOf } from "../../core/tool.ts";
 import { lookup } from "../../python/equality.ts";
 import { valueError } from "../../python/errors.ts";
-import { writeJson } from "../../python/json-writer.ts";
-import { attribute } from "../../python/objects.ts";
-import { Dict } from "../../python/values.ts";
+import { writeJson } from "../../python/json/writer.ts";
+import { attribute } from "../../python/values/objects.ts";
+import { Dict } from "../../python/values/values.ts";
 import { productOf } from "./lookups.ts";
 import type { RetailDb } from "./model.ts";
 

@@ -2,8 +2,8 @@ import { add, subtract } from "../../python/arithmetic.ts";
 import { isOrdered } from "../../python/equality.ts";
 import { valueError } from "../../python/errors.ts";
 import { round } from "../../python/numbers.ts";
-import { assign } from "../../python/objects.ts";
-import type { PyValue } from "../../python/values.ts";
+import { assign } from "../../python/values/objects.ts";
+import type { PyValue } from "../../python/values/values.ts";
 import { editUser, paymentMethodOf, userOf } from "./lookups.ts";
 import { GiftCard, type PaymentMethod, type RetailDb } from "./model.ts";
 

@@ -1,7 +1,7 @@
 import { lookup } from "../../python/equality.ts";
 import { valueError } from "../../python/errors.ts";
-import { attribute } from "../../python/objects.ts";
-import type { PyValue } from "../../python/values.ts";
+import { attribute } from "../../python/values/objects.ts";
+import type { PyValue } from "../../python/values/values.ts";
 import type { Order, PaymentMethod, Product, RetailDb, User, Variant } from "./model.ts";
 
 export function orderOf(db: RetailDb, id: PyValue): Order {

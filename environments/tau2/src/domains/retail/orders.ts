@@ -2,7 +2,7 @@ import { text } from "../../core/parameters.ts";
 import { type Side, toolsOf } from "../../core/tool.ts";
 import { equals, isIn, mustBeHashable } from "../../python/equality.ts";
 import { valueError } from "../../python/errors.ts";
-import { assign } from "../../python/objects.ts";
+import { assign } from "../../python/values/objects.ts";
 import { charge, credit, mustCover } from "./gift-cards.ts";
 import { editOrder, orderOf, paymentMethodOf, userOf } from "./lookups.ts";
 import { type Order, OrderPayment, type RetailDb, UserAddress } from "./model.ts";

@@ -3,7 +3,7 @@ import { equals } from "../../python/equality.ts";
 import { attributeError, valueError } from "../../python/errors.ts";
 import { str } from "../../python/repr.ts";
 import { elementsOf } from "../../python/sequences.ts";
-import { Dict, type PyValue } from "../../python/values.ts";
+import { Dict, type PyValue } from "../../python/values/values.ts";
 import { variantOf } from "./lookups.ts";
 import type { OrderItem, RetailDb, Variant } from "./model.ts";
 

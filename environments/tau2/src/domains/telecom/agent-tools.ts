@@ -1,5 +1,5 @@
 import type { ToolkitDefinition } from "../../core/toolkit.ts";
-import type { Dict } from "../../python/values.ts";
+import type { Dict } from "../../python/values/values.ts";
 import { billHelpers, getBillsForCustomer, sendPaymentRequest } from "./bill-tools.ts";
 import { freshMemory } from "./charges.ts";
 import { getCustomerById, getCustomerByName, getCustomerByPhoneTool, getDetailsById, transferToHumanAgents } from "./customer-tools.ts";

@@ -1,4 +1,4 @@
-import { PyDate } from "../../python/datetime.ts";
+import { PyDate } from "../../python/values/datetime.ts";
 
 /** The domain's clock stands still: every tool acts on this day. */
 export const TODAY = new PyDate(2025, 2, 25);

@@ -1,8 +1,8 @@
 import type { Side } from "../../core/tool.ts";
 import { add } from "../../python/arithmetic.ts";
 import { isOrdered } from "../../python/equality.ts";
-import { assign } from "../../python/objects.ts";
-import { Dict, float, type PyValue } from "../../python/values.ts";
+import { assign } from "../../python/values/objects.ts";
+import { Dict, float, type PyValue } from "../../python/values/values.ts";
 import { NEXT_PERIOD, TODAY } from "./calendar.ts";
 import { billsOf, getCustomer } from "./lookups.ts";
 import { Bill, BillStatus, type Customer, LineItem, type TelecomDb } from "./model.ts";

@@ -1,8 +1,8 @@
 import { equals, isIn } from "../../python/equality.ts";
 import { valueError } from "../../python/errors.ts";
-import { attribute, type PyObject } from "../../python/objects.ts";
 import { str } from "../../python/repr.ts";
-import type { PyValue } from "../../python/values.ts";
+import { attribute, type PyObject } from "../../python/values/objects.ts";
+import type { PyValue } from "../../python/values/values.ts";
 import type { Bill, Customer, Device, Line, Plan, TelecomDb } from "./model.ts";
 
 export const getLine = (db: TelecomDb, id: PyValue): Line => first(attribute(db, "lines"), "line_id", id, "Line with ID");

@@ -1,6 +1,6 @@
 import { attributeError } from "../../python/errors.ts";
-import { typeName } from "../../python/types.ts";
-import type { PyValue } from "../../python/values.ts";
+import { typeName } from "../../python/values/types.ts";
+import type { PyValue } from "../../python/values/values.ts";
 
 /** `value.lower()`, which only texts have. */
 export function lowered(value: PyValue): string {

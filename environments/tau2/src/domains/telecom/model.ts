@@ -1,8 +1,8 @@
-import { PyDate } from "../../python/datetime.ts";
-import { enumeration } from "../../python/enums.ts";
-import { bool, date, datetime, list, member, nullable, number, text, withDefault } from "../../python/field-types.ts";
-import { type Instance, model } from "../../python/model.ts";
-import { float } from "../../python/values.ts";
+import { bool, date, datetime, list, member, nullable, number, text, withDefault } from "../../python/model/field-types.ts";
+import { type Instance, model } from "../../python/model/model.ts";
+import { PyDate } from "../../python/values/datetime.ts";
+import { enumeration } from "../../python/values/enums.ts";
+import { float } from "../../python/values/values.ts";
 
 const options = { module: "tau2.domains.telecom.data_model", extra: "forbid" } as const;
 

@@ -1,7 +1,7 @@
 import type { Environment } from "../../core/environment.ts";
 import { add } from "../../python/arithmetic.ts";
 import { isOrdered } from "../../python/equality.ts";
-import { attribute } from "../../python/objects.ts";
+import { attribute } from "../../python/values/objects.ts";
 import { billsOf, getBill, getCustomerByPhone, getLineByPhone, getPlan } from "./lookups.ts";
 import { BillStatus, LineStatus, type TelecomDb } from "./model.ts";
 import { PaymentRequest, type TelecomUserDb, type UserSurroundings } from "./phone/model.ts";

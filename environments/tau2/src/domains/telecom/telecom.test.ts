@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Environment } from "../../core/environment.ts";
 import { Toolkit } from "../../core/toolkit.ts";
-import { Dict, float, type PyValue } from "../../python/values.ts";
+import { Dict, float, type PyValue } from "../../python/values/values.ts";
 import { telecomTools } from "./agent-tools.ts";
 import { TelecomDb } from "./model.ts";
 import { TelecomUserDb } from "./phone/model.ts";

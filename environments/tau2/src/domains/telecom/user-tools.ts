@@ -1,5 +1,5 @@
 import type { ToolkitDefinition } from "../../core/toolkit.ts";
-import type { Dict } from "../../python/values.ts";
+import type { Dict } from "../../python/values/values.ts";
 import { apnHelpers, checkApnSettings, rebootDevice, resetApnSettings, setApnSettings } from "./phone/apn-tools.ts";
 import {
   appHelpers,

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { equals } from "../equality.ts";
 import { repr } from "../repr.ts";
-import { Dict, float, type PyValue } from "../values.ts";
+import { Dict, float, type PyValue } from "../values/values.ts";
 import { parseAction, toFunctionalFormat } from "./action.ts";
 
 function shown(action: string): string {

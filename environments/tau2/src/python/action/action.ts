@@ -1,11 +1,11 @@
 import { signed } from "../arithmetic.ts";
 import { equals, mustBeHashable } from "../equality.ts";
 import { PyError, valueError } from "../errors.ts";
-import { readJson } from "../json-reader.ts";
+import { readJson } from "../json/reader.ts";
 import { repr, str } from "../repr.ts";
 import { PythonSyntaxError } from "../syntax/error.ts";
 import { compareText, SPACE_CLASS, strip, WORD_CLASS } from "../text.ts";
-import { Dict, isNumber, PyTuple, type PyValue } from "../values.ts";
+import { Dict, isNumber, PyTuple, type PyValue } from "../values/values.ts";
 import { type Node, parseCall } from "./expression.ts";
 
 export type Requestor = "user" | "assistant";

@@ -1,7 +1,7 @@
 import { PythonSyntaxError } from "../syntax/error.ts";
 import { type Token, tokenize } from "../syntax/tokens.ts";
-import type { PyValue } from "../values.ts";
-import { PyOpaque } from "../values.ts";
+import type { PyValue } from "../values/values.ts";
+import { PyOpaque } from "../values/values.ts";
 import { checkFormatted } from "./formatted.ts";
 
 /** As much of Python's syntax tree as values need; the rest is only known to be an expression. */

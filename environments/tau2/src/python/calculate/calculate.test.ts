@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Dict, type PyValue } from "../values.ts";
+import { Dict, type PyValue } from "../values/values.ts";
 import { calculate } from "./calculate.ts";
 
 describe("calculate", () => {

@@ -3,8 +3,8 @@ import { typeError, valueError } from "../errors.ts";
 import { floatRepr, roundFloat, toDouble } from "../numbers.ts";
 import { repr } from "../repr.ts";
 import { elementsOf } from "../sequences.ts";
-import { typeName } from "../types.ts";
-import { isNumber, PyFloat, PyTuple, type PyValue } from "../values.ts";
+import { typeName } from "../values/types.ts";
+import { isNumber, PyFloat, PyTuple, type PyValue } from "../values/values.ts";
 import { type Expression, parseExpression } from "./parse.ts";
 
 const ALPHABET = "0123456789+-*/(). ";

@@ -1,5 +1,5 @@
 import type { Operator } from "../arithmetic.ts";
-import { PyFloat, PyOpaque, PyTuple, type PyValue, toInt } from "../values.ts";
+import { PyFloat, PyOpaque, PyTuple, type PyValue, toInt } from "../values/values.ts";
 import { syntaxError, type Token, tokenize } from "./tokens.ts";
 
 export type Expression =

@@ -1,4 +1,4 @@
-import { PyFloat, type PyInt, PyOpaque, toInt } from "../values.ts";
+import { PyFloat, type PyInt, PyOpaque, toInt } from "../values/values.ts";
 import { PythonSyntaxError } from "./error.ts";
 import { readString, STRING_START } from "./strings.ts";
 

@@ -1,5 +1,5 @@
 import type { Token } from "../../python/syntax/tokens.ts";
-import { PyFloat, PyOpaque } from "../../python/values.ts";
+import { PyFloat, PyOpaque } from "../../python/values/values.ts";
 import { ReaderError } from "../error.ts";
 import { readTokens } from "./source.ts";
 

@@ -1,7 +1,7 @@
 import { type JsonSchema, parameter } from "../../../core/parameters.ts";
 import { toolsOf } from "../../../core/tool.ts";
-import { assign } from "../../../python/objects.ts";
-import { Dict } from "../../../python/values.ts";
+import { assign } from "../../../python/values/objects.ts";
+import { Dict } from "../../../python/values/values.ts";
 import { ApnName, ApnSettings, NetworkStatus, type PhoneSide } from "./model.ts";
 import { apnOf, deviceOf, searchNetwork } from "./network.ts";
 import { withStatusBar } from "./status-bar.ts";

@@ -2,7 +2,7 @@ import { text } from "../../../core/parameters.ts";
 import { toolsOf } from "../../../core/tool.ts";
 import { lookup } from "../../../python/equality.ts";
 import { repr, str } from "../../../python/repr.ts";
-import { PyTuple, type PyValue } from "../../../python/values.ts";
+import { PyTuple, type PyValue } from "../../../python/values/values.ts";
 import { lowered } from "../lower.ts";
 import { type AppStatus, PERMISSIONS, type PhoneSide, type TelecomUserDb } from "./model.ts";
 import { canSendMms, deviceOf } from "./network.ts";

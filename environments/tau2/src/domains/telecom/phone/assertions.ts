@@ -2,7 +2,7 @@ import { toolsOf } from "../../../core/tool.ts";
 import { equals, isOrdered } from "../../../python/equality.ts";
 import { valueError } from "../../../python/errors.ts";
 import { repr } from "../../../python/repr.ts";
-import { float, type PyValue } from "../../../python/values.ts";
+import { float, type PyValue } from "../../../python/values/values.ts";
 import { lowered } from "../lower.ts";
 import { NetworkStatus, type PhoneSide, type TelecomUserDb } from "./model.ts";
 import { canSendMms, deviceOf, doesDataWork, speedOf, surroundingsOf } from "./network.ts";

@@ -1,8 +1,8 @@
 import type { Side } from "../../../core/tool.ts";
-import { enumeration, type PyEnum } from "../../../python/enums.ts";
-import { bool, dict, int, member, nullable, number, text, withDefault } from "../../../python/field-types.ts";
-import { type Instance, model } from "../../../python/model.ts";
-import { Dict } from "../../../python/values.ts";
+import { bool, dict, int, member, nullable, number, text, withDefault } from "../../../python/model/field-types.ts";
+import { type Instance, model } from "../../../python/model/model.ts";
+import { enumeration, type PyEnum } from "../../../python/values/enums.ts";
+import { Dict } from "../../../python/values/values.ts";
 
 const options = { module: "tau2.domains.telecom.user_data_model", extra: "forbid" } as const;
 

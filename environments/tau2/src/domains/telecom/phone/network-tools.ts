@@ -1,12 +1,12 @@
 import { parameter } from "../../../core/parameters.ts";
 import { toolsOf } from "../../../core/tool.ts";
-import { PyEnum } from "../../../python/enums.ts";
 import { attributeError } from "../../../python/errors.ts";
 import { formatFixed } from "../../../python/numbers.ts";
-import { assign } from "../../../python/objects.ts";
 import { str } from "../../../python/repr.ts";
-import { typeName } from "../../../python/types.ts";
-import { float, type PyValue } from "../../../python/values.ts";
+import { PyEnum } from "../../../python/values/enums.ts";
+import { assign } from "../../../python/values/objects.ts";
+import { typeName } from "../../../python/values/types.ts";
+import { float, type PyValue } from "../../../python/values/values.ts";
 import { NetworkModePreference, type PhoneSide } from "./model.ts";
 import { deviceOf, searchNetwork, simStatusOf, speedOf, surroundingsOf } from "./network.ts";
 import { statusBar, withStatusBar } from "./status-bar.ts";

@@ -1,10 +1,10 @@
-import type { PyEnum } from "../../../python/enums.ts";
 import { isTruthy, lookup } from "../../../python/equality.ts";
 import { attributeError } from "../../../python/errors.ts";
 import { roundFloat } from "../../../python/numbers.ts";
-import { attribute } from "../../../python/objects.ts";
-import { typeName } from "../../../python/types.ts";
-import type { PyValue } from "../../../python/values.ts";
+import type { PyEnum } from "../../../python/values/enums.ts";
+import { attribute } from "../../../python/values/objects.ts";
+import { typeName } from "../../../python/values/types.ts";
+import type { PyValue } from "../../../python/values/values.ts";
 import {
   ApnName,
   ApnSettings,

@@ -2,7 +2,7 @@ import { dump } from "../../../core/merge.ts";
 import { toolsOf } from "../../../core/tool.ts";
 import { attributeError } from "../../../python/errors.ts";
 import { repr } from "../../../python/repr.ts";
-import { Dict } from "../../../python/values.ts";
+import { Dict } from "../../../python/values/values.ts";
 import { PerformanceLevel, type PhoneSide, VpnDetails } from "./model.ts";
 import { deviceOf } from "./network.ts";
 import { withStatusBar } from "./status-bar.ts";

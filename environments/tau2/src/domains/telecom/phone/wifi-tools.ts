@@ -1,7 +1,7 @@
 import { toolsOf } from "../../../core/tool.ts";
 import { equals, isTruthy } from "../../../python/equality.ts";
-import { assign } from "../../../python/objects.ts";
 import { str } from "../../../python/repr.ts";
+import { assign } from "../../../python/values/objects.ts";
 import type { PhoneSide } from "./model.ts";
 import { deviceOf } from "./network.ts";
 import { withStatusBar } from "./status-bar.ts";

@@ -1,10 +1,10 @@
-import { PyDate, PyDateTime } from "./datetime.ts";
-import { type Enumeration, PyEnum } from "./enums.ts";
-import { readDate, readDateTime } from "./iso.ts";
+import { exactRatio, toDouble } from "../numbers.ts";
+import { strip } from "../text.ts";
+import { PyDate, PyDateTime } from "../values/datetime.ts";
+import { type Enumeration, PyEnum } from "../values/enums.ts";
+import { Dict, isInt, isNumber, PyFloat, type PyInt, PyTuple, type PyValue, toInt } from "../values/values.ts";
+import { readDate, readDateTime } from "./dates.ts";
 import { INVALID, type Model, type Optional, Report, type Type } from "./model.ts";
-import { exactRatio, toDouble } from "./numbers.ts";
-import { strip } from "./text.ts";
-import { Dict, isInt, isNumber, PyFloat, type PyInt, PyTuple, type PyValue, toInt } from "./values.ts";
 
 function type<T extends PyValue>(read: Type<T>["read"]): Type<T> {
   return { read };

@@ -1,7 +1,7 @@
-import { PyError } from "./errors.ts";
-import { repr } from "./repr.ts";
-import { typeName } from "./types.ts";
-import type { PyValue } from "./values.ts";
+import { PyError } from "../errors.ts";
+import { repr } from "../repr.ts";
+import { typeName } from "../values/types.ts";
+import type { PyValue } from "../values/values.ts";
 
 /** One thing that is wrong with an input, as the validation of models reports it. */
 export interface Issue {

@@ -1,5 +1,5 @@
-import { PyError } from "./errors.ts";
-import { Dict, PyFloat, type PyValue, toInt } from "./values.ts";
+import { PyError } from "../errors.ts";
+import { Dict, PyFloat, type PyValue, toInt } from "../values/values.ts";
 
 /**
  * `json.loads`: keeps `2` and `2.0` apart and ints exact, reads NaN and Infinity, and refuses in Python's words.

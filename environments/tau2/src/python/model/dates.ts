@@ -1,5 +1,5 @@
-import { daysInMonth, PyDate, PyDateTime } from "./datetime.ts";
-import { isInt, PyFloat, type PyValue } from "./values.ts";
+import { daysInMonth, PyDate, PyDateTime } from "../values/datetime.ts";
+import { isInt, PyFloat, type PyValue } from "../values/values.ts";
 
 /** Why a date was refused: the kind of error and its text. */
 export interface Refusal {

@@ -1,12 +1,12 @@
-import { PyDate, PyDateTime } from "./datetime.ts";
-import { PyEnum } from "./enums.ts";
-import { typeError, valueError } from "./errors.ts";
-import { floatRepr } from "./numbers.ts";
-import { fieldsOf, PyObject } from "./objects.ts";
-import { str } from "./repr.ts";
-import { compareText } from "./text.ts";
-import { typeName, typeRepr } from "./types.ts";
-import { Dict, PyFloat, PyOpaque, PyTuple, type PyValue } from "./values.ts";
+import { typeError, valueError } from "../errors.ts";
+import { floatRepr } from "../numbers.ts";
+import { str } from "../repr.ts";
+import { compareText } from "../text.ts";
+import { PyDate, PyDateTime } from "../values/datetime.ts";
+import { PyEnum } from "../values/enums.ts";
+import { fieldsOf, PyObject } from "../values/objects.ts";
+import { typeName, typeRepr } from "../values/types.ts";
+import { Dict, PyFloat, PyOpaque, PyTuple, type PyValue } from "../values/values.ts";
 
 export interface JsonStyle {
   readonly sortKeys?: boolean;

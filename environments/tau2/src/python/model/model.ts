@@ -1,8 +1,8 @@
-import { typeError } from "./errors.ts";
+import { typeError } from "../errors.ts";
+import { MODEL, PyObject } from "../values/objects.ts";
+import { typeName } from "../values/types.ts";
+import { Dict, type PyValue } from "../values/values.ts";
 import { type Issue, validationError } from "./issues.ts";
-import { MODEL, PyObject } from "./objects.ts";
-import { typeName } from "./types.ts";
-import { Dict, type PyValue } from "./values.ts";
 
 /** Says that an input was refused; the reasons stand in the report. */
 export const INVALID = Symbol("invalid");

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
+import { repr } from "../repr.ts";
+import { bind } from "../signature.ts";
+import { assign, attribute } from "../values/objects.ts";
+import { Dict, float, type PyValue } from "../values/values.ts";
 import { dict, int, list, literal, nullable, number, text, union, withDefault } from "./field-types.ts";
 import { type Instance, model } from "./model.ts";
-import { assign, attribute } from "./objects.ts";
-import { repr } from "./repr.ts";
-import { bind } from "./signature.ts";
-import { Dict, float, type PyValue } from "./values.ts";
 
 const Card = model("Card", { source: literal("card"), id: text, last_four: text });
 const Gift = model("Gift", { source: literal("gift"), id: text, amount: number });

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { PyDate, PyDateTime } from "./datetime.ts";
-import { equals } from "./equality.ts";
-import { readJson } from "./json-reader.ts";
-import { toJsonStr, writeJson } from "./json-writer.ts";
-import { Dict, float, type PyFloat, PyTuple, type PyValue } from "./values.ts";
+import { equals } from "../equality.ts";
+import { PyDate, PyDateTime } from "../values/datetime.ts";
+import { Dict, float, type PyFloat, PyTuple, type PyValue } from "../values/values.ts";
+import { readJson } from "./reader.ts";
+import { toJsonStr, writeJson } from "./writer.ts";
 
 const values: fc.Arbitrary<PyValue> = fc.letrec<{ value: PyValue }>((tie) => ({
   value: fc.oneof(
