@@ -1,11 +1,11 @@
 import { valueError } from "../python/errors.ts";
 import type { Model } from "../python/model/model.ts";
 import type { PyObject } from "../python/values/objects.ts";
-import { copy } from "./copy.ts";
-import type { DataDirectory } from "./data.ts";
+import type { DataDirectory } from "./data/directory.ts";
+import { copy } from "./database/copy.ts";
 import { Environment } from "./environment.ts";
 import { parseTaskSet, type TaskSet } from "./tasks.ts";
-import { Toolkit, type ToolkitDefinition } from "./toolkit.ts";
+import { Toolkit, type ToolkitDefinition } from "./tools/toolkit.ts";
 
 /** One side of a domain: its tools, and the file and the model of its database. */
 export interface SideDefinition {

@@ -3,9 +3,9 @@ import { openLibrary } from "../fixtures/library.ts";
 import { readJson } from "../python/json/reader.ts";
 import { Dict, type PyValue } from "../python/values/values.ts";
 import type { Environment } from "./environment.ts";
-import type { Requestor } from "./messages.ts";
+import type { Requestor } from "./messages/messages.ts";
+import { parseMessage } from "./messages/stored.ts";
 import { setState } from "./state.ts";
-import { parseMessage } from "./stored-messages.ts";
 import { printScenario } from "./tasks.ts";
 
 const domain = openLibrary();

@@ -5,10 +5,10 @@ import { checkReservedNames } from "../python/signature.ts";
 import { compareText } from "../python/text.ts";
 import { typeRepr } from "../python/values/types.ts";
 import type { Dict, PyValue } from "../python/values/values.ts";
-import type { Memo } from "./copy.ts";
-import type { ToolCall, ToolMessage } from "./messages.ts";
-import type { Tool } from "./tool.ts";
-import type { Toolkit } from "./toolkit.ts";
+import type { Memo } from "./database/copy.ts";
+import type { ToolCall, ToolMessage } from "./messages/messages.ts";
+import type { Tool } from "./tools/tool.ts";
+import type { Toolkit } from "./tools/toolkit.ts";
 
 /** A call by name of any function of a side, tool or not. */
 export interface FunctionCall {

@@ -12,7 +12,7 @@ import {
   printToolMessage,
   type ToolCall,
   type ToolMessage,
-} from "./messages.ts";
+} from "./messages/messages.ts";
 
 /** What an episode begins with, besides the databases' own contents. */
 export interface InitialState {

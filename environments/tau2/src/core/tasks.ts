@@ -4,8 +4,8 @@ import { type Instance, model, type Type } from "../python/model/model.ts";
 import { repr } from "../python/repr.ts";
 import { indent } from "../python/text.ts";
 import { Dict, type PyValue } from "../python/values/values.ts";
+import { parseMessage } from "./messages/stored.ts";
 import type { InitialState } from "./state.ts";
-import { parseMessage } from "./stored-messages.ts";
 
 const optional = <T extends PyValue>(type: Type<T>) => withDefault(nullable(type), null);
 

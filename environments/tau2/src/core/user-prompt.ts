@@ -1,7 +1,7 @@
 import { PyError } from "../python/errors.ts";
 import type { Domain } from "./domain.ts";
 import { printScenario, type Task } from "./tasks.ts";
-import type { Tool } from "./tool.ts";
+import type { Tool } from "./tools/tool.ts";
 
 /** The tools that the user of a task has; null if none. */
 export function userTools(domain: Domain, task: Task): readonly Tool[] | null {

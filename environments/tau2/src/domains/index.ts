@@ -1,4 +1,4 @@
-import { DataDirectory } from "../core/data.ts";
+import { DataDirectory } from "../core/data/directory.ts";
 import { Domain, type DomainDefinition } from "../core/domain.ts";
 import { PyError } from "../python/errors.ts";
 import { repr } from "../python/repr.ts";

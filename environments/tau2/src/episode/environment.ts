@@ -1,6 +1,6 @@
 import { defineEnvironment, type EnvironmentDefinition } from "@aenv/kit";
 import type { Domain, DomainDefinition } from "../core/domain.ts";
-import { agentCall } from "../core/messages.ts";
+import { agentCall } from "../core/messages/messages.ts";
 import { Episode, type EpisodeRecord } from "./episode.ts";
 import { checkNames, DEFAULT_DOMAIN, readSettings, readSolo, shownVariables, type Variables } from "./settings.ts";
 import { toolsOfDomain, toolsOfEpisode } from "./tools.ts";

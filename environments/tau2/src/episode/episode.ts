@@ -1,7 +1,7 @@
 import type { Domain } from "../core/domain.ts";
-import { agentCall } from "../core/messages.ts";
-import type { JsonSchema } from "../core/parameters.ts";
+import { agentCall } from "../core/messages/messages.ts";
 import { printScenario, type Task } from "../core/tasks.ts";
+import type { JsonSchema } from "../core/tools/parameters.ts";
 import { userTools } from "../core/user-prompt.ts";
 import { type AgentAction, Gym } from "../gym/gym.ts";
 import { ModelJudge } from "../judge/judge.ts";

@@ -1,7 +1,7 @@
 import type { Schema, ToolDefinition } from "@aenv/kit";
 import type { Domain, DomainDefinition } from "../core/domain.ts";
-import { agentCall, type ToolCall } from "../core/messages.ts";
-import type { JsonSchema } from "../core/parameters.ts";
+import { agentCall, type ToolCall } from "../core/messages/messages.ts";
+import type { JsonSchema } from "../core/tools/parameters.ts";
 import { DONE } from "../gym/gym.ts";
 import { readJson } from "../python/json/reader.ts";
 import { Dict, type PyValue } from "../python/values/values.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { describeNeeding, tau2Path } from "@aenv/testing";
 import { describe, expect, it } from "vitest";
-import { isParticipant, isToolMessage, type Message, type ParticipantMessage } from "../core/messages.ts";
+import { isParticipant, isToolMessage, type Message, type ParticipantMessage } from "../core/messages/messages.ts";
 import { userTools } from "../core/user-prompt.ts";
 import { openDomain } from "../domains/index.ts";
 import { openLibrary } from "../fixtures/library.ts";

@@ -1,4 +1,4 @@
-import { isParticipant, isToolMessage, type Message } from "../core/messages.ts";
+import { isParticipant, isToolMessage, type Message } from "../core/messages/messages.ts";
 import { toFunctionalFormat } from "../python/action/action.ts";
 
 /** What an agent is shown: a line per message since it last spoke, or all of them. */

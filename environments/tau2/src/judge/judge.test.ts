@@ -1,6 +1,6 @@
 import { scriptedOpenAi } from "@aenv/testing";
 import { describe, expect, it } from "vitest";
-import type { Message } from "../core/messages.ts";
+import type { Message } from "../core/messages/messages.ts";
 import { ModelJudge } from "./judge.ts";
 
 const talk: Message[] = [

@@ -1,6 +1,6 @@
 import type { Judge } from "../core/evaluate/nl-assertions.ts";
 import type { NlCheck } from "../core/evaluate/reward.ts";
-import type { Message } from "../core/messages.ts";
+import type { Message } from "../core/messages/messages.ts";
 import { PyError } from "../python/errors.ts";
 import { readJson } from "../python/json/reader.ts";
 import { bool, text } from "../python/model/field-types.ts";

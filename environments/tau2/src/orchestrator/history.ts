@@ -1,4 +1,4 @@
-import { className, isParticipant, isToolMessage, type Message, type ParticipantMessage, textOf } from "../core/messages.ts";
+import { className, isParticipant, isToolMessage, type Message, type ParticipantMessage, textOf } from "../core/messages/messages.ts";
 import { valueError } from "../python/errors.ts";
 
 /** What a user says to end a conversation: satisfied, handed over to a human, or beyond what the scenario knows. */

@@ -1,5 +1,5 @@
 import type { Environment } from "../core/environment.ts";
-import { isParticipant, isToolMessage, type Message, type ParticipantMessage, textOf } from "../core/messages.ts";
+import { isParticipant, isToolMessage, type Message, type ParticipantMessage, textOf } from "../core/messages/messages.ts";
 import { setState } from "../core/state.ts";
 import type { Task } from "../core/tasks.ts";
 import { PyError, valueError } from "../python/errors.ts";

@@ -1,4 +1,4 @@
-import type { ToolCall } from "../core/messages.ts";
+import type { ToolCall } from "../core/messages/messages.ts";
 import { writeJson } from "../python/json/writer.ts";
 import { Dict, type PyValue } from "../python/values/values.ts";
 import { dictAt, textAt } from "./vectors.ts";

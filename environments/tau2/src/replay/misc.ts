@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { hashValue } from "../core/hash.ts";
+import { hashValue } from "../core/database/hash.ts";
 import { userPrompt, userTools } from "../core/user-prompt.ts";
 import { domains, openDomain } from "../domains/index.ts";
 import { parseAction, toFunctionalFormat } from "../python/action/action.ts";

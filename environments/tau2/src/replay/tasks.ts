@@ -3,7 +3,7 @@ import type { Domain } from "../core/domain.ts";
 import type { Environment } from "../core/environment.ts";
 import { goldEnvironment } from "../core/evaluate/environment.ts";
 import { evaluate } from "../core/evaluate/evaluate.ts";
-import type { Message } from "../core/messages.ts";
+import type { Message } from "../core/messages/messages.ts";
 import { setState } from "../core/state.ts";
 import { type GoldenAction, printScenario, type Task } from "../core/tasks.ts";
 import { PyError } from "../python/errors.ts";

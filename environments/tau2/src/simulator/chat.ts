@@ -1,5 +1,5 @@
-import { isParticipant, isToolMessage, type Message, type ParticipantMessage } from "../core/messages.ts";
-import type { JsonSchema } from "../core/parameters.ts";
+import { isParticipant, isToolMessage, type Message, type ParticipantMessage } from "../core/messages/messages.ts";
+import type { JsonSchema } from "../core/tools/parameters.ts";
 import { valueError } from "../python/errors.ts";
 import { complaint, type ModelSettings, type SendOptions, send } from "./endpoint.ts";
 import { fromWire, toWire } from "./wire.ts";

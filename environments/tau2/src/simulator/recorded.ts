@@ -1,5 +1,5 @@
-import type { Message, ParticipantMessage } from "../core/messages.ts";
-import { parseMessage } from "../core/stored-messages.ts";
+import type { Message, ParticipantMessage } from "../core/messages/messages.ts";
+import { parseMessage } from "../core/messages/stored.ts";
 import type { Participant } from "../orchestrator/orchestrator.ts";
 import { readJson } from "../python/json/reader.ts";
 import { writeJson } from "../python/json/writer.ts";

@@ -2,7 +2,7 @@ import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { scriptedOpenAi } from "@aenv/testing";
 import { describe, expect, it } from "vitest";
-import type { Message } from "../core/messages.ts";
+import type { Message } from "../core/messages/messages.ts";
 import { openLibrary } from "../fixtures/library.ts";
 import { Dict, PyFloat } from "../python/values/values.ts";
 import { RecordedUser } from "./recorded.ts";

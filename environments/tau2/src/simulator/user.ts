@@ -1,5 +1,5 @@
-import type { Message, ParticipantMessage } from "../core/messages.ts";
-import type { JsonSchema } from "../core/parameters.ts";
+import type { Message, ParticipantMessage } from "../core/messages/messages.ts";
+import type { JsonSchema } from "../core/tools/parameters.ts";
 import type { Participant } from "../orchestrator/orchestrator.ts";
 import { type ChatOptions, chat, flipped, type ModelSettings } from "./chat.ts";
 

@@ -1,4 +1,4 @@
-import { isParticipant, isToolMessage, type Message, type ParticipantMessage, type ToolCall } from "../core/messages.ts";
+import { isParticipant, isToolMessage, type Message, type ParticipantMessage, type ToolCall } from "../core/messages/messages.ts";
 import { PyError } from "../python/errors.ts";
 import { readJson } from "../python/json/reader.ts";
 import { writeJson } from "../python/json/writer.ts";

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { describeNeeding, tau2Path, temporaryTree } from "@aenv/testing";
 import { expect, it } from "vitest";
-import { DataDirectory } from "../core/data.ts";
+import { DataDirectory } from "../core/data/directory.ts";
 import { Domain } from "../core/domain.ts";
 import { openDomain } from "../domains/index.ts";
 import { openLibrary } from "../fixtures/library.ts";

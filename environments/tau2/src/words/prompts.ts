@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { DataDirectory } from "../core/data.ts";
+import type { DataDirectory } from "../core/data/directory.ts";
 import { strip } from "../python/text.ts";
 import { Dict } from "../python/values/values.ts";
 import { AGENT, JUDGE, SOLO_AGENT, USER, USER_WITH_TOOLS } from "./ours.ts";

@@ -1,6 +1,6 @@
 import type { Domain } from "../core/domain.ts";
-import type { JsonSchema } from "../core/parameters.ts";
-import type { Tool } from "../core/tool.ts";
+import type { JsonSchema } from "../core/tools/parameters.ts";
+import type { Tool } from "../core/tools/tool.ts";
 
 export type Requestor = "assistant" | "user";
 

@@ -1,8 +1,8 @@
 import { equals, lookup } from "../../python/equality.ts";
 import type { Dict, PyValue } from "../../python/values/values.ts";
-import { isParticipant, type Message, type ToolCall } from "../messages.ts";
+import { isParticipant, type Message, type ToolCall } from "../messages/messages.ts";
 import type { GoldenAction, Task } from "../tasks.ts";
-import type { ToolKind } from "../tool.ts";
+import type { ToolKind } from "../tools/tool.ts";
 import { type ActionCheck, asReward, type RewardInfo } from "./reward.ts";
 
 /** Asks of each golden action whether anybody has done it, in any order. */

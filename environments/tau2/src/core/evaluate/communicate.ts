@@ -1,4 +1,4 @@
-import { isParticipant, type Message, textOf } from "../messages.ts";
+import { isParticipant, type Message, textOf } from "../messages/messages.ts";
 import type { Task } from "../tasks.ts";
 import { asReward, type CommunicateCheck, type RewardInfo } from "./reward.ts";
 

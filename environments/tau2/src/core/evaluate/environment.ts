@@ -1,7 +1,7 @@
 import { PyError } from "../../python/errors.ts";
 import type { Domain } from "../domain.ts";
 import type { Environment } from "../environment.ts";
-import type { Message } from "../messages.ts";
+import type { Message } from "../messages/messages.ts";
 import { setState } from "../state.ts";
 import type { RewardType, Task } from "../tasks.ts";
 import { type AssertionCheck, asReward, type RewardInfo } from "./reward.ts";

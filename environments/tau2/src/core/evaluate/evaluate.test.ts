@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { openLibrary } from "../../fixtures/library.ts";
 import { Dict, type PyValue } from "../../python/values/values.ts";
-import type { Message, Requestor } from "../messages.ts";
+import type { Message, Requestor } from "../messages/messages.ts";
 import type { Task } from "../tasks.ts";
 import { evaluate } from "./evaluate.ts";
 import type { Judge } from "./nl-assertions.ts";

@@ -1,8 +1,8 @@
 import { PyError } from "../../python/errors.ts";
 import type { Domain } from "../domain.ts";
-import type { Message } from "../messages.ts";
+import type { Message } from "../messages/messages.ts";
 import type { RewardType, Task } from "../tasks.ts";
-import type { ToolKind } from "../tool.ts";
+import type { ToolKind } from "../tools/tool.ts";
 import { evaluateActions } from "./actions.ts";
 import { evaluateCommunicate } from "./communicate.ts";
 import { evaluateEnvironment } from "./environment.ts";

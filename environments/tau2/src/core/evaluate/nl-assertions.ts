@@ -1,4 +1,4 @@
-import type { Message } from "../messages.ts";
+import type { Message } from "../messages/messages.ts";
 import type { Task } from "../tasks.ts";
 import { asReward, type NlCheck, type RewardInfo } from "./reward.ts";
 

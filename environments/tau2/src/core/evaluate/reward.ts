@@ -1,6 +1,6 @@
 import type { Assertion } from "../environment.ts";
 import type { GoldenAction, RewardType } from "../tasks.ts";
-import type { ToolKind } from "../tool.ts";
+import type { ToolKind } from "../tools/tool.ts";
 
 export interface AssertionCheck {
   readonly env_assertion: Assertion;

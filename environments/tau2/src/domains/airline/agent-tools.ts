@@ -1,6 +1,6 @@
-import { integer, text } from "../../core/parameters.ts";
-import { type Side, toolsOf } from "../../core/tool.ts";
-import type { ToolkitDefinition } from "../../core/toolkit.ts";
+import { integer, text } from "../../core/tools/parameters.ts";
+import { type Side, toolsOf } from "../../core/tools/tool.ts";
+import type { ToolkitDefinition } from "../../core/tools/toolkit.ts";
 import { calculate } from "../../python/calculate/calculate.ts";
 import { valueError } from "../../python/errors.ts";
 import { str } from "../../python/repr.ts";

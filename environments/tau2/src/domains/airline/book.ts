@@ -1,4 +1,4 @@
-import { type Side, toolsOf } from "../../core/tool.ts";
+import { type Side, toolsOf } from "../../core/tools/tool.ts";
 import { add, multiply, subtract } from "../../python/arithmetic.ts";
 import { equals } from "../../python/equality.ts";
 import { typeError, valueError } from "../../python/errors.ts";

@@ -1,4 +1,4 @@
-import { type Side, toolsOf } from "../../core/tool.ts";
+import { type Side, toolsOf } from "../../core/tools/tool.ts";
 import { equals, isOrdered, lookup } from "../../python/equality.ts";
 import { str } from "../../python/repr.ts";
 import { assign } from "../../python/values/objects.ts";

@@ -1,4 +1,4 @@
-import { integer, type JsonSchema, type ParameterSpec, parameter, parametersSchema, text } from "../../core/parameters.ts";
+import { integer, type JsonSchema, type ParameterSpec, parameter, parametersSchema, text } from "../../core/tools/parameters.ts";
 
 /** Parameters that several tools have. */
 export const reservationId = text("The reservation, by its six characters, for example 'ZFA04Y'.");

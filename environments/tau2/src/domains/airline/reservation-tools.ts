@@ -1,5 +1,5 @@
-import { copy } from "../../core/copy.ts";
-import { type Side, toolsOf } from "../../core/tool.ts";
+import { copy } from "../../core/database/copy.ts";
+import { type Side, toolsOf } from "../../core/tools/tool.ts";
 import { add, multiply, signed, subtract } from "../../python/arithmetic.ts";
 import { equals, isOrdered } from "../../python/equality.ts";
 import { PyError, valueError } from "../../python/errors.ts";

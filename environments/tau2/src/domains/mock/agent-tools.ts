@@ -1,6 +1,6 @@
-import { optional, text } from "../../core/parameters.ts";
-import { type Side, toolsOf } from "../../core/tool.ts";
-import type { ToolkitDefinition } from "../../core/toolkit.ts";
+import { optional, text } from "../../core/tools/parameters.ts";
+import { type Side, toolsOf } from "../../core/tools/tool.ts";
+import type { ToolkitDefinition } from "../../core/tools/toolkit.ts";
 import { equals } from "../../python/equality.ts";
 import { valueError } from "../../python/errors.ts";
 import { str } from "../../python/repr.ts";

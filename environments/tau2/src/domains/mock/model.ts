@@ -1,4 +1,4 @@
-import { table } from "../../core/table.ts";
+import { table } from "../../core/database/table.ts";
 import { dict, list, literal, nullable, text, withDefault } from "../../python/model/field-types.ts";
 import { type Instance, model } from "../../python/model/model.ts";
 import { Dict } from "../../python/values/values.ts";

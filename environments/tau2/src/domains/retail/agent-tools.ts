@@ -1,6 +1,6 @@
-import { text } from "../../core/parameters.ts";
-import { type Side, toolsOf } from "../../core/tool.ts";
-import type { ToolkitDefinition } from "../../core/toolkit.ts";
+import { text } from "../../core/tools/parameters.ts";
+import { type Side, toolsOf } from "../../core/tools/tool.ts";
+import type { ToolkitDefinition } from "../../core/tools/toolkit.ts";
 import { calculate as calculateExpression } from "../../python/calculate/calculate.ts";
 import { getItemDetails, getProductDetails, listAllProductTypes } from "./catalog.ts";
 import type { RetailDb } from "./model.ts";

@@ -1,4 +1,4 @@
-import { table } from "../../core/table.ts";
+import { table } from "../../core/database/table.ts";
 import { bool, dict, list, literal, nullable, number, text, union, withDefault } from "../../python/model/field-types.ts";
 import { type Instance, model } from "../../python/model/model.ts";
 

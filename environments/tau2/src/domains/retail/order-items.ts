@@ -1,5 +1,5 @@
-import { text, texts } from "../../core/parameters.ts";
-import { type Side, toolsOf } from "../../core/tool.ts";
+import { text, texts } from "../../core/tools/parameters.ts";
+import { type Side, toolsOf } from "../../core/tools/tool.ts";
 import { subtract } from "../../python/arithmetic.ts";
 import { equals, isOrdered } from "../../python/equality.ts";
 import { PyError, valueError } from "../../python/errors.ts";

@@ -1,4 +1,4 @@
-import { text } from "../../core/parameters.ts";
+import { text } from "../../core/tools/parameters.ts";
 
 /** Parameters that several tools have. */
 export const orderId = text("The order's id with its leading '#', such as '#W0000000'.");

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { Toolkit } from "../../core/toolkit.ts";
+import { Toolkit } from "../../core/tools/toolkit.ts";
 import { readJson } from "../../python/json/reader.ts";
 import { toJsonStr } from "../../python/json/writer.ts";
 import { Dict, type PyValue } from "../../python/values/values.ts";

@@ -1,5 +1,5 @@
-import { text } from "../../core/parameters.ts";
-import { type Side, toolsOf } from "../../core/tool.ts";
+import { text } from "../../core/tools/parameters.ts";
+import { type Side, toolsOf } from "../../core/tools/tool.ts";
 import { equals } from "../../python/equality.ts";
 import { attributeError, valueError } from "../../python/errors.ts";
 import { attribute } from "../../python/values/objects.ts";

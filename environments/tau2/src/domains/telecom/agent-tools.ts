@@ -1,4 +1,4 @@
-import type { ToolkitDefinition } from "../../core/toolkit.ts";
+import type { ToolkitDefinition } from "../../core/tools/toolkit.ts";
 import type { Dict } from "../../python/values/values.ts";
 import { billHelpers, getBillsForCustomer, sendPaymentRequest } from "./bill-tools.ts";
 import { freshMemory } from "./charges.ts";

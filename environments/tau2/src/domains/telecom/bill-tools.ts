@@ -1,5 +1,5 @@
-import { integer, optional, text } from "../../core/parameters.ts";
-import { toolsOf } from "../../core/tool.ts";
+import { integer, optional, text } from "../../core/tools/parameters.ts";
+import { toolsOf } from "../../core/tools/tool.ts";
 import { equals, isIn, isOrdered, isTruthy } from "../../python/equality.ts";
 import { typeError, valueError } from "../../python/errors.ts";
 import { str } from "../../python/repr.ts";

@@ -1,4 +1,4 @@
-import type { Side } from "../../core/tool.ts";
+import type { Side } from "../../core/tools/tool.ts";
 import { add } from "../../python/arithmetic.ts";
 import { isOrdered } from "../../python/equality.ts";
 import { assign } from "../../python/values/objects.ts";

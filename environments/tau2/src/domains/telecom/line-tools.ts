@@ -1,5 +1,5 @@
-import { number, text } from "../../core/parameters.ts";
-import { toolsOf } from "../../core/tool.ts";
+import { number, text } from "../../core/tools/parameters.ts";
+import { toolsOf } from "../../core/tools/tool.ts";
 import { add, multiply, subtract } from "../../python/arithmetic.ts";
 import { equals, isOrdered } from "../../python/equality.ts";
 import { valueError } from "../../python/errors.ts";

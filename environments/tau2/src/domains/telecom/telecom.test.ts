@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Environment } from "../../core/environment.ts";
-import { Toolkit } from "../../core/toolkit.ts";
+import { Toolkit } from "../../core/tools/toolkit.ts";
 import { Dict, float, type PyValue } from "../../python/values/values.ts";
 import { telecomTools } from "./agent-tools.ts";
 import { TelecomDb } from "./model.ts";

@@ -1,5 +1,5 @@
-import { type JsonSchema, parameter } from "../../../core/parameters.ts";
-import { toolsOf } from "../../../core/tool.ts";
+import { type JsonSchema, parameter } from "../../../core/tools/parameters.ts";
+import { toolsOf } from "../../../core/tools/tool.ts";
 import { assign } from "../../../python/values/objects.ts";
 import { Dict } from "../../../python/values/values.ts";
 import { ApnName, ApnSettings, NetworkStatus, type PhoneSide } from "./model.ts";

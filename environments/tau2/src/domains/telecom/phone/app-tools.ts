@@ -1,5 +1,5 @@
-import { text } from "../../../core/parameters.ts";
-import { toolsOf } from "../../../core/tool.ts";
+import { text } from "../../../core/tools/parameters.ts";
+import { toolsOf } from "../../../core/tools/tool.ts";
 import { lookup } from "../../../python/equality.ts";
 import { repr, str } from "../../../python/repr.ts";
 import { PyTuple, type PyValue } from "../../../python/values/values.ts";

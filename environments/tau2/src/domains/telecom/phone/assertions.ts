@@ -1,4 +1,4 @@
-import { toolsOf } from "../../../core/tool.ts";
+import { toolsOf } from "../../../core/tools/tool.ts";
 import { equals, isOrdered } from "../../../python/equality.ts";
 import { valueError } from "../../../python/errors.ts";
 import { repr } from "../../../python/repr.ts";

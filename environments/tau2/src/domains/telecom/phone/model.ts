@@ -1,4 +1,4 @@
-import type { Side } from "../../../core/tool.ts";
+import type { Side } from "../../../core/tools/tool.ts";
 import { bool, dict, int, member, nullable, number, text, withDefault } from "../../../python/model/field-types.ts";
 import { type Instance, model } from "../../../python/model/model.ts";
 import { enumeration, type PyEnum } from "../../../python/values/enums.ts";

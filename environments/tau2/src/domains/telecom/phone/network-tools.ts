@@ -1,5 +1,5 @@
-import { parameter } from "../../../core/parameters.ts";
-import { toolsOf } from "../../../core/tool.ts";
+import { parameter } from "../../../core/tools/parameters.ts";
+import { toolsOf } from "../../../core/tools/tool.ts";
 import { attributeError } from "../../../python/errors.ts";
 import { formatFixed } from "../../../python/numbers.ts";
 import { str } from "../../../python/repr.ts";

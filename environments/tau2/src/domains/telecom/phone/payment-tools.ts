@@ -1,4 +1,4 @@
-import { toolsOf } from "../../../core/tool.ts";
+import { toolsOf } from "../../../core/tools/tool.ts";
 import { str } from "../../../python/repr.ts";
 import type { PhoneSide } from "./model.ts";
 import { surroundingsOf } from "./network.ts";

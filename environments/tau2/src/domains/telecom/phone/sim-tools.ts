@@ -1,4 +1,4 @@
-import { toolsOf } from "../../../core/tool.ts";
+import { toolsOf } from "../../../core/tools/tool.ts";
 import { equals } from "../../../python/equality.ts";
 import { PyError } from "../../../python/errors.ts";
 import { str } from "../../../python/repr.ts";

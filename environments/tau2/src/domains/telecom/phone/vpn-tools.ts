@@ -1,5 +1,5 @@
-import { dump } from "../../../core/merge.ts";
-import { toolsOf } from "../../../core/tool.ts";
+import { dump } from "../../../core/database/merge.ts";
+import { toolsOf } from "../../../core/tools/tool.ts";
 import { attributeError } from "../../../python/errors.ts";
 import { repr } from "../../../python/repr.ts";
 import { Dict } from "../../../python/values/values.ts";

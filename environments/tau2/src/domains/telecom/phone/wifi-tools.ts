@@ -1,4 +1,4 @@
-import { toolsOf } from "../../../core/tool.ts";
+import { toolsOf } from "../../../core/tools/tool.ts";
 import { equals, isTruthy } from "../../../python/equality.ts";
 import { str } from "../../../python/repr.ts";
 import { assign } from "../../../python/values/objects.ts";

@@ -1,5 +1,5 @@
-import { fieldsOf, MODEL, PyObject } from "../python/values/objects.ts";
-import { Dict, PyTuple, type PyValue } from "../python/values/values.ts";
+import { fieldsOf, MODEL, PyObject } from "../../python/values/objects.ts";
+import { Dict, PyTuple, type PyValue } from "../../python/values/values.ts";
 
 /** What was copied already: two names of one object stay two names of one copy. */
 export type Memo = Map<object, PyValue>;

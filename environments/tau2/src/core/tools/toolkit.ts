@@ -1,12 +1,12 @@
-import { attributeError, valueError } from "../python/errors.ts";
-import { repr } from "../python/repr.ts";
-import { bind } from "../python/signature.ts";
-import { compareText } from "../python/text.ts";
-import type { PyObject } from "../python/values/objects.ts";
-import { Dict, type PyValue } from "../python/values/values.ts";
-import { copy, type Memo } from "./copy.ts";
-import { hashDatabase } from "./hash.ts";
-import { updated } from "./merge.ts";
+import { attributeError, valueError } from "../../python/errors.ts";
+import { repr } from "../../python/repr.ts";
+import { bind } from "../../python/signature.ts";
+import { compareText } from "../../python/text.ts";
+import type { PyObject } from "../../python/values/objects.ts";
+import { Dict, type PyValue } from "../../python/values/values.ts";
+import { copy, type Memo } from "../database/copy.ts";
+import { hashDatabase } from "../database/hash.ts";
+import { updated } from "../database/merge.ts";
 import type { Helper, Side, Tool } from "./tool.ts";
 
 /** One side's tools and helpers, under the class name that signature errors print. */

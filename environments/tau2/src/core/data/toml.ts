@@ -1,5 +1,5 @@
-import { readJson } from "../python/json/reader.ts";
-import { Dict, PyFloat, type PyValue, toInt } from "../python/values/values.ts";
+import { readJson } from "../../python/json/reader.ts";
+import { Dict, PyFloat, type PyValue, toInt } from "../../python/values/values.ts";
 
 /**
  * Reads the part of TOML that the benchmark's databases use: tables, arrays of tables, basic strings, ints, floats, booleans

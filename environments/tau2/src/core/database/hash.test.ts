@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { LibraryDb, openLibrary } from "../fixtures/library.ts";
-import type { Instance } from "../python/model/model.ts";
-import { assign } from "../python/values/objects.ts";
-import { Dict, float, type PyValue } from "../python/values/values.ts";
+import { LibraryDb, openLibrary } from "../../fixtures/library.ts";
+import type { Instance } from "../../python/model/model.ts";
+import { assign } from "../../python/values/objects.ts";
+import { Dict, float, type PyValue } from "../../python/values/values.ts";
 import { copy } from "./copy.ts";
 import { hashDatabase, hashValue } from "./hash.ts";
 

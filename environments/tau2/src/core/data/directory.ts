@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { readJson } from "../python/json/reader.ts";
-import type { PyValue } from "../python/values/values.ts";
+import { readJson } from "../../python/json/reader.ts";
+import type { PyValue } from "../../python/values/values.ts";
 import { readToml } from "./toml.ts";
 
 /** The benchmark's files, as `TAU2_DATA_DIR` holds them: `<domain>/db.json`, … or, as in a checkout, below `tau2/domains`. */

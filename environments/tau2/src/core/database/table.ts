@@ -1,7 +1,7 @@
-import { lookup } from "../python/equality.ts";
-import { dict } from "../python/model/field-types.ts";
-import { INVALID, type Type } from "../python/model/model.ts";
-import { Dict, type PyKey, type PyValue } from "../python/values/values.ts";
+import { lookup } from "../../python/equality.ts";
+import { dict } from "../../python/model/field-types.ts";
+import { INVALID, type Type } from "../../python/model/model.ts";
+import { Dict, type PyKey, type PyValue } from "../../python/values/values.ts";
 import { copy, freeze } from "./copy.ts";
 import { SharedRows } from "./shared-rows.ts";
 

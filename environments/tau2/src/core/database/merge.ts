@@ -1,5 +1,5 @@
-import { fieldsOf, MODEL, PyObject } from "../python/values/objects.ts";
-import { Dict, type PyValue } from "../python/values/values.ts";
+import { fieldsOf, MODEL, PyObject } from "../../python/values/objects.ts";
+import { Dict, type PyValue } from "../../python/values/values.ts";
 
 /** `model_dump()`: plain dicts and lists; enum members and dates stay what they are. */
 export function dump(value: PyValue): PyValue {

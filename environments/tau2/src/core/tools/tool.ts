@@ -1,5 +1,5 @@
-import type { Parameter } from "../python/signature.ts";
-import type { PyValue } from "../python/values/values.ts";
+import type { Parameter } from "../../python/signature.ts";
+import type { PyValue } from "../../python/values/values.ts";
 import { type JsonSchema, type ParameterSpecs, parametersSchema } from "./parameters.ts";
 
 export type ToolKind = "read" | "write" | "think" | "generic";

@@ -1,6 +1,6 @@
-import { any, bool, list, literal, nullable, text, withDefault } from "../python/model/field-types.ts";
-import { type Instance, model } from "../python/model/model.ts";
-import { Dict, type PyValue } from "../python/values/values.ts";
+import { any, bool, list, literal, nullable, text, withDefault } from "../../python/model/field-types.ts";
+import { type Instance, model } from "../../python/model/model.ts";
+import { Dict, type PyValue } from "../../python/values/values.ts";
 import type { Message, ToolCall, ToolMessage } from "./messages.ts";
 
 const StoredToolCall = model("ToolCall", {

@@ -1,9 +1,9 @@
-import type { ActionCall } from "../python/action/action.ts";
-import { writeJson } from "../python/json/writer.ts";
-import { isBlank } from "../python/text.ts";
-import { Dict } from "../python/values/values.ts";
+import type { ActionCall } from "../../python/action/action.ts";
+import { writeJson } from "../../python/json/writer.ts";
+import { isBlank } from "../../python/text.ts";
+import { Dict } from "../../python/values/values.ts";
 
-export type { Requestor } from "../python/action/action.ts";
+export type { Requestor } from "../../python/action/action.ts";
 export type ToolCall = ActionCall;
 
 /** A call by the agent. */

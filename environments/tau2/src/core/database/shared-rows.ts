@@ -1,6 +1,6 @@
-import { quoteJson, writeJson } from "../python/json/writer.ts";
-import { compareText } from "../python/text.ts";
-import type { Dict, PyValue } from "../python/values/values.ts";
+import { quoteJson, writeJson } from "../../python/json/writer.ts";
+import { compareText } from "../../python/text.ts";
+import type { Dict, PyValue } from "../../python/values/values.ts";
 
 /** A table's dump without its braces, and where each row stands in it. */
 export interface RowsText {

@@ -1,4 +1,4 @@
-import type { PyValue } from "../python/values/values.ts";
+import type { PyValue } from "../../python/values/values.ts";
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 

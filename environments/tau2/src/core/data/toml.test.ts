@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { repr } from "../python/repr.ts";
+import { repr } from "../../python/repr.ts";
 import { readToml } from "./toml.ts";
 
 describe("a TOML file", () => {
