@@ -6,6 +6,8 @@ import { userTools } from "../core/user-prompt.ts";
 import { type AgentAction, Gym } from "../gym/gym.ts";
 import { ModelJudge } from "../judge/judge.ts";
 import type { Participant } from "../orchestrator/orchestrator.ts";
+import { agentPrompt, readPrompts, userPrompt } from "../prompts/prompts.ts";
+import { schemaOf } from "../prompts/tool-schemas.ts";
 import { parseAction } from "../python/action/action.ts";
 import { readJson } from "../python/json/reader.ts";
 import { writeJson } from "../python/json/writer.ts";
@@ -13,8 +15,6 @@ import { strip } from "../python/text.ts";
 import { Dict } from "../python/values/values.ts";
 import { type RecordedReply, RecordedUser } from "../simulator/recorded.ts";
 import { UserSimulator } from "../simulator/user.ts";
-import { agentPrompt, readPrompts, userPrompt } from "../words/prompts.ts";
-import { schemaOf } from "../words/schemas.ts";
 import type { Settings } from "./settings.ts";
 
 /** An episode written down: what was done and said. The world follows from it, for the same actions lead to the same world. */

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { nearestName } from "@aenv/kit";
-import type { ModelSettings } from "../simulator/chat.ts";
+import type { ModelSettings } from "../llm/chat.ts";
 
 export type Variables = Readonly<Record<string, string | undefined>>;
 

@@ -7,12 +7,12 @@ import { isParticipant, isToolMessage, type Message, type ParticipantMessage } f
 import { userTools } from "../core/user-prompt.ts";
 import { openDomain } from "../domains/index.ts";
 import { openLibrary } from "../fixtures/library.ts";
+import { flipped } from "../llm/chat.ts";
 import type { Participant } from "../orchestrator/orchestrator.ts";
 import { readJson } from "../python/json/reader.ts";
 import { repr } from "../python/repr.ts";
 import { Dict, PyFloat, type PyValue } from "../python/values/values.ts";
 import { dictAt, listAt, textAt } from "../replay/vectors.ts";
-import { flipped } from "../simulator/chat.ts";
 import { Gym } from "./gym.ts";
 
 describe("an episode in the gym", () => {

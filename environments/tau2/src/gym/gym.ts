@@ -7,9 +7,9 @@ import type { Task } from "../core/tasks.ts";
 import type { JsonSchema } from "../core/tools/parameters.ts";
 import { STOP_TOKEN } from "../orchestrator/history.ts";
 import { Orchestrator, type Participant, type TerminationReason } from "../orchestrator/orchestrator.ts";
+import { schemaOf } from "../prompts/tool-schemas.ts";
 import { parseAction } from "../python/action/action.ts";
 import { PyError } from "../python/errors.ts";
-import { schemaOf } from "../words/schemas.ts";
 import { observationOf } from "./observation.ts";
 
 export interface GymOptions {

@@ -9,8 +9,8 @@ import { describeNeeding, tau2Path } from "@aenv/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { knownHashes } from "./known-hashes.ts";
 import { prepareData } from "./prepare.ts";
+import type { ToolSchema } from "./schemas/tools.ts";
 import { tinyBenchmark, writeFiles } from "./tiny-benchmark.ts";
-import type { ToolSchema } from "./tools.ts";
 
 let root: string;
 let from: string;

@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
-import { findPrompt, promptNames } from "../words/prompts.ts";
-import { type Checkout, openCheckout } from "./checkout.ts";
+import { findPrompt, promptNames } from "../prompts/prompts.ts";
+import { type Checkout, openCheckout } from "./checkout/checkout.ts";
 import { readHashes, replaceDirectory } from "./directory.ts";
 import { type DomainLayout, domainLayouts } from "./domains.ts";
 import { knownHashes, knownRevision } from "./known-hashes.ts";
-import { Project, type Scope } from "./project.ts";
 import { readPrompts } from "./prompts.ts";
-import { type Requestor, readToolkit, type ToolSchema } from "./tools.ts";
+import { Project, type Scope } from "./python/project.ts";
+import { type Requestor, readToolkit, type ToolSchema } from "./schemas/tools.ts";
 
 export interface PrepareOptions {
   /** A checkout of the benchmark, a .tar.gz archive of it, or the address of such an archive. */

@@ -1,8 +1,8 @@
-import type { Checkout } from "./checkout.ts";
+import type { Checkout } from "./checkout/checkout.ts";
 import { ReaderError } from "./error.ts";
-import type { Project, Scope } from "./project.ts";
+import { evaluate } from "./python/constants.ts";
 import type { Assignment } from "./python/module.ts";
-import { evaluate } from "./values.ts";
+import type { Project, Scope } from "./python/project.ts";
 
 const ROOMS = ["agent", "evaluator", "gym", "user"];
 const PROMPT = /prompt|instruction|guideline/i;

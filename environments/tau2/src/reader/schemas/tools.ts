@@ -1,10 +1,10 @@
-import { readDocstring } from "./docstring.ts";
-import { ReaderError } from "./error.ts";
-import { type Project, pathOf, type Scope } from "./project.ts";
-import type { Expression } from "./python/expression.ts";
-import type { Class, Method } from "./python/module.ts";
+import { ReaderError } from "../error.ts";
+import { evaluate } from "../python/constants.ts";
+import { readDocstring } from "../python/docstring.ts";
+import type { Expression } from "../python/expression.ts";
+import type { Class, Method } from "../python/module.ts";
+import { type Project, pathOf, type Scope } from "../python/project.ts";
 import { type Schema, SchemaWriter } from "./schema.ts";
-import { evaluate } from "./values.ts";
 
 export type Requestor = "assistant" | "user";
 

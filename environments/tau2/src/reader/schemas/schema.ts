@@ -1,9 +1,9 @@
-import { cleanIndent } from "./docstring.ts";
-import { ReaderError } from "./error.ts";
-import type { Project, Scope } from "./project.ts";
-import { type Expression, parseExpression } from "./python/expression.ts";
-import type { Class } from "./python/module.ts";
-import { evaluate, type Json } from "./values.ts";
+import { ReaderError } from "../error.ts";
+import { evaluate, type Json } from "../python/constants.ts";
+import { cleanIndent } from "../python/docstring.ts";
+import { type Expression, parseExpression } from "../python/expression.ts";
+import type { Class } from "../python/module.ts";
+import type { Project, Scope } from "../python/project.ts";
 
 export type Schema = { [key: string]: Json };
 

@@ -1,7 +1,7 @@
+import { ReaderError } from "../error.ts";
 import { cleanIndent } from "./docstring.ts";
-import { ReaderError } from "./error.ts";
+import type { Expression } from "./expression.ts";
 import { type Project, pathOf, type Scope } from "./project.ts";
-import type { Expression } from "./python/expression.ts";
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 

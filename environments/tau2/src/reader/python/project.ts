@@ -1,7 +1,7 @@
-import type { Checkout } from "./checkout.ts";
-import { inFile, ReaderError } from "./error.ts";
-import type { Expression } from "./python/expression.ts";
-import { type Class, type Module, readModule } from "./python/module.ts";
+import type { Checkout } from "../checkout/checkout.ts";
+import { inFile, ReaderError } from "../error.ts";
+import type { Expression } from "./expression.ts";
+import { type Class, type Module, readModule } from "./module.ts";
 
 export interface Scope {
   file: string;

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { DataDirectory } from "../core/data/directory.ts";
 import { strip } from "../python/text.ts";
 import { Dict } from "../python/values/values.ts";
-import { AGENT, JUDGE, SOLO_AGENT, USER, USER_WITH_TOOLS } from "./ours.ts";
+import { AGENT, JUDGE, SOLO_AGENT, USER, USER_WITH_TOOLS } from "./defaults.ts";
 
 /** The texts that models are given, besides policies and scenarios. */
 export interface Prompts {

@@ -8,7 +8,7 @@ import { openDomain } from "../domains/index.ts";
 import { openLibrary } from "../fixtures/library.ts";
 import { dictAt, readVectors, textAt } from "../replay/vectors.ts";
 import { agentPrompt, readPrompts, userPrompt } from "./prompts.ts";
-import { schemaOf } from "./schemas.ts";
+import { schemaOf } from "./tool-schemas.ts";
 
 it("prompts are ours, unless the data directory brings guidelines or a prompts.json", () => {
   using tree = temporaryTree({
