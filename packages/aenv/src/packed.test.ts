@@ -80,7 +80,7 @@ describeNeeding("npm-registry", "the packed package", () => {
     const [one, two] = [await bundle("one"), await bundle("two")];
     expect(one.equals(two)).toBe(true);
     using sandbox = temporaryTree();
-    unpackArchive(one, sandbox.path);
+    await unpackArchive(one, sandbox.path);
     await using served = new EventProcess(join(folder, "node_modules/.bin/node"), ["main.js", "--port", "0"], { cwd: sandbox.path, env });
     const { url } = await served.next("ready");
     const my = new Environment("my-env", { instanceUrl: String(url) });

@@ -34,6 +34,7 @@ export {
   resetResult,
 } from "./instance.ts";
 export { isObject, type Json, type JsonObject, type JsonSchema, jsonSchemaObject } from "./json.ts";
+export { type BundleManifest, bundleManifest } from "./manifest.ts";
 export { nearestName } from "./nearest.ts";
 export { type Outcome, outcome } from "./outcome.ts";
 export { problemsOf } from "./problems.ts";
@@ -70,7 +71,8 @@ export {
   type UpdateServiceRequest,
   updateServiceRequest,
 } from "./service.ts";
-export { invalidBundle, isTarEnd, readTarHeader, TAR_BLOCK, type TarHeader, tarPadding, writeTarHeader } from "./tar.ts";
+export { invalidBundle, TAR_BLOCK, tarPadding, writeTarHeader } from "./tar.ts";
+export { readTar, type TarFile } from "./tar-reader.ts";
 export { type Task, type TaskPage, task, taskPage } from "./task.ts";
 export { type CallToolResult, type ContentBlock, callToolResult, contentBlock, type ToolDescriptor, toolDescriptor } from "./tool.ts";
 export { type Step, step, type Trajectory, trajectory } from "./trajectory.ts";

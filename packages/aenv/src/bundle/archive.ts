@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { PlatformError } from "@aenv/contract";
-import { readTar, type TarEntry, writeTar } from "./tar.ts";
+import { readEntries, type TarEntry, writeTar } from "./tar.ts";
 
 /** A bundle packed for travel. */
 export interface Archive {
@@ -26,14 +26,14 @@ const OS_BYTE = 9;
 const UNKNOWN_OS = 255;
 
 /** The files of an archive and its address. */
-export function openArchive(bytes: Uint8Array): { digest: string; entries: TarEntry[] } {
+export async function openArchive(bytes: Uint8Array): Promise<{ digest: string; entries: TarEntry[] }> {
   const tar = unzip(bytes);
-  return { digest: sha256(tar), entries: readTar(tar) };
+  return { digest: sha256(tar), entries: await readEntries(tar) };
 }
 
 /** Writes an archive's files below `folder`, which it creates. */
-export function unpackArchive(bytes: Uint8Array, folder: string): void {
-  for (const entry of openArchive(bytes).entries) {
+export async function unpackArchive(bytes: Uint8Array, folder: string): Promise<void> {
+  for (const entry of (await openArchive(bytes)).entries) {
     const path = join(folder, entry.path);
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, entry.bytes, { mode: 0o644 });

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { BundleManifest } from "@aenv/contract";
 import type { Offer } from "../project/catalogue.ts";
 import { UNFINISHED } from "../project/load-errors.ts";
 import { diagnose } from "../project/locate-errors.ts";
@@ -12,16 +13,8 @@ import { readData } from "./data.ts";
 import { type LoadOptions, offerOf } from "./offer.ts";
 import type { TarEntry } from "./tar.ts";
 
-/** What a bundle says of itself in its manifest.json. */
-export interface Manifest extends Offer {
-  readonly format: 1;
-  readonly name: string;
-  readonly version: string;
-  /** `node <main>` serves the environment. */
-  readonly main: string;
-  /** Every other file of the bundle. */
-  readonly files: readonly { readonly path: string; readonly size: number; readonly sha256: string }[];
-}
+/** A bundle's manifest.json, which also describes what the environment offers. */
+export type Manifest = BundleManifest & Offer;
 
 /** Bundles a project: code, data, config and a manifest. The same sources always give the same bytes. */
 export async function bundleProject(project: Project, loading: LoadOptions): Promise<Archive & { manifest: Manifest }> {
@@ -51,7 +44,7 @@ export async function bundleProject(project: Project, loading: LoadOptions): Pro
 async function tryOut(project: Project, entries: readonly TarEntry[], loading: LoadOptions): Promise<Offer> {
   const folder = mkdtempSync(join(tmpdir(), "aenv-bundle-"));
   try {
-    unpackArchive(packArchive(entries).bytes, folder);
+    await unpackArchive(packArchive(entries).bytes, folder);
     return await offerOf(folder, loading);
   } catch (error) {
     // The sources would take as long to say the same.

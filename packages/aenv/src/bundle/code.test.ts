@@ -16,7 +16,7 @@ async function withBundle(project: string, test: (socketPath: string, bound: unk
   using tree = temporaryTree();
   const folder = join(tree.path, "bundle");
   const { bytes } = await bundleProject(readProject(project, "/"), { timeoutMs: LOAD_TIMEOUT_MS, onOutput: () => undefined });
-  unpackArchive(bytes, folder);
+  await unpackArchive(bytes, folder);
   const socketPath = join(tree.path, "s");
   const runner = fileURLToPath(import.meta.resolve("@aenv/kit/runner"));
   const child = spawn(process.execPath, [runner, "--socket", socketPath], { stdio: "inherit" });

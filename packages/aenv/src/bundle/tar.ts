@@ -1,4 +1,4 @@
-import { invalidBundle, isTarEnd, readTarHeader, TAR_BLOCK, tarPadding, writeTarHeader } from "@aenv/contract";
+import { invalidBundle, readTar, TAR_BLOCK, tarPadding, writeTarHeader } from "@aenv/contract";
 
 /** One file of an archive. Folders exist only as parts of paths. */
 export interface TarEntry {
@@ -19,20 +19,18 @@ export function writeTar(entries: readonly TarEntry[]): Uint8Array {
   return Buffer.concat(blocks);
 }
 
-/** The files of an archive; damaged ones, and ones with links or paths that lead outside, are refused. */
-export function readTar(bytes: Uint8Array): TarEntry[] {
+/** The files of an archive in memory. */
+export async function readEntries(tar: Uint8Array): Promise<TarEntry[]> {
   const entries = new Map<string, TarEntry>();
-  let at = 0;
-  for (;;) {
-    const block = bytes.subarray(at, at + TAR_BLOCK);
-    if (block.length < TAR_BLOCK) throw invalidBundle("ends too early");
-    at += TAR_BLOCK;
-    if (isTarEnd(block)) break;
-    const { path, size } = readTarHeader(block);
-    if (at + size > bytes.length) throw invalidBundle(`ends within '${path}'`);
+  for await (const { path, body } of readTar(once(tar))) {
     if (entries.has(path)) throw invalidBundle(`holds '${path}' twice`);
-    entries.set(path, { path, bytes: bytes.slice(at, at + size) });
-    at += size + tarPadding(size);
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of body) chunks.push(chunk);
+    entries.set(path, { path, bytes: Buffer.concat(chunks) });
   }
   return [...entries.values()];
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
 }

@@ -54,7 +54,7 @@ describe("build", { timeout: 60_000 }, () => {
     const { code, archive, digest, tools, rewards, files: listed } = await build(tree);
     expect(code).toBe(0);
     expect(archive).toBe(join(tree.path, "dist", `words-1.2.3-${digest.slice("sha256:".length, "sha256:".length + 12)}.tar.gz`));
-    const opened = openArchive(readFileSync(archive));
+    const opened = await openArchive(readFileSync(archive));
     expect(`sha256:${opened.digest}`).toBe(digest);
     const paths = opened.entries.map((entry) => entry.path);
     expect(paths).toEqual(
@@ -78,7 +78,7 @@ describe("build", { timeout: 60_000 }, () => {
     const bytes = readFileSync(first.archive);
     expect(readFileSync(again.archive).equals(bytes)).toBe(true);
     expect(readFileSync(JSON.parse(moved.stdout).archive).equals(bytes)).toBe(true);
-    for (const { path, bytes } of openArchive(readFileSync(first.archive)).entries) {
+    for (const { path, bytes } of (await openArchive(readFileSync(first.archive))).entries) {
       const text = Buffer.from(bytes).toString();
       for (const place of [one.path, repo.replace(/\/$/, "")]) expect(text.includes(place), `${path} names ${place}`).toBe(false);
     }
@@ -87,7 +87,7 @@ describe("build", { timeout: 60_000 }, () => {
   it("makes an archive that serves itself, anywhere, with its data", async () => {
     using tree = installedTree(files);
     using sandbox = temporaryTree();
-    unpackArchive(readFileSync((await build(tree)).archive), sandbox.path);
+    await unpackArchive(readFileSync((await build(tree)).archive), sandbox.path);
     await using served = new EventProcess(process.execPath, [join(sandbox.path, "main.js"), "--port", "0"], { cwd: "/", env: plainEnv() });
     const { url, name, version } = await served.next("ready");
     expect([name, version]).toEqual(["words", "1.2.3"]);
@@ -101,7 +101,7 @@ describe("build", { timeout: 60_000 }, () => {
   it("makes an archive whose main.js exports the definition", async () => {
     using tree = installedTree(files);
     using sandbox = temporaryTree();
-    unpackArchive(readFileSync((await build(tree)).archive), sandbox.path);
+    await unpackArchive(readFileSync((await build(tree)).archive), sandbox.path);
     const { default: definition } = await import(pathToFileURL(join(sandbox.path, "main.js")).href);
     expect(definition.tools[0].name).toBe("say");
   });

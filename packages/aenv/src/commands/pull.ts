@@ -45,7 +45,7 @@ async function pull(name: string, options: Options, terminal: Terminal): Promise
   const record = await asking(terminal, `Looking for ${ref}`, () => platform.hub.get(ref));
   const found = formatRef(record);
   const bytes = await download(platform, found, terminal);
-  const { entries, digest } = open(bytes, found);
+  const { entries, digest } = await open(bytes, found);
   if (typeof record.bundle_digest === "string" && record.bundle_digest !== digest) {
     throw new Failure(`what arrived is not ${found}: it is ${digest}, and the hub has ${record.bundle_digest}`, {
       code: "bundle.damaged",
@@ -78,9 +78,9 @@ async function download({ hub }: Platform, ref: string, terminal: Terminal): Pro
 }
 
 /** Refuses what is damaged, links, and paths that lead elsewhere. */
-function open(bytes: Uint8Array, ref: string): { entries: TarEntry[]; digest: string } {
+async function open(bytes: Uint8Array, ref: string): Promise<{ entries: TarEntry[]; digest: string }> {
   try {
-    const { entries, digest } = openArchive(bytes);
+    const { entries, digest } = await openArchive(bytes);
     return { entries, digest: `sha256:${digest}` };
   } catch (error) {
     if (!isPlatformError(error)) throw error;

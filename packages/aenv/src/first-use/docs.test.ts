@@ -52,7 +52,7 @@ describeNeeding("npm-registry", "with the published package, as printed", () => 
   beforeAll(async () => {
     const tarball = await ownTarball();
     if (tarball === null) throw new Error("this is no clone");
-    const manifest = openArchive(tarball.bytes).entries.find(({ path }) => path === "package/package.json");
+    const manifest = (await openArchive(tarball.bytes)).entries.find(({ path }) => path === "package/package.json");
     registry = await registryWith(tarball.bytes, JSON.parse(Buffer.from(manifest?.bytes ?? []).toString()), npmConfig("registry"));
     tree = temporaryTree();
     const home = join(tree.path, "home");

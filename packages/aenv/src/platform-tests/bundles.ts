@@ -61,7 +61,7 @@ async function make(path: string, { isolation = "instance", version, deployConfi
     writeFileSync(part, bytes);
     renameSync(part, file);
   }
-  return { config, digest: openArchive(bytes).digest, bytes };
+  return { config, digest: (await openArchive(bytes)).digest, bytes };
 }
 
 function addTo(hash: ReturnType<typeof createHash>, path: string): void {

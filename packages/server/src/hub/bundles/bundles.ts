@@ -2,11 +2,10 @@ import { randomUUID } from "node:crypto";
 import { statSync } from "node:fs";
 import { mkdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { isPlatformError, PlatformError } from "@aenv/contract";
+import { type BundleManifest, isPlatformError, PlatformError } from "@aenv/contract";
 import type { BlobStore } from "../archives/blobs.ts";
 import { hexOf } from "../archives/digest.ts";
 import { isMissing, namesIn, sync } from "../archives/files.ts";
-import type { Manifest } from "./manifest.ts";
 import { type UnpackLimits, unpack, unpackLimits } from "./unpack.ts";
 
 export interface BundlesOptions {
@@ -18,7 +17,7 @@ export interface BundlesOptions {
 /** An unpacked bundle: main.js, config.json, manifest.json and the data. */
 export interface Bundle {
   readonly folder: string;
-  readonly manifest: Manifest;
+  readonly manifest: BundleManifest;
 }
 
 const TEMPORARY = "unpacking-";
@@ -40,7 +39,7 @@ export class Bundles {
 
   async open(digest: string): Promise<Bundle> {
     const folder = await this.folder(digest);
-    return { folder, manifest: JSON.parse(await readFile(join(folder, "manifest.json"), "utf8")) as Manifest };
+    return { folder, manifest: JSON.parse(await readFile(join(folder, "manifest.json"), "utf8")) as BundleManifest };
   }
 
   async folder(digest: string): Promise<string> {

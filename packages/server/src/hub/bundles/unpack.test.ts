@@ -44,7 +44,7 @@ describe("unpacking a bundle", () => {
     ["a file in place of a folder", [{ path: "data" }], "as a file and as a folder"],
     ["a folder in place of a file", [{ path: "main.js/x" }], "as a file and as a folder"],
     ["a set-user-id program", [{ path: "su", mode: 0o4755 }], "odd mode"],
-    ["a file that its manifest does not name", [{ path: "extra", bytes: "x" }], "does not name"],
+    ["a file that its manifest does not list", [{ path: "extra", bytes: "x" }], "does not list"],
   ])("refuses %s", async (_, extra, message) => {
     await expect(attempt(bundleOf(files, { extra }).bytes)).rejects.toThrow(message);
   });
@@ -61,11 +61,11 @@ describe("unpacking a bundle", () => {
     const sha256 = "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881";
     await expect(attempt(with_(claim({ path: "main.js", size: 1, sha256 })))).resolves.toBeDefined();
     await expect(attempt(with_(claim({ path: "main.js", size: 1, sha256: "0".repeat(64) })))).rejects.toThrow(
-      "not what its manifest.json says",
+      "differs from its entry in manifest.json",
     );
     await expect(attempt(with_(claim({ path: "other.js", size: 1, sha256 })))).rejects.toThrow("lacks");
     await expect(attempt(with_("{"))).rejects.toThrow("not JSON");
-    await expect(attempt(with_('{"format":2}'))).rejects.toThrow("another shape");
+    await expect(attempt(with_('{"format":2}'))).rejects.toThrow("invalid manifest.json");
     await expect(attempt(packed(tarOf([{ path: "main.js" }])).bytes)).rejects.toThrow("has no manifest.json");
   });
 

@@ -1,10 +1,9 @@
 import { createHash } from "node:crypto";
 import { mkdir, open } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { invalidBundle } from "@aenv/contract";
+import { type BundleManifest, invalidBundle, readTar, type TarFile } from "@aenv/contract";
 import { type ArchiveLimits, archiveLimits, type Bytes, gunzip } from "../archives/gunzip.ts";
-import { type Manifest, parseManifest } from "./manifest.ts";
-import { readTar, type TarFile } from "./tar.ts";
+import { parseManifest } from "./manifest.ts";
 
 export interface UnpackLimits extends ArchiveLimits {
   readonly maxFiles: number;
@@ -23,7 +22,7 @@ export async function unpack(
   archive: Bytes,
   folder: string,
   { digest, limits = unpackLimits }: { digest?: string; limits?: UnpackLimits } = {},
-): Promise<Manifest> {
+): Promise<BundleManifest> {
   await mkdir(folder, { mode: 0o755 });
   return gunzip(archive, { limits }, async (unpacked) => {
     const hash = createHash("sha256");
@@ -34,7 +33,7 @@ export async function unpack(
   });
 }
 
-async function writeAll(files: AsyncIterable<TarFile>, folder: string, limits: UnpackLimits): Promise<Manifest> {
+async function writeAll(files: AsyncIterable<TarFile>, folder: string, limits: UnpackLimits): Promise<BundleManifest> {
   const paths = new Paths();
   const sums = new Map<string, { size: number; sha256: string }>();
   let manifest: Buffer | null = null;

@@ -1,13 +1,13 @@
-import { invalidBundle, isTarEnd, readTarHeader, TAR_BLOCK, tarPadding } from "@aenv/contract";
+import { invalidBundle, isTarEnd, readTarHeader, TAR_BLOCK, tarPadding } from "./tar.ts";
 
-/** One plain file of an archive. Its body is read before the next file is asked for; what is left unread is skipped. */
+/** One plain file of an archive. Its body is read before the next file is requested; unread bytes are skipped. */
 export interface TarFile {
   readonly path: string;
   readonly size: number;
   readonly body: AsyncIterable<Uint8Array>;
 }
 
-/** Reads the archives that `aenv build` writes and no others, as their bytes come in. */
+/** Reads an archive as its bytes arrive. Only archives as `aenv build` writes them are accepted. */
 export async function* readTar(source: AsyncIterable<Uint8Array>): AsyncGenerator<TarFile, void, undefined> {
   const input = new Input(source);
   try {
@@ -36,7 +36,7 @@ export async function* readTar(source: AsyncIterable<Uint8Array>): AsyncGenerato
   }
 }
 
-/** Bytes that come in chunks of any size, taken in the sizes that a reader wants. */
+/** Chunks of any size, read in the sizes that the parser needs. */
 class Input {
   readonly #chunks: AsyncIterator<Uint8Array>;
   #left: Uint8Array = new Uint8Array(0);
