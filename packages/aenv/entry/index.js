@@ -30,7 +30,6 @@ export const {
   isPlatformError,
   loadEnvironment,
   nearestName,
-  placeOf,
   registerFunction,
   registerHealth,
   registerReward,

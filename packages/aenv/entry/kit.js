@@ -11,7 +11,6 @@ export const {
   fn,
   loadEnvironment,
   nearestName,
-  placeOf,
   registerFunction,
   registerHealth,
   registerReward,

@@ -7,7 +7,7 @@ export {
   type FunctionDefinition,
   fn,
   type HealthCheck,
-  type HealthPlace,
+  type HealthEndpoint,
   type HealthReport,
   type Log,
   type LogLevel,
@@ -22,7 +22,6 @@ export {
   tool,
 } from "./definition/definition.ts";
 export { registerFunction, registerHealth, registerReward, registerTool } from "./definition/registry.ts";
-export { type Place, placeOf } from "./definition/source-location.ts";
 export { Host, type InstanceSpec } from "./instances/host.ts";
 export type { Snapshot } from "./instances/snapshot.ts";
 export { dataPath, findEntries, type LoadedEnvironment, loadEnvironment, setDataRoot } from "./load/load.ts";

@@ -5,5 +5,5 @@ import { environment, shop } from "../environment.ts";
 
 // node kit.ts [hot | cold | shop]; cold is the MCP SDK's way through the same kit.
 const [kind = "hot"] = process.argv.slice(2);
-const served = await serve(kind === "shop" ? shop : environment, { name: "bench", port: 0, useHotPath: kind !== "cold" });
+const served = await serve(kind === "shop" ? shop : environment, { name: "bench", port: 0, useFastPath: kind !== "cold" });
 answerParent(usageAnswers(served.url));

@@ -20,7 +20,7 @@ async function describe(): Promise<object> {
     const { name, version, definition } = await loadEnvironment(folder);
     // Served without an instance, on a socket that nobody dials: only to learn what it offers.
     const served = await serve(definition, { name, version, first: null, socketPath });
-    const { tools, catalogue } = served.host.blueprint;
+    const { tools, catalogue } = served.host.environment;
     const offer = { tools: [...tools.values()].map((tool) => tool.descriptor), functions: catalogue.functions, rewards: catalogue.reward };
     await served.close();
     return offer;

@@ -2,21 +2,21 @@ import { isPlatformError } from "@aenv/contract";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { defineEnvironment, type EnvironmentDefinition, tool } from "../definition/definition.ts";
-import type { Place } from "../definition/source-location.ts";
-import { drawBlueprint } from "./environment.ts";
+import type { SourceLocation } from "../definition/source-location.ts";
+import { compileEnvironment } from "./environment.ts";
 
 const identity = { name: "e", version: "1.0.0" };
 const run = () => null;
 
 async function problemWith(definition: object): Promise<string> {
-  const failure = await drawBlueprint(definition as EnvironmentDefinition, identity).catch((error: unknown) => error);
+  const failure = await compileEnvironment(definition as EnvironmentDefinition, identity).catch((error: unknown) => error);
   expect(isPlatformError(failure, "environment.invalid")).toBe(true);
   return (failure as Error).message;
 }
 
-describe("a blueprint", () => {
+describe("a compiled environment", () => {
   it("describes tools as MCP does, with the author's own names and descriptions", async () => {
-    const blueprint = await drawBlueprint(
+    const environment = await compileEnvironment(
       defineEnvironment({
         tools: [
           {
@@ -32,8 +32,8 @@ describe("a blueprint", () => {
       }) as EnvironmentDefinition,
       identity,
     );
-    expect([...blueprint.tools.keys()]).toEqual(["look"]);
-    expect(blueprint.tools.get("look")?.descriptor).toMatchObject({
+    expect([...environment.tools.keys()]).toEqual(["look"]);
+    expect(environment.tools.get("look")?.descriptor).toMatchObject({
       name: "look",
       title: "Look",
       description: "Looks.",
@@ -43,7 +43,7 @@ describe("a blueprint", () => {
   });
 
   it("lists functions, rewards and health with the endpoints and methods that they really have", async () => {
-    const blueprint = await drawBlueprint(
+    const environment = await compileEnvironment(
       {
         functions: [
           { name: "peek", run },
@@ -54,26 +54,26 @@ describe("a blueprint", () => {
       },
       identity,
     );
-    expect(blueprint.catalogue.total).toBe(4);
-    expect(blueprint.catalogue.functions.map(({ name, endpoint, method }) => [name, endpoint, method])).toEqual([
+    expect(environment.catalogue.total).toBe(4);
+    expect(environment.catalogue.functions.map(({ name, endpoint, method }) => [name, endpoint, method])).toEqual([
       ["peek", "/functions/peek", "POST"],
       ["find", "/search", "GET"],
     ]);
-    expect(blueprint.catalogue.functions[1]?.parameters).toEqual({
+    expect(environment.catalogue.functions[1]?.parameters).toEqual({
       q: { type: "string", default: null },
       n: { type: "number", default: "3" },
     });
-    expect(blueprint.catalogue.reward[0]).toMatchObject({ name: "done", endpoint: "/task/reward", method: "POST" });
-    expect(blueprint.catalogue.health[0]).toMatchObject({ endpoint: "/health", method: "GET" });
+    expect(environment.catalogue.reward[0]).toMatchObject({ name: "done", endpoint: "/task/reward", method: "POST" });
+    expect(environment.catalogue.health[0]).toMatchObject({ endpoint: "/health", method: "GET" });
   });
 
   it("refuses two of the same name, and points at the line of the second", async () => {
     const first = tool({ name: "add", run });
     const second = tool({ name: "add", run });
-    const failure = await drawBlueprint({ tools: [first, second] }, identity).catch((error: unknown) => error);
+    const failure = await compileEnvironment({ tools: [first, second] }, identity).catch((error: unknown) => error);
     expect((failure as Error).message).toContain("tool 'add' is defined twice");
-    const place = (failure as { details: { place: Place } }).details.place;
-    expect(place.file).toMatch(/blueprint\.test\.ts$/);
+    const place = (failure as { details: { place: SourceLocation } }).details.place;
+    expect(place.file).toMatch(/environment\.test\.ts$/);
     expect(place.line).toBeGreaterThan(1);
   });
 
@@ -110,15 +110,15 @@ describe("a blueprint", () => {
         return this.open;
       }
     }
-    await drawBlueprint(new Shop(), identity);
+    await compileEnvironment(new Shop(), identity);
   });
 
   it("points at the environment's line where a part of it has none of its own", async () => {
     const definition = defineEnvironment({ tools: [{ name: "no spaces", run }] });
-    const failure = await drawBlueprint(definition as EnvironmentDefinition, identity).catch((error: unknown) => error);
+    const failure = await compileEnvironment(definition as EnvironmentDefinition, identity).catch((error: unknown) => error);
     expect(failure).toMatchObject({
       code: "environment.invalid",
-      details: { place: { file: expect.stringMatching(/blueprint\.test\.ts$/) } },
+      details: { place: { file: expect.stringMatching(/environment\.test\.ts$/) } },
     });
   });
 

@@ -8,14 +8,14 @@ import {
   type ToolDescriptor,
 } from "@aenv/contract";
 import type { EnvironmentDefinition, FunctionDefinition, RewardDefinition, Schema, ToolDefinition } from "../definition/definition.ts";
-import { placed } from "../definition/error-location.ts";
+import { withLocation } from "../definition/error-location.ts";
 import { type Part, unknownOption } from "../definition/options.ts";
 import { keepsStateInModules } from "../definition/registry.ts";
-import { placeOf } from "../definition/source-location.ts";
+import { locationOf } from "../definition/source-location.ts";
 import { anyObject, type CompiledSchema, compileSchema } from "./schema.ts";
 import { type OutputShape, outputShape } from "./tool-result.ts";
 
-export interface BlueprintTool {
+export interface CompiledTool {
   readonly definition: ToolDefinition;
   readonly input: CompiledSchema;
   readonly output: OutputShape | null;
@@ -25,10 +25,10 @@ export interface BlueprintTool {
 }
 
 /** By name, in the order in which they are listed. */
-export type Toolset = ReadonlyMap<string, BlueprintTool>;
+export type Toolset = ReadonlyMap<string, CompiledTool>;
 
 /** A function or a single reward at its own address. */
-export interface BlueprintEndpoint {
+export interface CompiledEndpoint {
   readonly kind: "function" | "reward";
   readonly name: string;
   readonly method: string;
@@ -37,21 +37,21 @@ export interface BlueprintEndpoint {
   readonly definition: FunctionDefinition | RewardDefinition;
 }
 
-export interface BlueprintReward {
+export interface CompiledReward {
   readonly definition: RewardDefinition;
   readonly input: CompiledSchema;
   readonly weight: number;
 }
 
 /** A definition that has been checked and made ready: everything that instances share. */
-export interface Blueprint {
+export interface CompiledEnvironment {
   readonly name: string;
   readonly version: string;
   readonly definition: EnvironmentDefinition;
   readonly tools: Toolset;
-  readonly rewards: readonly BlueprintReward[];
+  readonly rewards: readonly CompiledReward[];
   /** By `METHOD /path`. */
-  readonly endpoints: ReadonlyMap<string, BlueprintEndpoint>;
+  readonly endpoints: ReadonlyMap<string, CompiledEndpoint>;
   /** Where the health check answers, by `METHOD /path`. */
   readonly healthKeys: ReadonlySet<string>;
   readonly catalogue: Catalogue;
@@ -69,39 +69,39 @@ const NAME = /^[A-Za-z0-9_.-]{1,128}$/;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Checks a definition once, so that nothing of it has to be checked when it is called. */
-export async function drawBlueprint(definition: EnvironmentDefinition, identity: Identity): Promise<Blueprint> {
+export async function compileEnvironment(definition: EnvironmentDefinition, identity: Identity): Promise<CompiledEnvironment> {
   try {
-    return await draw(definition, identity);
+    return await compile(definition, identity);
   } catch (error) {
     // A part that is written inside of the environment has no line of its own that we know.
-    throw isPlatformError(error) ? placed(error, placeOf(Object(definition))) : error;
+    throw isPlatformError(error) ? withLocation(error, locationOf(Object(definition))) : error;
   }
 }
 
-async function draw(definition: EnvironmentDefinition, identity: Identity): Promise<Blueprint> {
+async function compile(definition: EnvironmentDefinition, identity: Identity): Promise<CompiledEnvironment> {
   if (typeof definition !== "object" || definition === null) {
     throw new PlatformError("environment.invalid", `an environment is an object made by defineEnvironment, not ${typeof definition}`);
   }
-  demandKnownOptions("environment", definition, "the environment");
-  if (definition.healthAt !== undefined) demandKnownOptions("healthAt", definition.healthAt, "healthAt of the environment");
+  assertKnownOptions("environment", definition, "the environment");
+  if (definition.healthAt !== undefined) assertKnownOptions("healthAt", definition.healthAt, "healthAt of the environment");
   checkSetupTimeout(definition);
-  const tools = await drawTools(definition.tools ?? []);
-  const rewards = await drawRewards(definition.rewards ?? []);
-  const functions = await drawFunctions(definition.functions ?? []);
-  const endpoints = drawEndpoints(functions, rewards);
+  const tools = await compileTools(definition.tools ?? []);
+  const rewards = await compileRewards(definition.rewards ?? []);
+  const functions = await compileFunctions(definition.functions ?? []);
+  const endpoints = collectEndpoints(functions, rewards);
   return {
     ...identity,
     definition,
     tools,
     rewards,
     endpoints,
-    healthKeys: drawHealthKeys(definition, endpoints),
-    catalogue: drawCatalogue(functions, rewards, definition),
+    healthKeys: healthKeysOf(definition, endpoints),
+    catalogue: catalogueOf(functions, rewards, definition),
     keepsStateInModules: keepsStateInModules(definition),
   };
 }
 
-function demandKnownOptions(part: Part, definition: object, what: string): void {
+function assertKnownOptions(part: Part, definition: object, what: string): void {
   const problem = unknownOption(part, definition);
   if (problem !== null) throw invalid(definition, `${what}: ${problem}`);
 }
@@ -115,8 +115,8 @@ function checkSetupTimeout(definition: EnvironmentDefinition): void {
 }
 
 /** Checks a list of tools and makes it ready. */
-export async function drawTools(definitions: readonly ToolDefinition[]): Promise<Toolset> {
-  const tools = new Map<string, BlueprintTool>();
+export async function compileTools(definitions: readonly ToolDefinition[]): Promise<Toolset> {
+  const tools = new Map<string, CompiledTool>();
   for (const definition of definitions) {
     const what = checkNamed("tool", definition, definition.run, tools);
     if (definition.hidden === true) continue;
@@ -142,8 +142,8 @@ function describeTool(definition: ToolDefinition, input: CompiledSchema, output:
   };
 }
 
-async function drawRewards(definitions: readonly RewardDefinition[]): Promise<BlueprintReward[]> {
-  const rewards: BlueprintReward[] = [];
+async function compileRewards(definitions: readonly RewardDefinition[]): Promise<CompiledReward[]> {
+  const rewards: CompiledReward[] = [];
   const seen = new Map<string, unknown>();
   for (const definition of definitions) {
     const what = checkNamed("reward", definition, definition.score, seen);
@@ -155,8 +155,8 @@ async function drawRewards(definitions: readonly RewardDefinition[]): Promise<Bl
   return rewards;
 }
 
-async function drawFunctions(definitions: readonly FunctionDefinition[]): Promise<BlueprintEndpoint[]> {
-  const functions = new Map<string, BlueprintEndpoint>();
+async function compileFunctions(definitions: readonly FunctionDefinition[]): Promise<CompiledEndpoint[]> {
+  const functions = new Map<string, CompiledEndpoint>();
   for (const definition of definitions) {
     const what = checkNamed("function", definition, definition.run, functions);
     functions.set(definition.name, {
@@ -171,11 +171,11 @@ async function drawFunctions(definitions: readonly FunctionDefinition[]): Promis
   return [...functions.values()];
 }
 
-function drawEndpoints(functions: readonly BlueprintEndpoint[], rewards: readonly BlueprintReward[]): Map<string, BlueprintEndpoint> {
-  const endpoints = new Map<string, BlueprintEndpoint>();
-  const add = (endpoint: BlueprintEndpoint) => {
+function collectEndpoints(functions: readonly CompiledEndpoint[], rewards: readonly CompiledReward[]): Map<string, CompiledEndpoint> {
+  const endpoints = new Map<string, CompiledEndpoint>();
+  const add = (endpoint: CompiledEndpoint) => {
     const what = `${endpoint.kind} '${endpoint.name}'`;
-    demandFree(endpoint.method, endpoint.path, endpoint.definition, what);
+    assertPathFree(endpoint.method, endpoint.path, endpoint.definition, what);
     const rival = endpoints.get(keyOf(endpoint));
     if (rival !== undefined)
       throw invalid(endpoint.definition, `${what}: ${keyOf(endpoint)} is taken already by ${rival.kind} '${rival.name}'`);
@@ -190,29 +190,29 @@ function drawEndpoints(functions: readonly BlueprintEndpoint[], rewards: readonl
 }
 
 /** `/health` always, because the platform asks there, and the author's own address beside it. */
-function drawHealthKeys(definition: EnvironmentDefinition, endpoints: ReadonlyMap<string, BlueprintEndpoint>): ReadonlySet<string> {
+function healthKeysOf(definition: EnvironmentDefinition, endpoints: ReadonlyMap<string, CompiledEndpoint>): ReadonlySet<string> {
   const { endpoint = "/health", method = "GET" } = definition.healthAt ?? {};
   const key = `${method} ${endpoint}`;
   if (key === "GET /health") return new Set([key]);
-  demandFree(method, endpoint, definition, "the health check");
+  assertPathFree(method, endpoint, definition, "the health check");
   const rival = endpoints.get(key);
   if (rival !== undefined) throw invalid(definition, `the health check: ${key} is taken already by ${rival.kind} '${rival.name}'`);
   return new Set(["GET /health", key]);
 }
 
-function demandFree(method: string, path: string, definition: object, what: string): void {
+function assertPathFree(method: string, path: string, definition: object, what: string): void {
   if (!/^\/[^?#\s]*$/.test(path)) throw invalid(definition, `${what}: its endpoint '${path}' must be a path that begins with '/'`);
   if (isReservedEndpoint(method, path))
     throw invalid(definition, `${what}: its endpoint '${path}' belongs to the platform; choose another`);
 }
 
-function keyOf(endpoint: BlueprintEndpoint): string {
+function keyOf(endpoint: CompiledEndpoint): string {
   return `${endpoint.method} ${endpoint.path}`;
 }
 
-function drawCatalogue(
-  functions: readonly BlueprintEndpoint[],
-  rewards: readonly BlueprintReward[],
+function catalogueOf(
+  functions: readonly CompiledEndpoint[],
+  rewards: readonly CompiledReward[],
   definition: EnvironmentDefinition,
 ): Catalogue {
   const reward = rewards.map(({ definition: one, input }) =>
@@ -266,12 +266,12 @@ function checkNamed(
   // The MCP SDK would take it for a tool that is there already.
   if (definition.name in Object.prototype) throw invalid(definition, `${what}: that name belongs to every object; choose another`);
   if (taken.has(definition.name)) throw invalid(definition, `${what} is defined twice; names must be different`);
-  demandKnownOptions(kind, definition, what);
+  assertKnownOptions(kind, definition, what);
   if (typeof run !== "function") throw invalid(definition, `${what} has no ${kind === "reward" ? "'score'" : "'run'"} function`);
   return what;
 }
 
 function invalid(definition: object, message: string): PlatformError {
-  const place = placeOf(definition);
+  const place = locationOf(definition);
   return new PlatformError("environment.invalid", message, place === null ? {} : { details: { place } });
 }

@@ -1,6 +1,6 @@
 import { type CallToolResult, isObject, type Json } from "@aenv/contract";
 import { readBlock, readBlocks } from "../json/content-block.ts";
-import { toPlain } from "../json/plain.ts";
+import { toJson } from "../json/to-json.ts";
 import { type Checked, type CompiledSchema, check } from "./schema.ts";
 
 const RESULT = "the tool's result";
@@ -53,7 +53,7 @@ function plainResult(value: unknown): CallToolResult {
   const blocks = Array.isArray(value) && value.length > 0 ? readBlocks(value) : null;
   if (blocks !== null) return { content: blocks };
   // A copy: what travels as structure stays what the text says, even if the environment goes on to change the value.
-  const plain = toPlain(value, RESULT);
+  const plain = toJson(value, RESULT);
   const content = [{ type: "text", text: textOf(plain) }];
   return isObject(plain) ? { content, structuredContent: withoutProto(plain) } : { content };
 }
@@ -65,7 +65,7 @@ function textOf(plain: Json): string {
 /** An author who gave a whole result chose its blocks; only its structure is what the schema made of it. */
 function shapedResult(checked: Checked, output: OutputShape, toolName: string, whole: CallToolResult | null): CallToolResult {
   if (!checked.ok) return toolFailure(`Output validation error: Invalid structured content for tool ${toolName}: ${checked.problem}`);
-  const plain = toPlain(checked.value, RESULT);
+  const plain = toJson(checked.value, RESULT);
   const structuredContent = output.isWrapped ? { result: plain } : isObject(plain) ? withoutProto(plain) : plain;
   return { content: whole?.content ?? [{ type: "text", text: textOf(plain) }], structuredContent };
 }
@@ -85,7 +85,7 @@ function readToolResult(value: unknown): CallToolResult | null {
   if (blocks === null) return null;
   const failed = isError === undefined ? {} : { isError };
   if (structuredContent === undefined) return { content: blocks, ...failed };
-  const structure = toPlain(structuredContent, STRUCTURE);
+  const structure = toJson(structuredContent, STRUCTURE);
   return isObject(structure) ? { content: blocks, structuredContent: withoutProto(structure), ...failed } : null;
 }
 

@@ -1,5 +1,5 @@
 import type { JsonSchema, Task } from "@aenv/contract";
-import { rememberPlace } from "./source-location.ts";
+import { rememberLocation } from "./source-location.ts";
 import type { StandardSchemaV1 } from "./standard-schema.ts";
 
 type MaybePromise<T> = T | Promise<T>;
@@ -88,7 +88,7 @@ export interface RewardDefinition<State = unknown, Input = unknown> {
 export type HealthCheck<State = unknown> = (context: EpisodeContext & { readonly state: State }) => MaybePromise<HealthReport>;
 
 /** How a health check is listed, and where it answers beside `/health`. */
-export interface HealthPlace {
+export interface HealthEndpoint {
   readonly name?: string;
   readonly description?: string;
   readonly endpoint?: string;
@@ -132,7 +132,7 @@ export interface EnvironmentDefinition<State = unknown> {
   readonly rewards?: readonly RewardDefinition<State>[];
   readonly functions?: readonly FunctionDefinition<State>[];
   health?(...context: Parameters<HealthCheck<State>>): ReturnType<HealthCheck<State>>;
-  readonly healthAt?: HealthPlace;
+  readonly healthAt?: HealthEndpoint;
   /** The state as JSON, for states that are more than plain data. */
   snapshot?(state: State): unknown;
   /** The way back from `snapshot`. */
@@ -158,7 +158,7 @@ export interface EnvironmentSource<
   readonly rewards?: { readonly [K in keyof RewardInputs]: RewardDefinition<NoInfer<State>, RewardInputs[K]> };
   readonly functions?: { readonly [K in keyof FunctionInputs]: FunctionDefinition<NoInfer<State>, FunctionInputs[K]> };
   readonly health?: HealthCheck<NoInfer<State>>;
-  readonly healthAt?: HealthPlace;
+  readonly healthAt?: HealthEndpoint;
   readonly snapshot?: (state: NoInfer<State>) => unknown;
   readonly restore?: (snapshot: unknown, context: SetupContext) => MaybePromise<NoInfer<State>>;
   readonly teardown?: (state: NoInfer<State>) => MaybePromise<void>;
@@ -180,7 +180,7 @@ export function defineEnvironment<
   const RewardInputs extends readonly unknown[],
   const FunctionInputs extends readonly unknown[],
 >(source: EnvironmentSource<State, Inputs, RewardInputs, FunctionInputs>): EnvironmentDefinition<State> {
-  return rememberPlace(source as unknown as EnvironmentDefinition<State>, defineEnvironment);
+  return rememberLocation(source as unknown as EnvironmentDefinition<State>, defineEnvironment);
 }
 
 // The state of a tool that stands in a file of its own is whatever its author says it is:
@@ -189,16 +189,16 @@ export function defineEnvironment<
 
 /** A tool by itself, to be listed in `tools` elsewhere. */
 export function tool<Input, State = any>(definition: ToolDefinition<State, Input>): ToolDefinition<State, Input> {
-  return rememberPlace(definition, tool);
+  return rememberLocation(definition, tool);
 }
 
 /** A reward by itself, to be listed in `rewards` elsewhere. */
 export function reward<Input, State = any>(definition: RewardDefinition<State, Input>): RewardDefinition<State, Input> {
-  return rememberPlace(definition, reward);
+  return rememberLocation(definition, reward);
 }
 
 /** A function by itself, to be listed in `functions` elsewhere. */
 export function fn<Input, State = any>(definition: FunctionDefinition<State, Input>): FunctionDefinition<State, Input> {
-  return rememberPlace(definition, fn);
+  return rememberLocation(definition, fn);
 }
 // biome-ignore-end lint/suspicious/noExplicitAny: see above

@@ -1,5 +1,5 @@
 import { nearestName } from "@aenv/contract";
-import type { EnvironmentDefinition, FunctionDefinition, HealthPlace, RewardDefinition, ToolDefinition } from "./definition.ts";
+import type { EnvironmentDefinition, FunctionDefinition, HealthEndpoint, RewardDefinition, ToolDefinition } from "./definition.ts";
 
 /** The options that each part of a definition has; a new one that is missing here fails the type check. */
 const keys = {
@@ -49,7 +49,7 @@ const keys = {
     timeoutMs: true,
     score: true,
   } satisfies Record<keyof RewardDefinition, true>,
-  healthAt: { name: true, description: true, endpoint: true, method: true } satisfies Record<keyof HealthPlace, true>,
+  healthAt: { name: true, description: true, endpoint: true, method: true } satisfies Record<keyof HealthEndpoint, true>,
 } as const;
 
 export type Part = keyof typeof keys;

@@ -4,14 +4,14 @@ import type {
   EnvironmentDefinition,
   FunctionDefinition,
   HealthCheck,
-  HealthPlace,
+  HealthEndpoint,
   HealthReport,
   Parsed,
   RewardDefinition,
   Schema,
   ToolDefinition,
 } from "./definition.ts";
-import { rememberPlace } from "./source-location.ts";
+import { rememberLocation } from "./source-location.ts";
 
 /**
  * The one-file style: tools, rewards and functions are registered as the author's modules load, and their state is
@@ -22,7 +22,7 @@ class Registry {
   readonly rewards: RewardDefinition[] = [];
   readonly functions: FunctionDefinition[] = [];
   health: HealthCheck | undefined;
-  healthAt: HealthPlace | undefined;
+  healthAt: HealthEndpoint | undefined;
 
   get isEmpty(): boolean {
     return this.tools.length + this.rewards.length + this.functions.length === 0 && this.health === undefined;
@@ -57,7 +57,7 @@ export function registerTool<const Input extends Schema>(
   handler: Handler<Input>,
 ): void {
   requireHandler(handler, "registerTool");
-  registry.tools.push(rememberPlace({ ...spec, run: handler } as ToolDefinition, registerTool));
+  registry.tools.push(rememberLocation({ ...spec, run: handler } as ToolDefinition, registerTool));
 }
 
 /** Adds a function, callable by trainers at `/functions/<name>` or at an endpoint of its own. */
@@ -66,7 +66,7 @@ export function registerFunction<const Input extends Schema>(
   handler: Handler<Input>,
 ): void {
   requireHandler(handler, "registerFunction");
-  registry.functions.push(rememberPlace({ ...spec, run: handler } as FunctionDefinition, registerFunction));
+  registry.functions.push(rememberLocation({ ...spec, run: handler } as FunctionDefinition, registerFunction));
 }
 
 /** Adds a reward; with several, `/task/reward` answers their weighted total and the components. */
@@ -83,14 +83,14 @@ export function registerReward(first: WithoutRun<RewardDefinition<undefined, Sch
     ...spec,
     score: ({ input, ...context }: CallContext<undefined> & { input: Parsed<Schema> }) => handler(input, context),
   };
-  registry.rewards.push(rememberPlace(definition as RewardDefinition, registerReward));
+  registry.rewards.push(rememberLocation(definition as RewardDefinition, registerReward));
 }
 
 /** Replaces the default health check; it answers at `/health`, and at an endpoint of its own if it names one. */
-export function registerHealth(place: HealthPlace, handler: () => HealthReport | Promise<HealthReport>): void;
+export function registerHealth(place: HealthEndpoint, handler: () => HealthReport | Promise<HealthReport>): void;
 export function registerHealth(handler: () => HealthReport | Promise<HealthReport>): void;
 export function registerHealth(
-  first: HealthPlace | (() => HealthReport | Promise<HealthReport>),
+  first: HealthEndpoint | (() => HealthReport | Promise<HealthReport>),
   second?: () => HealthReport | Promise<HealthReport>,
 ): void {
   const handler = typeof first === "function" ? first : second;

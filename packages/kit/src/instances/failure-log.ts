@@ -1,5 +1,5 @@
 import { isPlatformError } from "@aenv/contract";
-import { NotPlainError } from "../json/plain.ts";
+import { NotJsonError } from "../json/to-json.ts";
 
 /** Writes down what the environment's own code has thrown, and in what it was thrown. */
 export type FailureLog = (what: string, error: unknown) => void;
@@ -31,7 +31,7 @@ export function describeFailure(what: string, error: unknown): string {
 /** Stacks only: the other properties of an error may hold what nobody should read, such as a request with its headers. */
 function stackOf(error: unknown, depth: number): string {
   // Its stack is all ours; the path in its message is what leads to the mistake.
-  if (error instanceof NotPlainError) return error.message;
+  if (error instanceof NotJsonError) return error.message;
   if (!(error instanceof Error)) return `${safeText(error)} (not an Error, so it has no stack)`;
   const own = typeof error.stack === "string" && error.stack !== "" ? error.stack : safeText(error);
   const parts = [own];

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { drawBlueprint } from "../compile/environment.ts";
+import { compileEnvironment } from "../compile/environment.ts";
 import { defineEnvironment, type EnvironmentDefinition } from "../definition/definition.ts";
 import { registerReward, registerTool, takeRegistered } from "../definition/registry.ts";
 import { quietHooks } from "./call.ts";
@@ -10,7 +10,7 @@ import type { Instance } from "./instance.ts";
 const hosts: Host[] = [];
 
 async function host(definition: EnvironmentDefinition<never> | object): Promise<Host> {
-  const made = new Host(await drawBlueprint(definition as EnvironmentDefinition, { name: "counter", version: "1.0.0" }), () => {});
+  const made = new Host(await compileEnvironment(definition as EnvironmentDefinition, { name: "counter", version: "1.0.0" }), () => {});
   hosts.push(made);
   return made;
 }
@@ -46,7 +46,7 @@ const counter = defineEnvironment({
 });
 
 async function call(instance: Instance, one: Host, name: string, args: object = {}): Promise<string> {
-  const tool = one.blueprint.tools.get(name);
+  const tool = one.environment.tools.get(name);
   if (tool === undefined) throw new Error(`no tool ${name}`);
   const result = await instance.callTool(tool, args, quietHooks());
   return `${result.isError === true ? "error: " : ""}${String(result.content[0]?.text)}`;
@@ -65,7 +65,7 @@ describe("a host", () => {
   it("begins an episode with its task, seed, variables and arguments", async () => {
     const one = await host(counter);
     const instance = await one.create({ task: "ten", seed: 7, arguments: ["--fast"] });
-    const peek = one.blueprint.endpoints.get("POST /functions/peek");
+    const peek = one.environment.endpoints.get("POST /functions/peek");
     expect(await instance.callEndpoint(peek as never, {}, quietHooks())).toMatchObject({ count: 10, seed: 7, args: ["--fast"] });
   });
 
@@ -81,7 +81,7 @@ describe("a host", () => {
         functions: [{ name: "kind", run: (_, { state }) => state }],
       }),
     );
-    const kind = one.blueprint.endpoints.get("POST /functions/kind");
+    const kind = one.environment.endpoints.get("POST /functions/kind");
     for (const environment_variables of [{}, { KIND: "hard" }]) {
       const instance = await one.create({ task: "only", environment_variables });
       const expected = environment_variables.KIND ?? "easy";

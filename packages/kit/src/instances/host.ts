@@ -9,20 +9,20 @@ import {
   type ResetResult,
   type Task,
 } from "@aenv/contract";
-import type { Blueprint } from "../compile/environment.ts";
+import type { CompiledEnvironment } from "../compile/environment.ts";
 import { follow, untilAborted } from "./call.ts";
 import { type FailureLog, failureLog } from "./failure-log.ts";
-import { type EpisodeSpec, Instance, moduleState } from "./instance.ts";
-import type { Site } from "./setup.ts";
-import { plainTask, Tasks } from "./tasks.ts";
+import { type EpisodeSpec, Instance, moduleStateError } from "./instance.ts";
+import type { HostContext } from "./setup.ts";
+import { Tasks, taskJson } from "./tasks.ts";
 
 export type InstanceSpec = Pick<CreateInstanceRequest, "id" | "task" | "seed" | "environment_variables" | "arguments" | "snapshot">;
 
 type Variables = Readonly<Record<string, string>>;
 
 /** One process with many instances of one environment, each with a state of its own. */
-export class Host implements Site {
-  readonly blueprint: Blueprint;
+export class Host implements HostContext {
+  readonly environment: CompiledEnvironment;
   readonly tasks: Tasks;
   readonly log: FailureLog;
   readonly #instances = new Map<string, Instance>();
@@ -30,10 +30,10 @@ export class Host implements Site {
   readonly #opening = new Map<string, AbortController>();
   readonly #listeners = new Set<(id: string) => void>();
 
-  constructor(blueprint: Blueprint, log: FailureLog = failureLog()) {
-    this.blueprint = blueprint;
+  constructor(environment: CompiledEnvironment, log: FailureLog = failureLog()) {
+    this.environment = environment;
     this.log = log;
-    this.tasks = new Tasks(blueprint.definition, log);
+    this.tasks = new Tasks(environment.definition, log);
   }
 
   get size(): number {
@@ -67,10 +67,10 @@ export class Host implements Site {
 
   /** Sets an instance up; given up when the signal fires, and when the instance is destroyed before it is ready. */
   async create(spec: InstanceSpec = {}, signal?: AbortSignal): Promise<Instance> {
-    const id = spec.id ?? newInstanceId(this.blueprint.name);
+    const id = spec.id ?? newInstanceId(this.environment.name);
     if (this.#instances.has(id) || this.#opening.has(id)) throw new PlatformError("instance.exists", `instance '${id}' is there already`);
-    if (this.blueprint.keepsStateInModules && this.#instances.size + this.#opening.size > 0)
-      throw moduleState(this.blueprint.name, "add to");
+    if (this.environment.keepsStateInModules && this.#instances.size + this.#opening.size > 0)
+      throw moduleStateError(this.environment.name, "add to");
     const controller = new AbortController();
     const unfollow = follow(controller, signal);
     this.#opening.set(id, controller);
@@ -106,7 +106,7 @@ export class Host implements Site {
   /** Copies that go on from here, each on its own; the ids may be given. */
   async fork(id: string, wanted: number | readonly string[], signal?: AbortSignal): Promise<Instance[]> {
     const opening = await this.opening(id, signal);
-    const ids = typeof wanted === "number" ? Array.from({ length: wanted }, () => newInstanceId(this.blueprint.name)) : wanted;
+    const ids = typeof wanted === "number" ? Array.from({ length: wanted }, () => newInstanceId(this.environment.name)) : wanted;
     const copies: Instance[] = [];
     try {
       for (const copy of ids) copies.push(await this.create({ ...opening, id: copy }, signal));
@@ -123,7 +123,7 @@ export class Host implements Site {
     const task = request.task === undefined ? before.task : request.task === null ? null : await this.task(request.task, variables);
     const seed = request.seed ?? before.seed;
     const observation = await instance.reset({ task, seed, variables, args }, signal);
-    return { task: task === null ? null : plainTask(task), seed, observation };
+    return { task: task === null ? null : taskJson(task), seed, observation };
   }
 
   /** Ends an instance, also one that is still being set up; true if it was there. */
@@ -152,7 +152,7 @@ export class Host implements Site {
   async task(id: string, variables: Variables): Promise<Task> {
     const found = (await this.tasks.of(variables)).get(id);
     if (found === undefined)
-      throw new PlatformError("task.not_found", `environment '${this.blueprint.name}' has no task '${id}'; GET /task/list names them`);
+      throw new PlatformError("task.not_found", `environment '${this.environment.name}' has no task '${id}'; GET /task/list names them`);
     return found;
   }
 

@@ -1,12 +1,12 @@
 import { type CallToolResult, type Json, messageOf, PlatformError, type Task } from "@aenv/contract";
-import type { BlueprintEndpoint, BlueprintReward, BlueprintTool, Toolset } from "../compile/environment.ts";
+import type { CompiledEndpoint, CompiledReward, CompiledTool, Toolset } from "../compile/environment.ts";
 import { type Checked, type CompiledSchema, check } from "../compile/schema.ts";
 import { toolFailure, toToolResult } from "../compile/tool-result.ts";
 import type { EpisodeContext, FunctionDefinition, HealthReport, RewardDefinition, ToolContext } from "../definition/definition.ts";
-import { demandPlain } from "../json/plain.ts";
+import { jsonOrThrow } from "../json/to-json.ts";
 import { type CallHooks, follow, isPromise, startTimer, toolTimeout, untilAborted } from "./call.ts";
 import { toScore, total } from "./score.ts";
-import { type Beginning, identityOf, observeOrClose, readBack, type Site, setUp, tearDown } from "./setup.ts";
+import { type EpisodeStart, type HostContext, identityOf, observeOrTearDown, restoreState, setUp, tearDown } from "./setup.ts";
 import { type Snapshot, writeSnapshot } from "./snapshot.ts";
 
 const FAILED = { function: "function.failed", reward: "reward.failed" } as const;
@@ -24,7 +24,7 @@ export class Instance {
   readonly id: string;
   readonly createdAt = new Date();
   lastActiveAt = 0;
-  readonly #site: Site;
+  readonly #host: HostContext;
   #episode: EpisodeContext;
   #state: unknown;
   #tools: Toolset;
@@ -35,8 +35,8 @@ export class Instance {
   /** Resets and restores stand in line: two at once would leave a state that belongs to neither. */
   #turn: Promise<unknown> = Promise.resolve();
 
-  private constructor(site: Site, id: string, spec: EpisodeSpec, { state, tools }: Beginning) {
-    this.#site = site;
+  private constructor(host: HostContext, id: string, spec: EpisodeSpec, { state, tools }: EpisodeStart) {
+    this.#host = host;
     this.id = id;
     this.#episode = { instanceId: id, ...spec };
     this.#state = state;
@@ -44,11 +44,11 @@ export class Instance {
   }
 
   /** Sets an instance up, or reads it from a snapshot; whoever holds the controller can give that up. */
-  static async open(site: Site, id: string, spec: EpisodeSpec, controller: AbortController, snapshot?: unknown): Promise<Instance> {
+  static async open(host: HostContext, id: string, spec: EpisodeSpec, controller: AbortController, snapshot?: unknown): Promise<Instance> {
     const episode = { instanceId: id, ...spec };
-    if (snapshot !== undefined && site.blueprint.keepsStateInModules) throw moduleState(site.blueprint.name, "restore");
-    const beginning = snapshot === undefined ? await setUp(site, episode, controller) : await readBack(site, snapshot, episode, controller);
-    return new Instance(site, id, spec, beginning);
+    if (snapshot !== undefined && host.environment.keepsStateInModules) throw moduleStateError(host.environment.name, "restore");
+    const start = snapshot === undefined ? await setUp(host, episode, controller) : await restoreState(host, snapshot, episode, controller);
+    return new Instance(host, id, spec, start);
   }
 
   get episode(): EpisodeContext {
@@ -65,7 +65,7 @@ export class Instance {
   }
 
   /** Runs a tool. Whatever its code does wrong is the result's `isError`; this never rejects. */
-  callTool(tool: BlueprintTool, args: unknown, hooks: CallHooks): CallToolResult | Promise<CallToolResult> {
+  callTool(tool: CompiledTool, args: unknown, hooks: CallHooks): CallToolResult | Promise<CallToolResult> {
     try {
       const checked = check(tool.input, args ?? {});
       if (!(checked instanceof Promise)) return this.#runIfValid(tool, checked, hooks);
@@ -75,13 +75,13 @@ export class Instance {
     }
   }
 
-  #runIfValid(tool: BlueprintTool, checked: Checked, hooks: CallHooks): CallToolResult | Promise<CallToolResult> {
+  #runIfValid(tool: CompiledTool, checked: Checked, hooks: CallHooks): CallToolResult | Promise<CallToolResult> {
     if (checked.ok) return this.runTool(tool, checked.value, hooks);
     return toolFailure(`Input validation error: Invalid arguments for tool ${tool.definition.name}: ${checked.problem}`);
   }
 
   /** The same for arguments that the tool's schema has already accepted. */
-  runTool(tool: BlueprintTool, input: unknown, hooks: CallHooks): CallToolResult | Promise<CallToolResult> {
+  runTool(tool: CompiledTool, input: unknown, hooks: CallHooks): CallToolResult | Promise<CallToolResult> {
     const { name, timeoutMs } = tool.definition;
     try {
       const run = () => tool.definition.run(input as never, this.#context(hooks, input));
@@ -96,24 +96,24 @@ export class Instance {
   }
 
   /** The agent gets the message; the stack goes to the log. */
-  #toolFailed({ definition }: BlueprintTool, error: unknown, { controller }: CallHooks): CallToolResult {
+  #toolFailed({ definition }: CompiledTool, error: unknown, { controller }: CallHooks): CallToolResult {
     this.#note(`tool '${definition.name}'`, error, controller);
     return toolFailure(messageOf(error));
   }
 
   /** What code does after it was told to stop is no failure of it. */
   #note(what: string, error: unknown, controller?: AbortController): void {
-    if (controller?.signal.aborted !== true) this.#site.log(`${what} of instance '${this.id}'`, error);
+    if (controller?.signal.aborted !== true) this.#host.log(`${what} of instance '${this.id}'`, error);
   }
 
   /** Runs a function, or a reward at its own address, and gives what it returned as JSON carries it. */
-  async callEndpoint(endpoint: BlueprintEndpoint, args: unknown, hooks: CallHooks): Promise<Json> {
+  async callEndpoint(endpoint: CompiledEndpoint, args: unknown, hooks: CallHooks): Promise<Json> {
     const value = await this.#runEndpoint(endpoint, args, hooks);
-    return demandPlain(FAILED[endpoint.kind], value, `what ${endpoint.kind} '${endpoint.name}' returned`);
+    return jsonOrThrow(FAILED[endpoint.kind], value, `what ${endpoint.kind} '${endpoint.name}' returned`);
   }
 
   /** Errors of the environment's code become ours, with its message. */
-  async #runEndpoint(endpoint: BlueprintEndpoint, args: unknown, hooks: CallHooks): Promise<unknown> {
+  async #runEndpoint(endpoint: CompiledEndpoint, args: unknown, hooks: CallHooks): Promise<unknown> {
     const what = `${endpoint.kind} '${endpoint.name}'`;
     try {
       const input = await demand(endpoint.input, args, what);
@@ -135,7 +135,7 @@ export class Instance {
    * weighted ones, answer the total and the components.
    */
   async reward(args: unknown, hooks: CallHooks): Promise<Json> {
-    const { rewards, name } = this.#site.blueprint;
+    const { rewards, name } = this.#host.environment;
     const [first] = rewards;
     if (first === undefined) {
       throw new PlatformError("reward.missing", `environment '${name}' defines no reward; add one to 'rewards' or call registerReward`);
@@ -144,7 +144,7 @@ export class Instance {
       const value = await this.#score(first, args, hooks);
       const { name: part } = first.definition;
       if (value === undefined || typeof value === "number") toScore(value, part);
-      return demandPlain("reward.failed", value, `what reward '${part}' returned`);
+      return jsonOrThrow("reward.failed", value, `what reward '${part}' returned`);
     }
     const parts: { name: string; weight: number; score: number }[] = [];
     for (const one of rewards) {
@@ -154,7 +154,7 @@ export class Instance {
     return total(parts) as unknown as Json;
   }
 
-  #score(reward: BlueprintReward, args: unknown, hooks: CallHooks): Promise<unknown> {
+  #score(reward: CompiledReward, args: unknown, hooks: CallHooks): Promise<unknown> {
     const { definition, input } = reward;
     return this.#runEndpoint(
       { kind: "reward", name: definition.name, method: "POST", path: "/task/reward", input, definition },
@@ -165,11 +165,11 @@ export class Instance {
 
   /** The environment's own health check, or ours if it has none. */
   async health(): Promise<HealthReport> {
-    const { definition } = this.#site.blueprint;
+    const { definition } = this.#host.environment;
     if (definition.health !== undefined) {
       try {
         const report = await definition.health({ ...this.#episode, state: this.#state });
-        return demandPlain("health.failed", report, "what the health check returned") as unknown as HealthReport;
+        return jsonOrThrow("health.failed", report, "what the health check returned") as unknown as HealthReport;
       } catch (error) {
         if (error instanceof PlatformError) throw new PlatformError("health.failed", error.message, { cause: error });
         this.#note("health check", error);
@@ -188,30 +188,30 @@ export class Instance {
   reset(spec: EpisodeSpec, signal?: AbortSignal): Promise<Json> {
     return this.#inTurn("reset", signal, async (controller) => {
       const episode = { instanceId: this.id, ...spec };
-      const beginning = await setUp(this.#site, episode, controller);
-      const observation = await observeOrClose(this.#site, beginning.state, episode, controller);
-      this.#replace(episode, beginning, "the episode was reset");
+      const start = await setUp(this.#host, episode, controller);
+      const observation = await observeOrTearDown(this.#host, start.state, episode, controller);
+      this.#replace(episode, start, "the episode was reset");
       return observation;
     });
   }
 
   snapshot(signal?: AbortSignal): Promise<Snapshot> {
     return this.#inTurn("snapshot", signal, async ({ signal: own }) => {
-      const { blueprint, log } = this.#site;
+      const { environment, log } = this.#host;
       try {
-        return await untilAborted(writeSnapshot(blueprint.definition, this.#state, identityOf(blueprint)), own);
+        return await untilAborted(writeSnapshot(environment.definition, this.#state, identityOf(environment)), own);
       } catch (error) {
         if (error instanceof PlatformError || own.aborted) throw error;
         log(`snapshot of instance '${this.id}'`, error);
-        throw new PlatformError("snapshot.unsupported", `snapshot of '${blueprint.name}' failed: ${messageOf(error)}`, { cause: error });
+        throw new PlatformError("snapshot.unsupported", `snapshot of '${environment.name}' failed: ${messageOf(error)}`, { cause: error });
       }
     });
   }
 
   restore(snapshot: unknown, signal?: AbortSignal): Promise<void> {
     return this.#inTurn("restore", signal, async (controller) => {
-      const beginning = await readBack(this.#site, snapshot, this.#episode, controller);
-      this.#replace(this.#episode, beginning, "the state was restored from a snapshot");
+      const start = await restoreState(this.#host, snapshot, this.#episode, controller);
+      this.#replace(this.#episode, start, "the state was restored from a snapshot");
     });
   }
 
@@ -220,7 +220,7 @@ export class Instance {
     this.#isClosed = true;
     this.abort(reason);
     await this.#turn;
-    await tearDown(this.#site, this.id, this.#state);
+    await tearDown(this.#host, this.id, this.#state);
     this.#state = undefined;
   }
 
@@ -264,13 +264,13 @@ export class Instance {
     });
   }
 
-  #replace(episode: EpisodeContext, { state, tools }: Beginning, reason: string): void {
+  #replace(episode: EpisodeContext, { state, tools }: EpisodeStart, reason: string): void {
     const old = this.#state;
     this.#abortCalls(reason);
     this.#episode = episode;
     this.#state = state;
     this.#tools = tools;
-    void tearDown(this.#site, this.id, old);
+    void tearDown(this.#host, this.id, old);
   }
 
   /** Changes of the whole state come one after the other, and each can be given up: by its caller's signal, or by the instance's end. */
@@ -281,8 +281,8 @@ export class Instance {
     this.#changes.add(controller);
     const mine = this.#turn
       .then(() => {
-        const { name, keepsStateInModules } = this.#site.blueprint;
-        if (keepsStateInModules) throw moduleState(name, verb);
+        const { name, keepsStateInModules } = this.#host.environment;
+        if (keepsStateInModules) throw moduleStateError(name, verb);
         controller.signal.throwIfAborted();
         if (this.#isClosed) throw new PlatformError("instance.gone", `instance '${this.id}' has ended`);
         return work(controller);
@@ -296,7 +296,7 @@ export class Instance {
   }
 }
 
-export function moduleState(name: string, verb: string): PlatformError {
+export function moduleStateError(name: string, verb: string): PlatformError {
   return new PlatformError(
     "instance.unsupported",
     `environment '${name}' keeps its state in its modules (register*), so one process holds one instance and cannot ${verb} it; use defineEnvironment with 'setup' to make the state a value`,

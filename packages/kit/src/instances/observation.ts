@@ -1,9 +1,9 @@
 import type { Task } from "@aenv/contract";
-import type { Blueprint } from "../compile/environment.ts";
+import type { CompiledEnvironment } from "../compile/environment.ts";
 import type { SetupContext } from "../definition/definition.ts";
 
 /** What the agent sees first in an episode that begins with this state: the environment's own words, else the task's. */
-export function observe({ definition }: Blueprint, state: unknown, context: SetupContext): unknown {
+export function observe({ definition }: CompiledEnvironment, state: unknown, context: SetupContext): unknown {
   return definition.observe === undefined ? textOf(context.task) : definition.observe({ ...context, state });
 }
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { drawBlueprint } from "../compile/environment.ts";
+import { compileEnvironment } from "../compile/environment.ts";
 import type { EnvironmentDefinition, SetupContext } from "../definition/definition.ts";
 import { failureLog } from "./failure-log.ts";
 import { Host } from "./host.ts";
@@ -9,9 +9,9 @@ const hosts: Host[] = [];
 let lines: string[] = [];
 
 async function host(definition: object): Promise<Host> {
-  const blueprint = await drawBlueprint(definition as EnvironmentDefinition, { name: "shop", version: "1.0.0" });
+  const environment = await compileEnvironment(definition as EnvironmentDefinition, { name: "shop", version: "1.0.0" });
   const made = new Host(
-    blueprint,
+    environment,
     failureLog((text) => void lines.push(text)),
   );
   hosts.push(made);
@@ -51,7 +51,7 @@ describe("a teardown that fails", () => {
     await one.reset("a", {});
     expect(await one.destroy("a")).toBe(true);
     await expect.poll(() => lines).toHaveLength(2);
-    for (const line of lines) expect(line).toMatch(/^teardown of instance 'a' failed: Error: busy\n {4}at .*beginning\.test\.ts/);
+    for (const line of lines) expect(line).toMatch(/^teardown of instance 'a' failed: Error: busy\n {4}at .*setup\.test\.ts/);
   });
 
   it("does not hide why the episode could not begin", async () => {

@@ -1,7 +1,7 @@
 import { isObject, messageOf, PlatformError } from "@aenv/contract";
 import { DevalueError, parse, stringify } from "devalue";
 import type { EnvironmentDefinition, SetupContext } from "../definition/definition.ts";
-import { demandPlain } from "../json/plain.ts";
+import { jsonOrThrow } from "../json/to-json.ts";
 
 /** A state written down: plain JSON that another process of the same environment can go on from. */
 export interface Snapshot {
@@ -15,7 +15,7 @@ export interface Snapshot {
 export async function writeSnapshot(definition: EnvironmentDefinition, state: unknown, environment: string): Promise<Snapshot> {
   if (definition.snapshot !== undefined) {
     const data: unknown = await definition.snapshot(state);
-    return { environment, format: "custom", data: demandPlain("snapshot.unsupported", data, "what snapshot returned") };
+    return { environment, format: "custom", data: jsonOrThrow("snapshot.unsupported", data, "what snapshot returned") };
   }
   try {
     return { environment, format: "graph", data: stringify(state) };

@@ -1,7 +1,7 @@
 import { messageOf, PlatformError, type Task, task as taskSchema } from "@aenv/contract";
 import type { z } from "zod";
 import type { EnvironmentDefinition } from "../definition/definition.ts";
-import { demandPlain } from "../json/plain.ts";
+import { jsonOrThrow } from "../json/to-json.ts";
 import type { FailureLog } from "./failure-log.ts";
 
 /** By id, in the order in which they are listed. */
@@ -71,7 +71,7 @@ function readTasks(list: readonly Task[]): TaskSet {
         `tasks ${first + 1} and ${at + 1} have the same id '${parsed.data.id}'; ids must be different`,
       );
     }
-    plainTask(parsed.data);
+    taskJson(parsed.data);
     tasks.set(parsed.data.id, parsed.data);
   }
   return tasks;
@@ -82,6 +82,6 @@ function describeIssue({ path, message }: z.core.$ZodIssue): string {
 }
 
 /** A task as clients see it; the environment's own code is given it as it was written. */
-export function plainTask(one: Task): Task {
-  return demandPlain("environment.invalid", one, `task '${one.id}'`) as unknown as Task;
+export function taskJson(one: Task): Task {
+  return jsonOrThrow("environment.invalid", one, `task '${one.id}'`) as unknown as Task;
 }

@@ -1,7 +1,7 @@
 import { type ContentBlock, isObject } from "@aenv/contract";
 import * as z from "zod";
 import { isBytes, toBlock } from "./bytes.ts";
-import { NotPlainError, toPlain } from "./plain.ts";
+import { NotJsonError, toJson } from "./to-json.ts";
 
 const base64 = z.string().refine((text) => {
   try {
@@ -65,9 +65,9 @@ export function readBlock(value: unknown): ContentBlock | null {
 /** What cannot be written is found again, with the whole path to it, when the value is taken for data. */
 function plainOrNull(value: unknown): unknown {
   try {
-    return toPlain(value, "the block");
+    return toJson(value, "the block");
   } catch (error) {
-    if (error instanceof NotPlainError) return null;
+    if (error instanceof NotJsonError) return null;
     throw error;
   }
 }

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import type { Place } from "../definition/source-location.ts";
+import type { SourceLocation } from "../definition/source-location.ts";
 import { dataPath, loadEnvironment } from "./load.ts";
 
 const kit = new URL("../index.ts", import.meta.url).href;
@@ -65,7 +65,7 @@ describe("loadEnvironment", () => {
 
   it("points at the line of an error in the author's code", async () => {
     const root = await project({ "config.json": config, "src/index.mjs": "\n\nnull.oops;\n" });
-    const failure = (await loadEnvironment(root).catch((error: unknown) => error)) as Error & { details: { place: Place } };
+    const failure = (await loadEnvironment(root).catch((error: unknown) => error)) as Error & { details: { place: SourceLocation } };
     expect(failure.message).toMatch(/^src\/index\.mjs:3: Cannot read properties of null/);
     expect(failure.details.place).toMatchObject({ file: join(root, "src/index.mjs"), line: 3 });
   });

@@ -3,7 +3,7 @@ import { basename, dirname, isAbsolute, join, relative, resolve } from "node:pat
 import { pathToFileURL } from "node:url";
 import { type EnvironmentConfig, isObject, messageOf, nameProblem, PlatformError, parseConfig } from "@aenv/contract";
 import type { EnvironmentDefinition } from "../definition/definition.ts";
-import { placed, placeInProject } from "../definition/error-location.ts";
+import { locationInProject, withLocation } from "../definition/error-location.ts";
 import { takeRegistered } from "../definition/registry.ts";
 
 export interface LoadedEnvironment {
@@ -74,8 +74,8 @@ async function importEntry(entry: string, root: string): Promise<{ default?: unk
   try {
     return (await import(pathToFileURL(entry).href)) as { default?: unknown };
   } catch (error) {
-    const place = placeInProject(error, root) ?? { file: entry, line: 1, column: 1 };
-    if (error instanceof PlatformError) throw placed(error, place);
+    const place = locationInProject(error, root) ?? { file: entry, line: 1, column: 1 };
+    if (error instanceof PlatformError) throw withLocation(error, place);
     const where = `${relative(root, place.file)}:${place.line}`;
     throw new PlatformError("environment.invalid", `${where}: ${messageOf(error)}`, { cause: error, details: { place } });
   }

@@ -34,9 +34,9 @@ describe("a tool that asks for it", () => {
     for (const served of open.splice(0)) await served.close();
   });
 
-  it.each([true, false])("is told how its arguments were written (hot path: %s)", async (useHotPath) => {
+  it.each([true, false])("is told how its arguments were written (hot path: %s)", async (useFastPath) => {
     const environment = defineEnvironment({ tools: [{ name: "tell", run: (_, { inputText }) => inputText() }] });
-    const served = await serve(environment, { port: 0, useHotPath });
+    const served = await serve(environment, { port: 0, useFastPath });
     open.push(served);
     const url = `${served.url}/mcp`;
     const sessionId = await openSession(url, "2025-03-26");

@@ -61,7 +61,7 @@ afterAll(async () => {
 describe("the hot path", () => {
   it("answers as the SDK does at the same endpoint", { timeout }, async () => {
     const ours = await meet(await serve(everyTool, { ...identity, writeLog: () => {}, port: 0 }));
-    const theirs = await meet(await serve(everyTool, { ...identity, writeLog: () => {}, port: 0, useHotPath: false }));
+    const theirs = await meet(await serve(everyTool, { ...identity, writeLog: () => {}, port: 0, useFastPath: false }));
     await demandSameAnswers(toolNames(everyTool), ours, theirs);
   });
 
@@ -76,8 +76,8 @@ describe("the hot path", () => {
 describe("the corpus", () => {
   it("has many requests that the hot path takes, and many that it must not", () => {
     const names = toolNames(everyTool);
-    const drawn = fc.sample(anyRequest(names), { numRuns: 1_000, seed });
-    const plain = drawn.filter(({ headers, body }) => {
+    const compiled = fc.sample(anyRequest(names), { numRuns: 1_000, seed });
+    const plain = compiled.filter(({ headers, body }) => {
       const request = readPlain(headers, body);
       return request !== null && (request.method === "tools/list" || names.includes(request.name));
     });

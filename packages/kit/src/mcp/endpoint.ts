@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { isObject, isPlatformError } from "@aenv/contract";
-import type { Blueprint } from "../compile/environment.ts";
+import type { CompiledEnvironment } from "../compile/environment.ts";
 import type { LogLevel } from "../definition/definition.ts";
 import { readBody, sendAndClose } from "../http/exchange.ts";
 import type { Instance } from "../instances/instance.ts";
-import { HotPath } from "./fast-path.ts";
+import { FastPath } from "./fast-path.ts";
 import { isId, LOG_LEVELS, readPlain } from "./message.ts";
-import { ColdPath } from "./sdk-server.ts";
+import { SdkServer } from "./sdk-server.ts";
 import type { Session } from "./session.ts";
 import { sendWebResponse, toWebRequest } from "./web.ts";
 
@@ -16,21 +16,21 @@ export interface McpOptions {
   readonly pingMs: number;
   readonly maxSessions: number;
   /** Off in the test that compares the two paths. */
-  readonly useHotPath: boolean;
+  readonly useFastPath: boolean;
 }
 
 /** The agent API: MCP over Streamable HTTP, for every instance of the process. */
 export class McpEndpoint {
-  readonly #blueprint: Blueprint;
+  readonly #environment: CompiledEnvironment;
   readonly #options: McpOptions;
-  readonly #hot: HotPath;
+  readonly #hot: FastPath;
   /** Only for instances whose clients have needed it. */
-  readonly #cold = new Map<string, ColdPath>();
+  readonly #cold = new Map<string, SdkServer>();
 
-  constructor(blueprint: Blueprint, options: McpOptions) {
-    this.#blueprint = blueprint;
+  constructor(environment: CompiledEnvironment, options: McpOptions) {
+    this.#environment = environment;
     this.#options = options;
-    this.#hot = new HotPath(blueprint, options);
+    this.#hot = new FastPath(environment, options);
   }
 
   async answer(instance: Instance, request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -51,12 +51,12 @@ export class McpEndpoint {
     }
     const session = this.#sessionOf(instance, request);
     if (session !== undefined) {
-      const plain = this.#options.useHotPath ? readPlain(request.headers, body) : null;
+      const plain = this.#options.useFastPath ? readPlain(request.headers, body) : null;
       if (plain !== null && this.#hot.takes(plain, instance) && !(plain.isModern && session !== null)) {
         if (session !== null) response.setHeader("mcp-session-id", session.id);
         return this.#hot.answer(plain, text, instance, session, response);
       }
-      if (session !== null && overhear(session, body)) return void response.writeHead(202).end();
+      if (session !== null && applyToSession(session, body)) return void response.writeHead(202).end();
     }
     return this.#goCold(instance, request, response, text, body);
   }
@@ -77,7 +77,7 @@ export class McpEndpoint {
   ): Promise<void> {
     let cold = this.#cold.get(instance.id);
     if (cold === undefined) {
-      cold = new ColdPath(this.#blueprint, instance, this.#options);
+      cold = new SdkServer(this.#environment, instance, this.#options);
       this.#cold.set(instance.id, cold);
     }
     const answer = await cold.answer(toWebRequest(request, response, text), text, body);
@@ -103,7 +103,7 @@ function isJson(contentType: string | undefined): boolean {
  * Some of what a session says concerns calls that the hot path runs. True if the message is dealt with;
  * a log level is also for the SDK, which answers it.
  */
-function overhear(session: Session, body: unknown): boolean {
+function applyToSession(session: Session, body: unknown): boolean {
   if (!isObject(body) || !isObject(body.params)) return false;
   if (body.method === "notifications/cancelled" && isId(body.params.requestId)) {
     const call = session.calls.get(body.params.requestId);

@@ -1,23 +1,23 @@
 import type { ServerResponse } from "node:http";
 import type { CallToolResult } from "@aenv/contract";
-import type { Blueprint, BlueprintTool, Toolset } from "../compile/environment.ts";
+import type { CompiledEnvironment, CompiledTool, Toolset } from "../compile/environment.ts";
 import type { LogLevel } from "../definition/definition.ts";
 import { type CallHooks, isPromise } from "../instances/call.ts";
 import type { Instance } from "../instances/instance.ts";
-import { toLogData } from "../json/plain.ts";
+import { toLogData } from "../json/to-json.ts";
 import { argumentsText } from "./arguments-text.ts";
 import { LOG_LEVELS, type PlainRequest } from "./message.ts";
 import { Reply } from "./reply.ts";
 import type { Session } from "./session.ts";
 
-export interface HotOptions {
+export interface FastPathOptions {
   /** How long a call may take before its answer becomes a stream. */
   readonly streamAfterMs: number;
   readonly pingMs: number;
 }
 
 /** A list of tools as it goes out, by the 2025 revisions and by that of 2026. */
-interface WrittenList {
+interface SerializedList {
   readonly legacy: string;
   readonly modern: string;
 }
@@ -26,12 +26,12 @@ interface WrittenList {
  * Answers `tools/list` and `tools/call`, which are nearly all that an agent ever sends, at a tenth of the SDK's cost.
  * What it answers is what the SDK would answer; a differential test holds it to that.
  */
-export class HotPath {
-  readonly #options: HotOptions;
-  readonly #lists = new WeakMap<Toolset, WrittenList>();
+export class FastPath {
+  readonly #options: FastPathOptions;
+  readonly #lists = new WeakMap<Toolset, SerializedList>();
   readonly #modernMeta: Readonly<Record<string, unknown>>;
 
-  constructor({ name, version }: Blueprint, options: HotOptions) {
+  constructor({ name, version }: CompiledEnvironment, options: FastPathOptions) {
     this.#options = options;
     this.#modernMeta = { "io.modelcontextprotocol/serverInfo": { name, version } };
   }
@@ -52,7 +52,7 @@ export class HotPath {
       reply.finish(`{"result":${request.isModern ? list.modern : list.legacy},"jsonrpc":"2.0","id":${id}}`);
       return;
     }
-    const tool = instance.tools.get(request.name) as BlueprintTool;
+    const tool = instance.tools.get(request.name) as CompiledTool;
     const controller = new AbortController();
     const result = instance.callTool(tool, request.arguments, hooksFor(request, body, session, reply, controller));
     if (!isPromise(result)) reply.finish(this.#write(result, request.isModern, id));
@@ -60,7 +60,7 @@ export class HotPath {
   }
 
   /** Written once for all episodes that have the same tools. */
-  #listOf(toolset: Toolset): WrittenList {
+  #listOf(toolset: Toolset): SerializedList {
     let list = this.#lists.get(toolset);
     if (list === undefined) {
       const tools = [...toolset.values()].map((tool) => tool.descriptor);
@@ -102,7 +102,7 @@ function hooksFor(request: PlainRequest, body: string, session: Session | null, 
     controller,
     inputText: () => argumentsText(body, request.id),
     log: (level, data) => {
-      if (!isHeard(level, request, session)) return;
+      if (!isWanted(level, request, session)) return;
       reply.notify("notifications/message", { level, data: toLogData(data) });
     },
     progress: (done, total, message) => {
@@ -112,7 +112,7 @@ function hooksFor(request: PlainRequest, body: string, session: Session | null, 
   };
 }
 
-function isHeard(level: LogLevel, request: PlainRequest, session: Session | null): boolean {
+function isWanted(level: LogLevel, request: PlainRequest, session: Session | null): boolean {
   const lowest = request.isModern ? request.logLevel : (session?.logLevel ?? "debug");
   return lowest !== null && LOG_LEVELS.indexOf(level) >= LOG_LEVELS.indexOf(lowest);
 }

@@ -147,8 +147,8 @@ describe("what a tool says while it works", () => {
     expect(await callTool(url, "quick")).toMatchObject({ content: [{ text: "at once" }] });
   });
 
-  it.each([true, false])("is described if JSON cannot carry it, and the call goes on (hot path: %s)", async (useHotPath) => {
-    const { messages } = await exchange(await start({ useHotPath }), toolCall("tell_nonsense"));
+  it.each([true, false])("is described if JSON cannot carry it, and the call goes on (hot path: %s)", async (useFastPath) => {
+    const { messages } = await exchange(await start({ useFastPath }), toolCall("tell_nonsense"));
     const logs = messages.filter((one) => (one as { method?: string }).method === "notifications/message");
     expect(logs.map((one) => (one as { params: { data: unknown } }).params.data)).toEqual([
       { at: { page: "2" } },

@@ -1,12 +1,12 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
 import type { McpHttpHandler, McpServer, RegisteredTool, ServerContext, ToolAnnotations } from "@modelcontextprotocol/server";
-import type { Blueprint, BlueprintTool, Toolset } from "../compile/environment.ts";
+import type { CompiledEnvironment, CompiledTool, Toolset } from "../compile/environment.ts";
 import { describedOnly } from "../compile/schema.ts";
 import type { StandardSchemaV1 } from "../definition/standard-schema.ts";
 import type { CallHooks } from "../instances/call.ts";
 import type { Instance } from "../instances/instance.ts";
-import { toLogData } from "../json/plain.ts";
+import { toLogData } from "../json/to-json.ts";
 import { argumentsText } from "./arguments-text.ts";
 import { Sessions } from "./session.ts";
 
@@ -19,21 +19,21 @@ const loadSdk = () => (loading ??= import("@modelcontextprotocol/server"));
 /** The text of the request that a call belongs to: the SDK passes on only what it has parsed. */
 const sent = new AsyncLocalStorage<string>();
 
-export interface ColdOptions {
+export interface SdkServerOptions {
   readonly pingMs: number;
   readonly maxSessions: number;
 }
 
 /** The protocol's breadth for one instance, as the MCP SDK serves it: both eras, sessions, and every error's exact shape. */
-export class ColdPath {
+export class SdkServer {
   readonly sessions: Sessions;
-  readonly #blueprint: Blueprint;
+  readonly #environment: CompiledEnvironment;
   readonly #instance: Instance;
-  readonly #options: ColdOptions;
+  readonly #options: SdkServerOptions;
   #handler: McpHttpHandler | undefined;
 
-  constructor(blueprint: Blueprint, instance: Instance, options: ColdOptions) {
-    this.#blueprint = blueprint;
+  constructor(environment: CompiledEnvironment, instance: Instance, options: SdkServerOptions) {
+    this.#environment = environment;
     this.#instance = instance;
     this.#options = options;
     this.sessions = new Sessions(options.maxSessions);
@@ -64,7 +64,7 @@ export class ColdPath {
   #stateless(sdk: McpSdk): McpHttpHandler {
     this.#handler ??= sdk.createMcpHandler(
       () => {
-        const server = buildServer(sdk, this.#blueprint);
+        const server = buildServer(sdk, this.#environment);
         new OfferedTools(server).offer(this.#instance);
         return server;
       },
@@ -74,7 +74,7 @@ export class ColdPath {
   }
 
   async #openSession(sdk: McpSdk, request: Request, body: unknown): Promise<Response> {
-    const server = buildServer(sdk, this.#blueprint);
+    const server = buildServer(sdk, this.#environment);
     const tools = new OfferedTools(server);
     tools.offer(this.#instance);
     const transport = new sdk.WebStandardStreamableHTTPServerTransport({
@@ -93,7 +93,7 @@ export class ColdPath {
   }
 }
 
-function buildServer(sdk: McpSdk, { name, version }: Blueprint): McpServer {
+function buildServer(sdk: McpSdk, { name, version }: CompiledEnvironment): McpServer {
   return new sdk.McpServer(
     { name, version },
     {
@@ -122,7 +122,7 @@ class OfferedTools {
   }
 }
 
-function registerTool(server: McpServer, tool: BlueprintTool, instance: Instance): RegisteredTool {
+function registerTool(server: McpServer, tool: CompiledTool, instance: Instance): RegisteredTool {
   const { definition, output, input } = tool;
   const config = {
     ...(definition.title !== undefined && { title: definition.title }),

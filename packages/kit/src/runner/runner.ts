@@ -5,7 +5,7 @@ import { isAbsolute, join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import type { runnerRoutes } from "@aenv/contract";
-import { firstPlace, type Place } from "../definition/source-location.ts";
+import { firstLocation, type SourceLocation } from "../definition/source-location.ts";
 import type { Served, ServeOptions } from "../serve/serve.ts";
 
 // The blank runner: a process that is started before anyone needs it, and becomes an environment when it is told which.
@@ -106,7 +106,7 @@ class Runner {
     }
     const own = this.#server.listeners("request");
     // A gateway stands in front, and whose names it answers to is its own business.
-    const served = await bundle.serveOn(this.#server, { first: null, host: "0.0.0.0", isRehearsed: isAhead });
+    const served = await bundle.serveOn(this.#server, { first: null, host: "0.0.0.0", warmsUp: isAhead });
     // The bundle answers from now on, but what is asked of this process itself is kept from it.
     const [answer] = this.#server.listeners("request").filter((one) => !own.includes(one)) as RequestListener[];
     if (answer === undefined) throw new Error("the bundle's serveOn did not take the server");
@@ -160,11 +160,11 @@ async function readBody(request: IncomingMessage): Promise<string> {
 }
 
 /** What went wrong, and on which line of the bundle as far as that is known. */
-function explain(error: unknown, folder: string): { code: string; message: string; place: Place | null } {
-  const { code, message, details, stack } = error as Error & { code?: unknown; details?: { place?: Place } };
+function explain(error: unknown, folder: string): { code: string; message: string; place: SourceLocation | null } {
+  const { code, message, details, stack } = error as Error & { code?: unknown; details?: { place?: SourceLocation } };
   const isOurs = typeof code === "string" && /^[a-z]+\.[a-z_]+$/.test(code);
   const known = details?.place ?? null;
-  const place = known ?? placeInside(folder, stack ?? "");
+  const place = known ?? locationInside(folder, stack ?? "");
   const text = message ?? String(error);
   return {
     code: isOurs ? code : "environment.invalid",
@@ -173,9 +173,9 @@ function explain(error: unknown, folder: string): { code: string; message: strin
   };
 }
 
-function placeInside(folder: string, stack: string): Place | null {
+function locationInside(folder: string, stack: string): SourceLocation | null {
   for (const line of stack.split("\n")) {
-    const place = firstPlace(line);
+    const place = firstLocation(line);
     if (place?.file.startsWith(realpath(folder))) return place;
   }
   return null;

@@ -37,7 +37,7 @@ const handlers: Readonly<Record<HostRouteName, Handler>> = {
   list: (_, host) => ({ items: host.list().map((instance) => toRecord(instance, IP)) }),
   listOf: ({ segments }, host) => {
     const ref = idOf(segments);
-    return ref === "*" || splitRef(ref).name === host.blueprint.name ? host.list().map((instance) => toRecord(instance, IP)) : [];
+    return ref === "*" || splitRef(ref).name === host.environment.name ? host.list().map((instance) => toRecord(instance, IP)) : [];
   },
   get: ({ segments }, host) => toRecord(host.get(idOf(segments)), IP),
   delete: async ({ segments }, host) => {
@@ -87,8 +87,8 @@ async function unlessCancelled(response: ServerResponse, host: Host, made: reado
 
 /** What every instance of this process offers. */
 async function describeEnvironment(host: Host): Promise<Record<string, unknown>> {
-  const { name, version, catalogue, keepsStateInModules } = host.blueprint;
-  const tools = [...host.blueprint.tools.values()].map((tool) => tool.descriptor);
+  const { name, version, catalogue, keepsStateInModules } = host.environment;
+  const tools = [...host.environment.tools.values()].map((tool) => tool.descriptor);
   // Tasks may need data that is not there yet, so a failure is reported in the description.
   const listed = await host.tasks.common().then(
     (tasks) => ({ taskCount: tasks.size, tasksProblem: null }),
@@ -100,7 +100,7 @@ async function describeEnvironment(host: Host): Promise<Record<string, unknown>>
 function checkEnvironment(envName: string | undefined, host: Host): void {
   if (envName === undefined) return;
   const { name, version } = splitRef(envName);
-  const own = host.blueprint;
+  const own = host.environment;
   if (name === own.name && (version === "" || version === own.version)) return;
   throw new PlatformError("environment.not_found", `environment '${envName}' not found: this process serves '${own.name}@${own.version}'`);
 }

@@ -1,8 +1,8 @@
 import { parseArgs } from "node:util";
 import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
 import type { EnvironmentDefinition } from "../definition/definition.ts";
-import { placed, placeInProject } from "../definition/error-location.ts";
-import { placeOf } from "../definition/source-location.ts";
+import { locationInProject, withLocation } from "../definition/error-location.ts";
+import { locationOf } from "../definition/source-location.ts";
 import { type Served, type ServeOptions, serve } from "./serve.ts";
 
 export interface Runnable {
@@ -49,8 +49,8 @@ async function serveLoaded({ name, version, definition, root }: Runnable, option
     return served;
   } catch (error) {
     if (!isPlatformError(error)) throw error;
-    const line = root === undefined ? null : placeInProject(error.cause, root);
-    throw placed(error, line ?? (isAuthors(error) ? placeOf(definition) : null));
+    const line = root === undefined ? null : locationInProject(error.cause, root);
+    throw withLocation(error, line ?? (isAuthors(error) ? locationOf(definition) : null));
   }
 }
 

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { FIRST_INSTANCE, type HostRule, hostRuleFor, PlatformError, pathsBelowInstance } from "@aenv/contract";
-import { drawBlueprint } from "../compile/environment.ts";
+import { compileEnvironment } from "../compile/environment.ts";
 import type { EnvironmentDefinition } from "../definition/definition.ts";
 import { sendFailure, sendText } from "../http/exchange.ts";
 import { failureLog } from "../instances/failure-log.ts";
@@ -11,7 +11,7 @@ import { McpEndpoint } from "../mcp/endpoint.ts";
 import { answerControl, isControl } from "./control.ts";
 import { SandboxTracer } from "./trace.ts";
 import { answerTrainer } from "./trainer-api.ts";
-import { rehearse } from "./warm-up.ts";
+import { warmUp } from "./warm-up.ts";
 
 export interface ServeOptions {
   readonly name?: string;
@@ -39,9 +39,9 @@ export interface ServeOptions {
   /** Where spans of traced calls go, as OTLP over HTTP; OTEL_EXPORTER_OTLP_ENDPOINT unless given. */
   readonly otlpUrl?: string;
   /** Answer everything through the MCP SDK; for comparison only. */
-  readonly useHotPath?: boolean;
+  readonly useFastPath?: boolean;
   /** Makes the first call as quick as later ones, for a process that is started before anyone needs it. */
-  readonly isRehearsed?: boolean;
+  readonly warmsUp?: boolean;
   /** Answers `GET /`, for a page that people look at; 404 if not given. */
   readonly homePage?: (request: IncomingMessage, response: ServerResponse, host: Host) => Promise<void>;
   /** Where exceptions of the environment's code are written, with their stacks; standard error unless given. */
@@ -70,10 +70,10 @@ export interface Served extends AsyncDisposable {
  * await using served = await serve(environment, { name: "shop", port: 0 });
  */
 export async function serve(definition: EnvironmentDefinition, options: ServeOptions = {}): Promise<Served> {
-  const blueprint = await drawBlueprint(definition, { name: options.name ?? "aenv-server", version: options.version ?? "0.1.0" });
-  const host = new Host(blueprint, failureLog(options.writeLog));
+  const environment = await compileEnvironment(definition, { name: options.name ?? "aenv-server", version: options.version ?? "0.1.0" });
+  const host = new Host(environment, failureLog(options.writeLog));
   if (options.first !== null) await host.create({ environment_variables: ownVariables(), ...options.first, id: FIRST_INSTANCE });
-  if (options.isRehearsed === true) await rehearse((other) => serve(other, { first: null, port: 0, otlpUrl: "" }));
+  if (options.warmsUp === true) await warmUp((other) => serve(other, { first: null, port: 0, otlpUrl: "" }));
   const sandbox = new Sandbox(host, options);
   try {
     return await sandbox.listen();
@@ -99,17 +99,17 @@ class Sandbox {
     this.#host = host;
     this.#options = options;
     this.#maxBodyBytes = options.maxBodyBytes ?? 16 * MEBIBYTE;
-    this.#mcp = new McpEndpoint(host.blueprint, {
+    this.#mcp = new McpEndpoint(host.environment, {
       maxBodyBytes: this.#maxBodyBytes,
       streamAfterMs: options.streamAfterMs ?? 1_000,
       pingMs: options.pingMs ?? 15_000,
       maxSessions: options.maxSessions ?? 256,
-      useHotPath: options.useHotPath ?? true,
+      useFastPath: options.useFastPath ?? true,
     });
     host.onEnd((id) => this.#mcp.forget(id));
     this.#hostRule = hostRuleFor(options.host ?? "127.0.0.1", options.allowedHosts ?? []);
     const { otlpUrl = process.env.OTEL_EXPORTER_OTLP_ENDPOINT } = options;
-    this.#tracer = otlpUrl === undefined || otlpUrl === "" ? null : new SandboxTracer(otlpUrl, host.blueprint);
+    this.#tracer = otlpUrl === undefined || otlpUrl === "" ? null : new SandboxTracer(otlpUrl, host.environment);
     this.#server = options.server ?? createServer();
     this.#server.on("request", (request, response) => this.#onRequest(request, response));
     // Clients keep connections for longer than Node's five seconds, and lose a request if the server closes first.

@@ -11,13 +11,13 @@ import {
   type TaskPage,
 } from "@aenv/contract";
 import type { z } from "zod";
-import type { BlueprintEndpoint } from "../compile/environment.ts";
+import type { CompiledEndpoint } from "../compile/environment.ts";
 import type { CompiledSchema } from "../compile/schema.ts";
 import { abortWhenGone, parseObject, readBody, sendFailure, sendText, untilGone } from "../http/exchange.ts";
 import { type CallHooks, quietHooks } from "../instances/call.ts";
 import type { Host } from "../instances/host.ts";
 import type { Instance } from "../instances/instance.ts";
-import { plainTask } from "../instances/tasks.ts";
+import { taskJson } from "../instances/tasks.ts";
 
 /** One request of the trainer API. */
 export interface TrainerRequest {
@@ -29,19 +29,19 @@ export interface TrainerRequest {
   readonly query: URLSearchParams;
 }
 
-/** Routes whose paths the environment defines: `blueprint.endpoints` lists them. */
+/** Routes whose paths the environment defines: `environment.endpoints` lists them. */
 type EndpointRouteName = "callFunction" | "callEndpoint";
 type RouteName = Exclude<InstanceRouteName<"trainer">, EndpointRouteName>;
 type Handler = (call: TrainerRequest, host: Host, maxBodyBytes: number) => Promise<unknown>;
 
 const handlers: Readonly<Record<RouteName, Handler>> = {
   health: async (call) => call.instance.health(),
-  listFunctions: async (_, host) => host.blueprint.catalogue,
+  listFunctions: async (_, host) => host.environment.catalogue,
   reward: async (call, _, maxBodyBytes) => call.instance.reward(await bodyOf(call, maxBodyBytes), hooksFor(call)),
   listTasks: async (call, host) => {
     const tasks = await host.tasks.of(call.instance.episode.variables);
     const { items, total } = page([...tasks.values()], call.query);
-    return { items: items.map(plainTask), total };
+    return { items: items.map(taskJson), total };
   },
   reset: async (call, host, maxBodyBytes) =>
     host.reset(call.instance.id, parseRequest(resetRequest, await bodyOf(call, maxBodyBytes)), untilGone(call.response)),
@@ -59,8 +59,8 @@ const routeNames = new Map((Object.keys(handlers) as RouteName[]).map((name) => 
 export async function answerTrainer(call: TrainerRequest, host: Host, maxBodyBytes: number): Promise<void> {
   const { request, response, path } = call;
   const key = `${request.method} ${path}`;
-  const endpoint = host.blueprint.endpoints.get(key);
-  const name = host.blueprint.healthKeys.has(key) ? "health" : routeNames.get(key);
+  const endpoint = host.environment.endpoints.get(key);
+  const name = host.environment.healthKeys.has(key) ? "health" : routeNames.get(key);
   if (name === "health") return answerHealth(call, host, maxBodyBytes);
   try {
     if (name !== undefined) return sendSuccess(response, await handlers[name](call, host, maxBodyBytes));
@@ -87,7 +87,7 @@ async function answerHealth(call: TrainerRequest, host: Host, maxBodyBytes: numb
 }
 
 function answerUnknown(path: string, host: Host, response: ServerResponse): void {
-  const known = [...routeNames.keys(), ...host.blueprint.healthKeys, ...host.blueprint.endpoints.keys()];
+  const known = [...routeNames.keys(), ...host.environment.healthKeys, ...host.environment.endpoints.keys()];
   const isOtherMethod = known.some((key) => key.slice(key.indexOf(" ") + 1) === path);
   if (isOtherMethod) sendText(response, 405, "Method Not Allowed");
   else sendText(response, 404, "Not Found");
@@ -105,7 +105,7 @@ async function bodyOf({ request }: TrainerRequest, maxBodyBytes: number): Promis
   return parseObject(await readBody(request, maxBodyBytes));
 }
 
-async function argumentsOf(call: TrainerRequest, endpoint: BlueprintEndpoint, maxBodyBytes: number): Promise<Record<string, unknown>> {
+async function argumentsOf(call: TrainerRequest, endpoint: CompiledEndpoint, maxBodyBytes: number): Promise<Record<string, unknown>> {
   if (call.request.method === "GET" || call.request.method === "DELETE") return fromQuery(call.query, endpoint.input);
   return bodyOf(call, maxBodyBytes);
 }

@@ -1,12 +1,12 @@
 import { expect, it } from "vitest";
 import { defineEnvironment, type EnvironmentDefinition } from "../definition/definition.ts";
 import { type Served, serve } from "./serve.ts";
-import { rehearse } from "./warm-up.ts";
+import { warmUp } from "./warm-up.ts";
 
 it("serves an environment of its own, has it answer, and leaves nothing of it", async () => {
   const opened: Served[] = [];
   const ended: string[] = [];
-  await rehearse(async (definition) => {
+  await warmUp(async (definition) => {
     const served = await serve(definition, { first: null, port: 0 });
     served.host.onEnd((id) => ended.push(id));
     opened.push(served);
@@ -23,11 +23,11 @@ it("runs nothing of the author's before an instance is asked for", async () => {
     tools: [{ name: "add", run: () => `${++ran}` }],
     tasks: () => [{ id: `${++ran}` }],
   });
-  await using served = await serve(environment as EnvironmentDefinition, { first: null, port: 0, isRehearsed: true });
+  await using served = await serve(environment as EnvironmentDefinition, { first: null, port: 0, warmsUp: true });
   expect(served.host.size).toBe(0);
   expect(ran).toBe(0);
 });
 
 it("is no reason to fail", async () => {
-  await rehearse(() => Promise.reject(new Error("no port is free")));
+  await warmUp(() => Promise.reject(new Error("no port is free")));
 });

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { defineEnvironment, type EnvironmentDefinition } from "../definition/definition.ts";
 
 /** The part of a served environment that a rehearsal needs. */
-interface Rehearsed extends AsyncDisposable {
+interface WarmedUp extends AsyncDisposable {
   readonly url: string;
 }
 
@@ -19,11 +19,11 @@ const environment = defineEnvironment({
  * Code is slow when it runs for the first time. A process that waits has time for that: an environment of no consequence is
  * created, called and ended in it as a real one will be. Nothing of the author's runs. Where it fails, nothing is lost but time.
  */
-export async function rehearse(serve: (definition: EnvironmentDefinition) => Promise<Rehearsed>): Promise<void> {
+export async function warmUp(serve: (definition: EnvironmentDefinition) => Promise<WarmedUp>): Promise<void> {
   await play(serve).catch(() => {});
 }
 
-async function play(serve: (definition: EnvironmentDefinition) => Promise<Rehearsed>): Promise<void> {
+async function play(serve: (definition: EnvironmentDefinition) => Promise<WarmedUp>): Promise<void> {
   await using served = await serve(environment as EnvironmentDefinition);
   for (const id of ["first", "second"]) {
     await ask(served, "POST", "/env-instance", { id, seed: 0, environment_variables: {}, arguments: [] });
@@ -33,7 +33,7 @@ async function play(serve: (definition: EnvironmentDefinition) => Promise<Rehear
   }
 }
 
-async function ask(served: Rehearsed, method: string, path: string, body?: object): Promise<void> {
+async function ask(served: WarmedUp, method: string, path: string, body?: object): Promise<void> {
   const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
   const asking = request(`${served.url}${path}`, { method, headers, agent: false });
   asking.end(body === undefined ? undefined : JSON.stringify(body));

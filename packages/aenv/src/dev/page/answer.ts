@@ -32,7 +32,7 @@ const HEADERS = {
 /** The page of `aenv run`: what the environment offers, how to reach it, and a form for each tool. */
 export async function answerPage(request: IncomingMessage, response: ServerResponse, host: Host): Promise<void> {
   const instance = host.get(FIRST_INSTANCE);
-  const { name, version, catalogue } = host.blueprint;
+  const { name, version, catalogue } = host.environment;
   const html = renderPage({
     name,
     version,

@@ -29,7 +29,7 @@ function rarely<T extends object>(more: fc.Arbitrary<T>, weight = 12): fc.Arbitr
 }
 
 const merged = (...parts: readonly fc.Arbitrary<object>[]): fc.Arbitrary<Record<string, unknown>> =>
-  fc.tuple(...parts).map((drawn) => Object.fromEntries(drawn.flatMap((part) => Object.entries(part))));
+  fc.tuple(...parts).map((compiled) => Object.fromEntries(compiled.flatMap((part) => Object.entries(part))));
 
 const base64 = fc.constantFrom("", "aGk=", "aGk", "not base64!");
 const annotations = fc.record({ audience: fc.constant(["user"]), priority: fc.constantFrom(0.5, 3) }, { requiredKeys: [] });
@@ -153,12 +153,12 @@ function call(names: readonly string[], meta: fc.Arbitrary<object>): fc.Arbitrar
       surplus: rarely(fc.dictionary(word, json, { maxKeys: 1 }), 30),
       hasParams: mostly(fc.constant(true), fc.constant(false), 40),
     })
-    .map((drawn) => {
-      const { call: own, meta: _meta, more } = drawn.params;
+    .map((compiled) => {
+      const { call: own, meta: _meta, more } = compiled.params;
       const hasMeta = typeof _meta !== "object" || _meta === null || Object.keys(_meta).length > 0;
-      const whole = { ...(drawn.method === "tools/call" && own), ...more, ...(hasMeta && { _meta }) };
-      const body = { ...drawn.head, method: drawn.method, ...(drawn.hasParams && { params: whole }), ...drawn.surplus };
-      return { method: drawn.method, name: drawn.method === "tools/call" ? own.name : undefined, body };
+      const whole = { ...(compiled.method === "tools/call" && own), ...more, ...(hasMeta && { _meta }) };
+      const body = { ...compiled.head, method: compiled.method, ...(compiled.hasParams && { params: whole }), ...compiled.surplus };
+      return { method: compiled.method, name: compiled.method === "tools/call" ? own.name : undefined, body };
     });
 }
 

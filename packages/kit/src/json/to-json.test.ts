@@ -1,21 +1,21 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { NotPlainError, toPlain } from "./plain.ts";
+import { NotJsonError, toJson } from "./to-json.ts";
 
 const problemOf = (value: unknown): string => {
   try {
-    return `accepted as ${JSON.stringify(toPlain(value, "it all"))}`;
+    return `accepted as ${JSON.stringify(toJson(value, "it all"))}`;
   } catch (error) {
-    expect(error).toBeInstanceOf(NotPlainError);
+    expect(error).toBeInstanceOf(NotJsonError);
     return (error as Error).message.replace("it all cannot be written as JSON: ", "");
   }
 };
 
-describe("toPlain", () => {
+describe("toJson", () => {
   it("gives every JSON value back as it is, and as a copy", () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
-        const plain = toPlain(value, "it");
+        const plain = toJson(value, "it");
         expect(JSON.stringify(plain)).toBe(JSON.stringify(value));
         if (typeof value === "object" && value !== null) expect(plain).not.toBe(value);
       }),
@@ -96,7 +96,7 @@ describe("toPlain", () => {
     ["boxed values", [Object(1), Object("a"), Object(true), Object(2n)], [1, "a", true, "2"]],
     ["one object twice", twice(), { a: { n: 1 }, b: { n: 1 } }],
   ])("gives %s its obvious form", (_, value, expected) => {
-    expect(toPlain(value, "it")).toEqual(expected);
+    expect(toJson(value, "it")).toEqual(expected);
   });
 
   it.each<[string, unknown, string]>([
@@ -140,7 +140,7 @@ describe("toPlain", () => {
   });
 
   it("keeps a key by the name of __proto__ a key", () => {
-    const plain = toPlain(new Map([["__proto__", { admin: true }]]), "it");
+    const plain = toJson(new Map([["__proto__", { admin: true }]]), "it");
     expect(JSON.stringify(plain)).toBe('{"__proto__":{"admin":true}}');
     expect((plain as { admin?: unknown }).admin).toBeUndefined();
   });
@@ -156,7 +156,7 @@ describe("toPlain", () => {
         throw new Error("not counted yet");
       },
     };
-    expect(() => toPlain(value, "it")).toThrow("not counted yet");
+    expect(() => toJson(value, "it")).toThrow("not counted yet");
   });
 });
 

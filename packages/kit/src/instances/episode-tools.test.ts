@@ -49,12 +49,12 @@ afterEach(async () => {
   for (const served of open.splice(0)) await served.close();
 });
 
-async function start(environment: unknown, useHotPath = true): Promise<Served> {
+async function start(environment: unknown, useFastPath = true): Promise<Served> {
   const served = await serve(environment as EnvironmentDefinition, {
     name: "rooms",
     version: "1.0.0",
     port: 0,
-    useHotPath,
+    useFastPath,
     writeLog: () => {},
   });
   open.push(served);
@@ -82,9 +82,9 @@ const shapesOf = async (client: Client) =>
 describe.each([
   ["hot", true],
   ["cold", false],
-])("instances with tools of their own, on the %s path", (_, useHotPath) => {
+])("instances with tools of their own, on the %s path", (_, useFastPath) => {
   it("list exactly these, with their own schemas", async () => {
-    const served = await start(rooms, useHotPath);
+    const served = await start(rooms, useFastPath);
     const [land, water] = [await connect(await create(served, "land")), await connect(await create(served, "water"))];
     expect(await shapesOf(land)).toEqual([["move", "Walks.", ["steps"]]]);
     expect(await shapesOf(water)).toEqual([
@@ -95,7 +95,7 @@ describe.each([
   });
 
   it("call these by their own schemas, and no other", async () => {
-    const served = await start(rooms, useHotPath);
+    const served = await start(rooms, useFastPath);
     const [land, water] = [await create(served, "land"), await create(served, "water")];
     expect(await callTool(land, "move", { steps: 1 })).toEqual({ content: [{ type: "text", text: "1" }] });
     expect(await callTool(land, "move", { depth: 1 })).toMatchObject({ isError: true });
@@ -110,7 +110,7 @@ describe.each([
   });
 
   it("have other tools when an episode of another kind begins, also for a client that has been there before", async () => {
-    const served = await start(rooms, useHotPath);
+    const served = await start(rooms, useFastPath);
     const url = await create(served, "land");
     const client = await connect(url);
     expect(await shapesOf(client)).toHaveLength(1);
@@ -139,7 +139,7 @@ describe("lists of tools", () => {
   it("are of no concern to environments that have none: their instances have the definition's", async () => {
     const plain = await start({ tools: [dive] });
     const [one, other] = [await plain.host.create(), await plain.host.create()];
-    expect(one.tools).toBe(plain.host.blueprint.tools);
+    expect(one.tools).toBe(plain.host.environment.tools);
     expect(other.tools).toBe(one.tools);
   });
 

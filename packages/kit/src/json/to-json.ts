@@ -3,8 +3,8 @@ import { type ErrorCode, type Json, PlatformError } from "@aenv/contract";
 import { toBase64 } from "./bytes.ts";
 
 /** A value that JSON has no form for. The message says where it is, as in `cart.items[2].when`. */
-export class NotPlainError extends TypeError {
-  override readonly name = "NotPlainError";
+export class NotJsonError extends TypeError {
+  override readonly name = "NotJsonError";
 }
 
 /** Deeper values are a mistake, and would exhaust the stack of whoever reads them. */
@@ -15,23 +15,23 @@ const MAX_PATH = 200;
  * A copy of a value as JSON carries it, or an error that leads to what JSON cannot carry: nothing is lost in silence.
  * `what` names the value in the error. The guide "Write an environment" has the table of what becomes of which value.
  */
-export function toPlain(value: unknown, what: string): Json {
+export function toJson(value: unknown, what: string): Json {
   const trail: Trail = { parents: [], keys: [] };
   try {
     return plain(value, null, trail) ?? null;
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     const path = pathOf([...trail.keys, error.key]);
-    throw new NotPlainError(`${what} cannot be written as JSON: ${path || "it"} is ${error.message}`);
+    throw new NotJsonError(`${what} cannot be written as JSON: ${path || "it"} is ${error.message}`);
   }
 }
 
 /** The same for what is no tool's: a value that cannot be written is an error of this code. */
-export function demandPlain(code: ErrorCode, value: unknown, what: string): Json {
+export function jsonOrThrow(code: ErrorCode, value: unknown, what: string): Json {
   try {
-    return toPlain(value, what);
+    return toJson(value, what);
   } catch (error) {
-    if (error instanceof NotPlainError) throw new PlatformError(code, error.message, { cause: error });
+    if (error instanceof NotJsonError) throw new PlatformError(code, error.message, { cause: error });
     throw error;
   }
 }
@@ -41,7 +41,7 @@ export function toLogData(value: unknown): Json {
   if (value === undefined) return null;
   if (value instanceof Error) return String(value);
   try {
-    return toPlain(value, "the log message");
+    return toJson(value, "the log message");
   } catch (error) {
     return error instanceof Error ? error.message : "the log message cannot be written as JSON";
   }
