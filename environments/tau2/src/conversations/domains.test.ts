@@ -5,7 +5,7 @@ import type { GoldenAction, Task } from "../core/tasks.ts";
 import { userPrompt, userTools } from "../core/user-prompt.ts";
 import { domains, openDomain } from "../domains/index.ts";
 import { tau2Environment } from "../episode/environment.ts";
-import { type Json, judgedBy, KEY, openSandbox, type Sandbox, type Talk, talkWith } from "../fixtures/sandbox.ts";
+import { type Json, judgeVariables, KEY, openSandbox, type Sandbox, type TestInstance, userVariables } from "../fixtures/sandbox.ts";
 import { writeJson } from "../python/json/writer.ts";
 
 const TAU2_DATA_DIR = join(tau2Path, "data");
@@ -14,7 +14,7 @@ const SLOW_MS = 120_000;
 
 let sandbox: Sandbox | null = null;
 afterEach(async () => {
-  const said = sandbox?.said ?? [];
+  const said = sandbox?.responses ?? [];
   await sandbox?.[Symbol.asyncDispose]();
   sandbox = null;
   expect(said.some((text) => text.includes(KEY))).toBe(false);
@@ -46,7 +46,7 @@ const isUsersTurn = ({ initial_state }: Task) => (initial_state?.message_history
 const argsOf = (action: GoldenAction): Json => JSON.parse(writeJson(action.arguments)) as Json;
 
 /** Plays a task as its golden actions say, one side after the other, tells what is to be told, and lets the user stop. */
-async function playGolden(talk: Talk, task: Task, actors: Actors): Promise<Json> {
+async function playGolden(talk: TestInstance, task: Task, actors: Actors): Promise<Json> {
   const { actions, communicate_info } = task.evaluation_criteria ?? { actions: [], communicate_info: [] };
   for (const [n, action] of (actions ?? []).entries()) {
     if (action.requestor === "assistant") {
@@ -80,7 +80,7 @@ describeNeeding("tau2-data", "conversations with the benchmark's data", () => {
       const missed: unknown[] = [];
       for (const task of tasks) {
         if (isUsersTurn(task)) actors.turns.push("I need help.");
-        const talk = await served.open(talkWith(model, task.id, { ...judgedBy(model), TAU2_MAX_STEPS: "200" }));
+        const talk = await served.open(userVariables(model, task.id, { ...judgeVariables(model), TAU2_MAX_STEPS: "200" }));
         const ended = await playGolden(talk, task, actors);
         if (ended.reward !== 1 || ended.done !== true) missed.push([task.id, ended]);
         const [first] = actors.requests;
@@ -93,7 +93,7 @@ describeNeeding("tau2-data", "conversations with the benchmark's data", () => {
   );
 
   const openTalk = async (domain: string, taskId: string, model: { baseUrl: string }, more: Record<string, string> = {}) =>
-    (await sandboxOf(domain)).open(talkWith(model, taskId, more));
+    (await sandboxOf(domain)).open(userVariables(model, taskId, more));
 
   it("telecom: the user works on the phone several steps in a row, and the agent hears only what the user says", async () => {
     const domain = openDomain("telecom", TAU2_DATA_DIR);
@@ -138,11 +138,11 @@ describeNeeding("tau2-data", "conversations with the benchmark's data", () => {
     const busy = (name: string) => (request: ModelRequest) => (request.turn === 0 ? "Hello" : { toolCalls: [{ name }] });
     await using tireless = await scriptedOpenAi(busy("check_status_bar"));
     const served = await sandboxOf("telecom");
-    const long = await served.open(talkWith(tireless, id, { TAU2_MAX_STEPS: "20" }));
+    const long = await served.open(userVariables(tireless, id, { TAU2_MAX_STEPS: "20" }));
     expect(await long.say("Look.")).toMatchObject({ done: true, reward: 0 });
     expect(await long.status()).toMatchObject({ termination_reason: "max_steps" });
     await using clumsy = await scriptedOpenAi(busy("check_horoscope"));
-    const wrong = await served.open(talkWith(clumsy, id));
+    const wrong = await served.open(userVariables(clumsy, id));
     expect(await wrong.say("Look.")).toMatchObject({ done: true, reward: 0 });
     expect(await wrong.status()).toMatchObject({ termination_reason: "too_many_errors" });
   });
@@ -189,7 +189,7 @@ describeNeeding("tau2-data", "conversations with the benchmark's data", () => {
       actors.turns.push("I need help.");
       await using user = await scriptedOpenAi(actors.play);
       await using judge = await scriptedOpenAi(() => verdict as ScriptedTurn);
-      const talk = await served.open(talkWith(user, task.id, verdict === null ? {} : judgedBy(judge)));
+      const talk = await served.open(userVariables(user, task.id, verdict === null ? {} : judgeVariables(judge)));
       const ended = await playGolden(talk, task, actors);
       for (const assertion of assertions) {
         if (verdict !== null) expect(judge.requests[0]?.messages[1]?.text).toContain(assertion.slice(0, 20));

@@ -2,22 +2,22 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type ScriptedTurn, scriptedOpenAi } from "@aenv/testing";
 import { afterEach, describe, expect, it } from "vitest";
-import { judgedBy, KEY, openLibrarySandbox, type Sandbox, type Talk, talkWith } from "../fixtures/sandbox.ts";
+import { judgeVariables, KEY, openLibrarySandbox, type Sandbox, type TestInstance, userVariables } from "../fixtures/sandbox.ts";
 
 const LEND = { book_id: "b2", member: "cy" };
 const readNotices = (...ids: readonly string[]): ScriptedTurn => ({ toolCalls: ids.map((id) => ({ name: "read_notices", id })) });
 
 let sandbox: Sandbox | null = null;
 afterEach(async () => {
-  const said = sandbox?.said ?? [];
+  const said = sandbox?.responses ?? [];
   await sandbox?.[Symbol.asyncDispose]();
   sandbox = null;
   expect(said.join("\n")).not.toContain(KEY);
 });
 
-async function open(user: { baseUrl: string }, task: string, more: Record<string, string> = {}): Promise<Talk> {
+async function open(user: { baseUrl: string }, task: string, more: Record<string, string> = {}): Promise<TestInstance> {
   sandbox = await openLibrarySandbox();
-  return sandbox.open(talkWith(user, task, more));
+  return sandbox.open(userVariables(user, task, more));
 }
 
 /** An endpoint that says what no model says. */
@@ -85,9 +85,9 @@ describe("a whole conversation", () => {
     expect(await talk.say("Hello?")).toMatchObject({ done: true });
     expect(await talk.reward()).toMatchObject({ success: true, data: { total_reward: 0, done: true, steps: 0 } });
     // Nothing was to be done here, and so all is done.
-    const kind = await (sandbox as Sandbox).open(talkWith(model, "kindly", judgedBy(model)));
+    const kind = await (sandbox as Sandbox).open(userVariables(model, "kindly", judgeVariables(model)));
     expect(await kind.reward()).toMatchObject({ success: true, data: { total_reward: 1, done: true, steps: 0 } });
-    const unjudged = await (sandbox as Sandbox).open(talkWith(model, "kindly"));
+    const unjudged = await (sandbox as Sandbox).open(userVariables(model, "kindly"));
     expect(await unjudged.reward()).toMatchObject({ success: false, error: expect.stringContaining("no judge model") });
   });
 
@@ -112,7 +112,7 @@ describe("a whole conversation", () => {
   it("keeps conversations with one model apart", async () => {
     await using model = await scriptedOpenAi(({ messages, turn }) => (turn === 0 ? "Hello" : `I heard: ${messages.at(-1)?.text}`));
     const first = await open(model, "lend");
-    const others = await Promise.all(Array.from({ length: 8 }, () => (sandbox as Sandbox).open(talkWith(model, "lend"))));
+    const others = await Promise.all(Array.from({ length: 8 }, () => (sandbox as Sandbox).open(userVariables(model, "lend"))));
     const answers = await Promise.all([first, ...others].map((talk, n) => talk.say(`word ${n}`)));
     expect(answers.map(({ observation }) => observation)).toEqual(answers.map((_, n) => `I heard: word ${n}`));
   });
@@ -123,12 +123,12 @@ describe("the key", () => {
 
   it.each(["Tides, please", { status: 401, message: `no such key: ${KEY}` }])("is in no answer when the model says %j", async (first) => {
     await using model = await scriptedOpenAi(() => first);
-    const talk = await open(model, "lend", judgedBy(model));
+    const talk = await open(model, "lend", judgeVariables(model));
     for (const path of functions) expect(await talk.post(path)).toMatchObject({ success: true });
     await talk.say("Hello");
     for (const path of ["/state/snapshot", "/fork", ...functions, "/task/reward"]) await talk.post(path);
     // That it is in none is looked at after every test.
-    expect(sandbox?.said.length).toBeGreaterThan(10);
+    expect(sandbox?.responses.length).toBeGreaterThan(10);
     expect(model.requests[0]?.headers.authorization).toContain(KEY);
   });
 });
@@ -179,7 +179,7 @@ describe("a user's model that fails", () => {
 
   it("because its key fits into no header says so without the key", async () => {
     sandbox = await openLibrarySandbox();
-    const talk = await sandbox.open(talkWith({ baseUrl: "http://127.0.0.1:9/v1" }, "lend", { TAU2_USER_LLM_API_KEY: `${KEY}\nx` }));
+    const talk = await sandbox.open(userVariables({ baseUrl: "http://127.0.0.1:9/v1" }, "lend", { TAU2_USER_LLM_API_KEY: `${KEY}\nx` }));
     expect(await talk.status()).toMatchObject({ unscored: expect.stringContaining("cannot be reached") });
   });
 
@@ -199,7 +199,7 @@ describe("a judge", () => {
   ])("that answers met: %s gives the reward %i, and is shown the conversation", async (met, reward) => {
     await using user = await scriptedOpenAi(["Hello", "Bye ###STOP###"]);
     await using judge = await scriptedOpenAi([verdict(met)]);
-    const talk = await open(user, "kindly", judgedBy(judge));
+    const talk = await open(user, "kindly", judgeVariables(judge));
     expect(await talk.say("Good day!")).toMatchObject({ done: true, reward });
     const [request] = judge.requests;
     expect(request?.tools).toEqual([]);
@@ -217,7 +217,7 @@ describe("a judge", () => {
   it("is not asked about a conversation that ran out of steps: that is 0 by the rules", async () => {
     await using user = await scriptedOpenAi(["Hello", "Go on"]);
     await using judge = await scriptedOpenAi([verdict(true)]);
-    const talk = await open(user, "kindly", { ...judgedBy(judge), TAU2_MAX_STEPS: "3" });
+    const talk = await open(user, "kindly", { ...judgeVariables(judge), TAU2_MAX_STEPS: "3" });
     expect(await talk.say("Good day!")).toMatchObject({ done: true, reward: 0 });
     expect(judge.requests).toEqual([]);
   });
@@ -229,7 +229,7 @@ describe("a judge", () => {
   ])("that %s leaves the conversation unscored", async (_, answer, reason) => {
     await using user = await scriptedOpenAi(["Hello", "Bye ###STOP###"]);
     await using judge = await scriptedOpenAi(() => answer);
-    const talk = await open(user, "kindly", judgedBy(judge));
+    const talk = await open(user, "kindly", judgeVariables(judge));
     const unscored = expect.stringMatching(new RegExp(`scoring failed: .*${reason}`));
     expect(await talk.say("Good day!")).toMatchObject({ done: true, reward: null, unscored });
     expect(await talk.reward()).toMatchObject({ success: false, error: unscored });

@@ -24,7 +24,7 @@ export interface DomainDefinition {
   /** The agent's policy, made of texts of the domain's folder. */
   readonly policy: (read: (file: string) => string, isSolo: boolean) => string;
   /** What building it in solo mode raises; null if solo mode is supported. */
-  readonly soloRefusal: string | null;
+  readonly soloError: string | null;
   /** The split that is meant when none is named; null means all tasks. */
   readonly defaultSplit: string | null;
   readonly sync?: (environment: Environment) => void;
@@ -54,8 +54,8 @@ export class Domain {
 
   /** A fresh environment. */
   create({ isSolo = false, now }: EnvironmentOptions = {}): Environment {
-    const { name, agent, user, soloRefusal, sync } = this.definition;
-    if (isSolo && soloRefusal !== null) throw valueError(soloRefusal);
+    const { name, agent, user, soloError, sync } = this.definition;
+    if (isSolo && soloError !== null) throw valueError(soloError);
     const environment = new Environment({
       domainName: name,
       policy: this.policy(isSolo),

@@ -22,8 +22,8 @@ export function tau2Environment({ domains, open, variables: base }: Tau2Options)
   checkNames(base);
   const fixed = base.TAU2_DOMAIN || null;
   const served = [...domains.values()].filter(({ name }) => fixed === null || name === fixed);
-  const usual = served.find(({ name }) => name === DEFAULT_DOMAIN) ?? served[0];
-  if (usual === undefined) throw new Error(`TAU2_DOMAIN is '${fixed}'; the domains are ${[...domains.keys()].join(", ")}`);
+  const defaultDomain = served.find(({ name }) => name === DEFAULT_DOMAIN) ?? served[0];
+  if (defaultDomain === undefined) throw new Error(`TAU2_DOMAIN is '${fixed}'; the domains are ${[...domains.keys()].join(", ")}`);
 
   const settingsOf = (own: Variables, domain?: unknown, taskId?: string) => {
     const settings = readSettings({ ...base, ...own });
@@ -48,7 +48,7 @@ export function tau2Environment({ domains, open, variables: base }: Tau2Options)
       return Episode.open(open(settings.domain, settings.dataPath), settings, signal);
     },
     observe: ({ state }) => state.firstObservation,
-    tasks: () => tasksOf(usual.name, {}),
+    tasks: () => tasksOf(defaultDomain.name, {}),
     tasksOf: ({ variables }) => tasksOf(settingsOf(variables).domain, variables),
     snapshot: (episode) => episode.record(),
     restore: (snapshot, { variables, signal }) => {
@@ -56,7 +56,7 @@ export function tau2Environment({ domains, open, variables: base }: Tau2Options)
       const settings = settingsOf(variables, record.domain);
       return Episode.restore(open(record.domain, settings.dataPath), settings, record, signal);
     },
-    tools: toolsOfDomain(usual, readSolo(base)),
+    tools: toolsOfDomain(defaultDomain, readSolo(base)),
     toolsOf: toolsOfEpisode,
     functions: [
       { name: "tau2_get_task_info", description: "What the episode is about.", run: (_, { state }) => taskInfo(state) },
@@ -70,7 +70,7 @@ export function tau2Environment({ domains, open, variables: base }: Tau2Options)
           max_steps: state.maxSteps,
           done: state.isDone,
           last_observation: state.lastObservation,
-          ...standing(state),
+          ...scoreOf(state),
           termination_reason: state.terminationReason,
           environment: shownVariables({ ...base, ...variables }),
         }),
@@ -97,7 +97,7 @@ export function tau2Environment({ domains, open, variables: base }: Tau2Options)
         description: "End the episode.",
         run: async (_, { state, signal }) => {
           await state.act(agentCall("done"), signal);
-          const { total_reward, ...rest } = standing(state);
+          const { total_reward, ...rest } = scoreOf(state);
           return { done: true, total_reward, steps: state.steps, final_observation: state.lastObservation, ...unscoredOf(rest) };
         },
       },
@@ -108,14 +108,14 @@ export function tau2Environment({ domains, open, variables: base }: Tau2Options)
         description: "The reward of the episode; 0 until it has ended.",
         score: ({ state }) => {
           if (state.unscored !== null) throw new Error(`this episode is unscored: ${state.unscored}`);
-          return { reward: state.totalReward, ...standing(state), done: state.isDone, steps: state.steps };
+          return { reward: state.totalReward, ...scoreOf(state), done: state.isDone, steps: state.steps };
         },
       },
     ],
   });
 }
 
-function standing({ rewards, totalReward, unscored }: Episode) {
+function scoreOf({ rewards, totalReward, unscored }: Episode) {
   return { rewards, total_reward: totalReward, ...(unscored === null ? {} : { unscored }) };
 }
 

@@ -55,7 +55,7 @@ export class Episode {
   #unscored: string | null = null;
   #lastObservation = "";
   /** Actions stand in line: there is one conversation. */
-  #turn: Promise<unknown> = Promise.resolve();
+  #queue: Promise<unknown> = Promise.resolve();
 
   private constructor(domain: Domain, settings: Settings, chosen: Pick<EpisodeRecord, "taskId" | "isSolo" | "maxSteps" | "replies">) {
     const task = domain.tasks.find(chosen.taskId);
@@ -72,10 +72,10 @@ export class Episode {
 
   static async open(domain: Domain, settings: Settings, signal?: AbortSignal): Promise<Episode> {
     const taskId = settings.taskId ?? domain.tasks.select(domain.definition.defaultSplit)[0]?.id ?? "";
-    const isSolo = settings.isSolo ?? domain.definition.soloRefusal === null;
+    const isSolo = settings.isSolo ?? domain.definition.soloError === null;
     const replies = isSolo || settings.user === null ? null : [];
     const episode = new Episode(domain, settings, { taskId, isSolo, maxSteps: settings.maxSteps, replies });
-    episode.#see(await episode.#gym.reset(signal));
+    episode.#observe(await episode.#gym.reset(signal));
     const reward = await episode.#score(signal);
     signal?.throwIfAborted();
     // The user may have ended it before the agent could say a word.
@@ -97,7 +97,7 @@ export class Episode {
 
   /** Waits for the action in progress. */
   record(): Promise<EpisodeRecord> {
-    return this.#inTurn(async () => ({
+    return this.#serialize(async () => ({
       domain: this.domain.name,
       taskId: this.task.id,
       isSolo: this.isSolo,
@@ -161,10 +161,10 @@ export class Episode {
 
   /** Runs an agent's action. A cancelled action is undone. */
   act(action: AgentAction, signal?: AbortSignal): Promise<ActionResult> {
-    return this.#inTurn(async () => {
+    return this.#serialize(async () => {
       signal?.throwIfAborted();
       if (this.isDone) return this.#result(0);
-      if (this.#user === null && !this.isSolo && isTalk(action)) {
+      if (this.#user === null && !this.isSolo && isMessageToUser(action)) {
         throw new Error("nobody plays the user here: set TAU2_USER_LLM, TAU2_USER_LLM_API_BASE and TAU2_USER_LLM_API_KEY to talk to one");
       }
       const repliesBefore = this.#user?.replies.length ?? 0;
@@ -175,7 +175,7 @@ export class Episode {
       }
       this.#actions.push(action);
       this.#rewards.push(reward);
-      this.#see(observation);
+      this.#observe(observation);
       return this.#result(reward);
     });
   }
@@ -195,10 +195,10 @@ export class Episode {
 
   /** From the beginning through these actions, with the answers that the user gave. */
   async #replay(actions: readonly AgentAction[], signal?: AbortSignal): Promise<void> {
-    this.#see(await this.#gym.reset(signal));
+    this.#observe(await this.#gym.reset(signal));
     for (const action of actions) {
       const problem = await this.#gym.play(action, signal);
-      this.#see(problem ?? this.#gym.observation());
+      this.#observe(problem ?? this.#gym.observation());
     }
   }
 
@@ -222,18 +222,18 @@ export class Episode {
     return this.#unscored === null ? result : { ...result, reward: null, unscored: this.#unscored };
   }
 
-  #see(observation: string): void {
+  #observe(observation: string): void {
     if (observation !== "") this.#lastObservation = observation;
   }
 
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const mine = this.#turn.then(work);
-    this.#turn = mine.catch(() => {});
+  #serialize<T>(work: () => Promise<T>): Promise<T> {
+    const mine = this.#queue.then(work);
+    this.#queue = mine.catch(() => {});
     return mine;
   }
 }
 
-function isTalk(action: AgentAction): boolean {
+function isMessageToUser(action: AgentAction): boolean {
   if (typeof action !== "string" || strip(action) === "") return false;
   const parsed = parseAction(action);
   return "text" in parsed && !parsed.text.includes("###STOP###");

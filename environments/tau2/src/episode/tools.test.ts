@@ -44,7 +44,7 @@ describeNeeding("tau2-data", "one process with instances of all domains", () => 
     await using sandbox = await start();
     const agents = referenceNames(domain, "assistant");
     expect(names(await list(await open(sandbox, domain)))).toEqual([...agents, "done"]);
-    if (domains.get(domain)?.soloRefusal !== null) return;
+    if (domains.get(domain)?.soloError !== null) return;
     expect(names(await list(await open(sandbox, domain, true)))).toEqual([...agents, ...referenceNames(domain, "user"), "done"]);
   });
 

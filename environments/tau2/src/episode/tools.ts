@@ -33,8 +33,8 @@ export function toolsOfEpisode(episode: Episode): readonly ToolDefinition<Episod
 }
 
 /** The tools of an episode of a domain of which nothing is known yet, not even where its data is. */
-export function toolsOfDomain({ agent, user, soloRefusal }: DomainDefinition, isSolo: boolean | null): readonly ToolDefinition<Episode>[] {
-  const hasUserTools = user !== null && soloRefusal === null && isSolo !== false;
+export function toolsOfDomain({ agent, user, soloError }: DomainDefinition, isSolo: boolean | null): readonly ToolDefinition<Episode>[] {
+  const hasUserTools = user !== null && soloError === null && isSolo !== false;
   const tools = [...agent.toolkit.tools, ...(hasUserTools ? user.toolkit.tools : [])];
   return toolsFrom([...tools.filter(({ isDiscoverable }) => !isDiscoverable).map(({ schema }) => schema), DONE]);
 }

@@ -7,7 +7,7 @@ import { isParticipant, isToolMessage, type Message, type ParticipantMessage } f
 import { userTools } from "../core/user-prompt.ts";
 import { openDomain } from "../domains/index.ts";
 import { openLibrary } from "../fixtures/library.ts";
-import { flipped } from "../llm/chat.ts";
+import { flipRoles } from "../llm/chat.ts";
 import type { Participant } from "../orchestrator/orchestrator.ts";
 import { readJson } from "../python/json/reader.ts";
 import { repr } from "../python/repr.ts";
@@ -55,7 +55,7 @@ class RecordedUser implements Participant {
   }
 
   async reply(history: readonly Message[]): Promise<ParticipantMessage> {
-    this.requests.push(flipped(history));
+    this.requests.push(flipRoles(history));
     const reply = this.#replies.shift();
     if (typeof reply === "string") return { role: "user", content: reply, tool_calls: null };
     if (!(reply instanceof Dict)) throw new Error("the vectors have no more replies");

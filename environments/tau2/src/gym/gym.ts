@@ -93,7 +93,7 @@ export class Gym {
   }
 
   observation(): string {
-    return this.#crash === null ? observationOf(this.orchestrator.heardByAgent, this.#options.showsAllMessages ?? false) : "";
+    return this.#crash === null ? observationOf(this.orchestrator.agentMessages, this.#options.showsAllMessages ?? false) : "";
   }
 
   async step(action: AgentAction, signal?: AbortSignal): Promise<GymStep> {

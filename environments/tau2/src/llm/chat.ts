@@ -1,7 +1,7 @@
 import { isParticipant, isToolMessage, type Message, type ParticipantMessage } from "../core/messages/messages.ts";
 import type { JsonSchema } from "../core/tools/parameters.ts";
 import { valueError } from "../python/errors.ts";
-import { complaint, type ModelSettings, type SendOptions, send } from "./endpoint.ts";
+import { type ModelSettings, modelError, type SendOptions, send } from "./endpoint.ts";
 import { fromWire, toWire } from "./wire.ts";
 
 export type { ModelSettings } from "./endpoint.ts";
@@ -22,12 +22,12 @@ export async function chat(settings: ModelSettings, messages: readonly Message[]
   };
   const text = await send(settings, JSON.stringify(body), options);
   const message = fromWire(text);
-  if ("problem" in message) throw complaint(settings, message.problem, text);
+  if ("problem" in message) throw modelError(settings, message.problem, text);
   return message;
 }
 
 /** A user's history as a model sees it that plays the user: what the user said is its own, what the agent said comes from outside. */
-export function flipped(history: readonly Message[]): Message[] {
+export function flipRoles(history: readonly Message[]): Message[] {
   return history.map((message): Message => {
     if (isParticipant(message)) {
       if (message.role === "user") return { ...message, role: "assistant" };

@@ -28,20 +28,20 @@ export async function send(settings: ModelSettings, body: string, { signal, paus
   for (let attempt = 0; ; attempt++) {
     const outcome = await post(settings, body, signal);
     if (outcome.ok) return outcome.text;
-    if (!outcome.isPassing || attempt === RETRIES) throw new Error(outcome.problem);
+    if (!outcome.isTransient || attempt === RETRIES) throw new Error(outcome.problem);
     await pause(Math.min(outcome.pauseMs ?? 500 * 2 ** attempt, LONGEST_PAUSE_MS), signal);
     signal?.throwIfAborted();
   }
 }
 
 /** An error about a model's answer that says which model, and quotes the beginning of what it said without the key. */
-export function complaint(settings: ModelSettings, problem: string, quoted: string): Error {
+export function modelError(settings: ModelSettings, problem: string, quoted: string): Error {
   return new Error(`${nameOf(settings)} ${problem}: ${withoutKey(quoted, settings).slice(0, 500)}`);
 }
 
 type Outcome =
   | { readonly ok: true; readonly text: string }
-  | { readonly ok: false; readonly problem: string; readonly isPassing: boolean; readonly pauseMs?: number | null };
+  | { readonly ok: false; readonly problem: string; readonly isTransient: boolean; readonly pauseMs?: number | null };
 
 async function post(settings: ModelSettings, body: string, signal?: AbortSignal): Promise<Outcome> {
   const { baseUrl, apiKey, timeoutMs = TIMEOUT_MS } = settings;
@@ -52,25 +52,25 @@ async function post(settings: ModelSettings, body: string, signal?: AbortSignal)
     const response = await fetch(`${baseUrl}/chat/completions`, { method: "POST", headers, body, signal: either });
     const text = await response.text();
     if (response.ok) return { ok: true, text };
-    const isPassing = response.status === 429 || response.status === 408 || response.status >= 500;
+    const isTransient = response.status === 429 || response.status === 408 || response.status >= 500;
     return {
       ok: false,
-      problem: complaint(settings, `answered ${response.status}`, text).message,
-      isPassing,
-      pauseMs: askedPause(response),
+      problem: modelError(settings, `answered ${response.status}`, text).message,
+      isTransient,
+      pauseMs: retryAfterMs(response),
     };
   } catch (error) {
     if (signal?.aborted) throw error;
-    if (deadline.aborted) return { ok: false, problem: `${nameOf(settings)} gave no answer within ${timeoutMs} ms`, isPassing: true };
+    if (deadline.aborted) return { ok: false, problem: `${nameOf(settings)} gave no answer within ${timeoutMs} ms`, isTransient: true };
     // What breaks on the way has a cause; a request that cannot even be made has none, and never will be.
     const cause = error instanceof Error ? error.cause : undefined;
-    const problem = complaint(settings, "cannot be reached", String(cause ?? error)).message;
-    return { ok: false, problem, isPassing: cause !== undefined };
+    const problem = modelError(settings, "cannot be reached", String(cause ?? error)).message;
+    return { ok: false, problem, isTransient: cause !== undefined };
   }
 }
 
 /** How long an overloaded endpoint asks us to stay away; null if it does not say. */
-function askedPause({ headers }: Response): number | null {
+function retryAfterMs({ headers }: Response): number | null {
   const [ms, seconds] = [headers.get("retry-after-ms"), headers.get("retry-after")];
   const asked = ms !== null ? Number(ms) : seconds !== null ? Number(seconds) * 1_000 : Number.NaN;
   return asked >= 0 ? asked : null;

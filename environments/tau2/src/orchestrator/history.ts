@@ -11,15 +11,15 @@ export function isUserStop({ tool_calls, content }: ParticipantMessage): boolean
 }
 
 /** Whether a message of a stored history is one that the agent knows of. */
-export function isKnownToAgent(message: Message): boolean {
-  return isKnownTo("assistant", message);
+export function isVisibleToAgent(message: Message): boolean {
+  return isVisibleTo("assistant", message);
 }
 
-export function isKnownToUser(message: Message): boolean {
-  return isKnownTo("user", message);
+export function isVisibleToUser(message: Message): boolean {
+  return isVisibleTo("user", message);
 }
 
-function isKnownTo(side: "assistant" | "user", message: Message): boolean {
+function isVisibleTo(side: "assistant" | "user", message: Message): boolean {
   if (isParticipant(message)) return message.role === side || message.tool_calls === null;
   return isToolMessage(message) && message.requestor === side;
 }

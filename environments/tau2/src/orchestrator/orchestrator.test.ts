@@ -72,7 +72,7 @@ describe("a conversation", () => {
   it("takes up a task's own history", async () => {
     const conversation = converse("read", scripted());
     await conversation.runUntilAgent();
-    expect(conversation.heardByAgent.map(({ role }) => role)).toEqual(["user", "assistant", "tool"]);
+    expect(conversation.agentMessages.map(({ role }) => role)).toEqual(["user", "assistant", "tool"]);
   });
 
   it("leaves all turns to the agent where nobody plays the user", async () => {

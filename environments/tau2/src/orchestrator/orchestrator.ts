@@ -3,7 +3,7 @@ import { isParticipant, isToolMessage, type Message, type ParticipantMessage, te
 import { setState } from "../core/state.ts";
 import type { Task } from "../core/tasks.ts";
 import { PyError, valueError } from "../python/errors.ts";
-import { checkHistory, checkMessage, isKnownToAgent, isKnownToUser, isUserStop } from "./history.ts";
+import { checkHistory, checkMessage, isUserStop, isVisibleToAgent, isVisibleToUser } from "./history.ts";
 
 export type TerminationReason = "user_stop" | "agent_stop" | "max_steps" | "timeout" | "too_many_errors" | "agent_error" | "user_error";
 
@@ -76,7 +76,7 @@ export class Orchestrator {
   }
 
   /** What the agent knows; nothing if the last word was not meant for it. */
-  get heardByAgent(): readonly Message[] {
+  get agentMessages(): readonly Message[] {
     return this.#to === "agent" ? [...this.#agentHistory, ...this.#incoming] : [];
   }
 
@@ -94,7 +94,7 @@ export class Orchestrator {
     for (;;) {
       await this.runUntilAgent(signal);
       if (this.#reason !== null) return this.#reason;
-      this.give(await agent.reply(this.heardByAgent, signal));
+      this.give(await agent.reply(this.agentMessages, signal));
     }
   }
 
@@ -118,8 +118,8 @@ export class Orchestrator {
     const { isSolo } = this.environment;
     if (!this.#isOpening) checkMessage(message);
     const isStop = this.#isAgentStop(message);
-    this.#agentHistory.push(...this.#incoming.filter(isHeard), message);
-    this.#say("agent", message.tool_calls === null ? "user" : "env", message);
+    this.#agentHistory.push(...this.#incoming.filter(isRemembered), message);
+    this.#send("agent", message.tool_calls === null ? "user" : "env", message);
     if (isStop) this.#reason = "agent_stop";
     else if (isSolo && message.tool_calls === null) this.#reason = "agent_error";
     if (!this.#isOpening) {
@@ -137,45 +137,45 @@ export class Orchestrator {
     const { environment, task } = this.#options;
     const history = (task.initial_state?.message_history ?? []).map((message) => ({ ...message, turn_idx: null }));
     setState(environment, task.initial_state, history);
-    if (history.length > 0) this.#takeUp(history);
+    if (history.length > 0) this.#resume(history);
     else if (environment.isSolo) {
       this.#isOpening = true;
       this.#to = "agent";
       return;
     } else {
       this.#agentHistory.push(GREETING);
-      this.#say("agent", "user", GREETING);
+      this.#send("agent", "user", GREETING);
     }
     this.#checkCommunication();
     environment.sync();
   }
 
   /** Goes on from where a task's own conversation stops. */
-  #takeUp(history: readonly Message[]): void {
+  #resume(history: readonly Message[]): void {
     checkHistory(history);
     const last = history.at(-1);
     if (last === undefined) return;
     const before = history.slice(0, -1);
     const isAgentsOwn = last.role === "assistant" || (isToolMessage(last) && last.requestor === "user");
     this.#trajectory.push(...before);
-    this.#agentHistory.push(...(isAgentsOwn ? history : before).filter(isKnownToAgent));
-    this.#userHistory.push(...(isAgentsOwn ? before : history).filter(isKnownToUser));
+    this.#agentHistory.push(...(isAgentsOwn ? history : before).filter(isVisibleToAgent));
+    this.#userHistory.push(...(isAgentsOwn ? before : history).filter(isVisibleToUser));
     if (isParticipant(last)) {
       const sender = last.role === "assistant" ? "agent" : "user";
-      this.#say(sender, last.tool_calls === null ? (sender === "agent" ? "user" : "agent") : "env", last);
+      this.#send(sender, last.tool_calls === null ? (sender === "agent" ? "user" : "agent") : "env", last);
       if (sender === "agent" ? this.#isAgentStop(last) : isUserStop(last)) this.#reason = `${sender}_stop`;
-    } else if (isToolMessage(last)) this.#say("env", last.requestor === "user" ? "user" : "agent", last);
+    } else if (isToolMessage(last)) this.#send("env", last.requestor === "user" ? "user" : "agent", last);
   }
 
   async #askUser(user: Participant, signal?: AbortSignal): Promise<void> {
-    this.#userHistory.push(...this.#incoming.filter(isHeard));
+    this.#userHistory.push(...this.#incoming.filter(isRemembered));
     // Heard once: if the answer fails, a second try must not hear it again.
     this.#incoming = [];
     const message = await user.reply(this.#userHistory, signal);
     checkMessage(message);
     if (isUserStop(message)) this.#reason = "user_stop";
     this.#userHistory.push(message);
-    this.#say("user", message.tool_calls === null ? "agent" : "env", message);
+    this.#send("user", message.tool_calls === null ? "agent" : "env", message);
   }
 
   #answerCalls(): void {
@@ -186,10 +186,10 @@ export class Orchestrator {
     const results = message.tool_calls.map((call) => this.environment.getResponse(call));
     this.#errorCount += results.filter(({ error }) => error).length;
     if (results.length === 0) throw new PyError("IndexError", "list index out of range");
-    this.#say("env", this.#from, ...results);
+    this.#send("env", this.#from, ...results);
   }
 
-  #say(from: Role, to: Role, ...messages: readonly Message[]): void {
+  #send(from: Role, to: Role, ...messages: readonly Message[]): void {
     this.#trajectory.push(...messages);
     this.#incoming = messages;
     this.#from = from;
@@ -222,6 +222,6 @@ export class Orchestrator {
 }
 
 /** Words of nothing but blanks are not remembered. */
-function isHeard(message: Message): boolean {
+function isRemembered(message: Message): boolean {
   return !isParticipant(message) || message.tool_calls !== null || textOf(message) !== null;
 }

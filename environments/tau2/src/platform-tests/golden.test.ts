@@ -5,7 +5,7 @@ import { type Platform, publish, startPlatform } from "aenvironment/platform-tes
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { dataPath, type GoldenTask, goldenTasks } from "./testing/golden-task.ts";
 import { expected, finish, hashesOf, play } from "./testing/play.ts";
-import { JUDGE, scriptedPeople, USER } from "./testing/scripted-people.ts";
+import { JUDGE, scriptedModels, USER } from "./testing/scripted-models.ts";
 
 /** All of telecom takes minutes; AENV_TAU2_ALL=1 plays it. */
 const isWhole = process.env.AENV_TAU2_ALL === "1";
@@ -20,7 +20,7 @@ describeNeeding("tau2-data", "the reference's golden actions through the whole p
   beforeAll(async () => {
     const script = (request: ModelRequest) => {
       if (request.model === JUDGE) judgements++;
-      return scriptedPeople(request);
+      return scriptedModels(request);
     };
     people = await scriptedOpenAi(script, { keepsRequests: false });
     platform = await startPlatform();

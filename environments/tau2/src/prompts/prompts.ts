@@ -18,18 +18,18 @@ export const promptNames = ["agent", "soloAgent", "user", "userWithTools", "judg
 const FILE = "prompts.json";
 
 /** The benchmark's own texts: known by their digests wherever a file of prompts has them, and in other revisions by where they stand. */
-const THEIRS: Partial<Record<keyof Prompts, { readonly digest: string; readonly place: RegExp }>> = {
+const BENCHMARK_PROMPTS: Partial<Record<keyof Prompts, { readonly digest: string; readonly path: RegExp }>> = {
   agent: {
     digest: "e00faa515230c8648931f73ed25c9528418cccc522fe8936917f4c2a047bc5d2",
-    place: /^agent\.llm_agent\.AGENT_INSTRUCTION$/,
+    path: /^agent\.llm_agent\.AGENT_INSTRUCTION$/,
   },
   soloAgent: {
     digest: "487847d6c6626b15b8e60e5999420a554f2dc0ea56b2f0a506d21418993a36ec",
-    place: /^agent\.llm_agent\.AGENT_SOLO_INSTRUCTION$/,
+    path: /^agent\.llm_agent\.AGENT_SOLO_INSTRUCTION$/,
   },
   judge: {
     digest: "994b7abd2d3d869adbc2ce1dce85be5b2ab0243e04f086994737e4fc5e5fd24b",
-    place: /^evaluator\.evaluator_nl_assertions\..*\.system_prompt$/,
+    path: /^evaluator\.evaluator_nl_assertions\..*\.system_prompt$/,
   },
 };
 
@@ -71,11 +71,11 @@ function textsOf(data: DataDirectory): ReadonlyMap<string, string> {
 /** A prompt among the texts of a `prompts.json`, by our name for it or as the benchmark has it; null if it is not there. */
 export function findPrompt(texts: ReadonlyMap<string, string>, key: keyof Prompts): string | null {
   const own = texts.get(key);
-  const theirs = THEIRS[key];
+  const theirs = BENCHMARK_PROMPTS[key];
   if (own !== undefined || theirs === undefined) return own ?? null;
   const known = [...texts.values()].flatMap(formsOf).find((form) => createHash("sha256").update(form).digest("hex") === theirs.digest);
   if (known !== undefined) return known;
-  const there = [...texts].find(([place]) => theirs.place.test(place))?.[1];
+  const there = [...texts].find(([path]) => theirs.path.test(path))?.[1];
   return there === undefined ? null : strip(key === "soloAgent" ? withStopTool(there) : there);
 }
 

@@ -86,7 +86,7 @@ function compare(a: PyValue, b: PyValue): number | null {
 
 /** `dict[key]` by Python's equality; undefined when there is no such key. Lists and dicts cannot be keys and raise. */
 export function lookup<V extends PyValue>(dict: Dict<V>, key: PyValue): V | undefined {
-  mustBeHashable(key);
+  assertHashable(key);
   const direct = dict.get(key instanceof PyEnum && !dict.has(key) ? key.value : key);
   if (direct !== undefined) return direct;
   for (const [candidate, value] of dict) {
@@ -96,9 +96,9 @@ export function lookup<V extends PyValue>(dict: Dict<V>, key: PyValue): V | unde
   return undefined;
 }
 
-export function mustBeHashable(key: PyValue): void {
+export function assertHashable(key: PyValue): void {
   if (Array.isArray(key) || key instanceof Dict) throw typeError(`unhashable type: '${typeName(key)}'`);
-  if (key instanceof PyTuple) for (const item of key.items) mustBeHashable(item);
+  if (key instanceof PyTuple) for (const item of key.items) assertHashable(item);
 }
 
 /** `item in list`. */

@@ -4,7 +4,7 @@ import type { Dict, PyKey, PyValue } from "./values/values.ts";
 /** A parameter without a default must be given. */
 export interface Parameter {
   readonly name: string;
-  readonly byDefault?: PyValue;
+  readonly defaultValue?: PyValue;
 }
 
 /** Binds keyword arguments to a function's parameters; raises what Python raises when they do not fit. */
@@ -15,11 +15,11 @@ export function bind(qualifiedName: string, parameters: readonly Parameter[], ar
   }
   const bound: Record<string, PyValue> = {};
   const missing: string[] = [];
-  for (const { name, byDefault } of parameters) {
+  for (const { name, defaultValue } of parameters) {
     const given = args.get(name);
     // A given None is null, not undefined: it is a value and keeps the default out.
     if (given !== undefined) bound[name] = given;
-    else if (byDefault !== undefined) bound[name] = byDefault;
+    else if (defaultValue !== undefined) bound[name] = defaultValue;
     else missing.push(`'${name}'`);
   }
   if (missing.length === 0) return bound;

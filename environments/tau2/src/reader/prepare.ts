@@ -44,7 +44,7 @@ export interface Prepared {
 
 const DATA = "data/tau2";
 /** Spoken conversations are no part of the environment. */
-const SPOKEN = /(^|\/)(tasks_voice\.json|audio_difficulty\.json)$/;
+const VOICE_FILES = /(^|\/)(tasks_voice\.json|audio_difficulty\.json)$/;
 
 /** Turns a checkout of the benchmark into a data directory. Nothing is written unless all that was asked for is there and as expected. */
 export async function prepareData(options: PrepareOptions): Promise<Prepared> {
@@ -57,7 +57,7 @@ export async function prepareData(options: PrepareOptions): Promise<Prepared> {
   const hashes = Object.fromEntries([...data].map(([path, bytes]) => [path, createHash("sha256").update(bytes).digest("hex")]));
   const { differing, absent } = compareWithKnown(hashes, domains);
   verifyHashes(hashes, options.hashes ?? {}, from);
-  if (options.isStrict) demandKnown(differing, absent, from);
+  if (options.isStrict) requireKnownRevision(differing, absent, from);
 
   const project = new Project(checkout);
   const schemas = new Map(domains.map((domain) => [domain, readDomain(domain, checkout, project)]));
@@ -102,7 +102,8 @@ function chooseDomains(checkout: Checkout, wanted: readonly string[] | undefined
 function collectData(checkout: Checkout, domains: readonly string[]): Map<string, Buffer> {
   const data = new Map<string, Buffer>();
   const add = (folder: string, as: string): void => {
-    for (const path of checkout.list(folder)) if (!SPOKEN.test(path)) data.set(`${as}${path.slice(folder.length)}`, checkout.bytes(path));
+    for (const path of checkout.list(folder))
+      if (!VOICE_FILES.test(path)) data.set(`${as}${path.slice(folder.length)}`, checkout.bytes(path));
   };
   if (checkout.has("LICENSE")) data.set("LICENSE", checkout.bytes("LICENSE"));
   for (const domain of domains) add(`${DATA}/domains/${domain}`, domain);
@@ -124,7 +125,7 @@ function verifyHashes(found: Record<string, string>, expected: Readonly<Record<s
   if (wrong.length > 0) throw new Error(`${from} is not the expected revision of the benchmark: ${wrong.join("; ")}`);
 }
 
-function demandKnown(differing: readonly string[], absent: readonly string[], from: string): void {
+function requireKnownRevision(differing: readonly string[], absent: readonly string[], from: string): void {
   const other = [...differing, ...absent.map((path) => `${path} (missing)`)];
   if (other.length > 0) throw new Error(`${from} is not revision ${knownRevision} of the benchmark; not the same are ${other.join(", ")}`);
 }

@@ -4,7 +4,7 @@ import { evaluate } from "./python/constants.ts";
 import type { Assignment } from "./python/module.ts";
 import type { Project, Scope } from "./python/project.ts";
 
-const ROOMS = ["agent", "evaluator", "gym", "user"];
+const FOLDERS = ["agent", "evaluator", "gym", "user"];
 const PROMPT = /prompt|instruction|guideline/i;
 
 /**
@@ -13,7 +13,7 @@ const PROMPT = /prompt|instruction|guideline/i;
  */
 export function readPrompts(checkout: Checkout, project: Project): Record<string, string> {
   const prompts: Record<string, string> = {};
-  for (const file of ROOMS.flatMap((room) => checkout.list(`src/tau2/${room}`)).filter((path) => path.endsWith(".py"))) {
+  for (const file of FOLDERS.flatMap((folder) => checkout.list(`src/tau2/${folder}`)).filter((path) => path.endsWith(".py"))) {
     const name = file
       .replace(/^src\//, "")
       .replace(/(\/__init__)?\.py$/, "")
@@ -46,7 +46,7 @@ function findScope(project: Project, name: string): Scope | null {
 function textOf(assignment: Assignment, scope: Scope, project: Project): string | null {
   const { name, value } = assignment;
   if (!value || !PROMPT.test(name)) return null;
-  const text = readable(() => evaluate(value, scope, project, "kept"));
+  const text = readable(() => evaluate(value, scope, project, "keep"));
   return typeof text === "string" && text !== "" ? text : null;
 }
 

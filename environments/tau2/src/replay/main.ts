@@ -10,5 +10,5 @@ if (files.length === 0) {
 for (const file of files) {
   const tally = await replayFile(file, dataPath);
   console.log(tally.print(file));
-  if (!tally.isWhole) process.exitCode = 1;
+  if (!tally.allMatch) process.exitCode = 1;
 }

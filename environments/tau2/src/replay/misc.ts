@@ -27,7 +27,7 @@ export function replayMisc(groups: Dict, dataPath: string, tally: Tally): void {
   for (const [key, cases] of groups) {
     const group = String(key);
     if (group === "prompts" && cases instanceof Dict) replayPrompts(cases, dataPath, tally);
-    else if (!Array.isArray(cases)) tally.leaveOut(`'${group}' is no list of cases`);
+    else if (!Array.isArray(cases)) tally.skip(`'${group}' is no list of cases`);
     else for (const [i, vector] of cases.entries()) if (Array.isArray(vector)) replayCase(group, i, vector, tally);
   }
 }
@@ -91,7 +91,7 @@ function replayPrompts(prompts: Dict, dataPath: string, tally: Tally): void {
     const name = String(key);
     if (!(recorded instanceof Dict)) continue;
     const hashes = dictAt(recorded, "all_user_system_prompt_sha256");
-    if (ABSENT.has(name)) tally.leaveOut(`prompts of ${name}, which is not part of this environment`, hashes.size);
+    if (ABSENT.has(name)) tally.skip(`prompts of ${name}, which is not part of this environment`, hashes.size);
     else if (!domains.has(name))
       for (const [id] of hashes) tally.compare("prompts", `${name} ${String(id)}`, "the domain is not there", "its prompt");
     else replayDomainPrompts(name, recorded, hashes, dataPath, tally);
@@ -122,6 +122,6 @@ function replayDomainPrompts(name: string, recorded: Dict, hashes: Dict, dataPat
     );
   }
   for (const key of ["agent_system_prompt_sha256", "solo_agent_system_prompt_sha256", "tools_description_user"]) {
-    if (recorded.has(key)) tally.leaveOut("prompts and tool descriptions in the benchmark's own words");
+    if (recorded.has(key)) tally.skip("prompts and tool descriptions in the benchmark's own words");
   }
 }

@@ -23,11 +23,11 @@ export class Tally {
   }
 
   /** Cases that cannot be tried here, and why; they count for nothing. */
-  leaveOut(reason: string, cases = 1): void {
+  skip(reason: string, cases = 1): void {
     this.#notes.set(reason, (this.#notes.get(reason) ?? 0) + cases);
   }
 
-  get isWhole(): boolean {
+  get allMatch(): boolean {
     return this.#kinds.size > 0 && [...this.#kinds.values()].every(({ matching, total }) => matching === total);
   }
 

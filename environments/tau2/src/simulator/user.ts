@@ -1,6 +1,6 @@
 import type { Message, ParticipantMessage } from "../core/messages/messages.ts";
 import type { JsonSchema } from "../core/tools/parameters.ts";
-import { type ChatOptions, chat, flipped, type ModelSettings } from "../llm/chat.ts";
+import { type ChatOptions, chat, flipRoles, type ModelSettings } from "../llm/chat.ts";
 import type { Participant } from "../orchestrator/orchestrator.ts";
 
 export interface UserSimulatorOptions {
@@ -21,7 +21,7 @@ export class UserSimulator implements Participant {
 
   async reply(history: readonly Message[], signal?: AbortSignal): Promise<ParticipantMessage> {
     const { settings, prompt, tools, pause } = this.#options;
-    const said: Message[] = [{ role: "system", content: prompt }, ...flipped(history)];
+    const said: Message[] = [{ role: "system", content: prompt }, ...flipRoles(history)];
     const { content, tool_calls } = await chat(settings, said, { tools, signal, ...(pause === undefined ? {} : { pause }) });
     return { role: "user", content, tool_calls: tool_calls?.map((call) => ({ ...call, requestor: "user" })) ?? null };
   }

@@ -81,30 +81,30 @@ function placeOf(keys: readonly string[], key: string): number {
 const STEP = 1 << 18;
 
 /** A digest on its way through the dump of an untouched database, at growing distances from the start. */
-interface Trunk {
+interface SharedPrefix {
   /** What the dump consists of up to here; another database with the same beginning goes the same way. */
-  readonly route: Part[];
+  readonly parts: Part[];
   readonly checkpoints: { readonly at: number; readonly hash: Hash }[];
 }
 
-const trunks = new WeakMap<SharedRows, Trunk>();
+const prefixes = new WeakMap<SharedRows, SharedPrefix>();
 
 function digestOf(parts: readonly Part[]): string {
-  const trunk = trunkOf(parts);
-  const shared = trunk === null ? 0 : commonLength(trunk.route, parts);
-  const from = trunk?.checkpoints.findLast(({ at }) => at <= shared);
+  const prefix = prefixOf(parts);
+  const shared = prefix === null ? 0 : commonLength(prefix.parts, parts);
+  const from = prefix?.checkpoints.findLast(({ at }) => at <= shared);
   const hash = from?.hash.copy() ?? createHash("sha256");
   let at = 0;
   for (const part of parts) {
     const size = sizeOf(part);
     const skip = Math.max(0, (from?.at ?? 0) - at);
-    if (skip < size) feed(hash, part, skip, at, trunk, shared);
+    if (skip < size) feed(hash, part, skip, at, prefix, shared);
     at += size;
   }
   return hash.digest("hex");
 }
 
-function feed(hash: Hash, part: Part, skip: number, at: number, trunk: Trunk | null, shared: number): void {
+function feed(hash: Hash, part: Part, skip: number, at: number, prefix: SharedPrefix | null, shared: number): void {
   if (typeof part === "string") {
     hash.update(skip === 0 ? part : part.slice(skip), "latin1");
     return;
@@ -114,20 +114,20 @@ function feed(hash: Hash, part: Part, skip: number, at: number, trunk: Trunk | n
     const end = Math.min(start + STEP, part.end);
     hash.update(bytes.subarray(start, end));
     const reached = at + end - part.start;
-    const last = trunk?.checkpoints.at(-1)?.at ?? 0;
-    if (trunk !== null && reached <= shared && reached >= last + STEP) trunk.checkpoints.push({ at: reached, hash: hash.copy() });
+    const last = prefix?.checkpoints.at(-1)?.at ?? 0;
+    if (prefix !== null && reached <= shared && reached >= last + STEP) prefix.checkpoints.push({ at: reached, hash: hash.copy() });
   }
 }
 
-function trunkOf(parts: readonly Part[]): Trunk | null {
+function prefixOf(parts: readonly Part[]): SharedPrefix | null {
   const first = parts.find((part) => typeof part !== "string");
   if (first === undefined) return null;
-  let trunk = trunks.get(first.rows);
-  if (trunk === undefined) {
-    trunk = { route: untouched(parts), checkpoints: [] };
-    trunks.set(first.rows, trunk);
+  let prefix = prefixes.get(first.rows);
+  if (prefix === undefined) {
+    prefix = { parts: untouched(parts), checkpoints: [] };
+    prefixes.set(first.rows, prefix);
   }
-  return trunk;
+  return prefix;
 }
 
 /** The parts as they would be without own rows: from each table's first byte to its last. */
@@ -145,10 +145,10 @@ function untouched(parts: readonly Part[]): Part[] {
 }
 
 /** How many bytes two dumps have in common, as far as whole parts show it. */
-function commonLength(route: readonly Part[], parts: readonly Part[]): number {
+function commonLength(prefixParts: readonly Part[], parts: readonly Part[]): number {
   let length = 0;
   for (const [i, part] of parts.entries()) {
-    const other = route[i];
+    const other = prefixParts[i];
     if (other === undefined) return length;
     if (typeof part === "string" || typeof other === "string") {
       if (part !== other) return length;

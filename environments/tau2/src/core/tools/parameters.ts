@@ -6,7 +6,7 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 export interface ParameterSpec {
   readonly schema: JsonSchema;
   readonly description: string;
-  readonly byDefault?: PyValue;
+  readonly defaultValue?: PyValue;
 }
 
 export type ParameterSpecs = Readonly<Record<string, ParameterSpec>>;
@@ -23,23 +23,23 @@ export const boolean = (description: string): ParameterSpec => parameter({ type:
 export const texts = (description: string): ParameterSpec => parameter({ type: "array", items: { type: "string" } }, description);
 
 /** The same, but it may be left out. */
-export function optional(spec: ParameterSpec, byDefault: PyValue): ParameterSpec {
-  return { ...spec, byDefault };
+export function optional(spec: ParameterSpec, defaultValue: PyValue): ParameterSpec {
+  return { ...spec, defaultValue };
 }
 
 /** The JSON Schema of all parameters of a tool. */
 export function parametersSchema(specs: ParameterSpecs, definitions: JsonSchema | null): JsonSchema {
   const properties: Record<string, unknown> = {};
   const required: string[] = [];
-  for (const [name, { schema, description, byDefault }] of Object.entries(specs)) {
+  for (const [name, { schema, description, defaultValue }] of Object.entries(specs)) {
     const isReference = "$ref" in schema;
     properties[name] = {
       ...schema,
       description,
       ...(isReference ? {} : { title: titleOf(name) }),
-      ...(byDefault === undefined ? {} : { default: byDefault }),
+      ...(defaultValue === undefined ? {} : { default: defaultValue }),
     };
-    if (byDefault === undefined) required.push(name);
+    if (defaultValue === undefined) required.push(name);
   }
   return {
     ...(definitions === null ? {} : { $defs: definitions }),

@@ -62,8 +62,8 @@ export function toolsOf<S>() {
         isDiscoverable: source.isDiscoverable ?? false,
         summary: source.summary,
         details,
-        parameters: Object.entries(source.parameters).map(([name, { byDefault }]) =>
-          byDefault === undefined ? { name } : { name, byDefault },
+        parameters: Object.entries(source.parameters).map(([name, { defaultValue }]) =>
+          defaultValue === undefined ? { name } : { name, defaultValue },
         ),
         schema: {
           type: "function",
@@ -81,7 +81,7 @@ export function toolsOf<S>() {
     name: source.name,
     parameters: [
       ...source.parameters.map((name) => ({ name })),
-      ...Object.entries<PyValue>(source.optionals ?? {}).map(([name, byDefault]) => ({ name, byDefault })),
+      ...Object.entries<PyValue>(source.optionals ?? {}).map(([name, defaultValue]) => ({ name, defaultValue })),
     ],
     run: (args, side) => source.run(args as Parameters<typeof source.run>[0], side),
   });

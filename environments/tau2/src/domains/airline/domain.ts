@@ -8,6 +8,6 @@ export const airline: DomainDefinition = {
   agent: { toolkit: airlineTools, model: FlightDb, file: "db.json" },
   user: null,
   policy: (read) => read("policy.md"),
-  soloRefusal: "Airline domain does not support solo mode",
+  soloError: "Airline domain does not support solo mode",
   defaultSplit: "base",
 };

@@ -9,6 +9,6 @@ export const mock: DomainDefinition = {
   agent: { toolkit: mockTools, model: MockDb, file: "db.json" },
   user: { toolkit: mockUserTools, model: MockUserDb, file: "user_db.json" },
   policy: (read, isSolo) => read(isSolo ? "policy_solo.md" : "policy.md"),
-  soloRefusal: null,
+  soloError: null,
   defaultSplit: null,
 };

@@ -20,7 +20,7 @@ const checkNotifications = read({
 
 const dismissNotification = write({
   name: "dismiss_notification",
-  summary: "Mark one of your notifications as read.",
+  summary: "ToolDecorator one of your notifications as read.",
   parameters: { notification_id: text("The notification to dismiss.") },
   run({ notification_id }, { db }) {
     assign(notificationOf(db, notification_id), "status", "read");

@@ -8,6 +8,6 @@ export const retail: DomainDefinition = {
   agent: { toolkit: retailTools, model: RetailDb, file: "db.json" },
   user: null,
   policy: (read) => read("policy.md"),
-  soloRefusal: "Retail domain does not support solo mode",
+  soloError: "Retail domain does not support solo mode",
   defaultSplit: "base",
 };

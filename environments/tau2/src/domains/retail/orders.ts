@@ -1,6 +1,6 @@
 import { text } from "../../core/tools/parameters.ts";
 import { type Side, toolsOf } from "../../core/tools/tool.ts";
-import { equals, isIn, mustBeHashable } from "../../python/equality.ts";
+import { assertHashable, equals, isIn } from "../../python/equality.ts";
 import { valueError } from "../../python/errors.ts";
 import { assign } from "../../python/values/objects.ts";
 import { charge, credit, mustCover } from "./gift-cards.ts";
@@ -30,7 +30,7 @@ export const cancelPendingOrder = write({
   run({ order_id, reason }, { db }) {
     const { status, user_id, payment_history } = orderOf(db, order_id);
     if (status !== "pending") throw valueError("Non-pending order cannot be cancelled");
-    mustBeHashable(reason);
+    assertHashable(reason);
     if (!isIn(reason, CANCEL_REASONS)) throw valueError("Invalid reason");
     // Every entry is refunded, even one that is a refund itself.
     const refunds = payment_history.map(({ amount, payment_method_id }) => {

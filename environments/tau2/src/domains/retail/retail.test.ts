@@ -145,4 +145,4 @@ it("the store's products are listed by name", () => expect(run("list_all_product
 it("a user is found by name, whatever the case, and zip", () =>
   expect(run("find_user_id_by_name_zip", { first_name: "ANN", last_name: "reed", zip: "00001" })).toBe("ann"));
 
-it("there is no retail without a user", () => expect(retail.soloRefusal).toBe("Retail domain does not support solo mode"));
+it("there is no retail without a user", () => expect(retail.soloError).toBe("Retail domain does not support solo mode"));

@@ -12,7 +12,7 @@ export const telecom: DomainDefinition = {
   agent: { toolkit: telecomTools, model: TelecomDb, file: "db.toml" },
   user: { toolkit: telecomUserTools, model: TelecomUserDb, file: "user_db.toml" },
   policy: (read, isSolo) => policyOf(read(isSolo ? "main_policy_solo.md" : "main_policy.md"), read("tech_support_manual.md")),
-  soloRefusal: null,
+  soloError: null,
   defaultSplit: "base",
   sync,
 };

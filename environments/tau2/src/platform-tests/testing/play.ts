@@ -1,6 +1,6 @@
 import type { Environment } from "aenvironment";
 import type { GoldenStep, GoldenTask, Hashes } from "./golden-task.ts";
-import { askFor, GOODBYE } from "./scripted-people.ts";
+import { GOODBYE, requestFor } from "./scripted-models.ts";
 
 /** What a driver sees after one of its actions. */
 export interface Seen {
@@ -21,7 +21,7 @@ export async function play(env: Environment, steps: readonly GoldenStep[]): Prom
     const { observation } =
       first.requestor === "assistant"
         ? (await env.callTool(first.name, asWritten(first.argumentsText))).json<Result>()
-        : await env.callFunction<Result>("tau2_send_message", { message: askFor(block) });
+        : await env.callFunction<Result>("tau2_send_message", { message: requestFor(block) });
     seen.push({ observation, hashes: await hashesOf(env) });
   }
   return seen;

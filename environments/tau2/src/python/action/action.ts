@@ -1,5 +1,5 @@
 import { signed } from "../arithmetic.ts";
-import { equals, mustBeHashable } from "../equality.ts";
+import { assertHashable, equals } from "../equality.ts";
 import { PyError, valueError } from "../errors.ts";
 import { readJson } from "../json/reader.ts";
 import { repr, str } from "../repr.ts";
@@ -111,7 +111,7 @@ function dictOf(entries: readonly (readonly [Node | null, Node])[]): Dict {
   for (const [keyNode, valueNode] of entries) {
     if (keyNode === null) throw new PythonSyntaxError("** in a dict is no literal");
     const key = literalValue(keyNode);
-    mustBeHashable(key);
+    assertHashable(key);
     // Equal keys are one key, and the first spelling stays: {1: 2, True: 3} is {1: 3}.
     const known = typeof key === "string" ? key : [...dict.keys()].find((candidate) => equals(candidate, key));
     dict.set(known === undefined ? key : known, literalValue(valueNode));

@@ -15,16 +15,16 @@ export function parseExpression(text: string): Expression {
   const parser = new Parser(tokens, 0);
   try {
     const expression = parser.expression();
-    if (parser.token.kind !== "end") throw new Stuck(parser.position, true);
+    if (parser.token.kind !== "end") throw new ParseFailure(parser.position, true);
     return expression;
   } catch (error) {
-    if (!(error instanceof Stuck)) throw error;
-    throw error.message === "" ? complaint(tokens, error) : syntaxError(error.message);
+    if (!(error instanceof ParseFailure)) throw error;
+    throw error.message === "" ? errorAt(tokens, error) : syntaxError(error.message);
   }
 }
 
 /** The first token that cannot go on, and whether a complete operand stands right before it. */
-class Stuck extends Error {
+class ParseFailure extends Error {
   readonly position: number;
   readonly isAfterOperand: boolean;
   constructor(position: number, isAfterOperand: boolean, message = "") {
@@ -34,29 +34,29 @@ class Stuck extends Error {
   }
 }
 
-function complaint(tokens: readonly Token[], { position, isAfterOperand }: Stuck): Error {
+function errorAt(tokens: readonly Token[], { position, isAfterOperand }: ParseFailure): Error {
   const token = tokens[position];
-  if (isOpenEnd(tokens, position, isAfterOperand)) return syntaxError("'(' was never closed");
+  if (isUnclosedEnd(tokens, position, isAfterOperand)) return syntaxError("'(' was never closed");
   const isOperand = token?.kind === "int" || token?.kind === "float" || token?.kind === "ellipsis";
   if (!isOperand || !isAfterOperand) return syntaxError("invalid syntax");
-  if (reachesOpenEnd(tokens, position)) return syntaxError("'(' was never closed");
+  if (reachesUnclosedEnd(tokens, position)) return syntaxError("'(' was never closed");
   return syntaxError(token.depth > 0 ? "invalid syntax. Perhaps you forgot a comma?" : "invalid syntax");
 }
 
 /** Whether the longest expression that begins here runs into the end of the text while a parenthesis is open. */
-function reachesOpenEnd(tokens: readonly Token[], position: number): boolean {
+function reachesUnclosedEnd(tokens: readonly Token[], position: number): boolean {
   const parser = new Parser(tokens, position, true);
   try {
     parser.expression();
-    return isOpenEnd(tokens, parser.position, true);
+    return isUnclosedEnd(tokens, parser.position, true);
   } catch (error) {
-    if (!(error instanceof Stuck)) throw error;
-    return isOpenEnd(tokens, error.position, error.isAfterOperand);
+    if (!(error instanceof ParseFailure)) throw error;
+    return isUnclosedEnd(tokens, error.position, error.isAfterOperand);
   }
 }
 
 /** After an operand, a point looks one token further, for the name of an attribute. */
-function isOpenEnd(tokens: readonly Token[], position: number, isAfterOperand: boolean): boolean {
+function isUnclosedEnd(tokens: readonly Token[], position: number, isAfterOperand: boolean): boolean {
   const end = tokens[position + (isAfterOperand && tokens[position]?.text === "." ? 1 : 0)];
   return end?.kind === "end" && end.depth > 0;
 }
@@ -130,7 +130,7 @@ class Parser {
         this.position++;
         return { kind: "value", value: new PyOpaque("ellipsis", "Ellipsis") };
     }
-    if (text !== "(") throw new Stuck(this.position, false);
+    if (text !== "(") throw new ParseFailure(this.position, false);
     this.position++;
     if (this.#is(")")) {
       this.position++;
@@ -147,12 +147,12 @@ class Parser {
     const message = this.#is("**") ? "cannot use double starred expression here" : "cannot use starred expression here";
     const start = this.position++;
     this.expression();
-    if (!this.#is(")")) throw new Stuck(this.position, true);
-    throw new Stuck(start, false, message);
+    if (!this.#is(")")) throw new ParseFailure(this.position, true);
+    throw new ParseFailure(start, false, message);
   }
 
   #close(): void {
-    if (!this.#is(")")) throw new Stuck(this.position, true);
+    if (!this.#is(")")) throw new ParseFailure(this.position, true);
     this.position++;
   }
 

@@ -177,6 +177,6 @@ export const datetime: Type<PyDateTime> = type((input, report) => {
 });
 
 /** A field that may be left out; lists and dicts are made anew each time. */
-export function withDefault<T extends PyValue>(inner: Type<T>, byDefault: PyValue | (() => PyValue)): Optional<T> {
-  return { type: inner, byDefault: typeof byDefault === "function" ? byDefault : () => byDefault };
+export function withDefault<T extends PyValue>(inner: Type<T>, defaultValue: PyValue | (() => PyValue)): Optional<T> {
+  return { type: inner, defaultValue: typeof defaultValue === "function" ? defaultValue : () => defaultValue };
 }

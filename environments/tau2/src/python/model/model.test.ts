@@ -105,7 +105,7 @@ describe("a model", () => {
 const pair = () => model("Pair", { one: Person });
 
 describe("arguments", () => {
-  const parameters = [{ name: "a" }, { name: "b" }, { name: "c" }, { name: "d", byDefault: null }];
+  const parameters = [{ name: "a" }, { name: "b" }, { name: "c" }, { name: "d", defaultValue: null }];
 
   it.each<[Record<string, PyValue>, string]>([
     [{ a: 1, b: 2, x: 3 }, "T.f() got an unexpected keyword argument 'x'"],

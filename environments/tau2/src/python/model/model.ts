@@ -34,7 +34,7 @@ export interface Type<T extends PyValue = PyValue> {
 /** A field that may be left out. A default is taken as it is, without validation. */
 export interface Optional<T extends PyValue = PyValue> {
   readonly type: Type<T>;
-  readonly byDefault: () => PyValue;
+  readonly defaultValue: () => PyValue;
 }
 
 export type Fields = Readonly<Record<string, Type | Optional>>;
@@ -66,7 +66,7 @@ export class Model<F extends Fields = Fields> implements Type<InstanceOf<F>> {
     this.fields = fields;
     this.forbidsExtra = options.extra === "forbid";
     this.#entries = Object.entries(fields).map(([key, field]) =>
-      "byDefault" in field ? [key, field.type, field.byDefault] : [key, field, null],
+      "defaultValue" in field ? [key, field.type, field.defaultValue] : [key, field, null],
     );
     this.#make = class extends PyObject {};
     Object.defineProperty(this.#make.prototype, MODEL, { value: this, enumerable: false });
@@ -102,12 +102,12 @@ export class Model<F extends Fields = Fields> implements Type<InstanceOf<F>> {
     }
     const before = report.issues.length;
     const made = new this.#make() as PyObject & Record<string, PyValue>;
-    for (const [key, type, byDefault] of this.#entries) {
+    for (const [key, type, defaultValue] of this.#entries) {
       const given = input.get(key);
       if (given !== undefined) {
         const value = report.at(key, type, given);
         if (value !== INVALID) made[key] = value;
-      } else if (byDefault !== null) made[key] = byDefault();
+      } else if (defaultValue !== null) made[key] = defaultValue();
       else {
         report.path.push(key);
         report.refuse("missing", "Field required", input);

@@ -86,21 +86,21 @@ export class Dict<V extends PyValue = PyValue> extends Map<PyKey, V> {
   }
 
   override set(key: PyKey, value: V): this {
-    this.#mustBeOpen(key);
+    this.#assertNotFrozen(key);
     return super.set(key, value);
   }
 
   override delete(key: PyKey): boolean {
-    this.#mustBeOpen(key);
+    this.#assertNotFrozen(key);
     return super.delete(key);
   }
 
   override clear(): void {
-    this.#mustBeOpen("everything");
+    this.#assertNotFrozen("everything");
     super.clear();
   }
 
-  #mustBeOpen(key: PyKey): void {
+  #assertNotFrozen(key: PyKey): void {
     if (this.#isFrozen) throw new Error(`a shared row was written to (key ${String(key)}): take the row with edit() before changing it`);
   }
 }

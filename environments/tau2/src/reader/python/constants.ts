@@ -6,14 +6,14 @@ import { type Project, pathOf, type Scope } from "./project.ts";
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
 /** Whether an f-string is taken as it stands, placeholders and all. */
-export type Templates = "kept" | "refused";
+export type FormattedStrings = "keep" | "refuse";
 
 /** The value of a constant expression: literals, names of constants, members of enumerations, joined and stripped texts. */
-export function evaluate(expression: Expression, scope: Scope, project: Project, templates: Templates = "refused"): Json {
-  const inner = (one: Expression): Json => evaluate(one, scope, project, templates);
+export function evaluate(expression: Expression, scope: Scope, project: Project, formattedStrings: FormattedStrings = "refuse"): Json {
+  const inner = (one: Expression): Json => evaluate(one, scope, project, formattedStrings);
   switch (expression.kind) {
     case "constant":
-      if (expression.isFormatted && templates === "refused") break;
+      if (expression.isFormatted && formattedStrings === "refuse") break;
       return expression.value;
     case "sequence":
       return expression.items.map(inner);
@@ -41,7 +41,7 @@ export function evaluate(expression: Expression, scope: Scope, project: Project,
     }
     case "name":
     case "attribute": {
-      const value = namedValue(expression, scope, project, templates);
+      const value = namedValue(expression, scope, project, formattedStrings);
       if (value !== undefined) return value;
     }
   }
@@ -78,14 +78,14 @@ function dedent(text: string): string {
   return lines.map((line) => line.slice(margin.length)).join("\n");
 }
 
-function namedValue(expression: Expression, scope: Scope, project: Project, templates: Templates): Json | undefined {
+function namedValue(expression: Expression, scope: Scope, project: Project, formattedStrings: FormattedStrings): Json | undefined {
   if (!pathOf(expression)) return undefined;
-  const meaning = project.meaningOf(expression, scope);
-  if (meaning.kind === "alias") return project.follow(meaning, () => evaluate(meaning.value, meaning.scope, project, templates));
+  const meaning = project.resolve(expression, scope);
+  if (meaning.kind === "alias") return project.follow(meaning, () => evaluate(meaning.value, meaning.scope, project, formattedStrings));
   if (expression.kind !== "attribute") return undefined;
-  if (expression.name === "value" && expression.of.kind === "attribute") return namedValue(expression.of, scope, project, templates);
-  const owner = project.meaningOf(expression.of, scope);
+  if (expression.name === "value" && expression.of.kind === "attribute") return namedValue(expression.of, scope, project, formattedStrings);
+  const owner = project.resolve(expression.of, scope);
   if (owner.kind !== "class") return undefined;
   const member = owner.class.fields.find((field) => field.name === expression.name)?.value;
-  return member ? evaluate(member, owner.scope, project, templates) : undefined;
+  return member ? evaluate(member, owner.scope, project, formattedStrings) : undefined;
 }

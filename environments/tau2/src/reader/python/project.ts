@@ -10,11 +10,11 @@ export interface Scope {
   module: Module;
 }
 
-/** What a name stands for. `outside`: something that no file of the checkout declares, by its dotted name. */
-export type Meaning =
+/** What a name stands for. `external`: something that no file of the checkout declares, by its dotted name. */
+export type Resolved =
   | { kind: "class"; class: Class; scope: Scope }
   | { kind: "alias"; value: Expression; scope: Scope }
-  | { kind: "outside"; name: string };
+  | { kind: "external"; name: string };
 
 const MAX_HOPS = 50;
 
@@ -39,13 +39,13 @@ export class Project {
   }
 
   /** The meaning of `Name` or `module.Name` in a scope. */
-  meaningOf(expression: Expression, scope: Scope): Meaning {
+  resolve(expression: Expression, scope: Scope): Resolved {
     const path = pathOf(expression);
     if (!path) throw new ReaderError("expected the name of a type", expression.line, scope.file);
     return this.#lookUp(path, scope, 0);
   }
 
-  #lookUp(path: string[], scope: Scope, hops: number): Meaning {
+  #lookUp(path: string[], scope: Scope, hops: number): Resolved {
     const [head, ...rest] = path as [string, ...string[]];
     if (hops > MAX_HOPS) throw new ReaderError(`the name ${head} leads in a circle`, undefined, scope.file);
     if (rest.length === 0) {
@@ -62,18 +62,18 @@ export class Project {
     for (const star of scope.module.stars) {
       const there = this.find(this.#absolute(star, scope));
       const found = there && this.#lookUp(path, there, hops + 1);
-      if (found && found.kind !== "outside") return found;
+      if (found && found.kind !== "external") return found;
     }
-    return { kind: "outside", name: path.join(".") };
+    return { kind: "external", name: path.join(".") };
   }
 
-  #follow(target: string, rest: string[], hops: number): Meaning {
+  #follow(target: string, rest: string[], hops: number): Resolved {
     const parts = [...target.split("."), ...rest];
     for (let length = parts.length - 1; length > 0; length--) {
       const scope = this.find(parts.slice(0, length).join("."));
       if (scope) return this.#lookUp(parts.slice(length), scope, hops + 1);
     }
-    return { kind: "outside", name: parts.join(".") };
+    return { kind: "external", name: parts.join(".") };
   }
 
   #absolute(name: string, scope: Scope): string {
@@ -86,7 +86,7 @@ export class Project {
   }
 
   /** Reads what an alias stands for, unless that leads back to it. */
-  follow<T>(alias: Meaning & { kind: "alias" }, read: () => T): T {
+  follow<T>(alias: Resolved & { kind: "alias" }, read: () => T): T {
     if (this.#following.has(alias.value)) throw new ReaderError("this name leads in a circle", alias.value.line, alias.scope.file);
     this.#following.add(alias.value);
     try {
@@ -96,10 +96,10 @@ export class Project {
     }
   }
 
-  /** The class and what it inherits from, nearest first; names from outside at `outside`. */
-  ancestryOf(found: Class, scope: Scope): { classes: { class: Class; scope: Scope }[]; outside: string[] } {
+  /** The class and what it inherits from, nearest first; `external` has the dotted names of bases that no file of the checkout declares. */
+  ancestryOf(found: Class, scope: Scope): { classes: { class: Class; scope: Scope }[]; external: string[] } {
     const classes: { class: Class; scope: Scope }[] = [];
-    const outside: string[] = [];
+    const external: string[] = [];
     const visit = (one: Class, where: Scope): void => {
       if (classes.some((known) => known.class === one)) return;
       classes.push({ class: one, scope: where });
@@ -108,11 +108,11 @@ export class Project {
         if (!path) continue;
         const meaning = this.#lookUp(path, where, 0);
         if (meaning.kind === "class") visit(meaning.class, meaning.scope);
-        else if (meaning.kind === "outside") outside.push(meaning.name);
+        else if (meaning.kind === "external") external.push(meaning.name);
       }
     };
     visit(found, scope);
-    return { classes, outside };
+    return { classes, external };
   }
 }
 

@@ -84,8 +84,8 @@ export class SchemaWriter {
     if (field.description) schema.description = field.description;
     let value = field.default;
     let isRequired = value === null;
-    if (value?.kind === "call" && this.#isOutside(value.of, scope, "Field")) {
-      Object.assign(schema, this.#fieldWords(value, scope));
+    if (value?.kind === "call" && this.#isExternal(value.of, scope, "Field")) {
+      Object.assign(schema, this.#fieldOptions(value, scope));
       isRequired = !value.named.has("default_factory");
       value = value.named.get("default") ?? value.positional[0] ?? null;
     }
@@ -98,7 +98,7 @@ export class SchemaWriter {
   }
 
   /** What `Field(…)` says beside the default. */
-  #fieldWords(call: Expression & { kind: "call" }, scope: Scope): Schema {
+  #fieldOptions(call: Expression & { kind: "call" }, scope: Scope): Schema {
     const words: Schema = {};
     for (const [name, value] of call.named) {
       const key = name === "description" || name === "title" || name === "examples" ? name : LIMITS.get(name);
@@ -107,10 +107,10 @@ export class SchemaWriter {
     return words;
   }
 
-  #isOutside(expression: Expression, scope: Scope, name: string): boolean {
+  #isExternal(expression: Expression, scope: Scope, name: string): boolean {
     if (expression.kind !== "name" && expression.kind !== "attribute") return false;
-    const meaning = this.#project.meaningOf(expression, scope);
-    return meaning.kind === "outside" && meaning.name.split(".").at(-1) === name;
+    const meaning = this.#project.resolve(expression, scope);
+    return meaning.kind === "external" && meaning.name.split(".").at(-1) === name;
   }
 
   #type(expression: Expression, scope: Scope): Schema {
@@ -122,7 +122,7 @@ export class SchemaWriter {
     if (expression.kind === "subscript") return this.#generic(expression, scope);
     if (expression.kind !== "name" && expression.kind !== "attribute") throw unread("this annotation", expression, scope);
 
-    const meaning = this.#project.meaningOf(expression, scope);
+    const meaning = this.#project.resolve(expression, scope);
     if (meaning.kind === "class") return this.#reference(meaning.class, meaning.scope, expression);
     if (meaning.kind === "alias") return this.#project.follow(meaning, () => this.#type(meaning.value, meaning.scope));
     const name = meaning.name.split(".").at(-1) as string;
@@ -133,8 +133,8 @@ export class SchemaWriter {
 
   #generic(expression: Expression & { kind: "subscript" }, scope: Scope): Schema {
     const { of, items } = expression;
-    const meaning = this.#project.meaningOf(of, scope);
-    const name = meaning.kind === "outside" ? (meaning.name.split(".").at(-1) as string) : "";
+    const meaning = this.#project.resolve(of, scope);
+    const name = meaning.kind === "external" ? (meaning.name.split(".").at(-1) as string) : "";
     const [first, second] = items;
     if (!first) throw unread("this annotation", expression, scope);
     switch (ALIASES.get(name) ?? name) {
@@ -158,10 +158,10 @@ export class SchemaWriter {
         return { maxItems: items.length, minItems: items.length, prefixItems, type: "array" };
       }
       case "Annotated": {
-        const words = items.slice(1).filter((item) => item.kind === "call" && this.#isOutside(item.of, scope, "Field"));
+        const words = items.slice(1).filter((item) => item.kind === "call" && this.#isExternal(item.of, scope, "Field"));
         return Object.assign(
           this.#type(first, scope),
-          ...words.map((word) => this.#fieldWords(word as Expression & { kind: "call" }, scope)),
+          ...words.map((word) => this.#fieldOptions(word as Expression & { kind: "call" }, scope)),
         );
       }
     }
@@ -184,8 +184,8 @@ export class SchemaWriter {
   #reference(found: Class, scope: Scope, expression: Expression): Schema {
     const reference = { $ref: `#/$defs/${found.name}` };
     if (this.#definitions.has(found.name)) return reference;
-    const { classes, outside } = this.#project.ancestryOf(found, scope);
-    const bases = outside.map((name) => name.split(".").at(-1) as string);
+    const { classes, external } = this.#project.ancestryOf(found, scope);
+    const bases = external.map((name) => name.split(".").at(-1) as string);
     const description = found.docstring ? { description: cleanIndent(found.docstring) } : {};
     // Named before its fields are read: a model may refer to itself.
     this.#definitions.set(found.name, {});

@@ -35,7 +35,7 @@ export function readToolkit(found: Class, scope: Scope, requestor: Requestor, pr
   for (const ancestor of project.ancestryOf(found, scope).classes) {
     for (const method of ancestor.class.methods) {
       if (seen.has(method.name)) continue;
-      const mark = markOf(method, ancestor.scope, project);
+      const mark = decoratorOf(method, ancestor.scope, project);
       if (!mark) continue;
       seen.add(method.name);
       try {
@@ -44,7 +44,7 @@ export function readToolkit(found: Class, scope: Scope, requestor: Requestor, pr
           requestor,
           name: method.name,
           ...mark,
-          ...wordsOf(method, mark.discoverable, ancestor.scope, project),
+          ...descriptionOf(method, mark.discoverable, ancestor.scope, project),
           qualname,
         });
       } catch (error) {
@@ -56,14 +56,14 @@ export function readToolkit(found: Class, scope: Scope, requestor: Requestor, pr
   return toolkit;
 }
 
-interface Mark {
+interface ToolDecorator {
   type: string;
   mutates_state: boolean;
   discoverable: boolean;
 }
 
 /** What a decorator such as `@is_tool(ToolType.WRITE)` says; null for a method that is no tool. */
-function markOf(method: Method, scope: Scope, project: Project): Mark | null {
+function decoratorOf(method: Method, scope: Scope, project: Project): ToolDecorator | null {
   for (const decorator of method.decorators) {
     const call = decorator.kind === "call" ? decorator : null;
     const name = pathOf(call ? call.of : decorator)?.at(-1) ?? "";
@@ -85,7 +85,7 @@ function flagOf(expression: Expression | undefined, scope: Scope, project: Proje
   return typeof value === "boolean" ? value : undefined;
 }
 
-function wordsOf(
+function descriptionOf(
   method: Method,
   isHidden: boolean,
   scope: Scope,

@@ -8,12 +8,12 @@ const PLEASE = "Please do this and tell me what you see: ";
 export const GOODBYE = "Goodbye.";
 
 /** The words by which an agent has the user do something. */
-export function askFor(steps: readonly GoldenStep[]): string {
+export function requestFor(steps: readonly GoldenStep[]): string {
   return PLEASE + JSON.stringify(steps.map(({ name, argumentsText }) => ({ name, arguments: argumentsText })));
 }
 
 /** Plays the user and the judge of every episode at once: what they say follows from what they have heard. */
-export function scriptedPeople(request: ModelRequest): ScriptedTurn {
+export function scriptedModels(request: ModelRequest): ScriptedTurn {
   return request.model === JUDGE ? judge() : user(request);
 }
 
