@@ -18,7 +18,7 @@ import { Closers } from "./closers.ts";
 import { type ServerConfig, variableOf } from "./config.ts";
 import { DiskProbe } from "./disk.ts";
 import { Gateway } from "./gateway/gateway.ts";
-import { tunnelLimits } from "./gateway/port-way.ts";
+import { tunnelLimits } from "./gateway/port-proxy.ts";
 import { stallLimits } from "./gateway/request-body.ts";
 import { dataUrlOf } from "./http/data-url.ts";
 import type { HttpLimits } from "./http/limits.ts";

@@ -7,8 +7,8 @@ import type { OpenPortLink, PortLinks } from "../ports/links.ts";
 import { maySee as maySeeService, notFound } from "../services/services.ts";
 import { readSession, tagOf } from "../services/sessions.ts";
 import type { ServiceTargets } from "../services/targets.ts";
-import { type Addressee, isAgentPath, PORT_LINKS, readAddressee } from "./address.ts";
 import type { Call, Ready } from "./call.ts";
+import { type Destination, isAgentPath, PORT_LINKS, readDestination } from "./destination.ts";
 import { asksForWebSocket } from "./handshake.ts";
 import { linkNotFound, refusalOf } from "./refusal.ts";
 
@@ -26,9 +26,9 @@ export interface AdmissionOptions {
 export type OpenLink = OpenPortLink & { readonly token: string };
 
 /** Where a call that was let in goes. */
-export interface Way {
+export interface Admitted {
   readonly target: Ready;
-  readonly addressee: Addressee;
+  readonly destination: Destination;
   /** The sandbox's own path. */
   readonly path: string;
   /** Set if a presigned link is used: the call goes to the link's port of the sandbox, and to nothing else. */
@@ -37,10 +37,10 @@ export interface Way {
   readonly session?: { readonly tag: string; readonly id: string | null } | undefined;
 }
 
-type InstanceAddressee = Exclude<Addressee, { api: "service" | "port" }>;
+type InstanceDestination = Exclude<Destination, { api: "service" | "port" }>;
 export type MaybePromise<T> = T | Promise<T>;
 
-/** Decides who may go where, for both ways through the gateway. */
+/** Decides who may go where, for both paths through the gateway. */
 export class Admission {
   readonly #options: AdmissionOptions;
   #isDraining = false;
@@ -54,29 +54,29 @@ export class Admission {
   }
 
   /** Where the call goes, if it may; null for the gateway's own health. At once if memory knows, as it nearly always does. */
-  admit(call: Call, url: string, headers: IncomingHttpHeaders, rawHeaders?: readonly string[]): MaybePromise<Way | null> {
+  admit(call: Call, url: string, headers: IncomingHttpHeaders, rawHeaders?: readonly string[]): MaybePromise<Admitted | null> {
     this.#options.hostRule.check(headers, rawHeaders);
     if (!url.startsWith(PORT_LINKS)) demandPlainHttp(headers);
     const at = url.indexOf("?");
     const path = at < 0 ? url : url.slice(0, at);
     if (path === "/health" && !namesInstance(headers)) return null;
     if (this.#isDraining) throw new PlatformError("server.draining", "this server is shutting down; ask another, or later");
-    const addressee = readAddressee(path, headers);
-    call.addressee = addressee;
+    const destination = readDestination(path, headers);
+    call.destination = destination;
     const query = at < 0 ? "" : url.slice(at);
-    if (addressee.api === "service") return this.#wayToService(call, addressee, query, headers);
-    if (addressee.api === "port") return this.#wayToPort(addressee, query);
-    const target = this.#peek(addressee, headers) ?? this.#find(call, addressee, headers);
-    return target instanceof Promise ? target.then((found) => wayTo(found, addressee, query)) : wayTo(target, addressee, query);
+    if (destination.api === "service") return this.#admitToService(call, destination, query, headers);
+    if (destination.api === "port") return this.#admitToPort(destination, query);
+    const target = this.#peek(destination, headers) ?? this.#find(call, destination, headers);
+    return target instanceof Promise ? target.then((found) => admitTo(found, destination, query)) : admitTo(target, destination, query);
   }
 
   /** Why a sandbox did not answer. Where it is and how it is spoken to is nobody else's business. */
-  async lossOf({ target, addressee, link, session }: Way, cause: Error): Promise<PlatformError> {
+  async explainLoss({ target, destination, link, session }: Admitted, cause: Error): Promise<PlatformError> {
     // Memory may be behind: another replica may have ended the instance, or its sandbox may just have died.
     const now = await this.#options.targets.find(target.instanceId);
     if (now.kind !== "ready") {
-      const isSession = addressee.api === "service" && session != null && session.id !== null;
-      const { code, message } = isSession ? sessionNotFound(addressee.serviceId) : refusalOf(now, addressee);
+      const isSession = destination.api === "service" && session != null && session.id !== null;
+      const { code, message } = isSession ? sessionNotFound(destination.serviceId) : refusalOf(now, destination);
       return new PlatformError(code, message, { cause });
     }
     if (link !== undefined) return portLoss(link.port, cause);
@@ -84,9 +84,9 @@ export class Admission {
   }
 
   /** A running instance that memory knows, where no token is to be looked at. */
-  #peek(addressee: InstanceAddressee, headers: IncomingHttpHeaders): Ready | null {
-    if (addressee.api === "agent" || this.#asksForToken(headers)) return null;
-    const target = this.#options.targets.peek(addressee.instanceId);
+  #peek(destination: InstanceDestination, headers: IncomingHttpHeaders): Ready | null {
+    if (destination.api === "agent" || this.#asksForToken(headers)) return null;
+    const target = this.#options.targets.peek(destination.instanceId);
     return target?.kind === "ready" ? target : null;
   }
 
@@ -96,62 +96,62 @@ export class Admission {
   }
 
   /** The addressed instance, if the caller may use it. */
-  async #find(call: Call, addressee: InstanceAddressee, headers: IncomingHttpHeaders): Promise<Ready> {
+  async #find(call: Call, destination: InstanceDestination, headers: IncomingHttpHeaders): Promise<Ready> {
     const { targets, access } = this.#options;
     const { authorization } = headers;
     const target =
-      addressee.api === "agent"
-        ? await targets.findByAgentKey(addressee.agentKey)
-        : (targets.peek(addressee.instanceId) ?? (await targets.find(addressee.instanceId)));
-    if (addressee.api === "trainer" && this.#asksForToken(headers)) {
+      destination.api === "agent"
+        ? await targets.findByAgentKey(destination.agentKey)
+        : (targets.peek(destination.instanceId) ?? (await targets.find(destination.instanceId)));
+    if (destination.api === "trainer" && this.#asksForToken(headers)) {
       const caller = await access.identify(authorization);
       call.owner = caller.owner;
-      this.#demandRole(caller, addressee);
-      if (target.kind !== "unknown" && !maySee(target.row, caller)) throw refusalOf({ kind: "unknown" }, addressee);
+      this.#demandRole(caller, destination);
+      if (target.kind !== "unknown" && !maySee(target.row, caller)) throw refusalOf({ kind: "unknown" }, destination);
     }
     if (target.kind === "ready") return target;
-    throw refusalOf(target, addressee);
+    throw refusalOf(target, destination);
   }
 
   /** To a replica of the service. Its name may be guessed, so where tokens are in use one is always asked for. */
-  async #wayToService(
+  async #admitToService(
     call: Call,
-    addressee: Extract<Addressee, { api: "service" }>,
+    destination: Extract<Destination, { api: "service" }>,
     query: string,
     headers: IncomingHttpHeaders,
-  ): Promise<Way> {
+  ): Promise<Admitted> {
     const { services, access } = this.#options;
     const caller = await access.identify(headers.authorization);
     call.owner = caller.owner;
-    this.#demandRole(caller, addressee);
-    const row = await services.get(addressee.serviceId);
-    if (!maySeeService(row, caller)) throw notFound(addressee.serviceId);
+    this.#demandRole(caller, destination);
+    const row = await services.get(destination.serviceId);
+    if (!maySeeService(row, caller)) throw notFound(destination.serviceId);
     const given = headers["mcp-session-id"];
     if (given === undefined) {
       const target = await services.pick(row);
-      return { ...wayTo(target, addressee, query), session: { tag: tagOf(target.instanceId), id: null } };
+      return { ...admitTo(target, destination, query), session: { tag: tagOf(target.instanceId), id: null } };
     }
     const session = readSession(String(given));
     const target = session === null ? null : await services.withSession(row, session.tag);
-    if (session === null || target === null) throw sessionNotFound(addressee.serviceId);
-    return { ...wayTo(target, addressee, query), session };
+    if (session === null || target === null) throw sessionNotFound(destination.serviceId);
+    return { ...admitTo(target, destination, query), session };
   }
 
   /** The link is all that is asked for: whoever made it was allowed to. */
-  async #wayToPort(addressee: Extract<Addressee, { api: "port" }>, query: string): Promise<Way> {
+  async #admitToPort(destination: Extract<Destination, { api: "port" }>, query: string): Promise<Admitted> {
     const { links, targets } = this.#options;
-    const link = await links.find(addressee.token);
+    const link = await links.find(destination.token);
     if (link === null) throw linkNotFound();
     const target = targets.peek(link.instanceId) ?? (await targets.find(link.instanceId));
     if (target.kind === "unknown" || target.row.createdAt !== link.instanceCreatedAt) throw linkNotFound();
-    if (target.kind !== "ready") throw refusalOf(target, addressee);
+    if (target.kind !== "ready") throw refusalOf(target, destination);
     // In a process that many instances share, a port would be everybody's.
     if (target.row.slot?.isOwnSandbox !== true) throw linkNotFound();
-    return { target, addressee, path: `${addressee.path}${query}`, link: { ...link, token: addressee.token } };
+    return { target, destination, path: `${destination.path}${query}`, link: { ...link, token: destination.token } };
   }
 
-  /** Tools are all that an agent's token opens, whichever way it comes. */
-  #demandRole(caller: Caller, { path }: Addressee): void {
+  /** Tools are all that an agent's token opens, by whichever URL it comes. */
+  #demandRole(caller: Caller, { path }: Destination): void {
     this.#options.access.demand(caller, "trainer", "publisher", ...(isAgentPath(path) ? (["agent"] as const) : []));
   }
 }
@@ -161,8 +161,8 @@ function sessionNotFound(serviceId: string): PlatformError {
   return new PlatformError("session.not_found", message);
 }
 
-function wayTo(target: Ready, addressee: Addressee, query: string): Way {
-  return { target, addressee, path: `${target.prefix}${addressee.path}${query}` };
+function admitTo(target: Ready, destination: Destination, query: string): Admitted {
+  return { target, destination, path: `${target.prefix}${destination.path}${query}` };
 }
 
 function portLoss(port: number, cause: Error): PlatformError {

@@ -5,7 +5,7 @@ import { type ErrorCode, isPlatformError, PlatformError, parseRequestId } from "
 import type { InstanceRow } from "../instances/row.ts";
 import type { Target } from "../instances/targets.ts";
 import type { Traced, Tracing } from "../operations/tracing.ts";
-import type { Addressee } from "./address.ts";
+import type { Destination } from "./destination.ts";
 import type { RelayEnd } from "./relay.ts";
 import type { TunnelEnd } from "./tunnel.ts";
 
@@ -13,7 +13,7 @@ import type { TunnelEnd } from "./tunnel.ts";
 export interface GatewayCall {
   readonly requestId: string;
   readonly instanceId: string | null;
-  readonly api: Addressee["api"] | null;
+  readonly api: Destination["api"] | null;
   /** Whose token the call came with; null if it needed none or had none that is valid. */
   readonly owner: string | null;
   /** The address of the connection's other end. */
@@ -43,9 +43,9 @@ export interface CallWatch {
 
 export type Ready = Extract<Target, { kind: "ready" }>;
 
-/** A call on its way, and what is known of it so far. */
+/** A call in progress, and what is known about it so far. */
 export class Call {
-  addressee: Addressee | null = null;
+  destination: Destination | null = null;
   owner: string | null = null;
   #target: Ready | null = null;
   readonly #watch: CallWatch;
@@ -94,11 +94,11 @@ export class Call {
   }
 
   get #who(): Pick<GatewayCall, "requestId" | "instanceId" | "api"> {
-    return { requestId: this.#requestId, instanceId: this.#target?.instanceId ?? null, api: this.addressee?.api ?? null };
+    return { requestId: this.#requestId, instanceId: this.#target?.instanceId ?? null, api: this.destination?.api ?? null };
   }
 
   #end(status: number, end: GatewayCall["end"]): void {
-    const api = this.addressee?.api ?? null;
+    const api = this.destination?.api ?? null;
     if (this.#target !== null) this.#watch.onUsed?.(this.#target.row);
     this.#traced.end({ "http.response.status_code": status, "aenv.api": api ?? "none" }, status >= 500);
     const durationMs = performance.now() - this.#began;

@@ -1,12 +1,12 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { describe, expect, it, vi } from "vitest";
-import { AGENT_KEY, ID, openGateway, responseOf, textOf, ways } from "./fixtures/gateway.ts";
+import { AGENT_KEY, ID, openGateway, paths, responseOf, textOf } from "./fixtures/gateway.ts";
 
 const PATH = `/env-instance/${ID}/mcp`;
 const headers = { "x-request-id": "mine" };
 
-describe.each(Object.entries(ways))("the gateway reports, on the %s way,", (_, open) => {
+describe.each(Object.entries(paths))("the gateway reports, on the %s path", (_, open) => {
   it("a sandbox that is gone, with the request's and the instance's id and the cause", async () => {
     await using gateway = await openGateway((_, response) => void response.end());
     await gateway.killSandbox();

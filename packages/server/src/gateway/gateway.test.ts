@@ -4,9 +4,9 @@ import { createConnection } from "node:net";
 import { pipeline } from "node:stream/promises";
 import { errorTable } from "@aenv/contract";
 import { describe, expect, it, vi } from "vitest";
-import { AGENT_KEY, ID, openGateway, responseOf, textOf, ways } from "./fixtures/gateway.ts";
+import { AGENT_KEY, ID, openGateway, paths, responseOf, textOf } from "./fixtures/gateway.ts";
 
-/** What the sandbox saw and a way to answer it, when the test wants to. */
+/** What the sandbox saw and a function that answers it. */
 interface Visit {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -42,7 +42,7 @@ function* repeat(piece: Buffer, times: number): Generator<Buffer> {
   for (let at = 0; at < times; at++) yield piece;
 }
 
-describe.each(Object.entries(ways))("on the %s way", (_, open) => {
+describe.each(Object.entries(paths))("on the %s path", (_, open) => {
   describe("the gateway streams", () => {
     it("an answer event by event, pings included, before the next one is written", async () => {
       const sandbox = visits();
@@ -153,7 +153,7 @@ describe.each(Object.entries(ways))("on the %s way", (_, open) => {
   });
 
   describe("the gateway passes on", () => {
-    it("session and protocol headers, both ways, and what the caller asks beside them", async () => {
+    it("session and protocol headers in both directions, and the caller's other headers", async () => {
       const sandbox = visits();
       await using gateway = await openGateway(sandbox.answer);
       const headers = {
@@ -345,7 +345,7 @@ describe.each(Object.entries(ways))("on the %s way", (_, open) => {
       });
     });
 
-    it("a sandbox that does not answer, even while the request is still on its way", async () => {
+    it("a sandbox that does not answer, even while the request is still being sent", async () => {
       await using gateway = await openGateway(hello);
       await gateway.killSandbox();
       for (const size of [2, 5_000_000]) {
@@ -359,7 +359,7 @@ describe.each(Object.entries(ways))("on the %s way", (_, open) => {
       }
     });
 
-    it("a sandbox that breaks off while the request is still on its way", async () => {
+    it("a sandbox that breaks off while the request is still being sent", async () => {
       const sandbox = visits();
       await using gateway = await openGateway(sandbox.answer);
       const sent = open(gateway.url + byId(), { method: "POST" });

@@ -6,21 +6,21 @@ import { endConnection } from "../http/drain.ts";
 import type { HttpLimits } from "../http/limits.ts";
 import type { SandboxClients } from "../sandboxes/client.ts";
 import { tagSession } from "../services/sessions.ts";
-import { PORT_LINKS } from "./address.ts";
-import { Admission, type AdmissionOptions, type MaybePromise, type Way } from "./admission.ts";
-import { jsonBytes, refusalBytes, sendJson, sendRefusal } from "./answers.ts";
+import { Admission, type AdmissionOptions, type Admitted, type MaybePromise } from "./admission.ts";
 import { Call, type CallWatch, type GatewayCall } from "./call.ts";
-import { KEPT, type Passage } from "./fast-path/connection.ts";
+import { PORT_LINKS } from "./destination.ts";
+import { type Forward, KEEP_ALIVE } from "./fast-path/connection.ts";
 import type { ShortRequest } from "./fast-path/head.ts";
-import { ExpressServer } from "./fast-path/server.ts";
+import { FastPathServer } from "./fast-path/server.ts";
 import { asksForWebSocket } from "./handshake.ts";
 import { isForSandbox, SESSION } from "./headers.ts";
-import { PortWay, type PortWayOptions } from "./port-way.ts";
+import { PortProxy, type PortProxyOptions } from "./port-proxy.ts";
 import { linkNotFound } from "./refusal.ts";
 import { headersForSandbox, relay } from "./relay.ts";
 import { LookAhead, type StallLimits } from "./request-body.ts";
+import { jsonBytes, refusalBytes, sendJson, sendRefusal } from "./responses.ts";
 
-export interface GatewayOptions extends AdmissionOptions, CallWatch, PortWayOptions {
+export interface GatewayOptions extends AdmissionOptions, CallWatch, PortProxyOptions {
   readonly clients: SandboxClients;
   readonly maxBodyBytes: number | null;
   readonly httpLimits: HttpLimits;
@@ -34,14 +34,14 @@ export class Gateway {
   readonly server: Server;
   readonly #options: GatewayOptions;
   readonly #admission: Admission;
-  readonly #ports: PortWay;
+  readonly #ports: PortProxy;
   readonly #lookAhead = new LookAhead();
 
   constructor(options: GatewayOptions) {
     this.#options = options;
     this.#admission = new Admission(options);
-    this.#ports = new PortWay(options);
-    this.server = new ExpressServer(
+    this.#ports = new PortProxy(options);
+    this.server = new FastPathServer(
       options.httpLimits,
       (request, socket) => this.#dispatch(request, socket),
       (request, response) => void this.#answer(request, response),
@@ -54,59 +54,60 @@ export class Gateway {
     this.#admission.drain();
   }
 
-  /** The short way. */
-  #dispatch(request: ShortRequest, socket: Socket): MaybePromise<Passage | Buffer | null> {
+  /** The fast path. */
+  #dispatch(request: ShortRequest, socket: Socket): MaybePromise<Forward | Buffer | null> {
     const { maxBodyBytes } = this.#options;
-    // Calls through presigned links are not the many short ones that this way is for.
+    // Calls through presigned links are not short tool calls, which the fast path is for.
     if (request.url.startsWith(PORT_LINKS)) return null;
     if (maxBodyBytes !== null && request.end - request.bodyAt > maxBodyBytes) return null;
     const call = new Call(this.#options, request.headers, socket);
-    const refuse = (error: unknown) => refusalBytes(call.refuse(error), KEPT);
+    const refuse = (error: unknown) => refusalBytes(call.refuse(error), KEEP_ALIVE);
     try {
-      const way = this.#admission.admit(call, request.url, request.headers);
-      if (!(way instanceof Promise)) return this.#open(way, call, request);
-      return way.then((found) => this.#open(found, call, request)).catch(refuse);
+      const admitted = this.#admission.admit(call, request.url, request.headers);
+      if (!(admitted instanceof Promise)) return this.#open(admitted, call, request);
+      return admitted.then((found) => this.#open(found, call, request)).catch(refuse);
     } catch (error) {
       return refuse(error);
     }
   }
 
-  #open(way: Way | null, call: Call, request: ShortRequest): Passage | Buffer {
-    if (way === null) {
+  #open(admitted: Admitted | null, call: Call, request: ShortRequest): Forward | Buffer {
+    if (admitted === null) {
       call.end(200, "refused");
-      return jsonBytes(200, HEALTHY, KEPT);
+      return jsonBytes(200, HEALTHY, KEEP_ALIVE);
     }
-    const { sandboxId, address } = way.target;
-    call.begin(way.target);
+    const { sandboxId, address } = admitted.target;
+    call.begin(admitted.target);
     return {
       lines: this.#options.clients.connections(sandboxId, address),
-      head: headFor(request, way, call.headers),
-      sessionTag: way.session?.tag,
+      head: headFor(request, admitted, call.headers),
+      sessionTag: admitted.session?.tag,
       onEnd: ({ status, kind, error }) => call.end(status, kind, error),
-      onLost: async (error) => refusalBytes(call.refuse(await this.#admission.lossOf(way, error).catch((reason: unknown) => reason)), KEPT),
+      onLost: async (error) =>
+        refusalBytes(call.refuse(await this.#admission.explainLoss(admitted, error).catch((reason: unknown) => reason)), KEEP_ALIVE),
     };
   }
 
-  /** The long way. */
+  /** The regular path. */
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const call = new Call(this.#options, request.headers, request.socket);
     try {
-      const way = await this.#admission.admit(call, request.url ?? "/", request.headers, request.rawHeaders);
-      if (way === null) {
+      const admitted = await this.#admission.admit(call, request.url ?? "/", request.headers, request.rawHeaders);
+      if (admitted === null) {
         sendJson(response, 200, HEALTHY);
         return call.end(200, "refused");
       }
-      call.begin(way.target);
-      await this.#relay(way, call, request, response);
+      call.begin(admitted.target);
+      await this.#relay(admitted, call, request, response);
     } catch (error) {
       sendRefusal(response, call.refuse(error));
     }
   }
 
-  async #relay(way: Way, call: Call, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #relay(admitted: Admitted, call: Call, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { clients, maxBodyBytes, stall } = this.#options;
     const { headers } = call;
-    const { target, link, path, session } = way;
+    const { target, link, path, session } = admitted;
     const to =
       link === undefined
         ? {
@@ -114,13 +115,13 @@ export class Gateway {
             headers: withSession(headersForSandbox(request, headers), session),
             ...(session !== undefined && { rewrite: (answered: Headers) => tagged(answered, session.tag) }),
           }
-        : this.#ports.forRequest({ way, link, request, headers });
+        : this.#ports.forRequest({ admitted, link, request, headers });
     const end = await relay(request, response, { ...to, path, maxBodyBytes, lookAhead: this.#lookAhead, stall });
     if (end.kind === "too_large") throw new PlatformError("request.too_large", `the request body is larger than ${maxBodyBytes} bytes`);
     if (!response.headersSent) {
       if (end.kind === "stalled")
         throw new PlatformError("request.timeout", `the sandbox has read nothing of the request for ${stall.giveUpAfterMs} ms`);
-      if (end.kind === "lost") throw await this.#admission.lossOf(way, end.error);
+      if (end.kind === "lost") throw await this.#admission.explainLoss(admitted, end.error);
       if (end.kind === "expired") throw linkNotFound();
     }
     call.end(response.statusCode, end.kind, end.kind === "lost" ? end.error : undefined);
@@ -132,11 +133,11 @@ export class Gateway {
     // That it breaks is told by its close.
     client.on("error", () => {});
     try {
-      const way = await this.#admission.admit(call, request.url ?? "/", request.headers, request.rawHeaders);
-      if (way?.link === undefined) throw linkNotFound();
-      call.begin(way.target);
-      const end = await this.#ports.carry({ way, link: way.link, request, headers: call.headers }, client, first);
-      if (end.status === 0 && end.kind === "lost") throw await this.#admission.lossOf(way, end.error ?? new Error("no answer"));
+      const admitted = await this.#admission.admit(call, request.url ?? "/", request.headers, request.rawHeaders);
+      if (admitted?.link === undefined) throw linkNotFound();
+      call.begin(admitted.target);
+      const end = await this.#ports.carry({ admitted, link: admitted.link, request, headers: call.headers }, client, first);
+      if (end.status === 0 && end.kind === "lost") throw await this.#admission.explainLoss(admitted, end.error ?? new Error("no answer"));
       if (end.status === 0 && end.kind === "expired") throw linkNotFound();
       client.destroy();
       call.end(end.status, end.kind satisfies GatewayCall["end"], end.error);
@@ -146,7 +147,7 @@ export class Gateway {
   }
 }
 
-function headFor({ method, headers }: ShortRequest, { path, session }: Way, more: Readonly<Record<string, string>>): string {
+function headFor({ method, headers }: ShortRequest, { path, session }: Admitted, more: Readonly<Record<string, string>>): string {
   let head = `${method} ${path} HTTP/1.1\r\nhost: localhost\r\n`;
   for (const name in headers) {
     if (!isForSandbox(name) || Object.hasOwn(more, name)) continue;
@@ -159,7 +160,7 @@ function headFor({ method, headers }: ShortRequest, { path, session }: Way, more
 type Headers = Record<string, string | string[]>;
 
 /** A service's replica is told the session's id as it gave it; an instance what the client said. */
-function withSession(headers: Headers, session: Way["session"]): Headers {
+function withSession(headers: Headers, session: Admitted["session"]): Headers {
   return session?.id == null ? headers : { ...headers, [SESSION]: session.id };
 }
 

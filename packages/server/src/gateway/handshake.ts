@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { PlatformError } from "@aenv/contract";
-import { type AnswerHead, readAnswerHead } from "./fast-path/head.ts";
+import { type ResponseHead, readResponseHead } from "./fast-path/head.ts";
 import { isEndToEnd } from "./headers.ts";
 
 type Headers = Readonly<Record<string, string | string[]>>;
@@ -23,7 +23,7 @@ export function handshakeHead(path: string, headers: Headers): string {
 
 /** What the client is told when the program has accepted. */
 export function acceptedHead(
-  { statusLine, headers }: AnswerHead,
+  { statusLine, headers }: ResponseHead,
   rewrite: (headers: Record<string, string | string[]>) => Headers,
 ): string {
   const kept: Record<string, string | string[]> = {};
@@ -46,12 +46,12 @@ function headText(first: string, headers: Headers, last: string): string {
 /** What a program has answered to a handshake so far. */
 export type HandshakeAnswer =
   | { readonly kind: "unfinished" }
-  | { readonly kind: "accepted"; readonly head: AnswerHead; readonly rest: Buffer }
+  | { readonly kind: "accepted"; readonly head: ResponseHead; readonly rest: Buffer }
   | { readonly kind: "refused"; readonly answer: Buffer };
 
 /** Reads a program's answer, past hints such as 103. Throws when it is not HTTP, or switches to something else. */
 export function readHandshake(bytes: Buffer): HandshakeAnswer {
-  const head = readAnswerHead(bytes);
+  const head = readResponseHead(bytes);
   if (head === null) return { kind: "unfinished" };
   if (head.status >= 200) return { kind: "refused", answer: bytes };
   const rest = bytes.subarray(head.bodyAt);

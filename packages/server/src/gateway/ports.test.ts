@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { RequestListener } from "node:http";
 import { describe, expect, it, vi } from "vitest";
-import { ID, responseOf, textOf, ways } from "./fixtures/gateway.ts";
+import { ID, paths, responseOf, textOf } from "./fixtures/gateway.ts";
 import { openPort } from "./fixtures/port.ts";
 
 const tell: RequestListener = async (request, response) => {
@@ -10,7 +10,7 @@ const tell: RequestListener = async (request, response) => {
   response.end(JSON.stringify({ method: request.method, url: request.url, headers: request.headers, body }));
 };
 
-describe.each(Object.entries(ways))("a presigned link, %s way", (_, open) => {
+describe.each(Object.entries(paths))("a presigned link on the %s path", (_, open) => {
   const ask = async (url: string, options: Parameters<typeof open>[1] = {}, body?: string) => {
     const sent = open(url, options);
     sent.end(body);
@@ -131,7 +131,7 @@ describe.each(Object.entries(ways))("a presigned link, %s way", (_, open) => {
     expect(port.calls[0]).toMatchObject({ api: "port", end: "expired" });
   });
 
-  it("streams both ways as it comes, and frees everything when the client leaves", async () => {
+  it("streams in both directions without buffering, and frees everything when the client disconnects", async () => {
     let isFreed = false;
     await using port = await openPort((request, response) => {
       request.on("error", () => {}).pipe(response);

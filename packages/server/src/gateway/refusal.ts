@@ -1,15 +1,15 @@
 import { PlatformError } from "@aenv/contract";
 import type { Target } from "../instances/targets.ts";
-import type { Addressee } from "./address.ts";
+import type { Destination } from "./destination.ts";
 
 /**
  * Why a call cannot go to its instance. Whoever comes by a link is told neither the instance's id, which would give access to
  * the trainer API, nor the reason, which may speak of what only the trainer may know.
  */
-export function refusalOf(target: Exclude<Target, { kind: "ready" }>, addressee: Addressee): PlatformError {
-  if (addressee.api === "port" && (target.kind === "unknown" || target.kind === "gone")) return linkNotFound();
-  const isLink = addressee.api === "agent" || addressee.api === "port";
-  const name = nameOf(addressee);
+export function refusalOf(target: Exclude<Target, { kind: "ready" }>, destination: Destination): PlatformError {
+  if (destination.api === "port" && (target.kind === "unknown" || target.kind === "gone")) return linkNotFound();
+  const isLink = destination.api === "agent" || destination.api === "port";
+  const name = nameOf(destination);
   switch (target.kind) {
     case "unknown":
       return new PlatformError("instance.not_found", isLink ? "this agent link leads nowhere" : `${name} not found`);
@@ -26,15 +26,15 @@ export function linkNotFound(): PlatformError {
   return new PlatformError("link.not_found", "this link is unknown or has expired, or its instance has ended; ask for a new one");
 }
 
-function nameOf(addressee: Addressee): string {
-  switch (addressee.api) {
+function nameOf(destination: Destination): string {
+  switch (destination.api) {
     case "agent":
       return "the instance of this agent link";
     case "trainer":
-      return `instance '${addressee.instanceId}'`;
+      return `instance '${destination.instanceId}'`;
     case "port":
       return "the instance of this link";
     case "service":
-      return `the replica of service '${addressee.serviceId}'`;
+      return `the replica of service '${destination.serviceId}'`;
   }
 }

@@ -1,6 +1,6 @@
 import { instanceRoutes, sandboxRoutes } from "@aenv/contract";
 import { describe, expect, it } from "vitest";
-import { readAddressee } from "./address.ts";
+import { readDestination } from "./destination.ts";
 import { routeRuleFor } from "./route-rule.ts";
 
 const does = "something new";
@@ -13,9 +13,9 @@ describe("the route rule of the gateway", () => {
       dump: { method: "GET", path: "/env-instance/:id/dump", api: "platform", does },
       inspect: { method: "GET", path: "/inspect/:part", api: "trainer", does },
     });
-    expect(readAddressee("/env-instance/a/inspect/state", {}, rule)).toMatchObject({ path: "/inspect/state" });
-    expect(() => readAddressee("/env-instance/a/dump", {}, rule)).toThrow(/is not a route of an instance/);
-    expect(() => readAddressee("/env-instance/a/weather", {}, rule)).toThrow(/is not a route of an instance/);
+    expect(readDestination("/env-instance/a/inspect/state", {}, rule)).toMatchObject({ path: "/inspect/state" });
+    expect(() => readDestination("/env-instance/a/dump", {}, rule)).toThrow(/is not a route of an instance/);
+    expect(() => readDestination("/env-instance/a/weather", {}, rule)).toThrow(/is not a route of an instance/);
   });
 
   it("refuses a platform route before it passes on an endpoint of the environment's author", () => {
@@ -31,7 +31,7 @@ describe("the route rule of the gateway", () => {
 
   it("opens a new route of the agent API to agent links and agents' tokens", () => {
     const rule = routeRuleFor({ ...instanceRoutes, a2a: { method: "POST", path: "/a2a", api: "agent", does } });
-    expect(readAddressee("/agent/key/a2a", {}, rule)).toEqual({ api: "agent", agentKey: "key", path: "/a2a" });
+    expect(readDestination("/agent/key/a2a", {}, rule)).toEqual({ api: "agent", agentKey: "key", path: "/a2a" });
     expect(rule.isAgentPath("/a2a")).toBe(true);
     expect(rule.isAgentPath("/health")).toBe(false);
   });

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { AnswerReader } from "./fast-path/answer.ts";
-import type { AnswerHead } from "./fast-path/head.ts";
+import type { ResponseHead } from "./fast-path/head.ts";
+import { ResponseReader } from "./fast-path/response.ts";
 import { readHandshake } from "./handshake.ts";
 
 export interface TunnelLimits {
@@ -16,7 +16,7 @@ export interface TunnelOptions extends TunnelLimits {
   readonly handshake: string;
   readonly first: Buffer;
   /** What the client is told when the program accepts. */
-  readonly accepted: (head: AnswerHead) => string;
+  readonly accepted: (head: ResponseHead) => string;
   /** The tunnel is closed after so long, whatever passes through it. */
   readonly lifeMs: number;
 }
@@ -32,7 +32,7 @@ export interface TunnelEnd {
 const HALF_CLOSED_MS = 30_000;
 
 /**
- * Carries a handshake to a program and, once that has accepted, bytes both ways: unread, and no faster than the other side takes
+ * Carries a handshake to a program and, once that has accepted, bytes in both directions: unread, and no faster than the other side takes
  * them. When one side closes, so does the other. An answer that is not an acceptance is passed on as it is, and ends the call.
  */
 export function tunnel(client: Duplex, program: Socket, options: TunnelOptions): Promise<TunnelEnd> {
@@ -62,7 +62,7 @@ export function tunnel(client: Duplex, program: Socket, options: TunnelOptions):
     };
     const life = setTimeout(() => settle("expired"), options.lifeMs);
     let idle = setTimeout(() => settle("lost", new Error("the program did not answer the handshake in time")), options.handshakeMs);
-    const accept = (head: AnswerHead, rest: Buffer) => {
+    const accept = (head: ResponseHead, rest: Buffer) => {
       status = 101;
       wait("idle", options.idleMs);
       client.write(options.accepted(head), "latin1");
@@ -71,7 +71,7 @@ export function tunnel(client: Duplex, program: Socket, options: TunnelOptions):
       program.once("end", sayLast);
     };
     const refuse = (answer: Buffer) => {
-      const reader = new AnswerReader();
+      const reader = new ResponseReader();
       const read = (bytes: Buffer) => {
         idle.refresh();
         const told = reader.read(bytes, "close");
@@ -118,7 +118,7 @@ export function tunnel(client: Duplex, program: Socket, options: TunnelOptions):
 }
 
 interface Hands {
-  accept(head: AnswerHead, rest: Buffer): void;
+  accept(head: ResponseHead, rest: Buffer): void;
   refuse(answer: Buffer): void;
   fail(error: Error): void;
 }

@@ -56,7 +56,7 @@ async function heard(socket: Socket, wanted: RegExp): Promise<string> {
 }
 
 describe("a WebSocket through a presigned link", () => {
-  it("carries messages of every kind and size both ways, and the end of the conversation", async () => {
+  it("carries messages of every kind and size in both directions, and the end of the conversation", async () => {
     await using port = await openPort(echo());
     const socket = await openSocket(`${port.url}${await port.link()}/chat?room=1`, ["chat.v2", "chat.v1"]);
     expect(socket.protocol).toBe("chat.v2");

@@ -1,10 +1,10 @@
 import type { Socket } from "node:net";
 import { KEEP_ALIVE_MS } from "../../http/limits.ts";
 import type { SandboxConnection, SandboxConnections } from "../../sandboxes/connections.ts";
-import { AnswerReader } from "./answer.ts";
 import { readShortRequest, type ShortRequest } from "./head.ts";
+import { ResponseReader } from "./response.ts";
 
-export interface PassageEnd {
+export interface ForwardEnd {
   readonly kind: "answered" | "left" | "lost";
   readonly status: number;
   /** Why it was lost. */
@@ -12,19 +12,19 @@ export interface PassageEnd {
 }
 
 /** A short call that is let in: what its sandbox is sent, over which lines, and who is told how it ended; one of the two. */
-export interface Passage {
+export interface Forward {
   readonly lines: SandboxConnections;
   readonly head: string;
   /** Put before the id of an MCP session that the answer names. */
   readonly sessionTag: string | undefined;
-  onEnd(end: PassageEnd): void;
+  onEnd(end: ForwardEnd): void;
   /** What the client is told, whole, when the sandbox does not answer. */
   onLost(error: Error): Promise<Buffer>;
 }
 
-/** Lets a call in, answers it at once, or says null: then it goes the long way. */
+/** Lets a call in, answers it at once, or says null: then it takes the regular path. */
 export type Dispatch = (request: ShortRequest, socket: Socket) => Dispatched | Promise<Dispatched>;
-export type Dispatched = Passage | Buffer | null;
+export type Dispatched = Forward | Buffer | null;
 
 export interface ConnectionOptions {
   readonly dispatch: Dispatch;
@@ -35,7 +35,7 @@ export interface ConnectionOptions {
 /** A client that sends its next requests while it waits for an answer is slowed down here. */
 const MAX_AHEAD_BYTES = 64 * 1024;
 /** What a client is told so that it does not send on a connection that we are about to close. */
-export const KEPT = `keep-alive\r\nkeep-alive: timeout=${KEEP_ALIVE_MS / 1_000}`;
+export const KEEP_ALIVE = `keep-alive\r\nkeep-alive: timeout=${KEEP_ALIVE_MS / 1_000}`;
 
 /** One client's connection, for as long as it sends nothing but short calls. */
 export class Connection {
@@ -132,14 +132,14 @@ export class Connection {
     line.socket.write(joined(passage.head, pending.subarray(request.bodyAt, request.end)));
   }
 
-  #listen(line: SandboxConnection, passage: Passage): void {
-    const reader = new AnswerReader(passage.sessionTag);
+  #listen(line: SandboxConnection, passage: Forward): void {
+    const reader = new ResponseReader(passage.sessionTag);
     const socket = this.#socket;
     const hangUp = () => {
       this.#abandon = null;
       passage.lines.release(line, reader.sandboxKeepsMs);
     };
-    const finish = (kind: PassageEnd["kind"], error?: Error) => {
+    const finish = (kind: ForwardEnd["kind"], error?: Error) => {
       hangUp();
       passage.onEnd({ kind, status: reader.status, ...(error !== undefined && { error }) });
     };
@@ -156,7 +156,7 @@ export class Connection {
     line.onData = (bytes) => {
       let told: Buffer;
       try {
-        told = reader.read(bytes, this.#isEnding ? "close" : KEPT);
+        told = reader.read(bytes, this.#isEnding ? "close" : KEEP_ALIVE);
       } catch (error) {
         return lose(error as Error);
       }
@@ -188,7 +188,7 @@ export class Connection {
     if (this.#pending !== null) this.#next(this.#pending);
   }
 
-  async #refuse(passage: Passage, error: Error): Promise<void> {
+  async #refuse(passage: Forward, error: Error): Promise<void> {
     this.#say(await passage.onLost(error));
   }
 

@@ -45,7 +45,7 @@ export function readShortRequest(bytes: Buffer): ShortRequest | "unfinished" | "
   return bytes.length === bodyAt ? "unfinished" : "other";
 }
 
-export interface AnswerHead {
+export interface ResponseHead {
   readonly status: number;
   readonly statusLine: string;
   readonly headers: readonly Header[];
@@ -53,7 +53,7 @@ export interface AnswerHead {
 }
 
 /** The head of a sandbox's answer; null while it is unfinished. Throws if it is none. */
-export function readAnswerHead(bytes: Buffer): AnswerHead | null {
+export function readResponseHead(bytes: Buffer): ResponseHead | null {
   const head = readHead(bytes);
   if (head === null && bytes.length <= MAX_HEAD_BYTES && !bytes.includes(END)) return null;
   const status = STATUS_LINE.exec(head?.first ?? "")?.[1];

@@ -5,10 +5,10 @@ import { type HttpLimits, KEEP_ALIVE_MS, limitConnections, serverOptions } from 
 import { Connection, type Dispatch } from "./connection.ts";
 
 /**
- * An HTTP server with a shorter way for short calls: a connection begins with our own reader, and goes over to Node's, for good,
+ * An HTTP server with a fast path for short calls: a connection begins with our own reader, and goes over to Node's, for good,
  * at the first request that is not a plain short one.
  */
-export class ExpressServer extends Server {
+export class FastPathServer extends Server {
   readonly #express = new Set<Connection>();
 
   /** Connections that have left HTTP behind; Node does not count these. */

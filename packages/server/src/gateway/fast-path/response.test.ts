@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { AnswerReader } from "./answer.ts";
+import { ResponseReader } from "./response.ts";
 
 const bytes = (text: string) => Buffer.from(text, "latin1");
 
 /** What the client hears when the answer comes in these pieces, and the reader after it. */
 function hear(pieces: readonly string[]) {
-  const reader = new AnswerReader();
+  const reader = new ResponseReader();
   const heard = pieces.map((piece) => reader.read(bytes(piece), "keep-alive").toString("latin1")).join("");
   return { reader, heard };
 }

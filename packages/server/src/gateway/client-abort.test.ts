@@ -14,7 +14,7 @@ describe("a client that leaves while its sandbox does not read", () => {
   it.each([
     ["a short request", 60_000],
     ["a request of a megabyte", 1_000_000],
-    ["a request that is larger than the buffers on its way", 14_000_000],
+    ["a request that is larger than all buffers between client and sandbox", 14_000_000],
   ])("is noticed within %s, and its call is released", async (_, length) => {
     await using gateway = await openGateway(() => {});
     using sandbox = await putRawSandbox(gateway, DEAF, (socket) => void socket.pause());

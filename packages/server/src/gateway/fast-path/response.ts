@@ -1,7 +1,7 @@
 import { tagSession } from "../../services/sessions.ts";
 import { isEndToEnd, SESSION } from "../headers.ts";
 import { ChunkFollower } from "./chunks.ts";
-import { type AnswerHead, onlyValue, readAnswerHead } from "./head.ts";
+import { onlyValue, type ResponseHead, readResponseHead } from "./head.ts";
 
 /** How a body's end is found. */
 type Framing =
@@ -12,7 +12,7 @@ type Framing =
 const NOTHING = Buffer.alloc(0);
 
 /** Turns what a sandbox says on its line into what the client is told, without looking into it. */
-export class AnswerReader {
+export class ResponseReader {
   readonly #sessionTag: string | undefined;
   #pending: Buffer | null = null;
   #framing: Framing | null = null;
@@ -50,7 +50,7 @@ export class AnswerReader {
     if (this.#framing !== null) return this.#body(bytes);
     const all = this.#pending === null ? bytes : Buffer.concat([this.#pending, bytes]);
     this.#pending = null;
-    const head = readAnswerHead(all);
+    const head = readResponseHead(all);
     if (head === null) {
       this.#pending = all;
       return NOTHING;
@@ -76,7 +76,7 @@ export class AnswerReader {
     return this.#isOver;
   }
 
-  #begin({ status, headers }: AnswerHead): void {
+  #begin({ status, headers }: ResponseHead): void {
     this.#sandboxKeepsMs = keptMs(headers);
     const coding = onlyValue(headers, "transfer-encoding");
     const length = onlyValue(headers, "content-length");
@@ -111,7 +111,7 @@ export class AnswerReader {
   }
 }
 
-function headFor({ status, statusLine, headers }: AnswerHead, connection: string, sessionTag: string | undefined): string {
+function headFor({ status, statusLine, headers }: ResponseHead, connection: string, sessionTag: string | undefined): string {
   let text = `${statusLine}\r\n`;
   for (const [name, value] of headers) {
     if (!isTold(name, status)) continue;
@@ -131,7 +131,7 @@ const UNSAID_MS = 5_000;
 /** A line that the sandbox is about to close is not used any more. */
 const MARGIN_MS = 1_000;
 
-function keptMs(headers: AnswerHead["headers"]): number {
+function keptMs(headers: ResponseHead["headers"]): number {
   if (/(^|[,\s])close($|[,\s])/i.test(onlyValue(headers, "connection") ?? "")) return 0;
   const seconds = /timeout=(\d{1,6})/.exec(onlyValue(headers, "keep-alive") ?? "")?.[1];
   return Math.max((seconds === undefined ? UNSAID_MS : Number(seconds) * 1_000) - MARGIN_MS, 0);

@@ -2,14 +2,14 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { PlatformError } from "@aenv/contract";
 import type { PortClients } from "../ports/clients.ts";
-import { PORT_LINKS } from "./address.ts";
-import type { OpenLink, Way } from "./admission.ts";
+import type { Admitted, OpenLink } from "./admission.ts";
+import { PORT_LINKS } from "./destination.ts";
 import { acceptedHead, demandHandshake, handshakeHead } from "./handshake.ts";
 import { answerThroughLink, headersForPort, type LinkPlace } from "./port-headers.ts";
 import type { RelayOptions } from "./relay.ts";
 import { type TunnelEnd, type TunnelLimits, tunnel } from "./tunnel.ts";
 
-export interface PortWayOptions {
+export interface PortProxyOptions {
   readonly ports: PortClients;
   /** Where the data port begins in the URL that clients see; empty if at the root. */
   readonly publicPath: string;
@@ -19,32 +19,32 @@ export interface PortWayOptions {
   };
 }
 
-export const tunnelLimits: PortWayOptions["tunnels"] = { handshakeMs: 60_000, idleMs: 10 * 60_000, perInstance: 256 };
+export const tunnelLimits: PortProxyOptions["tunnels"] = { handshakeMs: 60_000, idleMs: 10 * 60_000, perInstance: 256 };
 
 /** A call through a presigned link. */
 export interface LinkCall {
-  readonly way: Way;
+  readonly admitted: Admitted;
   readonly link: OpenLink;
   readonly request: IncomingMessage;
   /** What the program is told beside the client's own headers. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** The way to programs behind presigned links. */
-export class PortWay {
-  readonly #options: PortWayOptions;
+/** Forwards calls through presigned links to programs inside sandboxes. */
+export class PortProxy {
+  readonly #options: PortProxyOptions;
   /** How many WebSockets each instance has. */
   readonly #open = new Map<string, number>();
 
-  constructor(options: PortWayOptions) {
+  constructor(options: PortProxyOptions) {
     this.#options = options;
   }
 
   /** Where and how a plain request is relayed. */
-  forRequest({ way, link, request, headers }: LinkCall): Pick<RelayOptions, "pool" | "headers" | "rewrite" | "limitMs"> {
+  forRequest({ admitted, link, request, headers }: LinkCall): Pick<RelayOptions, "pool" | "headers" | "rewrite" | "limitMs"> {
     const place = this.#placeOf(link);
     return {
-      pool: this.#options.ports.pool({ sandboxId: way.target.sandboxId, port: link.port }),
+      pool: this.#options.ports.pool({ sandboxId: admitted.target.sandboxId, port: link.port }),
       headers: headersForPort(request, headers, place),
       rewrite: (answered) => answerThroughLink(answered, place),
       limitMs: link.leftMs,
@@ -54,7 +54,7 @@ export class PortWay {
   /** Carries a WebSocket until it ends. */
   async carry(call: LinkCall, client: Duplex, first: Buffer): Promise<TunnelEnd> {
     demandHandshake(call.request);
-    const leave = this.#enter(call.way.target.instanceId);
+    const leave = this.#enter(call.admitted.target.instanceId);
     const gone = new AbortController();
     client.once("close", () => gone.abort(new Error("the client went away")));
     try {
@@ -66,14 +66,14 @@ export class PortWay {
     }
   }
 
-  async #tunnel({ way, link, request, headers }: LinkCall, client: Duplex, first: Buffer, signal: AbortSignal): Promise<TunnelEnd> {
+  async #tunnel({ admitted, link, request, headers }: LinkCall, client: Duplex, first: Buffer, signal: AbortSignal): Promise<TunnelEnd> {
     const { ports, tunnels } = this.#options;
     const place = this.#placeOf(link);
-    const program = await ports.connect({ sandboxId: way.target.sandboxId, port: link.port }, signal);
+    const program = await ports.connect({ sandboxId: admitted.target.sandboxId, port: link.port }, signal);
     return tunnel(client, program, {
       ...tunnels,
       lifeMs: link.leftMs,
-      handshake: handshakeHead(way.path, headersForPort(request, headers, place)),
+      handshake: handshakeHead(admitted.path, headersForPort(request, headers, place)),
       first,
       accepted: (head) => acceptedHead(head, (answered) => answerThroughLink(answered, place)),
     });

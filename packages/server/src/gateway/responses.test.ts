@@ -9,8 +9,8 @@ const ID = "raw-sandbox";
 const ask = (method: string, more = "", body = "") =>
   `${method} /env-instance/${ID}/mcp HTTP/1.1\r\nHost: localhost\r\n${more}${body === "" ? "" : `Content-Length: ${body.length}\r\n`}\r\n${body}`;
 
-/** A request that announces trailers goes the long way; a plain one goes the short one. */
-const ways = { long: "Trailer: x\r\n", short: "" } as const;
+/** A request that announces trailers takes the regular path; a plain one takes the fast path. */
+const paths = { regular: "Trailer: x\r\n", fast: "" } as const;
 
 /** Answers each request with the next of these texts, whichever connection it comes by. */
 function saying(...answers: string[]): (socket: Socket) => void {
@@ -24,7 +24,7 @@ function saying(...answers: string[]): (socket: Socket) => void {
 
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nnext";
 
-describe.each(Object.entries(ways))("an answer of a sandbox, on the %s way,", (_, more) => {
+describe.each(Object.entries(paths))("an answer of a sandbox, on the %s path", (_, more) => {
   const get = ask("GET", more);
 
   it.each([

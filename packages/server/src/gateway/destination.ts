@@ -3,7 +3,7 @@ import { PlatformError } from "@aenv/contract";
 import { decodeSegment, type RouteRule, routeRuleFor } from "./route-rule.ts";
 
 /** The instance, service or port that a request on the data port is for, and the API it uses. */
-export type Addressee =
+export type Destination =
   | { readonly api: "trainer"; readonly instanceId: string; readonly path: string }
   | { readonly api: "agent"; readonly agentKey: string; readonly path: string }
   | { readonly api: "service"; readonly serviceId: string; readonly path: string }
@@ -18,10 +18,10 @@ const routeRule = routeRuleFor();
 export const { isAgentPath } = routeRule;
 
 /**
- * Reads the addressee from the path (`/env-instance/<id>/…`, `/env-service/<id>/…`, `/agent/<key>/…`, `/port/<token>/…`) or from the
+ * Reads the destination from the path (`/env-instance/<id>/…`, `/env-service/<id>/…`, `/agent/<key>/…`, `/port/<token>/…`) or from the
  * original's headers. The URL in those headers is only compared: the call goes to the address in the instance's own row.
  */
-export function readAddressee(path: string, headers: IncomingHttpHeaders, rule: RouteRule = routeRule): Addressee {
+export function readDestination(path: string, headers: IncomingHttpHeaders, rule: RouteRule = routeRule): Destination {
   const secondAt = path.indexOf("/", 1) + 1;
   const first = secondAt === 0 ? path.slice(1) : path.slice(1, secondAt - 1);
   const belowAt = secondAt === 0 ? -1 : path.indexOf("/", secondAt);

@@ -1,0 +1,83 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { readDestination } from "./destination.ts";
+
+const byHeaders = (id?: string, url?: string) => ({
+  ...(id !== undefined && { "aenvcore-envinstance-id": id }),
+  ...(url !== undefined && { "aenvcore-mcpproxy-url": url }),
+});
+
+describe("the destination of a call", () => {
+  it("stands in the path, for any MCP client", () => {
+    expect(readDestination("/env-instance/shop-abc/mcp", {})).toEqual({ api: "trainer", instanceId: "shop-abc", path: "/mcp" });
+    expect(readDestination("/env-instance/shop-abc/functions/peek", {})).toMatchObject({ path: "/functions/peek" });
+  });
+
+  it("may be a service, whose replica the gateway chooses, whatever the headers say", () => {
+    const headers = byHeaders("shop-abc", "http://shop-abc:8081");
+    expect(readDestination("/env-service/tools/mcp", headers)).toEqual({ api: "service", serviceId: "tools", path: "/mcp" });
+    expect(readDestination("/env-service/tools/task/reward", {})).toMatchObject({ serviceId: "tools", path: "/task/reward" });
+    for (const path of ["", "/", "/fork", "/%66ork", "/opening", "/list/"]) {
+      expect(() => readDestination(`/env-service/tools${path}`, {})).toThrow(/is not a route of an instance/);
+    }
+    for (const path of ["/../b/mcp", "/%2e%2e/b/mcp"])
+      expect(() => readDestination(`/env-service/tools${path}`, {})).toThrow(/is not a route of an instance/);
+  });
+
+  it("stands in the original's headers, whose URL is compared and never believed", () => {
+    expect(readDestination("/mcp", byHeaders("shop-abc", "http://shop-abc:8081"))).toEqual({
+      api: "trainer",
+      instanceId: "shop-abc",
+      path: "/mcp",
+    });
+    expect(readDestination("/mcp", byHeaders(undefined, "http://shop-abc:8081"))).toMatchObject({ instanceId: "shop-abc" });
+    expect(readDestination("/mcp", byHeaders("shop-abc"))).toMatchObject({ instanceId: "shop-abc" });
+    expect(() => readDestination("/mcp", byHeaders("shop-abc", "http://169.254.169.254/"))).toThrow(/does not name the instance/);
+    expect(() => readDestination("/mcp", byHeaders("shop-abc", "10.0.0.5:8081"))).toThrow("Invalid MCP server URL format");
+    expect(() => readDestination("/mcp", {})).toThrow("AEnvCore-MCPProxy-URL header is required");
+  });
+
+  it("of an agent link is its tools and nothing else", () => {
+    expect(readDestination("/agent/key/mcp", {})).toEqual({ api: "agent", agentKey: "key", path: "/mcp" });
+    for (const path of [
+      "/agent/key/task/reward",
+      "/agent/key/functions/list",
+      "/agent/key/health",
+      "/agent/key",
+      "/agent/key/mcp/../task/reward",
+      "/agent/key/%6dcp",
+    ]) {
+      expect(() => readDestination(path, {})).toThrow(/opens the tools at \/mcp and nothing else/);
+    }
+  });
+
+  it("is never one of the control port's, however it is written", () => {
+    for (const verb of ["", "/", "/fork", "/opening", "/list", "/fork/", "/%66ork", "/openin%67/"]) {
+      expect(() => readDestination(`/env-instance/a${verb}`, {})).toThrow(/is not a route of an instance/);
+      if (verb !== "") expect(() => readDestination(verb, byHeaders("shop-abc"))).toThrow(/is not a route of an instance/);
+    }
+    for (const path of ["/env-instance", "/env-instance/"])
+      expect(() => readDestination(path, byHeaders("a"))).toThrow(/is not a route of an instance/);
+    expect(readDestination("/env-instance/a/functions/fork", {})).toMatchObject({ path: "/functions/fork" });
+  });
+
+  it("is never found by climbing out of the instance's own folder", () => {
+    for (const path of ["/../b/mcp", "/./fork", "/x/../../b", "/%2e%2e/b/mcp", "/mcp/.."]) {
+      expect(() => readDestination(`/env-instance/a${path}`, {})).toThrow(/is not a route of an instance/);
+      expect(() => readDestination(path, byHeaders("shop-abc"))).toThrow(/is not a route of an instance/);
+    }
+  });
+
+  it("is read from every path without breaking", () => {
+    fc.assert(
+      fc.property(fc.string(), fc.option(fc.string(), { nil: undefined }), fc.option(fc.webUrl(), { nil: undefined }), (path, id, url) => {
+        try {
+          const destination = readDestination(`/${path}`, byHeaders(id, url));
+          if (destination.api === "agent") expect(destination.path).toBe("/mcp");
+        } catch (error) {
+          expect(error).toHaveProperty("code");
+        }
+      }),
+    );
+  });
+});
