@@ -1,21 +1,21 @@
 import type { ToolSource } from "../mcp/tool-source.ts";
 import { type AdapterOptions, modelTools, type ObjectSchema } from "./model-tool.ts";
 
-/** What `dynamicTool` of `ai` is given; `Schema` is what its `jsonSchema` makes. */
+/** Options of `dynamicTool` of `ai`; `Schema` is the result of its `jsonSchema`. */
 export interface AiToolOptions<Schema> {
   description: string;
   inputSchema: Schema;
   execute(input: unknown, options: { abortSignal?: AbortSignal }): Promise<string>;
 }
 
-/** The two functions of `ai` that make a tool whose schema is known only at run time. */
+/** The two functions of `ai` that create a tool whose schema is known only at run time. */
 export interface AiFactory<Schema, Tool> {
   dynamicTool(options: AiToolOptions<Schema>): Tool;
   jsonSchema(schema: ObjectSchema): Schema;
 }
 
 /**
- * An environment's tools for the Vercel AI SDK. When the environment cannot be reached, the SDK tells the model and goes on.
+ * An environment's tools for the Vercel AI SDK. If the environment cannot be reached, the AI SDK passes the error to the model and continues.
  *
  * @example
  * import { dynamicTool, generateText, isStepCount, jsonSchema } from "ai";

@@ -1,7 +1,7 @@
 import type { ToolSource } from "../mcp/tool-source.ts";
 import { type AdapterOptions, modelTools, type ObjectSchema } from "./model-tool.ts";
 
-/** What `DynamicStructuredTool` of `@langchain/core/tools` is given. */
+/** Options of `DynamicStructuredTool` of `@langchain/core/tools`. */
 export interface LangchainToolFields {
   name: string;
   description: string;
@@ -10,8 +10,8 @@ export interface LangchainToolFields {
 }
 
 /**
- * An environment's tools for LangChain and LangGraph. When the environment cannot be reached, an agent made by `createAgent`
- * is told and goes on.
+ * An environment's tools for LangChain and LangGraph. If the environment cannot be reached, an agent of `createAgent` passes the
+ * error to the model and continues.
  *
  * @example
  * import { DynamicStructuredTool } from "@langchain/core/tools";

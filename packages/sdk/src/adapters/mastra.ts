@@ -1,7 +1,7 @@
 import type { ToolSource } from "../mcp/tool-source.ts";
 import { type AdapterOptions, modelTools, type ObjectSchema } from "./model-tool.ts";
 
-/** What `createTool` of `@mastra/core/tools` is given. */
+/** Options of `createTool` of `@mastra/core/tools`. */
 export interface MastraToolOptions {
   id: string;
   description: string;
@@ -9,7 +9,7 @@ export interface MastraToolOptions {
   execute(input: unknown, context?: { abortSignal?: AbortSignal }): Promise<string>;
 }
 
-/** A Standard Schema that describes itself as the environment does and lets everything pass: the environment checks. */
+/** A Standard Schema with the environment's JSON Schema that accepts every value: the environment validates. */
 export interface PassingSchema {
   readonly "~standard": {
     readonly version: 1;
@@ -20,7 +20,7 @@ export interface PassingSchema {
 }
 
 /**
- * An environment's tools for Mastra. When the environment cannot be reached, Mastra tells the model and goes on.
+ * An environment's tools for Mastra. If the environment cannot be reached, Mastra passes the error to the model and continues.
  *
  * @example
  * import { createTool } from "@mastra/core/tools";
@@ -45,7 +45,7 @@ export async function mastraTools<Tool>(
   );
 }
 
-// A plain JSON Schema would reach the model with its open objects closed; a Standard Schema reaches it as it is.
+// Mastra changes a plain JSON Schema (it closes open objects), but passes a Standard Schema on unchanged.
 function passing(schema: ObjectSchema): PassingSchema {
   const describe = () => schema;
   return {

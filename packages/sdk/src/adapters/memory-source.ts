@@ -8,7 +8,7 @@ export interface MemoryTool {
   run(args: Record<string, unknown>, signal: AbortSignal | undefined): CallToolResult | Promise<CallToolResult>;
 }
 
-/** Tools without an environment behind them. */
+/** Tools in memory, without an environment. */
 export function memorySource(tools: Readonly<Record<string, MemoryTool>>): ToolSource {
   return {
     async listTools() {

@@ -1,18 +1,17 @@
-/** What a model calls an environment's tools, and which tool it means. */
+/** Maps the names of tools to names for a model, and back. */
 export interface ToolNames {
-  /** The name under which the model knows a tool of the set. */
+  /** The model's name of a tool of the set. */
   forModel(tool: string): string;
-  /** The tool that the model means; null when it made the name up. */
+  /** The tool with this name; null if there is none. */
   findTool(name: string): string | null;
 }
 
 const MAX_LENGTH = 64;
 
 /**
- * Names that every model API takes (`^[a-zA-Z0-9_-]{1,64}$`) for a set of tools. `shop@1.0.0/cancel_order` becomes
- * `cancel_order`: the model reads what the author wrote, whichever version it is. Other characters become `_`. Where
- * that makes two tools alike, or a name is too long, a short hash at its end tells them apart. The names depend on the
- * set alone, not on its order.
+ * Names that every model API accepts (`^[a-zA-Z0-9_-]{1,64}$`) for a set of tools. `shop@1.0.0/cancel_order` becomes
+ * `cancel_order`, independent of the version. Other characters become `_`. If that makes two names equal, or a name is too
+ * long, a short hash is appended. The names depend only on the set, not on its order.
  *
  * @example
  * const names = toolNames(["shop@1.0.0/orders.cancel"]);
@@ -30,7 +29,7 @@ export function toolNames(tools: Iterable<string>, { prefix = "" }: { readonly p
     taken.add(collisionKey(name));
     nameOf.set(tool, name);
   };
-  // Whoever needs no hash is served first: no hash may take the place of a name that an author wrote.
+  // Names without a hash are assigned first, so that a hashed name cannot take a name that an author wrote.
   for (const { tool, preferred } of wanted) {
     if (needsNoHash(preferred, similar.get(collisionKey(preferred)) ?? [])) assign(tool, fit(preferred));
   }
@@ -53,7 +52,7 @@ function withoutEnvironment(tool: string): string {
   return tool.slice(tool.indexOf("/") + 1);
 }
 
-/** A name can do without a hash if no other looks like it, or if it alone of those is valid as it stands. */
+/** A name needs no hash if no other name collides with it, or if it is the only valid one of those that collide. */
 function needsNoHash(preferred: string, similar: readonly string[]): boolean {
   if (preferred === "" || preferred.length > MAX_LENGTH) return false;
   if (similar.length === 1) return true;
@@ -68,7 +67,7 @@ function fit(name: string): string {
   return name.replaceAll(/[^a-zA-Z0-9_-]/g, "_").slice(0, MAX_LENGTH);
 }
 
-/** What makes two names alike: some frameworks write `_` for `-`. */
+/** Names with the same key collide: some frameworks write `_` for `-`. */
 function collisionKey(name: string): string {
   return fit(name).replaceAll("-", "_");
 }
@@ -81,7 +80,7 @@ function hashed(preferred: string, taken: ReadonlySet<string>): string {
   }
 }
 
-/** FNV-1a, as eight hexadecimal digits: it needs no crypto, so it runs everywhere, and clashes are looked for anyway. */
+/** FNV-1a, as eight hexadecimal digits: it needs no crypto, so it runs everywhere. Collisions are checked by the caller. */
 function hash(text: string): string {
   let value = 0x811c9dc5;
   for (let at = 0; at < text.length; at++) value = Math.imul(value ^ text.charCodeAt(at), 0x01000193);

@@ -28,10 +28,10 @@ export async function agentsTools<Tool>(
     tool({
       name,
       description,
-      // The SDK's type asks for an open object with its required fields; at run time it passes any schema on as it is.
+      // The SDK's type requires an open object with its required fields; at run time it passes any schema on unchanged.
       parameters: parameters as AgentsToolOptions["parameters"],
       strict: false,
-      // Trouble of the platform ends the run; told to the model as a failed tool it would end up in the reward.
+      // An error of the platform ends the run. Passed to the model as a failed tool, it would change the reward.
       errorFunction: null,
       execute: (input, _context, details) => call(input, details?.signal),
     }),

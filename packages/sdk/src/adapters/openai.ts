@@ -7,13 +7,13 @@ export interface ChatTool {
   function: { name: string; description: string; parameters: ObjectSchema };
 }
 
-/** A tool call as it stands in an assistant's message. */
+/** A tool call in an assistant's message. */
 export interface ChatToolCall {
   readonly id: string;
   readonly function?: { readonly name: string; readonly arguments: string };
 }
 
-/** The message that answers a tool call. */
+/** The message with the result of a tool call. */
 export interface ChatToolMessage {
   role: "tool";
   tool_call_id: string;
@@ -23,7 +23,7 @@ export interface ChatToolMessage {
 export interface ChatToolset {
   /** Goes into the request as `tools`. */
   readonly tools: ChatTool[];
-  /** Plays one tool call and makes the message that answers it. */
+  /** Runs one tool call and returns the message with its result. */
   run(call: ChatToolCall, options?: RunOptions): Promise<ChatToolMessage>;
 }
 
@@ -43,7 +43,7 @@ export interface ResponsesToolCall {
   readonly arguments: string;
 }
 
-/** The item that answers a `function_call`. */
+/** The item with the result of a `function_call`. */
 export interface ResponsesToolOutput {
   type: "function_call_output";
   call_id: string;
@@ -53,7 +53,7 @@ export interface ResponsesToolOutput {
 export interface ResponsesToolset {
   /** Goes into the request as `tools`. */
   readonly tools: ResponsesTool[];
-  /** Plays one `function_call` and makes the item that answers it. */
+  /** Runs one `function_call` and returns the item with its result. */
   run(call: ResponsesToolCall, options?: RunOptions): Promise<ResponsesToolOutput>;
 }
 
@@ -62,7 +62,7 @@ export interface RunOptions {
 }
 
 /**
- * An environment's tools for chat completions, of OpenAI or of any server that speaks them.
+ * An environment's tools for chat completions, of OpenAI or of any compatible server.
  *
  * @example
  * const { tools, run } = await chatTools(env);
@@ -82,8 +82,8 @@ export async function chatTools(source: ToolSource, options?: AdapterOptions): P
 }
 
 /**
- * An environment's tools for the Responses API. They are never strict: strict mode refuses or rewrites schemas with
- * optional fields and defaults, and the environment checks the arguments anyway.
+ * An environment's tools for the Responses API. They are never strict: strict mode rejects or rewrites schemas with
+ * optional fields and defaults, and the environment validates the arguments anyway.
  *
  * @example
  * const { tools, run } = await responsesTools(env);
@@ -103,7 +103,7 @@ export async function responsesTools(source: ToolSource, options?: AdapterOption
   };
 }
 
-/** What the model got wrong is told to the model, so that it can do better. */
+/** A wrong name or wrong arguments are an error message for the model, so that it can correct the call. */
 async function runTool(known: readonly ModelTool[], call: { name: string; arguments: string }, signal?: AbortSignal): Promise<string> {
   const tool = known.find(({ name }) => name === call.name);
   if (tool === undefined) return failure(`there is no tool '${call.name}'; there are: ${known.map(({ name }) => name).join(", ")}`);

@@ -1,6 +1,6 @@
-/** Time and chance, passed in so that tests neither wait nor guess. */
+/** Time and randomness, passed in so that tests are fast and deterministic. */
 export interface Clock {
-  /** Milliseconds since some fixed moment. */
+  /** Milliseconds since an arbitrary fixed point in time. */
   now(): number;
   /** Rejects with the signal's reason as soon as it aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;

@@ -10,15 +10,15 @@ export interface PollOptions {
 const GROWTH = 1.5;
 
 /**
- * Asks at short, then longer intervals until `ask` gives something other than null.
- * Null in the end means that the time ran out; `ask` is told how much is left.
+ * Calls `query` at growing intervals until it returns something other than null. Returns null after the timeout. `query` receives
+ * the time that is left.
  */
-export async function poll<T>(ask: (leftMs: number) => Promise<T | null>, options: PollOptions): Promise<T | null> {
+export async function poll<T>(query: (leftMs: number) => Promise<T | null>, options: PollOptions): Promise<T | null> {
   const { clock, interval, signal } = options;
   const end = clock.now() + options.timeoutMs;
   for (let waitMs = interval.minMs; ; waitMs = Math.min(interval.maxMs, waitMs * GROWTH)) {
     signal?.throwIfAborted();
-    const found = await ask(Math.max(1, end - clock.now()));
+    const found = await query(Math.max(1, end - clock.now()));
     if (found !== null) return found;
     if (clock.now() + waitMs > end) return null;
     await clock.sleep(waitMs, signal);

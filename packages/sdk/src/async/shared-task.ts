@@ -1,6 +1,6 @@
 import { untilAborted } from "./until-aborted.ts";
 
-/** One piece of work that many wait for. It is given up when the last who waits gives up. */
+/** One task with many waiters. It is aborted when the last waiter aborts. */
 export class SharedTask<T> {
   readonly #controller = new AbortController();
   readonly #promise: Promise<T>;
@@ -8,13 +8,13 @@ export class SharedTask<T> {
   #isSettled = false;
 
   constructor(run: (signal: AbortSignal) => Promise<T>) {
-    // Begun a moment later, so that whoever starts it can keep it before it is done.
+    // Started asynchronously, so that the creator can store the task before it settles.
     this.#promise = Promise.resolve()
       .then(() => run(this.#controller.signal))
       .finally(() => {
         this.#isSettled = true;
       });
-    // Those who wait hear of a failure; when nobody does, it is nobody's.
+    // Waiters get the rejection from `join`; without any waiter it is not an unhandled rejection.
     this.#promise.catch(() => {});
   }
 
@@ -32,7 +32,7 @@ export class SharedTask<T> {
     this.#controller.abort(reason);
   }
 
-  /** Resolves when the work has ended, well or not. */
+  /** Resolves when the task has settled, also when it failed. */
   async settled(): Promise<void> {
     await this.#promise.catch(() => {});
   }

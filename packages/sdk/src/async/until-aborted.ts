@@ -1,4 +1,4 @@
-/** The promise, or the signal's reason if that comes first; the promise itself goes on. */
+/** The promise's result, or the signal's reason as a rejection if it aborts first. The work behind the promise is not stopped. */
 export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise;
   let onAbort = () => {};

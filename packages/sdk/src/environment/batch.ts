@@ -1,26 +1,26 @@
-/** One of the instances that were asked for: ready to be used, or why it did not start. */
+/** One of the requested instances: ready to use, or the error of its start. */
 export type BatchItem<Item extends Releasable> =
   | { readonly environment: Item; readonly error: null }
   | { readonly environment: null; readonly error: Error };
 
-/** What a batch holds: it only needs to end it. */
+/** The part of an environment that a batch uses. */
 export interface Releasable {
   release(): Promise<void>;
 }
 
 /**
- * Environments that were created together, in the order in which they were asked for.
+ * Environments that were created together, in the order of the request.
  *
  * @example
  * await using batch = await Environment.createMany("shop@1.0.0", 32);
  * await Promise.all(batch.environments.map((env) => play(env)));
  */
 export class EnvironmentBatch<Item extends Releasable> implements AsyncDisposable {
-  /** One for each instance that was asked for. */
+  /** One for each requested instance. */
   readonly items: readonly BatchItem<Item>[];
-  /** Those that are ready. */
+  /** The environments that started. */
   readonly environments: readonly Item[];
-  /** Why the others did not start. */
+  /** The errors of those that did not start. */
   readonly errors: readonly Error[];
 
   constructor(items: readonly BatchItem<Item>[]) {

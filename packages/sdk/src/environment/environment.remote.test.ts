@@ -500,7 +500,7 @@ describe("faults during other calls", () => {
       name: "NetworkError",
       code: "request.timeout",
       retryable: false,
-      message: expect.stringMatching(/call function 'get_weather_func'.*it may have been done/),
+      message: expect.stringMatching(/call function 'get_weather_func'.*it may have been processed/),
     });
     platform.faults.data = () => false;
     await env.release();

@@ -32,7 +32,7 @@ export interface EnvironmentInfo {
   readonly instanceId: string;
   readonly status: string;
   readonly ip: string;
-  /** Empty where the server does not tell. */
+  /** Empty if the server does not report it. */
   readonly createdAt: string;
   readonly updatedAt: string;
 }
@@ -54,8 +54,8 @@ interface Clients {
 }
 
 /**
- * One instance of an environment, opened when it is first used.
- * With `DUMMY_INSTANCE_IP` or `instanceUrl` it is one that runs already; else the platform creates it, and `release` ends it.
+ * One instance of an environment, opened on first use.
+ * With `DUMMY_INSTANCE_IP` or `instanceUrl` it is an instance that already runs; otherwise the platform creates it, and `release` ends it.
  *
  * @example
  * await using env = await Environment.create("weather-demo@1.0.0");
@@ -80,13 +80,13 @@ export class Environment implements ToolSource {
     const { timeoutMs = DEFAULT_TIMEOUT_MS, maxRetries = DEFAULT_RETRIES, clock = systemClock, logger = silentLogger } = options;
     const settings = readSettings();
     const addresses = resolveAddresses(options, settings);
-    const carrier = tracedTransport(options.transport ?? (options.fetch === undefined ? defaultTransport : fetchTransport(options.fetch)));
-    const transport = addresses.mode === "local" ? localTransport(carrier) : carrier;
+    const traced = tracedTransport(options.transport ?? (options.fetch === undefined ? defaultTransport : fetchTransport(options.fetch)));
+    const transport = addresses.mode === "local" ? localTransport(traced) : traced;
     const refusedLimitMs = addresses.mode === "local" ? REFUSED_LIMIT_MS : undefined;
     this.name = ref;
-    // What the variables said now holds for forks too; a sandbox on this machine gets no key of theirs.
-    const settled = settings.apiKey !== undefined && addresses.mode === "remote" ? { apiKey: settings.apiKey } : {};
-    this.#options = { ...settled, ...options, ...pinAddresses(addresses) };
+    // Forks use the same settings, even if the variables change. A sandbox on this machine never gets the platform's key.
+    const pinned = settings.apiKey !== undefined && addresses.mode === "remote" ? { apiKey: settings.apiKey } : {};
+    this.#options = { ...pinned, ...options, ...pinAddresses(addresses) };
     this.#addresses = addresses;
     this.#transport = transport;
     this.#clock = clock;
@@ -96,11 +96,11 @@ export class Environment implements ToolSource {
     this.#refusedLimitMs = refusedLimitMs;
     this.#client = new JsonClient({ transport, clock, maxRetries, refusedLimitMs });
     const { dedupesCreate = true } = options;
-    // A sandbox on this machine runs an author's code, which has no business with the platform's key.
+    // A sandbox on this machine runs an author's code, which must not receive the platform's key.
     const apiKey = addresses.mode === "local" ? "" : (this.#options.apiKey ?? "");
     const controlUrl = addresses.mode === "local" ? addresses.sandboxUrl : addresses.controlUrl;
     const scheduler = new SchedulerClient(controlUrl, { timeoutMs, maxRetries, transport, clock, dedupesCreate, apiKey });
-    // What the process environment says is for the platform; only a token that was given with the address is for that address.
+    // The variable's token is for the platform. Only a token that was passed together with an address is sent to that address.
     const token = addresses.mode === "local" ? (options.apiKey ?? "") : apiKey;
     this.#lifecycle = new InstanceLifecycle({ ref, addresses, options, scheduler, client: this.#client, clock, logger, timeoutMs, token });
   }
@@ -113,8 +113,8 @@ export class Environment implements ToolSource {
   }
 
   /**
-   * Many new environments by one request: as many as a number says, or one for each entry of a list, whose options go over
-   * the common ones. One that does not start is an error of its own item and stops none of the others.
+   * Creates many environments by one request: a number of equal ones, or one for each entry of a list, whose options override
+   * the common ones. One that does not start is an error of its own item and does not stop the others.
    *
    * @example
    * await using batch = await Environment.createMany("shop@1.0.0", tasks.map(({ id }) => ({ task: id })), { ttl: "1h" });
@@ -128,7 +128,7 @@ export class Environment implements ToolSource {
     const environments = each.map((own) => new Environment(ref, { ...options, ...own }));
     if (environments.some((env) => env.#addresses.mode === "local")) {
       throw new ValidationError(
-        `cannot create ${each.length} instances of '${ref}': with instanceUrl or DUMMY_INSTANCE_IP nothing is created; name a platform by systemUrl, or fork one that runs`,
+        `cannot create ${each.length} instances of '${ref}': with instanceUrl or DUMMY_INSTANCE_IP no instance is created; set systemUrl to use a platform, or fork a running instance`,
       );
     }
     const opened = await InstanceLifecycle.openAll(
@@ -144,7 +144,7 @@ export class Environment implements ToolSource {
   }
 
   /**
-   * Opens an environment, calls `work` with it, and releases it in any case: `await using` for older versions of the language.
+   * Opens an environment, calls `work` with it, and always releases it: `await using` for older versions of JavaScript.
    *
    * @example
    * const { reward } = await Environment.use("shop@1.0.0", { task: "refund-1" }, async (env) => {
@@ -165,7 +165,7 @@ export class Environment implements ToolSource {
     }
   }
 
-  /** Opens the instance; once it is open, does nothing. Every other method does this by itself. */
+  /** Opens the instance; does nothing if it is open. Every other method does this itself. */
   async initialize(options: Pick<CallOptions, "signal"> = {}): Promise<void> {
     await this.#lifecycle.open(this.#signal(options), true);
   }
@@ -178,8 +178,8 @@ export class Environment implements ToolSource {
   }
 
   /**
-   * Calls a tool by its full or its plain name, and never sends the call twice.
-   * A tool that fails gives a result with `isError`; only a call that got no answer throws.
+   * Calls a tool by its full or its plain name. The call is never sent twice.
+   * A tool that fails gives a result with `isError`; only a call without a result throws.
    *
    * @example
    * const result = await env.callTool("search", { query: "tea" }, { timeoutMs: 5_000, onLog: console.log });
@@ -192,30 +192,30 @@ export class Environment implements ToolSource {
     return tools.call(toolName, args, { timeoutMs, signal: this.#signal(options), onProgress, onLog });
   }
 
-  /** Functions, rewards and health checks, with where and how to call them. */
+  /** Functions, rewards and health checks, with the path and the method of each. */
   async listFunctions(options: CallOptions = {}): Promise<Catalogue> {
     const { sandbox } = await this.#open("listFunctions", options);
     return sandbox.listFunctions(this.#with(options));
   }
 
-  /** Calls a function at the address and by the method that the environment gave it. */
+  /** Calls a function at the path and by the method that the environment declares. */
   async callFunction<T = unknown>(name: string, args: Arguments = {}, options: CallOptions = {}): Promise<T> {
     const { sandbox } = await this.#open("callFunction", options);
     return (await sandbox.callFunction(name, args, this.#with(options))) as T;
   }
 
-  /** The reward as the environment's code answered it. See `score` for a number that can be relied on. */
+  /** The reward as the environment returned it, not validated. See `score` for a number. */
   async callReward<T = unknown>(args: Arguments = {}, options: CallOptions = {}): Promise<T> {
     const { sandbox } = await this.#open("callReward", options);
     return (await sandbox.callReward(args, this.#with(options))) as T;
   }
 
-  /** The reward as a number and its components; an answer that is no reward throws and never counts as 0. */
+  /** The reward as a number, with its components. Throws if the environment's answer is not a reward; it never counts as 0. */
   async score(args: Arguments = {}, options: CallOptions = {}): Promise<Reward> {
     return toReward(await this.callReward(args, options), this.name);
   }
 
-  /** The health check's whole answer, also when it says that all is not well. */
+  /** The health check's whole response, also when it is unhealthy. */
   async checkHealth(args: Arguments = {}, options: CallOptions = {}): Promise<Record<string, unknown>> {
     const { sandbox } = await this.#open("checkHealth", options);
     return sandbox.checkHealth(args, this.#with(options));
@@ -228,7 +228,7 @@ export class Environment implements ToolSource {
   }
 
   /**
-   * The address for an agent's MCP client: it opens this instance's tools and nothing else. Only a platform can give one.
+   * The URL for an agent's MCP client: it gives access to this instance's tools and nothing else. Only a platform provides one.
    *
    * @example
    * const transport = new StreamableHTTPClientTransport(new URL(await env.agentUrl()));
@@ -238,14 +238,14 @@ export class Environment implements ToolSource {
     const link = agentUrlOf(record);
     if (link !== null) return link;
     throw new EnvironmentError(
-      `there is no link for agents to '${this.name}', for no platform of ours stands in front of it; its tools are at ${url}/mcp, beside all else`,
+      `'${this.name}' has no agent URL, because it does not run behind an AEnv platform; its tools are at ${url}/mcp, together with its trainer API`,
       { code: "instance.unsupported", envName: this.name },
     );
   }
 
   /**
-   * A link to a port inside the instance's sandbox, for HTTP and WebSocket; append a path of your own. It works without a token
-   * until it expires, and answers 502 for as long as nothing listens on the port.
+   * A link to a port inside the instance's sandbox, for HTTP and WebSocket; paths can be appended. It works without a token
+   * until it expires, and answers 502 while nothing listens on the port.
    *
    * @example
    * const url = await env.presignUrl(3000, { minutes: 30 });
@@ -259,7 +259,7 @@ export class Environment implements ToolSource {
     return this.#lifecycle.presignUrl(port, minutes, signal);
   }
 
-  /** What the server could not do as it was asked to, such as mount a storage; empty until the instance is open. */
+  /** Options that the server could not apply, such as mounting a storage; empty until the instance is open. */
   get warnings(): readonly string[] {
     const { instance } = this.#lifecycle;
     return instance === null ? [] : warningsOf(instance.record);
@@ -277,8 +277,8 @@ export class Environment implements ToolSource {
   }
 
   /**
-   * Begins a new episode; what is left out stays as it was, and a task of null is none. Returns the task, the seed and the
-   * observation, which is what the agent is to see first.
+   * Begins a new episode. Options that are left out keep their value; a task of null means no task. Returns the task, the seed and
+   * the agent's first observation.
    */
   async reset(episode: { readonly task?: string | null; readonly seed?: number } = {}, options: CallOptions = {}): Promise<ResetResult> {
     const { sandbox } = await this.#open("reset", options);
@@ -291,21 +291,21 @@ export class Environment implements ToolSource {
     return (await sandbox.snapshot(this.#with(options))) as Json;
   }
 
-  /** Goes back to a snapshot. */
+  /** Restores the state of a snapshot. */
   async restore(snapshot: Json, options: CallOptions = {}): Promise<void> {
     const { sandbox } = await this.#open("restore", options);
     await sandbox.restore(snapshot, this.#with(options));
   }
 
   /**
-   * Copies that go on from here, each on its own. Each is an instance to be released.
+   * Copies of the instance with its current state. Each copy is an instance of its own that must be released.
    *
    * @example
    * const [left, right] = await env.fork(2);
    */
   async fork(count = 1, options: Pick<CallOptions, "signal"> = {}): Promise<Environment[]> {
     if (!Number.isInteger(count) || count < 1 || count > MAX_FORKS) {
-      throw new ValidationError(`cannot fork ${count} times: from 1 to ${MAX_FORKS} is possible`);
+      throw new ValidationError(`cannot fork ${count} times: the count must be from 1 to ${MAX_FORKS}`);
     }
     const copies = await this.#lifecycle.fork(count, this.#signal(options));
     return copies.map((instance) => {
@@ -315,7 +315,7 @@ export class Environment implements ToolSource {
     });
   }
 
-  /** Ends the instance if it was made for this environment. Safe to call at any time and more than once; never throws. */
+  /** Ends the instance if this environment created it. Safe to call at any time and more than once; never throws. */
   async release(): Promise<void> {
     const clients = this.#clients;
     this.#clients = null;
@@ -368,5 +368,5 @@ export class Environment implements ToolSource {
 
 function checkCount(count: number): number {
   if (Number.isInteger(count) && count >= 0 && count <= MAX_BATCH) return count;
-  throw new ValidationError(`cannot create ${count} instances: give a whole number up to ${MAX_BATCH}`);
+  throw new ValidationError(`cannot create ${count} instances: the count must be an integer from 0 to ${MAX_BATCH}`);
 }

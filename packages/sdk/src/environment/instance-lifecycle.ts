@@ -21,23 +21,23 @@ export interface LifecycleOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly timeoutMs: number;
-  /** Sent to a data port that requires one and is known to be the platform's; empty for none. */
+  /** Bearer token for a data port that requires one and is known to belong to the platform; empty for none. */
   readonly token: string;
 }
 
 const STARTUP_TIMEOUT_MS = 500_000;
 const HEALTH_TIMEOUT_MS = { remote: 300_000, local: 30_000 };
-/** An environment on this machine that is not there by then will not come by itself; the caller hears of it within a second. */
+/** How long refused connections to an environment on this machine are retried: short, so that a missing server is reported within a second. */
 export const REFUSED_LIMIT_MS = 600;
 
-/** Opens one instance for all who ask at the same time, and sees to it that none is left behind. */
+/** Opens one instance for all concurrent callers, and ends every instance that it created. */
 export class InstanceLifecycle {
   readonly #config: LifecycleOptions;
   #instance: OpenInstance | null = null;
   #opening: SharedTask<OpenInstance> | null = null;
   #isReleased = false;
   #isFork = false;
-  /** Instances that are being ended, also those whose creation was answered after everyone had given up. */
+  /** Deletions in progress, also of instances whose creation was answered after all callers had aborted. */
   readonly #endings = new Set<Promise<void>>();
 
   constructor(options: LifecycleOptions) {
@@ -49,8 +49,8 @@ export class InstanceLifecycle {
   }
 
   /**
-   * Creates the instances of several lifecycles by one request; each is its own lifecycle's from then on. Throws if the server
-   * could not be asked at all, or the signal aborts.
+   * Creates the instances of several lifecycles by one request; each lifecycle owns its instance. Throws if the whole request
+   * failed or the signal aborts.
    */
   static async openAll(
     lifecycles: readonly InstanceLifecycle[],
@@ -63,16 +63,16 @@ export class InstanceLifecycle {
     const deadlineAt = clock.now() + (options.startupTimeoutMs ?? STARTUP_TIMEOUT_MS);
     const requests = lifecycles.map((lifecycle) => toCreateRequest(lifecycle.#config.ref, lifecycle.#config.options));
     const creating = scheduler.createInstances(requests, { deadlineAt });
-    const made = lifecycles.map((_, at) => creating.then((results) => recordOf(results[at])));
-    const opened = await Promise.allSettled(lifecycles.map((lifecycle, at) => lifecycle.open(signal, true, made[at])));
+    const requested = lifecycles.map((_, at) => creating.then((results) => recordOf(results[at])));
+    const opened = await Promise.allSettled(lifecycles.map((lifecycle, at) => lifecycle.open(signal, true, requested[at])));
     signal?.throwIfAborted();
     const [one] = opened;
     await creating.catch((error) => Promise.reject(one?.status === "rejected" ? one.reason : error));
     return opened;
   }
 
-  /** The instance, opened if need be; after a release only on explicit wish, lest a stray call opens one that nobody ends. */
-  async open(signal: AbortSignal | undefined, mayReopen = false, made?: Promise<InstanceRecord>): Promise<OpenInstance> {
+  /** The instance, opened if necessary. After a release only with `mayReopen`, so that a late call does not open an instance that is never released. */
+  async open(signal: AbortSignal | undefined, mayReopen = false, requested?: Promise<InstanceRecord>): Promise<OpenInstance> {
     if (this.#instance !== null) return this.#instance;
     signal?.throwIfAborted();
     if (this.#isReleased && (this.#isFork || !mayReopen)) {
@@ -84,11 +84,11 @@ export class InstanceLifecycle {
       });
     }
     this.#isReleased = false;
-    this.#opening ??= new SharedTask((opening) => this.#open(opening, made));
+    this.#opening ??= new SharedTask((opening) => this.#open(opening, requested));
     return this.#opening.join(signal);
   }
 
-  /** Takes a fork of another's instance; from now on it is ended here. */
+  /** Takes over a fork; from now on this lifecycle ends it. */
   adopt(instance: OpenInstance): void {
     this.#isFork = true;
     this.#instance = instance;
@@ -115,7 +115,7 @@ export class InstanceLifecycle {
     const copies = records.map((record) => createdInstance(addresses, record, token));
     try {
       if (copies.length !== count)
-        throw new EnvironmentError(`asked for ${count} forks, got ${copies.length}`, { code: "instance.start_failed" });
+        throw new EnvironmentError(`requested ${count} forks, got ${copies.length}`, { code: "instance.start_failed" });
       return await Promise.all(copies.map((copy) => this.#untilRunning(copy, STARTUP_TIMEOUT_MS, signal)));
     } catch (error) {
       for (const copy of copies) this.#end(copy);
@@ -126,10 +126,13 @@ export class InstanceLifecycle {
   async presignUrl(port: number, minutes: number | undefined, signal: AbortSignal | undefined): Promise<string> {
     const { addresses, scheduler, ref, clock, timeoutMs } = this.#config;
     if (addresses.mode === "local") {
-      throw new EnvironmentError(`there is no link to port ${port} of '${ref}': only a platform makes links; its sandbox is this machine`, {
-        code: "instance.unsupported",
-        envName: ref,
-      });
+      throw new EnvironmentError(
+        `cannot create a link to port ${port} of '${ref}': only a platform creates links, and this environment runs on this machine`,
+        {
+          code: "instance.unsupported",
+          envName: ref,
+        },
+      );
     }
     const { controlId } = await this.open(signal);
     const deadlineAt = clock.now() + timeoutMs;
@@ -148,14 +151,15 @@ export class InstanceLifecycle {
     if (needsAddress) await this.#untilHealthy(instance, timeoutMs, signal);
   }
 
-  /** `made` is an instance that was asked for elsewhere; without it one is created here. */
-  async #open(signal: AbortSignal, made: Promise<InstanceRecord> | undefined): Promise<OpenInstance> {
+  /** `requested` is an instance of a batch request; without it one is created here. */
+  async #open(signal: AbortSignal, requested: Promise<InstanceRecord> | undefined): Promise<OpenInstance> {
     const { ref, options, addresses, logger, token } = this.#config;
     let instance: OpenInstance | null = null;
     try {
-      instance = addresses.mode === "local" ? existingInstance(addresses, new Date(), token) : await this.#create(addresses, signal, made);
+      instance =
+        addresses.mode === "local" ? existingInstance(addresses, new Date(), token) : await this.#create(addresses, signal, requested);
       if (options.dataPlane !== false && isTokenWithheld(addresses, instance)) throw this.#withheld(instance);
-      // What our platform calls running has answered its health check.
+      // An AEnv platform reports `Running` only after the health check passed.
       if (options.dataPlane !== false && options.skipHealthCheck !== true && agentUrlOf(instance.record) === null) {
         const { healthTimeoutMs = HEALTH_TIMEOUT_MS[addresses.mode] } = options;
         // A caller that sets healthTimeoutMs may be waiting for a server that is still starting.
@@ -177,12 +181,12 @@ export class InstanceLifecycle {
     }
   }
 
-  async #create(addresses: Addresses, signal: AbortSignal, made: Promise<InstanceRecord> | undefined): Promise<OpenInstance> {
+  async #create(addresses: Addresses, signal: AbortSignal, requested: Promise<InstanceRecord> | undefined): Promise<OpenInstance> {
     const { ref, options, scheduler, clock, logger, token } = this.#config;
     const timeoutMs = options.startupTimeoutMs ?? STARTUP_TIMEOUT_MS;
     const deadlineAt = clock.now() + timeoutMs;
     logger.info("creating an instance", { env: ref });
-    const creating = made ?? scheduler.createInstance(toCreateRequest(ref, options), { deadlineAt });
+    const creating = requested ?? scheduler.createInstance(toCreateRequest(ref, options), { deadlineAt });
     const instance = createdInstance(addresses, await this.#orDiscard(creating, signal), token);
     try {
       return await this.#untilRunning(instance, deadlineAt - clock.now(), signal);
@@ -214,15 +218,15 @@ export class InstanceLifecycle {
     return waitUntilHealthy(client, { envName, url, headers }, { clock, timeoutMs, interval, signal, refusedLimitMs });
   }
 
-  /** Reports what the server could not do; the instance runs without it. */
+  /** Reports the options that the server could not apply; the instance runs without them. */
   #warn({ record }: OpenInstance): void {
     const { ref: env, options, logger } = this.#config;
     for (const warning of warningsOf(record)) {
-      logger.warn("the server could not do all that it was asked to", { env, instance: record.id, warning });
+      logger.warn("the server could not apply all options", { env, instance: record.id, warning });
       try {
         options.onWarning?.(warning);
       } catch (error) {
-        logger.error("the listener of warnings threw", { env, error: messageOf(error) });
+        logger.error("the onWarning listener threw", { env, error: messageOf(error) });
       }
     }
   }
@@ -231,19 +235,19 @@ export class InstanceLifecycle {
     const { addresses, ref } = this.#config;
     const controlUrl = addresses.mode === "remote" ? addresses.controlUrl : "";
     return new EnvironmentError(
-      `the data port at ${url} asks for a token, but it is on another host than the control API at ${controlUrl}; if it is the platform's own, name it with the option dataUrl`,
+      `the data port at ${url} requires a token, but it is on another host than the control API at ${controlUrl}; if it belongs to the platform, set the option dataUrl`,
       { code: "access.denied", envName: ref },
     );
   }
 
-  /** The answer; or, if the caller gives up first, what was made is ended as soon as it is known. */
+  /** The created instances. If the caller aborts first, they are deleted as soon as the creation is answered. */
   async #orDiscard<T extends InstanceRecord | InstanceRecord[]>(making: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
     try {
       return await untilAborted(making, signal);
     } catch (error) {
       if (signal?.aborted) {
         const discarding = making.then(
-          (made) => Promise.all([made].flat().map((record) => this.#destroy(record.id))),
+          (created) => Promise.all([created].flat().map((record) => this.#destroy(record.id))),
           () => [],
         );
         this.#track(discarding);
@@ -264,7 +268,7 @@ export class InstanceLifecycle {
     return ending;
   }
 
-  /** An instance that cannot be deleted ends by its ttl; that is worth a warning, not the caller's result. */
+  /** A failed deletion is only logged: the instance ends by its ttl. */
   async #destroy(id: string): Promise<void> {
     const { scheduler, clock, logger, timeoutMs, ref } = this.#config;
     try {
@@ -278,7 +282,7 @@ export class InstanceLifecycle {
 
 function recordOf(result: CreateResult | undefined): InstanceRecord {
   if (result?.instance) return result.instance;
-  throw result?.error ?? new EnvironmentError("the server said nothing of this instance", { code: "instance.start_failed" });
+  throw result?.error ?? new EnvironmentError("the server's response has no entry for this instance", { code: "instance.start_failed" });
 }
 
 function notInitialized(ref: string, cause: unknown): EnvironmentError {

@@ -1,4 +1,4 @@
-/** Where the SDK tells what it does; pino, winston and `console` all fit. Variables, arguments and keys are never told. */
+/** The SDK's logger; pino, winston and `console` implement it. Variables, arguments and keys are never logged. */
 export interface Logger {
   debug(message: string, fields?: Readonly<Record<string, unknown>>): void;
   info(message: string, fields?: Readonly<Record<string, unknown>>): void;

@@ -4,21 +4,21 @@ import { type Addresses, areOnOneHost, dataUrlFrom } from "../platform/addresses
 /** An instance that an environment uses, and how to reach it. */
 export interface OpenInstance {
   readonly record: InstanceRecord;
-  /** Where its routes begin. */
+  /** Base URL of its routes. */
   readonly url: string;
   /** Sent with every request to it. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Its id for those who make and end instances. */
+  /** Its id in the control API. */
   readonly controlId: string;
-  /** Whether it is ours to end. */
+  /** Whether the SDK created it and must end it. */
   readonly isOwned: boolean;
 }
 
 type LocalAddresses = Extract<Addresses, { mode: "local" }>;
 
 /**
- * An environment that runs already. Its id is the original's word for it when it has none of its own. The token is one that
- * was given for this very address.
+ * An environment that already runs. Without an id of its own it gets the one that the original uses, `test`. The token was passed
+ * together with this address.
  */
 export function existingInstance(addresses: LocalAddresses, now: Date, token: string): OpenInstance {
   const since = now.toISOString();
@@ -28,7 +28,7 @@ export function existingInstance(addresses: LocalAddresses, now: Date, token: st
   return { record, url, headers, controlId: instanceId ?? FIRST_INSTANCE, isOwned: false };
 }
 
-/** An instance that was made for us: behind the gateway, or as a slot in a local sandbox. */
+/** An instance that the SDK created: behind the gateway, or as a slot in a local sandbox. */
 export function createdInstance(addresses: Addresses, record: InstanceRecord, token: string): OpenInstance {
   const { id } = record;
   if (addresses.mode === "local") {
@@ -39,32 +39,32 @@ export function createdInstance(addresses: Addresses, record: InstanceRecord, to
   return { record, url, headers, controlId: id, isOwned: true };
 }
 
-/** Whether its data port asks for a token that it is not shown, because it is not known to be the platform's own. */
+/** Whether its data port requires a token that is not sent, because the port is not known to belong to the platform. */
 export function isTokenWithheld(addresses: Addresses, { record, url }: OpenInstance): boolean {
   return addresses.mode === "remote" && needsToken(record) && !mayHaveToken(addresses, url);
 }
 
-/** The link that opens an instance's tools and nothing else; only our platform gives one, so null tells others apart. */
+/** The URL that gives access to the instance's tools only. Null means that the server is not an AEnv platform. */
 export function agentUrlOf({ agent_url: url }: InstanceRecord): string | null {
   return typeof url === "string" && url !== "" ? url : null;
 }
 
-/** What the server could not do as it was asked to. */
+/** Options that the server could not apply. */
 export function warningsOf({ warnings }: InstanceRecord): readonly string[] {
   return Array.isArray(warnings) ? warnings.filter((one) => typeof one === "string") : [];
 }
 
-/** Only our platform says so, and it keeps tokens from the environments behind it. The original's gateway would pass them on. */
+/** Only an AEnv platform sets this, and it does not forward tokens to environments. The original's gateway would forward them. */
 function needsToken(record: InstanceRecord): boolean {
   return record.data_access === "token";
 }
 
-/** A data port that the caller has named, or that is on the host of the control API, which was shown the token already. */
+/** True for a data port that the caller configured, or that is on the host of the control API, which receives the token anyway. */
 function mayHaveToken(addresses: Extract<Addresses, { mode: "remote" }>, url: string): boolean {
   return addresses.dataUrl !== null || areOnOneHost(addresses.controlUrl, url);
 }
 
-/** One instance or service by its id; an environment that is served by itself has its routes at the root. */
+/** The gateway's URLs contain an instance's or a service's id; an environment without a gateway has its routes at the root. */
 function isBehindGateway(url: string): boolean {
   return /\/env-(?:instance|service)\/[^/]+$/.test(url);
 }
@@ -73,7 +73,7 @@ function bearer(token: string): Record<string, string> {
   return token === "" ? {} : { authorization: `Bearer ${token}` };
 }
 
-/** The gateway finds the instance by these; a sandbox does not mind them. */
+/** The gateway finds the instance by these headers; a sandbox ignores them. */
 function proxyHeaders({ id, ip }: InstanceRecord): Record<string, string> {
   const host = ip?.includes(":") && !ip.startsWith("[") ? `[${ip}]` : ip;
   return { [headers.proxyUrl]: `http://${host}:8081`, [headers.instanceId]: id };

@@ -6,28 +6,28 @@ import type { AddressOptions } from "../platform/addresses.ts";
 import type { Fetch } from "../transport/fetch.ts";
 import type { Logger } from "./logger.ts";
 
-/** What one instance is asked for with. */
+/** Options of one instance. */
 export interface InstanceOptions {
-  /** What the instance works on, for environments that take one. */
+  /** The data source, for environments that use one. */
   readonly datasource?: string;
   /** How long the instance may live, such as `30m`, `1h30m` or `1d`; `30m` if absent, no limit if empty. */
   readonly ttl?: string;
   readonly environmentVariables?: Readonly<Record<string, string>>;
-  /** The same in a word; where both name one, this one counts. */
+  /** Short form of `environmentVariables`; overrides it where both set a variable. */
   readonly variables?: Readonly<Record<string, string>>;
   readonly arguments?: readonly string[];
   readonly owner?: string;
   readonly labels?: Readonly<Record<string, string>>;
-  /** The task that the first episode plays, and its seed; without them the environment and the platform choose. */
+  /** Task and seed of the first episode; the environment and the platform choose them if absent. */
   readonly task?: string;
   readonly seed?: number;
-  /** Storages to mount into the sandbox, in the words of the server's engine; one that cannot answers with a warning. */
+  /** Storages to mount into the sandbox, in the format of the server's engine. An engine without mounts answers with a warning. */
   readonly mountPoints?: readonly MountPoint[];
-  /** A command that the sandbox runs instead of its image's own; an engine that cannot answers with a warning. */
+  /** A command that the sandbox runs instead of its image's. An engine that does not support it answers with a warning. */
   readonly initCommand?: string;
 }
 
-/** A directory of a storage that the server's operator has set up, and where it appears in the sandbox. */
+/** A directory of a storage that the server's operator has configured, and its mount point in the sandbox. */
 export interface MountPoint {
   readonly id?: string;
   readonly remote_dir?: string;
@@ -41,7 +41,7 @@ export interface EnvironmentOptions extends AddressOptions, InstanceOptions {
    * data port, and its ports are reached by `presignUrl`.
    */
   readonly dataPlane?: boolean;
-  /** Told what the server could not do as it was asked to, when the instance is ready. */
+  /** Called for each option that the server could not apply, when the instance is ready. */
   readonly onWarning?: (warning: string) => void;
   /**
    * A bearer token for the platform; `AENV_API_KEY` if absent. It is sent to the data port only if that requires a token and is
@@ -49,26 +49,26 @@ export interface EnvironmentOptions extends AddressOptions, InstanceOptions {
    * option (not the variable) is sent to that URL. An environment never receives it.
    */
   readonly apiKey?: string;
-  /** How long a call may take, and each attempt at the control API; 60 s if absent. */
+  /** Timeout of a call, and of each request to the control API; 60 s if absent. */
   readonly timeoutMs?: number;
-  /** How long the instance may take until it runs; 500 s if absent. */
+  /** Timeout until the instance runs; 500 s if absent. */
   readonly startupTimeoutMs?: number;
-  /** How long a running instance may take until it is healthy; 300 s if absent, 30 s in local mode. */
+  /** Timeout until a running instance is healthy; 300 s if absent, 30 s in local mode. */
   readonly healthTimeoutMs?: number;
-  /** Use the instance as soon as it runs. */
+  /** The instance is used as soon as it runs. */
   readonly skipHealthCheck?: boolean;
-  /** How often a request that may be repeated is repeated; 10 if absent. */
+  /** Retries of a request that may be repeated; 10 if absent. */
   readonly maxRetries?: number;
-  /** How long to wait between two looks at a starting instance; from 50 ms growing to 1 s if absent. */
+  /** Interval between two status requests for a starting instance; growing from 50 ms to 1 s if absent. */
   readonly pollIntervalMs?: number | { readonly min: number; readonly max: number };
-  /** A larger MCP request is refused before it is sent; 1 MiB behind the original's gateway, which cuts off what is longer, else no limit. */
+  /** Larger MCP requests are rejected before they are sent; 1 MiB behind the original's gateway, which truncates longer ones, else no limit. */
   readonly maxRequestBytes?: number;
-  /** False for control planes that ignore idempotency keys, such as the original's: a create whose answer was lost is not sent again. */
+  /** False for control planes that ignore idempotency keys, such as the original's: a create request whose response was lost is not sent again. */
   readonly dedupesCreate?: boolean;
-  /** Ends everything that this environment does. */
+  /** Aborts all work of this environment. */
   readonly signal?: AbortSignal;
   readonly logger?: Logger;
-  /** Carries the requests instead of the built-in connection pool. */
+  /** Sends the requests instead of the built-in connection pool. */
   readonly fetch?: Fetch;
   readonly transport?: Transport;
   readonly clock?: Clock;
@@ -76,14 +76,14 @@ export interface EnvironmentOptions extends AddressOptions, InstanceOptions {
 
 const MEBIBYTE = 1024 * 1024;
 
-/** What to ask the control API for. */
+/** The body of the control API's create request. */
 export function toCreateRequest(ref: string, options: EnvironmentOptions): CreateInstanceRequest {
   const { name, version } = splitRef(ref);
   const hasVariables = options.environmentVariables !== undefined || options.variables !== undefined;
   return {
     envName: ref,
     datasource: options.datasource ?? "",
-    // The original takes none for endless, so one is always sent; ours lets the environment's config go before it.
+    // Always sent, because no ttl means forever to the original. On an AEnv platform the environment's config overrides the fallback.
     ttl: toWireTtl(options.ttl ?? "30m"),
     ...(options.ttl === undefined && { ttlIsFallback: true }),
     // Omitted if the caller sets none: on the original's services, even these two would replace the variables of the environment's config.
@@ -100,7 +100,7 @@ export function toCreateRequest(ref: string, options: EnvironmentOptions): Creat
   };
 }
 
-/** The original knows no days, and takes what it does not know for "forever". */
+/** Days are converted: the original does not support them, and treats an unknown unit as "forever". */
 function toWireTtl(ttl: string): string {
   if (ttl === "") return "";
   let ms: number;
@@ -117,7 +117,7 @@ export function pollInterval(option: EnvironmentOptions["pollIntervalMs"]): { mi
   return typeof option === "number" ? { minMs: option, maxMs: option } : { minMs: option.min, maxMs: option.max };
 }
 
-/** Only behind the original's gateway there is a limit to be heeded. */
+/** Only the original's gateway has a limit. */
 export function requestLimit(options: EnvironmentOptions, isBehindOriginal: boolean): number {
   return options.maxRequestBytes ?? (isBehindOriginal ? MEBIBYTE : Number.POSITIVE_INFINITY);
 }

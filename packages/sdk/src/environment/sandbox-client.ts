@@ -24,14 +24,14 @@ import { readReset } from "../platform/read-reset.ts";
 
 export interface SandboxOptions {
   readonly envName: string;
-  /** Where the instance's routes begin. */
+  /** Base URL of the instance's routes. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
 }
 
 export interface CallOptions {
-  /** How long to wait for an answer; the environment's `timeoutMs` if absent. */
+  /** Timeout of the call; the environment's `timeoutMs` if absent. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }
@@ -39,12 +39,12 @@ export interface CallOptions {
 interface SandboxCall extends CallOptions {
   readonly method: string;
   readonly path: string;
-  /** What is being done, for the error's sentence. */
+  /** The action, for error messages: `could not ${doing}`. */
   readonly doing: string;
   readonly rule: RetryRule;
   readonly body?: unknown;
   readonly maxRetries?: number;
-  /** What a 404 without a code of its own means here. */
+  /** The code of a 404 whose body has no code. */
   readonly notFound: ErrorCode;
 }
 
@@ -54,7 +54,7 @@ const TASKS_PER_PAGE = 500;
 export class SandboxClient {
   readonly #client: JsonClient;
   readonly #options: SandboxOptions;
-  /** Where the functions are, once someone has asked. */
+  /** Cached paths of the functions. */
   #catalogue: Catalogue | null = null;
 
   constructor(client: JsonClient, options: SandboxOptions) {
@@ -69,7 +69,7 @@ export class SandboxClient {
     return parsed.data;
   }
 
-  /** Calls the function at the address and by the method that the environment gave it. */
+  /** Calls the function at the path and by the method that the environment declares. */
   async callFunction(name: string, args: Readonly<Record<string, unknown>>, options: CallOptions = {}): Promise<unknown> {
     const { endpoint, ...located } = await this.#locate(name, options);
     const method = located.method.toUpperCase();
@@ -85,7 +85,7 @@ export class SandboxClient {
         notFound: "function.not_found",
       });
     } catch (error) {
-      // The environment may have been reloaded with other addresses.
+      // The environment may have been reloaded with other paths.
       if (isPlatformError(error, "function.not_found", "route.method_not_allowed")) this.#catalogue = null;
       throw error;
     }
@@ -96,7 +96,7 @@ export class SandboxClient {
     return this.#data({ ...options, method, path, doing: "call the reward", rule: "once", body: args, notFound: "reward.missing" });
   }
 
-  /** The health check's whole answer, also when it says that all is not well. */
+  /** The health check's whole response, also when it is unhealthy. */
   async checkHealth(args: Readonly<Record<string, unknown>>, options: CallOptions = {}): Promise<Record<string, unknown>> {
     const { method, path } = instanceRoutes.health;
     const call: SandboxCall = {
@@ -132,7 +132,7 @@ export class SandboxClient {
   }
 
   async reset(body: unknown, options: CallOptions = {}): Promise<ResetResult> {
-    // A reset that arrives late, after its repetition, would wipe out an episode that has begun.
+    // Not repeated: a reset that arrives after its repetition would discard an episode that has begun.
     return readReset(await this.#callOwnRoute(instanceRoutes.reset, "reset the instance", "once", body, options));
   }
 
@@ -144,7 +144,7 @@ export class SandboxClient {
     await this.#callOwnRoute(instanceRoutes.restore, "restore a snapshot", "once", { snapshot }, options);
   }
 
-  /** From the catalogue, asked for again only if it does not know the name; a server without one puts functions where the original does. */
+  /** Looks the function up in the catalogue, which is requested again if it lacks the name. Without a catalogue the original's path is used. */
   async #locate(name: string, options: CallOptions): Promise<{ endpoint: string; method: string }> {
     const byName = (one: CatalogueEntry) => one.name === name;
     const cached = this.#catalogue?.functions.find(byName);
@@ -159,7 +159,7 @@ export class SandboxClient {
     this.#catalogue = known;
     const found = known.functions.find(byName);
     if (found === undefined) throw this.#unknownFunction(name, known);
-    // It is put behind the instance's own address: anything but a path could turn that into another's.
+    // It is appended to the instance's URL: anything but a path could change the host.
     if (!found.endpoint.startsWith("/"))
       throw new ValidationError(`function '${name}' has the endpoint '${found.endpoint}', which is not a path`);
     return found;
@@ -174,7 +174,7 @@ export class SandboxClient {
     });
   }
 
-  /** A route that only our own sandboxes have: where it is missing, the server cannot do it. */
+  /** Calls a route that only AEnv's sandboxes have: a 404 means that the server does not support it. */
   #callOwnRoute(route: Route, doing: string, rule: RetryRule, body: unknown, options: CallOptions): Promise<unknown> {
     return this.#data({ ...options, method: route.method, path: route.path, doing, rule, body, notFound: "instance.unsupported" });
   }
@@ -200,7 +200,7 @@ export class SandboxClient {
     return this.#client.send({ ...call, url: url + call.path, headers, timeoutMs: limit, deadlineAt });
   }
 
-  /** Turns what the transport threw into what the caller can use. */
+  /** Turns an error of the transport into an error of the SDK. */
   #explain(call: SandboxCall, error: unknown): unknown {
     if (error instanceof StatusError) {
       const failure = readFailure(error, call.notFound);
@@ -227,7 +227,7 @@ export class SandboxClient {
   }
 }
 
-/** The original answers 500 for whatever a function did wrong. */
+/** The original answers 500 for every failure of a function. */
 function guessCode(failure: Failure, status: number, call: SandboxCall): ErrorCode {
   if (failure.isNamed || status !== 500) return failure.code;
   if (call.notFound === "function.not_found") return "function.failed";

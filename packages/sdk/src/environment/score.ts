@@ -2,8 +2,8 @@ import { isObject, type Reward, reward } from "@aenv/contract";
 import { EnvironmentError } from "../errors/errors.ts";
 
 /**
- * A reward in one shape, whichever of the usual ones the environment answered: a number, a boolean,
- * `{reward, components}`, `{reward}` or `{score}`. Anything else is an error, because a made-up 0 would teach the wrong thing.
+ * Normalises the usual formats of a reward: a number, a boolean,
+ * `{reward, components}`, `{reward}` or `{score}`. Anything else is an error, because a wrong 0 would corrupt training.
  */
 export function toReward(data: unknown, envName: string): Reward {
   if (typeof data === "boolean") return { reward: data ? 1 : 0, components: {} };

@@ -1,12 +1,12 @@
 import type { Clock } from "../async/clock.ts";
 
-/** Failures in a row after which an instance is left alone for a while. */
+/** Consecutive failures that open the breaker. */
 const OPEN_AFTER = 5;
 const COOL_DOWN_MS = 30_000;
 
 /**
- * Stops calling an instance that keeps failing. After a pause one call may try (half-open):
- * its success closes the breaker, its failure opens it for another pause.
+ * Rejects calls to an instance that keeps failing. After a pause one call is let through (half-open):
+ * success closes the breaker, failure opens it for another pause.
  */
 export class CircuitBreaker {
   readonly #clock: Pick<Clock, "now">;
@@ -22,7 +22,7 @@ export class CircuitBreaker {
     return this.#failures;
   }
 
-  /** Milliseconds to wait before a call may go; 0 lets it go, and if open, makes it the one that tries. */
+  /** Milliseconds until a call is allowed. 0 allows it; if the breaker is open, this call becomes the probe. */
   enter(): number {
     if (this.#failures < OPEN_AFTER) return 0;
     const left = this.#openUntil - this.#clock.now();
@@ -42,7 +42,7 @@ export class CircuitBreaker {
     if (this.#failures >= OPEN_AFTER) this.#openUntil = this.#clock.now() + COOL_DOWN_MS;
   }
 
-  /** The caller gave up: that says nothing about the instance, and the next call may try. */
+  /** The caller aborted: this is no information about the instance, and the next call may be the probe. */
   cancel(): void {
     this.#isProbing = false;
   }

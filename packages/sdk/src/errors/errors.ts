@@ -1,12 +1,12 @@
 import { type ErrorCode, PlatformError, type PlatformErrorOptions } from "@aenv/contract";
 
 export interface AEnvErrorOptions extends PlatformErrorOptions {
-  /** What went wrong, in the platform's own words; each class has a default. */
+  /** A code of the platform's error table; each class has a default. */
   readonly code?: ErrorCode;
 }
 
 /**
- * The base of all that the SDK throws. Branch on the class or on `code`.
+ * The base class of every error that the SDK throws. Branch on the class or on `code`.
  *
  * @example
  * try { await env.callTool("search", { query }); }
@@ -24,7 +24,7 @@ export interface ToolErrorOptions extends AEnvErrorOptions {
   readonly toolName: string;
 }
 
-/** A tool call that got no answer of the tool's own. A tool that fails by itself is a result with `isError`, not this. */
+/** A tool call without a result. A tool that fails gives a result with `isError`, not this error. */
 export class ToolError extends AEnvError {
   override readonly name: string = "ToolError";
   readonly toolName: string;
@@ -35,7 +35,7 @@ export class ToolError extends AEnvError {
   }
 }
 
-/** No answer came within the call's time; the tool may still have run. */
+/** The tool call timed out; the tool may still have run. */
 export class ToolTimeoutError extends ToolError {
   override readonly name: string = "ToolTimeoutError";
   readonly timeoutMs: number;
@@ -46,7 +46,7 @@ export class ToolTimeoutError extends ToolError {
   }
 }
 
-/** The server answered the call with an error of its own; `statusCode` is the HTTP status, 200 for an error inside MCP. */
+/** The server answered the call with an error; `statusCode` is the HTTP status, 200 for a JSON-RPC error. */
 export class ToolServerError extends ToolError {
   override readonly name: string = "ToolServerError";
   readonly statusCode: number;
@@ -61,7 +61,7 @@ export interface EnvironmentErrorOptions extends AEnvErrorOptions {
   readonly envName?: string;
 }
 
-/** An environment or an instance could not be made, reached or used. */
+/** An environment or an instance could not be created, reached or used. */
 export class EnvironmentError extends AEnvError {
   override readonly name: string = "EnvironmentError";
   readonly envName: string | undefined;
@@ -72,7 +72,7 @@ export class EnvironmentError extends AEnvError {
   }
 }
 
-/** Too many calls in a row have failed: this instance is better given up. */
+/** The circuit breaker is open: too many calls to this instance failed in a row. */
 export class UnrecoverableEnvironmentError extends EnvironmentError {
   override readonly name: string = "UnrecoverableEnvironmentError";
 
@@ -81,7 +81,7 @@ export class UnrecoverableEnvironmentError extends EnvironmentError {
   }
 }
 
-/** The other side could not be reached, broke off, or did not answer in time. */
+/** The connection failed, was closed early, or timed out. */
 export class NetworkError extends AEnvError {
   override readonly name: string = "NetworkError";
 
@@ -90,7 +90,7 @@ export class NetworkError extends AEnvError {
   }
 }
 
-/** A value given to the SDK, or received by it, does not have the shape it must have. */
+/** A value passed to the SDK, or received by it, is not valid. */
 export class ValidationError extends AEnvError {
   override readonly name: string = "ValidationError";
 

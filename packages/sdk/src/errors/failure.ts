@@ -1,11 +1,11 @@
 import { type ErrorCode, isErrorCode, isObject } from "@aenv/contract";
 import type { StatusError } from "./http-errors.ts";
 
-/** What an answer other than 2xx says, whichever of the services wrote it. */
+/** An error response, parsed. All services and all envelopes give this one shape. */
 export interface Failure {
   readonly message: string;
   readonly code: ErrorCode;
-  /** False when the code was only guessed from the HTTP status. */
+  /** False when the code was derived from the HTTP status, because the body has none. */
   readonly isNamed: boolean;
   readonly retryable?: boolean;
   readonly requestId?: string;
@@ -28,7 +28,7 @@ const CODES: Readonly<Record<number, ErrorCode>> = {
   504: "request.timeout",
 };
 
-/** Reads the failure; `notFound` is what a 404 means on this route. */
+/** Parses an error response; `notFound` is the code for a 404 on this route. */
 export function readFailure(error: StatusError, notFound: ErrorCode = "route.not_found"): Failure {
   const parsed = readBody(error.body);
   const message = parsed.message ?? (preview(error.body) || `HTTP ${error.status} without a body`);
@@ -36,9 +36,9 @@ export function readFailure(error: StatusError, notFound: ErrorCode = "route.not
   return { ...parsed, message, code: guessCode(error.status, message, notFound), isNamed: false };
 }
 
-/** A named code, else the original's habits, else what the status usually means. */
+/** The code for a response without one: first by the original's known messages, then by the status. */
 function guessCode(status: number, message: string, notFound: ErrorCode): ErrorCode {
-  // The original's control plane wraps what its engine and its hub say into a 500.
+  // The original's control plane wraps errors of its engine and its hub into a 500.
   if (status === 500 && message.includes("status: 404")) {
     return message.includes("find environment") ? "environment.not_found" : notFound;
   }
@@ -56,7 +56,7 @@ interface BodyInfo {
 }
 
 /**
- * Four shapes are about: the control envelope `{message, error: {code}}`, the sandbox's `{error: "text", errorInfo}`,
+ * Parses four body formats: the control envelope `{message, error: {code}}`, the sandbox's `{error: "text", errorInfo}`,
  * the gateway's `{error: "text", details}`, and JSON-RPC's `{error: {message, data: {code}}}`.
  */
 function readBody(body: string): BodyInfo {
@@ -74,7 +74,7 @@ function readBody(body: string): BodyInfo {
   return { ...(message !== undefined && { message: message + details }), ...(isObject(info) && readInfo(info)) };
 }
 
-/** The platform's own words beside a message: a code, whether a retry may help, and the request's id. */
+/** The structured part of an error body: code, whether a retry may help, and the request's id. */
 export function readInfo(info: Readonly<Record<string, unknown>>): Omit<BodyInfo, "message"> {
   return {
     ...(isErrorCode(info.code) && { code: info.code }),

@@ -1,4 +1,4 @@
-/** The connection failed. `wasSent` is false only when the request provably never left; `isRefused` when nothing listens at the address. */
+/** The connection failed. `wasSent` is false only if the request was certainly not sent; `isRefused` is true if nothing listens at the address. */
 export class TransportError extends Error {
   override readonly name = "TransportError";
   readonly wasSent: boolean;
@@ -16,14 +16,14 @@ export class TransportError extends Error {
   }
 }
 
-/** True when every attempt to connect was refused; a browser does not tell. */
+/** True when every attempt to connect was refused. A browser does not report this. */
 export function isRefused(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof AggregateError) return error.errors.length > 0 && error.errors.every(isRefused);
   return (error as { code?: unknown }).code === "ECONNREFUSED" || isRefused(error.cause);
 }
 
-/** An answer other than 2xx, with its body read. */
+/** A response with a status other than 2xx, with its body. */
 export class StatusError extends Error {
   override readonly name = "StatusError";
   readonly status: number;
@@ -37,7 +37,7 @@ export class StatusError extends Error {
     this.retryAfter = retryAfter;
   }
 
-  /** The error for an answer whose body is still to be read. */
+  /** The error for a response whose body has not been read yet. */
   static async of(answer: UnreadAnswer): Promise<StatusError> {
     return new StatusError(answer.status, await answer.text(), answer.header("retry-after"));
   }

@@ -17,7 +17,7 @@ export interface FailedCall {
 const MAY_HAVE_RUN = "the tool may have run, so the call is not sent again";
 const INVALID_PARAMS = -32602;
 
-/** What a tool call's caller should know; anything but a failure of the call, such as an abort, is left as it is. */
+/** Turns a failed tool call into an error of the SDK. Other errors, such as an abort, are returned unchanged. */
 export function explainCall(error: unknown, call: FailedCall): unknown {
   const { toolName, timeoutMs, url } = call;
   const failed = `tool '${toolName}' of '${call.envName}' gave no answer`;
@@ -36,7 +36,7 @@ export function explainCall(error: unknown, call: FailedCall): unknown {
   return error;
 }
 
-/** The same for listing the tools, which nobody minds asking twice. */
+/** The same for listing the tools, which is idempotent. */
 export function explainList(error: unknown, { envName, url }: { readonly envName: string; readonly url: string }): unknown {
   const failed = `could not list the tools of '${envName}'`;
   if (error instanceof TransportError) return networkError(failed, error, "idempotent");
@@ -48,7 +48,7 @@ export function explainList(error: unknown, { envName, url }: { readonly envName
   return error;
 }
 
-/** Whether the failure speaks against the instance: it broke off, kept silent, or answered with a fault of its own. */
+/** Whether the failure counts for the circuit breaker: a lost connection, a timeout, or an error of the instance. */
 export function isInstanceFault(error: unknown): boolean {
   if (error instanceof ToolServerError) return error.statusCode >= 500;
   if (error instanceof NetworkError || error instanceof ToolTimeoutError) return true;

@@ -2,10 +2,10 @@ import { NetworkError } from "./errors.ts";
 import type { TransportError } from "./http-errors.ts";
 import type { RetryRule } from "./retry.ts";
 
-/** What a broken connection means to the caller: what may not arrive twice may have arrived once. */
+/** The error for a failed connection. A request that must not be repeated may have been processed, so it is not retryable. */
 export function networkError(failed: string, error: TransportError, rule: RetryRule): NetworkError {
   const code = error.isTimeout ? "request.timeout" : "network.failed";
   if (rule !== "once" || !error.wasSent) return new NetworkError(`${failed}: ${error.message}`, { code, cause: error });
-  const message = `${failed}: ${error.message}; it may have been done, so it is not sent again`;
+  const message = `${failed}: ${error.message}; it may have been processed, so it is not sent again`;
   return new NetworkError(message, { code, retryable: false, cause: error });
 }

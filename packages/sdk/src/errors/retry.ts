@@ -3,9 +3,9 @@ import type { Clock } from "../async/clock.ts";
 import { StatusError, TransportError } from "./http-errors.ts";
 
 /**
- * How often a request may arrive:
- * `idempotent` as often as it likes; `keyed` too, since the server knows it again by its key, but an answer that
- * may come from a half-done job is taken as final; `once` never twice, so it is repeated only if it never left.
+ * Whether a request may be repeated:
+ * `idempotent`: any number of times. `keyed`: too, since the server recognises it by its idempotency key, but a 502 or 504, which
+ * may come after half of the work, is final. `once`: only if it was certainly not sent.
  */
 export type RetryRule = "idempotent" | "keyed" | "once";
 
@@ -14,15 +14,15 @@ export interface RetryOptions {
   readonly maxRetries: number;
   readonly clock: Clock;
   readonly signal?: AbortSignal | undefined;
-  /** A moment of the clock after which no further attempt begins. */
+  /** Time of the clock after which no further attempt starts. */
   readonly deadlineAt?: number | undefined;
-  /** How long an address at which nothing listens is attempts; as long as any other failure if absent. */
+  /** How long refused connections are retried; as long as any other failure if absent. */
   readonly refusedLimitMs?: number | undefined;
 }
 
 const FIRST_WAIT_MS = 100;
 const LONGEST_WAIT_MS = 5_000;
-/** A server that asks for more patience than this is taken at its word: the answer is final. */
+/** With a longer `Retry-After` the response is final. */
 const LONGEST_RETRY_AFTER_MS = 60_000;
 
 const STATUSES: Readonly<Record<RetryRule, readonly number[]>> = {
@@ -31,7 +31,7 @@ const STATUSES: Readonly<Record<RetryRule, readonly number[]>> = {
   once: [],
 };
 
-/** Tries until it succeeds, may not be repeated, or the budget of attempts and time is used up; then the last error stands. */
+/** Retries until success, an error that must not be repeated, or the limit of attempts or time; then throws the last error. */
 export async function retry<T>(attempt: () => Promise<T>, options: RetryOptions): Promise<T> {
   const { deadlineAt = Number.POSITIVE_INFINITY, refusedLimitMs = Number.POSITIVE_INFINITY } = options;
   const refusedUntil = options.clock.now() + refusedLimitMs;
@@ -54,7 +54,7 @@ export function mayRepeat(rule: RetryRule, error: unknown): boolean {
   return false;
 }
 
-/** Between half and the whole of a doubling, capped time, or what the server asks for; null if it asks for too much. */
+/** Exponential backoff with jitter and a cap, or the server's `Retry-After`; null if that is too long. */
 export function waitBefore(attempts: number, error: unknown, clock: Pick<Clock, "random">): number | null {
   const requestedMs = error instanceof StatusError ? parseRetryAfter(error.retryAfter, Date.now()) : null;
   if (requestedMs !== null) return requestedMs <= LONGEST_RETRY_AFTER_MS ? requestedMs : null;

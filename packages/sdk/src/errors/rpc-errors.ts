@@ -1,4 +1,4 @@
-/** A JSON-RPC error answer. */
+/** A JSON-RPC error response. */
 export class RpcError extends Error {
   override readonly name = "RpcError";
   readonly code: number;
@@ -11,10 +11,10 @@ export class RpcError extends Error {
   }
 }
 
-/** The other side answered 2xx, but not what was asked for. */
+/** A 2xx response that is not a valid response to the request. */
 export class ProtocolError extends Error {
   override readonly name = "ProtocolError";
-  /** True for an empty 200: the original's gateway answers so when it did not see its proxy header. */
+  /** True for an empty 200, which the original's gateway sends when the proxy header is missing. */
   readonly isEmpty: boolean;
 
   constructor(message: string, isEmpty = false) {

@@ -2,12 +2,12 @@ import { isObject } from "@aenv/contract";
 import { preview } from "./failure.ts";
 
 /**
- * What to make of a 2xx answer that is none of an instance's. The original's gateway answers an empty 200, or for its
- * own health, when it did not see its proxy header.
+ * Describes a 2xx response that does not come from an instance. The original's gateway answers an empty 200, or its own health,
+ * when the proxy header is missing.
  */
 export function describeUnexpected(url: string, body: unknown): string {
   if (body === undefined || isGatewayHealth(body)) {
-    return `the gateway at ${url} answered for itself: it did not see the AEnvCore-MCPProxy-URL header, which a proxy in between may have removed`;
+    return `the gateway at ${url} answered for itself: it did not receive the AEnvCore-MCPProxy-URL header, which a proxy in between may have removed`;
   }
   return `unexpected answer ${preview(JSON.stringify(body))}`;
 }

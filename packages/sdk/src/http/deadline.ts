@@ -1,17 +1,17 @@
 import { TransportError } from "../errors/http-errors.ts";
 
-/** setTimeout cannot wait longer; anything beyond is as good as no limit. */
+/** The maximum of setTimeout; a longer timeout counts as none. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** A caller's signal and a limit in time as one signal. Close it when the work is done, or its timer stays. */
+/** A caller's signal and a timeout as one signal. Close it when the work is done, otherwise its timer keeps running. */
 export class Deadline {
   readonly #controller = new AbortController();
   readonly #parent: AbortSignal | undefined;
   readonly #onAbort = () => this.#controller.abort(this.#parent?.reason);
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** True when it was the time that ran out, not the caller who gave up. */
+  /** True when the timeout ended it, not the caller's signal. */
   isExpired = false;
-  /** True when it is someone else's to close. */
+  /** True when background work closes it. */
   isDetached = false;
 
   constructor(timeoutMs: number, parent?: AbortSignal) {
@@ -27,7 +27,7 @@ export class Deadline {
     return this.#controller.signal;
   }
 
-  /** Begins the time anew. */
+  /** Restarts the timeout. */
   limit(timeoutMs: number): void {
     clearTimeout(this.#timer);
     if (timeoutMs > LONGEST_TIMER_MS) return;
@@ -37,7 +37,7 @@ export class Deadline {
     }, timeoutMs);
   }
 
-  /** Lets work that nobody waits for any more go on a little; whoever does it closes the deadline. */
+  /** Lets background work continue for a while, independent of the caller's signal. That work must close the deadline. */
   detach(graceMs: number): void {
     this.isDetached = true;
     this.#parent?.removeEventListener("abort", this.#onAbort);

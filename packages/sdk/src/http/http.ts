@@ -5,11 +5,11 @@ export interface HttpRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | AsyncIterable<Uint8Array>;
   readonly signal?: AbortSignal;
-  /** Gives up when the other side has neither taken nor given a byte for so long; waits for ever if absent. */
+  /** The request fails when no byte was sent or received for this long; no limit if absent. */
   readonly idleTimeoutMs?: number;
 }
 
-/** An answer whose head has arrived. Its body must be read, once, by `text` or by `chunks`. */
+/** A response whose headers have arrived. Its body must be read once, by `text` or by `chunks`. */
 export interface HttpAnswer {
   readonly status: number;
   header(name: string): string | null;
@@ -17,7 +17,7 @@ export interface HttpAnswer {
   chunks(): AsyncIterable<Uint8Array>;
 }
 
-/** What carries requests. `send` throws a TransportError, or the signal's reason when it aborts. */
+/** Sends requests. `send` throws a TransportError, or the signal's reason when it aborts. */
 export interface Transport {
   send(request: HttpRequest): Promise<HttpAnswer>;
 }

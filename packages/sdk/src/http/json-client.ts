@@ -17,7 +17,7 @@ export interface JsonCall {
   readonly body?: unknown;
   readonly signal?: AbortSignal | undefined;
   readonly deadlineAt?: number | undefined;
-  /** Fewer than the client's own, where the caller asks again anyway. */
+  /** Overrides the client's limit, for callers that poll anyway. */
   readonly maxRetries?: number;
 }
 
@@ -25,11 +25,11 @@ export interface JsonClientOptions {
   readonly transport: Transport;
   readonly clock: Clock;
   readonly maxRetries: number;
-  /** How long an address at which nothing listens is tried; as long as any other failure if absent. */
+  /** How long refused connections are retried; as long as any other failure if absent. */
   readonly refusedLimitMs?: number | undefined;
 }
 
-/** Sends JSON and reads JSON, by the retry rules. Throws StatusError, TransportError, or the signal's reason. */
+/** Sends and receives JSON, with retries. Throws StatusError, TransportError, or the signal's reason. */
 export class JsonClient {
   readonly #options: JsonClientOptions;
 
@@ -41,7 +41,7 @@ export class JsonClient {
     return this.#options.clock;
   }
 
-  /** The answer's JSON; undefined when the body is empty. */
+  /** The response's JSON; undefined when the body is empty. */
   async send(call: JsonCall): Promise<unknown> {
     const body = call.body === undefined ? undefined : writeJson(call.body);
     const text = await retry(() => this.#attempt(call, body), {
@@ -53,7 +53,7 @@ export class JsonClient {
     try {
       return JSON.parse(text);
     } catch (cause) {
-      throw new ValidationError(`${call.method} ${call.url} answered what is not JSON: ${preview(text)}`, { cause });
+      throw new ValidationError(`${call.method} ${call.url} did not answer with JSON: ${preview(text)}`, { cause });
     }
   }
 
@@ -79,7 +79,7 @@ async function read(answer: HttpAnswer): Promise<string> {
   return answer.text();
 }
 
-/** The URL with a query; what is undefined or null is left out, what is no plain value is written as JSON. */
+/** The URL with a query string. Undefined and null are left out; objects are written as JSON. */
 export function withQuery(url: string, values: Readonly<Record<string, unknown>>): string {
   const query = new URLSearchParams();
   for (const [key, value] of Object.entries(values)) {

@@ -6,11 +6,11 @@ export interface SseEvent {
 }
 
 /**
- * Reads an event stream as its bytes arrive. Lines may end in CR, LF or CRLF, and a chunk may end anywhere,
- * also inside a character or between CR and LF. An event that the stream's end cuts off is dropped.
+ * Decodes an event stream incrementally. Lines may end in CR, LF or CRLF, and a chunk may end anywhere,
+ * also inside a character or between CR and LF. An incomplete event at the end of the stream is dropped.
  */
 export class SseDecoder {
-  // It also drops a byte order mark at the very beginning, as the format asks.
+  // TextDecoder also drops a byte order mark at the start, as the format requires.
   readonly #decoder = new TextDecoder();
   #line = "";
   #wasCr = false;

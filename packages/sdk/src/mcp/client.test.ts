@@ -114,7 +114,7 @@ describe("a tool call", () => {
     expect(await replies.promise).toEqual(
       expect.arrayContaining([
         { jsonrpc: "2.0", id: "p", result: {} },
-        { jsonrpc: "2.0", id: "s", error: { code: -32601, message: "no method 'sampling/createMessage' here" } },
+        { jsonrpc: "2.0", id: "s", error: { code: -32601, message: "method 'sampling/createMessage' is not supported" } },
       ]),
     );
   });
@@ -131,7 +131,7 @@ describe("a tool call", () => {
   it("is not sent again when the stream ends without the answer", async () => {
     await using server = await streamServer((response) => response.end(": ping\n\n"));
     expect(await failure(clientFor(server.url).callTool("greet", {}, limits))).toMatchObject({
-      message: "the stream ended before the answer came",
+      message: "the stream ended before the response",
       wasSent: true,
     });
     expect(server.requests).toHaveLength(1);
@@ -194,8 +194,8 @@ describe("a tool call", () => {
   });
 
   it.each([
-    ["an empty 200", "", "the answer is empty"],
-    ["text", "It works!", "the answer is not JSON: It works!"],
+    ["an empty 200", "", "the response is empty"],
+    ["text", "It works!", "the response is not JSON: It works!"],
     ["another request's answer", '{"jsonrpc":"2.0","id":99,"result":{}}', "not a JSON-RPC answer to request 1"],
   ])("says so when the server answers %s", async (_, body, message) => {
     await using server = await httpServer((_, response) => response.writeHead(200, { "content-type": "application/json" }).end(body));

@@ -3,7 +3,7 @@ import { ProtocolError } from "../errors/rpc-errors.ts";
 import type { RpcMessage } from "./json-rpc.ts";
 import { type McpOptions, McpSession } from "./session.ts";
 
-/** How far a tool has come; `total` and `message` only if it says so. */
+/** Progress of a tool call; `total` and `message` only if the tool reports them. */
 export interface ToolProgress {
   readonly progress: number;
   readonly total?: number;
@@ -24,7 +24,7 @@ export interface McpCallOptions {
   readonly onLog?: ((log: ToolLog) => void) | undefined;
 }
 
-/** More pages than this is a server that goes round in circles. */
+/** Protects against a server whose cursors never end. */
 const MAX_PAGES = 1_000;
 
 /**
@@ -44,7 +44,7 @@ export class McpClient {
     let params: { cursor?: string } = {};
     for (let page = 0; page < MAX_PAGES; page++) {
       const result = await this.#session.request({ method: "tools/list", params, rule: "idempotent", ...options });
-      if (!isObject(result) || !Array.isArray(result.tools)) throw new ProtocolError("the answer to tools/list holds no list of tools");
+      if (!isObject(result) || !Array.isArray(result.tools)) throw new ProtocolError("the response to tools/list has no list of tools");
       tools.push(...result.tools.map(readTool));
       if (typeof result.nextCursor !== "string" || result.nextCursor === "") return tools;
       params = { cursor: result.nextCursor };
@@ -52,13 +52,13 @@ export class McpClient {
     throw new ProtocolError(`tools/list has more than ${MAX_PAGES} pages`);
   }
 
-  /** Sent once; again only if it provably never left. */
+  /** Never sent twice, unless the first request was certainly not sent. */
   async callTool(name: string, args: Readonly<Record<string, unknown>>, options: McpCallOptions): Promise<CallToolResult> {
     const { timeoutMs, signal } = options;
     const params = { name, arguments: args };
     const onMessage = listener(options);
     const result = await this.#session.request({ method: "tools/call", params, rule: "once", timeoutMs, signal, onMessage });
-    if (!isObject(result)) throw new ProtocolError("the answer to tools/call is not an object");
+    if (!isObject(result)) throw new ProtocolError("the response to tools/call is not an object");
     if (!Array.isArray(result.content)) return { ...result, content: [] };
     return result as CallToolResult;
   }
@@ -77,9 +77,9 @@ function listener({ onProgress, onLog }: McpCallOptions): ((message: RpcMessage)
   };
 }
 
-/** Null where a field is absent is a habit of some servers. */
+/** Some servers send null for absent fields. */
 function readTool(tool: unknown): ToolDescriptor {
-  if (!isObject(tool) || typeof tool.name !== "string") throw new ProtocolError("tools/list names a tool without a name");
+  if (!isObject(tool) || typeof tool.name !== "string") throw new ProtocolError("the response to tools/list has a tool without a name");
   const present = Object.entries(tool).filter(([, value]) => value !== null);
   return { name: tool.name, inputSchema: { type: "object" }, ...Object.fromEntries(present) };
 }

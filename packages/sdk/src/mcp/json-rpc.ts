@@ -15,19 +15,19 @@ export interface RpcMessage {
 
 export type OnMessage = (message: RpcMessage) => void;
 
-/** How long a stream may stay open after it has answered; beyond that its connection is not worth keeping. */
+/** A stream that stays open longer than this after its response is aborted, and its connection is not reused. */
 const DRAIN_LIMIT_MS = 1_000;
 
 /**
- * Reads the result for `id` from a JSON or an event-stream answer; what else a stream carries goes to `onMessage`.
- * A stream is read on for a moment after its answer, under the lent deadline: one that ends by itself leaves a
- * connection that can be used again.
+ * Reads the result for `id` from a JSON or an event-stream response; other messages of a stream go to `onMessage`.
+ * After the result the stream is drained under the detached deadline: if the server ends it, the connection can be
+ * reused.
  */
 export async function readResult(answer: HttpAnswer, id: number, onMessage: OnMessage, deadline: Deadline): Promise<unknown> {
   if (!answer.header("content-type")?.startsWith("text/event-stream")) return readJson(await answer.text(), id);
   const events = readEvents(answer);
   const found = await findAnswer(events, id, onMessage);
-  if (found === null) throw new TransportError("the stream ended before the answer came", { wasSent: true });
+  if (found === null) throw new TransportError("the stream ended before the response", { wasSent: true });
   deadline.detach(DRAIN_LIMIT_MS);
   void drain(events).finally(() => deadline.close());
   return resultOf(found);
@@ -55,26 +55,26 @@ async function drain(events: AsyncIterator<string>): Promise<void> {
   try {
     while (!(await events.next()).done);
   } catch {
-    // The answer is known already; how the connection ends no longer matters.
+    // The result has been read already.
   }
 }
 
 function readJson(text: string, id: number): unknown {
-  if (text.trim() === "") throw new ProtocolError("the answer is empty", true);
+  if (text.trim() === "") throw new ProtocolError("the response is empty", true);
   const message = parseMessage(text);
   if (isAnswer(message, id)) return resultOf(message);
-  throw new ProtocolError(`the answer is not a JSON-RPC answer to request ${id}: ${preview(text)}`);
+  throw new ProtocolError(`the body is not a JSON-RPC response to request ${id}: ${preview(text)}`);
 }
 
 function parseMessage(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new ProtocolError(`the answer is not JSON: ${preview(text)}`);
+    throw new ProtocolError(`the response is not JSON: ${preview(text)}`);
   }
 }
 
-/** An error may carry no id, when the server could not read it. */
+/** An error has no id if the server could not parse the request. */
 function isAnswer(message: unknown, id: number): message is Record<string, unknown> {
   if (!isObject(message)) return false;
   if (isObject(message.error)) return message.id === id || message.id === null || message.id === undefined;

@@ -16,7 +16,7 @@ export interface McpOptions {
   readonly transport: Transport;
   readonly clock: Clock;
   readonly maxRetries: number;
-  /** How long an address at which nothing listens is tried; as long as any other failure if absent. */
+  /** How long refused connections are retried; as long as any other failure if absent. */
   readonly refusedLimitMs?: number | undefined;
   /** A larger request is refused before it is sent. */
   readonly maxRequestBytes: number;
@@ -32,7 +32,7 @@ export interface McpRequest {
 }
 
 interface Session {
-  /** Null when the server keeps none, but wanted to be greeted first. */
+  /** Null when the server requires `initialize` but has no sessions. */
   readonly id: string | null;
   readonly protocolVersion: string;
 }
@@ -42,7 +42,7 @@ interface Reply {
   readonly sessionId: string | null;
 }
 
-/** Told to servers that ask who calls. */
+/** Sent as the client's version in `initialize`. */
 export const SDK_VERSION = "0.1.0";
 
 const NEWEST_VERSION = "2025-11-25";
@@ -53,8 +53,8 @@ const NOTIFICATION_TIMEOUT_MS = 2_000;
 const METHOD_NOT_FOUND = -32601;
 
 /**
- * JSON-RPC requests to one MCP endpoint. It asks without a session first, which our own sandboxes allow; a server that
- * insists on `initialize` says so with the call undone, and then gets its session.
+ * JSON-RPC requests to one MCP endpoint. The first request is sent without a session, which AEnv's sandboxes accept. A server that
+ * requires `initialize` rejects it without running it; then a session is opened and the request is sent again.
  */
 export class McpSession {
   readonly #options: McpOptions;
@@ -83,7 +83,7 @@ export class McpSession {
     }
   }
 
-  /** Ends the session, if there is one; a server that does not answer is left alone. */
+  /** Ends the session, if there is one. A failure is ignored. */
   async close(): Promise<void> {
     const session = this.#session;
     this.#session = null;
@@ -100,7 +100,7 @@ export class McpSession {
   async #post(request: McpRequest, session: Session | null, deadline: Deadline): Promise<unknown> {
     const id = ++this.#lastId;
     const { method } = request;
-    // A caller who listens names the request by its id, which is unique for this client.
+    // The request's id, unique for this client, is its progress token.
     const params = request.onMessage === undefined ? request.params : { ...request.params, _meta: { progressToken: id } };
     const body = writeJson({ jsonrpc: "2.0", id, method, params });
     this.#checkSize(method, body);
@@ -176,18 +176,19 @@ export class McpSession {
       onMessage?.(message);
       return;
     }
-    // The server asks something of us: a ping gets its answer, and nothing else is offered.
+    // A request of the server: only `ping` is supported.
     const { id, method } = message;
-    const reply = method === "ping" ? { result: {} } : { error: { code: METHOD_NOT_FOUND, message: `no method '${method}' here` } };
+    const reply =
+      method === "ping" ? { result: {} } : { error: { code: METHOD_NOT_FOUND, message: `method '${method}' is not supported` } };
     void this.#sendAndForget("POST", session, { jsonrpc: "2.0", id, ...reply });
   }
 
   #cancel(requestId: number, session: Session): void {
-    const params = { requestId, reason: "the caller gave up" };
+    const params = { requestId, reason: "the caller cancelled the request" };
     void this.#sendAndForget("POST", session, { jsonrpc: "2.0", method: "notifications/cancelled", params });
   }
 
-  /** Sends what needs no answer, and does not mind if it is lost. */
+  /** Sends a message that needs no response; failures are ignored. */
   async #sendAndForget(method: "POST" | "DELETE", session: Session | null, message: unknown): Promise<void> {
     const deadline = new Deadline(NOTIFICATION_TIMEOUT_MS);
     try {
@@ -196,7 +197,7 @@ export class McpSession {
       const answer = await transport.send({ method, url, headers: this.#headers(session), ...body, signal: deadline.signal });
       await answer.text();
     } catch {
-      // A lost notice costs the server some work, nothing else.
+      // A lost notification only costs the server some work.
     } finally {
       deadline.close();
     }
@@ -206,10 +207,10 @@ export class McpSession {
 function agreedVersion(result: unknown): string {
   const version = isObject(result) ? String(result.protocolVersion) : "none";
   if (PROTOCOL_VERSIONS.includes(version)) return version;
-  throw new ProtocolError(`the server speaks MCP ${version}; this client speaks ${PROTOCOL_VERSIONS.join(", ")}`);
+  throw new ProtocolError(`the server uses MCP version ${version}; this client supports ${PROTOCOL_VERSIONS.join(", ")}`);
 }
 
-/** The server refused the request undone because it knows no session, or no longer knows ours. */
+/** The server rejected the request without running it, because it requires a session or does not know the one that was sent. */
 function needsSession(error: unknown, used: Session | null): boolean {
   if (used !== null) return used.id !== null && error instanceof StatusError && error.status === 404;
   if (error instanceof StatusError) return error.status === 400 && /session|initiali[sz]|protocol version/i.test(error.body);

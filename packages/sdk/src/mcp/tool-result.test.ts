@@ -26,10 +26,10 @@ describe("ToolResult", () => {
     expect(new ToolResult({ content: [{ type: "text", text: "[1,2]" }] }).json<number[]>()).toEqual([1, 2]);
   });
 
-  it("says what it found when the answer is not JSON", () => {
+  it("names the text that is not JSON in the error", () => {
     const result = new ToolResult({ content: [{ type: "text", text: "sunny" }] });
     expect(() => result.json()).toThrow(ValidationError);
     expect(() => result.json()).toThrow("sunny");
-    expect(() => new ToolResult({ content: [] }).json()).toThrow("it holds no text");
+    expect(() => new ToolResult({ content: [] }).json()).toThrow("it has no text");
   });
 });

@@ -1,7 +1,7 @@
 import type { ToolDescriptor } from "@aenv/contract";
 import type { ToolResult } from "./tool-result.ts";
 
-/** What a framework adapter needs of an environment: its tools, and a way to call them. */
+/** The part of an environment that a framework adapter uses. */
 export interface ToolSource {
   listTools(): Promise<ToolDescriptor[]>;
   callTool(

@@ -6,24 +6,24 @@ const DATA_PORT = 8081;
 
 export interface AddressOptions {
   /**
-   * The platform, for example `http://aenv.example:9000`: the address of its control API, which says where the data port is.
+   * The platform, for example `http://aenv.example:9000`: the address of its control API, which reports the data port's address.
    * Without a port, control is expected on 8080 and data on 8081, as the original's clients do.
    */
   readonly systemUrl?: string;
-  /** An environment that runs already, for example what `aenv run` prints; nothing is created then. */
+  /** An environment that already runs, for example the URL that `aenv run` prints; no instance is created. */
   readonly instanceUrl?: string;
-  /** The control API exactly as given: scheme, port and path are kept. */
+  /** URL of the control API, used exactly as given. */
   readonly controlUrl?: string;
-  /** The data port exactly as given, whatever the server says: scheme, port and path are kept. */
+  /** URL of the data port, used exactly as given; overrides the address that the server reports. */
   readonly dataUrl?: string;
 }
 
-/** Where to knock. No URL ends with a slash. */
+/** The resolved addresses. No URL ends with a slash. */
 export type Addresses =
   | {
       readonly mode: "local";
       readonly dataUrl: string;
-      /** The sandbox itself: where it makes and ends instances. */
+      /** Base URL of the sandbox, whose routes create and end instances. */
       readonly sandboxUrl: string;
       /** The instance's id in the sandbox, or null for the one at the sandbox's root. */
       readonly instanceId: string | null;
@@ -31,12 +31,12 @@ export type Addresses =
   | {
       readonly mode: "remote";
       readonly controlUrl: string;
-      /** Null: the server says where it is. */
+      /** Null if the server reports it. */
       readonly dataUrl: string | null;
     };
 
 /**
- * An explicit option wins over a variable. `DUMMY_INSTANCE_IP` switches to local mode, unless a control API is named.
+ * An explicit option overrides a variable. `DUMMY_INSTANCE_IP` switches to local mode, unless a control API is named.
  */
 export function resolveAddresses(options: AddressOptions, settings: Settings): Addresses {
   const isLocal = options.instanceUrl !== undefined || (settings.dummyInstanceIp !== undefined && options.controlUrl === undefined);
@@ -49,11 +49,11 @@ export function resolveAddresses(options: AddressOptions, settings: Settings): A
   return {
     mode: "remote",
     controlUrl: controlUrl === undefined ? systemControlUrl(system) : exactUrl(controlUrl),
-    dataUrl: options.dataUrl === undefined ? usualDataUrl(controlUrl === undefined ? system : systemUrl) : exactDataUrl(options.dataUrl),
+    dataUrl: options.dataUrl === undefined ? defaultDataUrl(controlUrl === undefined ? system : systemUrl) : exactDataUrl(options.dataUrl),
   };
 }
 
-/** Options that lead to the same addresses, whatever the variables say by then. */
+/** Options that resolve to the same addresses, independent of the variables. */
 export function pinAddresses(addresses: Addresses): AddressOptions {
   if (addresses.mode === "local") return { instanceUrl: addresses.dataUrl, dataUrl: addresses.dataUrl };
   const { controlUrl, dataUrl } = addresses;
@@ -61,22 +61,22 @@ export function pinAddresses(addresses: Addresses): AddressOptions {
 }
 
 /**
- * Where the data port is, for a client that uses the control API at `controlUrl`, whose answer names `told`. If the server
- * names only a loopback address, the host of `controlUrl` is used; and https is never replaced by http on the same host.
+ * The data port's URL, for a client that uses the control API at `controlUrl`, which reports `reported`. If the server
+ * reports a loopback address, the host of `controlUrl` is used; and https is never replaced by http on the same host.
  */
-export function dataUrlFrom(controlUrl: string, told: unknown): string {
-  if (typeof told !== "string" || !/^https?:\/\//.test(told) || !URL.canParse(told)) return atPort(controlUrl, DATA_PORT);
-  const url = new URL(exactDataUrl(told));
+export function dataUrlFrom(controlUrl: string, reported: unknown): string {
+  if (typeof reported !== "string" || !/^https?:\/\//.test(reported) || !URL.canParse(reported)) return atPort(controlUrl, DATA_PORT);
+  const url = new URL(exactDataUrl(reported));
   const control = new URL(controlUrl);
   if (isLoopback(url.hostname) && !isLoopback(control.hostname)) url.hostname = control.hostname;
   if (isSameHost(url, control) && control.protocol === "https:" && url.protocol === "http:") {
-    // The port stays the same, also where http's own was left out.
+    // The port stays the same, also if http's default port was omitted.
     return `https://${url.hostname}:${url.port || "80"}${url.pathname.replace(/\/+$/, "")}`;
   }
   return exactUrl(url.href);
 }
 
-/** Whether two addresses are on one host, so that what is secret from others may be said to both. */
+/** Whether two addresses are on one host, so that a secret for one may be sent to the other. */
 export function areOnOneHost(one: string, other: string): boolean {
   return isSameHost(new URL(one), new URL(other));
 }
@@ -95,36 +95,36 @@ export function exactUrl(address: string): string {
   return `${protocol}//${host}${pathname.replace(/\/+$/, "")}`;
 }
 
-/** The port that is given, else the usual one; scheme and path as given. */
+/** The given port, else the default one; scheme and path as given. */
 function systemControlUrl(address: string): string {
   if (hasPort(address)) return exactUrl(address);
   return atPort(address, CONTROL_PORT) + parseAddress(address).pathname.replace(/\/+$/, "");
 }
 
-/** The original's rule, which holds for addresses without a port. */
-function usualDataUrl(address: string | undefined): string | null {
+/** The original's rule, which applies to addresses without a port. */
+function defaultDataUrl(address: string | undefined): string | null {
   return address === undefined || hasPort(address) ? null : atPort(address, DATA_PORT);
 }
 
-/** Only the host counts, and https where it was asked for. */
+/** Keeps only the scheme and the host. */
 function atPort(address: string, port: number): string {
   const { protocol, hostname } = parseAddress(address);
   return `${protocol}//${hostname}:${port}`;
 }
 
-/** The address that an MCP client would be given leads here too. */
+/** Also accepts the URL of the MCP endpoint. */
 function exactDataUrl(address: string): string {
   return exactUrl(address).replace(/\/mcp$/, "");
 }
 
-/** As given; a plain host without a port gets the usual one. */
+/** As given; an http URL without a port gets the default port. */
 function instanceUrl(address: string): string {
   const url = exactDataUrl(address);
   if (hasPort(address) || url.startsWith("https:")) return url;
   return url.replace(/^(http:\/\/[^/]*)/, `$1:${DATA_PORT}`);
 }
 
-/** A URL forgets a port that is its scheme's own, so the text is asked. */
+/** Tests the text, because `URL` drops the default port of its scheme. */
 function hasPort(address: string): boolean {
   return /^[^/]*\/\/[^/]*:\d+(?:[/?#]|$)/.test(withScheme(address));
 }
@@ -151,6 +151,6 @@ function parseAddress(address: string): URL {
 function withScheme(address: string): string {
   const text = address.trim();
   if (text.includes("://")) return text;
-  // A bare IPv6 address; with a port it must stand in brackets already.
+  // A bare IPv6 address; with a port it must already be in brackets.
   return /^[\da-f:]*:[\da-f:]*:[\da-f:.]*$/i.test(text) ? `http://[${text}]` : `http://${text}`;
 }

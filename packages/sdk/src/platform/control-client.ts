@@ -28,7 +28,7 @@ export interface ControlCall {
   /** What is being done, for the error's sentence. */
   readonly doing: string;
   readonly rule: RetryRule;
-  /** What a 404 without a code of its own means here, and a 409. */
+  /** The codes of a 404 and of a 409 whose body has no code. */
   readonly notFound: ErrorCode;
   readonly conflict?: ErrorCode;
   readonly body?: unknown;
@@ -38,16 +38,16 @@ export interface ControlCall {
 }
 
 export interface StreamCall extends Omit<ControlCall, "body"> {
-  /** Begins the body anew for each attempt. */
+  /** Creates the body for each attempt. */
   readonly stream?: () => AsyncIterable<Uint8Array>;
-  /** How long it may stand still; 60 s if absent, null for ever. */
+  /** The request fails when no byte was transferred for this long; 60 s if absent, no limit if null. */
   readonly idleTimeoutMs?: number | null | undefined;
 }
 
-/** The last megabytes of an upload may wait in the system's buffers for a slow line, and nothing is seen of them. */
+/** Long, because the last megabytes of an upload may be in the system's buffers for a while on a slow connection. */
 const IDLE_TIMEOUT_MS = 60_000;
 
-/** Speaks the control plane's and the hub's envelope `{success, code, message, data}`. */
+/** HTTP client for the envelope `{success, code, message, data}` of the control plane and the hub. */
 export class ControlClient {
   readonly clock: Clock;
   readonly #baseUrl: string;
@@ -92,8 +92,8 @@ export class ControlClient {
   }
 
   /**
-   * The answer itself, its body unread: for archives and event streams. It may take as long as it likes while bytes move; the
-   * caller's signal ends it at any time.
+   * The response with its body unread: for archives and event streams. It has no timeout while bytes are transferred; the
+   * caller's signal aborts it.
    */
   async open(call: StreamCall): Promise<HttpAnswer> {
     const { method, rule, signal, deadlineAt, stream, idleTimeoutMs = IDLE_TIMEOUT_MS } = call;
@@ -119,7 +119,7 @@ export class ControlClient {
     };
   }
 
-  /** Sends a stream and reads the envelope that answers it. */
+  /** Sends a stream and returns the data of the response's envelope. */
   async upload(call: StreamCall): Promise<unknown> {
     const text = await (await this.open(call)).text();
     try {
@@ -142,7 +142,7 @@ export class ControlClient {
     const envelope = controlEnvelope.safeParse(body);
     if (!envelope.success)
       throw new ValidationError(`could not ${call.doing}: unexpected answer ${preview(JSON.stringify(body) ?? "(empty)")}`);
-    // A failure under a status of 200: the original's clients look at `success` alone.
+    // A failure with status 200: the original's clients check only `success`.
     if (!envelope.data.success) throw this.#explain(call, new StatusError(envelope.data.code || 500, JSON.stringify(body), null));
     return envelope.data.data;
   }

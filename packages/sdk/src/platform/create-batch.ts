@@ -5,7 +5,7 @@ import { StatusError } from "../errors/http-errors.ts";
 import { randomId } from "./ids.ts";
 import { readInstance } from "./read-instance.ts";
 
-/** What became of one request of a batch. */
+/** The result of one request of a batch. */
 export type CreateResult = { readonly instance: InstanceRecord; readonly error: null } | { readonly instance: null; readonly error: Error };
 
 type Wait = boolean | string | undefined;
@@ -19,16 +19,16 @@ interface BatchCall {
   readonly notFound: ErrorCode;
 }
 
-/** How the server is asked. */
+/** Sends the requests. */
 export interface BatchSender {
   send(batch: BatchCall): Promise<unknown>;
   createOne(request: CreateInstanceRequest): Promise<InstanceRecord>;
 }
 
-/** The most that our platform takes in one batch. */
+/** The maximum of one batch on an AEnv platform. */
 const BATCH_SIZE = 1_000;
-/** Requests at once to a server that takes no batches. */
-const SINGLES_AT_ONCE = 16;
+/** Concurrent requests to a server without batches. */
+const SINGLES_CONCURRENCY = 16;
 
 /** Creates the instances by as few requests as possible; the results come in the order of the requests. */
 export async function createBatch(
@@ -43,7 +43,7 @@ export async function createBatch(
       results.push(...readResults(await to.send(batchCall(part, wait)), part));
     } catch (error) {
       if (isUnknownRoute(error)) return [...results, ...(await createSingly(requests.slice(at), to))];
-      // The caller must hear of what the earlier parts made: it is theirs to end.
+      // Instances of the earlier parts are returned, because the caller must end them.
       if (results.length === 0) throw error;
       results.push(...part.map(() => failed(error)));
     }
@@ -51,7 +51,7 @@ export async function createBatch(
   return results;
 }
 
-/** Other control planes expect these two in every request. */
+/** The original's control plane requires `datasource` and `ttl` in every request. */
 export function createBody(request: CreateInstanceRequest, wait: Wait): Record<string, unknown> {
   return { ...request, datasource: request.datasource ?? "", ttl: request.ttl ?? "", ...(wait !== undefined && { wait }) };
 }
@@ -72,7 +72,7 @@ function isUnknownRoute(error: unknown): boolean {
   return isPlatformError(error, "instance.unsupported", "route.not_found", "route.method_not_allowed");
 }
 
-/** The original's services take one at a time. */
+/** One request for each instance, for the original's services. */
 async function createSingly(requests: readonly CreateInstanceRequest[], to: BatchSender): Promise<CreateResult[]> {
   const results: CreateResult[] = [];
   let next = 0;
@@ -82,14 +82,14 @@ async function createSingly(requests: readonly CreateInstanceRequest[], to: Batc
       results[at] = await creating.then((instance) => ({ instance, error: null }), failed);
     }
   };
-  await Promise.all(Array.from({ length: Math.min(SINGLES_AT_ONCE, requests.length) }, work));
+  await Promise.all(Array.from({ length: Math.min(SINGLES_CONCURRENCY, requests.length) }, work));
   return results;
 }
 
 function readResults(data: unknown, requests: readonly CreateInstanceRequest[]): CreateResult[] {
   const items = isObject(data) ? data.items : null;
   if (!Array.isArray(items) || items.length !== requests.length) {
-    throw new ValidationError(`the answer to creating ${requests.length} instances does not have as many items`);
+    throw new ValidationError(`the response to creating ${requests.length} instances has another number of items`);
   }
   return items.map((item, at) => readResult(item, requests[at]?.envName ?? ""));
 }

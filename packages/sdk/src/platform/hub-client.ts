@@ -17,22 +17,22 @@ import { withQuery } from "../http/json-client.ts";
 import { ControlClient, type ControlClientOptions } from "./control-client.ts";
 import type { RequestOptions } from "./scheduler-client.ts";
 
-/** What is published: an environment's config, in whole or, for an update, in part. */
+/** A published config: complete, or for an update the changed parts. */
 export type Publication = Partial<
   Pick<EnvironmentConfig, "description" | "tags" | "status" | "codeUrl" | "artifacts" | "buildConfig" | "testConfig" | "deployConfig">
 > & { readonly visibility?: Visibility; readonly sharedWith?: readonly string[]; readonly [field: string]: unknown };
 
-/** Which environments; what is left out does not matter. */
+/** Filter for environments; a field that is left out matches all. */
 export interface EnvironmentFilter {
   readonly limit?: number;
   readonly offset?: number;
   readonly name?: string;
   readonly tag?: string;
-  /** Any text of the name or the description. */
+  /** Text to find in the name or the description. */
   readonly query?: string;
 }
 
-/** One version of a name, as our hub tells its story. */
+/** One version of an environment, with its history. Only an AEnv hub reports it. */
 export interface VersionInfo {
   readonly version: string;
   readonly status: EnvironmentStatus;
@@ -46,14 +46,14 @@ export interface VersionInfo {
 }
 
 export interface PublishOptions extends RequestOptions {
-  /** False: our hub does not start the environment to see what it offers. */
+  /** False: an AEnv hub does not start the environment to verify it. */
   readonly verify?: boolean;
 }
 
 export interface TransferOptions extends RequestOptions {
-  /** Told as bytes go over the line. */
+  /** Called with the number of bytes transferred so far. */
   readonly onProgress?: (bytes: number) => void;
-  /** It fails when no byte has moved for so long; 60 s if absent. */
+  /** The transfer fails when no byte was transferred for this long; 60 s if absent. */
   readonly idleTimeoutMs?: number;
 }
 
@@ -72,12 +72,12 @@ export class HubClient {
   }
 
   async exists(ref: string, options: RequestOptions = {}): Promise<{ exists: boolean; status: EnvironmentStatus | null }> {
-    const data = await this.#send("GET", `${pathOf(ref)}/exists`, `ask for environment '${ref}'`, options);
+    const data = await this.#send("GET", `${pathOf(ref)}/exists`, `look up environment '${ref}'`, options);
     if (!isObject(data) || typeof data.exists !== "boolean") throw unexpected(ref, data);
     return { exists: data.exists, status: data.exists ? readStatus(data.status ?? 0) : null };
   }
 
-  /** A version; of a name alone the newest, which only our hub can tell. */
+  /** A version. For a name without a version it is the newest, which only an AEnv hub supports. */
   async get(ref: string, options: RequestOptions = {}): Promise<EnvironmentRecord> {
     return readEnvironment(await this.#send("GET", pathOf(withLatest(ref)), `get environment '${ref}'`, options), ref);
   }
@@ -91,7 +91,7 @@ export class HubClient {
     return data.map((one) => readEnvironment(one, "list"));
   }
 
-  /** Publishes a version; an error with the code `environment.exists` if it is there already. */
+  /** Publishes a version. Throws with the code `environment.exists` if it exists. */
   async create(ref: string, publication: Publication, { verify, ...options }: PublishOptions = {}): Promise<void> {
     const path = withQuery("/env/", { verify });
     await this.#send("POST", path, `publish environment '${ref}'`, options, { ...publication, ...readRef(ref) });
@@ -103,12 +103,12 @@ export class HubClient {
   }
 
   async status(ref: string, options: RequestOptions = {}): Promise<EnvironmentStatus> {
-    const data = await this.#send("GET", `${pathOf(ref)}/status`, `ask for the status of '${ref}'`, options);
+    const data = await this.#send("GET", `${pathOf(ref)}/status`, `get the status of '${ref}'`, options);
     if (!isObject(data)) throw unexpected(ref, data);
     return readStatus(data.status);
   }
 
-  /** From now on the version cannot be changed. */
+  /** Makes the version immutable. */
   async release(ref: string, options: RequestOptions = {}): Promise<void> {
     await this.#send("POST", `${pathOf(ref)}/release`, `release environment '${ref}'`, options);
   }
@@ -120,7 +120,7 @@ export class HubClient {
     return data as VersionInfo[];
   }
 
-  /** Deletes a version, or of a name alone all of them or none; answers which. */
+  /** Deletes a version. For a name without a version it deletes all versions, or none. Returns the deleted ones. */
   async delete(ref: string, options: RequestOptions = {}): Promise<string[]> {
     const path = ref.includes("@") ? pathOf(ref) : `/env/${encodeURIComponent(ref)}`;
     const data = await this.#send("DELETE", path, `delete environment '${ref}'`, options);
@@ -129,19 +129,19 @@ export class HubClient {
 
   async setVisibility(
     ref: string,
-    wish: { readonly visibility?: Visibility; readonly sharedWith?: readonly string[] },
+    change: { readonly visibility?: Visibility; readonly sharedWith?: readonly string[] },
     options: RequestOptions = {},
   ): Promise<void> {
-    await this.#send("POST", `${pathOf(ref)}/visibility`, `change who sees environment '${ref}'`, options, wish);
+    await this.#send("POST", `${pathOf(ref)}/visibility`, `change the visibility of environment '${ref}'`, options, change);
   }
 
   /** Whether the caller has uploaded this bundle before. */
   async hasBundle(digest: string, options: RequestOptions = {}): Promise<boolean> {
-    const data = await this.#send("GET", `/bundle/${encodeURIComponent(digest)}`, `ask for bundle ${digest}`, options);
+    const data = await this.#send("GET", `/bundle/${encodeURIComponent(digest)}`, `look up bundle ${digest}`, options);
     return isObject(data) && data.exists === true;
   }
 
-  /** Uploads a bundle under its digest, to be published afterwards. */
+  /** Uploads a bundle under its digest, before it is published. */
   async uploadBundle(digest: string, bytes: Uint8Array, { onProgress, ...options }: TransferOptions = {}): Promise<void> {
     await this.#control.upload({
       ...options,
@@ -155,7 +155,7 @@ export class HubClient {
     });
   }
 
-  /** A version's archive, and the digest that the hub knows it by. */
+  /** A version's archive and its digest. */
   async downloadBundle(ref: string, { onProgress, ...options }: TransferOptions = {}): Promise<{ digest: string; bytes: Uint8Array }> {
     const answer = await this.#control.open({
       ...options,
@@ -184,7 +184,7 @@ export class HubClient {
 
 const PIECE_BYTES = 64 * 1024;
 
-/** A little at a time, so that there is progress to tell. */
+/** Small pieces, so that progress can be reported. */
 async function* pieces(bytes: Uint8Array, onProgress: TransferOptions["onProgress"]): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
     const piece = bytes.subarray(at, at + PIECE_BYTES);
@@ -220,7 +220,7 @@ function pathOf(ref: string): string {
   return `/env/${encodeURIComponent(name)}/${encodeURIComponent(version)}`;
 }
 
-/** The wire has a number in most places and a name in one. */
+/** Most routes send the status as a number, one sends its name. */
 function readStatus(status: unknown): EnvironmentStatus {
   const found = typeof status === "number" ? environmentStatuses[status] : environmentStatuses.find((one) => one === status);
   if (found === undefined) throw new ValidationError(`the hub answered an unknown status: ${JSON.stringify(status)}`);

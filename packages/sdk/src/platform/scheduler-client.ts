@@ -25,29 +25,29 @@ import { readReset } from "./read-reset.ts";
 
 export interface SchedulerClientOptions extends ControlClientOptions {
   /**
-   * Whether the server knows a repeated create by its key, as ours does. With false a create whose answer was lost is
-   * not sent again: the original's services would start a second instance.
+   * Whether the server recognises a repeated create request by its idempotency key, as an AEnv platform does. With false a
+   * create request whose response was lost is not sent again: the original's services would start a second instance.
    */
   readonly dedupesCreate?: boolean;
 }
 
 export interface RequestOptions {
   readonly signal?: AbortSignal | undefined;
-  /** A moment of the client's clock after which nothing is tried again. */
+  /** Time of the client's clock after which no retry starts. */
   readonly deadlineAt?: number | undefined;
 }
 
 export interface CreateOptions extends RequestOptions {
-  /** How long our platform may hold its answer until the instance runs, such as `10s`; false for not at all. It waits if this is absent. */
+  /** How long an AEnv platform may hold its response until the instance runs, such as `10s`; false: not at all. It waits if this is absent. */
   readonly wait?: boolean | string;
 }
 
 export interface LookOptions extends RequestOptions {
-  /** How long our platform may hold its answer until the start is decided. */
+  /** How long an AEnv platform may hold its response until the instance runs or failed. */
   readonly waitMs?: number;
 }
 
-/** Which instances; what is left out does not matter. */
+/** Filter for instances; a field that is left out matches all. */
 export interface InstanceFilter {
   /** `name` or `name@version`. */
   readonly ref?: string;
@@ -58,47 +58,47 @@ export interface InstanceFilter {
 
 export interface InstancePage {
   readonly items: readonly InstanceRecord[];
-  /** Where the next page begins; null at the end. */
+  /** Cursor of the next page; null at the end. */
   readonly next: string | null;
 }
 
-/** One line of an instance's story. */
+/** One event of an instance's history. */
 export interface InstanceEvent {
   readonly at: string;
   readonly what: string;
 }
 
 export interface LogOptions extends RequestOptions {
-  /** How many of the last lines; 100 if absent. */
+  /** Number of last lines; 100 if absent. */
   readonly tail?: number;
-  /** Go on with what comes, until the signal or the instance's end. */
+  /** Continue with new lines until the signal aborts or the instance ends. */
   readonly follow?: boolean;
 }
 
 export interface PresignOptions extends RequestOptions {
-  /** How long the link is good for; 5 if absent. A server may allow less than is asked for. */
+  /** How long the link is valid; 5 if absent. A server may allow less. */
   readonly minutes?: number;
 }
 
 export interface WaitOptions extends RequestOptions {
   /** 300 s if absent. */
   readonly timeoutMs?: number;
-  /** How long to wait between two looks: short at first, then longer. */
+  /** Interval between two status requests, growing from `minMs` to `maxMs`. */
   readonly interval?: { readonly minMs: number; readonly maxMs: number };
-  /** False: it counts as running without an address too, as a sandbox that serves nothing by itself has none. */
+  /** False: an instance without an address counts as running too, for sandboxes without a data plane. */
   readonly needsAddress?: boolean;
 }
 
 export const POLL_INTERVAL = { minMs: 50, maxMs: 1_000 };
 
-/** Longer than a start should take, shorter than what proxies on the way put up with. */
+/** Longer than a typical start, shorter than the usual timeout of proxies. */
 const LONGEST_STATUS_WAIT_MS = 20_000;
 
-/** Statuses that no instance leaves again. */
+/** Final statuses. */
 const FINAL: readonly string[] = ["Failed", "Terminated", "Succeeded"];
 
 /**
- * Makes, finds and ends instances: the control API, and a sandbox that slots many.
+ * Creates, finds and deletes instances: by the control API, or in a sandbox that hosts many.
  *
  * @example
  * const scheduler = new SchedulerClient("http://localhost:8080");
@@ -116,7 +116,7 @@ export class SchedulerClient {
     this.#timeoutMs = options.timeoutMs ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Each call makes one instance, however often the request has to be sent. */
+  /** Each call creates one instance, also when the request is retried. */
   async createInstance(request: CreateInstanceRequest, { wait, ...options }: CreateOptions = {}): Promise<InstanceRecord> {
     const key = randomId();
     const data = await this.#control.send({
@@ -133,8 +133,8 @@ export class SchedulerClient {
   }
 
   /**
-   * Makes many instances, by one request for each thousand. One that fails does not stop the others: the results come in
-   * the order of the requests. It throws only if the server could not be asked at all.
+   * Creates many instances, by one request for each thousand. One that fails does not stop the others; the results have
+   * the order of the requests. It throws only if the whole request failed.
    */
   createInstances(requests: readonly CreateInstanceRequest[], options: CreateOptions = {}): Promise<CreateResult[]> {
     const rule = this.#dedupesCreate ? "keyed" : "once";
@@ -147,10 +147,10 @@ export class SchedulerClient {
   async getInstance(id: string, { waitMs, ...options }: LookOptions = {}): Promise<InstanceRecord> {
     const { method, path } = controlRoutes.getInstance;
     const route = { method, path: withQuery(path, { wait: waitMs ? `${waitMs}ms` : undefined }) };
-    return readInstance(await this.#send(route, id, `look at instance '${id}'`, "idempotent", options));
+    return readInstance(await this.#send(route, id, `get instance '${id}'`, "idempotent", options));
   }
 
-  /** One page of our platform's instances, by its own filters. */
+  /** One page of instances. Only an AEnv platform has this route. */
   async pageInstances(
     { labels = {}, ...filter }: InstanceFilter & { limit?: number; after?: string } = {},
     options: RequestOptions = {},
@@ -163,7 +163,7 @@ export class SchedulerClient {
     return { items: data.items.map(readInstance), next: typeof data.next === "string" ? data.next : null };
   }
 
-  /** Every instance that fits, page by page. */
+  /** All matching instances, requested page by page. */
   async *eachInstance(filter: InstanceFilter = {}, options: RequestOptions = {}): AsyncGenerator<InstanceRecord> {
     let after: string | null | undefined;
     do {
@@ -186,7 +186,7 @@ export class SchedulerClient {
       .filter((one: InstanceRecord) => filter.status === undefined || one.status === filter.status);
   }
 
-  /** False if there was no such instance, which is as good as deleted. */
+  /** False if there was no such instance. */
   async deleteInstance(id: string, options: RequestOptions = {}): Promise<boolean> {
     try {
       await this.#send(controlRoutes.deleteInstance, id, `delete instance '${id}'`, "idempotent", options);
@@ -197,17 +197,17 @@ export class SchedulerClient {
     }
   }
 
-  /** Lets it live for this much longer, from now on. */
+  /** The instance ends after this ttl from now. */
   async renewInstance(id: string, ttl: string, options: RequestOptions = {}): Promise<InstanceRecord> {
     return readInstance(await this.#post(id, "renew", `renew instance '${id}'`, { ttl }, options));
   }
 
-  /** Begins a new episode and returns its task, seed and first observation; what is left out stays as it was. */
+  /** Begins a new episode and returns its task, seed and first observation; fields that are left out keep their value. */
   async resetInstance(id: string, episode: ResetRequest = {}, options: RequestOptions = {}): Promise<ResetResult> {
     return readReset(await this.#post(id, "reset", `reset instance '${id}'`, episode, options));
   }
 
-  /** What has happened to it, also why it failed. */
+  /** The instance's history, with the reason of a failure. */
   async listEvents(id: string, options: RequestOptions = {}): Promise<InstanceEvent[]> {
     const route = { method: "GET", path: "/env-instance/:id/events" };
     const data = await this.#send(route, id, `read the events of instance '${id}'`, "idempotent", options);
@@ -215,7 +215,7 @@ export class SchedulerClient {
     return data as InstanceEvent[];
   }
 
-  /** What its sandbox printed, line by line. */
+  /** The output of its sandbox, line by line. */
   async *logs(id: string, { tail, follow, ...options }: LogOptions = {}): AsyncGenerator<string> {
     const answer = await this.#control.open({
       ...options,
@@ -224,7 +224,7 @@ export class SchedulerClient {
       doing: `read the logs of instance '${id}'`,
       rule: "idempotent",
       notFound: "instance.not_found",
-      // An instance may have nothing to say for hours.
+      // An instance may print nothing for hours.
       ...(follow && { idleTimeoutMs: null }),
     });
     if (!follow) {
@@ -238,50 +238,51 @@ export class SchedulerClient {
 
   /**
    * A link to a port inside the instance's sandbox, for HTTP and WebSocket. It works without a token until it
-   * expires. The server answers it with 502 for as long as nothing listens on the port.
+   * expires. The server answers 502 while nothing listens on the port.
    */
   async presignUrl(id: string, port: number, { minutes = 5, ...options }: PresignOptions = {}): Promise<string> {
-    if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new ValidationError(`${port} is not a port: give one from 1 to 65535`);
+    if (!Number.isInteger(port) || port < 1 || port > 65_535)
+      throw new ValidationError(`${port} is not a port: it must be from 1 to 65535`);
     if (!(minutes > 0 && Number.isFinite(minutes)))
-      throw new ValidationError(`a link cannot be good for ${minutes} minutes: give more than 0`);
+      throw new ValidationError(`a link cannot be valid for ${minutes} minutes: it must be more than 0`);
     const route = { method: "POST", path: "/env-instance/:id/presign-url" };
-    const data = await this.#send(route, id, `make a link to port ${port} of instance '${id}'`, "idempotent", options, {
+    const data = await this.#send(route, id, `create a link to port ${port} of instance '${id}'`, "idempotent", options, {
       body: { port, expiration_time_in_minutes: minutes },
       notFound: "instance.unsupported",
     });
     const url = isObject(data) ? data.url : undefined;
     if (typeof url === "string" && url !== "") return url;
     throw new ValidationError(
-      `the answer to making a link to port ${port} of '${id}' has no URL: ${preview(JSON.stringify(data) ?? "nothing")}`,
+      `the response with the link to port ${port} of '${id}' has no URL: ${preview(JSON.stringify(data) ?? "nothing")}`,
     );
   }
 
-  /** Copies that go on from where the instance stands now. */
+  /** Copies of the instance with its current state. */
   async forkInstance(id: string, count: number, options: RequestOptions = {}): Promise<InstanceRecord[]> {
     const data = await this.#send(controlRoutes.forkInstance, id, `fork instance '${id}'`, "once", options, {
       body: { count },
       notFound: "instance.unsupported",
     });
-    if (!Array.isArray(data)) throw new ValidationError(`the answer to forking '${id}' is not a list of instances`);
+    if (!Array.isArray(data)) throw new ValidationError(`the response to forking '${id}' is not a list of instances`);
     return data.map(readInstance);
   }
 
-  /** Looks until the instance has the status. Stops at once when it can no longer get there, with the reason if one is given. */
+  /** Polls until the instance has the status. Throws at once if it can no longer reach it, with the reason if the server gives one. */
   async waitForStatus(id: string, status: InstanceStatus, options: WaitOptions = {}): Promise<InstanceRecord> {
     const { timeoutMs = 300_000, interval = POLL_INTERVAL, signal, needsAddress = true } = options;
     const { clock } = this.#control;
     let last = "unknown";
-    const look = async (leftMs: number) => {
-      // Ours answers as soon as it is decided; others do not know the question and answer at once.
+    const query = async (leftMs: number) => {
+      // An AEnv platform holds its response until the instance runs or failed; others ignore the parameter.
       const waitMs = status === "Running" ? Math.floor(Math.min(leftMs, LONGEST_STATUS_WAIT_MS, this.#timeoutMs / 2)) : 0;
       const record = await this.getInstance(id, { signal, deadlineAt: clock.now() + leftMs, waitMs });
       last = record.status;
-      // Without an address its tools cannot be used, whatever its status says.
+      // Without an address its tools cannot be used, even if it is Running.
       if (record.status === status) return needsAddress && status === "Running" && !record.ip ? null : record;
       if (FINAL.includes(record.status)) throw ended(record, status);
       return null;
     };
-    const found = await poll(look, { clock, timeoutMs, interval, signal });
+    const found = await poll(query, { clock, timeoutMs, interval, signal });
     if (found !== null) return found;
     const message = `instance '${id}' did not become ${status} within ${timeoutMs} ms; its last status was ${last}`;
     throw new EnvironmentError(last === status ? `${message}, without an address` : message, { code: "instance.start_timeout" });

@@ -15,7 +15,7 @@ import { ControlClient, type ControlClientOptions } from "./control-client.ts";
 import type { RequestOptions } from "./scheduler-client.ts";
 
 /**
- * Makes, changes and ends services: replicas of an environment that are kept alive, behind one address.
+ * Creates, changes and deletes services: replicas of an environment that are kept alive behind one URL.
  *
  * @example
  * const services = new ServiceClient("http://localhost:8080");
@@ -36,7 +36,7 @@ export class ServiceClient {
   }
 
   async get(id: string, options: RequestOptions = {}): Promise<ServiceRecord> {
-    return readService(await this.#send(serviceRoutes.getService, { id }, `look at service '${id}'`, options));
+    return readService(await this.#send(serviceRoutes.getService, { id }, `get service '${id}'`, options));
   }
 
   /** Services of `name` or `name@version`, or all. */
@@ -46,12 +46,12 @@ export class ServiceClient {
     return (data ?? []).map(readService);
   }
 
-  /** What is left out stays as it was; variables are added to those there are. */
+  /** Fields that are left out keep their value; variables are added to the existing ones. */
   async update(id: string, change: UpdateServiceRequest, options: RequestOptions = {}): Promise<ServiceRecord> {
     return readService(await this.#send(serviceRoutes.updateService, { id }, `change service '${id}'`, options, { body: change }));
   }
 
-  /** Ends it and its replicas. False if there was none, where the server says so. */
+  /** Deletes the service and its replicas. False if the server reports that there was none. */
   async delete(id: string, { deleteStorage, ...options }: RequestOptions & { readonly deleteStorage?: boolean } = {}): Promise<boolean> {
     const route = { ...serviceRoutes.deleteService, path: withQuery(serviceRoutes.deleteService.path, { deleteStorage }) };
     try {

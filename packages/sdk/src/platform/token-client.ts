@@ -3,7 +3,7 @@ import { ValidationError } from "../errors/errors.ts";
 import { ControlClient, type ControlClientOptions } from "./control-client.ts";
 import type { RequestOptions } from "./scheduler-client.ts";
 
-/** What a token lets its bearer do. */
+/** A role of a token. */
 export type Role = "admin" | "publisher" | "trainer" | "agent";
 
 export interface NewToken {
@@ -11,15 +11,15 @@ export interface NewToken {
   /** Publisher and trainer if absent. */
   readonly roles?: readonly Role[];
   readonly note?: string;
-  /** Environments that it is good for, by name or by beginnings such as `shop-*`; all if absent. */
+  /** Environments that the token may use, by name or by prefix such as `shop-*`; all if absent. */
   readonly scopes?: readonly string[];
-  /** It works for ever if absent. */
+  /** The token never expires if absent. */
   readonly expiresAt?: Date;
-  /** The owner's limit on live instances where it is to be another than the server's. */
+  /** Limit of the owner's live instances; the server's default if absent. */
   readonly maxInstances?: number;
 }
 
-/** A token as its server shows it: without the secret. */
+/** A token without its secret. */
 export interface TokenInfo {
   readonly id: string;
   readonly owner: string;
@@ -34,12 +34,12 @@ export interface TokenInfo {
 export interface Identity {
   readonly owner: string;
   readonly roles: readonly Role[];
-  /** Null where the server asks nobody for a token. */
+  /** Null if the server requires no tokens. */
   readonly token: string | null;
 }
 
 /**
- * Makes and revokes the tokens of a platform; that is for administrators.
+ * Creates, lists and revokes tokens of a platform. Requires the role admin.
  *
  * @example
  * const { token } = await new TokenClient("http://localhost:8080").create({ owner: "ada", roles: ["trainer"] });
@@ -51,7 +51,7 @@ export class TokenClient {
     this.#control = new ControlClient(controlUrl, options);
   }
 
-  /** The token itself is in this answer and can never be read again. */
+  /** The token's secret is only in this response; it cannot be read later. */
   async create(token: NewToken, options: RequestOptions = {}): Promise<TokenInfo & { readonly token: string }> {
     const { maxInstances, expiresAt, ...rest } = token;
     const body = {
@@ -71,14 +71,14 @@ export class TokenClient {
     return data as TokenInfo[];
   }
 
-  /** From now on it opens nothing. */
+  /** The token is rejected from now on. */
   async revoke(id: string, options: RequestOptions = {}): Promise<void> {
     await this.#send("DELETE", `/token/${encodeURIComponent(id)}`, `revoke token '${id}'`, options);
   }
 
-  /** Who the token makes its bearer. */
+  /** Owner and roles of the token in use. */
   async whoAmI(options: RequestOptions = {}): Promise<Identity> {
-    const data = await this.#send("GET", "/whoami", "ask who this token belongs to", options);
+    const data = await this.#send("GET", "/whoami", "look up this token's owner", options);
     if (!isObject(data) || typeof data.owner !== "string") throw unexpected(data);
     return data as unknown as Identity;
   }

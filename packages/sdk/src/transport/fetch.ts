@@ -5,7 +5,7 @@ import { IdleTimer, idleMessage } from "./idle-timer.ts";
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
-/** Carries requests by `fetch`: the browser's, or one of your own with a proxy or certificates behind it. */
+/** Sends requests by `fetch`: the browser's, or a custom one, for example with a proxy or certificates. */
 export function fetchTransport(fetch: Fetch): Transport {
   return { send: (request) => send(fetch, request) };
 }
@@ -18,7 +18,7 @@ async function send(fetch: Fetch, request: HttpRequest): Promise<HttpAnswer> {
     const sent = body === undefined || typeof body === "string" ? body : await readAll(body);
     limits.idle?.restart();
     const { signal } = limits;
-    // A redirect is an answer like any other: followed, it would take the headers, which may hold a token, to another host.
+    // Redirects are not followed: that would send the headers, which may contain a token, to another host.
     response = await fetch(url, {
       method,
       headers,
@@ -38,7 +38,7 @@ async function send(fetch: Fetch, request: HttpRequest): Promise<HttpAnswer> {
   };
 }
 
-/** What may end a request before its answer does. */
+/** The caller's signal and the idle timeout of one request. */
 class RequestLimits {
   readonly signal: AbortSignal | undefined;
   readonly idle: IdleTimer | null;
@@ -57,7 +57,7 @@ class RequestLimits {
     const { method, url, signal } = this.#request;
     if (signal?.aborted) return signal.reason;
     const isTimeout = this.#stalled.signal.aborted;
-    // `fetch` does not tell how far it came, so nothing is proven.
+    // `fetch` does not report whether the request was sent, so it counts as sent.
     const message = `${method} ${url}: ${messageOf(isTimeout ? this.#stalled.signal.reason : cause)}`;
     return new TransportError(message, { wasSent: true, isTimeout, isRefused: isRefused(cause), cause });
   }

@@ -1,4 +1,4 @@
-/** Calls back when the other side has neither taken nor given a byte for too long. */
+/** Calls back when the peer of a connection has sent or received no byte for too long. */
 export class IdleTimer {
   readonly #limitMs: number;
   readonly #onIdle: () => void;
@@ -10,25 +10,25 @@ export class IdleTimer {
     this.#onIdle = onIdle;
   }
 
-  /** Something moved; from now on the other side is waited for again. */
+  /** Bytes were transferred: the time starts again. */
   restart(): void {
     clearTimeout(this.#timer);
     if (!this.#isClosed) this.#timer = setTimeout(this.#onIdle, this.#limitMs);
   }
 
-  /** It is our own side that is waited for. */
+  /** Pauses: the local side is the one that is waited for. */
   stop(): void {
     clearTimeout(this.#timer);
   }
 
-  /** It is over; a body that goes on afterwards starts nothing again. */
+  /** Stops for good; a later `restart` does nothing. */
   close(): void {
     this.#isClosed = true;
     this.stop();
   }
 }
 
-/** The body, with the time that its source takes not counted against the other side. */
+/** The body; the time that its source takes does not count as idle. */
 export async function* timed(body: AsyncIterable<Uint8Array>, idle: IdleTimer): AsyncGenerator<Uint8Array> {
   idle.stop();
   for await (const part of body) {
@@ -40,5 +40,5 @@ export async function* timed(body: AsyncIterable<Uint8Array>, idle: IdleTimer): 
 }
 
 export function idleMessage(limitMs: number): string {
-  return `the other side has stalled: no byte was sent or received for ${limitMs} ms`;
+  return `the connection stalled: no byte was sent or received for ${limitMs} ms`;
 }

@@ -5,15 +5,15 @@ import { isRefused, TransportError } from "../errors/http-errors.ts";
 import type { HttpAnswer, HttpRequest, Transport } from "../http/http.ts";
 import { IdleTimer, idleMessage, timed } from "./idle-timer.ts";
 
-// One set of pools for the process: ten thousand environments behind one gateway share its connections.
-// An idle socket does not hold the process, so nobody has to close this. Deadlines are ours, not undici's:
-// a long tool call may be silent for as long as its own time allows.
+// One agent for the process: ten thousand environments behind one gateway share its connections.
+// An idle socket does not keep the process alive, so the agent is never closed. undici's timeouts are off, because
+// a long tool call may send nothing until its own deadline.
 const agent = new Agent({ headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 10_000 } });
 
-/** What a reader has not yet taken of an answer; the server waits when it is more. */
+/** Limit of unread bytes of a response; beyond it the socket is paused. */
 const BUFFER_BYTES = 256 * 1024;
 
-/** Carries requests by undici, with keep-alive. */
+/** Sends requests by undici, with keep-alive. */
 export const defaultTransport: Transport = undiciTransport(agent);
 
 export function undiciTransport(dispatcher: Dispatcher): Transport {
@@ -21,8 +21,8 @@ export function undiciTransport(dispatcher: Dispatcher): Transport {
 }
 
 /**
- * One request and its answer, by undici's own callbacks: they cost half of what its `request` costs,
- * and a fifth of `fetch`.
+ * One request and its response, by undici's callbacks: they take half the time of its `request`,
+ * and a fifth of the time of `fetch`.
  */
 class Exchange implements Dispatcher.DispatchHandler, HttpAnswer {
   status = 0;
@@ -32,19 +32,19 @@ class Exchange implements Dispatcher.DispatchHandler, HttpAnswer {
   #headers: Readonly<Record<string, string | string[] | undefined>> = {};
   #chunks: Uint8Array[] = [];
   #bufferedBytes = 0;
-  /** The body is read as one text, so it is buffered without a limit. */
+  /** The body is read as one text, so it is buffered without limit. */
   #isWhole = false;
   #isPaused = false;
   readonly #idle: IdleTimer | null;
   #isOver = false;
   #failure: { readonly error: unknown } | null = null;
-  /** Wakes whoever waits for the body to go on. */
+  /** Resolves the promise of a reader that waits for more of the body. */
   #wake = () => {};
 
   constructor(request: HttpRequest) {
     this.#request = request;
     const { idleTimeoutMs: limitMs } = request;
-    this.#idle = limitMs === undefined ? null : new IdleTimer(limitMs, () => this.#giveUp(stalled(request, limitMs)));
+    this.#idle = limitMs === undefined ? null : new IdleTimer(limitMs, () => this.#abort(stalled(request, limitMs)));
   }
 
   begin(dispatcher: Dispatcher): Promise<HttpAnswer> {
@@ -86,15 +86,15 @@ class Exchange implements Dispatcher.DispatchHandler, HttpAnswer {
         await this.#more();
       }
     } finally {
-      // Whoever stops early wants no more of it.
-      if (!this.#isOver) this.#controller?.abort(new Error("the answer was left unread"));
+      // The reader stopped early: the rest of the body is not needed.
+      if (!this.#isOver) this.#controller?.abort(new Error("the rest of the response was not read"));
     }
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    // It waited in line for a connection while the caller gave up; it must not leave now.
-    if (this.#isOver) controller.abort(new Error("given up before it was sent"));
+    // The caller aborted while the request was queued for a connection; it must not be sent.
+    if (this.#isOver) controller.abort(new Error("aborted before it was sent"));
   }
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: Record<string, string | string[] | undefined>): void {
@@ -127,7 +127,7 @@ class Exchange implements Dispatcher.DispatchHandler, HttpAnswer {
     this.#end(error);
   }
 
-  /** undici takes from it no faster than the connection does. */
+  /** undici reads from it with backpressure. */
   #stream(body: AsyncIterable<Uint8Array>): Readable {
     return Readable.from(this.#idle === null ? body : timed(body, this.#idle), { objectMode: false });
   }
@@ -152,20 +152,20 @@ class Exchange implements Dispatcher.DispatchHandler, HttpAnswer {
     });
   }
 
-  readonly #onAbort = () => this.#giveUp(this.#request.signal?.reason);
+  readonly #onAbort = () => this.#abort(this.#request.signal?.reason);
 
-  #giveUp(reason: unknown): void {
+  #abort(reason: unknown): void {
     this.#end(reason, true);
-    this.#controller?.abort(new Error("given up"));
+    this.#controller?.abort(new Error("aborted"));
   }
 
-  #end(error: unknown, isOurs = false): void {
+  #end(error: unknown, isOwnAbort = false): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#idle?.close();
     this.#request.signal?.removeEventListener("abort", this.#onAbort);
     if (error !== null) {
-      this.#failure = { error: isOurs ? error : failed(this.#request, error) };
+      this.#failure = { error: isOwnAbort ? error : failed(this.#request, error) };
       this.#begun.reject(this.#failure.error);
     }
     this.#wake();
@@ -174,7 +174,7 @@ class Exchange implements Dispatcher.DispatchHandler, HttpAnswer {
 
 function failed(request: HttpRequest, cause: unknown): TransportError {
   return new TransportError(`${request.method} ${request.url}: ${messageOf(cause)}`, {
-    wasSent: !neverLeft(cause),
+    wasSent: !wasNeverSent(cause),
     isRefused: isRefused(cause),
     cause,
   });
@@ -184,9 +184,9 @@ function stalled({ method, url }: HttpRequest, limitMs: number): TransportError 
   return new TransportError(`${method} ${url}: ${idleMessage(limitMs)}`, { wasSent: true, isTimeout: true });
 }
 
-/** True when the connection was never made: no such name, refused, or no answer to the handshake. */
-function neverLeft(error: unknown): boolean {
-  if (error instanceof AggregateError) return error.errors.length > 0 && error.errors.every(neverLeft);
+/** True when there was no connection: unknown host, refused, or a timeout of the handshake. */
+function wasNeverSent(error: unknown): boolean {
+  if (error instanceof AggregateError) return error.errors.length > 0 && error.errors.every(wasNeverSent);
   if (!(error instanceof Error)) return false;
   const { code, syscall } = error as NodeJS.ErrnoException;
   return code === "UND_ERR_CONNECT_TIMEOUT" || syscall === "connect" || syscall === "getaddrinfo";

@@ -2,8 +2,8 @@ import { context, propagation, SpanKind, SpanStatusCode, trace } from "@opentele
 import type { Transport } from "../http/http.ts";
 
 /**
- * Every request as a span of the caller's trace, and the trace's name sent along in W3C headers. A program that has set
- * up no tracing pays next to nothing and sends nothing.
+ * Records every request as a span of the caller's trace, and sends the trace context in W3C headers. Without tracing set up it
+ * costs almost nothing and sends no headers.
  */
 export function tracedTransport(inner: Transport): Transport {
   const tracer = trace.getTracer("aenvironment");
