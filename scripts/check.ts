@@ -1,11 +1,11 @@
 import { fileURLToPath } from "node:url";
 import { checkBoundaries } from "./check/boundaries.ts";
+import { checkCycles } from "./check/cycles.ts";
 import { checkEntries } from "./check/entries.ts";
 import { checkLinks } from "./check/links.ts";
 import { checkLint } from "./check/lint.ts";
 import { type Check, formatProblem } from "./check/problem.ts";
 import { checkReference } from "./check/reference.ts";
-import { checkRings } from "./check/rings.ts";
 import { checkSnippets } from "./check/snippets.ts";
 import { checkTypes } from "./check/types.ts";
 
@@ -13,7 +13,7 @@ const checks: Readonly<Record<string, Check>> = {
   types: checkTypes,
   "lint and format": checkLint,
   boundaries: checkBoundaries,
-  "import rings": checkRings,
+  "import cycles": checkCycles,
   "exported names": checkEntries,
   "docs links": checkLinks,
   "docs code": checkSnippets,

@@ -7,13 +7,13 @@ import { findSnippets } from "./check/snippets.ts";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const snippetsOf = (path: string) => findSnippets(readFileSync(root + path, "utf8")).map((snippet) => snippet.code);
 
-/** Runs code as if it stood in a file at the repository's root. */
+/** Runs code as a file at the repository's root. */
 function run(code: string): { status: number | null; stdout: string; stderr: string } {
   return spawnSync(process.execPath, ["--input-type=module-typescript", "--eval", code], { cwd: root, encoding: "utf8" });
 }
 
 describe("the README", () => {
-  it("opens with a dozen lines of code that do what they say", () => {
+  it("opens with a dozen lines of code that run", () => {
     const [code = ""] = snippetsOf("README.md");
     expect(run(code)).toMatchObject({ status: 0, stdout: "1\n", stderr: "" });
     expect(code.split("\n").filter((line) => line.trim() !== "").length).toBeLessThanOrEqual(13);

@@ -6,12 +6,12 @@ import type { Problem } from "./problem.ts";
 const FOLDER = "packages/aenv/entry";
 const entries = ["index", "kit", "sdk", "adapters"];
 
-/** The entries of a clone's `aenvironment` have every name of its sources. */
+/** The entry files of `packages/aenv` re-export every name of their sources. */
 export async function checkEntries(root: string): Promise<readonly Problem[]> {
   const problems: Problem[] = [];
   for (const [file, text] of await entryFiles(root)) {
     if (readFileSync(join(root, file), "utf8") !== text) {
-      problems.push({ file, message: "does not have the names that its source exports: write it anew with `npm run format`" });
+      problems.push({ file, message: "does not have the names that its source exports: run `npm run format`" });
     }
   }
   return problems;
@@ -22,8 +22,8 @@ export async function writeEntries(root: string): Promise<void> {
 }
 
 /**
- * An old Node cannot even load TypeScript. So an entry is JavaScript, refuses an old Node first and imports the sources after; what is
- * imported that late cannot be re-exported with a star, and its names are written down.
+ * An old Node cannot load TypeScript. So an entry is JavaScript: it checks the version of Node first and then imports the sources
+ * dynamically. A dynamic import cannot be re-exported with a star, so the names are listed.
  */
 async function entryFiles(root: string): Promise<Map<string, string>> {
   const files = new Map<string, string>();

@@ -1,7 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Folders whose contents nobody here writes. */
+/** Folders with generated or installed files. */
 const FOREIGN = new Set(["node_modules", "dist", "coverage", ".git", ".venv"]);
 
 /** All files below a folder, as paths relative to it with `/`, sorted. */

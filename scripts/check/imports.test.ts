@@ -51,12 +51,12 @@ describe("findImports", () => {
     expect(findImports(source)).toEqual([]);
   });
 
-  it("tells a division from a regular expression", () => {
+  it("distinguishes a division from a regular expression", () => {
     expect(specifiersOf('const a = b / 2; import("x"); const c = d / e;')).toEqual(["x"]);
     expect(specifiersOf('const a = (1) / 2; import("x"); const c = list[0] / 2;')).toEqual(["x"]);
   });
 
-  it("says where each import begins", () => {
+  it("gives the position of each import", () => {
     const source = 'import "a";\n\nimport b from "b";\n';
     expect(findImports(source).map((found) => source.slice(found.at, found.at + 8))).toEqual(['import "', "import b"]);
   });
@@ -99,7 +99,7 @@ describe("findImports", () => {
     );
   });
 
-  it("reads any text whatever without failing", () => {
+  it("does not throw on any text", () => {
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom("`", "${", "}", '"', "'", "/", "\\", "\n", "import ", "from ", "(", "a", "*", "é") }),

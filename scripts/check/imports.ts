@@ -1,19 +1,19 @@
 import { type Token, tokenize } from "./tokens.ts";
 
-/** One place where a file names another module. */
+/** One import of a module in a file. */
 export interface Import {
   readonly specifier: string;
-  /** True for `import("…")`: it runs later, if at all. */
+  /** True for `import("…")`, which runs after loading. */
   readonly isDynamic: boolean;
   readonly at: number;
 }
 
-/** Every module that a source file names: static imports, `export … from` and `import("…")`. */
+/** All imports of a source file: static imports, `export … from` and `import("…")`. */
 export function findImports(source: string): Import[] {
   const tokens = tokenize(source);
   const found: Import[] = [];
   for (const [index, token] of tokens.entries()) {
-    // `a.import` and `{ import: 1 }` are names of properties.
+    // `a.import` and `{ import: 1 }` are property names.
     if (token.kind !== "word" || isMark(tokens[index - 1], ".") || isMark(tokens[index + 1], ":")) continue;
     if (token.text !== "import" && token.text !== "export") continue;
     const read = token.text === "import" ? (dynamicImport(tokens, index) ?? statement(tokens, index)) : statement(tokens, index);

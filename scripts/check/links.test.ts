@@ -10,7 +10,7 @@ async function problemsIn(files: Record<string, unknown>): Promise<string[]> {
 }
 
 describe("checkLinks", () => {
-  it("is content with links that lead somewhere", async () => {
+  it("accepts links with existing targets", async () => {
     const readme = [
       "# The house",
       "[guide](docs/guide.md), [part](docs/guide.md#second-part), [here](#the-house), [folder](docs), [web](https://example.com/x#y)",
@@ -25,17 +25,17 @@ describe("checkLinks", () => {
     );
   });
 
-  it("names a file that is not there, an anchor that is not there, and a way out of the repository", async () => {
+  it("reports a missing file, a missing anchor, and a path outside the repository", async () => {
     const readme = '# Title\n\n[a](gone.md) and\n[b](#gone)\n[c](docs/guide.md#gone "title")\n\n[d]: ../outside.md\n';
     expect(await problemsIn({ "README.md": readme, "docs/guide.md": "# Guide\n" })).toEqual([
-      "README.md:3: the link 'gone.md' leads to nothing",
+      "README.md:3: the target of the link 'gone.md' does not exist",
       "README.md:4: 'README.md' has no heading for '#gone'",
       "README.md:5: 'docs/guide.md' has no heading for '#gone'",
-      "README.md:7: the link '../outside.md' leads to nothing",
+      "README.md:7: the target of the link '../outside.md' does not exist",
     ]);
   });
 
-  it("names a script that does not exist here or in a package above", async () => {
+  it("reports a script that does not exist in this package or one above", async () => {
     const files = {
       "README.md": "Run `npm test`, `npm run -s check` or\n`npm run dance`.\n",
       "packages/a/package.json": { scripts: { sing: "x" } },
@@ -49,14 +49,14 @@ describe("checkLinks", () => {
 });
 
 describe("anchors", () => {
-  it("spells headings as the web does", () => {
+  it("writes headings as GitHub does", () => {
     const text = "# One, two & `three`!\n## [Linked](x.md) heading ##\n### Same\n### Same\n```\n# not one\n```\n## Über_uns\n";
     expect([...anchors(text)]).toEqual(["one-two--three", "linked-heading", "same", "same-1", "über_uns"]);
   });
 });
 
 describe("findLinks", () => {
-  it("finds every link, at its line, whatever stands around it", () => {
+  it("finds every link with its line, in any surrounding text", () => {
     const name = fc.stringMatching(/^[a-z][a-z/.#-]{0,10}$/);
     const noise = fc.constantFrom("", "text", "`code`", "(in parentheses)", "[brackets]", "```\nfence](no)\n```", "* item");
     fc.assert(

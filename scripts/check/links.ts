@@ -4,7 +4,7 @@ import { join, posix } from "node:path";
 import { listFiles } from "./files.ts";
 import { lineAt, type Problem } from "./problem.ts";
 
-/** Relative links and their anchors lead somewhere, and `npm run …` in a text names a script that exists. */
+/** Relative links and anchors must exist, and so must the script of every `npm run …` in a text. */
 export async function checkLinks(root: string): Promise<readonly Problem[]> {
   const files = (await listFiles(root)).filter((path) => path.endsWith(".md") && !path.includes("/templates/"));
   const texts = new Map<string, string>();
@@ -31,7 +31,7 @@ export function findLinks(markdown: string): { target: string; at: number }[] {
   return [...inline, ...labelled].map((found) => ({ target: found[1] as string, at: found.index }));
 }
 
-/** The anchor that a heading gets on the web: lower case, punctuation gone, spaces as `-`, numbered when it repeats. */
+/** The anchors of the headings as GitHub makes them: lower case, no punctuation, spaces as `-`, numbered if repeated. */
 export function anchors(markdown: string): Set<string> {
   const found = new Set<string>();
   for (const [, heading = ""] of blankFences(markdown).matchAll(/^ {0,3}#{1,6}\s+(.+?)\s*#*$/gm)) {
@@ -44,7 +44,7 @@ export function anchors(markdown: string): Set<string> {
   return found;
 }
 
-/** Scripts that a text tells people to run, in code or in prose. */
+/** The npm scripts that a text mentions, in code or in prose. */
 export function findScripts(markdown: string): { script: string; at: number }[] {
   return [...markdown.matchAll(/\bnpm (?:run (?:-s )?([\w:-]+)|(test)\b)/g)].map((found) => ({
     script: found[1] ?? (found[2] as string),
@@ -56,16 +56,16 @@ function linkObjection(root: string, texts: ReadonlyMap<string, string>, file: s
   if (/^[a-z][a-z0-9+.-]*:/i.test(target)) return null;
   const [path = "", anchor] = decodeURIComponent(target).split("#");
   const leadsTo = path === "" ? file : posix.join(path.startsWith("/") ? "" : posix.dirname(file), path);
-  if (leadsTo.startsWith("..") || !existsSync(join(root, leadsTo))) return `the link '${target}' leads to nothing`;
+  if (leadsTo.startsWith("..") || !existsSync(join(root, leadsTo))) return `the target of the link '${target}' does not exist`;
   if (anchor === undefined || !leadsTo.endsWith(".md")) return null;
   const text = texts.get(leadsTo);
   return text === undefined || anchors(text).has(anchor) ? null : `'${leadsTo}' has no heading for '#${anchor}'`;
 }
 
-/** Of a project that `aenv init` writes; the guides tell its author of them. */
+/** Scripts of a project that `aenv init` creates; the guides mention them. */
 const projectScripts = ["dev", "build", "test", "typecheck"];
 
-/** The scripts of every package.json from a folder up to the root: a reader may stand in any of them. */
+/** The scripts of every package.json from a folder up to the root: commands may run in any of them. */
 async function readScripts(root: string, folder: string): Promise<Set<string>> {
   const names = new Set<string>(projectScripts);
   for (let here = folder; ; here = posix.dirname(here)) {

@@ -1,4 +1,4 @@
-/** One thing that a check found wrong, and where. */
+/** One problem that a check found, and its location. */
 export interface Problem {
   /** Relative to the repository. */
   readonly file: string;
@@ -6,10 +6,10 @@ export interface Problem {
   readonly message: string;
 }
 
-/** Looks at the repository below `root`; nothing found means all is well. */
+/** Checks the repository below `root`; an empty list means that it passed. */
 export type Check = (root: string) => Promise<readonly Problem[]>;
 
-/** The way editors and terminals make clickable: `file:line: message`. */
+/** The format that editors and terminals make clickable: `file:line: message`. */
 export function formatProblem({ file, line, message }: Problem): string {
   return line === undefined ? `${file}: ${message}` : `${file}:${line}: ${message}`;
 }

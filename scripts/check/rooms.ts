@@ -5,18 +5,18 @@ import { listFiles } from "./files.ts";
 import { findImports, type Import } from "./imports.ts";
 import { lineAt } from "./problem.ts";
 
-/** A part of the house that imports go into and out of. */
+/** A part of the repository with checked imports: a workspace, `scripts` or `interop`. */
 export interface Room {
-  /** As the drawing has it: `kit` for packages/kit, else the folder: `environments/echo`, `bench`. */
+  /** Its name in the diagram: `kit` for packages/kit, else the folder: `environments/echo`, `bench`. */
   readonly name: string;
   readonly folder: string;
-  /** What others import it by; null for folders that are not packages. */
+  /** Its package name; null for folders that are not packages. */
   readonly packageName: string | null;
-  /** `.` and `./sub` to the file they stand for. */
+  /** Maps `.` and `./sub` to their files. */
   readonly exports: ReadonlyMap<string, string>;
-  /** Its own `#names` to the file they stand for. */
+  /** Maps its own `#names` to their files. */
   readonly imports: ReadonlyMap<string, string>;
-  /** Packages from outside that its shipped code may use. */
+  /** External packages that its shipped code may import. */
   readonly dependencies: ReadonlySet<string>;
   readonly files: readonly SourceFile[];
 }
@@ -27,7 +27,7 @@ export interface SourceFile {
   readonly imports: readonly (Import & { readonly line: number })[];
 }
 
-/** Where an import leads: a file of a room, a package from outside, Node itself, or nowhere. */
+/** The target of an import: a file of a room, an external package, a module of Node, or unresolved. */
 export type Target =
   | { readonly kind: "file"; readonly room: Room; readonly path: string; readonly isDeep: boolean }
   | { readonly kind: "package"; readonly name: string }
@@ -44,10 +44,10 @@ interface Manifest {
   readonly optionalDependencies?: Readonly<Record<string, string>>;
 }
 
-/** Folders with code that are no workspaces. */
+/** Folders with code that are not workspaces. */
 const LOOSE = ["scripts", "interop"];
 
-/** The workspaces and the loose folders, with their source files read. */
+/** The workspaces and the other folders with code, with the imports of their files. */
 export async function readRooms(root: string): Promise<Room[]> {
   const all = (await listFiles(root)).filter((path) => !path.includes("/templates/"));
   const manifest = await readManifest(root, "");
@@ -56,7 +56,7 @@ export async function readRooms(root: string): Promise<Room[]> {
   return Promise.all(folders.map((folder) => readRoom(root, folder, all)));
 }
 
-/** Tests, what they share (`conformance.ts` is a suite for every implementation), and whole rooms that are only for tests. */
+/** Tests, the code that they share (`conformance.ts` is a suite for every implementation), and rooms that are only for tests. */
 export function isTest(path: string): boolean {
   return /(?:\.test|\/conformance)\.\w+$/.test(path) || /(?:^|\/)(?:fixtures|testing|interop)\//.test(path);
 }
@@ -124,7 +124,7 @@ async function readManifest(root: string, folder: string): Promise<Manifest> {
   return existsSync(path) ? JSON.parse(await readFile(path, "utf8")) : {};
 }
 
-/** Names to files, from `exports` or `imports`; of several conditions the one that plain Node takes. */
+/** Maps names to files, from `exports` or `imports`; of several conditions the default one. */
 function readTargets(folder: string, value: unknown): Map<string, string> {
   const targets = new Map<string, string>();
   const table: Record<string, unknown> = typeof value === "string" ? { ".": value } : { ...(value as object) };

@@ -11,7 +11,7 @@ async function problemsIn(markdown: string): Promise<string[]> {
 }
 
 describe("checkSnippets", () => {
-  it("is content with blocks that compile, each by itself", async () => {
+  it("accepts blocks that compile on their own", async () => {
     expect(
       await problemsIn("```ts\nexport const a: number = 1;\n```\n\n```ts\nexport const a = await Promise.resolve('x');\n```\n"),
     ).toEqual([]);
@@ -23,13 +23,13 @@ describe("checkSnippets", () => {
     ]);
   });
 
-  it("leaves fragments and other languages alone", async () => {
+  it("skips fragments and other languages", async () => {
     expect(await problemsIn("```ts fragment\nunknown(1);\n```\n```sh\nnpm test\n```\n")).toEqual([]);
   });
 });
 
 describe("findSnippets", () => {
-  it("knows where the code begins", () => {
+  it("gives the line where the code begins", () => {
     expect(findSnippets("a\n```ts\none\n```\nb\n```typescript\ntwo\nthree\n```\n")).toEqual([
       { code: "one\n", line: 3 },
       { code: "two\nthree\n", line: 7 },

@@ -13,7 +13,7 @@ export interface Snippet {
   readonly line: number;
 }
 
-/** Below node_modules, so that imports resolve as they would for a reader, and nothing else looks at it. */
+/** Below node_modules, so that imports resolve as they would for a reader, and other tools ignore it. */
 const FOLDER = "node_modules/.cache/snippets";
 
 const options = {
@@ -23,7 +23,7 @@ const options = {
   exclude: [],
 };
 
-/** Every TypeScript block in the docs compiles by itself; one whose fence says `ts fragment` is left alone. */
+/** Every TypeScript block in the docs must compile on its own; blocks with the fence `ts fragment` are skipped. */
 export async function checkSnippets(root: string): Promise<readonly Problem[]> {
   const folder = join(root, FOLDER);
   const origins = new Map<string, { file: string; line: number }>();

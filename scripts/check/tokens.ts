@@ -1,4 +1,4 @@
-/** A piece of TypeScript, as coarse as finding imports allows. */
+/** A token of TypeScript, only as detailed as finding imports requires. */
 export interface Token {
   readonly kind: "word" | "string" | "mark";
   /** A word as written, a string's contents, or one character of punctuation. */
@@ -12,7 +12,7 @@ const NUMBER = /\d[\w.]*/y;
 const STRING = /"((?:[^"\\\n]|\\[\s\S])*)"|'((?:[^'\\\n]|\\[\s\S])*)'/y;
 const REGEX = /\/(?:[^/\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[a-z]*/y;
 
-/** Words after which a `/` begins a regular expression, although a word stands before it. */
+/** Words after which a `/` begins a regular expression. */
 const BEFORE_REGEX = new Set(["return", "typeof", "case", "do", "else", "in", "of", "void", "delete", "throw", "new", "await", "yield"]);
 
 /** Splits source text; comments, numbers, regular expressions and the text of templates are left out. */
@@ -22,7 +22,7 @@ export function tokenize(source: string): Token[] {
   return tokens;
 }
 
-/** Reads until the end, or until the `}` that closes a template's `${`; says where it stopped. */
+/** Reads until the end, or until the `}` that closes a template's `${`; returns the position. */
 function scan(source: string, from: number, tokens: Token[]): number {
   let at = from;
   let depth = 0;
@@ -46,7 +46,7 @@ function scan(source: string, from: number, tokens: Token[]): number {
       tokens.push({ kind: "string", text: string[1] ?? string[2] ?? "", at });
       at += string[0].length;
     } else if (number !== null || regex !== null) {
-      // Stands for a value, so that a `/` after it divides.
+      // Represents a value, so that a `/` after it is a division.
       tokens.push({ kind: "mark", text: ")", at });
       at += (number ?? regex)?.[0].length ?? 1;
     } else {
@@ -59,7 +59,7 @@ function scan(source: string, from: number, tokens: Token[]): number {
   return at;
 }
 
-/** From the opening backquote to behind the closing one; what stands in `${}` is code again. */
+/** From the opening backquote to after the closing one; the text in `${}` is code. */
 function template(source: string, from: number, tokens: Token[]): number {
   let at = from + 1;
   let isPlain = true;

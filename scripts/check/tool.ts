@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 
 const bin = fileURLToPath(new URL("../../node_modules/.bin", import.meta.url));
 
-/** Runs one of the repository's own tools in a folder and collects what it says. */
+/** Runs one of the repository's tools in a folder and collects its output. */
 export function runTool(folder: string, name: string, args: readonly string[]): Promise<{ ok: boolean; output: string }> {
   return new Promise((resolve, reject) => {
     const child = spawn(join(bin, name), args, { cwd: folder, stdio: ["ignore", "pipe", "pipe"] });

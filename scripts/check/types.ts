@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Problem } from "./problem.ts";
 import { runTool } from "./tool.ts";
 
-/** TypeScript's own opinion; of `interop` too where its packages are installed. */
+/** Errors of the TypeScript compiler; `interop` is checked only if its packages are installed. */
 export async function checkTypes(root: string): Promise<readonly Problem[]> {
   const projects = ["."];
   if (existsSync(join(root, "interop/tsconfig.json")) && existsSync(join(root, "interop/node_modules"))) projects.push("interop");
@@ -15,7 +15,7 @@ export async function checkTypes(root: string): Promise<readonly Problem[]> {
   });
 }
 
-/** `src/a.ts(3,7): error TS2322: …`, with more lines that are indented. */
+/** `src/a.ts(3,7): error TS2322: …`, followed by indented lines. */
 export function readTypeErrors(output: string): Problem[] {
   const problems: Problem[] = [];
   for (const line of output.split("\n")) {

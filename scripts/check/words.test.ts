@@ -18,7 +18,7 @@ describe("checkWords", () => {
     ]);
   });
 
-  it("leaves a benchmark's own words alone", async () => {
+  it("ignores the words of a benchmark's data", async () => {
     using tree = temporaryTree({ "environments/tau2/src/a.ts": "const available_seats = 1;\n" });
     expect(await checkWords(tree.path)).toEqual([]);
   });

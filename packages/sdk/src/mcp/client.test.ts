@@ -196,7 +196,7 @@ describe("a tool call", () => {
   it.each([
     ["an empty 200", "", "the response is empty"],
     ["text", "It works!", "the response is not JSON: It works!"],
-    ["another request's answer", '{"jsonrpc":"2.0","id":99,"result":{}}', "not a JSON-RPC answer to request 1"],
+    ["another request's answer", '{"jsonrpc":"2.0","id":99,"result":{}}', "not a JSON-RPC response to request 1"],
   ])("says so when the server answers %s", async (_, body, message) => {
     await using server = await httpServer((_, response) => response.writeHead(200, { "content-type": "application/json" }).end(body));
     expect(await failure(clientFor(server.url).callTool("greet", {}, limits))).toMatchObject({

@@ -1,11 +1,11 @@
 import { lineAt } from "./problem.ts";
 
-/** Who may import whom, as ARCHITECTURE.md draws it. Names may be patterns such as `environments/*`. */
-export interface Drawing {
+/** The allowed imports of ARCHITECTURE.md's diagram. Names may be patterns such as `environments/*`. */
+export interface Diagram {
   readonly arrows: readonly Arrow[];
-  /** Rooms that may use only these packages from outside, and nothing of Node. */
+  /** Rooms that may import only these packages, and no module of Node. */
   readonly pure: ReadonlyMap<string, readonly string[]>;
-  /** Every name in it, with its line. */
+  /** Every name in the diagram, with its line. */
   readonly names: ReadonlyMap<string, number>;
 }
 
@@ -14,9 +14,9 @@ export interface Arrow {
   readonly to: string;
 }
 
-/** A line of the drawing that cannot be read. */
-export class DrawingError extends Error {
-  override readonly name = "DrawingError";
+/** A line of the diagram has a syntax error. */
+export class DiagramError extends Error {
+  override readonly name = "DiagramError";
   readonly line: number;
 
   constructor(line: number, message: string) {
@@ -25,16 +25,16 @@ export class DrawingError extends Error {
   }
 }
 
-const BLOCK = /^```drawing\n([\s\S]*?)^```$/m;
+const BLOCK = /^```diagram\n([\s\S]*?)^```$/m;
 const NAME = /^[a-z0-9-]+(?:\/(?:[a-z0-9-]+|\*))?$/;
 
 /**
- * Reads the fenced block `drawing`. Its lines are `a, b -> c, d` (a and b may import c and d), `c <- a` (the same, seen from c)
- * or `a imports zod only`; what stands in parentheses is for people.
+ * Parses the fenced block `diagram`. Its lines are `a, b -> c, d` (a and b may import c and d), `c <- a` (a may import c)
+ * or `a imports zod only`. Text in parentheses is a comment.
  */
-export function readDrawing(markdown: string): Drawing {
+export function readDiagram(markdown: string): Diagram {
   const block = BLOCK.exec(markdown);
-  if (block === null) throw new DrawingError(1, "no fenced block named `drawing`");
+  if (block === null) throw new DiagramError(1, "no fenced block named `diagram`");
   const firstLine = lineAt(markdown, block.index) + 1;
   const arrows: Arrow[] = [];
   const pure = new Map<string, string[]>();
@@ -42,7 +42,7 @@ export function readDrawing(markdown: string): Drawing {
   const readNames = (text: string, line: number): string[] => {
     const list = text.split(",").map((name) => name.trim());
     for (const name of list) {
-      if (!NAME.test(name)) throw new DrawingError(line, `'${name}' is not the name of a room`);
+      if (!NAME.test(name)) throw new DiagramError(line, `'${name}' is not the name of a room`);
       if (!names.has(name)) names.set(name, line);
     }
     return list;
@@ -58,7 +58,7 @@ export function readDrawing(markdown: string): Drawing {
     }
     const [left, arrow, right, rest] = rule.split(/\s*(->|<-)\s*/);
     if (left === undefined || right === undefined || rest !== undefined) {
-      throw new DrawingError(line, `cannot read '${text.trim()}': write 'a -> b', 'b <- a' or 'a imports zod only'`);
+      throw new DiagramError(line, `cannot parse '${text.trim()}': write 'a -> b', 'b <- a' or 'a imports zod only'`);
     }
     for (const one of readNames(left, line)) {
       for (const other of readNames(right, line)) arrows.push(arrow === "->" ? { from: one, to: other } : { from: other, to: one });
@@ -67,11 +67,11 @@ export function readDrawing(markdown: string): Drawing {
   return { arrows, pure, names };
 }
 
-/** `environments/*` covers `environments/echo`; any other name covers itself. */
+/** `environments/*` matches `environments/echo`; any other name matches itself. */
 export function covers(name: string, room: string): boolean {
   return name.endsWith("/*") ? room.startsWith(name.slice(0, -1)) : name === room;
 }
 
-export function mayImport(drawing: Drawing, from: string, to: string): boolean {
-  return drawing.arrows.some((arrow) => covers(arrow.from, from) && covers(arrow.to, to));
+export function mayImport(diagram: Diagram, from: string, to: string): boolean {
+  return diagram.arrows.some((arrow) => covers(arrow.from, from) && covers(arrow.to, to));
 }

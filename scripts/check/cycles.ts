@@ -2,10 +2,10 @@ import type { Problem } from "./problem.ts";
 import { readRooms, resolveImport } from "./rooms.ts";
 
 /**
- * Finds files that import each other in a ring, types included: two files that need each other's types are one thing in two
- * places. `import()` does not count, since it runs after loading.
+ * Finds import cycles between files, types included: two files that need each other's types belong together.
+ * `import()` does not count, since it runs after loading.
  */
-export async function checkRings(root: string): Promise<readonly Problem[]> {
+export async function checkCycles(root: string): Promise<readonly Problem[]> {
   const rooms = await readRooms(root);
   const graph = new Map<string, Edge[]>();
   for (const room of rooms) {
@@ -18,10 +18,10 @@ export async function checkRings(root: string): Promise<readonly Problem[]> {
       graph.set(file.path, edges);
     }
   }
-  return findRings(graph).map((ring) => {
-    const [first, second] = [ring[0] as string, ring[1] ?? (ring[0] as string)];
+  return findCycles(graph).map((cycle) => {
+    const [first, second] = [cycle[0] as string, cycle[1] ?? (cycle[0] as string)];
     const line = graph.get(first)?.find((edge) => edge.to === second)?.line ?? 1;
-    return { file: first, line, message: `import ring: ${[...ring, first].join(" -> ")}` };
+    return { file: first, line, message: `import cycle: ${[...cycle, first].join(" -> ")}` };
   });
 }
 
@@ -30,22 +30,22 @@ export interface Edge {
   readonly line: number;
 }
 
-/** One ring for each knot of the graph, each a shortest way from its first file back to it. */
-export function findRings(graph: ReadonlyMap<string, readonly Edge[]>): string[][] {
-  const rings: string[][] = [];
+/** One cycle for each strongly connected component of the graph: a shortest one through its first file. */
+export function findCycles(graph: ReadonlyMap<string, readonly Edge[]>): string[][] {
+  const cycles: string[][] = [];
   const reported = new Set<string>();
   for (const start of [...graph.keys()].sort()) {
     if (reported.has(start)) continue;
-    const ring = shortestRing(graph, start);
-    if (ring === null) continue;
-    rings.push(ring);
-    // Others of the same knot lie on rings as well; one report names the knot.
+    const cycle = shortestCycle(graph, start);
+    if (cycle === null) continue;
+    cycles.push(cycle);
+    // The other files of the component are on cycles too; one report is enough.
     for (const file of reach(graph, start)) if (reach(graph, file).has(start)) reported.add(file);
   }
-  return rings;
+  return cycles;
 }
 
-function shortestRing(graph: ReadonlyMap<string, readonly Edge[]>, start: string): string[] | null {
+function shortestCycle(graph: ReadonlyMap<string, readonly Edge[]>, start: string): string[] | null {
   const cameFrom = new Map<string, string>();
   const queue = [start];
   for (const here of queue) {
