@@ -2,8 +2,8 @@ import { type ContentBlock, isObject, nearestName, type ResetResult, type Task }
 import type { Environment, ToolResult } from "@aenv/sdk";
 import { fetchOffer, offerTable } from "../project/catalogue.ts";
 import { Failure } from "../terminal/failure.ts";
+import type { Printer } from "../terminal/printer.ts";
 import { facts, shortened, table } from "../terminal/table.ts";
-import type { Voice } from "../terminal/terminal.ts";
 import { parseArguments } from "./arguments.ts";
 
 export interface WorkOptions {
@@ -23,7 +23,7 @@ export type Work = (environment: Environment) => Promise<() => void>;
 const kinds = ["function", "reward", "health", "list", "tasks", "reset", "snapshot"] as const;
 
 /** What to ask, by the options and the words behind them. */
-export function chooseWork(words: readonly string[], options: WorkOptions, voice: Voice): Work {
+export function chooseWork(words: readonly string[], options: WorkOptions, printer: Printer): Work {
   const asked = kinds.filter((name) => options[name]);
   if (asked.length > 1) throw new Failure(`--${asked[0]} and --${asked[1]} exclude each other`, { exit: "usage" });
   const [kind = "tool"] = asked;
@@ -38,28 +38,28 @@ export function chooseWork(words: readonly string[], options: WorkOptions, voice
       if (kind === "tool")
         return asks(
           (environment) => environment.callTool(name, args),
-          (result) => tellResult(result, voice),
+          (result) => tellResult(result, printer),
         );
       return asks(
         (environment) => environment.callFunction(name, args),
-        (value) => tellValue(value, voice),
+        (value) => tellValue(value, printer),
       );
     }
     case "list":
       demandNoArguments(kind, words, options);
-      return asks(fetchOffer, (offer) => (voice.isJson ? voice.data(offer) : voice.say(offerTable(offer, voice.people))));
+      return asks(fetchOffer, (offer) => (printer.isJson ? printer.json(offer) : printer.print(offerTable(offer, printer.output))));
     case "reward": {
       const args = parseArguments(words, options.args);
       return asks(
         (environment) => environment.callReward(args),
-        (reward) => tellValue(reward, voice),
+        (reward) => tellValue(reward, printer),
       );
     }
     case "health": {
       const args = parseArguments(words, options.args);
       return asks(
         (environment) => environment.checkHealth(args),
-        (health) => tellHealth(health, voice),
+        (health) => tellHealth(health, printer),
       );
     }
     case "tasks": {
@@ -67,21 +67,21 @@ export function chooseWork(words: readonly string[], options: WorkOptions, voice
       const wanted = split === undefined ? {} : { split: String(split) };
       return asks(
         (environment) => environment.tasks(wanted),
-        (tasks) => tellTasks(tasks, voice),
+        (tasks) => tellTasks(tasks, printer),
       );
     }
     case "reset": {
       const episode = readEpisode(readArguments(words, options, ["task", "seed"]));
       return asks(
         (environment) => environment.reset(episode),
-        (begun) => tellReset(begun, voice),
+        (begun) => tellReset(begun, printer),
       );
     }
     case "snapshot":
       demandNoArguments(kind, words, options);
       return asks(
         (environment) => environment.snapshot(),
-        (snapshot) => tellValue(snapshot, voice),
+        (snapshot) => tellValue(snapshot, printer),
       );
   }
 }
@@ -122,55 +122,55 @@ function readEpisode({ task, seed }: Record<string, unknown>): { task?: string |
   };
 }
 
-function tellResult(result: ToolResult, voice: Voice): void {
+function tellResult(result: ToolResult, printer: Printer): void {
   const { content, isError, structuredContent } = result;
-  voice.data({ content, isError, ...(structuredContent !== undefined && { structuredContent }) });
+  printer.json({ content, isError, ...(structuredContent !== undefined && { structuredContent }) });
   const text = content.map(blockText).join("\n");
-  if (isError) throw voice.isJson ? new Failure([]) : new Failure(text || "the tool failed without a message", { code: "tool.failed" });
-  if (!voice.isJson && text !== "") voice.say(text);
+  if (isError) throw printer.isJson ? new Failure([]) : new Failure(text || "the tool failed without a message", { code: "tool.failed" });
+  if (!printer.isJson && text !== "") printer.print(text);
 }
 
-function tellValue(value: unknown, voice: Voice): void {
-  if (voice.isJson) voice.data(value ?? null);
-  else voice.say(valueText(value));
+function tellValue(value: unknown, printer: Printer): void {
+  if (printer.isJson) printer.json(value ?? null);
+  else printer.print(valueText(value));
 }
 
-function tellHealth(health: Record<string, unknown>, voice: Voice): void {
-  tellValue(health, voice);
+function tellHealth(health: Record<string, unknown>, printer: Printer): void {
+  tellValue(health, printer);
   const status = isObject(health.data) ? health.data.status : undefined;
   if (status !== "healthy" && status !== "success") throw new Failure([]);
 }
 
-function tellTasks(tasks: readonly Task[], voice: Voice): void {
-  voice.data(tasks);
-  if (voice.isJson) return;
-  voice.say(tasks.length === 0 ? "No tasks." : taskTable(tasks, voice));
+function tellTasks(tasks: readonly Task[], printer: Printer): void {
+  printer.json(tasks);
+  if (printer.isJson) return;
+  printer.print(tasks.length === 0 ? "No tasks." : taskTable(tasks, printer));
 }
 
-function taskTable(tasks: readonly Task[], { people }: Voice): string {
+function taskTable(tasks: readonly Task[], { output }: Printer): string {
   const rows = tasks.map(({ id, split, splits = [], instruction = "" }) => [
-    people.colors.bold(id),
+    output.colors.bold(id),
     [...new Set([...(split === undefined ? [] : [split]), ...splits])].join(", "),
     shortened(instruction, 70),
   ]);
-  return table(["task", "split", "instruction"], rows, people);
+  return table(["task", "split", "instruction"], rows, output);
 }
 
-function tellReset(begun: ResetResult, voice: Voice): void {
-  voice.data(begun);
-  if (voice.isJson) return;
+function tellReset(begun: ResetResult, printer: Printer): void {
+  printer.json(begun);
+  if (printer.isJson) return;
   const { task, seed, observation } = begun;
-  voice.say(
+  printer.print(
     facts(
       [
         ["Task", task === null ? "none" : task.id],
         ["Seed", String(seed)],
       ],
-      voice.people,
+      printer.output,
     ),
   );
-  voice.say(`  ${voice.people.colors.dim("Observation")}`);
-  voice.say(valueText(observation).replace(/^/gm, "  "));
+  printer.print(`  ${printer.output.colors.dim("Observation")}`);
+  printer.print(valueText(observation).replace(/^/gm, "  "));
 }
 
 function valueText(value: unknown): string {

@@ -7,8 +7,9 @@ import { examples } from "../options/examples.ts";
 import { loadTimeoutOption } from "../project/load-errors.ts";
 import { readProject } from "../project/project.ts";
 import { Failure } from "../terminal/failure.ts";
+import { createPrinter } from "../terminal/printer.ts";
 import { during } from "../terminal/spinner.ts";
-import { type Terminal, voiceOf } from "../terminal/terminal.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 import { warnOf } from "../terminal/warning.ts";
 
 interface Options {
@@ -40,7 +41,7 @@ async function buildArchive(options: Options, terminal: Terminal): Promise<void>
       hint: "Leave it out to build an archive; it runs wherever Node 24 or newer does.",
     });
   }
-  const voice = voiceOf(terminal, options.json === true);
+  const printer = createPrinter(terminal, options.json === true);
   const project = readProject(options.workDir, terminal.cwd);
   warnOf(terminal, project.warnings);
   const { archive, manifest, digest, bytes } = await during(terminal, `Bundling ${project.config.name}`, async () => {
@@ -51,18 +52,18 @@ async function buildArchive(options: Options, terminal: Terminal): Promise<void>
     writeFileSync(archive, bundle.bytes);
     return { archive, ...bundle };
   });
-  voice.data({ archive, digest: `sha256:${digest}`, size: bytes.length, ...manifest });
-  const { colors } = voice.people;
+  printer.json({ archive, digest: `sha256:${digest}`, size: bytes.length, ...manifest });
+  const { colors } = printer.output;
   const near = relative(terminal.cwd, archive);
   const path = near.startsWith("..") ? archive : near;
   const counts = [count(manifest.tools, "tool"), count(manifest.functions, "function"), count(manifest.rewards, "reward")];
-  voice.say(
+  printer.print(
     `${colors.green("✔")} ${colors.bold(formatRef(project.config))} ${colors.dim(`${counts.join(", ")}; ${kilobytes(bytes.length)}`)}`,
   );
-  voice.say(`  ${colors.cyan(path)}`);
-  voice.say(`  ${colors.dim(`sha256:${digest}`)}`);
-  voice.say();
-  voice.say(`  ${colors.dim("Run it:")} mkdir sandbox && tar -xzf ${path} -C sandbox && node sandbox/main.js --port 8081`);
+  printer.print(`  ${colors.cyan(path)}`);
+  printer.print(`  ${colors.dim(`sha256:${digest}`)}`);
+  printer.print();
+  printer.print(`  ${colors.dim("Run it:")} mkdir sandbox && tar -xzf ${path} -C sandbox && node sandbox/main.js --port 8081`);
 }
 
 function count(list: readonly unknown[], noun: string): string {

@@ -6,8 +6,9 @@ import { chooseWork, type WorkOptions } from "../call/work.ts";
 import { examples } from "../options/examples.ts";
 import { duration } from "../options/values.ts";
 import { withPlatform } from "../platform/platform.ts";
+import { createPrinter } from "../terminal/printer.ts";
 import { during } from "../terminal/spinner.ts";
-import { type Terminal, voiceOf } from "../terminal/terminal.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 
 interface Options extends TargetOptions, WorkOptions {
   readonly timeout: number;
@@ -58,8 +59,8 @@ export function define(command: Command, terminal: Terminal): void {
 }
 
 async function call(words: readonly string[], options: Options, terminal: Terminal): Promise<void> {
-  const voice = voiceOf(terminal, options.json === true);
-  const work = chooseWork(words, options, voice);
+  const printer = createPrinter(terminal, options.json === true);
+  const work = chooseWork(words, options, printer);
   const { url, apiKey } = await resolveTarget(options, terminal);
   // Whether it is there is what the call itself will show, at once.
   const settings = { instanceUrl: url, apiKey, timeoutMs: options.timeout, skipHealthCheck: true, maxRetries: 1 };

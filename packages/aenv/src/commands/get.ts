@@ -1,7 +1,7 @@
 import { type EnvironmentRecord, environmentStatuses, formatRef, isObject } from "@aenv/contract";
 import type { Command } from "commander";
 import { examples } from "../options/examples.ts";
-import { type FormatOptions, voiceFor, withFormat } from "../options/format.ts";
+import { type FormatOptions, printerFor, withFormat } from "../options/format.ts";
 import { refOf } from "../options/ref.ts";
 import { asking, openPlatform, type PlatformOptions, withPlatform } from "../platform/platform.ts";
 import { type Offer, offerTable } from "../project/catalogue.ts";
@@ -23,13 +23,13 @@ export function define(command: Command, terminal: Terminal): void {
 }
 
 async function get(name: string, options: Options, terminal: Terminal): Promise<void> {
-  const voice = voiceFor(terminal, options);
+  const printer = printerFor(terminal, options);
   const { hub } = openPlatform(options, terminal);
   const ref = refOf(name, options.version);
   const found = await asking(terminal, `Looking for ${ref}`, () => hub.get(ref));
-  voice.data(found);
-  if (voice.isJson) return;
-  const { colors } = voice.people;
+  printer.json(found);
+  if (printer.isJson) return;
+  const { colors } = printer.output;
   const status = environmentStatuses[found.status] ?? String(found.status);
   const lines = facts(
     [
@@ -43,11 +43,11 @@ async function get(name: string, options: Options, terminal: Terminal): Promise<
       ["Digest", textOf(found.bundle_digest)],
       ["Created", timeText(found.created_at)],
     ],
-    voice.people,
+    printer.output,
   );
-  voice.say(lines);
+  printer.print(lines);
   const offer = offerOf(found);
-  if (offer !== null) voice.say(`\n${offerTable(offer, voice.people)}`);
+  if (offer !== null) printer.print(`\n${offerTable(offer, printer.output)}`);
 }
 
 /** What the hub found out by starting it; null where it did not. */

@@ -8,7 +8,8 @@ import { isMachinesNodeTooOld } from "../scaffold/machine-node.ts";
 import { ownTarball } from "../scaffold/own-tarball.ts";
 import { isEmptyOrMissing, projectFiles, type Template, templates, writeFiles } from "../scaffold/project-files.ts";
 import { Failure } from "../terminal/failure.ts";
-import { type Colors, type Terminal, voiceOf } from "../terminal/terminal.ts";
+import { createPrinter } from "../terminal/printer.ts";
+import type { Colors, Terminal } from "../terminal/terminal.ts";
 
 interface Options {
   readonly template: Template;
@@ -38,15 +39,15 @@ async function init(givenName: string, options: Options, terminal: Terminal): Pr
   const name = parseName(givenName);
   const { version, template } = options;
   demandVersion(version);
-  const voice = voiceOf(terminal, options.json === true);
-  const { colors } = voice.people;
+  const printer = createPrinter(terminal, options.json === true);
+  const { colors } = printer.output;
   const workDir = resolve(terminal.cwd, options.workDir);
   if (options.configOnly) {
     const file = join(workDir, "config.json");
     if (existsSync(file) && !options.force) throw new Failure(`${file} exists already`, { hint: "Overwrite it with --force." });
     writeFiles(workDir, new Map([["config.json", `${JSON.stringify({ name, version, description: "" }, null, 2)}\n`]]));
-    voice.data({ name, version, folder: workDir, files: ["config.json"] });
-    voice.say(`${colors.green("✔")} Wrote ${file}.`);
+    printer.json({ name, version, folder: workDir, files: ["config.json"] });
+    printer.print(`${colors.green("✔")} Wrote ${file}.`);
     return;
   }
 
@@ -60,19 +61,19 @@ async function init(givenName: string, options: Options, terminal: Terminal): Pr
   writeFiles(folder, files);
 
   const paths = [...files.keys()];
-  voice.data({ name, version, template, folder, files: paths });
-  voice.say(`${colors.green("✔")} Created ${colors.bold(name)}.`);
-  voice.say();
-  voice.say(tree(name, paths, colors));
-  voice.say();
+  printer.json({ name, version, template, folder, files: paths });
+  printer.print(`${colors.green("✔")} Created ${colors.bold(name)}.`);
+  printer.print();
+  printer.print(tree(name, paths, colors));
+  printer.print();
   if (tarball !== null) {
-    voice.say(`It uses aenvironment as it is in this clone, packed into ${tarball.name}.`);
-    voice.say();
+    printer.print(`It uses aenvironment as it is in this clone, packed into ${tarball.name}.`);
+    printer.print();
   }
-  voice.say("Next:");
+  printer.print("Next:");
   const near = relative(terminal.cwd, folder);
   const path = near.startsWith("../..") ? folder : near;
-  for (const step of [`cd ${quoted(path)} && npm install`, "npx aenvironment run"]) voice.say(`  ${colors.cyan(step)}`);
+  for (const step of [`cd ${quoted(path)} && npm install`, "npx aenvironment run"]) printer.print(`  ${colors.cyan(step)}`);
 }
 
 /** As a shell takes it, so that the line can be pasted. */

@@ -1,7 +1,7 @@
 import { environmentStatuses } from "@aenv/contract";
 import type { Command } from "commander";
 import { examples } from "../options/examples.ts";
-import { type FormatOptions, voiceFor, withFormat } from "../options/format.ts";
+import { type FormatOptions, printerFor, withFormat } from "../options/format.ts";
 import { integer } from "../options/values.ts";
 import { asking, nextCommand, openPlatform, type PlatformOptions, withPlatform } from "../platform/platform.ts";
 import { shortened, statusText, table, timeText } from "../terminal/table.ts";
@@ -27,15 +27,15 @@ export function define(command: Command, terminal: Terminal): void {
 }
 
 async function list(options: Options, terminal: Terminal): Promise<void> {
-  const voice = voiceFor(terminal, options);
+  const printer = printerFor(terminal, options);
   const { hub, hubUrl } = openPlatform(options, terminal);
   const { limit, offset, name, tag } = options;
   const found = await asking(terminal, `Asking ${hubUrl}`, () => hub.list({ limit, offset, ...(name && { name }), ...(tag && { tag }) }));
-  voice.data(found);
-  if (voice.isJson) return;
-  const { colors } = voice.people;
+  printer.json(found);
+  if (printer.isJson) return;
+  const { colors } = printer.output;
   if (found.length === 0) {
-    voice.say(offset > 0 ? `There are no more than ${offset}.` : "No environments yet. Publish one with: aenv push");
+    printer.print(offset > 0 ? `There are no more than ${offset}.` : "No environments yet. Publish one with: aenv push");
     return;
   }
   const rows = found.map((one) => [
@@ -46,9 +46,9 @@ async function list(options: Options, terminal: Terminal): Promise<void> {
     shortened(one.description, 60),
     timeText(one.created_at),
   ]);
-  voice.say(table(["name", "version", "status", "seen by", "description", "created"], rows, voice.people));
+  printer.print(table(["name", "version", "status", "seen by", "description", "created"], rows, printer.output));
   if (found.length < limit) return;
   const filters = `${name ? ` --name ${name}` : ""}${tag ? ` --tag ${tag}` : ""}`;
   const next = nextCommand(`aenv list --limit ${limit} --offset ${offset + limit}${filters}`, options, colors);
-  voice.say(`${colors.dim("There may be more:")} ${next}`);
+  printer.print(`${colors.dim("There may be more:")} ${next}`);
 }

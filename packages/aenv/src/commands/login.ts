@@ -4,7 +4,8 @@ import { examples } from "../options/examples.ts";
 import { asking, controlUrl, openPlatform, type PlatformOptions, withPlatform } from "../platform/platform.ts";
 import { checkSettings, readSettings, settingsPath, writeSettings } from "../platform/settings.ts";
 import { Failure } from "../terminal/failure.ts";
-import { type Terminal, voiceOf } from "../terminal/terminal.ts";
+import { createPrinter } from "../terminal/printer.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 
 interface Options extends PlatformOptions {
   readonly json?: boolean;
@@ -23,7 +24,7 @@ export function define(command: Command, terminal: Terminal): void {
 }
 
 async function login(given: string | undefined, options: Options, terminal: Terminal): Promise<void> {
-  const voice = voiceOf(terminal, options.json === true);
+  const printer = createPrinter(terminal, options.json === true);
   const systemUrl = given ?? options.systemUrl;
   const apiKey = options.apiKey ?? (await askToken(terminal));
   const { url, tokens } = openPlatform({ ...(systemUrl && { systemUrl }), apiKey }, terminal);
@@ -33,10 +34,10 @@ async function login(given: string | undefined, options: Options, terminal: Term
   const own = readSettings(path);
   const hub_config = { ...own.hub_config, ...(token !== null && { api_key: apiKey }) };
   writeSettings(path, checkSettings({ ...own, system_url: controlUrl(url), hub_config }));
-  voice.data({ url, owner, roles, path });
-  const { colors } = voice.people;
+  printer.json({ url, owner, roles, path });
+  const { colors } = printer.output;
   const as = token === null ? "which asks nobody for a token" : `as ${colors.bold(owner)} (${roles.join(", ")})`;
-  voice.say(`${colors.green("✔")} ${url}, ${as}; kept in ${path}`);
+  printer.print(`${colors.green("✔")} ${url}, ${as}; kept in ${path}`);
 }
 
 async function askToken({ isInteractive }: Terminal): Promise<string> {

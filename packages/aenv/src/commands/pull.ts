@@ -10,9 +10,10 @@ import { refOf } from "../options/ref.ts";
 import { asking, explained, openPlatform, type Platform, type PlatformOptions, withPlatform } from "../platform/platform.ts";
 import { isEmptyOrMissing } from "../scaffold/project-files.ts";
 import { Failure } from "../terminal/failure.ts";
+import { createPrinter } from "../terminal/printer.ts";
 import { progressBar } from "../terminal/progress-bar.ts";
 import { bytesText, counted } from "../terminal/table.ts";
-import { type Terminal, voiceOf } from "../terminal/terminal.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 
 interface Options extends PlatformOptions {
   readonly version?: string;
@@ -35,7 +36,7 @@ export function define(command: Command, terminal: Terminal): void {
 }
 
 async function pull(name: string, options: Options, terminal: Terminal): Promise<void> {
-  const voice = voiceOf(terminal, options.json === true);
+  const printer = createPrinter(terminal, options.json === true);
   const ref = refOf(name, options.version);
   const platform = openPlatform(options, terminal);
   const folder = join(resolve(terminal.cwd, options.workDir), splitRef(ref).name);
@@ -55,15 +56,15 @@ async function pull(name: string, options: Options, terminal: Terminal): Promise
   mkdirSync(folder, { recursive: true });
   unpackInto(folder, entries);
 
-  voice.data({ name: record.name, version: record.version, digest, folder, files: entries.map(({ path }) => path) });
-  const { colors } = voice.people;
+  printer.json({ name: record.name, version: record.version, digest, folder, files: entries.map(({ path }) => path) });
+  const { colors } = printer.output;
   const near = relative(terminal.cwd, folder);
   const path = near.startsWith("..") ? folder : near;
-  voice.say(
+  printer.print(
     `${colors.green("✔")} ${colors.bold(found)} is in ${colors.cyan(path)} ${colors.dim(`${counted(entries.length, "file")}, ${bytesText(bytes.length)}`)}`,
   );
-  voice.say();
-  voice.say(`  ${colors.dim("Run it:")} node ${join(path, "main.js")} --port 8081`);
+  printer.print();
+  printer.print(`  ${colors.dim("Run it:")} node ${join(path, "main.js")} --port 8081`);
 }
 
 async function download({ hub }: Platform, ref: string, terminal: Terminal): Promise<Uint8Array> {

@@ -7,10 +7,11 @@ import { asking, explained, nextCommand, openPlatform, type Platform, type Platf
 import { loadTimeoutOption } from "../project/load-errors.ts";
 import { readProject, withVersion } from "../project/project.ts";
 import { Failure } from "../terminal/failure.ts";
+import { createPrinter } from "../terminal/printer.ts";
 import { progressBar } from "../terminal/progress-bar.ts";
 import { during } from "../terminal/spinner.ts";
 import { bytesText, counted } from "../terminal/table.ts";
-import { type Terminal, voiceOf } from "../terminal/terminal.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 import { warn, warnOf } from "../terminal/warning.ts";
 
 interface Options extends PlatformOptions {
@@ -51,8 +52,8 @@ export function define(command: Command, terminal: Terminal): void {
 }
 
 async function push(options: Options, terminal: Terminal): Promise<void> {
-  const voice = voiceOf(terminal, options.json === true);
-  const { colors } = voice.people;
+  const printer = createPrinter(terminal, options.json === true);
+  const { colors } = printer.output;
   if (options.force) terminal.stderr.write("--force changes nothing: what is published stays as it is\n");
   const project = withVersion(readProject(options.workDir, terminal.cwd), options.version);
   warnOf(terminal, project.warnings);
@@ -68,10 +69,10 @@ async function push(options: Options, terminal: Terminal): Promise<void> {
   const { tools, functions, rewards } = bundle.manifest;
   const told = { name: config.name, version: config.version, digest, size, hub: platform.hubUrl };
   if (options.dryRun) {
-    voice.data({ ...told, dryRun: true, wouldPublish: !isKnown, wouldUpload: !isUploaded });
-    if (isKnown) voice.say(`${colors.bold(ref)} is published at ${platform.hubUrl} already; nothing would be done`);
+    printer.json({ ...told, dryRun: true, wouldPublish: !isKnown, wouldUpload: !isUploaded });
+    if (isKnown) printer.print(`${colors.bold(ref)} is published at ${platform.hubUrl} already; nothing would be done`);
     else
-      voice.say(
+      printer.print(
         `Would publish ${colors.bold(ref)} at ${platform.hubUrl}, ${isUploaded ? "whose bundle is there already" : `with a bundle of ${bytesText(size)}`}. Nothing was done.`,
       );
     return;
@@ -88,19 +89,19 @@ async function push(options: Options, terminal: Terminal): Promise<void> {
   ).catch((error: unknown) => {
     throw isPlatformError((error as Failure).cause, "environment.exists") ? taken(config) : error;
   });
-  voice.data({ ...told, published: !isKnown });
+  printer.json({ ...told, published: !isKnown });
   if (isKnown) {
     const seen = options.visibility === undefined ? "nothing to do" : `it is ${options.visibility} now`;
-    voice.say(`${colors.green("✔")} ${colors.bold(ref)} is already published at ${platform.hubUrl}; ${seen}`);
+    printer.print(`${colors.green("✔")} ${colors.bold(ref)} is already published at ${platform.hubUrl}; ${seen}`);
     return;
   }
   const offers = [counted(tools.length, "tool"), counted(functions.length, "function"), counted(rewards.length, "reward")].join(", ");
-  voice.say(`${colors.green("✔")} ${colors.bold(ref)} is published at ${colors.cyan(platform.hubUrl)}`);
-  voice.say(`  ${colors.dim(`${offers}; ${bytesText(size)}; ${digest.slice(0, 19)}`)}`);
+  printer.print(`${colors.green("✔")} ${colors.bold(ref)} is published at ${colors.cyan(platform.hubUrl)}`);
+  printer.print(`  ${colors.dim(`${offers}; ${bytesText(size)}; ${digest.slice(0, 19)}`)}`);
   const warning = options.verify === false ? null : await tasksWarning(platform, ref);
   if (warning !== null) warn(terminal, warning);
-  voice.say();
-  voice.say(`  ${colors.dim("Start an instance:")} ${nextCommand(`aenv instance create ${ref}`, options, colors)}`);
+  printer.print();
+  printer.print(`  ${colors.dim("Start an instance:")} ${nextCommand(`aenv instance create ${ref}`, options, colors)}`);
 }
 
 /** Says if the server could not list the environment's tasks. It is published by now, so nothing here may fail the command. */

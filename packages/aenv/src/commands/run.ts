@@ -8,8 +8,9 @@ import { examples } from "../options/examples.ts";
 import { integer } from "../options/values.ts";
 import { loadTimeoutOption } from "../project/load-errors.ts";
 import { readProject } from "../project/project.ts";
+import { createPrinter } from "../terminal/printer.ts";
 import { during } from "../terminal/spinner.ts";
-import { type Terminal, voiceOf } from "../terminal/terminal.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 
 interface Options {
   readonly workDir: string;
@@ -38,11 +39,11 @@ export function define(command: Command, terminal: Terminal): void {
 }
 
 async function run(options: Options, terminal: Terminal): Promise<void> {
-  const voice = voiceOf(terminal, options.json === true);
+  const printer = createPrinter(terminal, options.json === true);
   const project = readProject(options.workDir, terminal.cwd);
   const inspectorCommand = options.inspector ? requireInspector(project.root, terminal.env.PATH ?? "") : null;
   const stop = terminal.stopSignal();
-  const narrator = new Narrator(voice, terminal, options);
+  const narrator = new Narrator(printer, terminal, options);
   const started = await during(terminal, `Starting ${project.config.name}`, () =>
     DevServer.start(project, { ...options, onEvent: (event) => narrator.onEvent(event) }, stop),
   ).catch((error: unknown) => {
@@ -63,5 +64,5 @@ async function run(options: Options, terminal: Terminal): Promise<void> {
     inspector?.kill();
     await server.close();
   }
-  voice.event({ event: "stopped" });
+  printer.jsonLine({ event: "stopped" });
 }

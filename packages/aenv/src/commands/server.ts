@@ -9,9 +9,10 @@ import { runnerCommand } from "../server/runner.ts";
 import { serverSettings, settingText } from "../server/settings.ts";
 import { settingSources } from "../server/sources.ts";
 import { Failure, failureOf } from "../terminal/failure.ts";
+import { createPrinter, type Printer } from "../terminal/printer.ts";
 import { during } from "../terminal/spinner.ts";
 import { facts } from "../terminal/table.ts";
-import { type Terminal, type Voice, voiceOf } from "../terminal/terminal.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 import { shortPath } from "../terminal/tilde-path.ts";
 
 interface Options extends Readonly<Record<string, unknown>> {
@@ -46,30 +47,30 @@ export function define(command: Command, terminal: Terminal): void {
 }
 
 async function serve(options: Options, terminal: Terminal): Promise<void> {
-  const voice = voiceOf(terminal, options.json === true);
+  const printer = createPrinter(terminal, options.json === true);
   const flags = Object.fromEntries(serverSettings().map(({ key }) => [key, options[key]]));
   const file = options.config === undefined ? undefined : resolve(terminal.cwd, options.config);
   const given = { flags, variables: terminal.env, ...(file !== undefined && { file }) };
   const config = readConfig(given);
   const sources = settingSources(given);
   if (options.printConfig) {
-    printConfig(shownConfig(config), sources, voice);
+    printConfig(shownConfig(config), sources, printer);
     return;
   }
   const stop = terminal.stopSignal();
   // At a terminal the words below are enough, unless someone wants more.
-  const isQuiet = terminal.stderr.isTty && !voice.isJson && sources.get("logLevel") === "default";
+  const isQuiet = terminal.stderr.isTty && !printer.isJson && sources.get("logLevel") === "default";
   const server = await during(terminal, "Starting", () => start(isQuiet ? { ...config, logLevel: "warn" } : config));
   try {
     const token = await server.firstToken();
-    welcome(server, config, token, voice);
+    welcome(server, config, token, printer);
     if (!stop.aborted) await once(stop, "abort");
-    voice.event({ event: "stopping" });
-    voice.say(voice.people.colors.dim("\nStopping; calls in flight may finish. Ctrl-C again stops at once."));
+    printer.jsonLine({ event: "stopping" });
+    printer.print(printer.output.colors.dim("\nStopping; calls in flight may finish. Ctrl-C again stops at once."));
   } finally {
     await server.close();
   }
-  voice.event({ event: "stopped" });
+  printer.jsonLine({ event: "stopped" });
 }
 
 function readConfig(given: Parameters<typeof readServerConfig>[0]): ServerConfig {
@@ -101,10 +102,10 @@ function hintFor(error: unknown, config: ServerConfig): string | undefined {
   return undefined;
 }
 
-function welcome(server: RunningServer, config: ServerConfig, token: string | null, voice: Voice): void {
+function welcome(server: RunningServer, config: ServerConfig, token: string | null, printer: Printer): void {
   const { controlUrl, dataUrl, adminUrl, access } = server;
   const { store } = shownConfig(config);
-  voice.event({
+  printer.jsonLine({
     event: "ready",
     controlUrl,
     dataUrl,
@@ -116,12 +117,12 @@ function welcome(server: RunningServer, config: ServerConfig, token: string | nu
     pid: process.pid,
     ...(token !== null && { token }),
   });
-  const { people } = voice;
-  const { colors } = people;
+  const { output } = printer;
+  const { colors } = output;
   const isUsual = new URL(controlUrl).port === "8080" && new URL(dataUrl).port === "8081";
-  voice.say(`${colors.green("✔")} AEnv ${ownPackage().version} is running`);
-  voice.say();
-  voice.say(
+  printer.print(`${colors.green("✔")} AEnv ${ownPackage().version} is running`);
+  printer.print();
+  printer.print(
     facts(
       [
         ["Control", `${colors.cyan(controlUrl)}  ${colors.dim(`the hub and instances; ${controlUrl}/docs lists the API`)}`],
@@ -131,30 +132,30 @@ function welcome(server: RunningServer, config: ServerConfig, token: string | nu
         ["Home", shortPath(config.home)],
         ["Access", access.isOn ? "on: a token is needed" : `off: whoever reaches it may do everything`],
       ],
-      people,
+      output,
     ),
   );
-  voice.say();
+  printer.print();
   if (token !== null) {
-    voice.say(`  ${colors.yellow("The first token, an administrator's. It is shown this once:")}`);
-    voice.say(`  ${colors.bold(token)}`);
-    voice.say(colors.dim(`  Keep it with: aenv login ${controlUrl}   then make others with: aenv token create --owner NAME`));
-    voice.say();
+    printer.print(`  ${colors.yellow("The first token, an administrator's. It is shown this once:")}`);
+    printer.print(`  ${colors.bold(token)}`);
+    printer.print(colors.dim(`  Keep it with: aenv login ${controlUrl}   then make others with: aenv token create --owner NAME`));
+    printer.print();
   }
   if (linksAreGuessed(config)) {
     const port = new URL(dataUrl).port;
-    voice.say(
+    printer.print(
       colors.yellow(
         `  Links for agents name the host by which a client has found the control port, and port ${port}. If a proxy stands before them, say how others reach the data port with --public-url`,
       ),
     );
-    voice.say();
+    printer.print();
   }
-  voice.say(`  ${colors.dim("Publish an environment, in its folder:")} aenv push${isUsual ? "" : ` --system-url ${controlUrl}`}`);
+  printer.print(`  ${colors.dim("Publish an environment, in its folder:")} aenv push${isUsual ? "" : ` --system-url ${controlUrl}`}`);
   const use = isUsual ? "AENV_SYSTEM_URL=http://localhost" : `{ controlUrl: "${controlUrl}", dataUrl: "${dataUrl}" }`;
-  voice.say(`  ${colors.dim("Use it from code:")} await Environment.create("my-env")  ${colors.dim(`with ${use}`)}`);
-  voice.say();
-  voice.say(colors.dim("Ctrl-C stops."));
+  printer.print(`  ${colors.dim("Use it from code:")} await Environment.create("my-env")  ${colors.dim(`with ${use}`)}`);
+  printer.print();
+  printer.print(colors.dim("Ctrl-C stops."));
 }
 
 /** A server that listens on every address cannot know by which it is reached. */
@@ -162,13 +163,13 @@ function linksAreGuessed({ host, publicUrl }: ServerConfig): boolean {
   return publicUrl === null && (host === "0.0.0.0" || host === "::");
 }
 
-function printConfig(shown: Readonly<Record<string, unknown>>, sources: ReadonlyMap<string, string>, voice: Voice): void {
-  voice.data(shown);
-  if (voice.isJson) return;
-  const { colors } = voice.people;
+function printConfig(shown: Readonly<Record<string, unknown>>, sources: ReadonlyMap<string, string>, printer: Printer): void {
+  printer.json(shown);
+  if (printer.isJson) return;
+  const { colors } = printer.output;
   const width = Math.max(...Object.keys(shown).map((key) => key.length));
   for (const [key, value] of Object.entries(shown)) {
-    voice.say(`${colors.cyan(key.padEnd(width))}  ${shownValue(key, value)}  ${colors.dim(sources.get(key) ?? "")}`);
+    printer.print(`${colors.cyan(key.padEnd(width))}  ${shownValue(key, value)}  ${colors.dim(sources.get(key) ?? "")}`);
   }
 }
 

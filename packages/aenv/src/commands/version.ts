@@ -1,7 +1,8 @@
 import type { Command } from "commander";
 import { examples } from "../options/examples.ts";
 import { ownPackage } from "../project/own-package.ts";
-import { type Terminal, voiceOf } from "../terminal/terminal.ts";
+import { createPrinter } from "../terminal/printer.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 
 export function define(command: Command, terminal: Terminal): void {
   command
@@ -10,10 +11,10 @@ export function define(command: Command, terminal: Terminal): void {
     .option("-j, --json", "as JSON")
     .addHelpText("after", examples("aenv version", "aenv version --short", "aenv version --json"))
     .action((options: { short?: boolean; json?: boolean }) => {
-      const voice = voiceOf(terminal, options.json === true);
+      const printer = createPrinter(terminal, options.json === true);
       const facts = { version: ownPackage().version, node: process.versions.node, platform: `${process.platform}-${process.arch}` };
-      if (voice.isJson) voice.data(facts);
-      else if (options.short) voice.say(facts.version);
-      else voice.say(`aenvironment ${facts.version}\nNode         ${facts.node}\nPlatform     ${facts.platform}`);
+      if (printer.isJson) printer.json(facts);
+      else if (options.short) printer.print(facts.version);
+      else printer.print(`aenvironment ${facts.version}\nNode         ${facts.node}\nPlatform     ${facts.platform}`);
     });
 }

@@ -4,8 +4,9 @@ import { callExample, fetchOffer, type Offer, offeredNames, offerTable } from ".
 import type { Project } from "../project/project.ts";
 import { failureAsJson } from "../terminal/failure.ts";
 import { failureBlock } from "../terminal/failure-text.ts";
+import type { Printer } from "../terminal/printer.ts";
 import { counted, shortened } from "../terminal/table.ts";
-import type { Terminal, Voice } from "../terminal/terminal.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 import { warn, warnOf } from "../terminal/warning.ts";
 import type { DevEvent } from "./server.ts";
 
@@ -17,7 +18,7 @@ type Shown = Offer & { readonly tasks: readonly Task[] };
 
 /** Tells what happens: to people as it suits them, to programs as one JSON line each. */
 export class Narrator {
-  readonly #voice: Voice;
+  readonly #printer: Printer;
   readonly #terminal: Terminal;
   readonly #options: { readonly host: string; readonly quiet?: boolean };
   #url = "";
@@ -25,8 +26,8 @@ export class Narrator {
   #changedAt = 0;
   #changed: readonly string[] = [];
 
-  constructor(voice: Voice, terminal: Terminal, options: { readonly host: string; readonly quiet?: boolean }) {
-    this.#voice = voice;
+  constructor(printer: Printer, terminal: Terminal, options: { readonly host: string; readonly quiet?: boolean }) {
+    this.#printer = printer;
     this.#terminal = terminal;
     this.#options = options;
   }
@@ -42,7 +43,7 @@ export class Narrator {
     this.#warn(project);
     const { name, version } = project.config;
     const { tasks } = this.#offer;
-    this.#voice.event({
+    this.#printer.jsonLine({
       event: "ready",
       name,
       version,
@@ -52,7 +53,7 @@ export class Narrator {
       ...this.#offer,
       tasks: tasks.map(({ id }) => id),
     });
-    if (this.#options.quiet) this.#voice.say(`${formatRef({ name, version })} ${this.#url}`);
+    if (this.#options.quiet) this.#printer.print(`${formatRef({ name, version })} ${this.#url}`);
     else this.#welcome(project, port);
   }
 
@@ -61,38 +62,38 @@ export class Narrator {
       case "changed":
         this.#changedAt = performance.now();
         this.#changed = event.files;
-        this.#voice.event(event);
+        this.#printer.jsonLine(event);
         return;
       case "serving":
         // The first one is told by `open`, when the port is known.
         if (this.#url !== "") this.#reloaded(event.project);
         return;
       case "failed":
-        this.#voice.event({ event: "failed", ...failureAsJson(event.failure), isStillServing: event.isStillServing });
+        this.#printer.jsonLine({ event: "failed", ...failureAsJson(event.failure), isStillServing: event.isStillServing });
         this.#complain(failureBlock(event.failure, this.#terminal.stderr.colors, this.#terminal.cwd));
         this.#complain(event.isStillServing ? "  The version before it goes on serving." : "  Nothing is served until it loads.");
         return;
       case "crashed":
-        this.#voice.event(event);
+        this.#printer.jsonLine(event);
         this.#complain(
           `${this.#terminal.stderr.colors.red("✖")} the environment crashed (${event.how}); it starts again when you save a file`,
         );
         return;
       case "output":
-        this.#voice.event(event);
-        if (!this.#voice.isJson) this.#terminal[event.stream].write(`${event.line}\n`);
+        this.#printer.jsonLine(event);
+        if (!this.#printer.isJson) this.#terminal[event.stream].write(`${event.line}\n`);
         return;
     }
   }
 
   inspector(line: string): void {
-    this.#voice.event({ event: "inspector", line });
-    this.#voice.say(`${this.#voice.people.colors.magenta("inspector")} ${line}`);
+    this.#printer.jsonLine({ event: "inspector", line });
+    this.#printer.print(`${this.#printer.output.colors.magenta("inspector")} ${line}`);
   }
 
   stopping(): void {
-    this.#voice.event({ event: "stopping" });
-    if (!this.#options.quiet) this.#voice.say(this.#voice.people.colors.dim("\nStopping; calls in flight may finish."));
+    this.#printer.jsonLine({ event: "stopping" });
+    if (!this.#options.quiet) this.#printer.print(this.#printer.output.colors.dim("\nStopping; calls in flight may finish."));
   }
 
   async #reloaded(project: Project): Promise<void> {
@@ -107,14 +108,14 @@ export class Narrator {
     }
     if (files.includes("config.json")) this.#warn(project);
     const { name, version } = project.config;
-    this.#voice.event({ event: "reloaded", name, version, files, ms, ...this.#offer, tasks: this.#offer.tasks.map(({ id }) => id) });
+    this.#printer.jsonLine({ event: "reloaded", name, version, files, ms, ...this.#offer, tasks: this.#offer.tasks.map(({ id }) => id) });
     if (this.#options.quiet) return;
-    const { colors } = this.#voice.people;
+    const { colors } = this.#printer.output;
     const more = files.length > 1 ? ` and ${files.length - 1} more` : "";
-    this.#voice.say(`${colors.green("✔")} ${time()} reloaded ${files[0]}${more} ${colors.dim(`in ${ms} ms`)}`);
+    this.#printer.print(`${colors.green("✔")} ${time()} reloaded ${files[0]}${more} ${colors.dim(`in ${ms} ms`)}`);
     const [old, now] = [offeredNames(before), offeredNames(this.#offer)];
-    for (const each of now) if (!old.includes(each)) this.#voice.say(colors.green(`  + ${each}`));
-    for (const each of old) if (!now.includes(each)) this.#voice.say(colors.red(`  - ${each}`));
+    for (const each of now) if (!old.includes(each)) this.#printer.print(colors.green(`  + ${each}`));
+    for (const each of old) if (!now.includes(each)) this.#printer.print(colors.red(`  - ${each}`));
   }
 
   async #fetchOffer({ config }: Project): Promise<Shown> {
@@ -130,22 +131,22 @@ export class Narrator {
       return await environment.tasks();
     } catch (error) {
       const message = `the tasks cannot be listed: ${rootMessage(error)}`;
-      this.#voice.event({ event: "warning", message });
+      this.#printer.jsonLine({ event: "warning", message });
       warn(this.#terminal, message);
       return [];
     }
   }
 
   #welcome({ config, root }: Project, port: number): void {
-    const { people } = this.#voice;
-    const { colors } = people;
-    const say = (text = "") => this.#voice.say(text);
+    const { output } = this.#printer;
+    const { colors } = output;
+    const say = (text = "") => this.#printer.print(text);
     const line = (title: string, text: string) => say(`  ${colors.dim(title.padEnd(12))}${text}`);
     const address = port === USUAL_PORT ? "" : ` --url ${this.#url}`;
     say(`${colors.green("✔")} ${colors.bold(formatRef(config))} is served at ${colors.cyan(this.#url)}`);
     if (this.#options.host !== host(this.#url)) say(colors.yellow("  Other machines that reach this one can call it too."));
     say();
-    say(offerTable(this.#offer, people));
+    say(offerTable(this.#offer, output));
     say();
     for (const text of taskLines(this.#offer.tasks, address)) say(text);
     line("Page", colors.cyan(`${this.#url}/`));
@@ -164,7 +165,7 @@ export class Narrator {
   }
 
   #warn({ warnings }: Project): void {
-    for (const { message, place } of warnings) this.#voice.event({ event: "warning", message, ...place });
+    for (const { message, place } of warnings) this.#printer.jsonLine({ event: "warning", message, ...place });
     warnOf(this.#terminal, warnings);
   }
 

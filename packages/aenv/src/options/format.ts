@@ -1,5 +1,6 @@
 import { type Command, Option } from "commander";
-import { type Terminal, type Voice, voiceOf } from "../terminal/terminal.ts";
+import { createPrinter, type Printer } from "../terminal/printer.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 
 type Format = "table" | "json";
 
@@ -19,8 +20,8 @@ export function withFormat(command: Command): Command {
   return withFormatOption(command, "-f, --format <format>");
 }
 
-export function voiceFor(terminal: Terminal, { output, format, json }: FormatOptions): Voice {
-  return voiceOf(terminal, json === true || (output ?? format) === "json");
+export function printerFor(terminal: Terminal, { output, format, json }: FormatOptions): Printer {
+  return createPrinter(terminal, json === true || (output ?? format) === "json");
 }
 
 function withFormatOption(command: Command, flags: string): Command {

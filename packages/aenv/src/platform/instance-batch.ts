@@ -1,5 +1,5 @@
 import { type BatchItem, Environment, type EnvironmentBatch } from "@aenv/sdk";
-import { type FormatOptions, voiceFor } from "../options/format.ts";
+import { type FormatOptions, printerFor } from "../options/format.ts";
 import { Failure, failureOf } from "../terminal/failure.ts";
 import { counted, shortened, statusText, table } from "../terminal/table.ts";
 import type { Output, Terminal } from "../terminal/terminal.ts";
@@ -28,24 +28,24 @@ export async function createMany(
   terminal: Terminal,
   untilDone: () => Promise<void>,
 ): Promise<void> {
-  const voice = voiceFor(terminal, options);
-  const { colors } = voice.people;
+  const printer = printerFor(terminal, options);
+  const { colors } = printer.output;
   const batch = await start(ref, options, platform, terminal);
   const started = await Promise.all(batch.items.map(startedOf));
-  voice.data(started);
-  if (!voice.isJson) voice.say(startedTable(started, voice.people));
+  printer.json(started);
+  if (!printer.isJson) printer.print(startedTable(started, printer.output));
   const ids = started.flatMap(({ id }) => id ?? []);
   const failed = started.length - ids.length;
   if (ids.length > 0 && options.keepAlive) {
-    voice.say(`  ${colors.dim("End them with:")} ${nextCommand(`aenv instance delete ${ids.join(" ")}`, options, colors)}`);
+    printer.print(`  ${colors.dim("End them with:")} ${nextCommand(`aenv instance delete ${ids.join(" ")}`, options, colors)}`);
   } else if (ids.length > 0) {
-    voice.say(colors.dim("Ctrl-C releases them."));
+    printer.print(colors.dim("Ctrl-C releases them."));
     await untilDone();
     await asking(terminal, "Releasing them", () => batch.release());
-    voice.say(`${colors.green("✔")} ${counted(ids.length, "instance")} released`);
+    printer.print(`${colors.green("✔")} ${counted(ids.length, "instance")} released`);
   }
   if (failed === 0) return;
-  if (voice.isJson) throw new Failure([]);
+  if (printer.isJson) throw new Failure([]);
   throw new Failure(`${failed} of ${counted(started.length, "instance")} did not start`, { code: "instance.start_failed" });
 }
 

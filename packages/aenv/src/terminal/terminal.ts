@@ -21,29 +21,6 @@ export interface Output {
   write(text: string): void;
 }
 
-/** How one command speaks: words for people, one kind of data for programs. */
-export interface Voice {
-  readonly isJson: boolean;
-  /** What people read: stdout, or stderr when stdout is kept for JSON. */
-  readonly people: Output;
-  say(text?: string): void;
-  /** The command's answer as JSON; silent unless JSON was asked for. */
-  data(value: unknown): void;
-  /** One line of a stream of events. */
-  event(value: unknown): void;
-}
-
-export function voiceOf(terminal: Terminal, isJson: boolean): Voice {
-  const people = isJson ? terminal.stderr : terminal.stdout;
-  return {
-    isJson,
-    people,
-    say: (text = "") => people.write(`${text}\n`),
-    data: (value) => isJson && terminal.stdout.write(`${JSON.stringify(value, null, 2)}\n`),
-    event: (value) => isJson && terminal.stdout.write(`${JSON.stringify(value)}\n`),
-  };
-}
-
 /** The terminal of this process. */
 export function processTerminal(): Terminal {
   const env = { ...process.env };

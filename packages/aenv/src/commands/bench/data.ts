@@ -7,9 +7,10 @@ import { type Benchmark, getBenchmark, loadDataModule, type PreparedData } from 
 import { dataDirOf } from "../../project/data-dir.ts";
 import { downloading } from "../../project/download.ts";
 import { Failure } from "../../terminal/failure.ts";
+import { createPrinter, type Printer } from "../../terminal/printer.ts";
 import { during } from "../../terminal/spinner.ts";
 import { counted, table } from "../../terminal/table.ts";
-import { type Terminal, type Voice, voiceOf } from "../../terminal/terminal.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
 import { shortPath } from "../../terminal/tilde-path.ts";
 
 interface Options {
@@ -44,15 +45,15 @@ export function define(command: Command, terminal: Terminal): void {
 }
 
 async function data(name: string, options: Options, terminal: Terminal): Promise<void> {
-  const voice = voiceOf(terminal, options.json === true);
+  const printer = createPrinter(terminal, options.json === true);
   const benchmark = getBenchmark(name);
   const usual = join(dataDirOf(terminal.env), name);
   const to = options.to === undefined ? usual : resolve(terminal.cwd, options.to);
   const prepared = await prepare(benchmark, sourceOf(options.from, terminal.cwd), to, options, terminal);
-  voice.data({ name, ...prepared });
-  report(name, prepared, voice);
-  if (to !== usual) voice.say(`  ${voice.people.colors.dim("Tell the environment:")} ${name.toUpperCase()}_DATA_DIR=${to}`);
-  voice.say(`  ${voice.people.colors.dim("Publish it:")} aenv push --work-dir ${name}`);
+  printer.json({ name, ...prepared });
+  report(name, prepared, printer);
+  if (to !== usual) printer.print(`  ${printer.output.colors.dim("Tell the environment:")} ${name.toUpperCase()}_DATA_DIR=${to}`);
+  printer.print(`  ${printer.output.colors.dim("Publish it:")} aenv push --work-dir ${name}`);
 }
 
 /** An address as it is, a path seen from here. */
@@ -83,11 +84,11 @@ async function prepare(benchmark: Benchmark, from: string, to: string, options: 
   }
 }
 
-function report(name: string, prepared: PreparedData, voice: Voice): void {
-  const { colors } = voice.people;
+function report(name: string, prepared: PreparedData, printer: Printer): void {
+  const { colors } = printer.output;
   const { to, domains, tools, prompts, ownPrompts, hashes, knownRevision, differing, absent, unread } = prepared;
-  voice.say(`${colors.green("✔")} ${colors.bold(name)}'s data is in ${colors.cyan(shortPath(to))}`);
-  voice.say();
+  printer.print(`${colors.green("✔")} ${colors.bold(name)}'s data is in ${colors.cyan(shortPath(to))}`);
+  printer.print();
   const within = (paths: readonly string[], folder: string) => paths.filter((path) => path.startsWith(`${folder}/`)).length;
   const state = (folder: string): string => {
     const [other, missing] = [within(differing, folder), within(absent, folder)];
@@ -96,15 +97,15 @@ function report(name: string, prepared: PreparedData, voice: Voice): void {
   };
   const files = (folder: string): string => String(within(Object.keys(hashes), folder));
   const rows = domains.map((domain) => [colors.bold(domain), String(tools[domain]), files(domain), state(domain)]);
-  voice.say(table(["domain", "tools", "files", "hashes"], rows, voice.people));
-  voice.say(`  ${counted(prompts.length, "prompt")}, ${files("user_simulator")} guidelines for users (${state("user_simulator")})`);
-  voice.say();
+  printer.print(table(["domain", "tools", "files", "hashes"], rows, printer.output));
+  printer.print(`  ${counted(prompts.length, "prompt")}, ${files("user_simulator")} guidelines for users (${state("user_simulator")})`);
+  printer.print();
 
   const warn = (text: string, items: readonly string[]): void => {
     if (items.length === 0) return;
-    voice.say(`${colors.yellow("!")} ${text}`);
-    for (const item of items) voice.say(`    ${item}`);
-    voice.say();
+    printer.print(`${colors.yellow("!")} ${text}`);
+    for (const item of items) printer.print(`    ${item}`);
+    printer.print();
   };
   const other = [...differing, ...absent.map((path) => `${path} (missing)`)];
   warn(`Not as in revision ${knownRevision}, which ${name} was measured with; scores may not compare:`, other);

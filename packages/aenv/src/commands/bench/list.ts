@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
-import { type FormatOptions, voiceFor, withOutput } from "../../options/format.ts";
+import { type FormatOptions, printerFor, withOutput } from "../../options/format.ts";
 import { listBenchmarks } from "../../project/benchmarks.ts";
 import { dataDirOf } from "../../project/data-dir.ts";
 import { table } from "../../terminal/table.ts";
@@ -19,21 +19,21 @@ export function define(command: Command, terminal: Terminal): void {
 }
 
 function list(options: FormatOptions, terminal: Terminal): void {
-  const voice = voiceFor(terminal, options);
+  const printer = printerFor(terminal, options);
   const found = listBenchmarks().map(({ name, version, description, folder }) => {
     const data = join(dataDirOf(terminal.env), name);
     return { name, version, description, folder, data: existsSync(data) ? data : null };
   });
-  voice.data(found);
-  if (voice.isJson) return;
-  const { colors } = voice.people;
+  printer.json(found);
+  if (printer.isJson) return;
+  const { colors } = printer.output;
   const rows = found.map(({ name, version, folder, data }) => [
     colors.bold(name),
     version,
     data === null ? colors.yellow("none yet") : shortPath(data),
     shortPath(folder),
   ]);
-  voice.say(table(["name", "version", "data", "folder"], rows, voice.people));
+  printer.print(table(["name", "version", "data", "folder"], rows, printer.output));
   for (const { name } of found.filter(({ data }) => data === null))
-    voice.say(`${colors.dim("Prepare its data:")} aenv bench data ${name} --from DIR_OR_URL`);
+    printer.print(`${colors.dim("Prepare its data:")} aenv bench data ${name} --from DIR_OR_URL`);
 }

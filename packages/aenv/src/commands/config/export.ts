@@ -5,7 +5,8 @@ import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
 import { isSecret, readSettings, type Settings, settingsPath, withDefaults, writeSettings } from "../../platform/settings.ts";
 import { Failure } from "../../terminal/failure.ts";
-import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
+import { createPrinter } from "../../terminal/printer.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
 
 interface Options {
   readonly output: string;
@@ -28,9 +29,9 @@ export function define(command: Command, terminal: Terminal): void {
       if (existsSync(output) && !options.force) throw new Failure(`${output} is there already`, { hint: "Overwrite it with --force." });
       const all = withDefaults(readSettings(settingsPath(terminal).path));
       writeSettings(output, (options.reveal ? all : withoutSecrets(all)) as Settings);
-      const voice = voiceOf(terminal, options.json === true);
-      voice.data({ output, secrets: options.reveal === true });
-      voice.say(`Wrote ${output}${options.reveal ? "" : " without the secrets"}`);
+      const printer = createPrinter(terminal, options.json === true);
+      printer.json({ output, secrets: options.reveal === true });
+      printer.print(`Wrote ${output}${options.reveal ? "" : " without the secrets"}`);
     });
 }
 

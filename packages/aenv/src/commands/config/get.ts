@@ -2,7 +2,8 @@ import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
 import { masked, readSettings, settingsPath, withDefaults } from "../../platform/settings.ts";
 import { Failure } from "../../terminal/failure.ts";
-import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
+import { createPrinter } from "../../terminal/printer.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
 import { parseKey, valueAt } from "./key.ts";
 
 export function define(command: Command, terminal: Terminal): void {
@@ -19,8 +20,8 @@ export function define(command: Command, terminal: Terminal): void {
       const found = valueAt(withDefaults(own), key);
       if (found === undefined) throw new Failure(`there is no setting '${text}'`, { hint: "See all of them with: aenv config show" });
       const value = options.reveal ? found : masked(found, text);
-      const voice = voiceOf(terminal, options.json === true);
-      if (voice.isJson) voice.data(value);
-      else voice.say(typeof value === "string" ? value : JSON.stringify(value, null, 2));
+      const printer = createPrinter(terminal, options.json === true);
+      if (printer.isJson) printer.json(value);
+      else printer.print(typeof value === "string" ? value : JSON.stringify(value, null, 2));
     });
 }

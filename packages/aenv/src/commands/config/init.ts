@@ -5,7 +5,8 @@ import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
 import { defaultSettings, writeSettings } from "../../platform/settings.ts";
 import { Failure } from "../../terminal/failure.ts";
-import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
+import { createPrinter } from "../../terminal/printer.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
 
 export function define(command: Command, terminal: Terminal): void {
   command
@@ -19,8 +20,8 @@ export function define(command: Command, terminal: Terminal): void {
       const path = options.path === undefined ? home : resolve(terminal.cwd, options.path);
       if (existsSync(path)) throw new Failure(`${path} is there already`, { hint: "To begin anew: aenv config reset" });
       writeSettings(path, defaultSettings);
-      const voice = voiceOf(terminal, options.json === true);
-      voice.data({ path });
-      voice.say(`Wrote ${path}`);
+      const printer = createPrinter(terminal, options.json === true);
+      printer.json({ path });
+      printer.print(`Wrote ${path}`);
     });
 }

@@ -6,7 +6,8 @@ import { examples } from "../../options/examples.ts";
 import { checkSettings, readSettings, settingsPath, writeSettings } from "../../platform/settings.ts";
 import { parseJsonFile } from "../../project/json-file.ts";
 import { Failure } from "../../terminal/failure.ts";
-import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
+import { createPrinter } from "../../terminal/printer.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
 
 export function define(command: Command, terminal: Terminal): void {
   command
@@ -22,8 +23,8 @@ export function define(command: Command, terminal: Terminal): void {
       if (!isObject(value)) throw new Failure(`${from} must hold a JSON object`);
       const { path } = settingsPath(terminal);
       writeSettings(path, checkSettings({ ...readSettings(path), ...value }));
-      const voice = voiceOf(terminal, options.json === true);
-      voice.data({ path, loaded: Object.keys(value) });
-      voice.say(`Loaded ${Object.keys(value).join(", ")} into ${path}`);
+      const printer = createPrinter(terminal, options.json === true);
+      printer.json({ path, loaded: Object.keys(value) });
+      printer.print(`Loaded ${Object.keys(value).join(", ")} into ${path}`);
     });
 }

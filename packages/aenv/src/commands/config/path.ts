@@ -1,7 +1,8 @@
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
 import { settingsPath } from "../../platform/settings.ts";
-import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
+import { createPrinter } from "../../terminal/printer.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
 
 export function define(command: Command, terminal: Terminal): void {
   command
@@ -11,8 +12,8 @@ export function define(command: Command, terminal: Terminal): void {
     .addHelpText("after", examples("aenv config path", "aenv config path --json"))
     .action((options: { json?: boolean }) => {
       const found = settingsPath(terminal);
-      const voice = voiceOf(terminal, options.json === true);
-      if (voice.isJson) voice.data(found);
-      else voice.say(found.exists ? found.path : `${found.path} (does not exist yet)`);
+      const printer = createPrinter(terminal, options.json === true);
+      if (printer.isJson) printer.json(found);
+      else printer.print(found.exists ? found.path : `${found.path} (does not exist yet)`);
     });
 }

@@ -2,7 +2,8 @@ import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
 import { defaultSettings, settingsPath, writeSettings } from "../../platform/settings.ts";
 import { Failure } from "../../terminal/failure.ts";
-import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
+import { createPrinter } from "../../terminal/printer.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
 
 export function define(command: Command, terminal: Terminal): void {
   command
@@ -15,9 +16,9 @@ export function define(command: Command, terminal: Terminal): void {
       const { path, exists } = settingsPath(terminal);
       if (exists && !options.force) await confirm(`Replace everything in ${path} by the defaults?`, terminal);
       writeSettings(path, defaultSettings);
-      const voice = voiceOf(terminal, options.json === true);
-      voice.data({ path });
-      voice.say(`${path} holds the defaults again`);
+      const printer = createPrinter(terminal, options.json === true);
+      printer.json({ path });
+      printer.print(`${path} holds the defaults again`);
     });
 }
 

@@ -1,7 +1,8 @@
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
 import { checkSettings, masked, readSettings, settingsPath, writeSettings } from "../../platform/settings.ts";
-import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
+import { createPrinter } from "../../terminal/printer.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
 import { parseKey, parseValue, withValue } from "./key.ts";
 
 export function define(command: Command, terminal: Terminal): void {
@@ -18,8 +19,8 @@ export function define(command: Command, terminal: Terminal): void {
       const key = parseKey(text, own);
       const value = parseValue(word);
       writeSettings(path, checkSettings(withValue(own, key, value)));
-      const voice = voiceOf(terminal, options.json === true);
-      voice.data({ key: text, value: masked(value, text), path });
-      voice.say(`${text} is now ${JSON.stringify(masked(value, text))} in ${path}`);
+      const printer = createPrinter(terminal, options.json === true);
+      printer.json({ key: text, value: masked(value, text), path });
+      printer.print(`${text} is now ${JSON.stringify(masked(value, text))} in ${path}`);
     });
 }

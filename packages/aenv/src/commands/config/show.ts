@@ -10,7 +10,8 @@ import {
   settingsPath,
   unusedSettings,
 } from "../../platform/settings.ts";
-import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
+import { createPrinter } from "../../terminal/printer.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
 import { parseKey, valueAt, withValue } from "./key.ts";
 
 interface Options {
@@ -35,7 +36,7 @@ export function define(command: Command, terminal: Terminal): void {
 }
 
 function show(options: Options, terminal: Terminal): void {
-  const voice = voiceOf(terminal, options.json === true || options.format === "json");
+  const printer = createPrinter(terminal, options.json === true || options.format === "json");
   const { path, exists } = settingsPath(terminal);
   const own = readSettings(path);
   const changed = overrides(terminal.env);
@@ -43,20 +44,20 @@ function show(options: Options, terminal: Terminal): void {
   const shown = (options.reveal ? effective : masked(effective)) as Settings;
   const key = options.key === undefined ? [] : parseKey(options.key, own);
   const value = key.length === 0 ? shown : valueAt(shown, key);
-  if (voice.isJson) {
-    voice.data(value ?? null);
+  if (printer.isJson) {
+    printer.json(value ?? null);
     return;
   }
-  const { colors } = voice.people;
-  voice.say(colors.dim(exists ? path : `defaults; ${path} does not exist`));
+  const { colors } = printer.output;
+  printer.print(colors.dim(exists ? path : `defaults; ${path} does not exist`));
   const unused = unusedSettings(own);
-  if (unused.length > 0) voice.say(colors.dim(`not used by this command, and kept in the file: ${unused.join(", ")}`));
+  if (unused.length > 0) printer.print(colors.dim(`not used by this command, and kept in the file: ${unused.join(", ")}`));
   const rows = flatten(value, key.join("."));
   const width = Math.max(...rows.map(([name]) => name.length));
   for (const [name, each] of rows) {
     const variable = changed.find((change) => change.key === name)?.variable;
     const source = variable ?? (valueAt(own, name.split(".")) === undefined ? "default" : "");
-    voice.say(
+    printer.print(
       `${colors.cyan(name.padEnd(width))}  ${typeof each === "string" && each !== "" ? each : JSON.stringify(each)}${source === "" ? "" : `  ${colors.dim(source)}`}`,
     );
   }

@@ -3,7 +3,8 @@ import { examples } from "../../options/examples.ts";
 import { refOf } from "../../options/ref.ts";
 import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
 import { confirms } from "../../terminal/confirm.ts";
-import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
+import { createPrinter } from "../../terminal/printer.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
 
 interface Options extends PlatformOptions {
   readonly version?: string;
@@ -27,17 +28,17 @@ export function define(command: Command, terminal: Terminal): void {
 }
 
 async function remove(name: string, options: Options, terminal: Terminal): Promise<void> {
-  const voice = voiceOf(terminal, options.json === true);
+  const printer = createPrinter(terminal, options.json === true);
   const ref = refOf(name, options.version);
   const what = ref.includes("@") ? ref : `every version of ${ref}`;
   const { hub, hubUrl } = openPlatform(options, terminal);
   if (!options.yes && !(await confirms(`Delete ${what} at ${hubUrl}?`, terminal, "--yes"))) {
-    voice.data({ environment: ref, deleted: [] });
-    voice.say("Nothing was deleted.");
+    printer.json({ environment: ref, deleted: [] });
+    printer.print("Nothing was deleted.");
     return;
   }
   const deleted = await asking(terminal, `Deleting ${ref}`, () => hub.delete(ref));
-  voice.data({ environment: ref, deleted });
-  const { colors } = voice.people;
-  voice.say(`${colors.green("✔")} deleted ${deleted.map((version) => colors.bold(`${ref.split("@")[0]}@${version}`)).join(", ")}`);
+  printer.json({ environment: ref, deleted });
+  const { colors } = printer.output;
+  printer.print(`${colors.green("✔")} deleted ${deleted.map((version) => colors.bold(`${ref.split("@")[0]}@${version}`)).join(", ")}`);
 }

@@ -2,7 +2,8 @@ import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
 import { exactRefOf } from "../../options/ref.ts";
 import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
-import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
+import { createPrinter } from "../../terminal/printer.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
 
 interface Options extends PlatformOptions {
   readonly version?: string;
@@ -22,11 +23,11 @@ export function define(command: Command, terminal: Terminal): void {
 }
 
 async function release(name: string, options: Options, terminal: Terminal): Promise<void> {
-  const voice = voiceOf(terminal, options.json === true);
+  const printer = createPrinter(terminal, options.json === true);
   const ref = exactRefOf(name, options.version);
   const { hub } = openPlatform(options, terminal);
   await asking(terminal, `Releasing ${ref}`, () => hub.release(ref));
-  voice.data({ environment: ref, status: "Released" });
-  const { colors } = voice.people;
-  voice.say(`${colors.green("✔")} ${colors.bold(ref)} is released`);
+  printer.json({ environment: ref, status: "Released" });
+  const { colors } = printer.output;
+  printer.print(`${colors.green("✔")} ${colors.bold(ref)} is released`);
 }

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
-import { type FormatOptions, voiceFor, withOutput } from "../../options/format.ts";
+import { type FormatOptions, printerFor, withOutput } from "../../options/format.ts";
 import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
 import { statusText, table, timeText } from "../../terminal/table.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
@@ -18,16 +18,16 @@ export function define(command: Command, terminal: Terminal): void {
 }
 
 async function versions(name: string, options: Options, terminal: Terminal): Promise<void> {
-  const voice = voiceFor(terminal, options);
+  const printer = printerFor(terminal, options);
   const { hub } = openPlatform(options, terminal);
   const found = await asking(terminal, `Looking for ${name}`, () => hub.versions(name));
-  voice.data(found);
-  if (voice.isJson) return;
-  const { colors } = voice.people;
+  printer.json(found);
+  if (printer.isJson) return;
+  const { colors } = printer.output;
   const rows = found.map((one) => {
     const seen = one.sharedWith.length === 0 ? one.visibility : `${one.visibility} (${one.sharedWith.join(", ")})`;
     const story = one.history.map(({ what, by }) => `${what} by ${by}`).join("\n");
     return [colors.bold(one.version), statusText(one.status, colors), seen, one.publisher, timeText(one.createdAt), story];
   });
-  voice.say(table(["version", "status", "seen by", "publisher", "created", "story"], rows, voice.people));
+  printer.print(table(["version", "status", "seen by", "publisher", "created", "story"], rows, printer.output));
 }

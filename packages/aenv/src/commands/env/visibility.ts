@@ -5,7 +5,8 @@ import { several } from "../../options/pairs.ts";
 import { exactRefOf } from "../../options/ref.ts";
 import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
 import { Failure } from "../../terminal/failure.ts";
-import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
+import { createPrinter } from "../../terminal/printer.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
 
 interface Options extends PlatformOptions {
   readonly shareWith?: string[];
@@ -29,15 +30,15 @@ export function define(command: Command, terminal: Terminal): void {
 }
 
 async function setVisibility(name: string, visibility: Visibility, options: Options, terminal: Terminal): Promise<void> {
-  const voice = voiceOf(terminal, options.json === true);
+  const printer = createPrinter(terminal, options.json === true);
   const ref = exactRefOf(name);
   const { shareWith: sharedWith } = options;
   if (sharedWith !== undefined && visibility !== "shared")
     throw new Failure(`--share-with goes with shared, not with ${visibility}`, { exit: "usage" });
   const { hub } = openPlatform(options, terminal);
   await asking(terminal, `Changing ${ref}`, () => hub.setVisibility(ref, { visibility, ...(sharedWith && { sharedWith }) }));
-  voice.data({ environment: ref, visibility, ...(sharedWith && { sharedWith }) });
-  const { colors } = voice.people;
+  printer.json({ environment: ref, visibility, ...(sharedWith && { sharedWith }) });
+  const { colors } = printer.output;
   const whom = sharedWith === undefined ? "" : ` with ${sharedWith.join(", ")}`;
-  voice.say(`${colors.green("✔")} ${colors.bold(ref)} is ${visibility}${whom}`);
+  printer.print(`${colors.green("✔")} ${colors.bold(ref)} is ${visibility}${whom}`);
 }

@@ -3,7 +3,7 @@ import { formatRef, type InstanceRecord } from "@aenv/contract";
 import { Environment } from "@aenv/sdk";
 import { type Command, Option } from "commander";
 import { examples } from "../../options/examples.ts";
-import { type FormatOptions, voiceFor, withOutput } from "../../options/format.ts";
+import { type FormatOptions, printerFor, withOutput } from "../../options/format.ts";
 import { mountPoint, pair, several } from "../../options/pairs.ts";
 import { duration, integer } from "../../options/values.ts";
 import { createMany } from "../../platform/instance-batch.ts";
@@ -55,8 +55,8 @@ export function define(command: Command, terminal: Terminal): void {
 }
 
 async function create(given: string | undefined, options: Options, terminal: Terminal): Promise<void> {
-  const voice = voiceFor(terminal, options);
-  const { colors } = voice.people;
+  const printer = printerFor(terminal, options);
+  const { colors } = printer.output;
   const ref = given ?? formatRef(readProject(".", terminal.cwd).config);
   const platform = openPlatform(options, terminal, { timeoutMs: options.timeout, maxRetries: options.maxRetries });
   const stop = terminal.stopSignal();
@@ -66,21 +66,21 @@ async function create(given: string | undefined, options: Options, terminal: Ter
   }
   const record = await start(ref, platform, options, stop, terminal);
   const isKept = options.keepAlive === true;
-  voice.data(record);
-  voice.say(`${colors.green("✔")} ${colors.bold(ref)} is running`);
-  voice.say();
-  voice.say(instanceFacts(record, voice.people));
-  voice.say();
-  for (const line of usageLines(record, voice.people)) voice.say(line);
-  voice.say();
+  printer.json(record);
+  printer.print(`${colors.green("✔")} ${colors.bold(ref)} is running`);
+  printer.print();
+  printer.print(instanceFacts(record, printer.output));
+  printer.print();
+  for (const line of usageLines(record, printer.output)) printer.print(line);
+  printer.print();
   if (isKept) {
-    voice.say(`  ${colors.dim("End it with:")} ${nextCommand(`aenv instance delete ${record.id}`, options, colors)}`);
+    printer.print(`  ${colors.dim("End it with:")} ${nextCommand(`aenv instance delete ${record.id}`, options, colors)}`);
     return;
   }
-  voice.say(colors.dim("Ctrl-C releases it."));
+  printer.print(colors.dim("Ctrl-C releases it."));
   await untilStopped(stop);
   await asking(terminal, "Releasing it", () => platform.scheduler.deleteInstance(record.id));
-  voice.say(`${colors.green("✔")} ${record.id} is released`);
+  printer.print(`${colors.green("✔")} ${record.id} is released`);
 }
 
 /** One that is given up while it starts is released too. */

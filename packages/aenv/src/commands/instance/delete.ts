@@ -3,8 +3,9 @@ import { examples } from "../../options/examples.ts";
 import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
 import { confirms } from "../../terminal/confirm.ts";
 import { Failure } from "../../terminal/failure.ts";
+import { createPrinter } from "../../terminal/printer.ts";
 import { counted } from "../../terminal/table.ts";
-import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
 
 interface Options extends PlatformOptions {
   readonly yes?: boolean;
@@ -24,12 +25,12 @@ export function define(command: Command, terminal: Terminal): void {
 }
 
 async function remove(ids: readonly string[], options: Options, terminal: Terminal): Promise<void> {
-  const voice = voiceOf(terminal, options.json === true);
+  const printer = createPrinter(terminal, options.json === true);
   const { scheduler } = openPlatform(options, terminal);
   const what = ids.length === 1 ? ids[0] : counted(ids.length, "instance");
   if (!options.yes && !(await confirms(`End ${what}?`, terminal, "--yes"))) {
-    voice.data({ deleted: [], missing: [] });
-    voice.say("Nothing was ended.");
+    printer.json({ deleted: [], missing: [] });
+    printer.print("Nothing was ended.");
     return;
   }
   const deleted: string[] = [];
@@ -37,11 +38,11 @@ async function remove(ids: readonly string[], options: Options, terminal: Termin
   await asking(terminal, `Ending ${what}`, async () => {
     for (const id of ids) ((await scheduler.deleteInstance(id)) ? deleted : missing).push(id);
   });
-  voice.data({ deleted, missing });
-  const { colors } = voice.people;
-  for (const id of deleted) voice.say(`${colors.green("✔")} ${id} has ended`);
+  printer.json({ deleted, missing });
+  const { colors } = printer.output;
+  for (const id of deleted) printer.print(`${colors.green("✔")} ${id} has ended`);
   if (missing.length === 0) return;
-  if (voice.isJson) throw new Failure([]);
+  if (printer.isJson) throw new Failure([]);
   throw new Failure(
     missing.map((id) => ({ message: `there is no instance '${id}'` })),
     { code: "instance.not_found", hint: "See what runs with: aenv instance list" },

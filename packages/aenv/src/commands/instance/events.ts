@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
-import { type FormatOptions, voiceFor, withOutput } from "../../options/format.ts";
+import { type FormatOptions, printerFor, withOutput } from "../../options/format.ts";
 import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
 import { timeText } from "../../terminal/table.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
@@ -18,10 +18,10 @@ export function define(command: Command, terminal: Terminal): void {
 }
 
 async function events(id: string, options: Options, terminal: Terminal): Promise<void> {
-  const voice = voiceFor(terminal, options);
+  const printer = printerFor(terminal, options);
   const { scheduler } = openPlatform(options, terminal);
   const found = await asking(terminal, `Looking for ${id}`, () => scheduler.listEvents(id));
-  voice.data(found);
-  if (voice.isJson) return;
-  for (const { at, what } of found) voice.say(`${voice.people.colors.dim(timeText(at))}  ${what}`);
+  printer.json(found);
+  if (printer.isJson) return;
+  for (const { at, what } of found) printer.print(`${printer.output.colors.dim(timeText(at))}  ${what}`);
 }

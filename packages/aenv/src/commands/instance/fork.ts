@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
-import { type FormatOptions, voiceFor, withOutput } from "../../options/format.ts";
+import { type FormatOptions, printerFor, withOutput } from "../../options/format.ts";
 import { integer } from "../../options/values.ts";
 import { instanceTable } from "../../platform/instance-view.ts";
 import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
@@ -25,12 +25,12 @@ export function define(command: Command, terminal: Terminal): void {
 }
 
 async function fork(id: string, options: Options, terminal: Terminal): Promise<void> {
-  const voice = voiceFor(terminal, options);
+  const printer = printerFor(terminal, options);
   const { scheduler } = openPlatform(options, terminal, { timeoutMs: 120_000 });
   const copies = await asking(terminal, `Forking ${id}`, () => scheduler.forkInstance(id, options.count));
-  voice.data(copies);
-  if (voice.isJson) return;
-  const { colors } = voice.people;
-  voice.say(`${colors.green("✔")} ${counted(copies.length, "fork")} of ${colors.bold(id)}`);
-  voice.say(instanceTable(copies, voice.people));
+  printer.json(copies);
+  if (printer.isJson) return;
+  const { colors } = printer.output;
+  printer.print(`${colors.green("✔")} ${counted(copies.length, "fork")} of ${colors.bold(id)}`);
+  printer.print(instanceTable(copies, printer.output));
 }

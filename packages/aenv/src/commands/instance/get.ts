@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
-import { type FormatOptions, voiceFor, withOutput } from "../../options/format.ts";
+import { type FormatOptions, printerFor, withOutput } from "../../options/format.ts";
 import { instanceFacts } from "../../platform/instance-view.ts";
 import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
@@ -19,9 +19,9 @@ export function define(command: Command, terminal: Terminal): void {
 }
 
 async function get(id: string, options: Options, terminal: Terminal): Promise<void> {
-  const voice = voiceFor(terminal, options);
+  const printer = printerFor(terminal, options);
   const { scheduler } = openPlatform(options, terminal);
   const record = await asking(terminal, `Looking for ${id}`, () => scheduler.getInstance(id));
-  voice.data(record);
-  if (!voice.isJson) voice.say(instanceFacts(record, voice.people));
+  printer.json(record);
+  if (!printer.isJson) printer.print(instanceFacts(record, printer.output));
 }

@@ -2,7 +2,7 @@ import { instanceStatuses } from "@aenv/contract";
 import type { InstanceRecord } from "@aenv/sdk";
 import { type Command, Option } from "commander";
 import { examples } from "../../options/examples.ts";
-import { type FormatOptions, voiceFor, withOutput } from "../../options/format.ts";
+import { type FormatOptions, printerFor, withOutput } from "../../options/format.ts";
 import { pair } from "../../options/pairs.ts";
 import { refOf } from "../../options/ref.ts";
 import { integer } from "../../options/values.ts";
@@ -39,18 +39,18 @@ export function define(command: Command, terminal: Terminal): void {
 }
 
 async function list(options: Options, terminal: Terminal): Promise<void> {
-  const voice = voiceFor(terminal, options);
+  const printer = printerFor(terminal, options);
   if (options.version !== undefined && options.name === undefined) {
     throw new Failure("--version needs --name", { exit: "usage", hint: "Write it as: --name my-env --version 1.0.0" });
   }
   const platform = openPlatform(options, terminal);
   const ref = options.name === undefined ? undefined : refOf(options.name, options.version);
   const found = await asking(terminal, `Asking ${platform.url}`, () => gather(platform, options, ref));
-  voice.data(found);
-  if (voice.isJson) return;
+  printer.json(found);
+  if (printer.isJson) return;
   const of = ref === undefined ? "" : ` of ${ref}`;
-  if (found.length > 0) voice.say(instanceTable(found, voice.people));
-  else voice.say(`No instances${of}. Start one with: aenv instance create ${ref ?? "NAME"}`);
+  if (found.length > 0) printer.print(instanceTable(found, printer.output));
+  else printer.print(`No instances${of}. Start one with: aenv instance create ${ref ?? "NAME"}`);
 }
 
 async function gather({ scheduler }: Platform, options: Options, ref: string | undefined): Promise<InstanceRecord[]> {

@@ -2,7 +2,8 @@ import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
 import { integer } from "../../options/values.ts";
 import { explained, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
-import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
+import { createPrinter } from "../../terminal/printer.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
 
 interface Options extends PlatformOptions {
   readonly tail: number;
@@ -26,13 +27,13 @@ export function define(command: Command, terminal: Terminal): void {
 }
 
 async function logs(id: string, { tail, follow = false, ...options }: Options, terminal: Terminal): Promise<void> {
-  const voice = voiceOf(terminal, options.json === true);
+  const printer = createPrinter(terminal, options.json === true);
   const { scheduler } = openPlatform(options, terminal);
   const signal = follow ? terminal.stopSignal() : undefined;
   try {
     for await (const line of scheduler.logs(id, { tail, follow, signal })) {
-      if (voice.isJson) voice.event({ line });
-      else voice.say(line);
+      if (printer.isJson) printer.jsonLine({ line });
+      else printer.print(line);
     }
   } catch (error) {
     // Ctrl-C is how one stops to follow.

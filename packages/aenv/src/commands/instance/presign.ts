@@ -2,7 +2,8 @@ import { type Command, InvalidArgumentError } from "commander";
 import { examples } from "../../options/examples.ts";
 import { integer } from "../../options/values.ts";
 import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
-import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
+import { createPrinter } from "../../terminal/printer.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
 
 interface Options extends PlatformOptions {
   readonly minutes: number;
@@ -25,12 +26,12 @@ export function define(command: Command, terminal: Terminal): void {
 }
 
 async function presign(id: string, port: number, options: Options, terminal: Terminal): Promise<void> {
-  const voice = voiceOf(terminal, options.json === true);
+  const printer = createPrinter(terminal, options.json === true);
   const { scheduler } = openPlatform(options, terminal);
   const url = await asking(terminal, `Making a link to ${id}`, () => scheduler.presignUrl(id, port, { minutes: options.minutes }));
-  voice.data({ id, port, minutes: options.minutes, url });
+  printer.json({ id, port, minutes: options.minutes, url });
   // Nothing else is printed, so that the link can be used by another command.
-  if (!voice.isJson) voice.say(url);
+  if (!printer.isJson) printer.print(url);
 }
 
 function minutes(text: string): number {

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
-import { type FormatOptions, voiceFor, withOutput } from "../../options/format.ts";
+import { type FormatOptions, printerFor, withOutput } from "../../options/format.ts";
 import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
 import { timeText } from "../../terminal/table.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
@@ -21,10 +21,10 @@ export function define(command: Command, terminal: Terminal): void {
 }
 
 async function renew(id: string, options: Options, terminal: Terminal): Promise<void> {
-  const voice = voiceFor(terminal, options);
+  const printer = printerFor(terminal, options);
   const { scheduler } = openPlatform(options, terminal);
   const record = await asking(terminal, `Renewing ${id}`, () => scheduler.renewInstance(id, options.ttl));
-  voice.data(record);
-  const { colors } = voice.people;
-  voice.say(`${colors.green("✔")} ${colors.bold(id)} lives until ${timeText(String(record.expires_at ?? ""))}`);
+  printer.json(record);
+  const { colors } = printer.output;
+  printer.print(`${colors.green("✔")} ${colors.bold(id)} lives until ${timeText(String(record.expires_at ?? ""))}`);
 }

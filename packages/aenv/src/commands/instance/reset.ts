@@ -2,7 +2,8 @@ import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
 import { integer } from "../../options/values.ts";
 import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
-import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
+import { createPrinter } from "../../terminal/printer.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
 
 interface Options extends PlatformOptions {
   readonly task?: string;
@@ -24,11 +25,11 @@ export function define(command: Command, terminal: Terminal): void {
 }
 
 async function reset(id: string, { task, seed, ...options }: Options, terminal: Terminal): Promise<void> {
-  const voice = voiceOf(terminal, options.json === true);
+  const printer = createPrinter(terminal, options.json === true);
   const { scheduler } = openPlatform(options, terminal);
   const episode = { ...(task !== undefined && { task }), ...(seed !== undefined && { seed }) };
   await asking(terminal, `Resetting ${id}`, () => scheduler.resetInstance(id, episode));
-  voice.data({ id, ...episode });
-  const { colors } = voice.people;
-  voice.say(`${colors.green("✔")} ${colors.bold(id)} begins a new episode${task === undefined ? "" : ` of task ${task}`}`);
+  printer.json({ id, ...episode });
+  const { colors } = printer.output;
+  printer.print(`${colors.green("✔")} ${colors.bold(id)} begins a new episode${task === undefined ? "" : ` of task ${task}`}`);
 }

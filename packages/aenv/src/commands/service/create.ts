@@ -1,7 +1,7 @@
 import { type CreateServiceRequest, formatRef, isObject, splitRef, variableProblem } from "@aenv/contract";
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
-import { type FormatOptions, voiceFor, withOutput } from "../../options/format.ts";
+import { type FormatOptions, printerFor, withOutput } from "../../options/format.ts";
 import { pair } from "../../options/pairs.ts";
 import { integer } from "../../options/values.ts";
 import { asking, nextCommand, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
@@ -49,19 +49,19 @@ export function define(command: Command, terminal: Terminal): void {
 }
 
 async function create(given: string | undefined, options: Options, terminal: Terminal): Promise<void> {
-  const voice = voiceFor(terminal, options);
+  const printer = printerFor(terminal, options);
   const platform = openPlatform(options, terminal);
   const { ref, deploy } = projectFor(given, terminal);
   const request = requestOf(ref, options, deploy, options.owner ?? platform.owner);
   const made = await asking(terminal, `Starting ${ref}`, () => platform.services.create(request));
-  voice.data(made);
-  if (voice.isJson) return;
-  const { colors } = voice.people;
-  voice.say(`${colors.green("✔")} ${colors.bold(made.id)} is being started`);
-  voice.say();
-  voice.say(serviceFacts(made, voice.people));
-  voice.say();
-  voice.say(`  ${colors.dim("See how it is with:")} ${nextCommand(`aenv service get ${made.id}`, options, colors)}`);
+  printer.json(made);
+  if (printer.isJson) return;
+  const { colors } = printer.output;
+  printer.print(`${colors.green("✔")} ${colors.bold(made.id)} is being started`);
+  printer.print();
+  printer.print(serviceFacts(made, printer.output));
+  printer.print();
+  printer.print(`  ${colors.dim("See how it is with:")} ${nextCommand(`aenv service get ${made.id}`, options, colors)}`);
 }
 
 type DeployConfig = Readonly<Record<string, unknown>>;

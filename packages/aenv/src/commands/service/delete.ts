@@ -2,7 +2,8 @@ import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
 import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
 import { confirms } from "../../terminal/confirm.ts";
-import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
+import { createPrinter } from "../../terminal/printer.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
 
 interface Options extends PlatformOptions {
   readonly yes?: boolean;
@@ -24,13 +25,13 @@ export function define(command: Command, terminal: Terminal): void {
 }
 
 async function remove(id: string, options: Options, terminal: Terminal): Promise<void> {
-  const voice = voiceOf(terminal, options.json === true);
+  const printer = createPrinter(terminal, options.json === true);
   const { services } = openPlatform(options, terminal);
   const deleteStorage = options.deleteStorage === true;
   const question = deleteStorage ? `End ${id} and lose what is in its storage?` : `End ${id}?`;
   if (!options.yes && !(await confirms(question, terminal, "--yes"))) {
-    voice.data({ deleted: [] });
-    voice.say("Nothing was ended.");
+    printer.json({ deleted: [] });
+    printer.print("Nothing was ended.");
     return;
   }
   // Looked for first: a server does not say of a name that it never knew it.
@@ -38,6 +39,6 @@ async function remove(id: string, options: Options, terminal: Terminal): Promise
     await services.get(id);
     await services.delete(id, { deleteStorage });
   });
-  voice.data({ deleted: [id] });
-  voice.say(`${voice.people.colors.green("✔")} ${id} has ended`);
+  printer.json({ deleted: [id] });
+  printer.print(`${printer.output.colors.green("✔")} ${id} has ended`);
 }

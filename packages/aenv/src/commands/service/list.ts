@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
-import { type FormatOptions, voiceFor, withOutput } from "../../options/format.ts";
+import { type FormatOptions, printerFor, withOutput } from "../../options/format.ts";
 import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
 import { serviceTable } from "../../platform/service-view.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
@@ -20,11 +20,11 @@ export function define(command: Command, terminal: Terminal): void {
 }
 
 async function list({ name, ...options }: Options, terminal: Terminal): Promise<void> {
-  const voice = voiceFor(terminal, options);
+  const printer = printerFor(terminal, options);
   const { services, url } = openPlatform(options, terminal);
   const found = await asking(terminal, `Asking ${url}`, () => services.list(name === undefined ? {} : { ref: name }));
-  voice.data(found);
-  if (voice.isJson) return;
-  if (found.length > 0) voice.say(serviceTable(found, voice.people));
-  else voice.say(`No services${name === undefined ? "" : ` of ${name}`}. Start one with: aenv service create ${name ?? "NAME"}`);
+  printer.json(found);
+  if (printer.isJson) return;
+  if (found.length > 0) printer.print(serviceTable(found, printer.output));
+  else printer.print(`No services${name === undefined ? "" : ` of ${name}`}. Start one with: aenv service create ${name ?? "NAME"}`);
 }

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
-import { type FormatOptions, voiceFor, withOutput } from "../../options/format.ts";
+import { type FormatOptions, printerFor, withOutput } from "../../options/format.ts";
 import { pair } from "../../options/pairs.ts";
 import { integer } from "../../options/values.ts";
 import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
@@ -28,7 +28,7 @@ export function define(command: Command, terminal: Terminal): void {
 }
 
 async function update(id: string, options: Options, terminal: Terminal): Promise<void> {
-  const voice = voiceFor(terminal, options);
+  const printer = printerFor(terminal, options);
   const { replicas, image, env } = options;
   if (replicas === undefined && image === undefined && env === undefined) {
     throw new Failure("nothing to change was given", { exit: "usage", hint: "Give --replicas, --env or --image." });
@@ -40,6 +40,6 @@ async function update(id: string, options: Options, terminal: Terminal): Promise
     ...(env !== undefined && { environment_variables: env }),
   };
   const record = await asking(terminal, `Changing ${id}`, () => services.update(id, change));
-  voice.data(record);
-  if (!voice.isJson) voice.say(serviceFacts(record, voice.people));
+  printer.json(record);
+  if (!printer.isJson) printer.print(serviceFacts(record, printer.output));
 }

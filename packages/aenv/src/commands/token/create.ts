@@ -1,7 +1,7 @@
 import type { Role } from "@aenv/sdk";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { examples } from "../../options/examples.ts";
-import { type FormatOptions, voiceFor, withOutput } from "../../options/format.ts";
+import { type FormatOptions, printerFor, withOutput } from "../../options/format.ts";
 import { several } from "../../options/pairs.ts";
 import { duration, integer } from "../../options/values.ts";
 import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
@@ -60,7 +60,7 @@ function role(text: string, known: readonly Role[] = []): Role[] {
 }
 
 async function create(options: Options, terminal: Terminal): Promise<void> {
-  const voice = voiceFor(terminal, options);
+  const printer = printerFor(terminal, options);
   const { tokens, url } = openPlatform(options, terminal);
   const { owner, role: given, scope: scopes, note, expires, maxInstances } = options;
   const made = await asking(terminal, `Asking ${url}`, () =>
@@ -73,12 +73,12 @@ async function create(options: Options, terminal: Terminal): Promise<void> {
       ...(maxInstances && { maxInstances }),
     }),
   );
-  voice.data(made);
-  if (voice.isJson) return;
-  const { colors } = voice.people;
-  voice.say(`${colors.green("✔")} ${colors.bold(made.token)}`);
-  voice.say();
-  voice.say(
+  printer.json(made);
+  if (printer.isJson) return;
+  const { colors } = printer.output;
+  printer.print(`${colors.green("✔")} ${colors.bold(made.token)}`);
+  printer.print();
+  printer.print(
     facts(
       [
         ["Id", made.id],
@@ -87,9 +87,9 @@ async function create(options: Options, terminal: Terminal): Promise<void> {
         ["Scopes", made.scopes.join(", ")],
         ["Expires", made.expiresAt === null ? "never" : timeText(made.expiresAt)],
       ],
-      voice.people,
+      printer.output,
     ),
   );
-  voice.say();
-  voice.say(colors.dim("It is shown this once. Keep it with: aenv login, or give it as AENV_API_KEY."));
+  printer.print();
+  printer.print(colors.dim("It is shown this once. Keep it with: aenv login, or give it as AENV_API_KEY."));
 }

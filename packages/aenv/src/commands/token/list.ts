@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
-import { type FormatOptions, voiceFor, withOutput } from "../../options/format.ts";
+import { type FormatOptions, printerFor, withOutput } from "../../options/format.ts";
 import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
 import { table, timeText } from "../../terminal/table.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
@@ -20,16 +20,16 @@ export function define(command: Command, terminal: Terminal): void {
 }
 
 async function list(options: Options, terminal: Terminal): Promise<void> {
-  const voice = voiceFor(terminal, options);
+  const printer = printerFor(terminal, options);
   const { tokens, url } = openPlatform(options, terminal);
   const found = await asking(terminal, `Asking ${url}`, () => tokens.list(options.owner ? { owner: options.owner } : {}));
-  voice.data(found);
-  if (voice.isJson) return;
+  printer.json(found);
+  if (printer.isJson) return;
   if (found.length === 0) {
-    voice.say("No tokens. Make one with: aenv token create --owner NAME");
+    printer.print("No tokens. Make one with: aenv token create --owner NAME");
     return;
   }
-  const { colors } = voice.people;
+  const { colors } = printer.output;
   const rows = found.map((one) => [
     colors.bold(one.id),
     one.owner,
@@ -40,5 +40,5 @@ async function list(options: Options, terminal: Terminal): Promise<void> {
     one.expiresAt === null ? "never" : timeText(one.expiresAt),
     one.lastUsedAt === null ? "never" : timeText(one.lastUsedAt),
   ]);
-  voice.say(table(["id", "owner", "roles", "scopes", "note", "created", "expires", "last used"], rows, voice.people));
+  printer.print(table(["id", "owner", "roles", "scopes", "note", "created", "expires", "last used"], rows, printer.output));
 }

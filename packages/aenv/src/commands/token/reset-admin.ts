@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
-import { type FormatOptions, voiceFor, withOutput } from "../../options/format.ts";
+import { type FormatOptions, printerFor, withOutput } from "../../options/format.ts";
 import { during } from "../../terminal/spinner.ts";
 import { facts } from "../../terminal/table.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
@@ -38,7 +38,7 @@ export function define(command: Command, terminal: Terminal): void {
 }
 
 async function reset(options: Options, terminal: Terminal): Promise<void> {
-  const voice = voiceFor(terminal, options);
+  const printer = printerFor(terminal, options);
   // The server is loaded only now: the other commands of this group do without it.
   const { readServerConfig, resetAdmin } = await import("@aenv/server");
   const { home, store, config: file, owner, revokeOthers: revokesOthers = false } = options;
@@ -48,12 +48,12 @@ async function reset(options: Options, terminal: Terminal): Promise<void> {
     ...(file !== undefined && { file: resolve(terminal.cwd, file) }),
   });
   const made = await during(terminal, "Making a token", () => resetAdmin(config, { owner, revokesOthers }));
-  voice.data(made);
-  if (voice.isJson) return;
-  const { colors } = voice.people;
-  voice.say(`${colors.green("✔")} ${colors.bold(made.token)}`);
-  voice.say();
-  voice.say(
+  printer.json(made);
+  if (printer.isJson) return;
+  const { colors } = printer.output;
+  printer.print(`${colors.green("✔")} ${colors.bold(made.token)}`);
+  printer.print();
+  printer.print(
     facts(
       [
         ["Id", made.id],
@@ -61,9 +61,9 @@ async function reset(options: Options, terminal: Terminal): Promise<void> {
         ["Roles", "admin"],
         ["Revoked", made.revoked.join(", ")],
       ],
-      voice.people,
+      printer.output,
     ),
   );
-  voice.say();
-  voice.say(colors.dim("It is shown this once. Keep it with: aenv login, or give it as AENV_API_KEY."));
+  printer.print();
+  printer.print(colors.dim("It is shown this once. Keep it with: aenv login, or give it as AENV_API_KEY."));
 }

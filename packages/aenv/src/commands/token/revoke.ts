@@ -1,7 +1,8 @@
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
 import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
-import { type Terminal, voiceOf } from "../../terminal/terminal.ts";
+import { createPrinter } from "../../terminal/printer.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
 
 interface Options extends PlatformOptions {
   readonly json?: boolean;
@@ -19,12 +20,12 @@ export function define(command: Command, terminal: Terminal): void {
 }
 
 async function revoke(given: string, options: Options, terminal: Terminal): Promise<void> {
-  const voice = voiceOf(terminal, options.json === true);
+  const printer = createPrinter(terminal, options.json === true);
   // Whoever pastes the whole token means its id.
   const id = /^aenv_([0-9a-f]{12})_/.exec(given)?.[1] ?? given;
   const { tokens } = openPlatform(options, terminal);
   await asking(terminal, `Revoking ${id}`, () => tokens.revoke(id));
-  voice.data({ id, revoked: true });
-  const { colors } = voice.people;
-  voice.say(`${colors.green("✔")} token ${colors.bold(id)} is revoked`);
+  printer.json({ id, revoked: true });
+  const { colors } = printer.output;
+  printer.print(`${colors.green("✔")} token ${colors.bold(id)} is revoked`);
 }
