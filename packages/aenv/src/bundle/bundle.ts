@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { BundleManifest } from "@aenv/contract";
-import type { Offer } from "../project/catalogue.ts";
-import { UNFINISHED } from "../project/load-errors.ts";
-import { diagnose } from "../project/locate-errors.ts";
+import type { Catalogue } from "../project/catalogue.ts";
+import { LOAD_UNFINISHED } from "../project/load-errors.ts";
+import { locateErrors } from "../project/locate-errors.ts";
 import type { Project } from "../project/project.ts";
-import { Failure, failureOf } from "../terminal/failure.ts";
+import { Failure, toFailure } from "../terminal/failure.ts";
 import { type Archive, packArchive, sha256, unpackArchive } from "./archive.ts";
 import { bundleCode, ENVIRONMENT_FILE } from "./code.ts";
 import { readData } from "./data.ts";
@@ -14,7 +14,7 @@ import { type LoadOptions, offerOf } from "./offer.ts";
 import type { TarEntry } from "./tar.ts";
 
 /** A bundle's manifest.json, which also describes what the environment offers. */
-export type Manifest = BundleManifest & Offer;
+export type Manifest = BundleManifest & Catalogue;
 
 /** Bundles a project: code, data, config and a manifest. The same sources always give the same bytes. */
 export async function bundleProject(project: Project, loading: LoadOptions): Promise<Archive & { manifest: Manifest }> {
@@ -41,17 +41,17 @@ export async function bundleProject(project: Project, loading: LoadOptions): Pro
 }
 
 /** Loads the bundle as it will be loaded elsewhere: in an empty folder. */
-async function tryOut(project: Project, entries: readonly TarEntry[], loading: LoadOptions): Promise<Offer> {
+async function tryOut(project: Project, entries: readonly TarEntry[], loading: LoadOptions): Promise<Catalogue> {
   const folder = mkdtempSync(join(tmpdir(), "aenv-bundle-"));
   try {
     await unpackArchive(packArchive(entries).bytes, folder);
     return await offerOf(folder, loading);
   } catch (error) {
     // The sources would take as long to say the same.
-    if (error instanceof Failure && error.code === UNFINISHED) throw await diagnose(project, error);
+    if (error instanceof Failure && error.code === LOAD_UNFINISHED) throw await locateErrors(project, error);
     // If the sources do not load either, their lines say more than the bundle's.
     await offerOf(project.root, { ...loading, onOutput: () => undefined }).catch(async (cause: unknown) => {
-      throw await diagnose(project, failureOf(cause));
+      throw await locateErrors(project, toFailure(cause));
     });
     throw new Failure(`the project loads, but its bundle does not: ${(error as Error).message.replaceAll(folder, "<bundle>")}`, {
       code: "environment.invalid",

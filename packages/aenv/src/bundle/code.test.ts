@@ -70,11 +70,11 @@ it("keeps what a project registers, even if its package.json says that its files
 function ask(socketPath: string, path: string, body: object): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const headers = { accept: "application/json, text/event-stream", "content-type": "application/json" };
-    const asking = request({ socketPath, method: "POST", path, headers }, (response) => {
+    const sent = request({ socketPath, method: "POST", path, headers }, (response) => {
       let text = "";
       response.setEncoding("utf8").on("data", (piece: string) => (text += piece));
       response.on("error", reject).on("end", () => resolve(JSON.parse(text)));
     });
-    asking.on("error", reject).end(JSON.stringify(body));
+    sent.on("error", reject).end(JSON.stringify(body));
   });
 }

@@ -3,7 +3,7 @@ import { realpathSync } from "node:fs";
 import { basename, isAbsolute, relative, sep } from "node:path";
 import { findEntries } from "@aenv/kit";
 import { type BuildFailure, build, type Plugin } from "esbuild";
-import { hintFor, problemsOf } from "../project/locate-errors.ts";
+import { esbuildProblems, missingPackageHint } from "../project/locate-errors.ts";
 import type { Project } from "../project/project.ts";
 import { Failure } from "../terminal/failure.ts";
 import type { TarEntry } from "./tar.ts";
@@ -44,9 +44,9 @@ export async function bundleCode(project: Project): Promise<TarEntry[]> {
     });
     return renameChunks(outputFiles.map(({ path, text }) => ({ path: basename(path), text })));
   } catch (error) {
-    const problems = problemsOf((error as Partial<BuildFailure>).errors ?? [], root);
+    const problems = esbuildProblems((error as Partial<BuildFailure>).errors ?? [], root);
     if (problems.length === 0) throw error;
-    throw new Failure(problems, { code: "environment.invalid", hint: hintFor(problems), cause: error });
+    throw new Failure(problems, { code: "environment.invalid", hint: missingPackageHint(problems), cause: error });
   }
 }
 

@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Offer } from "../project/catalogue.ts";
-import { endedWhileLoading, unfinished } from "../project/load-errors.ts";
+import type { Catalogue } from "../project/catalogue.ts";
+import { endedWhileLoading, loadTimedOut } from "../project/load-errors.ts";
 import { Failure, type Place } from "../terminal/failure.ts";
 
 export interface LoadOptions {
@@ -15,13 +15,13 @@ export interface LoadOptions {
   onOutput(text: string): void;
 }
 
-type Answer = Offer | { readonly error: string; readonly place?: Place };
+type Answer = Catalogue | { readonly error: string; readonly place?: Place };
 
 /** How long output that was printed before the end may take to arrive. A child process of the environment can hold the pipe open for longer. */
 const OUTPUT_GRACE_MS = 500;
 
 /** What the environment in a folder offers, found out by loading it in a process of its own. */
-export async function offerOf(folder: string, { timeoutMs, onOutput }: LoadOptions): Promise<Offer> {
+export async function offerOf(folder: string, { timeoutMs, onOutput }: LoadOptions): Promise<Catalogue> {
   const entry = fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "./describe.ts" : "./describe.js", import.meta.url));
   // What the environment would say with the data of this machine is no part of its bundle.
   const { AENV_DATA_DIR: _, ...env } = process.env;
@@ -54,7 +54,7 @@ async function answerOf(child: ChildProcess, timeoutMs: number): Promise<Answer>
     if (child.connected) child.once("disconnect", fail);
     else fail();
   });
-  const timer = setTimeout(() => reject(unfinished(timeoutMs)), timeoutMs);
+  const timer = setTimeout(() => reject(loadTimedOut(timeoutMs)), timeoutMs);
   try {
     return await promise;
   } finally {

@@ -1,5 +1,5 @@
 import { instancePrefix, isLoopback } from "@aenv/contract";
-import { asking, openPlatform, type Platform, type PlatformOptions } from "../platform/platform.ts";
+import { callServer, openPlatform, type Platform, type PlatformOptions } from "../platform/platform.ts";
 import { Failure } from "../terminal/failure.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 
@@ -16,7 +16,7 @@ export interface Target {
   readonly apiKey: string;
 }
 
-export const USUAL_URL = "http://127.0.0.1:8081";
+export const DEFAULT_URL = "http://127.0.0.1:8081";
 
 /** A service is found through its server. Otherwise the address is given, or it is the one where `aenv run` serves. */
 export async function resolveTarget(options: TargetOptions, terminal: Terminal): Promise<Target> {
@@ -26,14 +26,14 @@ export async function resolveTarget(options: TargetOptions, terminal: Terminal):
       throw new Failure(`--service and --${options.url === undefined ? "instance" : "url"} exclude each other`, { exit: "usage" });
     return serviceTarget(service, options, terminal);
   }
-  const base = withoutMcp(options.url ?? terminal.env.DUMMY_INSTANCE_IP ?? USUAL_URL);
+  const base = withoutMcp(options.url ?? terminal.env.DUMMY_INSTANCE_IP ?? DEFAULT_URL);
   const url = instance === undefined ? base : `${base}${instancePrefix(instance)}`;
   return { url, apiKey: options.apiKey ?? (await knownToken(url, options, terminal)) };
 }
 
 async function serviceTarget(id: string, options: TargetOptions, terminal: Terminal): Promise<Target> {
   const platform = openPlatform(options, terminal);
-  const { service_url: url } = await asking(terminal, `Looking for ${id}`, () => platform.services.get(id));
+  const { service_url: url } = await callServer(terminal, `Looking for ${id}`, () => platform.services.get(id));
   if (!url) throw new Failure(`the server does not say where the service ${id} is`, { hint: "Give its address with --url." });
   const address = withScheme(withoutMcp(url), platform);
   return { url: address, apiKey: isOnHostOf(platform.url, address) ? platform.apiKey : (options.apiKey ?? "") };

@@ -1,12 +1,12 @@
 import { type ContentBlock, isObject, nearestName, type ResetResult, type Task } from "@aenv/contract";
 import type { Environment, ToolResult } from "@aenv/sdk";
-import { fetchOffer, offerTable } from "../project/catalogue.ts";
+import { catalogueTable, fetchCatalogue } from "../project/catalogue.ts";
 import { Failure } from "../terminal/failure.ts";
 import type { Printer } from "../terminal/printer.ts";
-import { facts, shortened, table } from "../terminal/table.ts";
+import { facts, table, truncate } from "../terminal/table.ts";
 import { parseArguments } from "./arguments.ts";
 
-export interface WorkOptions {
+export interface CallOptions {
   readonly function?: boolean;
   readonly reward?: boolean;
   readonly health?: boolean;
@@ -18,12 +18,12 @@ export interface WorkOptions {
 }
 
 /** Asks the environment, and returns what prints the answer. */
-export type Work = (environment: Environment) => Promise<() => void>;
+export type Call = (environment: Environment) => Promise<() => void>;
 
 const kinds = ["function", "reward", "health", "list", "tasks", "reset", "snapshot"] as const;
 
 /** What to ask, by the options and the words behind them. */
-export function chooseWork(words: readonly string[], options: WorkOptions, printer: Printer): Work {
+export function chooseCall(words: readonly string[], options: CallOptions, printer: Printer): Call {
   const asked = kinds.filter((name) => options[name]);
   if (asked.length > 1) throw new Failure(`--${asked[0]} and --${asked[1]} exclude each other`, { exit: "usage" });
   const [kind = "tool"] = asked;
@@ -46,8 +46,8 @@ export function chooseWork(words: readonly string[], options: WorkOptions, print
       );
     }
     case "list":
-      demandNoArguments(kind, words, options);
-      return asks(fetchOffer, (offer) => (printer.isJson ? printer.json(offer) : printer.print(offerTable(offer, printer.output))));
+      assertNoArguments(kind, words, options);
+      return asks(fetchCatalogue, (offer) => (printer.isJson ? printer.json(offer) : printer.print(catalogueTable(offer, printer.output))));
     case "reward": {
       const args = parseArguments(words, options.args);
       return asks(
@@ -78,7 +78,7 @@ export function chooseWork(words: readonly string[], options: WorkOptions, print
       );
     }
     case "snapshot":
-      demandNoArguments(kind, words, options);
+      assertNoArguments(kind, words, options);
       return asks(
         (environment) => environment.snapshot(),
         (snapshot) => tellValue(snapshot, printer),
@@ -86,19 +86,19 @@ export function chooseWork(words: readonly string[], options: WorkOptions, print
   }
 }
 
-function asks<T>(ask: (environment: Environment) => Promise<T>, tell: (answer: T) => void): Work {
+function asks<T>(ask: (environment: Environment) => Promise<T>, tell: (answer: T) => void): Call {
   return async (environment) => {
     const answer = await ask(environment);
     return () => tell(answer);
   };
 }
 
-function demandNoArguments(kind: string, words: readonly string[], options: WorkOptions): void {
+function assertNoArguments(kind: string, words: readonly string[], options: CallOptions): void {
   const [extra] = [...words, ...(options.args === undefined ? [] : ["--args"])];
   if (extra !== undefined) throw new Failure(`--${kind} takes no arguments, but '${extra}' was given`, { exit: "usage" });
 }
 
-function readArguments(words: readonly string[], options: WorkOptions, known: readonly string[]): Record<string, unknown> {
+function readArguments(words: readonly string[], options: CallOptions, known: readonly string[]): Record<string, unknown> {
   const args = parseArguments(words, options.args);
   for (const name of Object.keys(args)) {
     if (known.includes(name)) continue;
@@ -151,7 +151,7 @@ function taskTable(tasks: readonly Task[], { output }: Printer): string {
   const rows = tasks.map(({ id, split, splits = [], instruction = "" }) => [
     output.colors.bold(id),
     [...new Set([...(split === undefined ? [] : [split]), ...splits])].join(", "),
-    shortened(instruction, 70),
+    truncate(instruction, 70),
   ]);
   return table(["task", "split", "instruction"], rows, output);
 }

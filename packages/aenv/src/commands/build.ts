@@ -8,9 +8,9 @@ import { loadTimeoutOption } from "../project/load-errors.ts";
 import { readProject } from "../project/project.ts";
 import { Failure } from "../terminal/failure.ts";
 import { createPrinter } from "../terminal/printer.ts";
-import { during } from "../terminal/spinner.ts";
+import { withSpinner } from "../terminal/spinner.ts";
 import type { Terminal } from "../terminal/terminal.ts";
-import { warnOf } from "../terminal/warning.ts";
+import { warnProblems } from "../terminal/warning.ts";
 
 interface Options {
   readonly workDir: string;
@@ -43,8 +43,8 @@ async function buildArchive(options: Options, terminal: Terminal): Promise<void>
   }
   const printer = createPrinter(terminal, options.json === true);
   const project = readProject(options.workDir, terminal.cwd);
-  warnOf(terminal, project.warnings);
-  const { archive, manifest, digest, bytes } = await during(terminal, `Bundling ${project.config.name}`, async () => {
+  warnProblems(terminal, project.warnings);
+  const { archive, manifest, digest, bytes } = await withSpinner(terminal, `Bundling ${project.config.name}`, async () => {
     const bundle = await bundleProject(project, { timeoutMs: options.loadTimeout, onOutput: (text) => terminal.stderr.write(text) });
     const out = resolve(project.root, options.out);
     const archive = join(out, `${bundle.manifest.name}-${bundle.manifest.version}-${bundle.digest.slice(0, 12)}.tar.gz`);

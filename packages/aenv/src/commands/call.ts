@@ -1,16 +1,16 @@
 import { formatDuration } from "@aenv/contract";
 import { Environment } from "@aenv/sdk";
 import { type Command, Option } from "commander";
-import { resolveTarget, type TargetOptions, USUAL_URL } from "../call/target.ts";
-import { chooseWork, type WorkOptions } from "../call/work.ts";
+import { DEFAULT_URL, resolveTarget, type TargetOptions } from "../call/target.ts";
+import { type CallOptions, chooseCall } from "../call/work.ts";
 import { examples } from "../options/examples.ts";
 import { duration } from "../options/values.ts";
-import { withPlatform } from "../platform/platform.ts";
+import { addPlatformOptions } from "../platform/platform.ts";
 import { createPrinter } from "../terminal/printer.ts";
-import { during } from "../terminal/spinner.ts";
+import { withSpinner } from "../terminal/spinner.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 
-interface Options extends TargetOptions, WorkOptions {
+interface Options extends TargetOptions, CallOptions {
   readonly timeout: number;
   readonly json?: boolean;
 }
@@ -30,7 +30,7 @@ export function define(command: Command, terminal: Terminal): void {
     .option("--reset", "begin a new episode and print its task and observation; takes task=ID and seed=NUMBER")
     .option("--snapshot", "print the state as JSON")
     .option("-a, --args <json>", "arguments as one JSON object; key=value goes over it")
-    .option("-u, --url <url>", `where it runs; $DUMMY_INSTANCE_IP or ${USUAL_URL} if not given`)
+    .option("-u, --url <url>", `where it runs; $DUMMY_INSTANCE_IP or ${DEFAULT_URL} if not given`)
     .option("-i, --instance <id>", "one of its instances; the first if not given")
     .option("-s, --service <name>", "a service of the server, instead of --url")
     .addOption(
@@ -39,7 +39,7 @@ export function define(command: Command, terminal: Terminal): void {
         .default(TIMEOUT_MS, formatDuration(TIMEOUT_MS)),
     )
     .option("--json", "the whole answer as JSON");
-  withPlatform(command)
+  addPlatformOptions(command)
     .addHelpText(
       "after",
       examples(
@@ -60,12 +60,12 @@ export function define(command: Command, terminal: Terminal): void {
 
 async function call(words: readonly string[], options: Options, terminal: Terminal): Promise<void> {
   const printer = createPrinter(terminal, options.json === true);
-  const work = chooseWork(words, options, printer);
+  const work = chooseCall(words, options, printer);
   const { url, apiKey } = await resolveTarget(options, terminal);
   // Whether it is there is what the call itself will show, at once.
   const settings = { instanceUrl: url, apiKey, timeoutMs: options.timeout, skipHealthCheck: true, maxRetries: 1 };
   // Its name is not known here, so in messages it goes by where it is.
   const name = url.replace(/^\w+:\/\//, "").replace(/\/.*$/, "") || "environment";
-  const tell = await during(terminal, `Calling ${url}`, () => Environment.use(name, settings, work));
+  const tell = await withSpinner(terminal, `Calling ${url}`, () => Environment.use(name, settings, work));
   tell();
 }

@@ -1,10 +1,10 @@
 import { type EnvironmentRecord, environmentStatuses, formatRef, isObject } from "@aenv/contract";
 import type { Command } from "commander";
 import { examples } from "../options/examples.ts";
-import { type FormatOptions, printerFor, withFormat } from "../options/format.ts";
-import { refOf } from "../options/ref.ts";
-import { asking, openPlatform, type PlatformOptions, withPlatform } from "../platform/platform.ts";
-import { type Offer, offerTable } from "../project/catalogue.ts";
+import { addFormatOption, type FormatOptions, printerFor } from "../options/format.ts";
+import { refArgument } from "../options/ref.ts";
+import { addPlatformOptions, callServer, openPlatform, type PlatformOptions } from "../platform/platform.ts";
+import { type Catalogue, catalogueTable } from "../project/catalogue.ts";
 import { facts, statusText, timeText } from "../terminal/table.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 
@@ -17,7 +17,7 @@ export function define(command: Command, terminal: Terminal): void {
     .description("Shows one published environment: what it offers, who published it, and its digest.")
     .argument("<name>", "name or name@version; the newest version if none is given")
     .option("-v, --version <version>", "the same as behind the @");
-  withPlatform(withFormat(command))
+  addPlatformOptions(addFormatOption(command))
     .addHelpText("after", examples("aenv get my-env", "aenv get my-env@1.0.0 --json"))
     .action((name: string, options: Options) => get(name, options, terminal));
 }
@@ -25,8 +25,8 @@ export function define(command: Command, terminal: Terminal): void {
 async function get(name: string, options: Options, terminal: Terminal): Promise<void> {
   const printer = printerFor(terminal, options);
   const { hub } = openPlatform(options, terminal);
-  const ref = refOf(name, options.version);
-  const found = await asking(terminal, `Looking for ${ref}`, () => hub.get(ref));
+  const ref = refArgument(name, options.version);
+  const found = await callServer(terminal, `Looking for ${ref}`, () => hub.get(ref));
   printer.json(found);
   if (printer.isJson) return;
   const { colors } = printer.output;
@@ -47,15 +47,15 @@ async function get(name: string, options: Options, terminal: Terminal): Promise<
   );
   printer.print(lines);
   const offer = offerOf(found);
-  if (offer !== null) printer.print(`\n${offerTable(offer, printer.output)}`);
+  if (offer !== null) printer.print(`\n${catalogueTable(offer, printer.output)}`);
 }
 
 /** What the hub found out by starting it; null where it did not. */
-function offerOf({ metadata }: EnvironmentRecord): Offer | null {
+function offerOf({ metadata }: EnvironmentRecord): Catalogue | null {
   if (!isObject(metadata) || !isObject(metadata.catalogue)) return null;
   const { tools, catalogue } = metadata as {
-    tools: Offer["tools"];
-    catalogue: { functions: Offer["functions"]; reward: Offer["rewards"] };
+    tools: Catalogue["tools"];
+    catalogue: { functions: Catalogue["functions"]; reward: Catalogue["rewards"] };
   };
   return { tools, functions: catalogue.functions, rewards: catalogue.reward };
 }

@@ -3,7 +3,7 @@ import { join, relative, resolve } from "node:path";
 import { parseName } from "@aenv/contract";
 import { type Command, Option } from "commander";
 import { examples } from "../options/examples.ts";
-import { demandVersion } from "../project/project.ts";
+import { assertVersion } from "../project/project.ts";
 import { isMachinesNodeTooOld } from "../scaffold/machine-node.ts";
 import { ownTarball } from "../scaffold/own-tarball.ts";
 import { isEmptyOrMissing, projectFiles, type Template, templates, writeFiles } from "../scaffold/project-files.ts";
@@ -38,7 +38,7 @@ export function define(command: Command, terminal: Terminal): void {
 async function init(givenName: string, options: Options, terminal: Terminal): Promise<void> {
   const name = parseName(givenName);
   const { version, template } = options;
-  demandVersion(version);
+  assertVersion(version);
   const printer = createPrinter(terminal, options.json === true);
   const { colors } = printer.output;
   const workDir = resolve(terminal.cwd, options.workDir);

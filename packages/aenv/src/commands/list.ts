@@ -1,10 +1,10 @@
 import { environmentStatuses } from "@aenv/contract";
 import type { Command } from "commander";
 import { examples } from "../options/examples.ts";
-import { type FormatOptions, printerFor, withFormat } from "../options/format.ts";
+import { addFormatOption, type FormatOptions, printerFor } from "../options/format.ts";
 import { integer } from "../options/values.ts";
-import { asking, nextCommand, openPlatform, type PlatformOptions, withPlatform } from "../platform/platform.ts";
-import { shortened, statusText, table, timeText } from "../terminal/table.ts";
+import { addPlatformOptions, callServer, nextCommand, openPlatform, type PlatformOptions } from "../platform/platform.ts";
+import { statusText, table, timeText, truncate } from "../terminal/table.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 
 interface Options extends PlatformOptions, FormatOptions {
@@ -21,7 +21,7 @@ export function define(command: Command, terminal: Terminal): void {
     .option("-o, --offset <number>", "how many to skip", integer(0, Number.MAX_SAFE_INTEGER), 0)
     .option("-n, --name <name>", "only this name")
     .option("-t, --tag <tag>", "only those with this tag");
-  withPlatform(withFormat(command))
+  addPlatformOptions(addFormatOption(command))
     .addHelpText("after", examples("aenv list", "aenv list --tag game --limit 20", "aenv list --name my-env --format json"))
     .action((options: Options) => list(options, terminal));
 }
@@ -30,7 +30,9 @@ async function list(options: Options, terminal: Terminal): Promise<void> {
   const printer = printerFor(terminal, options);
   const { hub, hubUrl } = openPlatform(options, terminal);
   const { limit, offset, name, tag } = options;
-  const found = await asking(terminal, `Asking ${hubUrl}`, () => hub.list({ limit, offset, ...(name && { name }), ...(tag && { tag }) }));
+  const found = await callServer(terminal, `Asking ${hubUrl}`, () =>
+    hub.list({ limit, offset, ...(name && { name }), ...(tag && { tag }) }),
+  );
   printer.json(found);
   if (printer.isJson) return;
   const { colors } = printer.output;
@@ -43,7 +45,7 @@ async function list(options: Options, terminal: Terminal): Promise<void> {
     one.version,
     statusText(environmentStatuses[one.status] ?? String(one.status), colors),
     String(one.visibility ?? ""),
-    shortened(one.description, 60),
+    truncate(one.description, 60),
     timeText(one.created_at),
   ]);
   printer.print(table(["name", "version", "status", "seen by", "description", "created"], rows, printer.output));

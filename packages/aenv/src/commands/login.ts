@@ -1,7 +1,7 @@
 import { text as readAll } from "node:stream/consumers";
 import type { Command } from "commander";
 import { examples } from "../options/examples.ts";
-import { asking, controlUrl, openPlatform, type PlatformOptions, withPlatform } from "../platform/platform.ts";
+import { addPlatformOptions, callServer, controlUrl, openPlatform, type PlatformOptions } from "../platform/platform.ts";
 import { checkSettings, readSettings, settingsPath, writeSettings } from "../platform/settings.ts";
 import { Failure } from "../terminal/failure.ts";
 import { createPrinter } from "../terminal/printer.ts";
@@ -18,7 +18,7 @@ export function define(command: Command, terminal: Terminal): void {
     )
     .argument("[url]", "the server; as --system-url")
     .option("--json", "as JSON");
-  withPlatform(command)
+  addPlatformOptions(command)
     .addHelpText("after", examples("aenv login http://aenv.example:8080", "aenv login http://aenv.example:8080 < token.txt"))
     .action((url: string | undefined, options: Options) => login(url, options, terminal));
 }
@@ -28,7 +28,7 @@ async function login(given: string | undefined, options: Options, terminal: Term
   const systemUrl = given ?? options.systemUrl;
   const apiKey = options.apiKey ?? (await askToken(terminal));
   const { url, tokens } = openPlatform({ ...(systemUrl && { systemUrl }), apiKey }, terminal);
-  const { owner, roles, token } = await asking(terminal, `Asking ${url}`, () => tokens.whoAmI());
+  const { owner, roles, token } = await callServer(terminal, `Asking ${url}`, () => tokens.whoAmI());
 
   const { path } = settingsPath(terminal);
   const own = readSettings(path);

@@ -6,13 +6,13 @@ import { openArchive } from "../bundle/archive.ts";
 import type { TarEntry } from "../bundle/tar.ts";
 import { unpackInto } from "../bundle/unpack-into.ts";
 import { examples } from "../options/examples.ts";
-import { refOf } from "../options/ref.ts";
-import { asking, explained, openPlatform, type Platform, type PlatformOptions, withPlatform } from "../platform/platform.ts";
+import { refArgument } from "../options/ref.ts";
+import { addPlatformOptions, callServer, openPlatform, type Platform, type PlatformOptions, withServerHint } from "../platform/platform.ts";
 import { isEmptyOrMissing } from "../scaffold/project-files.ts";
 import { Failure } from "../terminal/failure.ts";
 import { createPrinter } from "../terminal/printer.ts";
 import { progressBar } from "../terminal/progress-bar.ts";
-import { bytesText, counted } from "../terminal/table.ts";
+import { bytesText, countText } from "../terminal/table.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 
 interface Options extends PlatformOptions {
@@ -30,20 +30,20 @@ export function define(command: Command, terminal: Terminal): void {
     .option("-w, --work-dir <folder>", "where to put the environment's folder", ".")
     .option("--force", "write into a folder that is not empty; files of other names stay")
     .option("--json", "as JSON");
-  withPlatform(command)
+  addPlatformOptions(command)
     .addHelpText("after", examples("aenv pull my-env", "aenv pull my-env@1.0.0 --work-dir /srv/environments", "aenv pull my-env --force"))
     .action((name: string, options: Options) => pull(name, options, terminal));
 }
 
 async function pull(name: string, options: Options, terminal: Terminal): Promise<void> {
   const printer = createPrinter(terminal, options.json === true);
-  const ref = refOf(name, options.version);
+  const ref = refArgument(name, options.version);
   const platform = openPlatform(options, terminal);
   const folder = join(resolve(terminal.cwd, options.workDir), splitRef(ref).name);
   if (!isEmptyOrMissing(folder) && !options.force) {
     throw new Failure(`the folder ${folder} is not empty`, { hint: "Choose another with --work-dir, or write into it with --force." });
   }
-  const record = await asking(terminal, `Looking for ${ref}`, () => platform.hub.get(ref));
+  const record = await callServer(terminal, `Looking for ${ref}`, () => platform.hub.get(ref));
   const found = formatRef(record);
   const bytes = await download(platform, found, terminal);
   const { entries, digest } = await open(bytes, found);
@@ -61,7 +61,7 @@ async function pull(name: string, options: Options, terminal: Terminal): Promise
   const near = relative(terminal.cwd, folder);
   const path = near.startsWith("..") ? folder : near;
   printer.print(
-    `${colors.green("✔")} ${colors.bold(found)} is in ${colors.cyan(path)} ${colors.dim(`${counted(entries.length, "file")}, ${bytesText(bytes.length)}`)}`,
+    `${colors.green("✔")} ${colors.bold(found)} is in ${colors.cyan(path)} ${colors.dim(`${countText(entries.length, "file")}, ${bytesText(bytes.length)}`)}`,
   );
   printer.print();
   printer.print(`  ${colors.dim("Run it:")} node ${join(path, "main.js")} --port 8081`);
@@ -72,7 +72,7 @@ async function download({ hub }: Platform, ref: string, terminal: Terminal): Pro
   try {
     return (await hub.downloadBundle(ref, { onProgress: (count) => bar.at(count) })).bytes;
   } catch (error) {
-    throw explained(error);
+    throw withServerHint(error);
   } finally {
     bar.end();
   }

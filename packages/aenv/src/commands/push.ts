@@ -2,17 +2,25 @@ import { type EnvironmentConfig, formatRef, isObject, isPlatformError, messageOf
 import { type Command, Option } from "commander";
 import { bundleProject } from "../bundle/bundle.ts";
 import { examples } from "../options/examples.ts";
-import { several } from "../options/pairs.ts";
-import { asking, explained, nextCommand, openPlatform, type Platform, type PlatformOptions, withPlatform } from "../platform/platform.ts";
+import { collect } from "../options/pairs.ts";
+import {
+  addPlatformOptions,
+  callServer,
+  nextCommand,
+  openPlatform,
+  type Platform,
+  type PlatformOptions,
+  withServerHint,
+} from "../platform/platform.ts";
 import { loadTimeoutOption } from "../project/load-errors.ts";
 import { readProject, withVersion } from "../project/project.ts";
 import { Failure } from "../terminal/failure.ts";
 import { createPrinter } from "../terminal/printer.ts";
 import { progressBar } from "../terminal/progress-bar.ts";
-import { during } from "../terminal/spinner.ts";
-import { bytesText, counted } from "../terminal/table.ts";
+import { withSpinner } from "../terminal/spinner.ts";
+import { bytesText, countText } from "../terminal/table.ts";
 import type { Terminal } from "../terminal/terminal.ts";
-import { warn, warnOf } from "../terminal/warning.ts";
+import { warn, warnProblems } from "../terminal/warning.ts";
 
 interface Options extends PlatformOptions {
   readonly workDir: string;
@@ -39,11 +47,11 @@ export function define(command: Command, terminal: Terminal): void {
     .option("--dry-run", "say what would be done, and do nothing")
     .option("--no-verify", "do not start the environment on the server to see what it offers")
     .addOption(new Option("--visibility <who>", "who sees it; if not given as the version before, at first private").choices(visibilities))
-    .option("--share-with <owner>", "an owner who sees it too; may be repeated", several)
+    .option("--share-with <owner>", "an owner who sees it too; may be repeated", collect)
     .addOption(loadTimeoutOption())
     .addOption(new Option("--force").hideHelp())
     .option("--json", "as JSON");
-  withPlatform(command)
+  addPlatformOptions(command)
     .addHelpText(
       "after",
       examples("aenv push", "aenv push --dry-run", "aenv push --version 1.1.0 --visibility public", "aenv push --work-dir tau2"),
@@ -56,16 +64,16 @@ async function push(options: Options, terminal: Terminal): Promise<void> {
   const { colors } = printer.output;
   if (options.force) terminal.stderr.write("--force changes nothing: what is published stays as it is\n");
   const project = withVersion(readProject(options.workDir, terminal.cwd), options.version);
-  warnOf(terminal, project.warnings);
+  warnProblems(terminal, project.warnings);
   const { config } = project;
   const ref = formatRef(config);
   const platform = openPlatform(options, terminal, { timeoutMs: PUBLISH_TIMEOUT_MS });
   const loading = { timeoutMs: options.loadTimeout, onOutput: (text: string) => terminal.stderr.write(text) };
-  const bundle = await during(terminal, `Bundling ${config.name}`, () => bundleProject(project, loading));
+  const bundle = await withSpinner(terminal, `Bundling ${config.name}`, () => bundleProject(project, loading));
   const digest = `sha256:${bundle.digest}`;
   const size = bundle.bytes.length;
 
-  const { isKnown, isUploaded } = await asking(terminal, `Asking ${platform.hubUrl}`, () => look(platform, ref, digest, config));
+  const { isKnown, isUploaded } = await callServer(terminal, `Asking ${platform.hubUrl}`, () => look(platform, ref, digest, config));
   const { tools, functions, rewards } = bundle.manifest;
   const told = { name: config.name, version: config.version, digest, size, hub: platform.hubUrl };
   if (options.dryRun) {
@@ -84,7 +92,7 @@ async function push(options: Options, terminal: Terminal): Promise<void> {
     ...(options.visibility && { visibility: options.visibility }),
     ...(options.shareWith && { sharedWith: options.shareWith }),
   };
-  await asking(terminal, `Publishing ${ref}`, () =>
+  await callServer(terminal, `Publishing ${ref}`, () =>
     platform.hub.create(ref, { ...config, artifacts, ...wish }, { verify: options.verify }),
   ).catch((error: unknown) => {
     throw isPlatformError((error as Failure).cause, "environment.exists") ? taken(config) : error;
@@ -95,7 +103,7 @@ async function push(options: Options, terminal: Terminal): Promise<void> {
     printer.print(`${colors.green("✔")} ${colors.bold(ref)} is already published at ${platform.hubUrl}; ${seen}`);
     return;
   }
-  const offers = [counted(tools.length, "tool"), counted(functions.length, "function"), counted(rewards.length, "reward")].join(", ");
+  const offers = [countText(tools.length, "tool"), countText(functions.length, "function"), countText(rewards.length, "reward")].join(", ");
   printer.print(`${colors.green("✔")} ${colors.bold(ref)} is published at ${colors.cyan(platform.hubUrl)}`);
   printer.print(`  ${colors.dim(`${offers}; ${bytesText(size)}; ${digest.slice(0, 19)}`)}`);
   const warning = options.verify === false ? null : await tasksWarning(platform, ref);
@@ -129,7 +137,7 @@ async function upload({ hub }: Platform, ref: string, digest: string, bytes: Uin
   try {
     await hub.uploadBundle(digest, bytes, { onProgress: (count) => bar.at(count) });
   } catch (error) {
-    throw explained(error);
+    throw withServerHint(error);
   } finally {
     bar.end();
   }

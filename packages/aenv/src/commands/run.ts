@@ -9,7 +9,7 @@ import { integer } from "../options/values.ts";
 import { loadTimeoutOption } from "../project/load-errors.ts";
 import { readProject } from "../project/project.ts";
 import { createPrinter } from "../terminal/printer.ts";
-import { during } from "../terminal/spinner.ts";
+import { withSpinner } from "../terminal/spinner.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 
 interface Options {
@@ -44,7 +44,7 @@ async function run(options: Options, terminal: Terminal): Promise<void> {
   const inspectorCommand = options.inspector ? requireInspector(project.root, terminal.env.PATH ?? "") : null;
   const stop = terminal.stopSignal();
   const narrator = new Narrator(printer, terminal, options);
-  const started = await during(terminal, `Starting ${project.config.name}`, () =>
+  const started = await withSpinner(terminal, `Starting ${project.config.name}`, () =>
     DevServer.start(project, { ...options, onEvent: (event) => narrator.onEvent(event) }, stop),
   ).catch((error: unknown) => {
     if (stop.aborted) return null;

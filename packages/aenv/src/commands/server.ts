@@ -8,12 +8,12 @@ import { ownPackage } from "../project/own-package.ts";
 import { runnerCommand } from "../server/runner.ts";
 import { serverSettings, settingText } from "../server/settings.ts";
 import { settingSources } from "../server/sources.ts";
-import { Failure, failureOf } from "../terminal/failure.ts";
+import { Failure, toFailure } from "../terminal/failure.ts";
 import { createPrinter, type Printer } from "../terminal/printer.ts";
-import { during } from "../terminal/spinner.ts";
+import { withSpinner } from "../terminal/spinner.ts";
 import { facts } from "../terminal/table.ts";
 import type { Terminal } from "../terminal/terminal.ts";
-import { shortPath } from "../terminal/tilde-path.ts";
+import { tildePath } from "../terminal/tilde-path.ts";
 
 interface Options extends Readonly<Record<string, unknown>> {
   readonly config?: string;
@@ -60,7 +60,7 @@ async function serve(options: Options, terminal: Terminal): Promise<void> {
   const stop = terminal.stopSignal();
   // At a terminal the words below are enough, unless someone wants more.
   const isQuiet = terminal.stderr.isTty && !printer.isJson && sources.get("logLevel") === "default";
-  const server = await during(terminal, "Starting", () => start(isQuiet ? { ...config, logLevel: "warn" } : config));
+  const server = await withSpinner(terminal, "Starting", () => start(isQuiet ? { ...config, logLevel: "warn" } : config));
   try {
     const token = await server.firstToken();
     welcome(server, config, token, printer);
@@ -77,7 +77,7 @@ function readConfig(given: Parameters<typeof readServerConfig>[0]): ServerConfig
   try {
     return readServerConfig(given);
   } catch (error) {
-    const { problems, exit, code, cause } = failureOf(error);
+    const { problems, exit, code, cause } = toFailure(error);
     throw new Failure(problems, { exit, code, cause, hint: "See what can be set with: aenv server --help" });
   }
 }
@@ -86,12 +86,12 @@ async function start(config: ServerConfig): Promise<RunningServer> {
   try {
     return await startServer({ config, runner: runnerCommand(config.home), version: ownPackage().version });
   } catch (error) {
-    const { problems, exit, code, cause } = failureOf(error);
-    throw new Failure(problems, { exit, code, cause, hint: hintFor(error, config) });
+    const { problems, exit, code, cause } = toFailure(error);
+    throw new Failure(problems, { exit, code, cause, hint: startHint(error, config) });
   }
 }
 
-function hintFor(error: unknown, config: ServerConfig): string | undefined {
+function startHint(error: unknown, config: ServerConfig): string | undefined {
   const cause = (error as { cause?: NodeJS.ErrnoException }).cause?.code;
   if (cause === "EADDRINUSE") return "Choose other ports, such as: aenv server --control-port 9080 --data-port 9081";
   if (cause === "EACCES") return "Choose ports above 1024, or give this process the right to open that one.";
@@ -128,8 +128,8 @@ function welcome(server: RunningServer, config: ServerConfig, token: string | nu
         ["Control", `${colors.cyan(controlUrl)}  ${colors.dim(`the hub and instances; ${controlUrl}/docs lists the API`)}`],
         ["Data", `${colors.cyan(dataUrl)}  ${colors.dim("agents and trainers")}`],
         ["Admin", adminUrl === null ? "" : `${colors.cyan(adminUrl)}  ${colors.dim("metrics, on this machine only")}`],
-        ["Store", shortPath(String(store))],
-        ["Home", shortPath(config.home)],
+        ["Store", tildePath(String(store))],
+        ["Home", tildePath(config.home)],
         ["Access", access.isOn ? "on: a token is needed" : `off: whoever reaches it may do everything`],
       ],
       output,

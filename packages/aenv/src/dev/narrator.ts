@@ -1,20 +1,20 @@
 import { formatRef, messageOf, type Task } from "@aenv/contract";
 import { Environment } from "@aenv/sdk";
-import { callExample, fetchOffer, type Offer, offeredNames, offerTable } from "../project/catalogue.ts";
+import { type Catalogue, callExample, catalogueNames, catalogueTable, fetchCatalogue } from "../project/catalogue.ts";
 import type { Project } from "../project/project.ts";
 import { failureAsJson } from "../terminal/failure.ts";
-import { failureBlock } from "../terminal/failure-text.ts";
+import { failureText } from "../terminal/failure-text.ts";
 import type { Printer } from "../terminal/printer.ts";
-import { counted, shortened } from "../terminal/table.ts";
+import { countText, truncate } from "../terminal/table.ts";
 import type { Terminal } from "../terminal/terminal.ts";
-import { warn, warnOf } from "../terminal/warning.ts";
+import { warn, warnProblems } from "../terminal/warning.ts";
 import type { DevEvent } from "./server.ts";
 
 /** Where the original's clients look for an environment. */
-const USUAL_PORT = 8081;
+const DEFAULT_PORT = 8081;
 
 /** What an environment offers, with its tasks. */
-type Shown = Offer & { readonly tasks: readonly Task[] };
+type Shown = Catalogue & { readonly tasks: readonly Task[] };
 
 /** Tells what happens: to people as it suits them, to programs as one JSON line each. */
 export class Narrator {
@@ -70,7 +70,7 @@ export class Narrator {
         return;
       case "failed":
         this.#printer.jsonLine({ event: "failed", ...failureAsJson(event.failure), isStillServing: event.isStillServing });
-        this.#complain(failureBlock(event.failure, this.#terminal.stderr.colors, this.#terminal.cwd));
+        this.#complain(failureText(event.failure, this.#terminal.stderr.colors, this.#terminal.cwd));
         this.#complain(event.isStillServing ? "  The version before it goes on serving." : "  Nothing is served until it loads.");
         return;
       case "crashed":
@@ -113,14 +113,14 @@ export class Narrator {
     const { colors } = this.#printer.output;
     const more = files.length > 1 ? ` and ${files.length - 1} more` : "";
     this.#printer.print(`${colors.green("✔")} ${time()} reloaded ${files[0]}${more} ${colors.dim(`in ${ms} ms`)}`);
-    const [old, now] = [offeredNames(before), offeredNames(this.#offer)];
+    const [old, now] = [catalogueNames(before), catalogueNames(this.#offer)];
     for (const each of now) if (!old.includes(each)) this.#printer.print(colors.green(`  + ${each}`));
     for (const each of old) if (!now.includes(each)) this.#printer.print(colors.red(`  - ${each}`));
   }
 
   async #fetchOffer({ config }: Project): Promise<Shown> {
     return Environment.use(formatRef(config), { instanceUrl: this.#url }, async (environment) => ({
-      ...(await fetchOffer(environment)),
+      ...(await fetchCatalogue(environment)),
       tasks: await this.#fetchTasks(environment),
     }));
   }
@@ -142,17 +142,17 @@ export class Narrator {
     const { colors } = output;
     const say = (text = "") => this.#printer.print(text);
     const line = (title: string, text: string) => say(`  ${colors.dim(title.padEnd(12))}${text}`);
-    const address = port === USUAL_PORT ? "" : ` --url ${this.#url}`;
+    const address = port === DEFAULT_PORT ? "" : ` --url ${this.#url}`;
     say(`${colors.green("✔")} ${colors.bold(formatRef(config))} is served at ${colors.cyan(this.#url)}`);
     if (this.#options.host !== host(this.#url)) say(colors.yellow("  Other machines that reach this one can call it too."));
     say();
-    say(offerTable(this.#offer, output));
+    say(catalogueTable(this.#offer, output));
     say();
     for (const text of taskLines(this.#offer.tasks, address)) say(text);
     line("Page", colors.cyan(`${this.#url}/`));
     line("MCP client", colors.cyan(this.mcpUrl));
     line("Trainer", `${colors.cyan(this.#url)}  ${colors.dim("/health  /functions/list  /task/reward")}`);
-    if (port === USUAL_PORT) line("SDK", `DUMMY_INSTANCE_IP=http://localhost  ${colors.dim(`new Environment("${config.name}")`)}`);
+    if (port === DEFAULT_PORT) line("SDK", `DUMMY_INSTANCE_IP=http://localhost  ${colors.dim(`new Environment("${config.name}")`)}`);
     else line("SDK", `new Environment("${config.name}", { instanceUrl: "${this.#url}" })`);
     const [tool] = this.#offer.tools;
     if (tool !== undefined) line("Shell", `aenv call ${callExample(tool)}${address}  ${colors.dim(`or: aenv call --list${address}`)}`);
@@ -166,7 +166,7 @@ export class Narrator {
 
   #warn({ warnings }: Project): void {
     for (const { message, place } of warnings) this.#printer.jsonLine({ event: "warning", message, ...place });
-    warnOf(this.#terminal, warnings);
+    warnProblems(this.#terminal, warnings);
   }
 
   #complain(text: string): void {
@@ -182,9 +182,9 @@ function taskLines(tasks: readonly Task[], address: string): string[] {
   const width = Math.min(24, Math.max(...tasks.slice(0, SHOWN_TASKS).map(({ id }) => id.length)));
   const shown = tasks
     .slice(0, SHOWN_TASKS)
-    .map(({ id, instruction = "" }) => `    ${id.padEnd(width)}  ${shortened(instruction, 70)}`.trimEnd());
+    .map(({ id, instruction = "" }) => `    ${id.padEnd(width)}  ${truncate(instruction, 70)}`.trimEnd());
   const rest = tasks.length - shown.length;
-  return [`  ${counted(tasks.length, "task")}`, ...shown, ...(rest > 0 ? [`    ${rest} more: aenv call --tasks${address}`] : []), ""];
+  return [`  ${countText(tasks.length, "task")}`, ...shown, ...(rest > 0 ? [`    ${rest} more: aenv call --tasks${address}`] : []), ""];
 }
 
 /** What the environment itself said, without what the client was doing. */

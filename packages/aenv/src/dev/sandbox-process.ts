@@ -4,8 +4,8 @@ import { request } from "node:http";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { isObject, messageOf } from "@aenv/contract";
-import { dataDirOf } from "../project/data-dir.ts";
-import { endedWhileLoading, unfinished } from "../project/load-errors.ts";
+import { dataDir } from "../project/data-dir.ts";
+import { endedWhileLoading, loadTimedOut } from "../project/load-errors.ts";
 import { Failure, type Place } from "../terminal/failure.ts";
 
 export interface SandboxOptions {
@@ -34,7 +34,7 @@ export class SandboxProcess {
     this.socketPath = options.socketPath;
     const entry = fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "./sandbox.ts" : "./sandbox.js", import.meta.url));
     const args = ["--disable-warning=ExperimentalWarning", entry, options.root, "--socket", options.socketPath, "--host", options.host];
-    const env = { ...process.env, AENV_DATA_DIR: dataDirOf(process.env) };
+    const env = { ...process.env, AENV_DATA_DIR: dataDir(process.env) };
     this.#child = spawn(process.execPath, args, { cwd: options.root, env, stdio: ["pipe", "pipe", "pipe"] });
     this.#ended = once(this.#child, "close");
     this.#child.once("close", (code, signal) => {
@@ -77,7 +77,7 @@ export class SandboxProcess {
     this.#read("stderr", (line) => options.onLine("stderr", line));
     this.#child.once("error", reject);
     this.#child.once("close", (code, signal) => reject(endedWhileLoading(code, signal)));
-    const timer = setTimeout(() => reject(unfinished(options.loadTimeoutMs)), options.loadTimeoutMs);
+    const timer = setTimeout(() => reject(loadTimedOut(options.loadTimeoutMs)), options.loadTimeoutMs);
     const abort = () => reject(signal.reason);
     signal.addEventListener("abort", abort);
     try {
@@ -136,7 +136,7 @@ function loadFailure({ message, code, file, line, column }: SandboxEvent): Failu
 
 function getHealth(socketPath: string, signal: AbortSignal): Promise<{ status: number; body: string }> {
   return new Promise((resolve, reject) => {
-    const asking = request({ socketPath, path: "/health", headers: { host: "localhost" }, signal }, (answer) => {
+    const sent = request({ socketPath, path: "/health", headers: { host: "localhost" }, signal }, (answer) => {
       let body = "";
       answer.setEncoding("utf8");
       answer.on("data", (text: string) => {
@@ -144,9 +144,9 @@ function getHealth(socketPath: string, signal: AbortSignal): Promise<{ status: n
       });
       answer.on("end", () => resolve({ status: answer.statusCode ?? 0, body }));
     });
-    asking.on("error", (error) =>
+    sent.on("error", (error) =>
       reject(signal.aborted ? signal.reason : new Failure(`the environment does not answer: ${messageOf(error)}`)),
     );
-    asking.end();
+    sent.end();
   });
 }

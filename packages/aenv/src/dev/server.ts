@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { diagnose } from "../project/locate-errors.ts";
+import { locateErrors } from "../project/locate-errors.ts";
 import { type Project, readProject } from "../project/project.ts";
-import { Failure, failureOf } from "../terminal/failure.ts";
+import { Failure, toFailure } from "../terminal/failure.ts";
 import { Relay } from "./relay.ts";
 import { SandboxProcess } from "./sandbox-process.ts";
 import { type Watch, watchProject } from "./watch.ts";
@@ -86,7 +86,7 @@ export class DevServer {
       .catch((error: unknown) => {
         if (attempt.signal.aborted) return;
         this.#isStarting = false;
-        const failure = failureOf(error);
+        const failure = toFailure(error);
         if (this.#current === undefined) this.#relay.refuse(`the environment does not load: ${failure.message}`);
         this.#options.onEvent({ event: "failed", failure, isStillServing: this.#current !== undefined });
       })
@@ -126,7 +126,7 @@ export class DevServer {
       return sandbox;
     } catch (error) {
       if (signal.aborted || !(error instanceof Failure)) throw error;
-      throw await diagnose(project, error);
+      throw await locateErrors(project, error);
     }
   }
 

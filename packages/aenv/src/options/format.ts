@@ -11,12 +11,12 @@ export interface FormatOptions {
 }
 
 /** `-o, --output table|json`, and `--json` for the same in a word. */
-export function withOutput(command: Command): Command {
+export function addOutputOption(command: Command): Command {
   return withFormatOption(command, "-o, --output <format>");
 }
 
 /** The same by the name that `list` and `get` have for it. */
-export function withFormat(command: Command): Command {
+export function addFormatOption(command: Command): Command {
   return withFormatOption(command, "-f, --format <format>");
 }
 

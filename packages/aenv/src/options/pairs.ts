@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from "commander";
 
 /** Gathers `KEY=VALUE` of an option that may come several times. */
-export function pair(text: string, known: Readonly<Record<string, string>> = {}): Record<string, string> {
+export function collectPair(text: string, known: Readonly<Record<string, string>> = {}): Record<string, string> {
   const at = text.indexOf("=");
   const key = text.slice(0, Math.max(0, at)).trim();
   if (key === "") throw new InvalidArgumentError("Write it as KEY=VALUE.");
@@ -9,11 +9,11 @@ export function pair(text: string, known: Readonly<Record<string, string>> = {})
 }
 
 /** Gathers the values of an option that may come several times. */
-export function several(text: string, known: readonly string[] = []): string[] {
+export function collect(text: string, known: readonly string[] = []): string[] {
   return [...known, text];
 }
 
 /** Gathers mount points, each written as `KEY=VALUE,KEY=VALUE`. */
-export function mountPoint(text: string, known: readonly Record<string, string>[] = []): Record<string, string>[] {
-  return [...known, text.split(",").reduce<Record<string, string>>((mount, one) => pair(one, mount), {})];
+export function collectMount(text: string, known: readonly Record<string, string>[] = []): Record<string, string>[] {
+  return [...known, text.split(",").reduce<Record<string, string>>((mount, one) => collectPair(one, mount), {})];
 }

@@ -2,7 +2,7 @@ import { formatRef, splitRef } from "@aenv/contract";
 import { Failure } from "../terminal/failure.ts";
 
 /** `name@version` from the argument and `--version`, which must not differ. */
-export function refOf(text: string, version?: string): string {
+export function refArgument(text: string, version?: string): string {
   const ref = splitRef(text);
   if (ref.name === "") throw new Failure(`'${text}' names no environment`, { exit: "usage", hint: "Write it as: my-env or my-env@1.0.0" });
   if (version === undefined) return text.replace(/@$/, "");
@@ -13,8 +13,8 @@ export function refOf(text: string, version?: string): string {
 }
 
 /** The same where a version must be named. */
-export function exactRefOf(text: string, version?: string): string {
-  const ref = refOf(text, version);
+export function exactRefArgument(text: string, version?: string): string {
+  const ref = refArgument(text, version);
   if (splitRef(ref).version !== "") return ref;
   throw new Failure(`which version of ${ref}?`, {
     exit: "usage",

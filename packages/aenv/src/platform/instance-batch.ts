@@ -1,10 +1,10 @@
 import { type BatchItem, Environment, type EnvironmentBatch } from "@aenv/sdk";
 import { type FormatOptions, printerFor } from "../options/format.ts";
-import { Failure, failureOf } from "../terminal/failure.ts";
-import { counted, shortened, statusText, table } from "../terminal/table.ts";
+import { Failure, toFailure } from "../terminal/failure.ts";
+import { countText, statusText, table, truncate } from "../terminal/table.ts";
 import type { Output, Terminal } from "../terminal/terminal.ts";
 import { environmentOptions, type StartOptions, stoppedBefore } from "./instance-start.ts";
-import { asking, nextCommand, type Platform, type PlatformOptions } from "./platform.ts";
+import { callServer, nextCommand, type Platform, type PlatformOptions } from "./platform.ts";
 
 interface BatchOptions extends PlatformOptions, FormatOptions, StartOptions {
   readonly count: number;
@@ -41,19 +41,19 @@ export async function createMany(
   } else if (ids.length > 0) {
     printer.print(colors.dim("Ctrl-C releases them."));
     await untilDone();
-    await asking(terminal, "Releasing them", () => batch.release());
-    printer.print(`${colors.green("✔")} ${counted(ids.length, "instance")} released`);
+    await callServer(terminal, "Releasing them", () => batch.release());
+    printer.print(`${colors.green("✔")} ${countText(ids.length, "instance")} released`);
   }
   if (failed === 0) return;
   if (printer.isJson) throw new Failure([]);
-  throw new Failure(`${failed} of ${counted(started.length, "instance")} did not start`, { code: "instance.start_failed" });
+  throw new Failure(`${failed} of ${countText(started.length, "instance")} did not start`, { code: "instance.start_failed" });
 }
 
 async function start(ref: string, options: BatchOptions, platform: Platform, terminal: Terminal): Promise<EnvironmentBatch<Environment>> {
   const { count, signal } = options;
   const wanted = { ...environmentOptions(options, platform, terminal), signal };
   try {
-    return await asking(terminal, `Starting ${count} of ${ref}`, () => Environment.createMany(ref, count, wanted));
+    return await callServer(terminal, `Starting ${count} of ${ref}`, () => Environment.createMany(ref, count, wanted));
   } catch (error) {
     throw signal.aborted ? stoppedBefore(`${count} of ${ref}`) : error;
   }
@@ -61,7 +61,7 @@ async function start(ref: string, options: BatchOptions, platform: Platform, ter
 
 async function startedOf({ environment, error }: BatchItem<Environment>): Promise<Started> {
   if (environment === null) {
-    const { code, message } = failureOf(error);
+    const { code, message } = toFailure(error);
     return { id: null, status: "Failed", agentUrl: null, error: { code, message } };
   }
   const { instanceId: id, status } = await environment.getEnvInfo();
@@ -73,7 +73,7 @@ function startedTable(started: readonly Started[], output: Output): string {
     String(at + 1),
     id ?? "",
     statusText(status, output.colors),
-    agentUrl ?? shortened(error?.message ?? "", 80),
+    agentUrl ?? truncate(error?.message ?? "", 80),
   ]);
   return table(["", "instance", "status", "for agents, or why it failed"], rows, output);
 }

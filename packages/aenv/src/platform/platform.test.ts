@@ -4,7 +4,7 @@ import picocolors from "picocolors";
 import { describe, expect, it } from "vitest";
 import { Failure } from "../terminal/failure.ts";
 import type { Terminal } from "../terminal/terminal.ts";
-import { controlUrl, explained, openPlatform, type PlatformOptions } from "./platform.ts";
+import { controlUrl, openPlatform, type PlatformOptions, withServerHint } from "./platform.ts";
 
 const FILE = ".aenv/cli_config.json";
 
@@ -62,9 +62,9 @@ describe("openPlatform", () => {
 
 describe("a failure of the server's", () => {
   it("comes with the next step", () => {
-    const failure = explained(new PlatformError("access.unauthenticated", "no token"));
+    const failure = withServerHint(new PlatformError("access.unauthenticated", "no token"));
     expect([failure.exit, failure.code, failure.hint]).toEqual(["denied", "access.unauthenticated", expect.stringContaining("aenv login")]);
-    expect(explained(new PlatformError("network.failed", "refused"))).toMatchObject({
+    expect(withServerHint(new PlatformError("network.failed", "refused"))).toMatchObject({
       exit: "unreachable",
       hint: expect.stringContaining("aenv server"),
     });
@@ -72,6 +72,6 @@ describe("a failure of the server's", () => {
 
   it("keeps the step that was named already", () => {
     const failure = new Failure("no", { hint: "do this" });
-    expect(explained(failure)).toBe(failure);
+    expect(withServerHint(failure)).toBe(failure);
   });
 });

@@ -1,9 +1,9 @@
 import { HubClient, SchedulerClient, ServiceClient, TokenClient } from "@aenv/sdk";
 import type { Command } from "commander";
-import { Failure, failureOf, newHint } from "../terminal/failure.ts";
-import { during } from "../terminal/spinner.ts";
+import { Failure, hintUnlessRepeated, toFailure } from "../terminal/failure.ts";
+import { withSpinner } from "../terminal/spinner.ts";
 import type { Colors, Terminal } from "../terminal/terminal.ts";
-import { defaultSettings, ownHub, readSettings, settingsPath, timeoutMsOf } from "./settings.ts";
+import { defaultSettings, hubTimeoutMs, readSettings, separateHub, settingsPath } from "./settings.ts";
 
 /** What every command takes that asks a server. */
 export interface PlatformOptions {
@@ -25,12 +25,12 @@ export interface Platform {
   readonly tokens: TokenClient;
 }
 
-const USUAL_URL = defaultSettings.system_url;
-const USUAL_PORT = 8080;
+const DEFAULT_URL = defaultSettings.system_url;
+const DEFAULT_PORT = 8080;
 
-export function withPlatform(command: Command): Command {
+export function addPlatformOptions(command: Command): Command {
   return command
-    .option("--system-url <url>", `the server; $AENV_SYSTEM_URL, the setting system_url or ${USUAL_URL} if not given`)
+    .option("--system-url <url>", `the server; $AENV_SYSTEM_URL, the setting system_url or ${DEFAULT_URL} if not given`)
     .option("--api-key <token>", "the token to show it; $AENV_API_KEY or the setting hub_config.api_key if not given");
 }
 
@@ -49,10 +49,10 @@ export function openPlatform(
   const { env } = terminal;
   const settings = readSettings(settingsPath(terminal).path);
   const { hub_config: hub = {} } = settings;
-  const url = controlUrl(options.systemUrl || env.AENV_SYSTEM_URL || settings.system_url || USUAL_URL);
-  const hubUrl = options.systemUrl ? url : env.HUB_BACKEND || ownHub(settings) || url;
+  const url = controlUrl(options.systemUrl || env.AENV_SYSTEM_URL || settings.system_url || DEFAULT_URL);
+  const hubUrl = options.systemUrl ? url : env.HUB_BACKEND || separateHub(settings) || url;
   const apiKey = options.apiKey || env.AENV_API_KEY || hub.api_key || "";
-  const { timeoutMs = timeoutMsOf(settings), maxRetries = 2 } = limits;
+  const { timeoutMs = hubTimeoutMs(settings), maxRetries = 2 } = limits;
   const clients = { apiKey, timeoutMs, maxRetries };
   return {
     url,
@@ -67,19 +67,19 @@ export function openPlatform(
 }
 
 /** Does something with the server; what goes wrong is told with the next step. */
-export async function asking<T>(terminal: Terminal, label: string, work: () => Promise<T>): Promise<T> {
+export async function callServer<T>(terminal: Terminal, label: string, work: () => Promise<T>): Promise<T> {
   try {
-    return await during(terminal, label, work);
+    return await withSpinner(terminal, label, work);
   } catch (error) {
-    throw explained(error);
+    throw withServerHint(error);
   }
 }
 
 /** The failure with the next step of someone who asked a server. */
-export function explained(error: unknown): Failure {
-  const { problems, exit, code, hint, cause } = failureOf(error);
+export function withServerHint(error: unknown): Failure {
+  const { problems, exit, code, hint, cause } = toFailure(error);
   if (error instanceof Failure && hint !== undefined) return error;
-  return new Failure(problems, { exit, code, hint: newHint(problems[0]?.message ?? "", hints[code]), cause });
+  return new Failure(problems, { exit, code, hint: hintUnlessRepeated(problems[0]?.message ?? "", hints[code]), cause });
 }
 
 const hints: Readonly<Record<string, string>> = {
@@ -106,8 +106,8 @@ export function controlUrl(address: string): string {
   const text = address.includes("://") ? address.trim() : `http://${address.trim()}`;
   const parsed = URL.canParse(text) ? new URL(text) : null;
   if (parsed === null || !/^https?:$/.test(parsed.protocol)) {
-    throw new Failure(`'${address}' is not the address of a server`, { exit: "usage", hint: `Write it as: --system-url ${USUAL_URL}` });
+    throw new Failure(`'${address}' is not the address of a server`, { exit: "usage", hint: `Write it as: --system-url ${DEFAULT_URL}` });
   }
-  const port = /^\w+:\/\/[^/?#]*:(\d+)(?:[/?#]|$)/.exec(text)?.[1] ?? String(USUAL_PORT);
+  const port = /^\w+:\/\/[^/?#]*:(\d+)(?:[/?#]|$)/.exec(text)?.[1] ?? String(DEFAULT_PORT);
   return `${parsed.protocol}//${parsed.hostname}:${port}${parsed.pathname.replace(/\/+$/, "")}`;
 }

@@ -32,11 +32,11 @@ export const defaultSettings = {
 const ORIGINAL_HUB = "https://localhost:8080";
 
 /** Another hub than the server, if the settings name one. */
-export function ownHub({ hub_config: hub = {} }: Settings): string | null {
+export function separateHub({ hub_config: hub = {} }: Settings): string | null {
   return !hub.hub_backend || hub.hub_backend === ORIGINAL_HUB ? null : hub.hub_backend;
 }
 
-export function timeoutMsOf({ hub_config: hub = {} }: Settings): number {
+export function hubTimeoutMs({ hub_config: hub = {} }: Settings): number {
   const { timeout: given = defaultSettings.hub_config.timeout } = hub;
   return typeof given === "number" ? given * 1_000 : parseDuration(given);
 }
@@ -45,7 +45,7 @@ export function timeoutMsOf({ hub_config: hub = {} }: Settings): number {
 export function effectiveSettings(own: Settings): Settings {
   const { system_url, owner, hub_config } = withDefaults(own);
   const { hub_backend: _, api_key = "" } = hub_config ?? {};
-  return { system_url, owner, hub_config: { hub_backend: ownHub(own), api_key, timeout: formatDuration(timeoutMsOf(own)) } };
+  return { system_url, owner, hub_config: { hub_backend: separateHub(own), api_key, timeout: formatDuration(hubTimeoutMs(own)) } };
 }
 
 /** Top-level names of the file that have no effect here. */
@@ -99,7 +99,7 @@ export function writeSettings(path: string, value: Settings): void {
 }
 
 /** Environment variables that win over the file. */
-export function overrides(env: Terminal["env"]): { key: string; variable: string; value: string }[] {
+export function variableOverrides(env: Terminal["env"]): { key: string; variable: string; value: string }[] {
   const known = [
     { key: "hub_config.hub_backend", variable: "HUB_BACKEND" },
     { key: "system_url", variable: "AENV_SYSTEM_URL" },
@@ -115,9 +115,9 @@ export function isSecret(key: string): boolean {
 }
 
 /** The same value with its secrets made unreadable; empty ones stay empty, so that one sees that nothing is set. */
-export function masked(value: unknown, key = ""): unknown {
-  if (Array.isArray(value)) return value.map((each) => masked(each, key));
-  if (isObject(value)) return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, masked(each, name)]));
+export function maskSecrets(value: unknown, key = ""): unknown {
+  if (Array.isArray(value)) return value.map((each) => maskSecrets(each, key));
+  if (isObject(value)) return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, maskSecrets(each, name)]));
   return isSecret(key) && typeof value === "string" && value !== "" ? "********" : value;
 }
 

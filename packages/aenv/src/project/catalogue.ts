@@ -4,19 +4,19 @@ import Table from "cli-table3";
 import type { Output } from "../terminal/terminal.ts";
 
 /** What an environment offers, in both of its APIs. */
-export interface Offer {
+export interface Catalogue {
   readonly tools: readonly ToolDescriptor[];
   readonly functions: readonly CatalogueEntry[];
   readonly rewards: readonly CatalogueEntry[];
 }
 
-export async function fetchOffer(environment: Environment): Promise<Offer> {
+export async function fetchCatalogue(environment: Environment): Promise<Catalogue> {
   const [tools, { functions, reward }] = await Promise.all([environment.listTools(), environment.listFunctions()]);
   return { tools: tools.map((tool) => ({ ...tool, name: tool.name.slice(tool.name.indexOf("/") + 1) })), functions, rewards: reward };
 }
 
 /** The names, each with its kind: `tool add`. */
-export function offeredNames({ tools, functions, rewards }: Offer): string[] {
+export function catalogueNames({ tools, functions, rewards }: Catalogue): string[] {
   return [
     ...tools.map((tool) => `tool ${tool.name}`),
     ...functions.map((entry) => `function ${entry.name}`),
@@ -24,7 +24,7 @@ export function offeredNames({ tools, functions, rewards }: Offer): string[] {
   ];
 }
 
-export function offerTable({ tools, functions, rewards }: Offer, output: Output): string {
+export function catalogueTable({ tools, functions, rewards }: Catalogue, output: Output): string {
   const { colors } = output;
   const rows = [
     ...tools.map((tool) => [colors.green("tool"), tool.name, toolArguments(tool), firstLine(tool.description)]),

@@ -6,7 +6,7 @@ import type { Terminal } from "../terminal/terminal.ts";
 const BY_HAND = "Download it by other means, and name the file instead.";
 
 /** A `fetch` that takes an address's whole answer while a bar shows how far it is; whatever goes wrong is told with the next step. */
-export function downloading(terminal: Terminal): typeof fetch {
+export function fetchWithProgress(terminal: Terminal): typeof fetch {
   return async (address) => {
     const url = String(address);
     const response = await fetch(address).catch((error: unknown) => {

@@ -5,7 +5,7 @@ import { Failure } from "../terminal/failure.ts";
 import { UNSETTLED_AWAIT } from "./load-exit-code.ts";
 
 /** The code of a failure to finish loading; `diagnose` then looks for the line that waits. */
-export const UNFINISHED = "environment.unfinished";
+export const LOAD_UNFINISHED = "environment.unfinished";
 
 export const LOAD_TIMEOUT_MS = 60_000;
 
@@ -16,9 +16,9 @@ export function loadTimeoutOption(): Option {
     .default(LOAD_TIMEOUT_MS, formatDuration(LOAD_TIMEOUT_MS));
 }
 
-export function unfinished(timeoutMs: number): Failure {
+export function loadTimedOut(timeoutMs: number): Failure {
   return new Failure(`the environment's code has not finished loading after ${formatDuration(timeoutMs)}`, {
-    code: UNFINISHED,
+    code: LOAD_UNFINISHED,
     hint: "Move slow work into setup, or give loading longer with --load-timeout 5m.",
   });
 }
@@ -27,7 +27,7 @@ export function unfinished(timeoutMs: number): Failure {
 export function endedWhileLoading(code: number | null, signal: NodeJS.Signals | null): Failure {
   if (code === UNSETTLED_AWAIT) {
     return new Failure("a top-level await of the environment's code waits for something that never happens", {
-      code: UNFINISHED,
+      code: LOAD_UNFINISHED,
       hint: "Await something that settles, or move the work into setup.",
     });
   }

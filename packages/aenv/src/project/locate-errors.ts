@@ -3,17 +3,17 @@ import { resolve } from "node:path";
 import { findEntries } from "@aenv/kit";
 import type { Message } from "esbuild";
 import { Failure, type Place, type Problem } from "../terminal/failure.ts";
-import { UNFINISHED } from "./load-errors.ts";
+import { LOAD_UNFINISHED } from "./load-errors.ts";
 import type { Project } from "./project.ts";
 
 /** Node says that a file is wrong; esbuild says where. Gives the failure back if nothing more can be said. */
-export async function diagnose(project: Project, failure: Failure): Promise<Failure> {
+export async function locateErrors(project: Project, failure: Failure): Promise<Failure> {
   const { root } = project;
   try {
-    if (failure.code === UNFINISHED) return await withAwaitsPlaced(project, failure);
+    if (failure.code === LOAD_UNFINISHED) return await withAwaitsPlaced(project, failure);
     const { errors, metafile } = await tryBuild(project, "esm");
-    const problems = problemsOf(errors, root);
-    if (problems.length > 0) return new Failure(problems, { code: failure.code, hint: hintFor(problems), cause: failure });
+    const problems = esbuildProblems(errors, root);
+    if (problems.length > 0) return new Failure(problems, { code: failure.code, hint: missingPackageHint(problems), cause: failure });
     const files = Object.keys(metafile?.inputs ?? {}).filter((file) => !file.startsWith("..") && !file.includes("node_modules/"));
     return withNamesPlaced(
       failure,
@@ -46,7 +46,7 @@ async function withAwaitsPlaced(project: Project, failure: Failure): Promise<Fai
   const own = errors.filter(({ text, location }) => text.startsWith("Top-level await") && !location?.file.includes("node_modules/"));
   const [entry] = await findEntries(project.root, project.config);
   const message = failure.message;
-  const [first, ...others] = problemsOf(own, project.root);
+  const [first, ...others] = esbuildProblems(own, project.root);
   const problems = [
     { message, place: first?.place ?? (entry === undefined ? undefined : { file: entry, line: 1, column: 1 }) },
     ...others.map(({ place }) => ({ message: "this top-level await may be the one that waits, too", place })),
@@ -76,14 +76,14 @@ function placesOfName(file: string, name: string): Place[] {
 }
 
 /** esbuild's messages with their places, as ours. */
-export function problemsOf(messages: readonly Message[], root: string): Problem[] {
+export function esbuildProblems(messages: readonly Message[], root: string): Problem[] {
   return messages.slice(0, 5).map(({ text, location }) => ({
     message: text,
     place: location === null ? undefined : { file: resolve(root, location.file), line: location.line, column: location.column + 1 },
   }));
 }
 
-export function hintFor(problems: readonly Problem[]): string | undefined {
+export function missingPackageHint(problems: readonly Problem[]): string | undefined {
   const missing = problems.map(({ message }) => /^Could not resolve "([^./][^"]*)"/.exec(message)?.[1]).find((name) => name !== undefined);
   if (missing === undefined) return undefined;
   const name = missing

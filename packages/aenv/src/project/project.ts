@@ -37,12 +37,12 @@ export function readProject(workDir: string, cwd: string): Project {
 /** The same project under another version. */
 export function withVersion(project: Project, version: string | undefined): Project {
   if (version === undefined) return project;
-  demandVersion(version);
+  assertVersion(version);
   return { ...project, config: { ...project.config, version } };
 }
 
 /** Refuses what is no version on the command line. */
-export function demandVersion(version: string): void {
+export function assertVersion(version: string): void {
   const problem = versionProblem(version);
   if (problem !== null) throw new Failure(problem, { exit: "usage", hint: "Write it as: --version 1.0.0" });
 }

@@ -2,8 +2,8 @@ import { PlatformError } from "@aenv/contract";
 import { temporaryTree } from "@aenv/testing";
 import picocolors from "picocolors";
 import { describe, expect, it } from "vitest";
-import { Failure, failureAsJson, failureOf } from "./failure.ts";
-import { failureBlock } from "./failure-text.ts";
+import { Failure, failureAsJson, toFailure } from "./failure.ts";
+import { failureText } from "./failure-text.ts";
 
 const plain = picocolors.createColors(false);
 
@@ -12,30 +12,30 @@ describe("a failure", () => {
     using tree = temporaryTree({ "src/a.ts": "one\n\ttwo three\nfour\nfive" });
     const place = { file: `${tree.path}/src/a.ts`, line: 2, column: 6 };
     const failure = new Failure([{ message: "wrong word", place }], { hint: "Write another." });
-    expect(failureBlock(failure, plain, tree.path)).toBe(
+    expect(failureText(failure, plain, tree.path)).toBe(
       ["✖ src/a.ts:2:6 wrong word", "    1 │ one", "  > 2 │  two three", "      │      ^", "    3 │ four", "→ Write another."].join("\n"),
     );
   });
 
   it("does without the line where the file or the line is gone", () => {
     const failure = new Failure([{ message: "gone", place: { file: "/nowhere/a.ts", line: 9, column: 1 } }]);
-    expect(failureBlock(failure, plain, "/")).toBe("✖ nowhere/a.ts:9:1 gone");
+    expect(failureText(failure, plain, "/")).toBe("✖ nowhere/a.ts:9:1 gone");
   });
 
   it("keeps the platform's code, place and advice", () => {
     const place = { file: "/x/a.ts", line: 3, column: 4 };
-    const failure = failureOf(new PlatformError("environment.invalid", "twice", { details: { place } }));
+    const failure = toFailure(new PlatformError("environment.invalid", "twice", { details: { place } }));
     expect(failureAsJson(failure).error).toMatchObject({ code: "environment.invalid", problems: [{ message: "twice", ...place }] });
-    expect(failureOf(new PlatformError("network.failed", "no"))).toMatchObject({
+    expect(toFailure(new PlatformError("network.failed", "no"))).toMatchObject({
       exit: "unreachable",
       hint: expect.stringContaining("aenv run"),
     });
-    expect(failureOf(new PlatformError("request.invalid", "no")).exit).toBe("usage");
+    expect(toFailure(new PlatformError("request.invalid", "no")).exit).toBe("usage");
   });
 
   it("offers the stack of what nobody foresaw, and shows it when asked", () => {
-    const failure = failureOf(new TypeError("oops"));
-    expect(failureBlock(failure, plain, "/")).toBe("✖ oops\n→ Run it again with --verbose for the stack.");
-    expect(failureBlock(failure, plain, "/", true)).toContain("TypeError: oops\n    at ");
+    const failure = toFailure(new TypeError("oops"));
+    expect(failureText(failure, plain, "/")).toBe("✖ oops\n→ Run it again with --verbose for the stack.");
+    expect(failureText(failure, plain, "/", true)).toContain("TypeError: oops\n    at ");
   });
 });

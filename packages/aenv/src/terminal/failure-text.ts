@@ -4,7 +4,7 @@ import type { Failure, Place, Problem } from "./failure.ts";
 import type { Colors } from "./terminal.ts";
 
 /** A failure as one block: each problem with its line of code, then the next step. */
-export function failureBlock(failure: Failure, colors: Colors, cwd: string, isVerbose = false): string {
+export function failureText(failure: Failure, colors: Colors, cwd: string, isVerbose = false): string {
   const lines = failure.problems.flatMap((problem) => problemLines(problem, colors, cwd));
   if (failure.hint !== undefined)
     lines.push(...failure.hint.split("\n").map((line, index) => `${index === 0 ? colors.cyan("→") : " "} ${line}`));

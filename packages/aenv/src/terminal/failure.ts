@@ -35,14 +35,14 @@ export class Failure extends Error {
 }
 
 /** Any thrown value as a failure; one that nobody foresaw offers its stack. */
-export function failureOf(error: unknown): Failure {
+export function toFailure(error: unknown): Failure {
   if (error instanceof Failure) return error;
   if (isPlatformError(error)) {
-    const message = saidOnce(error.message);
+    const message = innermostMessage(error.message);
     return new Failure([{ message, place: placeIn(error.details) }], {
       exit: exits[error.code] ?? "failed",
       code: error.code,
-      hint: newHint(message, hints[error.code]),
+      hint: hintUnlessRepeated(message, hints[error.code]),
       cause: error,
     });
   }
@@ -71,13 +71,13 @@ function placeIn({ place }: Readonly<Record<string, unknown>>): Place | undefine
 }
 
 /** Of `could not do A: could not do B: why`, which each layer has added to, only the last: it names what was tried. */
-export function saidOnce(message: string): string {
+export function innermostMessage(message: string): string {
   const at = message.lastIndexOf(": could not ");
   return message.startsWith("could not ") && at >= 0 ? message.slice(at + 2) : message;
 }
 
 /** The hint, unless the message ends with the same advice. */
-export function newHint(message: string, hint: string | undefined): string | undefined {
+export function hintUnlessRepeated(message: string, hint: string | undefined): string | undefined {
   const [command] = /aenv [a-z]+/.exec(hint ?? "") ?? [];
   return command !== undefined && message.includes(command) ? undefined : hint;
 }

@@ -1,7 +1,7 @@
 import { CommanderError } from "commander";
 import { exitCodes } from "./exit-codes.ts";
-import { Failure, failureAsJson, failureOf } from "./failure.ts";
-import { failureBlock } from "./failure-text.ts";
+import { Failure, failureAsJson, toFailure } from "./failure.ts";
+import { failureText } from "./failure-text.ts";
 import type { Terminal } from "./terminal.ts";
 
 interface Situation {
@@ -12,13 +12,13 @@ interface Situation {
 
 /** Tells what went wrong, to people and, if asked for, as JSON; answers what to exit with. */
 export function reportFailure(error: unknown, { argv, command, terminal }: Situation): number {
-  const failure = error instanceof CommanderError ? usageFailure(error, command) : failureOf(error);
+  const failure = error instanceof CommanderError ? usageFailure(error, command) : toFailure(error);
   const { code } = exitCodes[failure.exit];
   if (failure.problems.length === 0) return code;
   // Behind a command, -v may be the command's own.
   const isVerbose = argv[0] === "-v" || argv.includes("--verbose") || argv.includes("--debug");
   if (wantsJson(argv)) terminal.stdout.write(`${JSON.stringify(failureAsJson(failure))}\n`);
-  terminal.stderr.write(`${failureBlock(failure, terminal.stderr.colors, terminal.cwd, isVerbose)}\n`);
+  terminal.stderr.write(`${failureText(failure, terminal.stderr.colors, terminal.cwd, isVerbose)}\n`);
   return code;
 }
 

@@ -5,7 +5,7 @@ const PATIENCE_MS = 400;
 const FRAME_MS = 80;
 
 /** Shows that work is under way once it takes longer than a moment; silent where nobody watches. */
-export async function during<T>(terminal: Terminal, label: string, work: () => Promise<T>): Promise<T> {
+export async function withSpinner<T>(terminal: Terminal, label: string, work: () => Promise<T>): Promise<T> {
   const { stderr } = terminal;
   if (!stderr.isTty) return work();
   let frame = 0;

@@ -1,6 +1,6 @@
 import picocolors from "picocolors";
 import { describe, expect, it } from "vitest";
-import { bytesText, counted, facts, shortened, statusText, table, timeText } from "./table.ts";
+import { bytesText, countText, facts, statusText, table, timeText, truncate } from "./table.ts";
 
 const output = { colors: picocolors.createColors(false), isTty: false, columns: 100, write: () => {} };
 
@@ -46,12 +46,12 @@ describe("texts", () => {
   });
 
   it("write one of a thing without an s", () => {
-    expect([counted(1, "tool"), counted(2, "tool"), counted(0, "tool")]).toEqual(["1 tool", "2 tools", "0 tools"]);
+    expect([countText(1, "tool"), countText(2, "tool"), countText(0, "tool")]).toEqual(["1 tool", "2 tools", "0 tools"]);
   });
 
   it("keep to one line of a description", () => {
-    expect(shortened("a long line\nand another", 6)).toBe("a lon…");
-    expect(shortened("short\nmore", 20)).toBe("short");
+    expect(truncate("a long line\nand another", 6)).toBe("a lon…");
+    expect(truncate("short\nmore", 20)).toBe("short");
   });
 
   it("tell a time by the clock on the wall, and leave alone what is none", () => {

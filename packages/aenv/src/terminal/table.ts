@@ -35,12 +35,12 @@ export function timeText(iso: string | null | undefined): string {
   return at.toISOString().slice(0, 19).replace("T", " ");
 }
 
-export function shortened(text: string, length: number): string {
+export function truncate(text: string, length: number): string {
   const [line = ""] = text.split("\n");
   return line.length > length ? `${line.slice(0, length - 1)}…` : line;
 }
 
-export function counted(count: number, noun: string): string {
+export function countText(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 

@@ -1,6 +1,6 @@
 import { homedir } from "node:os";
 
 /** A path, or what ends in one, as people write it. */
-export function shortPath(path: string): string {
+export function tildePath(path: string): string {
   return path.replace(`${homedir()}/`, "~/");
 }

@@ -8,7 +8,7 @@ export function warn({ stderr }: Terminal, text: string): void {
 }
 
 /** The same for what is wrong at a place in a file. */
-export function warnOf(terminal: Terminal, problems: readonly Problem[]): void {
+export function warnProblems(terminal: Terminal, problems: readonly Problem[]): void {
   const { colors } = terminal.stderr;
   for (const { message, place } of problems)
     warn(terminal, place === undefined ? message : `${colors.cyan(placeText(place, terminal.cwd))} ${message}`);

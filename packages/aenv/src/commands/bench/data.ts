@@ -2,16 +2,16 @@ import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
-import { several } from "../../options/pairs.ts";
+import { collect } from "../../options/pairs.ts";
 import { type Benchmark, getBenchmark, loadDataModule, type PreparedData } from "../../project/benchmarks.ts";
-import { dataDirOf } from "../../project/data-dir.ts";
-import { downloading } from "../../project/download.ts";
+import { dataDir } from "../../project/data-dir.ts";
+import { fetchWithProgress } from "../../project/download.ts";
 import { Failure } from "../../terminal/failure.ts";
 import { createPrinter, type Printer } from "../../terminal/printer.ts";
-import { during } from "../../terminal/spinner.ts";
-import { counted, table } from "../../terminal/table.ts";
+import { withSpinner } from "../../terminal/spinner.ts";
+import { countText, table } from "../../terminal/table.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
-import { shortPath } from "../../terminal/tilde-path.ts";
+import { tildePath } from "../../terminal/tilde-path.ts";
 
 interface Options {
   readonly from: string;
@@ -30,7 +30,7 @@ export function define(command: Command, terminal: Terminal): void {
     .argument("<name>", "the benchmark")
     .requiredOption("--from <dir-or-url>", "a checkout, a .tar.gz archive of one, or the http(s) address of such an archive")
     .option("--to <folder>", "the data directory; where the environment looks for it by itself if not given")
-    .option("--domain <name>", "only this part of the benchmark; may be repeated", several)
+    .option("--domain <name>", "only this part of the benchmark; may be repeated", collect)
     .option("--strict", "refuse files that are not of the known revision")
     .option("--json", "as JSON")
     .addHelpText(
@@ -47,7 +47,7 @@ export function define(command: Command, terminal: Terminal): void {
 async function data(name: string, options: Options, terminal: Terminal): Promise<void> {
   const printer = createPrinter(terminal, options.json === true);
   const benchmark = getBenchmark(name);
-  const usual = join(dataDirOf(terminal.env), name);
+  const usual = join(dataDir(terminal.env), name);
   const to = options.to === undefined ? usual : resolve(terminal.cwd, options.to);
   const prepared = await prepare(benchmark, sourceOf(options.from, terminal.cwd), to, options, terminal);
   printer.json({ name, ...prepared });
@@ -74,10 +74,10 @@ function sourceOf(from: string, cwd: string): string {
 async function prepare(benchmark: Benchmark, from: string, to: string, options: Options, terminal: Terminal): Promise<PreparedData> {
   const { prepareData } = await loadDataModule(benchmark);
   const isStrict = options.strict === true;
-  const wish = { from, to, isStrict, ...(options.domain && { domains: options.domain }), fetch: downloading(terminal) };
+  const wish = { from, to, isStrict, ...(options.domain && { domains: options.domain }), fetch: fetchWithProgress(terminal) };
   try {
     // A download has its own bar.
-    return await (from.startsWith("http") ? prepareData(wish) : during(terminal, `Reading ${from}`, () => prepareData(wish)));
+    return await (from.startsWith("http") ? prepareData(wish) : withSpinner(terminal, `Reading ${from}`, () => prepareData(wish)));
   } catch (error) {
     if (error instanceof Failure || (error as NodeJS.ErrnoException).code !== undefined) throw error;
     throw new Failure((error as Error).message, { hint: `Nothing was written. See: aenv bench data --help`, cause: error });
@@ -87,7 +87,7 @@ async function prepare(benchmark: Benchmark, from: string, to: string, options: 
 function report(name: string, prepared: PreparedData, printer: Printer): void {
   const { colors } = printer.output;
   const { to, domains, tools, prompts, ownPrompts, hashes, knownRevision, differing, absent, unread } = prepared;
-  printer.print(`${colors.green("✔")} ${colors.bold(name)}'s data is in ${colors.cyan(shortPath(to))}`);
+  printer.print(`${colors.green("✔")} ${colors.bold(name)}'s data is in ${colors.cyan(tildePath(to))}`);
   printer.print();
   const within = (paths: readonly string[], folder: string) => paths.filter((path) => path.startsWith(`${folder}/`)).length;
   const state = (folder: string): string => {
@@ -98,7 +98,7 @@ function report(name: string, prepared: PreparedData, printer: Printer): void {
   const files = (folder: string): string => String(within(Object.keys(hashes), folder));
   const rows = domains.map((domain) => [colors.bold(domain), String(tools[domain]), files(domain), state(domain)]);
   printer.print(table(["domain", "tools", "files", "hashes"], rows, printer.output));
-  printer.print(`  ${counted(prompts.length, "prompt")}, ${files("user_simulator")} guidelines for users (${state("user_simulator")})`);
+  printer.print(`  ${countText(prompts.length, "prompt")}, ${files("user_simulator")} guidelines for users (${state("user_simulator")})`);
   printer.print();
 
   const warn = (text: string, items: readonly string[]): void => {

@@ -2,18 +2,18 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
-import { type FormatOptions, printerFor, withOutput } from "../../options/format.ts";
+import { addOutputOption, type FormatOptions, printerFor } from "../../options/format.ts";
 import { listBenchmarks } from "../../project/benchmarks.ts";
-import { dataDirOf } from "../../project/data-dir.ts";
+import { dataDir } from "../../project/data-dir.ts";
 import { table } from "../../terminal/table.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
-import { shortPath } from "../../terminal/tilde-path.ts";
+import { tildePath } from "../../terminal/tilde-path.ts";
 
 export function define(command: Command, terminal: Terminal): void {
   command
     .summary("list the benchmarks, their folders and their data")
     .description("Lists the benchmarks that come with this package: where their projects are, and whether their data is prepared.");
-  withOutput(command)
+  addOutputOption(command)
     .addHelpText("after", examples("aenv bench list", "aenv bench list --json"))
     .action((options: FormatOptions) => list(options, terminal));
 }
@@ -21,7 +21,7 @@ export function define(command: Command, terminal: Terminal): void {
 function list(options: FormatOptions, terminal: Terminal): void {
   const printer = printerFor(terminal, options);
   const found = listBenchmarks().map(({ name, version, description, folder }) => {
-    const data = join(dataDirOf(terminal.env), name);
+    const data = join(dataDir(terminal.env), name);
     return { name, version, description, folder, data: existsSync(data) ? data : null };
   });
   printer.json(found);
@@ -30,8 +30,8 @@ function list(options: FormatOptions, terminal: Terminal): void {
   const rows = found.map(({ name, version, folder, data }) => [
     colors.bold(name),
     version,
-    data === null ? colors.yellow("none yet") : shortPath(data),
-    shortPath(folder),
+    data === null ? colors.yellow("none yet") : tildePath(data),
+    tildePath(folder),
   ]);
   printer.print(table(["name", "version", "data", "folder"], rows, printer.output));
   for (const { name } of found.filter(({ data }) => data === null))

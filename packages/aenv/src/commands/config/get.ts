@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
-import { masked, readSettings, settingsPath, withDefaults } from "../../platform/settings.ts";
+import { maskSecrets, readSettings, settingsPath, withDefaults } from "../../platform/settings.ts";
 import { Failure } from "../../terminal/failure.ts";
 import { createPrinter } from "../../terminal/printer.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
@@ -19,7 +19,7 @@ export function define(command: Command, terminal: Terminal): void {
       const key = parseKey(text, own);
       const found = valueAt(withDefaults(own), key);
       if (found === undefined) throw new Failure(`there is no setting '${text}'`, { hint: "See all of them with: aenv config show" });
-      const value = options.reveal ? found : masked(found, text);
+      const value = options.reveal ? found : maskSecrets(found, text);
       const printer = createPrinter(terminal, options.json === true);
       if (printer.isJson) printer.json(value);
       else printer.print(typeof value === "string" ? value : JSON.stringify(value, null, 2));

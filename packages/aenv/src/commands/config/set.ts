@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
-import { checkSettings, masked, readSettings, settingsPath, writeSettings } from "../../platform/settings.ts";
+import { checkSettings, maskSecrets, readSettings, settingsPath, writeSettings } from "../../platform/settings.ts";
 import { createPrinter } from "../../terminal/printer.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 import { parseKey, parseValue, withValue } from "./key.ts";
@@ -20,7 +20,7 @@ export function define(command: Command, terminal: Terminal): void {
       const value = parseValue(word);
       writeSettings(path, checkSettings(withValue(own, key, value)));
       const printer = createPrinter(terminal, options.json === true);
-      printer.json({ key: text, value: masked(value, text), path });
-      printer.print(`${text} is now ${JSON.stringify(masked(value, text))} in ${path}`);
+      printer.json({ key: text, value: maskSecrets(value, text), path });
+      printer.print(`${text} is now ${JSON.stringify(maskSecrets(value, text))} in ${path}`);
     });
 }

@@ -3,12 +3,12 @@ import { type Command, Option } from "commander";
 import { examples } from "../../options/examples.ts";
 import {
   effectiveSettings,
-  masked,
-  overrides,
+  maskSecrets,
   readSettings,
   type Settings,
   settingsPath,
   unusedSettings,
+  variableOverrides,
 } from "../../platform/settings.ts";
 import { createPrinter } from "../../terminal/printer.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
@@ -39,9 +39,9 @@ function show(options: Options, terminal: Terminal): void {
   const printer = createPrinter(terminal, options.json === true || options.format === "json");
   const { path, exists } = settingsPath(terminal);
   const own = readSettings(path);
-  const changed = overrides(terminal.env);
+  const changed = variableOverrides(terminal.env);
   const effective = changed.reduce<Settings>((all, each) => withValue(all, each.key.split("."), each.value), effectiveSettings(own));
-  const shown = (options.reveal ? effective : masked(effective)) as Settings;
+  const shown = (options.reveal ? effective : maskSecrets(effective)) as Settings;
   const key = options.key === undefined ? [] : parseKey(options.key, own);
   const value = key.length === 0 ? shown : valueAt(shown, key);
   if (printer.isJson) {

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
-import { refOf } from "../../options/ref.ts";
-import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
-import { confirms } from "../../terminal/confirm.ts";
+import { refArgument } from "../../options/ref.ts";
+import { addPlatformOptions, callServer, openPlatform, type PlatformOptions } from "../../platform/platform.ts";
+import { confirm } from "../../terminal/confirm.ts";
 import { createPrinter } from "../../terminal/printer.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 
@@ -22,22 +22,22 @@ export function define(command: Command, terminal: Terminal): void {
     .option("-v, --version <version>", "the same as behind the @")
     .option("-y, --yes", "do not ask")
     .option("--json", "as JSON");
-  withPlatform(command)
+  addPlatformOptions(command)
     .addHelpText("after", examples("aenv env delete my-env@1.0.0", "aenv env delete my-env --yes"))
     .action((name: string, options: Options) => remove(name, options, terminal));
 }
 
 async function remove(name: string, options: Options, terminal: Terminal): Promise<void> {
   const printer = createPrinter(terminal, options.json === true);
-  const ref = refOf(name, options.version);
+  const ref = refArgument(name, options.version);
   const what = ref.includes("@") ? ref : `every version of ${ref}`;
   const { hub, hubUrl } = openPlatform(options, terminal);
-  if (!options.yes && !(await confirms(`Delete ${what} at ${hubUrl}?`, terminal, "--yes"))) {
+  if (!options.yes && !(await confirm(`Delete ${what} at ${hubUrl}?`, terminal, "--yes"))) {
     printer.json({ environment: ref, deleted: [] });
     printer.print("Nothing was deleted.");
     return;
   }
-  const deleted = await asking(terminal, `Deleting ${ref}`, () => hub.delete(ref));
+  const deleted = await callServer(terminal, `Deleting ${ref}`, () => hub.delete(ref));
   printer.json({ environment: ref, deleted });
   const { colors } = printer.output;
   printer.print(`${colors.green("✔")} deleted ${deleted.map((version) => colors.bold(`${ref.split("@")[0]}@${version}`)).join(", ")}`);

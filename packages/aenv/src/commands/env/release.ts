@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
-import { exactRefOf } from "../../options/ref.ts";
-import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
+import { exactRefArgument } from "../../options/ref.ts";
+import { addPlatformOptions, callServer, openPlatform, type PlatformOptions } from "../../platform/platform.ts";
 import { createPrinter } from "../../terminal/printer.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 
@@ -17,16 +17,16 @@ export function define(command: Command, terminal: Terminal): void {
     .argument("<environment>", "name@version")
     .option("-v, --version <version>", "the same as behind the @")
     .option("--json", "as JSON");
-  withPlatform(command)
+  addPlatformOptions(command)
     .addHelpText("after", examples("aenv env release my-env@1.0.0"))
     .action((name: string, options: Options) => release(name, options, terminal));
 }
 
 async function release(name: string, options: Options, terminal: Terminal): Promise<void> {
   const printer = createPrinter(terminal, options.json === true);
-  const ref = exactRefOf(name, options.version);
+  const ref = exactRefArgument(name, options.version);
   const { hub } = openPlatform(options, terminal);
-  await asking(terminal, `Releasing ${ref}`, () => hub.release(ref));
+  await callServer(terminal, `Releasing ${ref}`, () => hub.release(ref));
   printer.json({ environment: ref, status: "Released" });
   const { colors } = printer.output;
   printer.print(`${colors.green("✔")} ${colors.bold(ref)} is released`);

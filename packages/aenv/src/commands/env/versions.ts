@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
-import { type FormatOptions, printerFor, withOutput } from "../../options/format.ts";
-import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
+import { addOutputOption, type FormatOptions, printerFor } from "../../options/format.ts";
+import { addPlatformOptions, callServer, openPlatform, type PlatformOptions } from "../../platform/platform.ts";
 import { statusText, table, timeText } from "../../terminal/table.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 
@@ -12,7 +12,7 @@ export function define(command: Command, terminal: Terminal): void {
     .summary("list the versions of a name")
     .description("Lists the versions of a name, newest first, each with its story.")
     .argument("<name>", "the environment");
-  withPlatform(withOutput(command))
+  addPlatformOptions(addOutputOption(command))
     .addHelpText("after", examples("aenv env versions my-env", "aenv env versions my-env --json"))
     .action((name: string, options: Options) => versions(name, options, terminal));
 }
@@ -20,7 +20,7 @@ export function define(command: Command, terminal: Terminal): void {
 async function versions(name: string, options: Options, terminal: Terminal): Promise<void> {
   const printer = printerFor(terminal, options);
   const { hub } = openPlatform(options, terminal);
-  const found = await asking(terminal, `Looking for ${name}`, () => hub.versions(name));
+  const found = await callServer(terminal, `Looking for ${name}`, () => hub.versions(name));
   printer.json(found);
   if (printer.isJson) return;
   const { colors } = printer.output;

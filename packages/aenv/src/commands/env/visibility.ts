@@ -1,9 +1,9 @@
 import { type Visibility, visibilities } from "@aenv/contract";
 import { Argument, type Command } from "commander";
 import { examples } from "../../options/examples.ts";
-import { several } from "../../options/pairs.ts";
-import { exactRefOf } from "../../options/ref.ts";
-import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
+import { collect } from "../../options/pairs.ts";
+import { exactRefArgument } from "../../options/ref.ts";
+import { addPlatformOptions, callServer, openPlatform, type PlatformOptions } from "../../platform/platform.ts";
 import { Failure } from "../../terminal/failure.ts";
 import { createPrinter } from "../../terminal/printer.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
@@ -19,9 +19,9 @@ export function define(command: Command, terminal: Terminal): void {
     .description("Says who sees a version besides its owner: nobody, everybody, or the owners that are named.")
     .argument("<environment>", "name@version")
     .addArgument(new Argument("<who>", "who sees it").choices(visibilities))
-    .option("--share-with <owner>", "with shared: an owner who sees it; may be repeated, and replaces those before", several)
+    .option("--share-with <owner>", "with shared: an owner who sees it; may be repeated, and replaces those before", collect)
     .option("--json", "as JSON");
-  withPlatform(command)
+  addPlatformOptions(command)
     .addHelpText(
       "after",
       examples("aenv env visibility my-env@1.0.0 public", "aenv env visibility my-env@1.0.0 shared --share-with ada --share-with bob"),
@@ -31,12 +31,12 @@ export function define(command: Command, terminal: Terminal): void {
 
 async function setVisibility(name: string, visibility: Visibility, options: Options, terminal: Terminal): Promise<void> {
   const printer = createPrinter(terminal, options.json === true);
-  const ref = exactRefOf(name);
+  const ref = exactRefArgument(name);
   const { shareWith: sharedWith } = options;
   if (sharedWith !== undefined && visibility !== "shared")
     throw new Failure(`--share-with goes with shared, not with ${visibility}`, { exit: "usage" });
   const { hub } = openPlatform(options, terminal);
-  await asking(terminal, `Changing ${ref}`, () => hub.setVisibility(ref, { visibility, ...(sharedWith && { sharedWith }) }));
+  await callServer(terminal, `Changing ${ref}`, () => hub.setVisibility(ref, { visibility, ...(sharedWith && { sharedWith }) }));
   printer.json({ environment: ref, visibility, ...(sharedWith && { sharedWith }) });
   const { colors } = printer.output;
   const whom = sharedWith === undefined ? "" : ` with ${sharedWith.join(", ")}`;

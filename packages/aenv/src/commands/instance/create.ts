@@ -3,13 +3,13 @@ import { formatRef, type InstanceRecord } from "@aenv/contract";
 import { Environment } from "@aenv/sdk";
 import { type Command, Option } from "commander";
 import { examples } from "../../options/examples.ts";
-import { type FormatOptions, printerFor, withOutput } from "../../options/format.ts";
-import { mountPoint, pair, several } from "../../options/pairs.ts";
+import { addOutputOption, type FormatOptions, printerFor } from "../../options/format.ts";
+import { collect, collectMount, collectPair } from "../../options/pairs.ts";
 import { duration, integer } from "../../options/values.ts";
 import { createMany } from "../../platform/instance-batch.ts";
 import { environmentOptions, type StartOptions, stoppedBefore } from "../../platform/instance-start.ts";
 import { instanceFacts, usageLines } from "../../platform/instance-view.ts";
-import { asking, nextCommand, openPlatform, type Platform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
+import { addPlatformOptions, callServer, nextCommand, openPlatform, type Platform, type PlatformOptions } from "../../platform/platform.ts";
 import { readProject } from "../../project/project.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 
@@ -26,14 +26,14 @@ export function define(command: Command, terminal: Terminal): void {
     )
     .argument("[environment]", "name or name@version; what ./config.json says if not given")
     .option("-t, --ttl <duration>", "how long it may live, e.g. 1h30m; as its config.json says if not given, else 30m")
-    .option("-e, --env <KEY=VALUE>", "a variable for it; may be repeated", pair)
-    .option("-a, --arg <argument>", "an argument for it; may be repeated", several)
+    .option("-e, --env <KEY=VALUE>", "a variable for it; may be repeated", collectPair)
+    .option("-a, --arg <argument>", "an argument for it; may be repeated", collect)
     .option("-d, --datasource <name>", "what it works on, for environments that take one")
     .option("--owner <owner>", "whose it is, where the server asks for no token; the setting owner if not given")
-    .option("-l, --label <KEY=VALUE>", "a label to find it by; may be repeated", pair)
+    .option("-l, --label <KEY=VALUE>", "a label to find it by; may be repeated", collectPair)
     .option("--task <id>", "the task of its first episode")
     .option("--seed <number>", "the seed of its first episode", integer(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER))
-    .option("--mount <KEY=VALUE,...>", "a storage to mount, e.g. remote_dir=/sets/a,local_dir=/data; may be repeated", mountPoint)
+    .option("--mount <KEY=VALUE,...>", "a storage to mount, e.g. remote_dir=/sets/a,local_dir=/data; may be repeated", collectMount)
     .option("--init-command <command>", "what its sandbox runs instead of its image's own command")
     .option("-c, --count <number>", "start so many by one request, and print a table", integer(1, 10_000))
     .option("--keep-alive", "let it live on after this command")
@@ -41,7 +41,7 @@ export function define(command: Command, terminal: Terminal): void {
     .addOption(new Option("--timeout <duration>", "how long a request may take").argParser(duration).default(60_000, "1m"))
     .addOption(new Option("--startup-timeout <duration>", "how long its start may take").argParser(duration).default(500_000, "8m20s"))
     .option("--max-retries <number>", "how often a request that may be repeated is repeated", integer(0, 100), 2);
-  withPlatform(withOutput(command))
+  addPlatformOptions(addOutputOption(command))
     .addHelpText(
       "after",
       examples(
@@ -79,7 +79,7 @@ async function create(given: string | undefined, options: Options, terminal: Ter
   }
   printer.print(colors.dim("Ctrl-C releases it."));
   await untilStopped(stop);
-  await asking(terminal, "Releasing it", () => platform.scheduler.deleteInstance(record.id));
+  await callServer(terminal, "Releasing it", () => platform.scheduler.deleteInstance(record.id));
   printer.print(`${colors.green("✔")} ${record.id} is released`);
 }
 
@@ -87,7 +87,7 @@ async function create(given: string | undefined, options: Options, terminal: Ter
 async function start(ref: string, platform: Platform, options: Options, signal: AbortSignal, terminal: Terminal): Promise<InstanceRecord> {
   const environment = new Environment(ref, environmentOptions(options, platform, terminal));
   try {
-    return await asking(terminal, `Starting ${ref}`, async () => {
+    return await callServer(terminal, `Starting ${ref}`, async () => {
       await environment.initialize({ signal });
       return platform.scheduler.getInstance((await environment.getEnvInfo()).instanceId);
     });

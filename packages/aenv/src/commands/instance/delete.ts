@@ -1,10 +1,10 @@
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
-import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
-import { confirms } from "../../terminal/confirm.ts";
+import { addPlatformOptions, callServer, openPlatform, type PlatformOptions } from "../../platform/platform.ts";
+import { confirm } from "../../terminal/confirm.ts";
 import { Failure } from "../../terminal/failure.ts";
 import { createPrinter } from "../../terminal/printer.ts";
-import { counted } from "../../terminal/table.ts";
+import { countText } from "../../terminal/table.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 
 interface Options extends PlatformOptions {
@@ -19,7 +19,7 @@ export function define(command: Command, terminal: Terminal): void {
     .argument("<ids...>", "the instances")
     .option("-y, --yes", "do not ask")
     .option("--json", "as JSON");
-  withPlatform(command)
+  addPlatformOptions(command)
     .addHelpText("after", examples("aenv instance delete my-env-abc234", "aenv instance delete --yes my-env-abc234 my-env-def567"))
     .action((ids: string[], options: Options) => remove(ids, options, terminal));
 }
@@ -27,15 +27,15 @@ export function define(command: Command, terminal: Terminal): void {
 async function remove(ids: readonly string[], options: Options, terminal: Terminal): Promise<void> {
   const printer = createPrinter(terminal, options.json === true);
   const { scheduler } = openPlatform(options, terminal);
-  const what = ids.length === 1 ? ids[0] : counted(ids.length, "instance");
-  if (!options.yes && !(await confirms(`End ${what}?`, terminal, "--yes"))) {
+  const what = ids.length === 1 ? ids[0] : countText(ids.length, "instance");
+  if (!options.yes && !(await confirm(`End ${what}?`, terminal, "--yes"))) {
     printer.json({ deleted: [], missing: [] });
     printer.print("Nothing was ended.");
     return;
   }
   const deleted: string[] = [];
   const missing: string[] = [];
-  await asking(terminal, `Ending ${what}`, async () => {
+  await callServer(terminal, `Ending ${what}`, async () => {
     for (const id of ids) ((await scheduler.deleteInstance(id)) ? deleted : missing).push(id);
   });
   printer.json({ deleted, missing });

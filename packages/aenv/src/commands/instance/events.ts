@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
-import { type FormatOptions, printerFor, withOutput } from "../../options/format.ts";
-import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
+import { addOutputOption, type FormatOptions, printerFor } from "../../options/format.ts";
+import { addPlatformOptions, callServer, openPlatform, type PlatformOptions } from "../../platform/platform.ts";
 import { timeText } from "../../terminal/table.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 
@@ -12,7 +12,7 @@ export function define(command: Command, terminal: Terminal): void {
     .summary("tell an instance's story")
     .description("Tells what has happened to an instance, and why it failed or ended; for ten minutes after its end too.")
     .argument("<id>", "the instance");
-  withPlatform(withOutput(command))
+  addPlatformOptions(addOutputOption(command))
     .addHelpText("after", examples("aenv instance events my-env-abc234"))
     .action((id: string, options: Options) => events(id, options, terminal));
 }
@@ -20,7 +20,7 @@ export function define(command: Command, terminal: Terminal): void {
 async function events(id: string, options: Options, terminal: Terminal): Promise<void> {
   const printer = printerFor(terminal, options);
   const { scheduler } = openPlatform(options, terminal);
-  const found = await asking(terminal, `Looking for ${id}`, () => scheduler.listEvents(id));
+  const found = await callServer(terminal, `Looking for ${id}`, () => scheduler.listEvents(id));
   printer.json(found);
   if (printer.isJson) return;
   for (const { at, what } of found) printer.print(`${printer.output.colors.dim(timeText(at))}  ${what}`);

@@ -1,10 +1,10 @@
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
-import { type FormatOptions, printerFor, withOutput } from "../../options/format.ts";
+import { addOutputOption, type FormatOptions, printerFor } from "../../options/format.ts";
 import { integer } from "../../options/values.ts";
 import { instanceTable } from "../../platform/instance-view.ts";
-import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
-import { counted } from "../../terminal/table.ts";
+import { addPlatformOptions, callServer, openPlatform, type PlatformOptions } from "../../platform/platform.ts";
+import { countText } from "../../terminal/table.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 
 interface Options extends PlatformOptions, FormatOptions {
@@ -19,7 +19,7 @@ export function define(command: Command, terminal: Terminal): void {
     )
     .argument("<id>", "the instance")
     .option("-c, --count <number>", "how many copies", integer(1, 1_000), 1);
-  withPlatform(withOutput(command))
+  addPlatformOptions(addOutputOption(command))
     .addHelpText("after", examples("aenv instance fork my-env-abc234", "aenv instance fork my-env-abc234 --count 8 --json"))
     .action((id: string, options: Options) => fork(id, options, terminal));
 }
@@ -27,10 +27,10 @@ export function define(command: Command, terminal: Terminal): void {
 async function fork(id: string, options: Options, terminal: Terminal): Promise<void> {
   const printer = printerFor(terminal, options);
   const { scheduler } = openPlatform(options, terminal, { timeoutMs: 120_000 });
-  const copies = await asking(terminal, `Forking ${id}`, () => scheduler.forkInstance(id, options.count));
+  const copies = await callServer(terminal, `Forking ${id}`, () => scheduler.forkInstance(id, options.count));
   printer.json(copies);
   if (printer.isJson) return;
   const { colors } = printer.output;
-  printer.print(`${colors.green("✔")} ${counted(copies.length, "fork")} of ${colors.bold(id)}`);
+  printer.print(`${colors.green("✔")} ${countText(copies.length, "fork")} of ${colors.bold(id)}`);
   printer.print(instanceTable(copies, printer.output));
 }

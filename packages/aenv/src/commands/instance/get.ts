@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
-import { type FormatOptions, printerFor, withOutput } from "../../options/format.ts";
+import { addOutputOption, type FormatOptions, printerFor } from "../../options/format.ts";
 import { instanceFacts } from "../../platform/instance-view.ts";
-import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
+import { addPlatformOptions, callServer, openPlatform, type PlatformOptions } from "../../platform/platform.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 
 interface Options extends PlatformOptions, FormatOptions {}
@@ -13,7 +13,7 @@ export function define(command: Command, terminal: Terminal): void {
     .summary("show one instance")
     .description("Shows one instance: how it is, how to reach it, and when it ends.")
     .argument("<id>", "the instance");
-  withPlatform(withOutput(command))
+  addPlatformOptions(addOutputOption(command))
     .addHelpText("after", examples("aenv instance get my-env-abc234", "aenv instance get my-env-abc234 --json"))
     .action((id: string, options: Options) => get(id, options, terminal));
 }
@@ -21,7 +21,7 @@ export function define(command: Command, terminal: Terminal): void {
 async function get(id: string, options: Options, terminal: Terminal): Promise<void> {
   const printer = printerFor(terminal, options);
   const { scheduler } = openPlatform(options, terminal);
-  const record = await asking(terminal, `Looking for ${id}`, () => scheduler.getInstance(id));
+  const record = await callServer(terminal, `Looking for ${id}`, () => scheduler.getInstance(id));
   printer.json(record);
   if (!printer.isJson) printer.print(instanceFacts(record, printer.output));
 }

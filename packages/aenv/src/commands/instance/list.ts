@@ -2,12 +2,12 @@ import { instanceStatuses } from "@aenv/contract";
 import type { InstanceRecord } from "@aenv/sdk";
 import { type Command, Option } from "commander";
 import { examples } from "../../options/examples.ts";
-import { type FormatOptions, printerFor, withOutput } from "../../options/format.ts";
-import { pair } from "../../options/pairs.ts";
-import { refOf } from "../../options/ref.ts";
+import { addOutputOption, type FormatOptions, printerFor } from "../../options/format.ts";
+import { collectPair } from "../../options/pairs.ts";
+import { refArgument } from "../../options/ref.ts";
 import { integer } from "../../options/values.ts";
 import { instanceTable } from "../../platform/instance-view.ts";
-import { asking, openPlatform, type Platform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
+import { addPlatformOptions, callServer, openPlatform, type Platform, type PlatformOptions } from "../../platform/platform.ts";
 import { Failure } from "../../terminal/failure.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 
@@ -28,9 +28,9 @@ export function define(command: Command, terminal: Terminal): void {
     .option("--version <version>", "only of this version of --name")
     .addOption(new Option("-s, --status <status>", "only of this status; Terminated ones are listed only then").choices(instanceStatuses))
     .option("--owner <owner>", "only this owner's, for administrators")
-    .option("-l, --label <KEY=VALUE>", "only with this label; may be repeated", pair)
+    .option("-l, --label <KEY=VALUE>", "only with this label; may be repeated", collectPair)
     .option("--limit <number>", "how many at most; all if not given", integer(1, 1_000_000));
-  withPlatform(withOutput(command))
+  addPlatformOptions(addOutputOption(command))
     .addHelpText(
       "after",
       examples("aenv instance list", "aenv instance list --name my-env --version 1.0.0", "aenv instance list --status Failed --json"),
@@ -44,8 +44,8 @@ async function list(options: Options, terminal: Terminal): Promise<void> {
     throw new Failure("--version needs --name", { exit: "usage", hint: "Write it as: --name my-env --version 1.0.0" });
   }
   const platform = openPlatform(options, terminal);
-  const ref = options.name === undefined ? undefined : refOf(options.name, options.version);
-  const found = await asking(terminal, `Asking ${platform.url}`, () => gather(platform, options, ref));
+  const ref = options.name === undefined ? undefined : refArgument(options.name, options.version);
+  const found = await callServer(terminal, `Asking ${platform.url}`, () => gather(platform, options, ref));
   printer.json(found);
   if (printer.isJson) return;
   const of = ref === undefined ? "" : ` of ${ref}`;

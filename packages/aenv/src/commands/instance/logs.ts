@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
 import { integer } from "../../options/values.ts";
-import { explained, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
+import { addPlatformOptions, openPlatform, type PlatformOptions, withServerHint } from "../../platform/platform.ts";
 import { createPrinter } from "../../terminal/printer.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 
@@ -21,7 +21,7 @@ export function define(command: Command, terminal: Terminal): void {
     .option("-n, --tail <number>", "how many of the last lines", integer(0, 10_000), 100)
     .option("-f, --follow", "go on with what comes")
     .option("--json", "one JSON line a line");
-  withPlatform(command)
+  addPlatformOptions(command)
     .addHelpText("after", examples("aenv instance logs my-env-abc234", "aenv instance logs my-env-abc234 --tail 0 --follow"))
     .action((id: string, options: Options) => logs(id, options, terminal));
 }
@@ -37,6 +37,6 @@ async function logs(id: string, { tail, follow = false, ...options }: Options, t
     }
   } catch (error) {
     // Ctrl-C is how one stops to follow.
-    if (!signal?.aborted) throw explained(error);
+    if (!signal?.aborted) throw withServerHint(error);
   }
 }

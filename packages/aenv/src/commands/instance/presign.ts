@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { examples } from "../../options/examples.ts";
 import { integer } from "../../options/values.ts";
-import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
+import { addPlatformOptions, callServer, openPlatform, type PlatformOptions } from "../../platform/platform.ts";
 import { createPrinter } from "../../terminal/printer.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 
@@ -20,7 +20,7 @@ export function define(command: Command, terminal: Terminal): void {
     .argument("<port>", "the port that a program in the sandbox listens on", integer(1, 65_535))
     .option("-m, --minutes <number>", "how long the link is good for", minutes, 5)
     .option("--json", "as JSON");
-  withPlatform(command)
+  addPlatformOptions(command)
     .addHelpText("after", examples("aenv instance presign my-env-abc234 3000", "aenv instance presign my-env-abc234 3000 --minutes 30"))
     .action((id: string, port: number, options: Options) => presign(id, port, options, terminal));
 }
@@ -28,7 +28,7 @@ export function define(command: Command, terminal: Terminal): void {
 async function presign(id: string, port: number, options: Options, terminal: Terminal): Promise<void> {
   const printer = createPrinter(terminal, options.json === true);
   const { scheduler } = openPlatform(options, terminal);
-  const url = await asking(terminal, `Making a link to ${id}`, () => scheduler.presignUrl(id, port, { minutes: options.minutes }));
+  const url = await callServer(terminal, `Making a link to ${id}`, () => scheduler.presignUrl(id, port, { minutes: options.minutes }));
   printer.json({ id, port, minutes: options.minutes, url });
   // Nothing else is printed, so that the link can be used by another command.
   if (!printer.isJson) printer.print(url);

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
-import { type FormatOptions, printerFor, withOutput } from "../../options/format.ts";
-import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
+import { addOutputOption, type FormatOptions, printerFor } from "../../options/format.ts";
+import { addPlatformOptions, callServer, openPlatform, type PlatformOptions } from "../../platform/platform.ts";
 import { timeText } from "../../terminal/table.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 
@@ -15,7 +15,7 @@ export function define(command: Command, terminal: Terminal): void {
     .description("Lets an instance live for so long from now on.")
     .argument("<id>", "the instance")
     .requiredOption("-t, --ttl <duration>", "how long from now, e.g. 1h");
-  withPlatform(withOutput(command))
+  addPlatformOptions(addOutputOption(command))
     .addHelpText("after", examples("aenv instance renew my-env-abc234 --ttl 2h"))
     .action((id: string, options: Options) => renew(id, options, terminal));
 }
@@ -23,7 +23,7 @@ export function define(command: Command, terminal: Terminal): void {
 async function renew(id: string, options: Options, terminal: Terminal): Promise<void> {
   const printer = printerFor(terminal, options);
   const { scheduler } = openPlatform(options, terminal);
-  const record = await asking(terminal, `Renewing ${id}`, () => scheduler.renewInstance(id, options.ttl));
+  const record = await callServer(terminal, `Renewing ${id}`, () => scheduler.renewInstance(id, options.ttl));
   printer.json(record);
   const { colors } = printer.output;
   printer.print(`${colors.green("✔")} ${colors.bold(id)} lives until ${timeText(String(record.expires_at ?? ""))}`);

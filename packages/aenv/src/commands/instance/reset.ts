@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
 import { integer } from "../../options/values.ts";
-import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
+import { addPlatformOptions, callServer, openPlatform, type PlatformOptions } from "../../platform/platform.ts";
 import { createPrinter } from "../../terminal/printer.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 
@@ -19,7 +19,7 @@ export function define(command: Command, terminal: Terminal): void {
     .option("--task <id>", "the task to play")
     .option("--seed <number>", "the seed to play it with", integer(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER))
     .option("--json", "as JSON");
-  withPlatform(command)
+  addPlatformOptions(command)
     .addHelpText("after", examples("aenv instance reset my-env-abc234", "aenv instance reset my-env-abc234 --task t2 --seed 7"))
     .action((id: string, options: Options) => reset(id, options, terminal));
 }
@@ -28,7 +28,7 @@ async function reset(id: string, { task, seed, ...options }: Options, terminal: 
   const printer = createPrinter(terminal, options.json === true);
   const { scheduler } = openPlatform(options, terminal);
   const episode = { ...(task !== undefined && { task }), ...(seed !== undefined && { seed }) };
-  await asking(terminal, `Resetting ${id}`, () => scheduler.resetInstance(id, episode));
+  await callServer(terminal, `Resetting ${id}`, () => scheduler.resetInstance(id, episode));
   printer.json({ id, ...episode });
   const { colors } = printer.output;
   printer.print(`${colors.green("✔")} ${colors.bold(id)} begins a new episode${task === undefined ? "" : ` of task ${task}`}`);

@@ -1,10 +1,10 @@
 import { type CreateServiceRequest, formatRef, isObject, splitRef, variableProblem } from "@aenv/contract";
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
-import { type FormatOptions, printerFor, withOutput } from "../../options/format.ts";
-import { pair } from "../../options/pairs.ts";
+import { addOutputOption, type FormatOptions, printerFor } from "../../options/format.ts";
+import { collectPair } from "../../options/pairs.ts";
 import { integer } from "../../options/values.ts";
-import { asking, nextCommand, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
+import { addPlatformOptions, callServer, nextCommand, openPlatform, type PlatformOptions } from "../../platform/platform.ts";
 import { serviceFacts } from "../../platform/service-view.ts";
 import { readProject } from "../../project/project.ts";
 import { Failure } from "../../terminal/failure.ts";
@@ -31,12 +31,12 @@ export function define(command: Command, terminal: Terminal): void {
     .option("-s, --service-name <name>", "what it is called; a name is found for it if not given")
     .option("-r, --replicas <number>", "how many replicas; 1 if not given", integer(1, 1_000))
     .option("-p, --port <number>", "the port of its containers, for servers that run some", integer(1, 65_535))
-    .option("-e, --env <KEY=VALUE>", "a variable for its replicas; may be repeated", pair)
+    .option("-e, --env <KEY=VALUE>", "a variable for its replicas; may be repeated", collectPair)
     .option("--enable-storage", "give it a storage that outlives its replica, of which there can be one then")
     .option("--storage-size <size>", "how large, for servers that limit it, e.g. 10Gi")
     .option("--storage-name <name>", "what the storage is called; services of one owner share it by name")
     .option("--owner <owner>", "whose it is, where the server asks for no token; the setting owner if not given");
-  withPlatform(withOutput(command))
+  addPlatformOptions(addOutputOption(command))
     .addHelpText(
       "after",
       examples(
@@ -53,7 +53,7 @@ async function create(given: string | undefined, options: Options, terminal: Ter
   const platform = openPlatform(options, terminal);
   const { ref, deploy } = projectFor(given, terminal);
   const request = requestOf(ref, options, deploy, options.owner ?? platform.owner);
-  const made = await asking(terminal, `Starting ${ref}`, () => platform.services.create(request));
+  const made = await callServer(terminal, `Starting ${ref}`, () => platform.services.create(request));
   printer.json(made);
   if (printer.isJson) return;
   const { colors } = printer.output;

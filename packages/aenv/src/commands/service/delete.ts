@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
-import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
-import { confirms } from "../../terminal/confirm.ts";
+import { addPlatformOptions, callServer, openPlatform, type PlatformOptions } from "../../platform/platform.ts";
+import { confirm } from "../../terminal/confirm.ts";
 import { createPrinter } from "../../terminal/printer.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 
@@ -19,7 +19,7 @@ export function define(command: Command, terminal: Terminal): void {
     .option("-y, --yes", "do not ask")
     .option("--delete-storage", "take its storage away too; what is in it is lost")
     .option("--json", "as JSON");
-  withPlatform(command)
+  addPlatformOptions(command)
     .addHelpText("after", examples("aenv service delete tools", "aenv service delete tools --yes --delete-storage"))
     .action((id: string, options: Options) => remove(id, options, terminal));
 }
@@ -29,13 +29,13 @@ async function remove(id: string, options: Options, terminal: Terminal): Promise
   const { services } = openPlatform(options, terminal);
   const deleteStorage = options.deleteStorage === true;
   const question = deleteStorage ? `End ${id} and lose what is in its storage?` : `End ${id}?`;
-  if (!options.yes && !(await confirms(question, terminal, "--yes"))) {
+  if (!options.yes && !(await confirm(question, terminal, "--yes"))) {
     printer.json({ deleted: [] });
     printer.print("Nothing was ended.");
     return;
   }
   // Looked for first: a server does not say of a name that it never knew it.
-  await asking(terminal, `Ending ${id}`, async () => {
+  await callServer(terminal, `Ending ${id}`, async () => {
     await services.get(id);
     await services.delete(id, { deleteStorage });
   });

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
-import { type FormatOptions, printerFor, withOutput } from "../../options/format.ts";
-import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
+import { addOutputOption, type FormatOptions, printerFor } from "../../options/format.ts";
+import { addPlatformOptions, callServer, openPlatform, type PlatformOptions } from "../../platform/platform.ts";
 import { serviceFacts } from "../../platform/service-view.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 
@@ -9,7 +9,7 @@ interface Options extends PlatformOptions, FormatOptions {}
 
 export function define(command: Command, terminal: Terminal): void {
   command.summary("show one service").description("Shows one service: how it is and where to reach it.").argument("<id>", "the service");
-  withPlatform(withOutput(command))
+  addPlatformOptions(addOutputOption(command))
     .addHelpText("after", examples("aenv service get tools", "aenv service get tools --json"))
     .action((id: string, options: Options) => get(id, options, terminal));
 }
@@ -17,7 +17,7 @@ export function define(command: Command, terminal: Terminal): void {
 async function get(id: string, options: Options, terminal: Terminal): Promise<void> {
   const printer = printerFor(terminal, options);
   const { services } = openPlatform(options, terminal);
-  const record = await asking(terminal, `Looking for ${id}`, () => services.get(id));
+  const record = await callServer(terminal, `Looking for ${id}`, () => services.get(id));
   printer.json(record);
   if (!printer.isJson) printer.print(serviceFacts(record, printer.output));
 }

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
-import { type FormatOptions, printerFor, withOutput } from "../../options/format.ts";
-import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
+import { addOutputOption, type FormatOptions, printerFor } from "../../options/format.ts";
+import { addPlatformOptions, callServer, openPlatform, type PlatformOptions } from "../../platform/platform.ts";
 import { serviceTable } from "../../platform/service-view.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 
@@ -14,7 +14,7 @@ export function define(command: Command, terminal: Terminal): void {
     .summary("list services")
     .description("Lists your services and how many of their replicas run.")
     .option("-n, --name <name>", "only of this environment; name@version too");
-  withPlatform(withOutput(command))
+  addPlatformOptions(addOutputOption(command))
     .addHelpText("after", examples("aenv service list", "aenv service list --name my-env --json"))
     .action((options: Options) => list(options, terminal));
 }
@@ -22,7 +22,7 @@ export function define(command: Command, terminal: Terminal): void {
 async function list({ name, ...options }: Options, terminal: Terminal): Promise<void> {
   const printer = printerFor(terminal, options);
   const { services, url } = openPlatform(options, terminal);
-  const found = await asking(terminal, `Asking ${url}`, () => services.list(name === undefined ? {} : { ref: name }));
+  const found = await callServer(terminal, `Asking ${url}`, () => services.list(name === undefined ? {} : { ref: name }));
   printer.json(found);
   if (printer.isJson) return;
   if (found.length > 0) printer.print(serviceTable(found, printer.output));

@@ -1,9 +1,9 @@
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
-import { type FormatOptions, printerFor, withOutput } from "../../options/format.ts";
-import { pair } from "../../options/pairs.ts";
+import { addOutputOption, type FormatOptions, printerFor } from "../../options/format.ts";
+import { collectPair } from "../../options/pairs.ts";
 import { integer } from "../../options/values.ts";
-import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
+import { addPlatformOptions, callServer, openPlatform, type PlatformOptions } from "../../platform/platform.ts";
 import { serviceFacts } from "../../platform/service-view.ts";
 import { Failure } from "../../terminal/failure.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
@@ -21,8 +21,8 @@ export function define(command: Command, terminal: Terminal): void {
     .argument("<id>", "the service")
     .option("-r, --replicas <number>", "how many replicas; 0 lets it rest", integer(0, 1_000))
     .option("--image <image>", "another image, for servers that run containers")
-    .option("-e, --env <KEY=VALUE>", "a variable to add or change; may be repeated", pair);
-  withPlatform(withOutput(command))
+    .option("-e, --env <KEY=VALUE>", "a variable to add or change; may be repeated", collectPair);
+  addPlatformOptions(addOutputOption(command))
     .addHelpText("after", examples("aenv service update tools --replicas 4", "aenv service update tools --env DEBUG=1"))
     .action((id: string, options: Options) => update(id, options, terminal));
 }
@@ -39,7 +39,7 @@ async function update(id: string, options: Options, terminal: Terminal): Promise
     ...(image !== undefined && { image }),
     ...(env !== undefined && { environment_variables: env }),
   };
-  const record = await asking(terminal, `Changing ${id}`, () => services.update(id, change));
+  const record = await callServer(terminal, `Changing ${id}`, () => services.update(id, change));
   printer.json(record);
   if (!printer.isJson) printer.print(serviceFacts(record, printer.output));
 }

@@ -1,10 +1,10 @@
 import type { Role } from "@aenv/sdk";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { examples } from "../../options/examples.ts";
-import { type FormatOptions, printerFor, withOutput } from "../../options/format.ts";
-import { several } from "../../options/pairs.ts";
+import { addOutputOption, type FormatOptions, printerFor } from "../../options/format.ts";
+import { collect } from "../../options/pairs.ts";
 import { duration, integer } from "../../options/values.ts";
-import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
+import { addPlatformOptions, callServer, openPlatform, type PlatformOptions } from "../../platform/platform.ts";
 import { facts, timeText } from "../../terminal/table.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 
@@ -41,12 +41,12 @@ export function define(command: Command, terminal: Terminal): void {
     .option(
       "--scope <environment>",
       "an environment it is good for, or names that begin so: shop-*; may be repeated; all if not given",
-      several,
+      collect,
     )
     .option("--note <text>", "what it is for")
     .option("--expires <duration>", "how long it works, e.g. 90d; for ever if not given", duration)
     .option("--max-instances <number>", "how many live instances its owner may have through it", integer(1, 10_000_000));
-  withPlatform(withOutput(command))
+  addPlatformOptions(addOutputOption(command))
     .addHelpText(
       "after",
       examples("aenv token create --owner ada", "aenv token create --owner ci --role publisher --expires 90d --note 'nightly push'"),
@@ -63,7 +63,7 @@ async function create(options: Options, terminal: Terminal): Promise<void> {
   const printer = printerFor(terminal, options);
   const { tokens, url } = openPlatform(options, terminal);
   const { owner, role: given, scope: scopes, note, expires, maxInstances } = options;
-  const made = await asking(terminal, `Asking ${url}`, () =>
+  const made = await callServer(terminal, `Asking ${url}`, () =>
     tokens.create({
       owner,
       ...(given && { roles: given }),

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
-import { type FormatOptions, printerFor, withOutput } from "../../options/format.ts";
-import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
+import { addOutputOption, type FormatOptions, printerFor } from "../../options/format.ts";
+import { addPlatformOptions, callServer, openPlatform, type PlatformOptions } from "../../platform/platform.ts";
 import { table, timeText } from "../../terminal/table.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 
@@ -14,7 +14,7 @@ export function define(command: Command, terminal: Terminal): void {
     .summary("list tokens, without their secrets")
     .description("Lists the server's tokens, without their secrets, and when each was last used.")
     .option("--owner <owner>", "only this owner's");
-  withPlatform(withOutput(command))
+  addPlatformOptions(addOutputOption(command))
     .addHelpText("after", examples("aenv token list", "aenv token list --owner ada --json"))
     .action((options: Options) => list(options, terminal));
 }
@@ -22,7 +22,7 @@ export function define(command: Command, terminal: Terminal): void {
 async function list(options: Options, terminal: Terminal): Promise<void> {
   const printer = printerFor(terminal, options);
   const { tokens, url } = openPlatform(options, terminal);
-  const found = await asking(terminal, `Asking ${url}`, () => tokens.list(options.owner ? { owner: options.owner } : {}));
+  const found = await callServer(terminal, `Asking ${url}`, () => tokens.list(options.owner ? { owner: options.owner } : {}));
   printer.json(found);
   if (printer.isJson) return;
   if (found.length === 0) {

@@ -1,8 +1,8 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
-import { type FormatOptions, printerFor, withOutput } from "../../options/format.ts";
-import { during } from "../../terminal/spinner.ts";
+import { addOutputOption, type FormatOptions, printerFor } from "../../options/format.ts";
+import { withSpinner } from "../../terminal/spinner.ts";
 import { facts } from "../../terminal/table.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 
@@ -25,7 +25,7 @@ export function define(command: Command, terminal: Terminal): void {
     .option("-c, --config <file>", "the server's config file, if it has one")
     .option("--owner <owner>", "whose the token is", "admin")
     .option("--revoke-others", "also revoke all other administrators' tokens, as when one was stolen");
-  withOutput(command)
+  addOutputOption(command)
     .addHelpText(
       "after",
       examples(
@@ -47,7 +47,7 @@ async function reset(options: Options, terminal: Terminal): Promise<void> {
     variables: terminal.env,
     ...(file !== undefined && { file: resolve(terminal.cwd, file) }),
   });
-  const made = await during(terminal, "Making a token", () => resetAdmin(config, { owner, revokesOthers }));
+  const made = await withSpinner(terminal, "Making a token", () => resetAdmin(config, { owner, revokesOthers }));
   printer.json(made);
   if (printer.isJson) return;
   const { colors } = printer.output;

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
-import { asking, openPlatform, type PlatformOptions, withPlatform } from "../../platform/platform.ts";
+import { addPlatformOptions, callServer, openPlatform, type PlatformOptions } from "../../platform/platform.ts";
 import { createPrinter } from "../../terminal/printer.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 
@@ -14,7 +14,7 @@ export function define(command: Command, terminal: Terminal): void {
     .description("Revokes a token: it opens nothing any more. Other servers on the same store notice within seconds.")
     .argument("<id>", "the token's id, as `aenv token list` shows it")
     .option("--json", "as JSON");
-  withPlatform(command)
+  addPlatformOptions(command)
     .addHelpText("after", examples("aenv token revoke 0123456789ab"))
     .action((id: string, options: Options) => revoke(id, options, terminal));
 }
@@ -24,7 +24,7 @@ async function revoke(given: string, options: Options, terminal: Terminal): Prom
   // Whoever pastes the whole token means its id.
   const id = /^aenv_([0-9a-f]{12})_/.exec(given)?.[1] ?? given;
   const { tokens } = openPlatform(options, terminal);
-  await asking(terminal, `Revoking ${id}`, () => tokens.revoke(id));
+  await callServer(terminal, `Revoking ${id}`, () => tokens.revoke(id));
   printer.json({ id, revoked: true });
   const { colors } = printer.output;
   printer.print(`${colors.green("✔")} token ${colors.bold(id)} is revoked`);

@@ -1,5 +1,5 @@
 import type { Task, ToolDescriptor } from "@aenv/contract";
-import type { Offer } from "../../project/catalogue.ts";
+import type { Catalogue } from "../../project/catalogue.ts";
 import { fieldsOf } from "./fields.ts";
 import { Html, html } from "./html.ts";
 import { SCRIPT } from "./script.ts";
@@ -10,7 +10,7 @@ export interface PageData {
   readonly version: string;
   /** Where the browser has found it: `http://127.0.0.1:8081`. */
   readonly origin: string;
-  readonly offer: Offer;
+  readonly offer: Catalogue;
   readonly tasks: readonly Task[];
   /** Why the tasks could not be listed, if they could not. */
   readonly tasksProblem: string | null;

@@ -73,7 +73,7 @@ export const SCRIPT = `
     return JSON.stringify(block, null, 2) + "\\n";
   }
 
-  async function during(button, output, work) {
+  async function whileDisabled(button, output, work) {
     button.disabled = true;
     try {
       await work();
@@ -88,7 +88,7 @@ export const SCRIPT = `
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       const output = form.querySelector("output");
-      during(form.querySelector("button[type=submit]"), output, async () => {
+      whileDisabled(form.querySelector("button[type=submit]"), output, async () => {
         const result = await callTool(form.dataset.tool, argumentsOf(form));
         const blocks = (result.content || []).map(blockOf);
         show(output, blocks.length === 0 ? ["(no content)"] : blocks, result.isError === true);
@@ -98,14 +98,14 @@ export const SCRIPT = `
 
   const episode = document.getElementById("episode");
   for (const button of document.querySelectorAll("[data-reset]")) {
-    button.addEventListener("click", () => during(button, episode, async () => {
+    button.addEventListener("click", () => whileDisabled(button, episode, async () => {
       const { task, seed, observation } = await ask("/task/reset", button.dataset.reset === "" ? {} : { task: button.dataset.reset });
       const seen = typeof observation === "string" ? observation : JSON.stringify(observation, null, 2);
       show(episode, ["Task: " + (task ? task.id : "none") + "\\nSeed: " + seed + "\\nObservation: " + seen], false);
     }));
   }
   for (const button of document.querySelectorAll("[data-reward]")) {
-    button.addEventListener("click", () => during(button, episode, async () => {
+    button.addEventListener("click", () => whileDisabled(button, episode, async () => {
       show(episode, ["Reward: " + JSON.stringify(await ask("/task/reward", {}), null, 2)], false);
     }));
   }
