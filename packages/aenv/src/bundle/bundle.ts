@@ -8,9 +8,9 @@ import { locateErrors } from "../project/locate-errors.ts";
 import type { Project } from "../project/project.ts";
 import { Failure, toFailure } from "../terminal/failure.ts";
 import { type Archive, packArchive, sha256, unpackArchive } from "./archive.ts";
+import { type LoadOptions, loadCatalogue } from "./catalogue.ts";
 import { bundleCode, ENVIRONMENT_FILE } from "./code.ts";
 import { readData } from "./data.ts";
-import { type LoadOptions, offerOf } from "./offer.ts";
 import type { TarEntry } from "./tar.ts";
 
 /** A bundle's manifest.json, which also describes what the environment offers. */
@@ -45,12 +45,12 @@ async function tryOut(project: Project, entries: readonly TarEntry[], loading: L
   const folder = mkdtempSync(join(tmpdir(), "aenv-bundle-"));
   try {
     await unpackArchive(packArchive(entries).bytes, folder);
-    return await offerOf(folder, loading);
+    return await loadCatalogue(folder, loading);
   } catch (error) {
     // The sources would take as long to say the same.
     if (error instanceof Failure && error.code === LOAD_UNFINISHED) throw await locateErrors(project, error);
     // If the sources do not load either, their lines say more than the bundle's.
-    await offerOf(project.root, { ...loading, onOutput: () => undefined }).catch(async (cause: unknown) => {
+    await loadCatalogue(project.root, { ...loading, onOutput: () => undefined }).catch(async (cause: unknown) => {
       throw await locateErrors(project, toFailure(cause));
     });
     throw new Failure(`the project loads, but its bundle does not: ${(error as Error).message.replaceAll(folder, "<bundle>")}`, {

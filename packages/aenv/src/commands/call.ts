@@ -1,8 +1,8 @@
 import { formatDuration } from "@aenv/contract";
 import { Environment } from "@aenv/sdk";
 import { type Command, Option } from "commander";
+import { type CallOptions, chooseCall } from "../call/call.ts";
 import { DEFAULT_URL, resolveTarget, type TargetOptions } from "../call/target.ts";
-import { type CallOptions, chooseCall } from "../call/work.ts";
 import { examples } from "../options/examples.ts";
 import { duration } from "../options/values.ts";
 import { addPlatformOptions } from "../platform/platform.ts";

@@ -46,12 +46,12 @@ async function get(name: string, options: Options, terminal: Terminal): Promise<
     printer.output,
   );
   printer.print(lines);
-  const offer = offerOf(found);
-  if (offer !== null) printer.print(`\n${catalogueTable(offer, printer.output)}`);
+  const catalogue = catalogueOf(found);
+  if (catalogue !== null) printer.print(`\n${catalogueTable(catalogue, printer.output)}`);
 }
 
 /** What the hub found out by starting it; null where it did not. */
-function offerOf({ metadata }: EnvironmentRecord): Catalogue | null {
+function catalogueOf({ metadata }: EnvironmentRecord): Catalogue | null {
   if (!isObject(metadata) || !isObject(metadata.catalogue)) return null;
   const { tools, catalogue } = metadata as {
     tools: Catalogue["tools"];

@@ -103,9 +103,9 @@ async function push(options: Options, terminal: Terminal): Promise<void> {
     printer.print(`${colors.green("✔")} ${colors.bold(ref)} is already published at ${platform.hubUrl}; ${seen}`);
     return;
   }
-  const offers = [countText(tools.length, "tool"), countText(functions.length, "function"), countText(rewards.length, "reward")].join(", ");
+  const counts = [countText(tools.length, "tool"), countText(functions.length, "function"), countText(rewards.length, "reward")].join(", ");
   printer.print(`${colors.green("✔")} ${colors.bold(ref)} is published at ${colors.cyan(platform.hubUrl)}`);
-  printer.print(`  ${colors.dim(`${offers}; ${bytesText(size)}; ${digest.slice(0, 19)}`)}`);
+  printer.print(`  ${colors.dim(`${counts}; ${bytesText(size)}; ${digest.slice(0, 19)}`)}`);
   const warning = options.verify === false ? null : await tasksWarning(platform, ref);
   if (warning !== null) warn(terminal, warning);
   printer.print();

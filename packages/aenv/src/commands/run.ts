@@ -2,7 +2,7 @@ import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import type { Command } from "commander";
 import { requireInspector, startInspector } from "../dev/inspector.ts";
-import { Narrator } from "../dev/narrator.ts";
+import { DevOutput } from "../dev/output.ts";
 import { DevServer } from "../dev/server.ts";
 import { examples } from "../options/examples.ts";
 import { integer } from "../options/values.ts";
@@ -43,9 +43,9 @@ async function run(options: Options, terminal: Terminal): Promise<void> {
   const project = readProject(options.workDir, terminal.cwd);
   const inspectorCommand = options.inspector ? requireInspector(project.root, terminal.env.PATH ?? "") : null;
   const stop = terminal.stopSignal();
-  const narrator = new Narrator(printer, terminal, options);
+  const output = new DevOutput(printer, terminal, options);
   const started = await withSpinner(terminal, `Starting ${project.config.name}`, () =>
-    DevServer.start(project, { ...options, onEvent: (event) => narrator.onEvent(event) }, stop),
+    DevServer.start(project, { ...options, onEvent: (event) => output.onEvent(event) }, stop),
   ).catch((error: unknown) => {
     if (stop.aborted) return null;
     throw error;
@@ -54,12 +54,12 @@ async function run(options: Options, terminal: Terminal): Promise<void> {
   const { server, port } = started;
   let inspector: ChildProcess | undefined;
   try {
-    await narrator.open(project, port);
+    await output.open(project, port);
     if (inspectorCommand !== null) {
-      inspector = startInspector(inspectorCommand, narrator.mcpUrl, options.inspectorPort, (line) => narrator.inspector(line));
+      inspector = startInspector(inspectorCommand, output.mcpUrl, options.inspectorPort, (line) => output.inspector(line));
     }
     if (!stop.aborted) await once(stop, "abort");
-    narrator.stopping();
+    output.stopping();
   } finally {
     inspector?.kill();
     await server.close();

@@ -37,7 +37,7 @@ export async function answerPage(request: IncomingMessage, response: ServerRespo
     name,
     version,
     origin: `http://${request.headers.host ?? "127.0.0.1"}`,
-    offer: {
+    catalogue: {
       tools: [...instance.tools.values()].map(({ descriptor }) => descriptor),
       functions: catalogue.functions,
       rewards: catalogue.reward,

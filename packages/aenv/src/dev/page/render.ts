@@ -10,7 +10,7 @@ export interface PageData {
   readonly version: string;
   /** Where the browser has found it: `http://127.0.0.1:8081`. */
   readonly origin: string;
-  readonly offer: Catalogue;
+  readonly catalogue: Catalogue;
   readonly tasks: readonly Task[];
   /** Why the tasks could not be listed, if they could not. */
   readonly tasksProblem: string | null;
@@ -20,7 +20,7 @@ const MAX_TASKS = 200;
 
 /** The whole page. Everything that comes from the environment is escaped. */
 export function renderPage(page: PageData): string {
-  const { name, version, offer } = page;
+  const { name, version, catalogue } = page;
   const { text } = html`<!doctype html>
 <html lang="en">
 <head>
@@ -40,7 +40,7 @@ export function renderPage(page: PageData): string {
 ${addresses(page)}
 <section id="tools" aria-labelledby="tools-title">
 <h2 id="tools-title">Tools</h2>
-${offer.tools.length === 0 ? html`<p class="empty">No tools yet. Add one with <code>registerTool</code> or under <code>tools</code> of <code>defineEnvironment</code>.</p>` : offer.tools.map(toolForm)}
+${catalogue.tools.length === 0 ? html`<p class="empty">No tools yet. Add one with <code>registerTool</code> or under <code>tools</code> of <code>defineEnvironment</code>.</p>` : catalogue.tools.map(toolForm)}
 </section>
 ${episode(page)}
 ${functions(page)}
@@ -86,7 +86,7 @@ ${fieldsOf(tool, id)}
 </article>`;
 }
 
-function episode({ tasks, tasksProblem, offer }: PageData): Html {
+function episode({ tasks, tasksProblem, catalogue }: PageData): Html {
   const shown = tasks.slice(0, MAX_TASKS);
   return html`<section aria-labelledby="tasks-title">
 <h2 id="tasks-title">Tasks${tasks.length === 0 ? "" : ` (${tasks.length})`}</h2>
@@ -101,7 +101,7 @@ ${shown.map(taskRow)}
 ${tasks.length > shown.length ? html`<p class="empty">${tasks.length - shown.length} more: <code>aenv call --tasks</code></p>` : html``}
 <div class="actions">
 <button type="button" data-reset>Begin a new episode</button>
-${offer.rewards.length === 0 ? html`` : html`<button type="button" data-reward>Ask for the reward</button>`}
+${catalogue.rewards.length === 0 ? html`` : html`<button type="button" data-reward>Ask for the reward</button>`}
 </div>
 <output id="episode" aria-live="polite" aria-label="The episode"></output>
 </section>`;
@@ -112,10 +112,10 @@ function taskRow({ id, instruction = "" }: Task): Html {
 `;
 }
 
-function functions({ offer }: PageData): Html {
+function functions({ catalogue }: PageData): Html {
   const rows = [
-    ...offer.functions.map((entry) => ({ kind: "function", entry })),
-    ...offer.rewards.map((entry) => ({ kind: "reward", entry })),
+    ...catalogue.functions.map((entry) => ({ kind: "function", entry })),
+    ...catalogue.rewards.map((entry) => ({ kind: "reward", entry })),
   ];
   if (rows.length === 0) return html``;
   return html`<section aria-labelledby="functions-title">

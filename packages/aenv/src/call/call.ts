@@ -47,7 +47,9 @@ export function chooseCall(words: readonly string[], options: CallOptions, print
     }
     case "list":
       assertNoArguments(kind, words, options);
-      return asks(fetchCatalogue, (offer) => (printer.isJson ? printer.json(offer) : printer.print(catalogueTable(offer, printer.output))));
+      return asks(fetchCatalogue, (catalogue) =>
+        printer.isJson ? printer.json(catalogue) : printer.print(catalogueTable(catalogue, printer.output)),
+      );
     case "reward": {
       const args = parseArguments(words, options.args);
       return asks(

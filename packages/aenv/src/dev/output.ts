@@ -14,15 +14,15 @@ import type { DevEvent } from "./server.ts";
 const DEFAULT_PORT = 8081;
 
 /** What an environment offers, with its tasks. */
-type Shown = Catalogue & { readonly tasks: readonly Task[] };
+type CatalogueWithTasks = Catalogue & { readonly tasks: readonly Task[] };
 
 /** Tells what happens: to people as it suits them, to programs as one JSON line each. */
-export class Narrator {
+export class DevOutput {
   readonly #printer: Printer;
   readonly #terminal: Terminal;
   readonly #options: { readonly host: string; readonly quiet?: boolean };
   #url = "";
-  #offer: Shown = { tools: [], functions: [], rewards: [], tasks: [] };
+  #catalogue: CatalogueWithTasks = { tools: [], functions: [], rewards: [], tasks: [] };
   #changedAt = 0;
   #changed: readonly string[] = [];
 
@@ -39,10 +39,10 @@ export class Narrator {
   async open(project: Project, port: number): Promise<void> {
     const host = ["0.0.0.0", "::"].includes(this.#options.host) ? "127.0.0.1" : this.#options.host;
     this.#url = `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
-    this.#offer = await this.#fetchOffer(project);
+    this.#catalogue = await this.#fetchCatalogue(project);
     this.#warn(project);
     const { name, version } = project.config;
-    const { tasks } = this.#offer;
+    const { tasks } = this.#catalogue;
     this.#printer.jsonLine({
       event: "ready",
       name,
@@ -50,7 +50,7 @@ export class Narrator {
       url: this.#url,
       mcpUrl: this.mcpUrl,
       port,
-      ...this.#offer,
+      ...this.#catalogue,
       tasks: tasks.map(({ id }) => id),
     });
     if (this.#options.quiet) this.#printer.print(`${formatRef({ name, version })} ${this.#url}`);
@@ -70,12 +70,12 @@ export class Narrator {
         return;
       case "failed":
         this.#printer.jsonLine({ event: "failed", ...failureAsJson(event.failure), isStillServing: event.isStillServing });
-        this.#complain(failureText(event.failure, this.#terminal.stderr.colors, this.#terminal.cwd));
-        this.#complain(event.isStillServing ? "  The version before it goes on serving." : "  Nothing is served until it loads.");
+        this.#printError(failureText(event.failure, this.#terminal.stderr.colors, this.#terminal.cwd));
+        this.#printError(event.isStillServing ? "  The version before it goes on serving." : "  Nothing is served until it loads.");
         return;
       case "crashed":
         this.#printer.jsonLine(event);
-        this.#complain(
+        this.#printError(
           `${this.#terminal.stderr.colors.red("✖")} the environment crashed (${event.how}); it starts again when you save a file`,
         );
         return;
@@ -99,26 +99,34 @@ export class Narrator {
   async #reloaded(project: Project): Promise<void> {
     const ms = Math.round(performance.now() - this.#changedAt);
     const files = this.#changed;
-    const before = this.#offer;
+    const before = this.#catalogue;
     try {
-      this.#offer = await this.#fetchOffer(project);
+      this.#catalogue = await this.#fetchCatalogue(project);
     } catch {
       // It crashed at once, which is told by itself.
       return;
     }
     if (files.includes("config.json")) this.#warn(project);
     const { name, version } = project.config;
-    this.#printer.jsonLine({ event: "reloaded", name, version, files, ms, ...this.#offer, tasks: this.#offer.tasks.map(({ id }) => id) });
+    this.#printer.jsonLine({
+      event: "reloaded",
+      name,
+      version,
+      files,
+      ms,
+      ...this.#catalogue,
+      tasks: this.#catalogue.tasks.map(({ id }) => id),
+    });
     if (this.#options.quiet) return;
     const { colors } = this.#printer.output;
     const more = files.length > 1 ? ` and ${files.length - 1} more` : "";
     this.#printer.print(`${colors.green("✔")} ${time()} reloaded ${files[0]}${more} ${colors.dim(`in ${ms} ms`)}`);
-    const [old, now] = [catalogueNames(before), catalogueNames(this.#offer)];
+    const [old, now] = [catalogueNames(before), catalogueNames(this.#catalogue)];
     for (const each of now) if (!old.includes(each)) this.#printer.print(colors.green(`  + ${each}`));
     for (const each of old) if (!now.includes(each)) this.#printer.print(colors.red(`  - ${each}`));
   }
 
-  async #fetchOffer({ config }: Project): Promise<Shown> {
+  async #fetchCatalogue({ config }: Project): Promise<CatalogueWithTasks> {
     return Environment.use(formatRef(config), { instanceUrl: this.#url }, async (environment) => ({
       ...(await fetchCatalogue(environment)),
       tasks: await this.#fetchTasks(environment),
@@ -140,28 +148,28 @@ export class Narrator {
   #welcome({ config, root }: Project, port: number): void {
     const { output } = this.#printer;
     const { colors } = output;
-    const say = (text = "") => this.#printer.print(text);
-    const line = (title: string, text: string) => say(`  ${colors.dim(title.padEnd(12))}${text}`);
+    const print = (text = "") => this.#printer.print(text);
+    const line = (title: string, text: string) => print(`  ${colors.dim(title.padEnd(12))}${text}`);
     const address = port === DEFAULT_PORT ? "" : ` --url ${this.#url}`;
-    say(`${colors.green("✔")} ${colors.bold(formatRef(config))} is served at ${colors.cyan(this.#url)}`);
-    if (this.#options.host !== host(this.#url)) say(colors.yellow("  Other machines that reach this one can call it too."));
-    say();
-    say(catalogueTable(this.#offer, output));
-    say();
-    for (const text of taskLines(this.#offer.tasks, address)) say(text);
+    print(`${colors.green("✔")} ${colors.bold(formatRef(config))} is served at ${colors.cyan(this.#url)}`);
+    if (this.#options.host !== host(this.#url)) print(colors.yellow("  Other machines that reach this one can call it too."));
+    print();
+    print(catalogueTable(this.#catalogue, output));
+    print();
+    for (const text of taskLines(this.#catalogue.tasks, address)) print(text);
     line("Page", colors.cyan(`${this.#url}/`));
     line("MCP client", colors.cyan(this.mcpUrl));
     line("Trainer", `${colors.cyan(this.#url)}  ${colors.dim("/health  /functions/list  /task/reward")}`);
     if (port === DEFAULT_PORT) line("SDK", `DUMMY_INSTANCE_IP=http://localhost  ${colors.dim(`new Environment("${config.name}")`)}`);
     else line("SDK", `new Environment("${config.name}", { instanceUrl: "${this.#url}" })`);
-    const [tool] = this.#offer.tools;
+    const [tool] = this.#catalogue.tools;
     if (tool !== undefined) line("Shell", `aenv call ${callExample(tool)}${address}  ${colors.dim(`or: aenv call --list${address}`)}`);
-    say();
-    say(colors.dim("  For the configuration of an MCP client:"));
+    print();
+    print(colors.dim("  For the configuration of an MCP client:"));
     const snippet = JSON.stringify({ mcpServers: { [config.name]: { type: "http", url: this.mcpUrl } } }, null, 2);
-    say(snippet.replace(/^/gm, "  "));
-    say();
-    say(colors.dim(`Watching ${root}. Ctrl-C stops.`));
+    print(snippet.replace(/^/gm, "  "));
+    print();
+    print(colors.dim(`Watching ${root}. Ctrl-C stops.`));
   }
 
   #warn({ warnings }: Project): void {
@@ -169,7 +177,7 @@ export class Narrator {
     warnProblems(this.#terminal, warnings);
   }
 
-  #complain(text: string): void {
+  #printError(text: string): void {
     this.#terminal.stderr.write(`${text}\n`);
   }
 }

@@ -21,7 +21,7 @@ type Answer = Catalogue | { readonly error: string; readonly place?: Place };
 const OUTPUT_GRACE_MS = 500;
 
 /** What the environment in a folder offers, found out by loading it in a process of its own. */
-export async function offerOf(folder: string, { timeoutMs, onOutput }: LoadOptions): Promise<Catalogue> {
+export async function loadCatalogue(folder: string, { timeoutMs, onOutput }: LoadOptions): Promise<Catalogue> {
   const entry = fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "./describe.ts" : "./describe.js", import.meta.url));
   // What the environment would say with the data of this machine is no part of its bundle.
   const { AENV_DATA_DIR: _, ...env } = process.env;
