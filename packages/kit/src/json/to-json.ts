@@ -73,7 +73,8 @@ function plain(value: unknown, key: Key, trail: Trail): Json | undefined {
     case "undefined":
       return value;
     case "number":
-      if (Number.isFinite(value)) return value;
+      // JSON has no negative zero.
+      if (Number.isFinite(value)) return value === 0 ? 0 : value;
       throw new Refusal(key, `${value}; JSON has only finite numbers`);
     case "object":
       return value === null ? null : plainObject(value, key, trail);
