@@ -1,8 +1,8 @@
 import { existsSync, type FSWatcher, watch } from "node:fs";
 import { get } from "node:http";
 import { basename, dirname } from "node:path";
-import { Bell } from "./bell.ts";
 import type { SandboxAddress } from "./engine.ts";
+import { Bell } from "./wake-signal.ts";
 
 /** Asks a sandbox for its health once; any answer counts, for a blank runner says no until it is bound. */
 export function knock(address: SandboxAddress, signal: AbortSignal): Promise<void> {

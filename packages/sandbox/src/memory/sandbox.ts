@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { Server } from "node:http";
-import { Bell } from "../bell.ts";
 import type { Sandbox, SandboxAddress, SandboxExit, SandboxSpec } from "../engine.ts";
+import { Bell } from "../wake-signal.ts";
 
 const MAX_LINES = 10_000;
 

@@ -9,14 +9,14 @@ import { type Tree, temporaryTree } from "@aenv/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { describeEngine } from "../conformance.ts";
 import type { Sandbox, SandboxSpec } from "../engine.ts";
-import { processesOf } from "../fixtures/marked.ts";
+import { processesOf } from "../fixtures/marked-processes.ts";
 import { ProcessEngine, type ProcessEngineOptions } from "./engine.ts";
 import { openProcessTable } from "./process-table.ts";
 import type { SandboxRecord } from "./sandbox-folder.ts";
 
 const hasProc = process.platform === "linux";
 const program = fileURLToPath(new URL("../fixtures/program.js", import.meta.url));
-const owner = fileURLToPath(new URL("../fixtures/owner.ts", import.meta.url));
+const owner = fileURLToPath(new URL("../fixtures/create-sandboxes.ts", import.meta.url));
 
 const withoutProc = {
   "a port on which a process of the sandbox listens is connected to": "this system does not tell who listens",

@@ -1,8 +1,8 @@
 import { setTimeout } from "node:timers/promises";
 import { PlatformError } from "@aenv/contract";
 import { killGroup, processesIn } from "./control-groups.ts";
-import { membersOf } from "./members.ts";
 import { isRunning, type ProcessIdentity, type ProcessTable } from "./process-table.ts";
+import { membersOf } from "./related-processes.ts";
 
 export interface Doomed {
   readonly id: string;

@@ -1,5 +1,5 @@
 import type { Sandbox, SandboxAddress, SandboxExit } from "../engine.ts";
-import { describeEnding, type Ending } from "./ending.ts";
+import { describeEnding, type Ending } from "./exit-reason.ts";
 import { isRunning, type ProcessIdentity, type ProcessTable } from "./process-table.ts";
 import type { SandboxFolder, SandboxRecord } from "./sandbox-folder.ts";
 import { SandboxLog } from "./sandbox-log.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { membersOf } from "./members.ts";
 import type { ProcessRow } from "./process-table.ts";
+import { membersOf } from "./related-processes.ts";
 
 function row(pid: number, more: Partial<ProcessRow> = {}): ProcessRow {
   return { pid, start: `s${pid}`, parent: 1, session: 1, ...more };

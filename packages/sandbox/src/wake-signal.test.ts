@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { Bell } from "./bell.ts";
+import { Bell } from "./wake-signal.ts";
 
 it("remembers one ring for whoever waits next, and no second one", async () => {
   const bell = new Bell();

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { Rounds } from "./rounds.ts";
+import { Rounds } from "./periodic-checks.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();

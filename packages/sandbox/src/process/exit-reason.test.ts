@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { describeEnding } from "./ending.ts";
+import { describeEnding } from "./exit-reason.ts";
 
 const quiet = { lines: [], memoryMb: null };
 
