@@ -8,16 +8,16 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { Sandbox, SandboxEngine, SandboxSpec } from "./engine.ts";
 import { openProcessTable } from "./process/process-table.ts";
 
-/** What the program in a sandbox does; `fixtures/program.js` can all of it. */
+/** What the program in a sandbox does; `fixtures/program.js` implements all of them. */
 export type Behaviour = "serve" | "stubborn" | "exit" | "silent" | "deaf" | "missing";
 
 export interface EngineCase {
-  /** An engine that keeps what it must in `home`; two on the same home are one after the other. */
+  /** An engine that keeps its state in `home`. Two engines on the same home are used one after the other. */
   readonly open: (home: string) => SandboxEngine;
   readonly command: (behaviour: Behaviour) => readonly string[];
-  /** What is still there of sandboxes, by name; asked after they are destroyed. */
+  /** Names of what is left of sandboxes; called after they are destroyed. */
   readonly leftovers?: (home: string) => readonly string[] | Promise<readonly string[]>;
-  /** Claims that this engine cannot keep, and why. */
+  /** Claims that do not apply to this engine, with the reason. */
   readonly skip?: Partial<Record<Claim, string>>;
   /** Why the whole suite cannot run here. */
   readonly skipAll?: string | false;
@@ -25,32 +25,32 @@ export interface EngineCase {
 
 const claims = [
   "a sandbox answers when create resolves",
-  "a program that ends at once is a failed start with its last words",
-  "a program that never listens is a failed start, in time",
-  "a program that listens but never answers is a failed start, in time",
+  "a program that exits at once is a failed start with its last output",
+  "a program that never listens is a failed start after the timeout",
+  "a program that listens but never answers is a failed start after the timeout",
   "a program that does not exist is a failed start that names it",
-  "a caller who gives up during the start leaves nothing",
-  "the list is what truly runs",
-  "destroying is possible any number of times",
-  "destroying ends a program that will not listen to reason",
-  "destroying ends children and grandchildren",
-  "destroying ends a child that forked twice, left its session and cleaned its environment, where the engine finds strays",
-  "twenty sandboxes are made at once",
-  "an id that is taken is refused, and is free again afterwards",
-  "a sandbox is known by the last lines it printed",
-  "a follower gets each line as it is printed, until the sandbox ends",
-  "a follower leaves when it is told to",
-  "a sandbox that ends by itself says why",
-  "no variable of ours gets into a sandbox",
-  "sandboxes outlive their engine and are found by the next",
-  "a port on which a process of the sandbox listens is connected to",
-  "a port on which no process of the sandbox listens is refused, whoever else listens there",
+  "a start that is cancelled leaves nothing behind",
+  "the list has exactly the sandboxes that run",
+  "destroy is idempotent",
+  "destroy ends a program that ignores SIGTERM",
+  "destroy ends children and grandchildren",
+  "destroy ends a child that forked twice, left its session and cleared its environment, where the engine finds strays",
+  "twenty sandboxes are created at once",
+  "an id in use is refused, and is free again after destroy",
+  "tail returns the last printed lines",
+  "follow yields each line as it is printed, until the sandbox ends",
+  "follow ends when its signal fires",
+  "a sandbox that exits reports why",
+  "a sandbox inherits no environment variable",
+  "sandboxes outlive their engine, and the next engine finds them",
+  "connect reaches a port on which a process of the sandbox listens",
+  "connect refuses a port on which no process of the sandbox listens, even if another process does",
   "nothing is left behind",
 ] as const;
 
 export type Claim = (typeof claims)[number];
 
-const OURS = "AENV_CONFORMANCE_SECRET";
+const OUTER = "AENV_CONFORMANCE_SECRET";
 
 /** The suite that every engine passes. */
 export function describeEngine(name: string, { open, command, leftovers, skip = {}, skipAll = false }: EngineCase): void {
@@ -60,10 +60,10 @@ export function describeEngine(name: string, { open, command, leftovers, skip = 
 
     afterEach(async () => {
       for (const end of ends.splice(0).reverse()) await end();
-      delete process.env[OURS];
+      delete process.env[OUTER];
     });
 
-    /** An engine whose sandboxes are gone after the test, whatever happened in it. */
+    /** An engine whose sandboxes are destroyed after the test, also if it fails. */
     function start(home = newHome()): { engine: SandboxEngine; home: string } {
       const engine = open(home);
       ends.push(async () => {
@@ -100,9 +100,9 @@ export function describeEngine(name: string, { open, command, leftovers, skip = 
     });
 
     for (const [title, behaviour, words, startTimeoutMs] of [
-      ["a program that ends at once is a failed start with its last words", "exit", /nothing to serve here/, 15_000],
-      ["a program that never listens is a failed start, in time", "silent", /within 400 ms/, 400],
-      ["a program that listens but never answers is a failed start, in time", "deaf", /within 700 ms/, 700],
+      ["a program that exits at once is a failed start with its last output", "exit", /nothing to serve here/, 15_000],
+      ["a program that never listens is a failed start after the timeout", "silent", /within 400 ms/, 400],
+      ["a program that listens but never answers is a failed start after the timeout", "deaf", /within 700 ms/, 700],
       ["a program that does not exist is a failed start that names it", "missing", /no such program|not found/, 15_000],
     ] as const) {
       claim(title, async () => {
@@ -114,7 +114,7 @@ export function describeEngine(name: string, { open, command, leftovers, skip = 
       });
     }
 
-    claim("a caller who gives up during the start leaves nothing", async () => {
+    claim("a start that is cancelled leaves nothing behind", async () => {
       const { engine, home } = start();
       const early = AbortSignal.abort();
       await expect(engine.create(spec("serve"), early)).rejects.toMatchObject({ code: "request.cancelled" });
@@ -128,7 +128,7 @@ export function describeEngine(name: string, { open, command, leftovers, skip = 
       expect((await leftovers?.(home)) ?? []).toEqual([]);
     });
 
-    claim("the list is what truly runs", async () => {
+    claim("the list has exactly the sandboxes that run", async () => {
       const { engine } = start();
       expect(await engine.list()).toEqual([]);
       const [a, b, c] = await Promise.all(["a", "b", "c"].map((id) => make(engine, { id, labels: { id } })));
@@ -142,7 +142,7 @@ export function describeEngine(name: string, { open, command, leftovers, skip = 
       expect(await engine.list()).toEqual([c]);
     });
 
-    claim("destroying is possible any number of times", async () => {
+    claim("destroy is idempotent", async () => {
       const { engine } = start();
       const sandbox = await make(engine);
       await Promise.all([sandbox.destroy(), sandbox.destroy()]);
@@ -152,7 +152,7 @@ export function describeEngine(name: string, { open, command, leftovers, skip = 
       expect(await sandbox.tail(10)).toEqual([]);
     });
 
-    claim("destroying ends a program that will not listen to reason", async () => {
+    claim("destroy ends a program that ignores SIGTERM", async () => {
       const { engine } = start();
       const sandbox = await engine.create(spec("stubborn"), new AbortController().signal);
       await sandbox.destroy();
@@ -160,14 +160,14 @@ export function describeEngine(name: string, { open, command, leftovers, skip = 
       await expect(ask(sandbox, "GET", "/health")).rejects.toThrow();
     });
 
-    claim("destroying ends children and grandchildren", async () => {
+    claim("destroy ends children and grandchildren", async () => {
       const { engine } = start();
       const sandbox = await make(engine);
-      const { inGroup, strays } = (await ask(sandbox, "POST", "/family")) as { inGroup: number[]; strays: number[] };
+      const { inGroup, strays } = (await ask(sandbox, "POST", "/children")) as { inGroup: number[]; strays: number[] };
       const table = openProcessTable();
-      // Where processes can be found by their environment, those that left the group are found too.
+      // Where processes can be searched by their environment, those that left the group are found too.
       const areFound = engine.can.findsStrays || table.findsMarked;
-      const running = () => [...inGroup, ...(areFound ? strays : [])].filter((pid) => table.look(pid)?.isZombie === false);
+      const running = () => [...inGroup, ...(areFound ? strays : [])].filter((pid) => table.find(pid)?.isZombie === false);
       expect(running()).not.toEqual([]);
       await sandbox.destroy();
       await expect.poll(running).toEqual([]);
@@ -175,12 +175,12 @@ export function describeEngine(name: string, { open, command, leftovers, skip = 
     });
 
     claim(
-      "destroying ends a child that forked twice, left its session and cleaned its environment, where the engine finds strays",
+      "destroy ends a child that forked twice, left its session and cleared its environment, where the engine finds strays",
       async () => {
         const { engine } = start();
         const sandbox = await make(engine);
         const { pid } = (await ask(sandbox, "POST", "/daemon")) as { pid: number };
-        const isRunning = () => openProcessTable().look(pid)?.isZombie === false;
+        const isRunning = () => openProcessTable().find(pid)?.isZombie === false;
         try {
           expect(isRunning()).toBe(true);
           await sandbox.destroy();
@@ -191,7 +191,7 @@ export function describeEngine(name: string, { open, command, leftovers, skip = 
       },
     );
 
-    claim("twenty sandboxes are made at once", async () => {
+    claim("twenty sandboxes are created at once", async () => {
       const { engine, home } = start();
       const sandboxes = await Promise.all(Array.from({ length: 20 }, () => make(engine)));
       expect(new Set(sandboxes.map(({ address }) => JSON.stringify(address))).size).toBe(20);
@@ -202,7 +202,7 @@ export function describeEngine(name: string, { open, command, leftovers, skip = 
       expect((await leftovers?.(home)) ?? []).toEqual([]);
     });
 
-    claim("an id that is taken is refused, and is free again afterwards", async () => {
+    claim("an id in use is refused, and is free again after destroy", async () => {
       const { engine } = start();
       const outcomes = await Promise.allSettled([make(engine, { id: "same" }), make(engine, { id: "same" })]);
       expect(outcomes.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
@@ -215,7 +215,7 @@ export function describeEngine(name: string, { open, command, leftovers, skip = 
       expect(await ask(next, "GET", "/health")).toEqual({ success: true });
     });
 
-    claim("a sandbox is known by the last lines it printed", async () => {
+    claim("tail returns the last printed lines", async () => {
       const { engine } = start();
       const sandbox = await make(engine);
       for (const line of ["one", "two", "three", "vier → fünf"]) await ask(sandbox, "POST", `/print?line=${encodeURIComponent(line)}`);
@@ -224,7 +224,7 @@ export function describeEngine(name: string, { open, command, leftovers, skip = 
       expect(await sandbox.tail(0)).toEqual([]);
     });
 
-    claim("a follower gets each line as it is printed, until the sandbox ends", async () => {
+    claim("follow yields each line as it is printed, until the sandbox ends", async () => {
       const { engine } = start();
       const sandbox = await make(engine);
       await ask(sandbox, "POST", "/print?line=before");
@@ -241,7 +241,7 @@ export function describeEngine(name: string, { open, command, leftovers, skip = 
       expect(lines).toEqual(["first", "second", "last"]);
     });
 
-    claim("a follower leaves when it is told to", async () => {
+    claim("follow ends when its signal fires", async () => {
       const { engine } = start();
       const sandbox = await make(engine);
       const leave = new AbortController();
@@ -256,20 +256,20 @@ export function describeEngine(name: string, { open, command, leftovers, skip = 
       expect(await ask(sandbox, "GET", "/health")).toEqual({ success: true });
     });
 
-    claim("a sandbox that ends by itself says why", async () => {
+    claim("a sandbox that exits reports why", async () => {
       const { engine } = start();
       const sandbox = await make(engine);
-      await ask(sandbox, "POST", `/exit?code=7&line=${encodeURIComponent("Error: the shop burned down")}`);
+      await ask(sandbox, "POST", `/exit?code=7&line=${encodeURIComponent("Error: the shop is closed")}`);
       const { at, reason } = await sandbox.exited;
-      expect(reason).toMatch(/exit code 7.*the shop burned down/);
+      expect(reason).toMatch(/exit code 7.*the shop is closed/);
       expect(at).toBeInstanceOf(Date);
-      expect(await sandbox.tail(1)).toEqual(["Error: the shop burned down"]);
+      expect(await sandbox.tail(1)).toEqual(["Error: the shop is closed"]);
       await sandbox.destroy();
       expect((await sandbox.exited).reason).toBe(reason);
     });
 
-    claim("no variable of ours gets into a sandbox", async () => {
-      process.env[OURS] = "do not tell";
+    claim("a sandbox inherits no environment variable", async () => {
+      process.env[OUTER] = "secret";
       const { engine } = start();
       const sandbox = await make(engine, { variables: { GREETING: "hello", LANG: "de_DE.UTF-8" } });
       const { variables } = (await ask(sandbox, "GET", "/environment")) as { variables: Record<string, string> };
@@ -277,7 +277,7 @@ export function describeEngine(name: string, { open, command, leftovers, skip = 
       expect(Object.keys(variables).sort()).toEqual([...EXPECTED.filter((key) => key in variables), "GREETING"].sort());
     });
 
-    claim("sandboxes outlive their engine and are found by the next", async () => {
+    claim("sandboxes outlive their engine, and the next engine finds them", async () => {
       const { engine, home } = start();
       const labels = { owner: "ada", env: "shop@1.0.0" };
       const made = await Promise.all(["left", "right"].map((id) => make(engine, { id, labels })));
@@ -289,8 +289,8 @@ export function describeEngine(name: string, { open, command, leftovers, skip = 
       );
       const [left, right] = found as [Sandbox, Sandbox];
       await expect(make(next, { id: "left" })).rejects.toMatchObject({ code: "sandbox.exists" });
-      await ask(left, "POST", "/exit?code=1&line=tired");
-      expect((await left.exited).reason).toMatch(/tired/);
+      await ask(left, "POST", "/exit?code=1&line=stopped");
+      expect((await left.exited).reason).toMatch(/stopped/);
       expect(await next.list()).toEqual([right]);
       await ask(right, "POST", "/print?line=kept");
       await expect.poll(() => right.tail(1)).toEqual(["kept"]);
@@ -299,7 +299,7 @@ export function describeEngine(name: string, { open, command, leftovers, skip = 
       expect((await leftovers?.(home)) ?? []).toEqual([]);
     });
 
-    claim("a port on which a process of the sandbox listens is connected to", async () => {
+    claim("connect reaches a port on which a process of the sandbox listens", async () => {
       const { engine } = start();
       expect(engine.can.ports).toBe(true);
       const sandbox = await make(engine);
@@ -316,16 +316,16 @@ export function describeEngine(name: string, { open, command, leftovers, skip = 
       }
     });
 
-    claim("a port on which no process of the sandbox listens is refused, whoever else listens there", async () => {
+    claim("connect refuses a port on which no process of the sandbox listens, even if another process does", async () => {
       const { engine } = start();
       const [sandbox, other] = await Promise.all([make(engine), make(engine)]);
       const { port } = (await ask(other, "POST", "/listen?by=self&host=127.0.0.1")) as { port: number };
-      const stranger = createServer((socket) => socket.end("stranger")).listen(0, "127.0.0.1");
-      ends.push(() => stranger.close());
-      await once(stranger, "listening");
-      const own = (stranger.address() as AddressInfo).port;
+      const outside = createServer((socket) => socket.end("outside")).listen(0, "127.0.0.1");
+      ends.push(() => outside.close());
+      await once(outside, "listening");
+      const own = (outside.address() as AddressInfo).port;
       for (const one of [port, own]) await expect(connectTo(sandbox, one)).rejects.toMatchObject({ code: "sandbox.port_closed" });
-      await ask(other, "POST", "/hang-up");
+      await ask(other, "POST", "/stop-listening");
       await expect.poll(() => connectTo(other, port).catch(({ code }) => code)).toBe("sandbox.port_closed");
       await sandbox.destroy();
       await expect(connectTo(sandbox, own)).rejects.toMatchObject({ code: "sandbox.port_closed" });
@@ -341,7 +341,7 @@ export function describeEngine(name: string, { open, command, leftovers, skip = 
   });
 }
 
-/** Variables that an engine may set by itself. */
+/** Variables that an engine may set. */
 const EXPECTED = ["PATH", "HOME", "TMPDIR", "LANG", "HOSTNAME", "AENV_SANDBOX"];
 
 async function idsOf(engine: SandboxEngine): Promise<string[]> {
@@ -361,11 +361,11 @@ async function textFrom(socket: Socket): Promise<string> {
 function ask({ address }: Sandbox, method: string, path: string): Promise<unknown> {
   const where = address.kind === "unix" ? { socketPath: address.path } : { host: address.host, port: address.port };
   return new Promise((resolve, reject) => {
-    const asking = request({ ...where, method, path, agent: false }, (response) => {
+    const sent = request({ ...where, method, path, agent: false }, (response) => {
       let text = "";
       response.setEncoding("utf8").on("data", (piece: string) => (text += piece));
       response.on("error", reject).on("end", () => resolve(JSON.parse(text)));
     });
-    asking.on("error", reject).end();
+    sent.on("error", reject).end();
   });
 }

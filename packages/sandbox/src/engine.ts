@@ -1,17 +1,17 @@
 import type { Socket } from "node:net";
 import type { SandboxOptions } from "@aenv/contract";
 
-/** What an engine can do beyond the interface; callers ask before they rely on it. */
+/** What an engine can do beyond the interface; callers check before they rely on it. */
 export interface EngineAbilities {
   /** Runs container images, not only commands of this machine. */
   readonly images: boolean;
   /** A sandbox cannot see or harm other sandboxes and the machine. */
   readonly isolates: boolean;
-  /** Memory and time limits really hold. */
+  /** Memory and time limits are enforced against intent, not only against accidents. */
   readonly limits: boolean;
-  /** Ends every process that came of a sandbox, also one that forked twice, left its session and cleaned its environment. */
+  /** Ends every descendant of a sandbox, also one that forked twice, left its session and cleared its environment. */
   readonly findsStrays: boolean;
-  /** Connects to ports on which programs inside a sandbox listen, and to no others: `Sandbox.connect` is there. */
+  /** Connects to ports on which programs inside a sandbox listen, and to no others: `Sandbox.connect` is defined. */
   readonly ports: boolean;
   /** Mounts the storages that `mountPoints` name. */
   readonly mounts: boolean;
@@ -19,30 +19,30 @@ export interface EngineAbilities {
   readonly initCommand: boolean;
 }
 
-/** Where a sandbox answers HTTP. */
+/** Where a sandbox serves HTTP. */
 export type SandboxAddress =
   | { readonly kind: "unix"; readonly path: string }
   | { readonly kind: "tcp"; readonly host: string; readonly port: number };
 
 export interface SandboxSpec {
-  /** Chosen by the caller, so that it can be written down before the sandbox exists. */
+  /** Chosen by the caller, so that it can be stored before the sandbox exists. */
   readonly id: string;
-  /** The program; the engine adds how it is to listen, as `--socket PATH`. */
+  /** The program and its arguments; the engine appends where to listen, as `--socket PATH`. */
   readonly command: readonly string[];
-  /** The whole environment of the program; nothing of ours is inherited. */
+  /** All environment variables of the program; none is inherited from this process. */
   readonly variables: Readonly<Record<string, string>>;
   readonly labels: Readonly<Record<string, string>>;
   readonly memoryMb?: number;
-  /** CPU time in all, after which the system ends the sandbox. */
+  /** Total CPU time; the system kills a process that used more. */
   readonly cpuSeconds?: number;
   readonly startTimeoutMs: number;
-  /** Given only to engines that can do it. */
+  /** Only for engines that support them. */
   readonly sandboxOptions?: SandboxOptions;
 }
 
 export interface SandboxExit {
   readonly at: Date;
-  /** A sentence: what ended the sandbox, as far as the system tells. */
+  /** A sentence: why the sandbox ended, as far as the system reports it. */
   readonly reason: string;
 }
 
@@ -52,29 +52,32 @@ export interface Sandbox {
   readonly labels: Readonly<Record<string, string>>;
   /** Null for engines whose sandboxes are not processes of this machine. */
   readonly pid: number | null;
-  /** Resolves when the sandbox is no more, also if it was gone before anyone asked. */
+  /** Resolves when the sandbox has ended, also if that was before the first read. */
   readonly exited: Promise<SandboxExit>;
   /** The last lines of what it printed, oldest first. */
   tail(lines: number): Promise<string[]>;
-  /** What it prints from now on, line by line, until the signal fires or the sandbox is gone. */
+  /** Lines that it prints from now on, until the signal fires or the sandbox ends. */
   follow(signal: AbortSignal): AsyncIterable<string>;
   /**
    * A new connection to a TCP port on which a process of this sandbox listens; rejects with `sandbox.port_closed` if none does.
-   * A port of anything else (the server, another sandbox, another program of the machine) is never connected to.
+   * A port of any other process (the server, another sandbox, another program of the machine) is never connected to.
    */
   connect?(port: number, signal: AbortSignal): Promise<Socket>;
   /** Ends the sandbox and all its children, and removes what it left behind. Idempotent. */
   destroy(): Promise<void>;
 }
 
-/** Makes sandboxes. Every engine passes the same conformance suite. */
+/** Creates sandboxes. Every engine passes the same conformance suite. */
 export interface SandboxEngine {
   readonly name: string;
   readonly can: EngineAbilities;
-  /** Resolves when the sandbox answers `GET /health` or, for a blank runner, any HTTP at all; rejects with `sandbox.start_failed` and the reason. */
+  /**
+   * Resolves when the sandbox answers `GET /health`, with any status: a blank runner answers 503.
+   * Rejects with `sandbox.start_failed` and the reason.
+   */
   create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox>;
-  /** What truly runs, also sandboxes of an earlier process of ours: the reaper's ground truth. */
+  /** The sandboxes that run, including those of an earlier server process on the same home. */
   list(): Promise<readonly Sandbox[]>;
-  /** Lets go of everything without ending sandboxes. */
+  /** Releases all resources of the engine; sandboxes keep running. */
   close(): Promise<void>;
 }

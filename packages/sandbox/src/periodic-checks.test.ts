@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { Rounds } from "./periodic-checks.ts";
+import { PeriodicChecks } from "./periodic-checks.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -8,28 +8,28 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-it("visits everyone once in each period, and only a share of them at a time", () => {
-  const visits: number[] = [];
-  const rounds = new Rounds<number>(1_000, (one) => visits.push(one));
-  for (let n = 0; n < 20; n++) rounds.add(n);
+it("checks every member once in each period, and only a share of them at a time", () => {
+  const checked: number[] = [];
+  const checks = new PeriodicChecks<number>(1_000, (one) => checked.push(one));
+  for (let n = 0; n < 20; n++) checks.add(n);
   vi.advanceTimersByTime(200);
-  expect(visits).toEqual([0, 1, 2, 3]);
+  expect(checked).toEqual([0, 1, 2, 3]);
   vi.advanceTimersByTime(800);
-  expect(visits).toEqual(Array.from({ length: 20 }, (_, n) => n));
+  expect(checked).toEqual(Array.from({ length: 20 }, (_, n) => n));
   vi.advanceTimersByTime(1_000);
-  expect(visits).toHaveLength(40);
-  rounds.close();
+  expect(checked).toHaveLength(40);
+  checks.close();
   expect(vi.getTimerCount()).toBe(0);
 });
 
-it("visits nobody who has left, and keeps no timer for nobody", () => {
-  const visits: string[] = [];
-  const rounds = new Rounds<string>(100, (one) => visits.push(one));
-  rounds.add("a");
-  rounds.add("b");
-  rounds.delete("a");
+it("does not check a removed member, and keeps no timer without members", () => {
+  const checked: string[] = [];
+  const checks = new PeriodicChecks<string>(100, (one) => checked.push(one));
+  checks.add("a");
+  checks.add("b");
+  checks.delete("a");
   vi.advanceTimersByTime(100);
-  expect(new Set(visits)).toEqual(new Set(["b"]));
-  rounds.delete("b");
+  expect(new Set(checked)).toEqual(new Set(["b"]));
+  checks.delete("b");
   expect(vi.getTimerCount()).toBe(0);
 });

@@ -1,14 +1,14 @@
-/** Visits everyone once in each period, a few at a time, so that many sandboxes never hold up the event loop at once. */
-export class Rounds<T> {
+/** Checks every member once in each period, a few at a time, so that many sandboxes do not block the event loop. */
+export class PeriodicChecks<T> {
   readonly #periodMs: number;
-  readonly #visit: (one: T) => void;
+  readonly #check: (member: T) => void;
   readonly #members = new Set<T>();
-  #waiting: T[] = [];
+  #pending: T[] = [];
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(periodMs: number, visit: (one: T) => void) {
+  constructor(periodMs: number, check: (member: T) => void) {
     this.#periodMs = periodMs;
-    this.#visit = visit;
+    this.#check = check;
   }
 
   add(member: T): void {
@@ -25,13 +25,13 @@ export class Rounds<T> {
     clearInterval(this.#timer);
     this.#timer = undefined;
     this.#members.clear();
-    this.#waiting = [];
+    this.#pending = [];
   }
 
   #tick(): void {
-    if (this.#waiting.length === 0) this.#waiting = [...this.#members];
+    if (this.#pending.length === 0) this.#pending = [...this.#members];
     const share = Math.ceil(this.#members.size / STEPS);
-    for (const member of this.#waiting.splice(0, share)) if (this.#members.has(member)) this.#visit(member);
+    for (const member of this.#pending.splice(0, share)) if (this.#members.has(member)) this.#check(member);
   }
 }
 

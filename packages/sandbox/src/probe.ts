@@ -2,10 +2,10 @@ import { existsSync, type FSWatcher, watch } from "node:fs";
 import { get } from "node:http";
 import { basename, dirname } from "node:path";
 import type { SandboxAddress } from "./engine.ts";
-import { Bell } from "./wake-signal.ts";
+import { WakeSignal } from "./wake-signal.ts";
 
-/** Asks a sandbox for its health once; any answer counts, for a blank runner says no until it is bound. */
-export function knock(address: SandboxAddress, signal: AbortSignal): Promise<void> {
+/** Requests `GET /health` once. Any status counts as an answer: a blank runner answers 503 until it is bound. */
+export function probe(address: SandboxAddress, signal: AbortSignal): Promise<void> {
   const where = address.kind === "unix" ? { socketPath: address.path } : { host: address.host, port: address.port };
   return new Promise((resolve, reject) => {
     const request = get({ ...where, path: "/health", agent: false, headers: { host: "localhost" }, signal }, (response) => {
@@ -16,40 +16,40 @@ export function knock(address: SandboxAddress, signal: AbortSignal): Promise<voi
   });
 }
 
-/** Until something answers at a unix socket, which need not be there yet. */
-export async function untilAnswers(path: string, signal: AbortSignal): Promise<void> {
-  const bell = new Bell();
-  const ring = () => bell.ring();
-  signal.addEventListener("abort", ring);
-  const watcher = watchFor(path, ring);
+/** Waits until a server answers at a unix socket. The socket may not exist yet. */
+export async function waitUntilAnswering(path: string, signal: AbortSignal): Promise<void> {
+  const wake = new WakeSignal();
+  const notify = () => wake.notify();
+  signal.addEventListener("abort", notify);
+  const watcher = watchFor(path, notify);
   try {
     let pauseMs = 1;
     while (!signal.aborted) {
       if (!existsSync(path)) {
-        // Where folders cannot be watched, looking again now and then has to do.
-        await bell.wait(watcher === null ? 5 : 100);
+        // Where folders cannot be watched, the path is polled.
+        await wake.wait(watcher === null ? 5 : 100);
         continue;
       }
       try {
-        return await knock({ kind: "unix", path }, signal);
+        return await probe({ kind: "unix", path }, signal);
       } catch {
-        // The socket appears a moment before it is listened on.
-        await bell.wait(pauseMs);
+        // The socket file exists shortly before the server listens on it.
+        await wake.wait(pauseMs);
         pauseMs = Math.min(pauseMs * 2, 50);
       }
     }
     throw signal.reason;
   } finally {
     watcher?.close();
-    signal.removeEventListener("abort", ring);
+    signal.removeEventListener("abort", notify);
   }
 }
 
-function watchFor(path: string, onSeen: () => void): FSWatcher | null {
+function watchFor(path: string, onChange: () => void): FSWatcher | null {
   try {
     const name = basename(path);
     const watcher = watch(dirname(path), { persistent: false }, (_, file) => {
-      if (file === name) onSeen();
+      if (file === name) onChange();
     });
     return watcher.on("error", () => undefined);
   } catch {

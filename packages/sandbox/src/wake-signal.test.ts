@@ -1,24 +1,24 @@
 import { expect, it } from "vitest";
-import { Bell } from "./wake-signal.ts";
+import { WakeSignal } from "./wake-signal.ts";
 
-it("remembers one ring for whoever waits next, and no second one", async () => {
-  const bell = new Bell();
-  bell.ring();
-  bell.ring();
-  await bell.wait();
+it("keeps one notification for the next waiter, and no second one", async () => {
+  const wake = new WakeSignal();
+  wake.notify();
+  wake.notify();
+  await wake.wait();
   let isAwake = false;
-  const waiting = bell.wait().then(() => {
+  const waiting = wake.wait().then(() => {
     isAwake = true;
   });
   await Promise.resolve();
   expect(isAwake).toBe(false);
-  bell.ring();
+  wake.notify();
   await waiting;
 });
 
-it("wakes by itself when the time is over, and then has not rung", async () => {
-  const bell = new Bell();
-  await bell.wait(1);
-  bell.ring();
-  await bell.wait();
+it("wakes when the time limit is over, and is not notified afterwards", async () => {
+  const wake = new WakeSignal();
+  await wake.wait(1);
+  wake.notify();
+  await wake.wait();
 });

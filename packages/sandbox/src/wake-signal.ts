@@ -1,17 +1,17 @@
-/** Wakes one waiter, also if it was rung before anyone waited; rings in a row count once. */
-export class Bell {
-  #isRung = false;
+/** Wakes one waiter. A notification without a waiter is kept for the next one; several count as one. */
+export class WakeSignal {
+  #isNotified = false;
   #wake: (() => void) | null = null;
 
-  ring(): void {
-    if (this.#wake === null) this.#isRung = true;
+  notify(): void {
+    if (this.#wake === null) this.#isNotified = true;
     else this.#wake();
   }
 
-  /** Until the next ring, or the time is over. */
+  /** Resolves at the next notification, or when the time limit is over. */
   wait(limitMs?: number): Promise<void> {
-    if (this.#isRung) {
-      this.#isRung = false;
+    if (this.#isNotified) {
+      this.#isNotified = false;
       return Promise.resolve();
     }
     return new Promise((resolve) => {

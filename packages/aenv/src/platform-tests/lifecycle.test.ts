@@ -165,7 +165,7 @@ describe("a sandbox that breaks", () => {
     await vi.waitFor(async () => expect(await callFunction(platform, id, "waits")).toEqual(["begun"]), soon);
     process.kill(Number(await callFunction(platform, id, "pid")), "SIGKILL");
     expect(await call).toMatchObject({ status: 502 });
-    expect((await untilStatus(platform, id, "Failed")).reason).toContain("killed from outside");
+    expect((await untilStatus(platform, id, "Failed")).reason).toContain("killed by SIGKILL");
   });
 });
 

@@ -118,7 +118,7 @@ describeNeeding("redis", "two replicas on one Redis", () => {
     await vi.waitFor(
       async () => {
         const record = await second.demand("GET", `/env-instance/${id}`);
-        expect(record).toMatchObject({ status: "Failed", reason: expect.stringContaining("killed from outside") });
+        expect(record).toMatchObject({ status: "Failed", reason: expect.stringContaining("killed by SIGKILL") });
       },
       { timeout: 20_000 },
     );

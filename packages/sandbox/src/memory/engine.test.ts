@@ -5,7 +5,7 @@ import type { SandboxSpec } from "../engine.ts";
 import { MemoryEngine } from "./engine.ts";
 import type { MemorySandbox } from "./sandbox.ts";
 
-/** What fixtures/program.js does, without a process. */
+/** The behaviour of fixtures/program.js, without a process. */
 function program(spec: SandboxSpec, self: MemorySandbox): RequestListener {
   const [behaviour] = spec.command;
   if (behaviour === "exit") throw new Error("nothing to serve here");
@@ -31,12 +31,12 @@ describeEngine("memory", {
   open: () => new MemoryEngine({ start: program }),
   command: (behaviour) => [behaviour],
   skip: {
-    "destroying ends children and grandchildren": "its sandboxes are no processes",
-    "destroying ends a child that forked twice, left its session and cleaned its environment, where the engine finds strays":
-      "its sandboxes are no processes",
-    "sandboxes outlive their engine and are found by the next": "its sandboxes live in its own memory",
-    "a port on which a process of the sandbox listens is connected to": "its sandboxes have no ports",
-    "a port on which no process of the sandbox listens is refused, whoever else listens there": "its sandboxes have no ports",
+    "destroy ends children and grandchildren": "its sandboxes are not processes",
+    "destroy ends a child that forked twice, left its session and cleared its environment, where the engine finds strays":
+      "its sandboxes are not processes",
+    "sandboxes outlive their engine, and the next engine finds them": "its sandboxes live in its own memory",
+    "connect reaches a port on which a process of the sandbox listens": "its sandboxes have no ports",
+    "connect refuses a port on which no process of the sandbox listens, even if another process does": "its sandboxes have no ports",
   },
 });
 
@@ -45,13 +45,13 @@ afterEach(async () => {
   for (const engine of engines.splice(0)) await engine.close();
 });
 
-it("crashes a sandbox on demand, with the reason that was given", async () => {
+it("crashes a sandbox on request, with the given reason", async () => {
   const engine = new MemoryEngine({ start: program });
   engines.push(engine);
   const spec = { id: "a", command: ["serve"], variables: {}, labels: {}, startTimeoutMs: 1_000 };
   const sandbox = await engine.create(spec, new AbortController().signal);
-  await engine.crash("a", "the dog ate it");
-  expect((await sandbox.exited).reason).toBe("the dog ate it");
+  await engine.crash("a", "out of disk");
+  expect((await sandbox.exited).reason).toBe("out of disk");
   expect(await engine.list()).toEqual([]);
-  await expect(engine.crash("b", "nobody")).rejects.toMatchObject({ code: "sandbox.lost" });
+  await expect(engine.crash("b", "no such sandbox")).rejects.toMatchObject({ code: "sandbox.lost" });
 });

@@ -5,27 +5,27 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
 import type { EngineAbilities, Sandbox, SandboxEngine, SandboxSpec } from "../engine.ts";
-import { knock } from "../probe.ts";
+import { probe } from "../probe.ts";
 import { MemorySandbox } from "./sandbox.ts";
 
-/** Plays the program of a sandbox: what it returns answers the sandbox's requests; what it throws is why the sandbox did not start. */
+/** Simulates the program of a sandbox: returns the listener for its requests, or throws the reason of a failed start. */
 export type MemoryProgram = (spec: SandboxSpec, self: MemorySandbox) => RequestListener | Promise<RequestListener>;
 
 export interface MemoryEngineOptions {
   readonly start: MemoryProgram;
-  /** Abilities that the program plays. */
+  /** Abilities that the program simulates. */
   readonly can?: Partial<Pick<EngineAbilities, "mounts" | "initCommand">>;
 }
 
-/** Sandboxes that are functions of this process, for tests: the same life as elsewhere, and they can be made to crash. */
+/** Sandboxes that are functions of this process, for tests: same lifecycle as in other engines, and they can be made to crash. */
 export class MemoryEngine implements SandboxEngine {
   readonly name = "memory";
   readonly can: EngineAbilities;
   readonly #start: MemoryProgram;
   readonly #folder = mkdtempSync(join(tmpdir(), "aenv-memory-"));
-  /** Null while it is being made. */
+  /** Null while it is being created. */
   readonly #sandboxes = new Map<string, MemorySandbox | null>();
-  #made = 0;
+  #count = 0;
 
   constructor({ start, can }: MemoryEngineOptions) {
     this.#start = start;
@@ -42,9 +42,9 @@ export class MemoryEngine implements SandboxEngine {
   }
 
   async create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
-    if (this.#sandboxes.has(spec.id)) throw new PlatformError("sandbox.exists", `a sandbox '${spec.id}' is there already`);
+    if (this.#sandboxes.has(spec.id)) throw new PlatformError("sandbox.exists", `a sandbox '${spec.id}' exists already`);
     if (signal.aborted) throw cancelled(spec.id);
-    const sandbox = new MemorySandbox(spec, join(this.#folder, String(++this.#made)), () => this.#sandboxes.delete(spec.id));
+    const sandbox = new MemorySandbox(spec, join(this.#folder, String(++this.#count)), () => this.#sandboxes.delete(spec.id));
     this.#sandboxes.set(spec.id, null);
     const stop = new AbortController();
     const timer = setTimeout(() => stop.abort(), spec.startTimeoutMs);
@@ -53,7 +53,7 @@ export class MemoryEngine implements SandboxEngine {
     try {
       const listener = await this.#start(spec, sandbox);
       await sandbox.listen(createServer(listener));
-      await knock(sandbox.address, stop.signal);
+      await probe(sandbox.address, stop.signal);
       this.#sandboxes.set(spec.id, sandbox);
       return sandbox;
     } catch (error) {
@@ -80,7 +80,7 @@ export class MemoryEngine implements SandboxEngine {
     await sandbox.exit(reason);
   }
 
-  /** Memory is all there is, so what is let go of ends. */
+  /** Sandboxes in memory cannot outlive their engine, so they are destroyed. */
   async close(): Promise<void> {
     await Promise.all([...this.#sandboxes.values()].map((sandbox) => sandbox?.destroy()));
     await rm(this.#folder, { recursive: true, force: true });
@@ -88,5 +88,5 @@ export class MemoryEngine implements SandboxEngine {
 }
 
 function cancelled(id: string): PlatformError {
-  return new PlatformError("request.cancelled", `sandbox '${id}' is not made: the caller gave up`);
+  return new PlatformError("request.cancelled", `sandbox '${id}' was not created: the request was cancelled`);
 }

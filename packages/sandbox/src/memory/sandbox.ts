@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { Server } from "node:http";
 import type { Sandbox, SandboxAddress, SandboxExit, SandboxSpec } from "../engine.ts";
-import { Bell } from "../wake-signal.ts";
+import { WakeSignal } from "../wake-signal.ts";
 
 const MAX_LINES = 10_000;
 
@@ -16,7 +16,7 @@ export class MemorySandbox implements Sandbox {
   readonly #lines: string[] = [];
   readonly #followers = new Set<(line: string | null) => void>();
   #server: Server | undefined;
-  #isOver = false;
+  #hasExited = false;
   #isDestroyed = false;
   #resolveExit: (exit: SandboxExit) => void = () => undefined;
 
@@ -32,7 +32,7 @@ export class MemorySandbox implements Sandbox {
   }
 
   get hasExited(): boolean {
-    return this.#isOver;
+    return this.#hasExited;
   }
 
   async listen(server: Server): Promise<void> {
@@ -40,7 +40,7 @@ export class MemorySandbox implements Sandbox {
     await once(server, "listening");
   }
 
-  /** What the sandbox's program says. */
+  /** Adds a line to the output of the sandbox. */
   print(line: string): void {
     this.#lines.push(line);
     if (this.#lines.length > MAX_LINES) this.#lines.shift();
@@ -48,8 +48,8 @@ export class MemorySandbox implements Sandbox {
   }
 
   async exit(reason: string): Promise<void> {
-    if (this.#isOver) return;
-    this.#isOver = true;
+    if (this.#hasExited) return;
+    this.#hasExited = true;
     this.#server?.close();
     this.#server?.closeAllConnections();
     this.#resolveExit({ at: new Date(), reason });
@@ -61,24 +61,24 @@ export class MemorySandbox implements Sandbox {
   }
 
   follow(signal: AbortSignal): AsyncIterable<string> {
-    const bell = new Bell();
+    const wake = new WakeSignal();
     const waiting: string[] = [];
     const follower = (line: string | null) => {
       if (line !== null) waiting.push(line);
-      bell.ring();
+      wake.notify();
     };
     this.#followers.add(follower);
-    signal.addEventListener("abort", () => bell.ring());
-    return this.#follow(waiting, bell, signal, () => this.#followers.delete(follower));
+    signal.addEventListener("abort", () => wake.notify());
+    return this.#follow(waiting, wake, signal, () => this.#followers.delete(follower));
   }
 
-  async *#follow(waiting: string[], bell: Bell, signal: AbortSignal, stop: () => void): AsyncGenerator<string> {
+  async *#follow(waiting: string[], wake: WakeSignal, signal: AbortSignal, stop: () => void): AsyncGenerator<string> {
     try {
       while (!signal.aborted) {
         const line = waiting.shift();
         if (line !== undefined) yield line;
-        else if (this.#isOver) return;
-        else await bell.wait();
+        else if (this.#hasExited) return;
+        else await wake.wait();
       }
     } finally {
       stop();
@@ -86,7 +86,7 @@ export class MemorySandbox implements Sandbox {
   }
 
   async destroy(): Promise<void> {
-    // Only once: by the second time its id may be another's.
+    // Only once: by the second call, another sandbox may have its id.
     if (this.#isDestroyed) return;
     this.#isDestroyed = true;
     await this.exit("the sandbox was destroyed");

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { groupFolder, isOurGroup } from "./control-groups.ts";
+import { groupFolder, isSandboxGroup } from "./control-groups.ts";
 
 const unified = "31 24 0:27 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate";
 const hybrid = [
@@ -27,14 +27,14 @@ describe("the control group of this process", () => {
     expect(groupFolder(mountinfo, cgroup)).toBeNull();
   });
 
-  it("is found in no garbage", () => {
+  it("is read from arbitrary text without an error", () => {
     fc.assert(fc.property(fc.string(), fc.string(), (mountinfo, cgroup) => void groupFolder(mountinfo, cgroup)));
   });
 });
 
 describe("a record that names a control group", () => {
-  it("is believed only if it is one that we make", () => {
-    expect(isOurGroup("/sys/fs/cgroup/aenv-0123456789abcdef/sandbox.1", "sandbox.1")).toBe(true);
+  it("is used only if its path has the form of a sandbox group", () => {
+    expect(isSandboxGroup("/sys/fs/cgroup/aenv-0123456789abcdef/sandbox.1", "sandbox.1")).toBe(true);
     for (const path of [
       "/",
       "/sys/fs/cgroup",
@@ -42,6 +42,6 @@ describe("a record that names a control group", () => {
       "/sys/fs/cgroup/aenv-0123456789abcdef/boxx1",
       "/sys/fs/cgroup/aenv-0123456789abcdef/../x/aenv-0123456789abcdef/sandbox.1",
     ])
-      expect(isOurGroup(path, "sandbox.1")).toBe(false);
+      expect(isSandboxGroup(path, "sandbox.1")).toBe(false);
   });
 });

@@ -4,8 +4,8 @@ import { writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { setTimeout } from "node:timers/promises";
 
-// Control groups (cgroup v2) of Linux: a process cannot leave its group by forking, by starting a session or by changing its
-// environment, so a group that holds a sandbox's program holds all that comes of it. No controller is used, so nothing is limited.
+// Control groups (cgroup v2) of Linux. A process cannot leave its group by forking, by starting a session or by changing its
+// environment, so the group of a sandbox's program contains all its descendants. No controller is used, so nothing is limited.
 
 /** The control groups of one home's sandboxes, below the group in which this process runs. */
 export class ControlGroups {
@@ -15,35 +15,35 @@ export class ControlGroups {
     this.#folder = folder;
   }
 
-  /** Null where this process may not make groups, as in most containers. */
+  /** Null where this process may not create groups, as in most containers. */
   static open(home: string, own: string | null = ownGroup()): ControlGroups | null {
     if (own === null) return null;
     return new ControlGroups(join(own, `aenv-${createHash("sha256").update(home).digest("hex").slice(0, 16)}`));
   }
 
-  /** Where a sandbox's group is, or would be. */
+  /** The folder of a sandbox's group, which may not exist yet. */
   pathOf(id: string): string {
     return join(this.#folder, id);
   }
 
-  /** Makes a group and moves a process into it. The kernel may take some milliseconds, so nothing else waits for it. */
-  async enter(path: string, pid: number): Promise<void> {
+  /** Creates a group and moves a process into it. Asynchronous, because the kernel may take some milliseconds. */
+  async join(path: string, pid: number): Promise<void> {
     mkdirSync(path, { recursive: true });
-    // What an earlier sandbox of this id has left there.
+    // Processes of an earlier sandbox with this id.
     killGroup(path);
     await writeFile(join(path, "cgroup.procs"), String(pid));
   }
 }
 
-/** Whether a path can be a group of ours: a record could be damaged, and all processes of the group it names are killed. */
-export function isOurGroup(path: unknown, id: string): boolean {
+/** Whether a path can be the group of a sandbox. A record may be damaged, and all processes of the group it names are killed. */
+export function isSandboxGroup(path: unknown, id: string): boolean {
   return typeof path === "string" && new RegExp(`/aenv-[0-9a-f]{16}/${id.replaceAll(".", "\\.")}$`).test(path) && !path.includes("/../");
 }
 
-/** The processes of a group and of the groups below it; none if it is gone. */
+/** The processes of a group and of its subgroups; empty if it does not exist. */
 export function processesIn(path: string): number[] {
   try {
-    // 0 stands for a process that this one cannot see.
+    // 0 is a process outside of this pid namespace.
     const own = readFileSync(join(path, "cgroup.procs"), "utf8")
       .split("\n")
       .map(Number)
@@ -54,16 +54,16 @@ export function processesIn(path: string): number[] {
   }
 }
 
-/** Kills all processes of a group at once; where the kernel is too old for that, they have to be killed one by one. */
+/** Kills all processes of a group at once. No-op on kernels without cgroup.kill: the caller also kills them one by one. */
 export function killGroup(path: string): void {
   try {
     writeFileSync(join(path, "cgroup.kill"), "1");
   } catch {}
 }
 
-/** Removes a group whose processes have ended, and the folder of all groups with the last of them. */
+/** Removes a group whose processes have ended, and its parent folder if that is empty then. */
 export async function removeGroup(path: string): Promise<void> {
-  // The kernel lets go of a process a moment after it has ended.
+  // The kernel removes a process from its group shortly after it has ended.
   for (let pauseMs = 1; !removeAll(path) && pauseMs < 1_000; pauseMs *= 2) await setTimeout(pauseMs);
   remove(dirname(path));
 }
@@ -92,7 +92,7 @@ function groupsIn(path: string): string[] {
   }
 }
 
-/** The folder of the group in which this process runs, if groups can be made in it and processes be moved. */
+/** The folder of the group of this process, if subgroups can be created and processes moved there; else null. */
 function ownGroup(): string | null {
   if (process.platform !== "linux") return null;
   try {
@@ -105,7 +105,7 @@ function ownGroup(): string | null {
   }
 }
 
-/** Groups of threads take no whole processes. The root has no type. */
+/** Threaded groups do not accept processes. The root group has no type. */
 function isThreaded(folder: string): boolean {
   try {
     return readFileSync(join(folder, "cgroup.type"), "utf8").trim() !== "domain";
@@ -114,7 +114,7 @@ function isThreaded(folder: string): boolean {
   }
 }
 
-/** Where the group of a process is, from its `mountinfo` and `cgroup` in /proc; null if no cgroup v2 is mounted there. */
+/** The folder of a process's group, from its `mountinfo` and `cgroup` in /proc; null if it is not in a mounted cgroup v2. */
 export function groupFolder(mountinfo: string, cgroup: string): string | null {
   const path = /^0::(\/.*)$/m.exec(cgroup)?.[1];
   if (path === undefined) return null;
@@ -128,7 +128,7 @@ export function groupFolder(mountinfo: string, cgroup: string): string | null {
   return null;
 }
 
-/** Spaces and the like stand as octal numbers in mountinfo. */
+/** mountinfo escapes spaces and some other characters as octal numbers. */
 function decodeOctal(text: string): string {
   return text.replace(/\\([0-7]{3})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 8)));
 }

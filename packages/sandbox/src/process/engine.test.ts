@@ -16,11 +16,12 @@ import type { SandboxRecord } from "./sandbox-folder.ts";
 
 const hasProc = process.platform === "linux";
 const program = fileURLToPath(new URL("../fixtures/program.js", import.meta.url));
-const owner = fileURLToPath(new URL("../fixtures/create-sandboxes.ts", import.meta.url));
+const creator = fileURLToPath(new URL("../fixtures/create-sandboxes.ts", import.meta.url));
 
 const withoutProc = {
-  "a port on which a process of the sandbox listens is connected to": "this system does not tell who listens",
-  "a port on which no process of the sandbox listens is refused, whoever else listens there": "this system does not tell who listens",
+  "connect reaches a port on which a process of the sandbox listens": "this system does not report which process listens",
+  "connect refuses a port on which no process of the sandbox listens, even if another process does":
+    "this system does not report which process listens",
 } as const;
 
 function leftovers(home: string): string[] {
@@ -67,15 +68,15 @@ describe("the process engine", () => {
   }
 
   it.runIf(hasProc).each([1, 2, 3, 4, 5, 6])(
-    "finds every sandbox whole or not at all after its maker was killed in the middle (%i)",
+    "finds every sandbox complete or not at all after the process that creates them was killed (%i)",
     async (seed) => {
       const home = newHome();
-      const maker = spawn(process.execPath, [owner, home, program], { stdio: ["ignore", "pipe", "inherit"] });
-      maker.stdout.resume();
-      await once(maker.stdout, "data");
+      const creating = spawn(process.execPath, [creator, home, program], { stdio: ["ignore", "pipe", "inherit"] });
+      creating.stdout.resume();
+      await once(creating.stdout, "data");
       await setTimeout((seed * 37) % 150);
-      maker.kill("SIGKILL");
-      await once(maker, "exit");
+      creating.kill("SIGKILL");
+      await once(creating, "exit");
 
       const engine = open({ home });
       const sandboxes = await engine.list();
@@ -87,7 +88,7 @@ describe("the process engine", () => {
     },
   );
 
-  it("never takes a process for a sandbox because it has its number", async () => {
+  it("never mistakes another process with the same pid for a sandbox", async () => {
     const home = newHome();
     const stranger = spawn("sleep", ["600"], { detached: true });
     try {
@@ -95,14 +96,14 @@ describe("the process engine", () => {
       writeRecord(home, { maker, process: { pid: stranger.pid as number, start: "another" }, isReady: true });
       expect(await open({ home }).list()).toEqual([]);
       expect(leftovers(home)).toEqual([]);
-      expect(openProcessTable().look(stranger.pid as number)?.isZombie).toBe(false);
+      expect(openProcessTable().find(stranger.pid as number)?.isZombie).toBe(false);
     } finally {
       stranger.kill("SIGKILL");
     }
   });
 
   it.runIf(hasProc).each([true, false])(
-    "never kills a process of someone else that has the sandbox's name in its environment (control groups: %s)",
+    "never kills another process that has only the sandbox's path in its environment (control groups: %s)",
     async (useControlGroups) => {
       const engine = open({ useControlGroups });
       const sandbox = await make(engine);
@@ -112,18 +113,18 @@ describe("the process engine", () => {
       const strangers = marks.map((mark) => spawn("sleep", ["600"], { env: { PATH: process.env.PATH, AENV_SANDBOX: mark } }));
       try {
         await sandbox.destroy();
-        for (const { pid } of strangers) expect(openProcessTable().look(pid as number)?.isZombie).toBe(false);
+        for (const { pid } of strangers) expect(openProcessTable().find(pid as number)?.isZombie).toBe(false);
       } finally {
         for (const stranger of strangers) stranger.kill("SIGKILL");
       }
     },
   );
 
-  it.runIf(hasProc)("ends, without control groups too, children that left the process group or that it has seen before", async () => {
+  it.runIf(hasProc)("ends children that left the process group, also without control groups", async () => {
     const engine = open({ useControlGroups: false });
     const sandbox = await make(engine);
-    const { inSession, nested } = (await ask(sandbox, "/runaways", "POST")) as { inSession: number; nested: number };
-    const isRunning = (pid: number) => openProcessTable().look(pid)?.isZombie === false;
+    const { inSession, nested } = (await ask(sandbox, "/escaped", "POST")) as { inSession: number; nested: number };
+    const isRunning = (pid: number) => openProcessTable().find(pid)?.isZombie === false;
     expect([inSession, nested].map(isRunning)).toEqual([true, true]);
     await sandbox.destroy();
     await expect.poll(() => [inSession, nested].map(isRunning)).toEqual([false, false]);
@@ -140,7 +141,7 @@ describe("the process engine", () => {
     if (record.group !== null) expect(existsSync(dirname(record.group))).toBe(false);
   });
 
-  it("waits at close for what is being destroyed, so that no files are left", async () => {
+  it("waits at close for pending destroys, so that no files are left", async () => {
     const home = newHome();
     const engine = open({ home });
     const sandbox = await make(engine);
@@ -150,9 +151,9 @@ describe("the process engine", () => {
     await destroying;
   });
 
-  it("leaves a sandbox alone that another process is making, and clears it away when that is gone", async () => {
+  it("does not touch a sandbox that another process is creating, and removes it when that process has ended", async () => {
     const home = newHome();
-    const self = { pid: process.pid, start: openProcessTable().look(process.pid)?.start ?? "" };
+    const self = { pid: process.pid, start: openProcessTable().find(process.pid)?.start ?? "" };
     writeRecord(home, { maker: self, process: null, isReady: false });
     const engine = open({ home });
     expect(await engine.list()).toEqual([]);
@@ -162,7 +163,7 @@ describe("the process engine", () => {
     expect(leftovers(home)).toEqual([]);
   });
 
-  it("clears away what it cannot read, and touches nothing that is no sandbox", async () => {
+  it("removes sandboxes with a damaged record, and touches nothing else", async () => {
     const home = newHome();
     mkdirSync(join(home, "sandboxes", "damaged"), { recursive: true });
     writeFileSync(join(home, "sandboxes", "damaged", "sandbox.json"), "{");
@@ -172,7 +173,7 @@ describe("the process engine", () => {
     expect(leftovers(home)).toEqual(["README"]);
   });
 
-  it("gives a sandbox its own folders and nothing else", async () => {
+  it("gives a sandbox its own folders and no other variables", async () => {
     const engine = open({ path: "/usr/bin:/bin" });
     const sandbox = await make(engine);
     const { variables, folder } = (await ask(sandbox, "/environment")) as { variables: Record<string, string>; folder: string };
@@ -187,7 +188,7 @@ describe("the process engine", () => {
     expect(statSync(variables.TMPDIR as string).isDirectory()).toBe(true);
   });
 
-  it("finds a shorter place for a socket whose path would be too long, and removes it too", async () => {
+  it("uses a shorter path for a socket whose path would be too long, and removes it too", async () => {
     const home = join(newHome(), "x".repeat(100));
     const runtimeFolder = newHome();
     const engine = open({ home, runtimeFolder });
@@ -200,7 +201,7 @@ describe("the process engine", () => {
     expect(readdirSync(runtimeFolder)).toEqual([]);
   });
 
-  it("keeps a sandbox's log from filling the disk, and still knows its last lines", async () => {
+  it("limits the size of a sandbox's log, and still returns its last lines", async () => {
     const engine = open({ logBytes: 2_000 });
     const sandbox = await make(engine);
     const log = join(dirname(((await ask(sandbox, "/environment")) as { folder: string }).folder), "log");
@@ -212,20 +213,20 @@ describe("the process engine", () => {
     await expect.poll(() => sandbox.tail(1)).toEqual(["after"]);
   });
 
-  it("ends a sandbox that takes more memory than it may, and says so", async () => {
+  it("ends a sandbox that exceeds its memory limit, and reports it", async () => {
     const engine = open();
     const sandbox = await make(engine, { memoryMb: 100 });
     ask(sandbox, "/allocate?mb=200", "POST").catch(() => undefined);
-    expect((await sandbox.exited).reason).toMatch(/used \d{3} MB of memory, and it may have 100 MB/);
+    expect((await sandbox.exited).reason).toMatch(/used \d{3} MB of memory; its limit is 100 MB/);
   });
 
-  it("says when a sandbox ran out of its heap", async () => {
+  it("reports that a sandbox exhausted its heap", async () => {
     const engine = open({ nodeOptions: ["--max-old-space-size=32"] });
     const sandbox = await make(engine, { memoryMb: 1_000, command: [process.execPath, program, "hoard"] });
-    expect((await sandbox.exited).reason).toBe("the program ran out of memory (it may have 1000 MB)");
+    expect((await sandbox.exited).reason).toBe("the program ran out of memory (its limit is 1000 MB)");
   });
 
-  it("ends a sandbox that has used up its CPU time, and says so", async () => {
+  it("ends a sandbox that has used up its CPU time, and reports it", async () => {
     const engine = open();
     const sandbox = await make(engine, { cpuSeconds: 1 });
     ask(sandbox, "/burn", "POST").catch(() => undefined);
@@ -240,7 +241,7 @@ describe("the process engine", () => {
     await expect(make(engine, { command: [] })).rejects.toMatchObject({ code: "request.invalid" });
   });
 
-  it("makes no more sandboxes once it is closed, and gives up those it was making", async () => {
+  it("creates no sandbox once it is closed, and cancels those that are starting", async () => {
     const engine = open();
     const making = make(engine, { command: [process.execPath, program, "silent"] });
     const outcome = expect(making).rejects.toMatchObject({ code: "request.cancelled" });
@@ -250,7 +251,7 @@ describe("the process engine", () => {
     expect(await engine.list()).toEqual([]);
   });
 
-  it("tells a disk that cannot be written from an id that is taken", async () => {
+  it("distinguishes a folder that cannot be written from an id in use", async () => {
     const home = newHome();
     const engine = open({ home });
     rmdirSync(join(home, "sandboxes"));
@@ -260,7 +261,7 @@ describe("the process engine", () => {
     mkdirSync(join(home, "sandboxes"));
   });
 
-  it("refuses Windows by name", () => {
+  it("refuses to run on Windows", () => {
     const platform = Object.getOwnPropertyDescriptor(process, "platform") as PropertyDescriptor;
     Object.defineProperty(process, "platform", { value: "win32" });
     try {
@@ -291,11 +292,11 @@ function writeRecord(home: string, more: Pick<SandboxRecord, "maker" | "process"
 
 function ask({ address }: Sandbox, path: string, method = "GET"): Promise<unknown> {
   return new Promise((resolve, reject) => {
-    const asking = get({ socketPath: address.kind === "unix" ? address.path : "", method, path, agent: false }, (response) => {
+    const sent = get({ socketPath: address.kind === "unix" ? address.path : "", method, path, agent: false }, (response) => {
       let text = "";
       response.setEncoding("utf8").on("data", (piece: string) => (text += piece));
       response.on("error", reject).on("end", () => resolve(JSON.parse(text)));
     });
-    asking.on("error", reject);
+    sent.on("error", reject);
   });
 }

@@ -5,39 +5,39 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
 import type { EngineAbilities, Sandbox, SandboxEngine, SandboxSpec } from "../engine.ts";
-import { Rounds } from "../periodic-checks.ts";
-import { untilAnswers } from "../probe.ts";
+import { PeriodicChecks } from "../periodic-checks.ts";
+import { waitUntilAnswering } from "../probe.ts";
 import { ControlGroups, killGroup, removeGroup } from "./control-groups.ts";
-import { type Doomed, killAll, processesOf, signalGroup } from "./kill.ts";
-import { connectPort, tellsListeners } from "./ports.ts";
+import { type KillTarget, killAll, processesOf, signalGroup } from "./kill.ts";
+import { canFindListeners, connectPort } from "./ports.ts";
 import { isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "./process-table.ts";
 import { defaultPath, launch, markerOf, programOf } from "./program.ts";
 import { ProcessSandbox } from "./sandbox.ts";
 import { isSandboxId, readSandboxes, removeFolder, SandboxFolder, type SandboxRecord, socketFor } from "./sandbox-folder.ts";
 
 export interface ProcessEngineOptions {
-  /** Sandboxes live in its subfolder `sandboxes`. */
+  /** Sandboxes are kept in its subfolder `sandboxes`. */
   readonly home: string;
-  /** Where sandboxes look for programs; nothing of our own PATH reaches them unless it is given here. */
+  /** The PATH of sandboxes; the PATH of this process is not inherited. */
   readonly path?: string;
   /** Flags for sandboxes whose program is Node. */
   readonly nodeOptions?: readonly string[];
-  /** How long a sandbox may take to end by itself. */
+  /** Time between SIGTERM and SIGKILL. */
   readonly graceMs?: number;
-  /** How large a sandbox's log may grow before its older half is dropped. */
+  /** Size at which the older half of a sandbox's log is dropped. */
   readonly logBytes?: number;
-  /** Whether to keep each sandbox in a control group where this machine lets us; it is then the surest way to find its processes. */
+  /** Whether to put each sandbox into a control group where the machine allows it: the most reliable way to find its processes. */
   readonly useControlGroups?: boolean;
-  /** Where sockets go whose path in the sandbox's own folder would be too long. */
+  /** Folder for sockets whose path in the sandbox's own folder would be too long. */
   readonly runtimeFolder?: string;
 }
 
 /**
- * Sandboxes that are processes of this machine: each with a process group, a working directory and an environment of its own,
- * and no walls beyond that. They outlive us, and the next engine on the same home finds them.
+ * Sandboxes that are processes of this machine, each with its own process group, working directory and environment variables,
+ * and no further isolation. They outlive this process, and the next engine on the same home adopts them.
  *
- * Memory is watched once a second while an engine runs, and Node is told its heap's size; CPU time is the system's to
- * limit, for each process of a sandbox by itself. So limits stop accidents, not intent.
+ * Memory is measured once a second while an engine runs, and the heap of Node is limited by a flag. The system limits the CPU
+ * time of each process of a sandbox separately. So the limits stop accidents, not intent.
  */
 export class ProcessEngine implements SandboxEngine {
   readonly name = "process";
@@ -46,15 +46,15 @@ export class ProcessEngine implements SandboxEngine {
   readonly #table: ProcessTable = openProcessTable();
   readonly #self: ProcessIdentity;
   #groups: ControlGroups | null;
-  readonly #tellsListeners = tellsListeners();
+  readonly #canFindListeners = canFindListeners();
   readonly #sandboxes = new Map<string, ProcessSandbox>();
-  readonly #making = new Map<string, Promise<Sandbox>>();
+  readonly #starting = new Map<string, Promise<Sandbox>>();
   readonly #destroying = new Set<Promise<void>>();
   readonly #closing = new AbortController();
   #adopting: Promise<void> | undefined;
-  // Our own children tell us when they end; whom we adopted, we have to look after.
-  readonly #adopted = new Rounds<ProcessSandbox>(250, (sandbox) => this.#lookAfter(sandbox));
-  readonly #growing = new Rounds<ProcessSandbox>(1_000, (sandbox) => this.#measure(sandbox));
+  // Children of this process report their exit; adopted sandboxes have to be polled.
+  readonly #adopted = new PeriodicChecks<ProcessSandbox>(250, (sandbox) => this.#checkAlive(sandbox));
+  readonly #growing = new PeriodicChecks<ProcessSandbox>(1_000, (sandbox) => this.#measure(sandbox));
 
   constructor({ home, ...options }: ProcessEngineOptions) {
     if (process.platform === "win32") {
@@ -66,27 +66,28 @@ export class ProcessEngine implements SandboxEngine {
     mkdirSync(join(home, "sandboxes"), { recursive: true });
     this.#folder = realpathSync(join(home, "sandboxes"));
     this.#options = { ...defaults, path: defaultPath(), runtimeFolder: tmpdir(), ...options };
-    this.#self = { pid: process.pid, start: this.#table.look(process.pid)?.start ?? "" };
+    this.#self = { pid: process.pid, start: this.#table.find(process.pid)?.start ?? "" };
     this.#groups = this.#options.useControlGroups ? ControlGroups.open(this.#folder) : null;
   }
 
   get can(): EngineAbilities {
     const never = { images: false, isolates: false, limits: false, mounts: false, initCommand: false };
-    return { ...never, findsStrays: this.#groups !== null, ports: this.#tellsListeners };
+    return { ...never, findsStrays: this.#groups !== null, ports: this.#canFindListeners };
   }
 
   async create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
-    demandValid(spec);
-    if (this.#closing.signal.aborted) throw new PlatformError("server.draining", `sandbox '${spec.id}' is not made: the engine is closed`);
+    assertValid(spec);
+    if (this.#closing.signal.aborted)
+      throw new PlatformError("server.draining", `sandbox '${spec.id}' was not created: the engine is closed`);
     if (signal.aborted) throw cancelled(spec.id);
     const folder = new SandboxFolder(join(this.#folder, spec.id));
     const record = this.#newRecord(spec, folder);
     try {
-      // Written before there is a process: a crash in between leaves something that the next engine can see.
+      // Written before the process exists: after a crash in between, the next engine finds the record.
       folder.create(record);
-      const making = this.#start(spec, folder, record, signal);
-      this.#making.set(spec.id, making);
-      return await making.finally(() => this.#making.delete(spec.id));
+      const starting = this.#start(spec, folder, record, signal);
+      this.#starting.set(spec.id, starting);
+      return await starting.finally(() => this.#starting.delete(spec.id));
     } catch (error) {
       throw isPlatformError(error) ? error : startFailed(spec, messageOf(error), []);
     }
@@ -102,8 +103,8 @@ export class ProcessEngine implements SandboxEngine {
 
   async close(): Promise<void> {
     this.#closing.abort();
-    await Promise.allSettled(this.#making.values());
-    // A caller may not wait for its destroy; without this, an exit of the server in between would leave files.
+    await Promise.allSettled(this.#starting.values());
+    // A caller may not wait for its destroy; if the server exited in between, files would be left.
     await Promise.allSettled(this.#destroying);
     this.#adopted.close();
     this.#growing.close();
@@ -129,17 +130,17 @@ export class ProcessEngine implements SandboxEngine {
     let started = record;
     try {
       const child = await launch(programOf(spec, folder, record, this.#options), folder);
-      const process = { pid: child.pid as number, start: this.#table.look(child.pid as number)?.start ?? "" };
+      const process = { pid: child.pid as number, start: this.#table.find(child.pid as number)?.start ?? "" };
       started = { ...record, process };
-      // Node needs longer for its start than this takes, so no child is born outside the group.
-      const entering = this.#enter(record.group, process.pid);
+      // This is done before Node has started, so no child process is created outside the group.
+      const joining = this.#joinGroup(record.group, process.pid);
       const sandbox = this.#openSandbox(folder, { ...record, process, isReady: true });
-      child.once("exit", (code, signal) => sandbox.noteExit({ code, signal }));
+      child.once("exit", (code, signal) => sandbox.markExited({ code, signal }));
       folder.write(started);
-      const [isGrouped] = await Promise.all([entering, this.#untilReady(sandbox, spec, signal)]);
-      if (!isGrouped) sandbox.leaveGroup();
+      const [isGrouped] = await Promise.all([joining, this.#untilReady(sandbox, spec, signal)]);
+      if (!isGrouped) sandbox.clearGroup();
       folder.write(sandbox.record);
-      this.#hold(sandbox);
+      this.#register(sandbox);
       return sandbox;
     } catch (error) {
       await this.#clear(folder, started);
@@ -151,13 +152,13 @@ export class ProcessEngine implements SandboxEngine {
     const stop = new AbortController();
     const fail = (reason: string) => stop.signal.aborted || stop.abort(startFailed(spec, reason, sandbox.log.tail(20)));
     const cancel = () => stop.abort(cancelled(spec.id));
-    const timer = setTimeout(() => fail(lateness(sandbox, spec)), spec.startTimeoutMs);
+    const timer = setTimeout(() => fail(describeTimeout(sandbox, spec)), spec.startTimeoutMs);
     sandbox.exited.then(({ reason }) => fail(reason));
     signal.addEventListener("abort", cancel);
     this.#closing.signal.addEventListener("abort", cancel);
     if (signal.aborted || this.#closing.signal.aborted) cancel();
     try {
-      await untilAnswers(sandbox.record.socket, stop.signal);
+      await waitUntilAnswering(sandbox.record.socket, stop.signal);
     } finally {
       stop.abort();
       clearTimeout(timer);
@@ -166,11 +167,11 @@ export class ProcessEngine implements SandboxEngine {
     }
   }
 
-  /** Whether the process is in the group. If it cannot be moved, no other will be tried. */
-  async #enter(group: string | null, pid: number): Promise<boolean> {
+  /** Whether the process is in the group. After a failure, control groups are no longer used. */
+  async #joinGroup(group: string | null, pid: number): Promise<boolean> {
     if (group === null || this.#groups === null) return false;
     try {
-      await this.#groups.enter(group, pid);
+      await this.#groups.join(group, pid);
       return true;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "ESRCH") this.#groups = null;
@@ -180,11 +181,11 @@ export class ProcessEngine implements SandboxEngine {
 
   #openSandbox(folder: SandboxFolder, record: SandboxRecord & { process: ProcessIdentity }): ProcessSandbox {
     const sandbox = new ProcessSandbox(folder, record, record.process, this.#options.logBytes, (one) => this.#destroy(one));
-    if (this.#tellsListeners) sandbox.connect = (port, signal) => this.#connect(sandbox, port, signal);
+    if (this.#canFindListeners) sandbox.connect = (port, signal) => this.#connect(sandbox, port, signal);
     sandbox.exited.then(() => {
       this.#adopted.delete(sandbox);
       this.#growing.delete(sandbox);
-      // Children that outlive the program serve nobody.
+      // Children that outlive the program are ended too.
       signalGroup(this.#table, sandbox.process, "SIGKILL");
       if (sandbox.record.group !== null) void endGroup(sandbox.record.group);
     });
@@ -192,16 +193,16 @@ export class ProcessEngine implements SandboxEngine {
   }
 
   #connect(sandbox: ProcessSandbox, port: number, signal: AbortSignal): Promise<Socket> {
-    // Its number may be another process's by now.
+    // Another process may have its pid by now.
     const pid = isRunning(this.#table, sandbox.process) ? sandbox.pid : null;
     return connectPort(
-      { id: sandbox.id, pid, others: () => processesOf(doomed(sandbox.folder, sandbox.record, sandbox.seen), this.#table) },
+      { id: sandbox.id, pid, others: () => processesOf(killTarget(sandbox.folder, sandbox.record, sandbox.descendants), this.#table) },
       port,
       signal,
     );
   }
 
-  #hold(sandbox: ProcessSandbox): void {
+  #register(sandbox: ProcessSandbox): void {
     this.#sandboxes.set(sandbox.id, sandbox);
     if (!sandbox.hasExited) this.#growing.add(sandbox);
   }
@@ -213,9 +214,9 @@ export class ProcessEngine implements SandboxEngine {
   }
 
   async #end(sandbox: ProcessSandbox): Promise<void> {
-    sandbox.blame("the sandbox was destroyed");
-    await killAll(doomed(sandbox.folder, sandbox.record, sandbox.seen), this.#table, this.#options.graceMs);
-    sandbox.noteExit(null);
+    sandbox.setExitReason("the sandbox was destroyed");
+    await killAll(killTarget(sandbox.folder, sandbox.record, sandbox.descendants), this.#table, this.#options.graceMs);
+    sandbox.markExited(null);
     try {
       if (sandbox.record.group !== null) await removeGroup(sandbox.record.group);
       await sandbox.folder.remove(sandbox.record, this.#self);
@@ -227,60 +228,60 @@ export class ProcessEngine implements SandboxEngine {
     if (this.#sandboxes.get(sandbox.id) === sandbox) this.#sandboxes.delete(sandbox.id);
   }
 
-  /** Takes over what an earlier process of ours left running, and clears away what it left otherwise. */
+  /** Adopts running sandboxes of earlier server processes, and removes what else they left. */
   async #adopt(): Promise<void> {
     const { ids, parts } = readSandboxes(this.#folder);
-    const clearing: Promise<void>[] = [];
-    for (const { path, by } of parts) if (!isRunning(this.#table, by)) clearing.push(removeFolder(path));
+    const removals: Promise<void>[] = [];
+    for (const { path, by } of parts) if (!isRunning(this.#table, by)) removals.push(removeFolder(path));
     for (const id of ids) {
       const held = this.#sandboxes.get(id);
-      // Who holds one that has ended destroys it; but of those that were only seen here, the holder may have died over it.
+      // An ended sandbox is destroyed by the process that created it, unless that process has ended too.
       if (held !== undefined && (isRunning(this.#table, held.process) || isRunning(this.#table, held.record.maker))) continue;
-      if (this.#making.has(id)) continue;
+      if (this.#starting.has(id)) continue;
       const folder = new SandboxFolder(join(this.#folder, id));
       const record = folder.read();
       if (isAlive(record, this.#table)) {
         const sandbox = this.#openSandbox(folder, record);
-        this.#hold(sandbox);
+        this.#register(sandbox);
         this.#adopted.add(sandbox);
       } else if (record === null || !isRunning(this.#table, record.maker) || (record.isReady && record.maker.pid === this.#self.pid)) {
-        // One that another living process has made is that one's to clear, which may still want to read why it ended.
-        clearing.push(this.#clear(folder, record));
+        // A sandbox of another running process is removed by that process, which may still read why it ended.
+        removals.push(this.#clear(folder, record));
       }
     }
-    // What others have made and cleared away is forgotten here too.
+    // Sandboxes that another process has removed are dropped here too.
     for (const sandbox of this.#sandboxes.values())
       if (sandbox.hasExited && !existsSync(sandbox.folder.path)) this.#sandboxes.delete(sandbox.id);
-    // What cannot be cleared away now is met again the next time.
-    await Promise.allSettled(clearing);
+    // What cannot be removed now is tried again at the next call.
+    await Promise.allSettled(removals);
   }
 
   async #clear(folder: SandboxFolder, record: SandboxRecord | null): Promise<void> {
-    const ending = doomed(folder, record);
-    await killAll(ending, this.#table, 0);
-    if (ending.group !== null) await removeGroup(ending.group);
+    const target = killTarget(folder, record);
+    await killAll(target, this.#table, 0);
+    if (target.group !== null) await removeGroup(target.group);
     await folder.remove(record, this.#self);
   }
 
-  #lookAfter(sandbox: ProcessSandbox): void {
-    if (!isRunning(this.#table, sandbox.process)) sandbox.noteExit(null);
+  #checkAlive(sandbox: ProcessSandbox): void {
+    if (!isRunning(this.#table, sandbox.process)) sandbox.markExited(null);
   }
 
   #measure(sandbox: ProcessSandbox): void {
     sandbox.log.trim();
     const { memoryMb, group } = sandbox.record;
-    if (group === null) sandbox.see(this.#table);
+    if (group === null) sandbox.updateDescendants(this.#table);
     if (memoryMb === null) return;
     const used = this.#table.memoryMbOf(sandbox.pid) ?? 0;
     if (used <= memoryMb) return;
-    sandbox.blame(`the program was ended because it used ${Math.ceil(used)} MB of memory, and it may have ${memoryMb} MB`);
+    sandbox.setExitReason(`the program was ended because it used ${Math.ceil(used)} MB of memory; its limit is ${memoryMb} MB`);
     signalGroup(this.#table, sandbox.process, "SIGKILL");
   }
 }
 
 const defaults = { nodeOptions: [], useControlGroups: true, graceMs: 3_000, logBytes: 4 * 1024 * 1024 } as const;
 
-function doomed(folder: SandboxFolder, record: SandboxRecord | null, seen: readonly ProcessIdentity[] = []): Doomed {
+function killTarget(folder: SandboxFolder, record: SandboxRecord | null, known: readonly ProcessIdentity[] = []): KillTarget {
   const id = basename(folder.path);
   const group = record?.group ?? null;
   return {
@@ -289,13 +290,13 @@ function doomed(folder: SandboxFolder, record: SandboxRecord | null, seen: reado
     marker: record === null ? null : markerOf(folder, record),
     log: folder.log,
     group,
-    // One that did not get ready may not have been moved into its group.
+    // A sandbox that was never ready may not have been moved into its group.
     isGrouped: group !== null && record?.isReady === true,
-    seen,
+    known,
   };
 }
 
-/** Whatever becomes of the sandbox's files: its group is not among them. */
+/** The group is removed at exit, since it is not among the files of the sandbox. */
 async function endGroup(group: string): Promise<void> {
   killGroup(group);
   await removeGroup(group);
@@ -305,17 +306,17 @@ function isAlive(record: SandboxRecord | null, table: ProcessTable): record is S
   return record?.isReady === true && record.process !== null && isRunning(table, record.process);
 }
 
-function demandValid({ id, command }: SandboxSpec): void {
+function assertValid({ id, command }: SandboxSpec): void {
   if (!isSandboxId(id)) {
-    throw new PlatformError("request.invalid", `'${id}' is no id for a sandbox: use up to 128 letters, digits, '.', '_' and '-'`);
+    throw new PlatformError("request.invalid", `'${id}' is not a valid sandbox id: use up to 128 letters, digits, '.', '_' and '-'`);
   }
   if (command.length === 0) throw new PlatformError("request.invalid", `sandbox '${id}' has no command to run`);
 }
 
-function lateness(sandbox: ProcessSandbox, { startTimeoutMs }: SandboxSpec): string {
+function describeTimeout(sandbox: ProcessSandbox, { startTimeoutMs }: SandboxSpec): string {
   const state = existsSync(sandbox.record.socket)
-    ? "it listens, but did not answer GET /health"
-    : "it did not listen on the socket it was given";
+    ? "the program listens, but did not answer GET /health"
+    : "the program did not listen on its socket";
   const last = sandbox.log.tail(1)[0];
   return `${state} within ${startTimeoutMs} ms${last === undefined ? "" : `; it last printed: ${last}`}`;
 }
@@ -325,5 +326,5 @@ function startFailed(spec: SandboxSpec, reason: string, log: readonly string[]):
 }
 
 function cancelled(id: string): PlatformError {
-  return new PlatformError("request.cancelled", `sandbox '${id}' is not made: the caller gave up`);
+  return new PlatformError("request.cancelled", `sandbox '${id}' was not created: the request was cancelled`);
 }

@@ -1,42 +1,42 @@
-/** How a process ended, as far as the system tells. */
-export interface Ending {
-  /** Null if it is not known: only a parent learns it. */
+/** How a process ended, as far as the system reports it. */
+export interface ProcessEnd {
+  /** Null if it is not known: the system reports it only to the parent process. */
   readonly exit: { readonly code: number | null; readonly signal: NodeJS.Signals | null } | null;
   /** The last lines it printed, oldest first. */
   readonly lines: readonly string[];
   readonly memoryMb: number | null;
 }
 
-/** A sentence that says why a sandbox is no more, for whoever has to find out. */
-export function describeEnding({ exit, lines, memoryMb }: Ending): string {
-  const limit = memoryMb === null ? "" : ` (it may have ${memoryMb} MB)`;
-  // Node prints the machine's stack after these words; they say more than its last line.
+/** A sentence that says why a sandbox ended. */
+export function describeExit({ exit, lines, memoryMb }: ProcessEnd): string {
+  const limit = memoryMb === null ? "" : ` (its limit is ${memoryMb} MB)`;
+  // Node prints native stack frames after this message, so the last line would say less.
   if (lines.some((line) => line.includes("JavaScript heap out of memory"))) return `the program ran out of memory${limit}`;
-  const last = lastWord(lines);
+  const last = lastMessage(lines);
   return last === null ? cause(exit, limit) : `${cause(exit, limit)}; it last printed: ${last}`;
 }
 
-function cause(exit: Ending["exit"], limit: string): string {
-  if (exit === null) return "the program is gone; its exit code is unknown, for an earlier process of ours had started it";
+function cause(exit: ProcessEnd["exit"], limit: string): string {
+  if (exit === null) return "the program has ended; its exit code is unknown, because an earlier server process started it";
   switch (exit.signal) {
     case null:
-      return `the program ended by itself with exit code ${exit.code}`;
+      return `the program exited with exit code ${exit.code}`;
     case "SIGKILL":
-      return `the program was killed from outside, as the system does when memory runs short${limit}`;
+      return `the program was killed by SIGKILL, as the system does when memory is exhausted${limit}`;
     case "SIGXCPU":
-      return "the program has used up its CPU time";
+      return "the program has used up its CPU time limit";
     default:
       return `the program was ended by ${exit.signal}`;
   }
 }
 
-const MAX_WORD = 300;
+const MAX_MESSAGE = 300;
 
-/** The last line that says something: what a program prints of its own crash ends with blank lines and its version. */
-function lastWord(lines: readonly string[]): string | null {
-  const said = lines.map((line) => line.trim()).filter((line) => line !== "" && !/^Node\.js v\d/.test(line));
-  const error = said.findLast((line) => /^(?:\w+)?(?:Error|Exception)\b.*:/.test(line));
-  const word = error ?? said.at(-1);
-  if (word === undefined) return null;
-  return word.length > MAX_WORD ? `${word.slice(0, MAX_WORD)}…` : word;
+/** The last error line, or else the last line with text. Node ends the output of a crash with blank lines and its version. */
+function lastMessage(lines: readonly string[]): string | null {
+  const printed = lines.map((line) => line.trim()).filter((line) => line !== "" && !/^Node\.js v\d/.test(line));
+  const error = printed.findLast((line) => /^(?:\w+)?(?:Error|Exception)\b.*:/.test(line));
+  const message = error ?? printed.at(-1);
+  if (message === undefined) return null;
+  return message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE)}…` : message;
 }

@@ -2,55 +2,55 @@ import { setTimeout } from "node:timers/promises";
 import { PlatformError } from "@aenv/contract";
 import { killGroup, processesIn } from "./control-groups.ts";
 import { isRunning, type ProcessIdentity, type ProcessTable } from "./process-table.ts";
-import { membersOf } from "./related-processes.ts";
+import { relatedProcesses } from "./related-processes.ts";
 
-export interface Doomed {
+export interface KillTarget {
   readonly id: string;
-  /** The program itself, which leads a process group and a session of its own; null if it is not known. */
+  /** The program, which leads its own process group and session; null if it is not known. */
   readonly leader: ProcessIdentity | null;
-  /** What stands in the environment of its processes, unless they cleaned it; null if it is not known. */
+  /** The entry in the environment of its processes, unless they cleared it; null if it is not known. */
   readonly marker: string | null;
-  /** The file into which they print. */
+  /** The log file to which they print. */
   readonly log: string;
   /** The folder of its control group. */
   readonly group: string | null;
-  /** Whether all its processes are in that group, so that no other way to find them is needed. */
+  /** Whether all its processes are in that group, so that no other search is needed. */
   readonly isGrouped: boolean;
-  /** Processes that were seen to belong to it. */
-  readonly seen: readonly ProcessIdentity[];
+  /** Processes that were found to belong to it earlier. */
+  readonly known: readonly ProcessIdentity[];
 }
 
-/** A killed process that is still there after this long hangs in the system, and no signal reaches it. */
+/** A process that still exists this long after SIGKILL hangs in the kernel. */
 const STUCK_MS = 5_000;
 
-/** Ends all processes of a sandbox: they are asked to, and after the grace they have to. Resolves when none is left. */
-export async function killAll(doomed: Doomed, table: ProcessTable, graceMs: number): Promise<void> {
-  const { id, leader } = doomed;
-  // Before the program ends: only until then its children can be told by their parent.
-  const known = await relativesOf(doomed, doomed.seen, table);
+/** Ends all processes of a sandbox: SIGTERM, and SIGKILL after the grace period. Resolves when none is left. */
+export async function killAll(target: KillTarget, table: ProcessTable, graceMs: number): Promise<void> {
+  const { id, leader } = target;
+  // Searched before the program ends: afterwards its children no longer have it as their parent.
+  const known = await ungroupedProcesses(target, target.known, table);
   if (leader !== null) {
     if (graceMs > 0 && isRunning(table, leader)) {
       signalGroup(table, leader, "SIGTERM");
-      await untilGone(table, leader, graceMs);
+      await waitUntilEnded(table, leader, graceMs);
     }
     signalGroup(table, leader, "SIGKILL");
-    if (!(await untilGone(table, leader, STUCK_MS))) throw stuck(id, [leader.pid]);
+    if (!(await waitUntilEnded(table, leader, STUCK_MS))) throw stuck(id, [leader.pid]);
   }
-  await killRest(doomed, known, table);
+  await killRest(target, known, table);
 }
 
-/** Children may have left the process group of the program. */
-async function killRest(doomed: Doomed, known: readonly ProcessIdentity[], table: ProcessTable): Promise<void> {
-  const { id, leader, log, group } = doomed;
+/** Kills processes that left the process group of the program. */
+async function killRest(target: KillTarget, known: readonly ProcessIdentity[], table: ProcessTable): Promise<void> {
+  const { id, leader, log, group } = target;
   const deadline = performance.now() + STUCK_MS;
-  let seen = known;
+  let found = known;
   for (let pauseMs = 1; ; pauseMs = Math.min(pauseMs * 2, 100)) {
     if (group !== null) killGroup(group);
-    seen = await relativesOf(doomed, seen, table);
-    const rest = new Set(seen.filter((one) => isRunning(table, one)).map(({ pid }) => pid));
+    found = await ungroupedProcesses(target, found, table);
+    const rest = new Set(found.filter((one) => isRunning(table, one)).map(({ pid }) => pid));
     if (group !== null) for (const pid of processesIn(group)) rest.add(pid);
-    // Whoever was to write the leader down died in the middle of starting it. Until the new process runs its program, it has the
-    // environment of the old; but its log is open already.
+    // Without a leader, the server died between starting the program and writing its pid. Until exec, the new process has the
+    // server's environment and so no marker, but its log file is open already.
     if (leader === null) for (const pid of await table.findWriters(log)) rest.add(pid);
     rest.delete(process.pid);
     if (rest.size === 0) return;
@@ -60,33 +60,33 @@ async function killRest(doomed: Doomed, known: readonly ProcessIdentity[], table
   }
 }
 
-/** The processes of a sandbox that run now. */
-export async function processesOf(doomed: Doomed, table: ProcessTable): Promise<number[]> {
-  const others = (await relativesOf(doomed, doomed.seen, table)).map(({ pid }) => pid);
-  return doomed.group === null ? others : [...new Set([...others, ...processesIn(doomed.group)])];
+/** The processes of a sandbox that are running. */
+export async function processesOf(target: KillTarget, table: ProcessTable): Promise<number[]> {
+  const others = (await ungroupedProcesses(target, target.known, table)).map(({ pid }) => pid);
+  return target.group === null ? others : [...new Set([...others, ...processesIn(target.group)])];
 }
 
-/** The processes of a sandbox that its control group does not know of. */
-async function relativesOf(
-  { leader, marker, isGrouped }: Doomed,
+/** The processes of a sandbox that are not in its control group. */
+async function ungroupedProcesses(
+  { leader, marker, isGrouped }: KillTarget,
   known: readonly ProcessIdentity[],
   table: ProcessTable,
 ): Promise<readonly ProcessIdentity[]> {
   if (isGrouped) return [];
   const [marked, all] = await Promise.all([marker === null ? [] : table.findMarked(marker), table.list()]);
-  return membersOf(all, { leader, known, marked });
+  return relatedProcesses(all, { leader, known, marked });
 }
 
 /**
- * A number is given to a new process only when no process and no group uses it any more. So if the leader's number has
- * passed on, its group has ended; if it is merely gone, what is left of the group is still its own.
+ * Signals the leader's process group. The system reuses a pid only when no process and no group has it. So if another process has
+ * the leader's pid, the group has ended; if none has it, the remaining processes of the group are still the leader's.
  */
 export function signalGroup(table: ProcessTable, leader: ProcessIdentity, signal: NodeJS.Signals): void {
-  const seen = table.look(leader.pid);
-  if (seen === null || seen.start === leader.start) send(-leader.pid, signal);
+  const found = table.find(leader.pid);
+  if (found === null || found.start === leader.start) send(-leader.pid, signal);
 }
 
-async function untilGone(table: ProcessTable, leader: ProcessIdentity, limitMs: number): Promise<boolean> {
+async function waitUntilEnded(table: ProcessTable, leader: ProcessIdentity, limitMs: number): Promise<boolean> {
   const deadline = performance.now() + limitMs;
   for (let pauseMs = 1; isRunning(table, leader); pauseMs = Math.min(pauseMs * 2, 50)) {
     if (performance.now() > deadline) return false;
@@ -99,18 +99,14 @@ function send(target: number, signal: NodeJS.Signals): void {
   try {
     process.kill(target, signal);
   } catch (error) {
-    // Gone already; or, of a group, only zombies are left, which some systems refuse to signal.
+    // The target has ended; or only zombies are left in the group, which some systems refuse to signal.
     const { code } = error as NodeJS.ErrnoException;
     if (code !== "ESRCH" && code !== "EPERM") throw error;
   }
 }
 
 function stuck(id: string, pids: readonly number[]): PlatformError {
-  return new PlatformError(
-    "sandbox.destroy_failed",
-    `sandbox '${id}' does not end: process ${pids.join(", ")} is still there after SIGKILL`,
-    {
-      details: { pids },
-    },
-  );
+  return new PlatformError("sandbox.destroy_failed", `sandbox '${id}' did not end: process ${pids.join(", ")} still exists after SIGKILL`, {
+    details: { pids },
+  });
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { dialling, type Listener, readListeners } from "./listeners.ts";
+import { dialTarget, type Listener, readListeners } from "./listeners.ts";
 
 const order = fc.constantFrom("LE" as const, "BE" as const);
 const hex = (digits: number) => fc.array(fc.integer({ min: 0, max: 15 }), { minLength: digits, maxLength: digits }).map(toHex);
@@ -25,7 +25,7 @@ describe("the system's table of sockets", () => {
     );
   });
 
-  it("is read without complaint, whatever stands in it", () => {
+  it("is read without an error, whatever it contains", () => {
     fc.assert(fc.property(fc.string(), (text) => void expect(readListeners(text, 80)).toEqual([])));
   });
 
@@ -38,21 +38,21 @@ describe("the system's table of sockets", () => {
   });
 });
 
-describe("where a port is dialled", () => {
+describe("the address to connect to", () => {
   const at = (address: string, inode: string): Listener => ({ address, inode });
   const any6 = at("0".repeat(32), "6");
   const loopback6 = at("1".padStart(32, "0"), "61");
 
-  it("is IPv4's loopback if someone listens there, and every listener counts that might take the call", () => {
-    expect(dialling([at("7f000001", "4")])).toEqual({ host: "127.0.0.1", inodes: ["4"] });
-    expect(dialling([at("00000000", "4"), any6, loopback6])).toEqual({ host: "127.0.0.1", inodes: ["4", "6"] });
+  it("is the IPv4 loopback if a socket listens there, with every listener that might accept the connection", () => {
+    expect(dialTarget([at("7f000001", "4")])).toEqual({ host: "127.0.0.1", inodes: ["4"] });
+    expect(dialTarget([at("00000000", "4"), any6, loopback6])).toEqual({ host: "127.0.0.1", inodes: ["4", "6"] });
   });
 
-  it("is IPv6's loopback if someone listens only there, and nowhere if nobody does", () => {
-    expect(dialling([any6])).toEqual({ host: "::1", inodes: ["6"] });
-    expect(dialling([loopback6, any6])).toEqual({ host: "::1", inodes: ["6", "61"] });
-    expect(dialling([at("0a000001", "10")])).toBeNull();
-    expect(dialling([])).toBeNull();
+  it("is the IPv6 loopback if sockets listen only there, and null if none listens", () => {
+    expect(dialTarget([any6])).toEqual({ host: "::1", inodes: ["6"] });
+    expect(dialTarget([loopback6, any6])).toEqual({ host: "::1", inodes: ["6", "61"] });
+    expect(dialTarget([at("0a000001", "10")])).toBeNull();
+    expect(dialTarget([])).toBeNull();
   });
 });
 

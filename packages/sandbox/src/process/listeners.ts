@@ -2,14 +2,14 @@ import { endianness } from "node:os";
 
 /** A TCP socket that listens on this machine. */
 export interface Listener {
-  /** Names the socket while it is open. */
+  /** Identifies the socket while it is open. */
   readonly inode: string;
   /** In network byte order, as hexadecimal digits: 8 for IPv4, 32 for IPv6. */
   readonly address: string;
 }
 
-/** Where a port is dialled, and the listeners that may take the call there. */
-export interface Dialling {
+/** Which loopback address to connect to, and the listeners that may accept the connection. */
+export interface DialTarget {
   readonly host: "127.0.0.1" | "::1";
   readonly inodes: readonly string[];
 }
@@ -39,10 +39,10 @@ const V6_ANY = "0".repeat(32);
 const V6_LOOPBACK = "1".padStart(32, "0");
 
 /**
- * Which loopback address leads to these listeners; null if none does. Every listener that the system might choose for that address
- * is named: a socket on `::` may take IPv4 calls too.
+ * The loopback address on which these listeners can be reached; null if there is none. Every listener that the system might choose
+ * for that address is included: a socket on `::` may accept IPv4 connections too.
  */
-export function dialling(listeners: readonly Listener[]): Dialling | null {
+export function dialTarget(listeners: readonly Listener[]): DialTarget | null {
   const v4 = listeners.filter(({ address }) => V4.has(address));
   const v6 = listeners.filter(({ address }) => address === V6_ANY || address === V6_LOOPBACK);
   if (v4.length > 0) return { host: "127.0.0.1", inodes: inodesOf([...v4, ...v6.filter(({ address }) => address === V6_ANY)]) };

@@ -22,18 +22,18 @@ const tables: [string, () => ProcessTable][] = [["ps", () => new PsTable()]];
 if (hasProc) tables.push(["/proc", () => new ProcTable()]);
 
 describe.each(tables)("the process table from %s", (_, open) => {
-  it("knows a process for as long as it runs", async () => {
+  it("finds a process for as long as it runs", async () => {
     const table = open();
     const pid = sleeper();
-    const { start } = table.look(pid) as { start: string };
+    const { start } = table.find(pid) as { start: string };
     expect(isRunning(table, { pid, start })).toBe(true);
-    expect(table.look(pid)?.start).toBe(start);
+    expect(table.find(pid)?.start).toBe(start);
     expect(isRunning(table, { pid, start: "another" })).toBe(false);
     const [child] = children;
     child?.kill("SIGKILL");
     await once(child as NonNullable<typeof child>, "exit");
     expect(isRunning(table, { pid, start })).toBe(false);
-    expect(table.look(pid)).toBeNull();
+    expect(table.find(pid)).toBeNull();
   });
 
   it("measures memory", () => {
@@ -44,7 +44,7 @@ describe.each(tables)("the process table from %s", (_, open) => {
 });
 
 describe.runIf(hasProc)("searching by environment", () => {
-  it("finds exactly the processes that carry the mark, also when many search at once", async () => {
+  it("finds exactly the processes with the marker, also in concurrent searches", async () => {
     const table = new ProcTable();
     const [a, b, c] = [sleeper({ MARK: "a" }), sleeper({ MARK: "a" }), sleeper({ MARK: "ab" })];
     const found = await Promise.all(["MARK=a", "MARK=ab", "MARK=", "MARK=a"].map((entry) => table.findMarked(entry)));
@@ -55,7 +55,7 @@ describe.runIf(hasProc)("searching by environment", () => {
     expect(await search).toEqual([]);
   });
 
-  it("finds who writes a file, not who reads it", async () => {
+  it("finds the processes that write a file, not those that read it", async () => {
     using tree = temporaryTree({ log: "" });
     const log = join(tree.path, "log");
     const writer = spawn("sh", ["-c", 'exec sleep 600 >> "$0"', log]);
@@ -64,7 +64,7 @@ describe.runIf(hasProc)("searching by environment", () => {
     await expect.poll(() => new ProcTable().findWriters(log)).toEqual([writer.pid]);
   });
 
-  it("counts the memory of children to their parent", async () => {
+  it("adds the memory of children to their parent", async () => {
     const parent = spawn("sh", ["-c", "sleep 600 & echo $!; wait"]);
     children.push(parent);
     const [printed] = await once(parent.stdout, "data");

@@ -2,67 +2,66 @@ import { execFileSync } from "node:child_process";
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 
-/** A process that cannot be mistaken for a later one with the same number. */
+/** Identifies a process, also if a later process gets the same pid. */
 export interface ProcessIdentity {
   readonly pid: number;
   readonly start: string;
 }
 
-/** One process among all of them. */
 export interface ProcessRow extends ProcessIdentity {
   readonly parent: number;
-  /** The number of the process that began its session; 0 where the system does not tell. */
+  /** The pid of its session leader; 0 where the system does not report it. */
   readonly session: number;
 }
 
-/** What the system says of its processes. */
+/** The processes of this machine, as the system reports them. */
 export interface ProcessTable {
   /** Whether processes can be found by their environment. */
   readonly findsMarked: boolean;
-  /** Who has this number now; null if nobody. */
-  look(pid: number): Sighting | null;
-  /** The resident memory of a process and, where the system tells them, its descendants; null if it is gone. */
+  /** The process that has this pid now; null if there is none. */
+  find(pid: number): ProcessStatus | null;
+  /** The resident memory of a process and, where the system reports them, its descendants; null if it has ended. */
   memoryMbOf(pid: number): number | null;
   /** All processes that have not ended. */
   list(): Promise<readonly ProcessRow[]>;
-  /** The children of a process; none where that would be dear to find out. */
+  /** The children of a process; empty where finding them would be expensive. */
   childrenOf(pid: number): ProcessIdentity[];
   /** The processes whose environment holds the entry `NAME=value`. */
   findMarked(entry: string): Promise<number[]>;
-  /** The processes that have the file open for writing. Dearer than to search by environment. */
+  /** The processes that have the file open for writing. More expensive than a search by environment. */
   findWriters(path: string): Promise<number[]>;
 }
 
-export interface Sighting {
-  /** Compares equal only for one and the same process. */
+export interface ProcessStatus {
+  /** Start time. Equal only for the same process. */
   readonly start: string;
-  /** Ended, but its parent has not asked yet how. */
+  /** It has ended, but its parent has not read its exit code yet. */
   readonly isZombie: boolean;
 }
 
 export function isRunning(table: ProcessTable, { pid, start }: ProcessIdentity): boolean {
-  const seen = table.look(pid);
-  return seen !== null && seen.start === start && !seen.isZombie;
+  const found = table.find(pid);
+  return found !== null && found.start === start && !found.isZombie;
 }
 
 export function openProcessTable(): ProcessTable {
   return process.platform === "linux" ? new ProcTable() : new PsTable();
 }
 
-/** Linux: everything stands in /proc. */
+/** Linux: reads /proc. */
 export class ProcTable implements ProcessTable {
   readonly findsMarked = true;
-  // Start times count from the boot, so they only tell processes of one boot apart.
+  // Start times count from the boot, so the boot id is part of the identity.
   readonly #boot = (read("/proc/sys/kernel/random/boot_id") ?? "").slice(0, 8);
   #listing: Promise<readonly ProcessRow[]> | undefined;
   #searching: Promise<void> | undefined;
   #wanted = new Map<string, number[]>();
 
-  look(pid: number): (Sighting & ProcessRow) | null {
+  find(pid: number): (ProcessStatus & ProcessRow) | null {
     const stat = read(`/proc/${pid}/stat`);
     if (stat === null) return null;
-    // The name, in parentheses, may itself hold spaces and parentheses. Behind it: state, parent, group, session; the start time
-    // is the twentieth.
+    // The name, in parentheses, may itself contain spaces and parentheses. After it: state, parent, group, session; the start time is
+    // the twentieth.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     const [state, parent, , session] = fields;
     return {
@@ -74,19 +73,19 @@ export class ProcTable implements ProcessTable {
     };
   }
 
-  /** Those who ask together share one walk through /proc, as in `findMarked`. */
+  /** Concurrent calls share one scan of /proc, as in `findMarked`. */
   list(): Promise<readonly ProcessRow[]> {
-    this.#listing ??= this.#walk();
+    this.#listing ??= this.#scan();
     return this.#listing;
   }
 
-  async #walk(): Promise<readonly ProcessRow[]> {
+  async #scan(): Promise<readonly ProcessRow[]> {
     await setImmediate();
-    // Whoever asks from now on may mean a process that this walk has passed already.
+    // A later call needs a new scan: this one may have passed a process that started since.
     this.#listing = undefined;
     const rows: ProcessRow[] = [];
-    for await (const pid of everyone(50)) {
-      const row = this.look(pid);
+    for await (const pid of allPids(50)) {
+      const row = this.find(pid);
       if (row !== null && !row.isZombie) rows.push(row);
     }
     return rows;
@@ -95,7 +94,7 @@ export class ProcTable implements ProcessTable {
   childrenOf(pid: number): ProcessIdentity[] {
     const children = read(`/proc/${pid}/task/${pid}/children`)?.trim() ?? "";
     if (children === "") return [];
-    return children.split(" ").flatMap((child) => this.look(Number(child)) ?? []);
+    return children.split(" ").flatMap((child) => this.find(Number(child)) ?? []);
   }
 
   memoryMbOf(pid: number): number | null {
@@ -107,7 +106,7 @@ export class ProcTable implements ProcessTable {
     return total;
   }
 
-  /** Searches asked for together share one walk through /proc. */
+  /** Concurrent searches share one scan of /proc. */
   async findMarked(entry: string): Promise<number[]> {
     await this.#searching;
     const found = this.#wanted.get(entry) ?? [];
@@ -120,11 +119,11 @@ export class ProcTable implements ProcessTable {
   }
 
   async #search(): Promise<void> {
-    // Those who ask in the same breath come along.
+    // Calls of the same turn of the event loop join this scan.
     await setImmediate();
     const wanted = this.#wanted;
     this.#wanted = new Map();
-    for await (const pid of everyone(50)) {
+    for await (const pid of allPids(50)) {
       const environment = read(`/proc/${pid}/environ`);
       if (environment === null || environment === "") continue;
       for (const entry of environment.split("\0")) wanted.get(entry)?.push(pid);
@@ -133,18 +132,18 @@ export class ProcTable implements ProcessTable {
 
   async findWriters(path: string): Promise<number[]> {
     const found: number[] = [];
-    for await (const pid of everyone(5)) if (isWriter(pid, path)) found.push(pid);
+    for await (const pid of allPids(5)) if (isWriter(pid, path)) found.push(pid);
     return found;
   }
 }
 
-/** All processes, with a pause after every few, so that a long walk holds nobody up. */
-async function* everyone(few: number): AsyncGenerator<number> {
-  let seen = 0;
+/** All pids, with a pause after every batch, so that a long scan does not block the event loop. */
+async function* allPids(batch: number): AsyncGenerator<number> {
+  let count = 0;
   for (const name of readdirSync("/proc")) {
     const pid = Number(name);
     if (!Number.isInteger(pid)) continue;
-    if (++seen % few === 0) await setImmediate();
+    if (++count % batch === 0) await setImmediate();
     yield pid;
   }
 }
@@ -160,14 +159,14 @@ function isWriter(pid: number, path: string): boolean {
   }
 }
 
-/** On a file descriptor's link, this tells how it was opened. */
+/** On the link of a file descriptor, this bit means that it was opened for writing. */
 const OWNER_MAY_WRITE = 0o200;
 
-/** Elsewhere: `ps` tells who runs and how large it is, but not reliably with which environment. */
+/** Other systems: `ps` lists processes and their memory, but not reliably their environment. */
 export class PsTable implements ProcessTable {
   readonly findsMarked = false;
 
-  look(pid: number): Sighting | null {
+  find(pid: number): ProcessStatus | null {
     const [state = "", ...start] = ps(["-p", String(pid)], "state=,lstart=").split(/\s+/);
     return state === "" ? null : { start: start.join("-"), isZombie: state.startsWith("Z") };
   }
@@ -206,7 +205,7 @@ function ps(which: readonly string[], columns: string): string {
   }
 }
 
-/** Null if the process ended meanwhile, or is someone else's. */
+/** Null if the process has ended or belongs to another user. */
 function read(path: string): string | null {
   try {
     return readFileSync(path, "utf8");

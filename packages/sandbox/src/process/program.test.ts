@@ -11,25 +11,25 @@ function run(more: Partial<SandboxSpec>) {
   return programOf(spec, folder, { socket: "/s", secret: "s3cret" }, options);
 }
 
-describe("what is run for a spec", () => {
+describe("the program of a spec", () => {
   it("is the command and where to listen", () => {
     expect(run({ command: ["python3", "main.py"] })).toMatchObject({ file: "python3", args: ["main.py", "--socket", "/s"] });
   });
 
-  it("tells Node, and nobody else, how large its heap may be", () => {
+  it("limits the heap of Node, and passes no flag to other programs", () => {
     expect(run({ memoryMb: 400 }).args).toEqual(["--max-old-space-size=300", "--no-warnings", "main.js", "--socket", "/s"]);
     expect(run({ command: [process.execPath], memoryMb: 1 }).args[0]).toBe("--max-old-space-size=16");
     expect(run({ command: ["python3"], memoryMb: 400 }).args).toEqual(["--socket", "/s"]);
   });
 
-  it("has the system limit the CPU time", () => {
+  it("limits the CPU time with ulimit", () => {
     const { file, args } = run({ cpuSeconds: 1.5 });
     expect(file).toBe("/bin/sh");
     expect(args[1]).toContain("ulimit -S -t 2");
     expect(args.slice(2)).toEqual(["sh", "node", "--no-warnings", "main.js", "--socket", "/s"]);
   });
 
-  it("always carries the sandbox's mark, whatever else the spec says", () => {
+  it("always has the sandbox's marker, whatever the spec says", () => {
     const { variables } = run({ variables: { AENV_SANDBOX: "forged", HOME: "/elsewhere" } });
     expect(variables).toMatchObject({ AENV_SANDBOX: `${folder.path}:s3cret`, HOME: "/elsewhere", PATH: "/bin" });
     expect(markerOf(folder, { secret: "s3cret" })).toBe(`AENV_SANDBOX=${folder.path}:s3cret`);

@@ -5,11 +5,11 @@ import { messageOf, PlatformError } from "@aenv/contract";
 import type { SandboxSpec } from "../engine.ts";
 import type { SandboxFolder, SandboxRecord } from "./sandbox-folder.ts";
 
-/** The variable by which a sandbox's processes are found, wherever they went. */
+/** The environment variable by which the processes of a sandbox are found. */
 const MARKER = "AENV_SANDBOX";
 
 export interface ProgramOptions {
-  /** Where programs are looked for. */
+  /** The PATH of the sandbox. */
   readonly path: string;
   /** Flags for programs that are Node itself. */
   readonly nodeOptions: readonly string[];
@@ -21,7 +21,7 @@ export interface Program {
   readonly variables: Readonly<Record<string, string>>;
 }
 
-/** What is really run for a spec. */
+/** The command line and the variables for a spec. */
 export function programOf(
   spec: SandboxSpec,
   folder: SandboxFolder,
@@ -40,13 +40,13 @@ export function programOf(
       TMPDIR: folder.temporary,
       LANG: "C.UTF-8",
       ...spec.variables,
-      // Last, so that nothing can take its place.
+      // Last, so that the spec cannot replace it.
       [MARKER]: `${folder.path}:${secret}`,
     },
   };
 }
 
-/** Resolves when the program runs, ready or not. Nothing ties it to us: it writes its log itself, and leads its own session. */
+/** Resolves when the process exists, ready or not. It outlives this process: it writes its log itself and leads its own session. */
 export function launch({ file, args, variables }: Program, folder: SandboxFolder): Promise<ChildProcess> {
   const log = openSync(folder.log, "a", 0o600);
   return new Promise<ChildProcess>((resolve, reject) => {
@@ -56,13 +56,13 @@ export function launch({ file, args, variables }: Program, folder: SandboxFolder
     child.unref();
   })
     .catch((cause: NodeJS.ErrnoException) => {
-      const why = cause.code === "ENOENT" ? "there is no such program" : messageOf(cause);
+      const why = cause.code === "ENOENT" ? "no such program" : messageOf(cause);
       throw new PlatformError("sandbox.start_failed", `cannot run '${file}': ${why}`, { cause, retryable: cause.code === "EAGAIN" });
     })
     .finally(() => closeSync(log));
 }
 
-/** The entry in the environment of all processes of a sandbox. */
+/** The marker: an entry in the environment of all processes of a sandbox. */
 export function markerOf(folder: SandboxFolder, { secret }: Pick<SandboxRecord, "secret">): string {
   return `${MARKER}=${folder.path}:${secret}`;
 }
@@ -71,7 +71,7 @@ export function defaultPath(): string {
   return [dirname(process.execPath), "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"].join(":");
 }
 
-/** Node is told to collect garbage before the sandbox is as large as it may be; what is not on its heap needs the rest. */
+/** The share of the memory limit that Node may use for its heap; memory outside the heap needs the rest. */
 const HEAP_SHARE = 0.75;
 
 function nodeFlags(file: string, memoryMb: number | undefined, extra: readonly string[]): readonly string[] {
@@ -79,7 +79,7 @@ function nodeFlags(file: string, memoryMb: number | undefined, extra: readonly s
   return memoryMb === undefined ? extra : [`--max-old-space-size=${Math.max(16, Math.floor(memoryMb * HEAP_SHARE))}`, ...extra];
 }
 
-/** The soft limit first: its signal says what happened, while the hard limit's could be anyone's. */
+/** The soft limit comes first: its SIGXCPU names the cause, while the hard limit sends SIGKILL. */
 function limitCpu(seconds: number): readonly string[] {
   const whole = Math.max(1, Math.ceil(seconds));
   return ["/bin/sh", "-c", `ulimit -S -t ${whole} && ulimit -H -t ${whole + 5} && exec "$@"`, "sh"];

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { ProcessRow } from "./process-table.ts";
-import { membersOf } from "./related-processes.ts";
+import { relatedProcesses } from "./related-processes.ts";
 
 function row(pid: number, more: Partial<ProcessRow> = {}): ProcessRow {
   return { pid, start: `s${pid}`, parent: 1, session: 1, ...more };
@@ -9,8 +9,8 @@ function row(pid: number, more: Partial<ProcessRow> = {}): ProcessRow {
 
 const leader = { pid: 10, start: "s10" };
 const program = row(10, { session: 10 });
-const found = (all: readonly ProcessRow[], more: Partial<Parameters<typeof membersOf>[1]> = {}) =>
-  membersOf(all, { leader, known: [], marked: [], ...more })
+const found = (all: readonly ProcessRow[], more: Partial<Parameters<typeof relatedProcesses>[1]> = {}) =>
+  relatedProcesses(all, { leader, known: [], marked: [], ...more })
     .map(({ pid }) => pid)
     .sort((one, other) => one - other);
 
@@ -49,7 +49,7 @@ describe("the processes of a sandbox without a control group", () => {
     );
     fc.assert(
       fc.property(rows, fc.array(fc.integer({ min: 2, max: 40 }), { maxLength: 3 }), (all, marked) => {
-        const members = new Set(membersOf(all, { leader: { pid: 10, start: "a" }, known: [], marked }).map(({ pid }) => pid));
+        const members = new Set(relatedProcesses(all, { leader: { pid: 10, start: "a" }, known: [], marked }).map(({ pid }) => pid));
         const isHeld = all.every(({ pid, start }) => pid !== 10 || start === "a");
         for (const { pid, parent, session } of all) {
           const isTied = marked.includes(pid) || (isHeld && (session === 10 || pid === 10)) || members.has(parent);

@@ -1,20 +1,20 @@
 import type { ProcessIdentity, ProcessRow } from "./process-table.ts";
 
-export interface MemberQuery {
-  /** The program of a sandbox, which leads a session of its own; null if it is not known. */
+export interface RelatedQuery {
+  /** The program of a sandbox, which is a session leader; null if it is not known. */
   readonly leader: ProcessIdentity | null;
-  /** Processes that were seen to belong to it before. */
+  /** Processes that were found to belong to it earlier. */
   readonly known: readonly ProcessIdentity[];
-  /** Processes that carry its mark. */
+  /** Processes whose environment has its marker. */
   readonly marked: readonly number[];
 }
 
 /**
- * The processes that belong to a sandbox where no control group says so: those of its program's session, those that carry its mark,
- * those that were seen before, and all their descendants. What forked away, left the session and cleaned its environment before it
- * was seen once cannot be told from any other process.
+ * The processes of a sandbox without a control group: those in its program's session, those with its marker, those found
+ * earlier, and all their descendants. A process that forked twice, left the session and cleared its environment before it was
+ * found once cannot be distinguished from any other process.
  */
-export function membersOf(all: readonly ProcessRow[], { leader, known, marked }: MemberQuery): ProcessIdentity[] {
+export function relatedProcesses(all: readonly ProcessRow[], { leader, known, marked }: RelatedQuery): ProcessIdentity[] {
   const isKnown = (row: ProcessRow) => known.some(({ pid, start }) => pid === row.pid && start === row.start);
   const isMarked = new Set(marked);
   const inSession = sessionTest(all, leader);
@@ -34,7 +34,7 @@ export function membersOf(all: readonly ProcessRow[], { leader, known, marked }:
   return [...members.values()].map(({ pid, start }) => ({ pid, start }));
 }
 
-/** A number is given to a new process only when no session uses it any more: if the leader's has passed on, its session has ended. */
+/** The system reuses a pid only when no session has it as its id. So if another process has the leader's pid, the session has ended. */
 function sessionTest(all: readonly ProcessRow[], leader: ProcessIdentity | null): (row: ProcessRow) => boolean {
   if (leader === null) return () => false;
   const holder = all.find(({ pid }) => pid === leader.pid);

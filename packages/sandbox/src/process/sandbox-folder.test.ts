@@ -7,21 +7,21 @@ import { isSandboxId, socketFor } from "./sandbox-folder.ts";
 
 const NOBODY = 65_534;
 
-it("removes folders whose permissions their owner took away", () => {
+it("removes folders in which the owner lacks write permission", () => {
   using tree = temporaryTree({ "sandbox/cache/package/file": "read-only" });
   for (const path of ["sandbox/cache/package/file", "sandbox/cache/package", "sandbox/cache", "sandbox", "."]) {
-    // Root may do anything, so someone else has to try.
+    // Root ignores permissions, so another user runs it.
     if (process.getuid?.() === 0) chownSync(join(tree.path, path), NOBODY, NOBODY);
   }
   chmodSync(join(tree.path, "sandbox/cache/package"), 0o500);
   const module = JSON.stringify(new URL("./sandbox-folder.ts", import.meta.url).href);
   const script = `const { removeFolder } = await import(${module}); await removeFolder(process.argv[1]);`;
-  const who = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
-  execFileSync(process.execPath, ["--input-type=module", "--eval", script, join(tree.path, "sandbox")], { ...who, stdio: "pipe" });
+  const user = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
+  execFileSync(process.execPath, ["--input-type=module", "--eval", script, join(tree.path, "sandbox")], { ...user, stdio: "pipe" });
   expect(existsSync(join(tree.path, "sandbox"))).toBe(false);
 });
 
-it("puts a socket beside the sandbox, or where its path fits", () => {
+it("puts the socket into the folder of the sandbox, or where its path fits", () => {
   using tree = temporaryTree();
   expect(socketFor("/home/ada/sandboxes/a", tree.path)).toBe("/home/ada/sandboxes/a/s");
   const short = socketFor(`/${"x".repeat(120)}`, tree.path);
@@ -30,7 +30,7 @@ it("puts a socket beside the sandbox, or where its path fits", () => {
   expect(() => socketFor(`/${"x".repeat(120)}`, `/${"y".repeat(120)}`)).toThrow(/neither/);
 });
 
-it("takes only ids that stay in their folder", () => {
+it("accepts only ids that stay in their folder", () => {
   expect(["a", "shop-2k7", "A.b_c"].every(isSandboxId)).toBe(true);
   expect(["", ".", "..", ".part-1", "a/b", "a b", "-a"].some(isSandboxId)).toBe(false);
 });

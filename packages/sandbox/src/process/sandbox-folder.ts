@@ -3,35 +3,35 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, wr
 import { rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { PlatformError } from "@aenv/contract";
-import { isOurGroup } from "./control-groups.ts";
+import { isSandboxGroup } from "./control-groups.ts";
 import type { ProcessIdentity } from "./process-table.ts";
 
-/** What is known of a sandbox, as it stands in its `sandbox.json`. */
+/** The content of a sandbox's `sandbox.json`. */
 export interface SandboxRecord {
   readonly format: 2;
   readonly id: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly createdAt: string;
-  /** Where it listens: in its folder, or, if that path is too long for a socket, in a folder of its own elsewhere. */
+  /** Its socket: in its folder or, if that path is too long for a socket, in a folder of its own elsewhere. */
   readonly socket: string;
   readonly memoryMb: number | null;
-  /** Part of the mark in its processes' environment, so that no other process can bear it by chance or by intent. */
+  /** Part of the marker in its processes' environment, so that no other process has it by chance or by intent. */
   readonly secret: string;
-  /** The folder of its control group; null where there are none. */
+  /** The folder of its control group; null if it has none. */
   readonly group: string | null;
-  /** Who makes it; while that process lives, an unfinished sandbox is none of anyone else's business. */
+  /** The process that created it. While that process runs, no other one touches an unfinished sandbox. */
   readonly maker: ProcessIdentity;
   /** Null until the program is started. */
   readonly process: ProcessIdentity | null;
-  /** Whether it has answered, and so belongs to someone. */
+  /** Whether it has answered and `create` has returned it. */
   readonly isReady: boolean;
 }
 
 const RECORD = "sandbox.json";
-/** Folders that are being made or removed; their names tell by whom. */
+/** Prefix of folders that are being created or removed; the process that does so is part of the name. */
 const PART = ".part-";
 
-/** The place of one sandbox on disk: its record, its log, and a working and a temporary directory for the program. */
+/** The folder of one sandbox: its record, its log, and a working and a temporary directory for the program. */
 export class SandboxFolder {
   readonly path: string;
 
@@ -51,7 +51,7 @@ export class SandboxFolder {
     return join(this.path, "tmp");
   }
 
-  /** Appears whole or not at all; refused if a sandbox of this id is there. */
+  /** Atomic: the folder appears complete or not at all. Fails if a sandbox with this id exists. */
   create(record: SandboxRecord): void {
     const part = partName(dirname(this.path), record.maker);
     mkdirSync(join(part, "work"), { recursive: true, mode: 0o700 });
@@ -62,7 +62,7 @@ export class SandboxFolder {
     } catch (cause) {
       rmSync(part, { recursive: true, force: true });
       if (!["ENOTEMPTY", "EEXIST"].includes((cause as NodeJS.ErrnoException).code ?? "")) throw cause;
-      throw new PlatformError("sandbox.exists", `a sandbox '${record.id}' is there already; destroy it first, or choose another id`, {
+      throw new PlatformError("sandbox.exists", `a sandbox '${record.id}' exists already; destroy it first, or choose another id`, {
         cause,
       });
     }
@@ -75,18 +75,18 @@ export class SandboxFolder {
     renameSync(part, join(this.path, RECORD));
   }
 
-  /** Null if there is none, or none that this version understands. */
+  /** Null if it is missing, damaged or of another format. */
   read(): SandboxRecord | null {
     try {
       const record = JSON.parse(readFileSync(join(this.path, RECORD), "utf8"));
       if (record?.format !== 2) return null;
-      return { ...record, group: isOurGroup(record.group, basename(this.path)) ? record.group : null };
+      return { ...record, group: isSandboxGroup(record.group, basename(this.path)) ? record.group : null };
     } catch {
       return null;
     }
   }
 
-  /** Gone from sight at once; the files follow. */
+  /** Renames the folder first, so that the sandbox disappears at once, then deletes the files. */
   async remove(record: SandboxRecord | null, remover: ProcessIdentity): Promise<void> {
     if (record !== null && dirname(record.socket) !== this.path) await removeFolder(dirname(record.socket));
     const part = partName(dirname(this.path), remover);
@@ -100,7 +100,7 @@ export class SandboxFolder {
   }
 }
 
-/** Everything below the folder of all sandboxes: sandboxes by id, and what is being made or removed with who does so. */
+/** The ids of all sandboxes in the folder, and the folders that are being created or removed, with the process that does so. */
 export function readSandboxes(sandboxes: string): { ids: string[]; parts: { path: string; by: ProcessIdentity }[] } {
   const ids: string[] = [];
   const parts: { path: string; by: ProcessIdentity }[] = [];
@@ -114,28 +114,31 @@ export function readSandboxes(sandboxes: string): { ids: string[]; parts: { path
   return { ids, parts };
 }
 
-/** An id names a folder, so it must stay where it is put. */
+/** An id is also the name of a folder, so it must not lead out of its parent. */
 export function isSandboxId(id: string): boolean {
   return /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(id);
 }
 
-/** The longest path a socket may have, without the zero at its end. */
+/** The system's limit for the path of a unix socket, without its terminating zero. */
 const MAX_SOCKET_BYTES = process.platform === "linux" ? 107 : 103;
 
-/** A socket in the sandbox's folder, or, if its path were too long, in a short one below the runtime folder. */
+/** A socket in the sandbox's folder or, if that path is too long, in a folder with a short name in the runtime folder. */
 export function socketFor(folder: string, runtime: string): string {
   const own = join(folder, "s");
   if (Buffer.byteLength(own) <= MAX_SOCKET_BYTES) return own;
   const short = join(runtime, `aenv-${randomBytes(9).toString("hex")}`, "s");
   if (Buffer.byteLength(short) <= MAX_SOCKET_BYTES) return short;
-  throw new PlatformError("sandbox.unsupported", `a socket's path may have ${MAX_SOCKET_BYTES} bytes; neither ${own} nor ${short} fits`);
+  throw new PlatformError(
+    "sandbox.unsupported",
+    `the path of a socket may have at most ${MAX_SOCKET_BYTES} bytes; neither ${own} nor ${short} fits`,
+  );
 }
 
 function partName(sandboxes: string, { pid, start }: ProcessIdentity): string {
   return join(sandboxes, `${PART}${pid}_${start}_${randomBytes(6).toString("hex")}`);
 }
 
-/** Removes a folder, also if its owner took its own permissions away, as caches of packages do. */
+/** Removes a folder, also if its owner lacks write permission in it, as in some package caches. */
 export async function removeFolder(path: string): Promise<void> {
   const options = { recursive: true, force: true, maxRetries: 3 } as const;
   try {

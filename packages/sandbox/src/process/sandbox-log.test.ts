@@ -24,14 +24,14 @@ async function collect(lines: AsyncIterable<string>, into: string[]): Promise<vo
 }
 
 describe("a sandbox's log", () => {
-  it("gives the last lines, also one that is not finished", () => {
+  it("returns the last lines, including an unfinished one", () => {
     const log = new SandboxLog(path, 1_000);
     appendFileSync(path, "one\ntwo\n\nthree");
     expect(log.tail(3)).toEqual(["two", "", "three"]);
     expect(new SandboxLog(join(tree.path, "none"), 1_000).tail(3)).toEqual([]);
   });
 
-  it("keeps its newer half when it is cut, in whole lines, and reads on across the cut", () => {
+  it("keeps its newer half in whole lines when it is trimmed, and reads across the cut", () => {
     const log = new SandboxLog(path, 500);
     appendFileSync(path, numbered(0, 100));
     log.trim();
@@ -44,7 +44,7 @@ describe("a sandbox's log", () => {
     expect(statSync(path).size).toBeGreaterThan(0);
   });
 
-  it("is followed across a cut without a gap for a follower that keeps up", async () => {
+  it("loses no line across a cut for a follower that keeps up", async () => {
     const log = new SandboxLog(path, 500);
     const leave = new AbortController();
     const seen: string[] = [];
@@ -59,7 +59,7 @@ describe("a sandbox's log", () => {
     await following;
   });
 
-  it("gives letters whole that came in two pieces, and lines without end in pieces", async () => {
+  it("joins characters that arrive in two parts, and splits endless lines into pieces", async () => {
     const log = new SandboxLog(path, 1_000_000);
     const seen: string[] = [];
     let end: (value?: unknown) => void = () => undefined;

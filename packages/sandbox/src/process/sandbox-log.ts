@@ -1,14 +1,14 @@
 import { closeSync, type FSWatcher, fstatSync, openSync, readSync, statSync, truncateSync, watch, writeFileSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { StringDecoder } from "node:string_decoder";
-import { Bell } from "../wake-signal.ts";
+import { WakeSignal } from "../wake-signal.ts";
 
 const CHUNK = 64 * 1024;
 const MAX_LINE = 64 * 1024;
 const MAX_TAIL_BYTES = 1024 * 1024;
 
 /**
- * What a sandbox printed. The program itself writes the file, so that it goes on when we do not; we only look after its size.
+ * The output of a sandbox. The program itself writes the file, so that logging goes on without this process, which only limits its size.
  */
 export class SandboxLog {
   readonly #path: string;
@@ -21,8 +21,8 @@ export class SandboxLog {
   }
 
   /**
-   * Keeps the newer half aside and starts over, if the file has grown too large. The program appends, so it goes on at the
-   * new end; what it prints in the very moment of the cut is lost.
+   * If the file is too large, copies its newer half to the older file and truncates it. The program appends, so it continues at
+   * the new end; output between the copy and the cut is lost.
    */
   trim(): void {
     const size = statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0;
@@ -32,7 +32,7 @@ export class SandboxLog {
     this.#trims++;
   }
 
-  /** The last lines, oldest first; none if the log is gone. */
+  /** The last lines, oldest first; empty if the log does not exist. */
   tail(lines: number): string[] {
     if (lines <= 0) return [];
     let text = readEnd(this.#path, MAX_TAIL_BYTES).toString("utf8");
@@ -42,9 +42,9 @@ export class SandboxLog {
     return all.slice(-lines);
   }
 
-  /** Lines as they are printed, until the signal fires or the sandbox is over. */
+  /** Lines as they are printed, until the signal fires or the sandbox has ended. */
   follow(signal: AbortSignal, over: Promise<unknown>): AsyncIterable<string> {
-    // The position is taken now, not when the first line is asked for.
+    // The position is read now, not when the first line is requested.
     const from = statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0;
     return this.#follow(from, signal, over);
   }
@@ -52,15 +52,15 @@ export class SandboxLog {
   async *#follow(from: number, signal: AbortSignal, over: Promise<unknown>): AsyncGenerator<string> {
     const file = await open(this.#path).catch(() => null);
     if (file === null) return;
-    const bell = new Bell();
-    const ring = () => bell.ring();
+    const wake = new WakeSignal();
+    const notify = () => wake.notify();
     let isOver = false;
     over.then(() => {
       isOver = true;
-      ring();
+      notify();
     });
-    signal.addEventListener("abort", ring);
-    const watcher = watchFile(this.#path, ring);
+    signal.addEventListener("abort", notify);
+    const watcher = watchFile(this.#path, notify);
     const lines = new LineReader(from);
     let trims = this.#trims;
     try {
@@ -80,11 +80,11 @@ export class SandboxLog {
           yield* lines.rest();
           return;
         }
-        await bell.wait(watcher === null ? 250 : undefined);
+        await wake.wait(watcher === null ? 250 : undefined);
       }
     } finally {
       watcher?.close();
-      signal.removeEventListener("abort", ring);
+      signal.removeEventListener("abort", notify);
       await file.close();
     }
   }
@@ -94,14 +94,14 @@ export class SandboxLog {
   }
 }
 
-/** On a full disk, making room comes first; and if the file is gone meanwhile, nothing is to be done. */
+/** Ignores errors: on a full disk the copy may fail and the cut must still happen; the file may also be removed meanwhile. */
 function attempt(work: () => void): void {
   try {
     work();
   } catch {}
 }
 
-/** Cuts what a file gains into lines; one that never ends is cut into pieces. */
+/** Splits the growth of a file into lines; a line that is too long is split into pieces. */
 class LineReader {
   position: number;
   readonly #decoder = new StringDecoder("utf8");
@@ -112,7 +112,7 @@ class LineReader {
     this.position = position;
   }
 
-  /** The lines of the next piece; null at the end of the file. */
+  /** The lines of the next chunk; null at the end of the file. */
   read(file: FileHandle): string[] | null {
     const count = readSync(file.fd, this.#buffer, 0, CHUNK, this.position);
     if (count === 0) return null;
@@ -139,7 +139,7 @@ function watchFile(path: string, onChange: () => void): FSWatcher | null {
   }
 }
 
-/** The last bytes of a file, from the beginning of a line; none if there is no such file. */
+/** The last bytes of a file, from the beginning of a line; empty if the file does not exist. */
 function readEnd(path: string, maxBytes: number): Buffer {
   let fd: number;
   try {

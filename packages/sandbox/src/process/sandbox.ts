@@ -1,10 +1,10 @@
 import type { Sandbox, SandboxAddress, SandboxExit } from "../engine.ts";
-import { describeEnding, type Ending } from "./exit-reason.ts";
+import { describeExit, type ProcessEnd } from "./exit-reason.ts";
 import { isRunning, type ProcessIdentity, type ProcessTable } from "./process-table.ts";
 import type { SandboxFolder, SandboxRecord } from "./sandbox-folder.ts";
 import { SandboxLog } from "./sandbox-log.ts";
 
-/** A running program, started by us or by an earlier process of ours. */
+/** A running program, started by this process or adopted from an earlier one. */
 export class ProcessSandbox implements Sandbox {
   readonly id: string;
   readonly address: SandboxAddress;
@@ -14,12 +14,12 @@ export class ProcessSandbox implements Sandbox {
   record: SandboxRecord;
   readonly process: ProcessIdentity;
   readonly log: SandboxLog;
-  /** Set where the system tells which process listens on a port. */
+  /** Set where the system reports which process listens on a port. */
   connect?: NonNullable<Sandbox["connect"]>;
-  #seen: readonly ProcessIdentity[] = [];
+  #descendants: readonly ProcessIdentity[] = [];
   #exit: SandboxExit | null = null;
   #resolveExit: (exit: SandboxExit) => void = () => undefined;
-  #why: string | null = null;
+  #exitReason: string | null = null;
   readonly #destroy: (sandbox: ProcessSandbox) => Promise<void>;
   #destroying: Promise<void> | undefined;
 
@@ -51,37 +51,36 @@ export class ProcessSandbox implements Sandbox {
     return this.#exit !== null;
   }
 
-  /** Descendants of the program that were seen and still run, also if their own parent has ended since. */
-  get seen(): readonly ProcessIdentity[] {
-    return this.#seen;
+  /** Descendants of the program that were found and still run, also if their own parent has ended since. */
+  get descendants(): readonly ProcessIdentity[] {
+    return this.#descendants;
   }
 
-  /** Looks who has come of the program since the last time. */
-  see(table: ProcessTable): void {
+  updateDescendants(table: ProcessTable): void {
     const found = new Map<number, ProcessIdentity>();
-    const queue = [this.process, ...this.#seen.filter((one) => isRunning(table, one))];
+    const queue = [this.process, ...this.#descendants.filter((one) => isRunning(table, one))];
     for (let one = queue.pop(); one !== undefined; one = queue.pop()) {
       if (found.has(one.pid)) continue;
       found.set(one.pid, { pid: one.pid, start: one.start });
       queue.push(...table.childrenOf(one.pid));
     }
     found.delete(this.pid);
-    this.#seen = [...found.values()];
+    this.#descendants = [...found.values()];
   }
 
-  /** It could not be moved into its control group, so other ways have to find its processes. */
-  leaveGroup(): void {
+  /** Called when the program could not be moved into its control group. */
+  clearGroup(): void {
     this.record = { ...this.record, group: null };
   }
 
-  /** What is about to end the sandbox, if we do it ourselves: the system only tells the signal. */
-  blame(why: string): void {
-    this.#why ??= why;
+  /** The reason to report when the engine itself ends the sandbox: the system reports only the signal. The first one counts. */
+  setExitReason(reason: string): void {
+    this.#exitReason ??= reason;
   }
 
-  noteExit(exit: Ending["exit"]): void {
+  markExited(exit: ProcessEnd["exit"]): void {
     if (this.#exit !== null) return;
-    const reason = this.#why ?? describeEnding({ exit, lines: this.log.tail(REASON_LINES), memoryMb: this.record.memoryMb });
+    const reason = this.#exitReason ?? describeExit({ exit, lines: this.log.tail(REASON_LINES), memoryMb: this.record.memoryMb });
     this.#exit = { at: new Date(), reason };
     this.#resolveExit(this.#exit);
   }
