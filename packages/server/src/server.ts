@@ -41,9 +41,9 @@ import { Services } from "./services/services.ts";
 import { Storage } from "./services/storage.ts";
 import { ServiceTargets } from "./services/targets.ts";
 import { hideFolders } from "./shown-text.ts";
-import { FairQueue } from "./slots/fair-queue.ts";
 import { Pool } from "./slots/pool.ts";
-import { Verifier } from "./slots/verifier.ts";
+import { Scheduler } from "./slots/scheduler.ts";
+import { Verifier, WAITING_VERIFICATIONS } from "./slots/verifier.ts";
 import type { Collection } from "./stores/collection.ts";
 import { openStore, sqliteFileOf } from "./stores/open.ts";
 
@@ -120,7 +120,12 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   const tokens = new Tokens(tokenRows(store), now);
   const access = new Access(tokens, config.access === "on" || (config.access === "auto" && !isLoopback(config.host)));
   const quotas = new Quotas({ instances: config.maxInstances, createsPerSecond: config.createsPerSecond, blobBytes: config.blobBytes });
-  const queue = new FairQueue({ atOnce: config.startsAtOnce, maxWaiting: 50_000 });
+  const scheduler = new Scheduler({
+    creations: { atOnce: config.startsAtOnce, maxWaiting: 50_000 },
+    verifications: { atOnce: config.verifications, atOncePerOwner: config.verificationsPerOwner, ...WAITING_VERIFICATIONS },
+    // A start is mostly CPU work with some waiting, so two per core. One at a time ahead of need, to leave the cores to calls.
+    "process starts": { atOnce: 2 * availableParallelism(), aheadAtOnce: 1 },
+  });
   const pool = new Pool({
     engine,
     clients,
@@ -132,13 +137,12 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     serverId,
     min: config.poolMin,
     limits: { each: config.poolMax, perOwner: config.poolPerOwner, total: config.poolTotal },
-    // A start is mostly work, but now and then it waits.
-    startsAtOnce: 2 * availableParallelism(),
+    scheduler,
     refillAfterMs: REFILL_AFTER_MS,
     startTimeoutMs,
     memoryMb: config.memoryMb,
-    standingOf: (name, version) => hub.standingOf(name, version),
-    onTrouble: (environment, error) =>
+    versionStatus: (name, version) => hub.standingOf(name, version),
+    onFillFailure: (environment, error) =>
       logger.warn({ err: error, environment }, "no process can be started ahead; it is tried again after growing pauses"),
     now: () => performance.now(),
   });
@@ -147,8 +151,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     clients,
     startTimeoutMs,
     waitTimeoutMs: startTimeoutMs,
-    atOnce: config.verifications,
-    atOncePerOwner: config.verificationsPerOwner,
+    scheduler,
   });
   const hub = openHub({
     home: config.home,
@@ -156,20 +159,20 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     quotas,
     now,
     inspect: async (folder, options) => {
-      const seen = await verifier.inspect(folder, options);
+      const seen = await verifier.verify(folder, options);
       return seen.tasksProblem ? { ...seen, tasksProblem: shown(seen.tasksProblem) } : seen;
     },
     maxWarm: Math.min(config.poolMax, config.poolPerOwner, config.poolTotal),
     isInUse: inUse(rows, serviceTable),
   });
-  const { instances, hosts, slots, targets, idempotency, maintenance, list, logs } = openInstances({
+  const { instances, slots, targets, idempotency, maintenance, list, logs } = openInstances({
     store,
     engine,
     clients,
     pool,
     hub,
     quotas,
-    queue,
+    scheduler,
     serverId,
     location: `${hostname()}:${await realpath(config.home)}`,
     isAlone,
@@ -208,14 +211,14 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   const metrics = new Metrics({
     liveInstances: () => rows.count("live", "yes"),
     pool: () => pool.sizes(),
-    hosts: () => hosts.size,
-    waiting: () => queue.depth,
-    poolTroubled: () => pool.troubled,
+    hosts: () => slots.hostCount,
+    waiting: () => scheduler.depth("creations"),
+    poolTroubled: () => pool.failingSets,
     verifications: () => ({ running: verifier.running, waiting: verifier.waiting }),
   });
   let isReady = false;
   let wasReady = false;
-  closers.add(() => (wasReady ? maintenance.close(GRACE_MS) : maintenance.detach()));
+  closers.add(() => (wasReady ? maintenance.close(GRACE_MS) : maintenance.abandon()));
   closers.add(() => verifier.close());
   const hostRule = hostRuleFor(config.host, config.allowedHosts);
   const httpLimits: HttpLimits = {

@@ -1,14 +1,14 @@
-/** The longest that a timer of Node's can wait. */
+/** The longest delay of a Node timer. */
 const LONGEST_MS = 2 ** 31 - 1;
 
-/** One alarm a name; each rings once, at its time and not at the next sweep. */
+/** One timer per name, for a point in time that may be further away than a Node timer can wait. */
 export class Alarms {
   readonly #timers = new Map<string, NodeJS.Timeout>();
-  readonly #ring: (name: string) => void;
+  readonly #onAlarm: (name: string) => void;
   readonly #now: () => number;
 
-  constructor(ring: (name: string) => void, now: () => number = Date.now) {
-    this.#ring = ring;
+  constructor(onAlarm: (name: string) => void, now: () => number = Date.now) {
+    this.#onAlarm = onAlarm;
     this.#now = now;
   }
 
@@ -22,7 +22,7 @@ export class Alarms {
     const timer = setTimeout(() => {
       this.#timers.delete(name);
       if (this.#now() < at) this.set(name, at);
-      else this.#ring(name);
+      else this.#onAlarm(name);
     }, wait);
     this.#timers.set(name, timer.unref());
   }

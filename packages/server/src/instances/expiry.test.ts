@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import { Demand, demandedSize } from "../slots/demand.ts";
+import { Demand, expectedClaims } from "../slots/demand.ts";
 import { Alarms } from "./alarms.ts";
 import { dueNow, dueOf } from "./expiry.ts";
 import type { InstanceRow } from "./row.ts";
@@ -70,9 +70,9 @@ describe("what is in demand", () => {
     const demand = new Demand();
     for (let n = 0; n < 200; n++) demand.note(n * 50);
     expect(demand.perSecond(10_000)).toBeGreaterThan(5);
-    expect(demandedSize(demand.perSecond(10_000))).toBeGreaterThan(2);
-    expect(demandedSize(demand.perSecond(60_000))).toBe(1);
-    expect(demandedSize(demand.perSecond(300_000))).toBe(0);
-    expect(demandedSize(0)).toBe(0);
+    expect(expectedClaims(demand.perSecond(10_000))).toBeGreaterThan(2);
+    expect(expectedClaims(demand.perSecond(60_000))).toBe(1);
+    expect(expectedClaims(demand.perSecond(300_000))).toBe(0);
+    expect(expectedClaims(0)).toBe(0);
   });
 });

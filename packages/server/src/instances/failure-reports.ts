@@ -3,7 +3,7 @@ import { isPlatformError, messageOf } from "@aenv/contract";
 const ONCE_MS = 60_000;
 const MAX_CAUSES = 100;
 
-/** Passes failures on, each cause at most once a minute: what is tried again and again must not fill the log. */
+/** Reports failures, each cause at most once a minute: repeated retries must not fill the log. */
 export class FailureReports {
   readonly #report: (error: unknown) => void;
   readonly #now: () => number;
@@ -15,7 +15,7 @@ export class FailureReports {
   }
 
   note(error: unknown): void {
-    // Messages of the platform's own errors name instances, so the code stands for the cause.
+    // Messages of platform errors contain instance ids, so the code identifies the cause.
     const cause = isPlatformError(error) ? error.code : messageOf(error);
     const now = this.#now();
     const last = this.#reportedAt.get(cause);

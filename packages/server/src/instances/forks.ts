@@ -3,13 +3,14 @@ import { instancePrefix, isPlatformError, newInstanceId, PlatformError } from "@
 import type { Quotas } from "../access/quotas.ts";
 import type { Hub } from "../hub/hub.ts";
 import { ownVariables } from "../hub/publishing/own-variables.ts";
+import type { Slot } from "../slots/slot.ts";
 import type { Slots } from "../slots/slots.ts";
-import { layVariables, platformVariables } from "../slots/variables.ts";
+import { mergeVariables, platformVariables } from "../slots/variables.ts";
 import { assertRemembered, type Idempotency } from "./idempotency.ts";
 import type { InstanceTable } from "./instance-table.ts";
 import { newForkRow } from "./new-row.ts";
 import type { RequestContext } from "./request-context.ts";
-import { type InstanceRow, isSettled, type Slot, slotOf } from "./row.ts";
+import { type InstanceRow, isSettled, slotOf } from "./row.ts";
 import type { Starter } from "./starter.ts";
 
 export interface ForksOptions {
@@ -23,7 +24,7 @@ export interface ForksOptions {
   readonly now: () => Date;
 }
 
-/** Copies of instances. In a shared process they sit beside their parent, else each gets a process of its own. */
+/** Forks of instances. In a shared process they run beside their parent, else each gets a process of its own. */
 export class Forks {
   readonly #options: ForksOptions;
 
@@ -43,25 +44,25 @@ export class Forks {
       if (known !== null) return known;
       assertRemembered(reserved, now());
       try {
-        // Whoever sends the request again finds what the first one made, so it is made even if the first has gone.
+        // A repeated request finds the forks of the first one, so they are made even if the first client has gone.
         return await this.#make(parent, reserved.instanceIds, { ...context, signal: new AbortController().signal });
       } catch (error) {
-        // Another request with the same key was a moment faster.
+        // Another request with the same key came first.
         if (!isPlatformError(error, "instance.exists")) throw error;
       }
     }
   }
 
-  /** What a request with the same key has made; null if there was none. */
+  /** The forks that a request with the same key has made; null if there was none. */
   async #known(ids: readonly string[], signal: AbortSignal): Promise<InstanceRow[] | null> {
     for (;;) {
       const rows = (await Promise.all(ids.map((id) => this.#options.table.find(id)))).filter((row) => row !== null);
       if (rows.length === 0) return null;
       const failed = rows.find(({ reasonCode }) => reasonCode !== null);
       if (failed !== undefined) throw new PlatformError(failed.reasonCode ?? "instance.start_failed", failed.reason ?? "the fork failed");
-      if (!rows.every(isSettled)) await pause(LOOK_MS, undefined, { signal });
+      if (!rows.every(isSettled)) await pause(POLL_MS, undefined, { signal });
       else if (rows.length === ids.length) return rows;
-      else throw new PlatformError("instance.gone", "some of the forks that this idempotency key has made have ended and are forgotten");
+      else throw new PlatformError("instance.gone", "some of the forks that this idempotency key has made have ended and were deleted");
     }
   }
 
@@ -73,10 +74,10 @@ export class Forks {
     const group = ids.length > 1 ? first : null;
     const rows = ids.map((id) => {
       const row = newForkRow(parent, id, group, now(), serverId);
-      // Known before it is taken: if the shared process ends meanwhile, its maintenance finds who was to sit in it.
+      // Stored before the fork exists: if the shared process ends meanwhile, its server finds all its instances.
       return slot.isOwnSandbox ? row : { ...row, slot: { ...slot, prefix: instancePrefix(id) } };
     });
-    return starter.watch(this.#start(parent, slot, rows, context));
+    return starter.track(this.#start(parent, slot, rows, context));
   }
 
   async #start(parent: InstanceRow, slot: Slot, rows: readonly InstanceRow[], context: RequestContext): Promise<InstanceRow[]> {
@@ -84,57 +85,59 @@ export class Forks {
     const { caller, signal } = context;
     const max = Math.min(quotas.instanceLimit(parent.owner), caller.maxInstances ?? Number.MAX_SAFE_INTEGER);
     const [first, ...others] = rows as [InstanceRow, ...InstanceRow[]];
-    // The first alone: of two requests with the same key, one gets no further.
+    // The first is inserted alone: of two requests with the same key, one fails here.
     await table.insert(first, max);
     let taken: readonly Slot[] = [];
     try {
       await all(others.map((row) => table.insert(row, max)));
-      taken = slot.isOwnSandbox ? await this.#placeApart(parent, slot, rows, context) : await this.#placeBeside(parent, slot, rows, signal);
-      // All have a slot before the first is said to run, so that a server that dies here leaves none behind.
+      taken = slot.isOwnSandbox
+        ? await this.#occupyOwn(parent, slot, rows, context)
+        : await this.#forkInSandbox(parent, slot, rows, signal);
+      // All have a slot before the first becomes `Running`, so that recovery after a crash here finds the group incomplete.
       const change = slot.isOwnSandbox ? {} : { server: parent.server };
       return await all(rows.map((row, at) => starter.becomeRunning(row.id, taken[at] as Slot, change)));
     } catch (error) {
       for (const [at, { id }] of rows.entries()) {
         const own = taken[at];
-        if (own !== undefined) await slots.leave(own, id);
+        if (own !== undefined) await slots.release(own, id);
         await table.fail(id, error, true);
       }
       throw error;
     }
   }
 
-  async #placeBeside(parent: InstanceRow, slot: Slot, rows: readonly InstanceRow[], signal: AbortSignal): Promise<Slot[]> {
+  async #forkInSandbox(parent: InstanceRow, slot: Slot, rows: readonly InstanceRow[], signal: AbortSignal): Promise<Slot[]> {
     const ids = rows.map(({ id }) => id);
-    await this.#options.slots.forkBeside(parent.id, slot, ids, signal);
+    await this.#options.slots.forkInSandbox(parent.id, slot, ids, signal);
     return ids.map((id) => ({ ...slot, prefix: instancePrefix(id) }));
   }
 
-  async #placeApart(parent: InstanceRow, slot: Slot, rows: readonly InstanceRow[], { caller, signal }: RequestContext): Promise<Slot[]> {
+  async #occupyOwn(parent: InstanceRow, slot: Slot, rows: readonly InstanceRow[], { caller, signal }: RequestContext): Promise<Slot[]> {
     const { hub, slots, starter } = this.#options;
     const { name, version } = parent.environment;
     const environment = await hub.resolve(`${name}@${version}`, caller);
-    const told = await slots.readInitialState(parent.id, slot, signal);
-    const variables = layVariables(ownVariables(environment), told.variables, platformVariables(parent));
-    const opening = { ...told, variables, sandboxOptions: parent.sandboxOptions };
+    const reported = await slots.readInitialState(parent.id, slot, signal);
+    const variables = mergeVariables(ownVariables(environment), reported.variables, platformVariables(parent));
+    const initial = { ...reported, variables, sandboxOptions: parent.sandboxOptions };
     const placed: { slot: Slot; id: string }[] = [];
     try {
       return await all(
         rows.map(async ({ id }) => {
-          const own = await starter.place(environment, parent.owner, { ...opening, id, together: rows.length });
+          const own = await starter.occupy(environment, parent.owner, { ...initial, id, together: rows.length });
           placed.push({ slot: own, id });
           return own;
         }),
       );
     } catch (error) {
-      for (const one of placed) await slots.leave(one.slot, one.id);
+      for (const one of placed) await slots.release(one.slot, one.id);
       throw error;
     }
   }
 }
 
-const LOOK_MS = 100;
+const POLL_MS = 100;
 
-/** Everything that was begun is over when this is: nothing goes on behind the back of whoever cleans up. */
+/** Settles only when all work has settled, so that a cleanup after a failure misses nothing. */
 async function all<T>(work: readonly Promise<T>[]): Promise<T[]> {
   await Promise.allSettled(work);
   return Promise.all(work);

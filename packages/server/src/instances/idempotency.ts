@@ -5,25 +5,25 @@ import type { Indexes } from "../stores/store.ts";
 import { KEEP_ENDED_MS } from "./expiry.ts";
 
 export interface IdempotencyRow {
-  /** The instances that belong to the key: one, or the forks that were asked for together. */
+  /** The instances of the key: one, or the forks of one request. */
   readonly instanceIds: readonly string[];
-  /** What was asked for, so that the same key with another request is noticed. */
+  /** Digest of the request, to detect the same key with another request. */
   readonly request: string;
   readonly createdAt: string;
 }
 
 const HOUR_MS = 3_600_000;
-/** How long a key is remembered; a client has long given up by then. */
+/** How long a key is remembered; no client retries for longer. */
 const REMEMBER_HOURS = 24;
-/** How far back forgotten keys are looked for, for servers that have stood still. */
+/** How far back expired keys are searched for, in case no server was running. */
 const SWEEP_HOURS = 14 * 24;
 
-/** Keys are found by the hour in which they came. */
+/** Keys are indexed by the hour of their first request. */
 export function idempotencyIndexes(row: IdempotencyRow): Indexes {
   return { hour: hourOf(Date.parse(row.createdAt)) };
 }
 
-/** One key, one answer: a request that is sent again finds what the first one made. */
+/** A repeated request with the same key gets the result of the first one. */
 export class Idempotency {
   readonly #rows: Collection<IdempotencyRow>;
   readonly #now: () => Date;
@@ -33,7 +33,7 @@ export class Idempotency {
     this.#now = now;
   }
 
-  /** The instance ids that belong to the key: the given ones for the first who comes, that one's for all others. */
+  /** The instance ids of the key: the given ones for the first request, those of the first for all others. */
   async reserve(owner: string, key: string, request: unknown, instanceIds: readonly string[]): Promise<IdempotencyRow> {
     if (key.length > 256)
       throw new PlatformError("request.invalid", `the idempotency key has ${key.length} characters; at most 256 are allowed`);
@@ -48,7 +48,7 @@ export class Idempotency {
     }
   }
 
-  /** Forgets what is too old to be asked for again. */
+  /** Removes expired keys. */
   async sweep(): Promise<void> {
     const now = this.#now().getTime();
     for (let hours = REMEMBER_HOURS + 1; hours <= SWEEP_HOURS; hours++) {
@@ -58,17 +58,17 @@ export class Idempotency {
   }
 }
 
-/** An instance is kept for longer than this after it was asked for; if it is gone, it was there and is forgotten. */
+/** Rows of instances are kept at least this long. A missing row of an older key was deleted, and the key cannot be used again. */
 export function assertRemembered({ createdAt }: IdempotencyRow, now: Date): void {
   if (now.getTime() - Date.parse(createdAt) < KEEP_ENDED_MS) return;
-  throw new PlatformError("instance.gone", "what this idempotency key has made has ended and is forgotten; use a new key");
+  throw new PlatformError("instance.gone", "the instances of this idempotency key have ended and were deleted; use a new key");
 }
 
 function hourOf(ms: number): string {
   return String(Math.floor(ms / HOUR_MS));
 }
 
-/** The same for the same fields, in whichever order they were written. */
+/** Independent of the order of the fields. */
 function digestOf(request: unknown): string {
   return createHash("sha256").update(canonicalJson(request)).digest("hex");
 }

@@ -1,38 +1,37 @@
 import { setTimeout } from "node:timers/promises";
 import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
 import type { ShownText } from "../shown-text.ts";
+import { type Backoff, pauseAfter } from "../slots/backoff.ts";
 import type { Collection } from "../stores/collection.ts";
 import { Alarms } from "./alarms.ts";
-import { type Backoff, pauseAfter } from "./backoff.ts";
 import { type Due, dueNow, dueOf } from "./expiry.ts";
 import { FailureReports } from "./failure-reports.ts";
-import { type InstanceRow, LIVE, moved } from "./row.ts";
+import { type InstanceRow, LIVE, withStatus } from "./row.ts";
 
 export interface InstanceTableOptions {
   readonly rows: Collection<InstanceRow>;
   readonly now: () => Date;
-  /** Told of every change, with the row as it was before; null for a new one. */
+  /** Called after every change, with the row before it; null for a new row. */
   readonly onChange: (row: InstanceRow, before: InstanceRow | null) => void;
-  /** Called when the time of a live instance is over. */
+  /** Called when a live instance has expired or is idle for too long. */
   readonly onDue: (row: InstanceRow, what: Exclude<Due["what"], "forget">) => Promise<void>;
-  /** Told why something that was due could not be done; it is tried again. */
+  /** Called when due work fails; it is retried. */
   readonly onFailure: (error: unknown) => void;
-  /** What clients may read of the reason of a failure. */
+  /** Removes from the reason of a failure what clients may not read. */
   readonly shown?: ShownText;
 }
 
-/** While the store is away, what has to be written is tried again so often. */
+/** Interval of retries while the store is unavailable. */
 const RETRY_MS = 500;
-/** What was due and could not be done is tried again with growing pauses. */
 const DUE_BACKOFF: Backoff = { firstMs: RETRY_MS, longestMs: 60_000 };
 
-/** The rows of instances. Every change goes through here, so that alarms are set and whoever must hear of it does. */
+/** The rows of instances. Every change goes through here, so that timers are set and `onChange` is called. */
 export class InstanceTable {
   readonly rows: Collection<InstanceRow>;
   readonly #options: InstanceTableOptions;
   readonly #alarms: Alarms;
   readonly #closing = new AbortController();
-  /** Failures in a row of what is due, by instance. */
+  /** Consecutive failures of due work, by instance. */
   readonly #failures = new Map<string, number>();
   readonly #reports: FailureReports;
 
@@ -40,7 +39,7 @@ export class InstanceTable {
     this.rows = options.rows;
     this.#options = options;
     this.#alarms = new Alarms(
-      (id) => void this.#ring(id),
+      (id) => void this.#onAlarm(id),
       () => options.now().getTime(),
     );
     this.#reports = new FailureReports(options.onFailure, () => options.now().getTime());
@@ -54,13 +53,13 @@ export class InstanceTable {
     return this.#options.shown ?? ((text) => text);
   }
 
-  /** Writes a new row down, if its owner may have one more. */
+  /** Inserts a new row unless its owner has reached the limit. */
   async insert(row: InstanceRow, max: number): Promise<void> {
     let inserted: Awaited<ReturnType<Collection<InstanceRow>["insert"]>>;
     try {
       inserted = await this.rows.insert(row.id, row, { limit: { index: "liveOwner", value: row.owner, max } });
     } catch (error) {
-      // The row may be there all the same, and nobody is going to start it.
+      // The row may have been stored all the same, and no start follows.
       void this.#failOwn(row, error).catch(() => {});
       throw error;
     }
@@ -69,11 +68,11 @@ export class InstanceTable {
         details: { owner: row.owner, limit: max, retryAfterSeconds: 5 },
       });
     }
-    if (inserted === "exists") throw new PlatformError("instance.exists", `instance '${row.id}' is there already`);
+    if (inserted === "exists") throw new PlatformError("instance.exists", `instance '${row.id}' exists already`);
     this.#changed(row, null);
   }
 
-  /** Changes a row; an error if it is gone or does not stand where the change wants it. */
+  /** Changes a row; an error if it is gone or the change returns null. */
   async change(id: string, change: (row: InstanceRow, now: Date) => InstanceRow | null): Promise<InstanceRow> {
     let before: InstanceRow | null = null;
     const next = await this.rows.update(id, (row) => {
@@ -85,18 +84,22 @@ export class InstanceTable {
     return next;
   }
 
-  /** Notes why an instance failed, unless it has ended already. The store may be away; it is told as soon as it is back. */
+  /** Marks an instance as failed unless it has ended already. Retried while the store is unavailable. */
   async fail(id: string, error: unknown, isStart?: boolean): Promise<void> {
-    await this.insist(() => this.change(id, (row, now) => failed(row, error, now, isStart ?? row.status !== "Running", this.#shown)));
+    await this.retryUntilStored(() =>
+      this.change(id, (row, now) => failed(row, error, now, isStart ?? row.status !== "Running", this.#shown)),
+    );
   }
 
-  /** The same for a row of ours only: another request with the same idempotency key may have inserted its own under the id. */
+  /** The same, but only for this very row: another request with the same idempotency key may have inserted its own under the id. */
   async #failOwn({ id, agentKey }: InstanceRow, error: unknown): Promise<void> {
-    await this.insist(() => this.change(id, (row, now) => (row.agentKey === agentKey ? failed(row, error, now, true, this.#shown) : null)));
+    await this.retryUntilStored(() =>
+      this.change(id, (row, now) => (row.agentKey === agentKey ? failed(row, error, now, true, this.#shown) : null)),
+    );
   }
 
-  /** Does what must be done once the store can be reached; nothing if the row has ended or is gone. */
-  async insist(work: () => Promise<unknown>): Promise<void> {
+  /** Retries a write until the store is available again. A row that has ended or is gone is no error. */
+  async retryUntilStored(work: () => Promise<unknown>): Promise<void> {
     for (;;) {
       try {
         await work();
@@ -109,10 +112,10 @@ export class InstanceTable {
     }
   }
 
-  /** Does what is due and has no alarm here: that of a process that is no more. */
+  /** Does due work that has no timer on this server, because the server that set it has died. */
   async sweep(): Promise<void> {
     for await (const { value: row } of this.rows.each({ index: "all", value: "yes" })) {
-      if (dueNow(row, this.#options.now()) !== null) await this.#ring(row.id);
+      if (dueNow(row, this.#options.now()) !== null) await this.#onAlarm(row.id);
     }
   }
 
@@ -126,9 +129,9 @@ export class InstanceTable {
     this.#options.onChange(row, before);
   }
 
-  async #ring(id: string): Promise<void> {
+  async #onAlarm(id: string): Promise<void> {
     try {
-      await this.#do(id);
+      await this.#doDue(id);
       this.#failures.delete(id);
     } catch (error) {
       if (this.#closing.signal.aborted) return;
@@ -139,7 +142,7 @@ export class InstanceTable {
     }
   }
 
-  async #do(id: string): Promise<void> {
+  async #doDue(id: string): Promise<void> {
     const row = await this.rows.find(id);
     if (row === null) return;
     const what = dueNow(row.value, this.#options.now());
@@ -151,7 +154,7 @@ export class InstanceTable {
 
 function failed(row: InstanceRow, error: unknown, now: Date, isStart: boolean, shown: ShownText): InstanceRow | null {
   const reason = shown(messageOf(error));
-  // Only who waited for its start is answered with the error; later it is one of the instance's events.
+  // The code is returned to callers that wait for the start. A later failure is only an event of the instance.
   const reasonCode = !isStart ? null : isPlatformError(error) ? error.code : "instance.start_failed";
-  return moved(row, LIVE, "Failed", reason, now, { reason, reasonCode, slot: null });
+  return withStatus(row, LIVE, "Failed", reason, now, { reason, reasonCode, slot: null });
 }

@@ -109,7 +109,7 @@ describe("an instance", () => {
       const [failed] = room.changes.filter(({ status }) => status === "Failed");
       expect(failed).toMatchObject({ reason: message, reasonCode: "instance.start_timeout", slot: null });
       // Nobody sits in the shared process any more, so it may be ended.
-      await room.hosts.closeIdle(0);
+      await room.slots.closeIdleHosts(0);
       expect(await world.engine.list()).toEqual([]);
       expect(await room.create(ref)).toMatchObject({ status: "Running" });
     },
@@ -314,6 +314,6 @@ describe("the room", () => {
     await room.instances.destroy(row.id, ada);
     expect(room.changes.map(({ status }) => status)).toEqual(["Creating", "Running", "Terminated"]);
     expect(room.changes.map(isLive)).toEqual([true, true, false]);
-    expect(room.changes.at(-1)?.events.map(({ what }) => what)).toEqual(["asked for", "running", "deleted by its owner"]);
+    expect(room.changes.at(-1)?.events.map(({ what }) => what)).toEqual(["requested", "running", "deleted by its owner"]);
   });
 });

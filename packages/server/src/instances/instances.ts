@@ -12,16 +12,17 @@ import type { Quotas } from "../access/quotas.ts";
 import { isInScope } from "../access/scopes.ts";
 import type { EnvironmentVersion, Hub } from "../hub/hub.ts";
 import { ownVariables } from "../hub/publishing/own-variables.ts";
-import type { FairQueue } from "../slots/fair-queue.ts";
+import type { Scheduler } from "../slots/scheduler.ts";
+import type { Slot } from "../slots/slot.ts";
 import type { Slots } from "../slots/slots.ts";
-import { layVariables, platformVariables } from "../slots/variables.ts";
+import { mergeVariables, platformVariables } from "../slots/variables.ts";
 import type { Collection } from "../stores/collection.ts";
 import { Forks } from "./forks.ts";
 import { assertRemembered, type Idempotency } from "./idempotency.ts";
 import { InstanceTable, type InstanceTableOptions } from "./instance-table.ts";
 import { asReplica, expiryOf, type NewRowOptions, newInstanceRow } from "./new-row.ts";
 import type { RequestContext } from "./request-context.ts";
-import { type InstanceRow, isLive, isSettled, LIVE, moved, noted, type Slot, slotOf } from "./row.ts";
+import { type InstanceRow, isLive, isSettled, LIVE, slotOf, withEvent, withStatus } from "./row.ts";
 import { Starter } from "./starter.ts";
 import { waitAtMost } from "./wait-at-most.ts";
 
@@ -30,26 +31,26 @@ export interface InstancesOptions extends NewRowOptions, Pick<InstanceTableOptio
   readonly idempotency: Idempotency;
   readonly hub: Hub;
   readonly quotas: Quotas;
-  readonly queue: FairQueue;
+  readonly scheduler: Scheduler;
   readonly slots: Slots;
 }
 
 export interface ReplicaSpec extends Pick<InstanceRow, "id" | "owner" | "environment"> {
   readonly service: string;
   readonly variables: Variables;
-  /** What the service itself sets. */
+  /** Variables that the service sets. */
   readonly platformVariables: Variables;
-  /** The limit of the token that the service was made with. */
+  /** The limit of the token that created the service. */
   readonly maxInstances: number | null;
 }
 
-/** The running environments: each is a row first and a sandbox second, so that nothing runs unseen. */
+/** The life cycle of instances. The row is written before the sandbox exists, so that after a crash recovery finds all of them. */
 export class Instances {
   readonly #options: InstancesOptions;
   readonly #table: InstanceTable;
   readonly #starter: Starter;
   readonly #forks: Forks;
-  /** Calls in progress, by instance, of those that may be ended for idleness. */
+  /** Calls in progress, by instance, for instances with an idle timeout. */
   readonly #inUse = new Map<string, number>();
   #isDraining = false;
 
@@ -82,13 +83,13 @@ export class Instances {
       try {
         return await this.#begin(environment, request, { ...fresh, id }, context.caller);
       } catch (error) {
-        // Another request with the same key was a moment faster.
+        // Another request with the same key came first.
         if (!isPlatformError(error, "instance.exists")) throw error;
       }
     }
   }
 
-  /** Begins the start of a service's replica. Whoever made the service was allowed to use its environment. */
+  /** Begins the start of a service's replica. Access to the environment was checked when the service was created. */
   async createReplica(spec: ReplicaSpec): Promise<void> {
     this.#assertNotDraining();
     const { id, service, owner, variables, maxInstances } = spec;
@@ -102,7 +103,7 @@ export class Instances {
     await this.#begin(environment, request, row, caller, spec.platformVariables);
   }
 
-  /** The instance once it runs, or as it stands when the time is over. A start that fails is an error. */
+  /** The instance once it runs, or its current row when the time is over. A failed start is an error. */
   async started(id: string, limitMs: number, caller: Caller, signal?: AbortSignal): Promise<InstanceRow> {
     const starting = this.#starter.find(id);
     if (starting !== null) return (await waitAtMost(starting, limitMs)) ?? this.get(id, caller);
@@ -111,7 +112,7 @@ export class Instances {
     return row;
   }
 
-  /** The row once its start is decided, or as it stands when the time is over. */
+  /** The row once its start has succeeded or failed, or the current row when the time is over. */
   async untilSettled(id: string, limitMs: number, caller: Caller, signal?: AbortSignal): Promise<InstanceRow> {
     const over = performance.now() + limitMs;
     for (;;) {
@@ -120,8 +121,8 @@ export class Instances {
       const left = over - performance.now();
       if (isSettled(row) || left <= 0) return row;
       const starting = this.#starter.find(id);
-      // A start of ours tells us; one on another server is looked at now and then.
-      if (starting === null) await pause(Math.min(left, LOOK_MS));
+      // A start on this server can be awaited; one on another server is polled.
+      if (starting === null) await pause(Math.min(left, POLL_MS));
       else await waitAtMost(starting, left).catch(() => {});
     }
   }
@@ -132,7 +133,7 @@ export class Instances {
     return row;
   }
 
-  /** Ends an instance. Ending one that has ended is no error. */
+  /** Ends an instance. Ending one that has already ended is no error. */
   async destroy(id: string, caller: Caller): Promise<void> {
     await this.get(id, caller);
     await this.end(id, "deleted by its owner");
@@ -143,33 +144,33 @@ export class Instances {
     expiryOf(ttl, now());
     assertNotReplica(await this.get(id, caller));
     return this.#table.change(id, (row, at) => {
-      if (isLive(row)) return { ...noted(row, `renewed for ${ttl}`, at), ttl, expiresAt: expiryOf(ttl, at) };
+      if (isLive(row)) return { ...withEvent(row, `renewed for ${ttl}`, at), ttl, expiresAt: expiryOf(ttl, at) };
       throw new PlatformError("instance.gone", `instance '${id}' has ended: ${row.reason}`);
     });
   }
 
-  /** Begins a new episode. Given up when the client leaves. */
+  /** Begins a new episode. Aborted when the client disconnects. */
   async reset(id: string, body: ResetRequest, context: RequestContext): Promise<unknown> {
-    const answer = await this.#ask(id, "reset", body, context);
-    await this.#table.change(id, (latest, now) => noted(latest, "reset", now));
+    const answer = await this.#request(id, "reset", body, context);
+    await this.#table.change(id, (latest, now) => withEvent(latest, "reset", now));
     return answer;
   }
 
   snapshot(id: string, context: RequestContext): Promise<unknown> {
-    return this.#ask(id, "snapshot", {}, context);
+    return this.#request(id, "snapshot", {}, context);
   }
 
-  async #ask(id: string, question: "reset" | "snapshot", body: unknown, { caller, signal }: RequestContext): Promise<unknown> {
+  async #request(id: string, name: "reset" | "snapshot", body: unknown, { caller, signal }: RequestContext): Promise<unknown> {
     const row = await this.get(id, caller);
     this.use(row);
     try {
-      return await this.#options.slots.ask(slotOf(row), question, body, signal);
+      return await this.#options.slots.request(slotOf(row), name, body, signal);
     } finally {
       this.release(row);
     }
   }
 
-  /** Copies that go on from where the instance stands: all of them, or none. */
+  /** Forks that continue from the state of the instance: all of them, or none. */
   async fork(id: string, count: number, context: RequestContext): Promise<InstanceRow[]> {
     this.#assertNotDraining();
     const parent = await this.get(id, context.caller);
@@ -177,28 +178,30 @@ export class Instances {
     return this.#forks.fork(parent, count, context);
   }
 
-  /** Ends a live instance for a reason; what it occupied is given back. */
+  /** Ends a live instance for a reason and releases its slot. */
   async end(id: string, reason: string, to: "Terminated" | "Failed" = "Terminated"): Promise<void> {
     const { slots } = this.#options;
     let slot = null as Slot | null;
     try {
       await this.#table.change(id, (row, now) => {
         slot = row.slot;
-        // A slot in another server's sandbox stays in the row, for that one's books are to be set right too.
-        const isOurs = slot === null || slots.holds(slot.sandboxId);
-        return moved(row, LIVE, to, reason, now, { reason, ...(isOurs && { slot: null }) });
+        // A slot in another server's sandbox stays in the row until that server has released it.
+        const isOwn = slot === null || slots.holds(slot.sandboxId);
+        return withStatus(row, LIVE, to, reason, now, { reason, ...(isOwn && { slot: null }) });
       });
     } catch (error) {
       if (isPlatformError(error, "instance.not_found")) return;
       throw error;
     }
-    if (slot !== null) await slots.leave(slot, id);
+    if (slot !== null) await slots.release(slot, id);
   }
 
-  /** Notes of all that is kept under these names that it has ended; its sandboxes are the caller's to end. */
+  /** Marks all instances of these servers as ended; the caller destroys their sandboxes. */
   async endAll(serverIds: Iterable<string>, reason: string): Promise<void> {
     const end = (id: string) =>
-      this.#table.insist(() => this.#table.change(id, (row, now) => moved(row, LIVE, "Terminated", reason, now, { reason, slot: null })));
+      this.#table.retryUntilStored(() =>
+        this.#table.change(id, (row, now) => withStatus(row, LIVE, "Terminated", reason, now, { reason, slot: null })),
+      );
     for (const value of serverIds) {
       let ending: Promise<void>[] = [];
       for await (const { key } of this.#table.rows.each({ index: "liveServer", value })) {
@@ -211,39 +214,39 @@ export class Instances {
     }
   }
 
-  /** The instances of a sandbox that is gone fail with the cause, and only those. */
+  /** Marks the instances of a sandbox that has ended as failed. */
   async onSandboxExit(sandboxId: string, ids: readonly string[], reason: string): Promise<void> {
     const cause = new PlatformError("sandbox.lost", reason);
     for (const id of ids) await this.#table.fail(id, cause);
     // Other servers may have forked into it.
-    await this.#table.insist(async () => {
+    await this.#table.retryUntilStored(async () => {
       for await (const { key } of this.#table.rows.each({ index: "sandbox", value: sandboxId })) await this.#table.fail(key, cause);
     });
   }
 
-  /** Looks after an instance again that another process has left running. */
+  /** Makes this server the one that manages an instance of a dead server. */
   async adopt({ id }: InstanceRow): Promise<void> {
     const { serverId } = this.#options;
-    await this.#table.insist(() =>
+    await this.#table.retryUntilStored(() =>
       this.#table.change(id, (row, now) =>
-        isLive(row) ? { ...noted(row, "adopted from a server that is no more", now), server: serverId } : null,
+        isLive(row) ? { ...withEvent(row, "adopted from a server that died", now), server: serverId } : null,
       ),
     );
   }
 
-  /** Notes that an instance was lost with the server that kept it. */
-  async lose(id: string, reason: string): Promise<void> {
+  /** Marks an instance as failed that was lost with its server. */
+  async failLost(id: string, reason: string): Promise<void> {
     await this.#table.fail(id, new PlatformError("instance.start_failed", reason));
   }
 
-  /** The same for those of the forks of one request that run already. */
-  async loseGroup(group: string, reason: string): Promise<void> {
+  /** The same for the running forks of one request. */
+  async failGroup(group: string, reason: string): Promise<void> {
     for await (const { key, value } of this.#table.rows.each({ index: "group", value: group })) {
       if (value.status === "Running") await this.#table.fail(key, new PlatformError("instance.start_failed", reason), true);
     }
   }
 
-  /** A call has come: who is used is not idle until the call is over. */
+  /** A call begins: the instance is not idle until the call ends. */
   use(row: InstanceRow): void {
     if (row.idleSeconds === null) return;
     this.#inUse.set(row.id, (this.#inUse.get(row.id) ?? 0) + 1);
@@ -257,7 +260,7 @@ export class Instances {
     if (row.idleSeconds !== null) this.#touch(row);
   }
 
-  /** Notes of those in use that they are: another server may be the one that would end them. */
+  /** Stores the last use of instances with calls in progress, because another server may check their idle time. */
   async touchUsed(): Promise<void> {
     for (const id of this.#inUse.keys()) {
       const row = await this.#table.find(id);
@@ -265,16 +268,42 @@ export class Instances {
     }
   }
 
+  async find(id: string): Promise<InstanceRow | null> {
+    return this.#table.find(id);
+  }
+
+  async *live(): AsyncGenerator<InstanceRow> {
+    for await (const { value } of this.#table.rows.each({ index: "live", value: "yes" })) yield value;
+  }
+
+  /** The live instances in a sandbox, those of other servers included. */
+  async inSandbox(sandboxId: string): Promise<InstanceRow[]> {
+    const found: InstanceRow[] = [];
+    for await (const { value } of this.#table.rows.each({ index: "sandbox", value: sandboxId })) found.push(value);
+    return found;
+  }
+
+  /** Releases the slots of instances of these servers that other servers have ended. */
+  async releaseSlots(serverIds: Iterable<string>): Promise<void> {
+    const { rows } = this.#table;
+    for (const value of serverIds) {
+      for await (const { key, value: row } of rows.each({ index: "leaving", value })) {
+        if (row.slot !== null) await this.#options.slots.release(row.slot, key);
+        await rows.update(key, (latest) => (isLive(latest) ? null : { ...latest, slot: null }));
+      }
+    }
+  }
+
   sweep(): Promise<void> {
     return this.#table.sweep();
   }
 
-  /** Begins nothing new from now on. */
+  /** Refuses new instances from now on. */
   refuseNew(): void {
     this.#isDraining = true;
   }
 
-  /** Waits so long for what is underway, then gives it up; nothing is done by itself any more. */
+  /** Waits up to `graceMs` for starts, then aborts them. Instances do not expire by this server any more. */
   async close(graceMs: number): Promise<void> {
     this.refuseNew();
     await this.#starter.close(graceMs);
@@ -294,7 +323,7 @@ export class Instances {
       id: row.id,
       task: row.task,
       seed: row.seed,
-      variables: layVariables(ownVariables(environment), request.environment_variables ?? {}, { ...platformVariables(row), ...platform }),
+      variables: mergeVariables(ownVariables(environment), request.environment_variables ?? {}, { ...platformVariables(row), ...platform }),
       arguments: request.arguments ?? [],
       ...(request.snapshot !== undefined && { snapshot: request.snapshot }),
       sandboxOptions: row.sandboxOptions,
@@ -308,7 +337,7 @@ export class Instances {
     this.#touch(row);
   }
 
-  /** Noted now and then, not for every call. */
+  /** Stored at intervals, not for every call. */
   #touch(row: InstanceRow): void {
     const isStale = ({ lastUsedAt, idleSeconds }: InstanceRow, now: Date) =>
       now.getTime() - Date.parse(lastUsedAt) >= (idleSeconds ?? 0) * 250;
@@ -320,25 +349,26 @@ export class Instances {
   }
 
   #assertNotDraining(): void {
-    if (this.#isDraining) throw new PlatformError("server.draining", "this server is shutting down; ask another, or later");
+    if (this.#isDraining)
+      throw new PlatformError("server.draining", "this server is shutting down; use another server, or try again later");
   }
 }
 
-const LOOK_MS = 100;
+const POLL_MS = 100;
 const AT_ONCE = 64;
 
-/** With access on, an owner is who the token says; without, whoever the request names. */
+/** With access control, the owner is that of the token; without, the one that the request names. */
 export function ownerOf(named: string | undefined, caller: Caller): string {
   return caller.tokenId === null && named ? named : caller.owner;
 }
 
-/** How many replicas there are, and for how long, is their service's to say. */
+/** The number and the life time of replicas are managed by their service. */
 function assertNotReplica({ id, service }: InstanceRow): void {
   if (service === undefined) return;
   throw new PlatformError("instance.unsupported", `instance '${id}' is a replica of service '${service}'; change the service instead`);
 }
 
-/** One owner's instance is another's 404. */
+/** An instance that the caller may not see is reported as not found. */
 export function maySee(row: InstanceRow, caller: Caller): boolean {
   return isInScope(caller, row.environment.name) && (caller.roles.has("admin") || row.owner === caller.owner);
 }

@@ -18,11 +18,11 @@ export interface InstanceFilter {
 
 export interface InstancePage {
   readonly rows: readonly InstanceRow[];
-  /** The key to go on after, or null at the end. */
+  /** The key after which the next page begins, or null at the end. */
   readonly next: string | null;
 }
 
-/** Finds instances; nobody sees another owner's. */
+/** Lists instances. Only an admin sees those of other owners. */
 export class InstanceList {
   readonly #rows: Collection<InstanceRow>;
 
@@ -46,7 +46,7 @@ export class InstanceList {
     }
   }
 
-  /** The narrowest index for the question. */
+  /** The narrowest index for the filter. */
   #where(filter: InstanceFilter, caller: Caller): NonNullable<ListOptions["where"]> {
     const owner = caller.roles.has("admin") ? filter.owner : caller.owner;
     const { name } = splitRef(filter.envName ?? "");

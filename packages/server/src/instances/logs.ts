@@ -4,7 +4,7 @@ import type { FastifyReply } from "fastify";
 import type { Slots } from "../slots/slots.ts";
 import type { InstanceRow } from "./row.ts";
 
-/** What an instance's sandbox printed. Instances that share a process share what it prints; they have the same owner. */
+/** The output of an instance's sandbox. Instances in a shared process have the same owner and share its output. */
 export class InstanceLogs {
   readonly #slots: Slots;
 
@@ -17,7 +17,7 @@ export class InstanceLogs {
     if (sandbox === null) {
       throw new PlatformError(
         "instance.gone",
-        `instance '${row.id}' has no sandbox here any more${row.reason === null ? "" : `: ${row.reason}`}; its events say what happened`,
+        `instance '${row.id}' has no sandbox here any more${row.reason === null ? "" : `: ${row.reason}`}; see its events`,
       );
     }
     const lines = tail === 0 ? [] : await sandbox.tail(tail);
@@ -30,7 +30,7 @@ export class InstanceLogs {
     try {
       for (const line of lines) raw.write(toEvent(line));
       for await (const line of sandbox.follow(signal)) {
-        // No faster than the client reads: what it prints is in a file anyway.
+        // Not faster than the client reads; the output is kept in a file.
         if (!raw.write(toEvent(line))) await once(raw, "drain", { signal }).catch(() => {});
       }
     } finally {
@@ -41,7 +41,7 @@ export class InstanceLogs {
   }
 }
 
-/** One line, one event: a carriage return would end the field, and what follows could pose as another. */
+/** One event per line. A carriage return would end the field, and the rest could pose as another field. */
 function toEvent(line: string): string {
   return `data: ${line.replaceAll("\r", " ")}\n\n`;
 }

@@ -1,9 +1,5 @@
-import type { SandboxEngine } from "@aenv/sandbox";
 import type { Peers } from "../peers/peers.ts";
 import { type Rounds, startRounds } from "../rounds.ts";
-import type { SandboxClients } from "../sandboxes/client.ts";
-import type { Hosts } from "../slots/hosts.ts";
-import type { Pool } from "../slots/pool.ts";
 import type { Slots } from "../slots/slots.ts";
 import type { Instances } from "./instances.ts";
 import type { Recovered, Recovery } from "./recovery.ts";
@@ -13,24 +9,13 @@ export interface MaintenanceOptions {
   readonly recovery: Recovery;
   readonly instances: Instances;
   readonly slots: Slots;
-  readonly hosts: Hosts;
-  readonly pool: Pool;
-  readonly clients: SandboxClients;
-  readonly engine: SandboxEngine;
   readonly roundMs: number;
-  /** Told when what another process kept has been taken over. */
+  /** Called after instances and sandboxes of a dead server were taken over. */
   readonly onTakeOver: (recovered: Recovered) => void;
   readonly onFailure: (error: unknown) => void;
 }
 
-/** An empty host waits this long for the next episode. */
-const IDLE_HOST_MS = 60_000;
-const IDLE_LINE_MS = 10 * 60_000;
-
-/**
- * Looks after what runs: says that this process lives, takes over from those that do not, tidies up, and in the end hands
- * everything over or ends it.
- */
+/** The background work of a server: heartbeats, taking over from dead servers, cleaning up, and the handover at shutdown. */
 export class Maintenance {
   readonly #options: MaintenanceOptions;
   #rounds: readonly Rounds[] = [];
@@ -39,57 +24,48 @@ export class Maintenance {
     this.#options = options;
   }
 
-  /** Puts what an earlier process has left in order, and goes on looking after everything from then on. */
+  /** Recovers what an earlier server has left, then starts the rounds. */
   async open(): Promise<Recovered> {
     const { peers, recovery, roundMs, onFailure } = this.#options;
     await peers.heartbeat();
     const recovered = await recovery.run();
-    // Apart, so that nothing that takes its time makes this process seem dead.
+    // Heartbeats have rounds of their own, so that slow work does not make this server seem dead.
     this.#rounds = [startRounds(() => peers.heartbeat(), roundMs, onFailure), startRounds(() => this.tidy(), roundMs, onFailure)];
     return recovered;
   }
 
-  /** Each of it whatever became of the others. */
+  /** One round. A step that fails does not stop the others. */
   async tidy(): Promise<void> {
-    const { recovery, instances, slots, hosts, pool, clients, onFailure } = this.#options;
-    const steps = [
-      () => this.#takeOver(),
-      () => recovery.settle(),
-      () => instances.touchUsed(),
-      () => slots.retry(),
-      () => hosts.closeIdle(IDLE_HOST_MS),
-      () => pool.trim(),
-      () => clients.trim(IDLE_LINE_MS),
-    ];
+    const { recovery, instances, slots, onFailure } = this.#options;
+    const steps = [() => this.#takeOver(), () => recovery.settle(), () => instances.touchUsed(), ...slots.maintenance()];
     for (const step of steps) await attempt(step, onFailure);
   }
 
   /**
-   * Waits so long for starts, then hands what runs to another process at this place or, if there is none, ends it. While the store
-   * cannot be reached nobody can take over, so the sandboxes of this process end with it; their rows are put right by the next start.
+   * Waits up to `graceMs` for starts, then hands all instances over to another server at this location or, if there is none, ends them.
+   * While the store is unavailable no server can take over, so the sandboxes are destroyed; the next start corrects their rows.
    */
   async close(graceMs: number): Promise<void> {
-    const { peers, instances, slots, pool, hosts, onFailure } = this.#options;
+    const { peers, instances, slots, onFailure } = this.#options;
     await this.#stop();
     await instances.close(graceMs);
-    await attempt(() => pool.close(), onFailure);
+    await attempt(() => slots.closePool(), onFailure);
     try {
-      if (await peers.leave()) await hosts.closeIdle(0);
+      if (await peers.leave()) await slots.closeIdleHosts(0);
       else await this.#endAll();
     } catch (error) {
       onFailure(error);
-      await attempt(() => this.#endSandboxes(new Set(peers.ids)), onFailure);
+      await attempt(() => slots.destroyAll(new Set(peers.ids), onFailure), onFailure);
     }
-    // What ends from now on is the business of whoever stays.
-    slots.detach();
-    await slots.settled();
+    await slots.close();
   }
 
-  /** Lets go of everything as a process does that dies: whoever comes next finds it. */
-  async detach(): Promise<void> {
+  /** Stops as a server that dies does: the next one recovers its instances. */
+  async abandon(): Promise<void> {
+    const { instances, slots, onFailure } = this.#options;
     await this.#stop();
-    await this.#options.instances.close(0);
-    await attempt(() => this.#options.pool.close(), this.#options.onFailure);
+    await instances.close(0);
+    await attempt(() => slots.closePool(), onFailure);
   }
 
   async #stop(): Promise<void> {
@@ -102,22 +78,14 @@ export class Maintenance {
   }
 
   async #endAll(): Promise<void> {
-    const { peers, instances } = this.#options;
-    // Whoever left a moment ago may have hoped that we would stay.
+    const { peers, instances, slots, onFailure } = this.#options;
+    // A server that has just shut down may have left its instances to this one.
     const { dead, ids } = await peers.claimDeadServers();
     const all = new Set([...peers.ids, ...ids]);
     await instances.endAll(all, "the server was stopped");
-    await this.#endSandboxes(all);
+    await slots.destroyAll(all, onFailure);
     for (const row of dead) await peers.markAdopted(row, new Set());
     await peers.remove();
-  }
-
-  /** Needs no store. */
-  async #endSandboxes(names: ReadonlySet<string>): Promise<void> {
-    const { slots, engine, onFailure } = this.#options;
-    slots.detach();
-    const sandboxes = (await engine.list()).filter((sandbox) => names.has(sandbox.labels.server ?? ""));
-    await Promise.all(sandboxes.map((sandbox) => attempt(() => sandbox.destroy(), onFailure)));
   }
 }
 

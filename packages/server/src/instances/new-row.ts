@@ -14,7 +14,7 @@ export interface NewRowOptions {
   readonly engine: Pick<SandboxEngine, "name" | "can">;
 }
 
-/** The row of an instance that is asked for. */
+/** The row of a requested instance. */
 export function newInstanceRow(
   environment: EnvironmentVersion,
   request: CreateInstanceRequest,
@@ -50,26 +50,26 @@ export function newInstanceRow(
     slot: null,
     server: serverId,
     group: null,
-    events: [{ at: since, what: "asked for" }, ...warningEvents(warnings, since)],
+    events: [{ at: since, what: "requested" }, ...warningEvents(warnings, since)],
     ...(warnings.length > 0 && { warnings }),
     ...(options !== undefined && { sandboxOptions: options }),
   };
 }
 
-/** The row of a service's replica: it lives for as long as the service wants it. */
+/** The row of a service's replica: it does not expire; the service ends it. */
 export function asReplica(row: InstanceRow, id: string, service: string): InstanceRow {
   return { ...row, id, service, ttl: "", expiresAt: NEVER, idleSeconds: null };
 }
 
 const NEVER = "9999-12-31T23:59:59.999Z";
 
-/** Refuses a datasource that names no image at once, not when an engine cannot pull it. */
+/** A datasource that is no image name is refused here, not when an engine cannot pull it. */
 function imageFor({ config }: EnvironmentVersion, datasource: string): string | null {
   const prefix = config.deployConfig?.imagePrefix;
   return datasource === "" ? null : imageOf(datasource, typeof prefix === "string" ? prefix : undefined);
 }
 
-/** The row of a copy that goes on from where its parent stands. */
+/** The row of a fork, which continues from the state of its parent. */
 export function newForkRow(parent: InstanceRow, id: string, group: string | null, now: Date, serverId: string): InstanceRow {
   const since = now.toISOString();
   return {
@@ -95,5 +95,5 @@ function warningEvents(warnings: readonly string[], at: string): InstanceEvent[]
 export function expiryOf(ttl: string, now: Date): string {
   const ms = parseDuration(ttl);
   if (ms > 0) return new Date(now.getTime() + ms).toISOString();
-  throw new PlatformError("request.invalid", `ttl is '${ttl}'; it must be longer than nothing, such as 30m`);
+  throw new PlatformError("request.invalid", `ttl is '${ttl}'; it must be longer than zero, for example 30m`);
 }

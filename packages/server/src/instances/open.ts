@@ -1,75 +1,54 @@
-import type { SandboxEngine } from "@aenv/sandbox";
-import type { Quotas } from "../access/quotas.ts";
-import type { Hub } from "../hub/hub.ts";
 import { type PeerRow, Peers } from "../peers/peers.ts";
 import { ownIdentity } from "../peers/process-identity.ts";
-import type { SandboxClients } from "../sandboxes/client.ts";
-import type { ShownText } from "../shown-text.ts";
-import type { FairQueue } from "../slots/fair-queue.ts";
-import { Hosts } from "../slots/hosts.ts";
-import type { Pool } from "../slots/pool.ts";
-import { Slots } from "../slots/slots.ts";
+import { Slots, type SlotsOptions } from "../slots/slots.ts";
 import { Collection } from "../stores/collection.ts";
 import type { Store } from "../stores/store.ts";
 import { Idempotency, idempotencyIndexes } from "./idempotency.ts";
-import type { InstanceTableOptions } from "./instance-table.ts";
-import { Instances } from "./instances.ts";
+import { Instances, type InstancesOptions } from "./instances.ts";
 import { InstanceList } from "./list.ts";
 import { InstanceLogs } from "./logs.ts";
 import { Maintenance, type MaintenanceOptions } from "./maintenance.ts";
-import type { NewRowOptions } from "./new-row.ts";
 import { Recovery } from "./recovery.ts";
 import { instanceRows } from "./row.ts";
 import { Targets } from "./targets.ts";
 
-export interface OpenInstancesOptions extends NewRowOptions, Pick<MaintenanceOptions, "roundMs" | "onTakeOver" | "onFailure"> {
+export interface OpenInstancesOptions
+  extends Omit<InstancesOptions, "rows" | "idempotency" | "slots" | "engine">,
+    Pick<MaintenanceOptions, "roundMs" | "onTakeOver" | "onFailure">,
+    Pick<SlotsOptions, "engine" | "clients" | "pool" | "maxHosts" | "startTimeoutMs"> {
   readonly store: Store;
-  readonly engine: SandboxEngine;
-  readonly clients: SandboxClients;
-  readonly pool: Pool;
-  readonly hub: Hub;
-  readonly quotas: Quotas;
-  readonly queue: FairQueue;
-  /** The machine and folder in which the sandboxes live. */
+  /** The machine and folder of the sandboxes. */
   readonly location: string;
-  /** Nobody else uses the store. */
+  /** No other server uses the store. */
   readonly isAlone: boolean;
-  readonly maxHosts: number;
   readonly maxEmptyHosts: number;
-  readonly startTimeoutMs: number;
   readonly leaseMs: number;
-  readonly now: () => Date;
-  readonly onChange: InstanceTableOptions["onChange"];
-  readonly shown?: ShownText;
 }
 
-/** How long another server's change of an instance may go unnoticed at our gateway. */
+/** How long the gateway may use a row from memory while other servers can change it. */
 const MAX_ROW_AGE_MS = 1_000;
-/** A second host is opened when the first has this many slots taken. */
+/** The next host is started when every host has this many occupants. */
 const SPREAD_AT = 64;
 
-/** The room of the running environments, with everybody in it who makes, finds and keeps them. */
+/** Puts together what creates, finds and manages instances. */
 export function openInstances(options: OpenInstancesOptions) {
-  const { store, engine, clients, pool, hub, serverId, location, isAlone, startTimeoutMs, leaseMs, now, onFailure } = options;
+  const { store, hub, serverId, location, isAlone, startTimeoutMs, leaseMs, onFailure } = options;
+  const now = () => options.now().getTime();
   const rows = instanceRows(store);
   const targets = new Targets(rows, isAlone ? Number.POSITIVE_INFINITY : MAX_ROW_AGE_MS);
-  const idempotency = new Idempotency(new Collection(store, "idempotency", idempotencyIndexes), now);
-  const hosts = new Hosts({
-    pool,
+  const idempotency = new Idempotency(new Collection(store, "idempotency", idempotencyIndexes), options.now);
+  const slots = new Slots({
+    engine: options.engine,
+    clients: options.clients,
+    pool: options.pool,
     maxHosts: options.maxHosts,
     spreadAt: SPREAD_AT,
     maxEmpty: options.maxEmptyHosts,
-    isTaken: async (sandboxId) => (await rows.count("sandbox", sandboxId)) > 0,
-    now: () => now().getTime(),
-  });
-  const slots = new Slots({
-    pool,
-    hosts,
-    clients,
+    isOccupied: async (sandboxId) => (await rows.count("sandbox", sandboxId)) > 0,
     bundleFolder: (digest) => hub.bundleFolder(digest),
     startTimeoutMs,
-    findSandbox: async (sandboxId) => (await engine.list()).find(({ id }) => id === sandboxId) ?? null,
     onExit: (sandboxId, ids, exit) => void instances.onSandboxExit(sandboxId, ids, exit.reason).catch(onFailure),
+    now,
   });
   const instances = new Instances({
     ...options,
@@ -86,22 +65,22 @@ export function openInstances(options: OpenInstancesOptions) {
     location,
     process: ownIdentity(),
     rows: new Collection<PeerRow>(store, "server", () => ({})),
-    now,
+    now: options.now,
     isAlone,
     leaseMs,
   });
-  const recovery = new Recovery({
-    engine,
+  const recovery = new Recovery({ instances, slots, peers, startTimeoutMs, now });
+  const maintenance = new Maintenance({ ...options, peers, recovery, instances, slots });
+  return {
     rows,
     instances,
     slots,
+    targets,
+    idempotency,
     peers,
-    clients,
-    startTimeoutMs,
-    now: () => now().getTime(),
-  });
-  const maintenance = new Maintenance({ ...options, peers, recovery, instances, slots, hosts });
-  const list = new InstanceList(rows);
-  const logs = new InstanceLogs(slots);
-  return { rows, instances, hosts, slots, targets, idempotency, peers, recovery, maintenance, list, logs };
+    recovery,
+    maintenance,
+    list: new InstanceList(rows),
+    logs: new InstanceLogs(slots),
+  };
 }

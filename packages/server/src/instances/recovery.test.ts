@@ -25,7 +25,7 @@ describe("a server that comes after one that was killed", () => {
       expect(await next.count(row)).toBe(2);
       expect(await next.instances.get(row.id, ada)).toMatchObject({ status: "Running", server: next.serverId });
     }
-    expect([next.hosts.size, next.failures]).toEqual([1, []]);
+    expect([next.slots.hostCount, next.failures]).toEqual([1, []]);
     expect((await next.create(bank)).slot?.sandboxId).toBe(rows[1]?.slot?.sandboxId);
     world.later(31 * 60);
     await next.instances.sweep();
@@ -133,7 +133,7 @@ describe("servers side by side", () => {
     await one.recovery.settle();
     expect(await one.rows.count("leaving", one.serverId)).toBe(0);
     world.later(61);
-    await one.hosts.closeIdle(60_000);
+    await one.slots.closeIdleHosts(60_000);
     expect(await world.engine.list()).toEqual([]);
   });
 
@@ -144,7 +144,7 @@ describe("servers side by side", () => {
     expect(fork).toMatchObject({ status: "Running", server: one.serverId });
     await one.instances.destroy(parent.id, ada);
     world.later(61);
-    await one.hosts.closeIdle(60_000);
+    await one.slots.closeIdleHosts(60_000);
     if (fork === undefined) throw new Error("no fork");
     expect(await other.count(fork)).toBe(1);
     await world.engine.crash(parent.slot?.sandboxId ?? "", "out of memory");

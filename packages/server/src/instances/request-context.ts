@@ -1,9 +1,9 @@
 import type { Caller } from "../access/access.ts";
 
-/** Who asks for an instance, and whether they still wait. */
+/** The caller of a request about instances. The signal is aborted when the client disconnects. */
 export interface RequestContext {
   readonly caller: Caller;
   readonly signal: AbortSignal;
-  /** The same for the same request, however often it is sent. */
+  /** The same for every retry of one request. */
   readonly idempotencyKey?: string;
 }

@@ -1,36 +1,26 @@
 import { type ErrorCode, type InstanceStatus, PlatformError, type SandboxOptions } from "@aenv/contract";
-import type { SandboxAddress } from "@aenv/sandbox";
+import type { Slot } from "../slots/slot.ts";
 import { Collection } from "../stores/collection.ts";
 import type { Indexes, Store } from "../stores/store.ts";
-
-/** Where an instance lives: a sandbox, and its slot in it. */
-export interface Slot {
-  readonly sandboxId: string;
-  readonly address: SandboxAddress;
-  /** Where the instance's routes begin inside the sandbox. */
-  readonly prefix: string;
-  /** The sandbox holds this instance alone and goes with it. */
-  readonly isOwnSandbox: boolean;
-}
 
 export interface InstanceEvent {
   readonly at: string;
   readonly what: string;
 }
 
-/** An instance as the store keeps it. Values of variables are not in it: they may be secrets, and only the sandbox needs them. */
+/** An instance in the store. Values of variables are not stored: they may be secrets, and only the sandbox needs them. */
 export interface InstanceRow {
   readonly id: string;
-  /** Opens the agent API and no other. */
+  /** Gives access to the agent API only. */
   readonly agentKey: string;
   readonly owner: string;
   readonly environment: { readonly name: string; readonly version: string };
-  /** Of the bundle that runs. */
+  /** Digest of the bundle. */
   readonly digest: string;
   readonly status: InstanceStatus;
   /** Why it failed or ended. */
   readonly reason: string | null;
-  /** The error of a start that failed, so that whoever asks again with the same key hears the same; null if it once ran. */
+  /** Error code of a failed start, returned again to a request with the same idempotency key; null if the instance ever ran. */
   readonly reasonCode: ErrorCode | null;
   readonly createdAt: string;
   readonly updatedAt: string;
@@ -44,18 +34,18 @@ export interface InstanceRow {
   readonly datasource: string;
   /** The image that the datasource names, for engines that run images; null without a datasource. */
   readonly image: string | null;
-  /** Of an ended instance: a slot that whoever keeps the sandbox has yet to give back. */
+  /** Of an ended instance: a slot that the server of its sandbox has yet to release. */
   readonly slot: Slot | null;
-  /** The server process that starts it and, once it runs, the one that keeps its sandbox. */
+  /** Id of the server that starts it and, once it runs, of the server that manages its sandbox. */
   readonly server: string;
-  /** Forks that were asked for together: they are there all, or none of them is. */
+  /** Forks of one request: all of them start, or none. */
   readonly group: string | null;
   readonly events: readonly InstanceEvent[];
-  /** What was asked for and is not done. */
+  /** Requested options that are ignored. */
   readonly warnings?: readonly string[];
-  /** What its sandbox is started with, also that of a fork. */
+  /** Options of its sandbox, also for forks. */
   readonly sandboxOptions?: SandboxOptions;
-  /** The service whose replica it is; it has no end of its own then. */
+  /** The service whose replica it is; a replica does not expire. */
   readonly service?: string;
 }
 
@@ -67,12 +57,12 @@ export function isLive(row: InstanceRow): boolean {
   return LIVE.includes(row.status);
 }
 
-/** Whether it is decided how the start went. */
+/** Whether the start has succeeded or failed. */
 export function isSettled(row: InstanceRow): boolean {
   return row.status !== "Pending" && row.status !== "Creating";
 }
 
-/** The slot of a running instance; why it has none is an error. */
+/** The slot of a running instance; an error if it does not run. */
 export function slotOf({ id, status, slot, reason }: InstanceRow): Slot {
   if (status === "Running" && slot !== null) return slot;
   if (status === "Creating" || status === "Pending") throw new PlatformError("instance.starting", `instance '${id}' is still starting`);
@@ -80,7 +70,7 @@ export function slotOf({ id, status, slot, reason }: InstanceRow): Slot {
   throw new PlatformError("instance.gone", `instance '${id}' has ended: ${reason}`);
 }
 
-/** What rows are found by. Only live ones count against a quota. */
+/** Only live instances count against a quota. */
 export function instanceIndexes(row: InstanceRow): Indexes {
   const { name } = row.environment;
   return {
@@ -108,8 +98,8 @@ function liveIndexes({ owner, server, slot, group, service }: InstanceRow): Inde
   };
 }
 
-/** The next step of a row's life, or null if it does not stand at `from` any more: someone else has moved it. */
-export function moved(
+/** The row with a new status, or null if its status is not one of `from` any more: another change came first. */
+export function withStatus(
   row: InstanceRow,
   from: readonly InstanceStatus[],
   to: InstanceStatus,
@@ -118,11 +108,11 @@ export function moved(
   change: Partial<InstanceRow> = {},
 ): InstanceRow | null {
   if (!from.includes(row.status)) return null;
-  return { ...noted(row, what, now), status: to, ...change };
+  return { ...withEvent(row, what, now), status: to, ...change };
 }
 
-/** The row with one more line in its story. */
-export function noted(row: InstanceRow, what: string, now: Date): InstanceRow {
+/** The row with one more event. */
+export function withEvent(row: InstanceRow, what: string, now: Date): InstanceRow {
   const at = now.toISOString();
   return { ...row, updatedAt: at, events: [...row.events.slice(1 - EVENTS_KEPT), { at, what }] };
 }

@@ -1,7 +1,7 @@
 import type { CreateInstanceRequest, EnvironmentConfig, SandboxOptions } from "@aenv/contract";
 import type { SandboxEngine } from "@aenv/sandbox";
 
-/** What the sandbox is asked to have: by the request, else by the environment's own config. An empty value counts as left out. */
+/** The sandbox options of the request, else of the environment's config. An empty value counts as missing. */
 export function sandboxOptionsOf(
   { deployConfig = {} }: EnvironmentConfig,
   request: Pick<CreateInstanceRequest, "mount_points" | "init_command">,
@@ -12,13 +12,13 @@ export function sandboxOptionsOf(
 }
 
 export interface SupportedOptions {
-  /** What the engine is told; undefined for nothing. */
+  /** Options for the engine; undefined if there are none. */
   readonly options: SandboxOptions | undefined;
-  /** What it is not told, and why. */
+  /** Options that are ignored, with the reason. */
   readonly warnings: readonly string[];
 }
 
-/** What an engine cannot do is left out with a warning: refusing would break callers that always send it, and silence would hide it. */
+/** Options that the engine does not support are ignored with a warning: an error would break clients that always send them. */
 export function supportedOptions(
   { mountPoints, initCommand }: SandboxOptions,
   { name, can }: Pick<SandboxEngine, "name" | "can">,

@@ -1,84 +1,86 @@
 import { isPlatformError, PlatformError } from "@aenv/contract";
 import type { EnvironmentVersion } from "../hub/hub.ts";
-import type { FairQueue } from "../slots/fair-queue.ts";
-import type { InitialState, Slots } from "../slots/slots.ts";
+import type { InitialState } from "../slots/initial-state.ts";
+import type { Scheduler } from "../slots/scheduler.ts";
+import type { Slot } from "../slots/slot.ts";
+import type { Slots } from "../slots/slots.ts";
 import type { InstanceTable } from "./instance-table.ts";
-import { type InstanceRow, moved, type Slot } from "./row.ts";
+import { type InstanceRow, withStatus } from "./row.ts";
 import { waitAtMost } from "./wait-at-most.ts";
 
 export interface StarterOptions {
   readonly table: InstanceTable;
-  readonly queue: FairQueue;
+  readonly scheduler: Scheduler;
   readonly slots: Slots;
 }
 
-/** Brings instances from their row to a slot. */
+/** Starts instances: gives the row a slot and moves it to `Running`. */
 export class Starter {
   readonly #options: StarterOptions;
   readonly #starting = new Map<string, Promise<InstanceRow>>();
-  readonly #underway = new Set<Promise<unknown>>();
+  readonly #inProgress = new Set<Promise<unknown>>();
   readonly #stop = new AbortController();
 
   constructor(options: StarterOptions) {
     this.#options = options;
   }
 
-  /** A start in progress here, for those who wait for it. */
+  /** The result of a start in progress on this server. */
   find(id: string): Promise<InstanceRow> | null {
     return this.#starting.get(id) ?? null;
   }
 
-  begin(environment: EnvironmentVersion, row: InstanceRow, opening: InitialState): void {
-    const started = this.watch(this.#start(environment, row, opening)).finally(() => this.#starting.delete(row.id));
+  begin(environment: EnvironmentVersion, row: InstanceRow, initial: InitialState): void {
+    const started = this.track(this.#start(environment, row, initial)).finally(() => this.#starting.delete(row.id));
     this.#starting.set(row.id, started);
-    // Whoever created it may not wait; a failure is in the row then.
+    // The creator may not wait; a failure is in the row.
     started.catch(() => {});
   }
 
-  /** A slot, when it is the owner's turn. */
-  place(environment: EnvironmentVersion, owner: string, opening: InitialState): Promise<Slot> {
-    const { queue, slots } = this.#options;
+  /** Occupies a slot when the scheduler lets the owner. */
+  occupy(environment: EnvironmentVersion, owner: string, initial: InitialState): Promise<Slot> {
+    const { scheduler, slots } = this.#options;
     const { signal } = this.#stop;
-    return queue.run(owner, () => slots.place(environment, owner, opening, signal), signal);
+    return scheduler.run({ kind: "creations", owner }, () => slots.occupy(environment, owner, initial, signal), signal);
   }
 
-  /** The last step: from now on it is used. */
+  /** The last step of a start. */
   async becomeRunning(id: string, slot: Slot, change: Partial<InstanceRow> = {}): Promise<InstanceRow> {
     const { table, slots } = this.#options;
     try {
       return await table.change(id, (row, now) =>
-        // Its idle time begins now: until here nobody could use it.
-        moved(row, ["Pending", "Creating"], "Running", "running", now, { slot, lastUsedAt: now.toISOString(), ...change }),
+        // The idle time begins now: before, it could not be used.
+        withStatus(row, ["Pending", "Creating"], "Running", "running", now, { slot, lastUsedAt: now.toISOString(), ...change }),
       );
     } catch (error) {
-      // It was ended while it started: what has started late is ended again. Or the store is away, and may say that it runs.
-      await slots.leave(slot, id);
+      // It was ended during the start, so its slot is released again. Or the store is unavailable and may have stored `Running`.
+      await slots.release(slot, id);
       await table.fail(id, error);
       if (!isPlatformError(error, "instance.not_found")) throw error;
       throw new PlatformError("instance.gone", `instance '${id}' was ended while it started`);
     }
   }
 
-  /** Work that is waited for before the server goes. */
-  watch<T>(work: Promise<T>): Promise<T> {
-    const done = work.finally(() => this.#underway.delete(done));
-    this.#underway.add(done);
+  /** Registers work that `close` waits for. */
+  track<T>(work: Promise<T>): Promise<T> {
+    const done = work.finally(() => this.#inProgress.delete(done));
+    this.#inProgress.add(done);
     return done;
   }
 
-  /** Waits so long for what is underway, and then gives it up. */
+  /** Waits up to `graceMs` for starts in progress, then aborts them. */
   async close(graceMs: number): Promise<void> {
-    await waitAtMost(Promise.allSettled(this.#underway), graceMs);
+    await waitAtMost(Promise.allSettled(this.#inProgress), graceMs);
     this.#stop.abort(new PlatformError("server.draining", "the server was stopped while the instance started"));
-    // Not even for a store that is away.
+    // Writes are not retried any more, even if the store is unavailable.
     this.#options.table.close();
-    await Promise.allSettled(this.#underway);
+    await Promise.allSettled(this.#inProgress);
   }
 
-  async #start(environment: EnvironmentVersion, row: InstanceRow, opening: InitialState): Promise<InstanceRow> {
+  async #start(environment: EnvironmentVersion, row: InstanceRow, initial: InitialState): Promise<InstanceRow> {
     let slot: Slot;
     try {
-      slot = await this.place(environment, row.owner, opening);
+      slot = await this.occupy(environment, row.owner, initial);
     } catch (error) {
       await this.#options.table.fail(row.id, error);
       throw error;

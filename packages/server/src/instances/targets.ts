@@ -23,20 +23,20 @@ interface Known {
   readonly notedAt: number;
 }
 
-/** Instances by id and by agent key, from memory; the store is asked only for those not seen here lately. */
+/** Finds instances by id and by agent key: in memory, or in the store if the row in memory is missing or too old. */
 export class Targets {
   readonly #rows: Collection<InstanceRow>;
   readonly #maxAgeMs: number;
   readonly #byId = new Map<string, Known>();
   readonly #idByAgentKey = new Map<string, string>();
 
-  /** Memory is believed for ever if nobody else changes the rows, and for a moment if other servers do. */
+  /** Rows in memory are used for `maxAgeMs`; other servers may change them in the store. */
   constructor(rows: Collection<InstanceRow>, maxAgeMs = Number.POSITIVE_INFINITY) {
     this.#rows = rows;
     this.#maxAgeMs = maxAgeMs;
   }
 
-  /** Takes note of a row as it is now. */
+  /** Remembers the current row. */
   note(row: InstanceRow): void {
     this.#byId.delete(row.id);
     this.#byId.set(row.id, { row, notedAt: performance.now() });
@@ -46,7 +46,7 @@ export class Targets {
     if (oldest !== undefined) this.#forget(oldest.row);
   }
 
-  /** What memory says at once, or null if the store must be asked. */
+  /** The target from memory, or null if the store must be read. */
   peek(id: string): Target | null {
     const known = this.#byId.get(id);
     if (known?.row.status !== "Running" || performance.now() - known.notedAt > this.#maxAgeMs) return null;
@@ -57,7 +57,7 @@ export class Targets {
     const before = this.#byId.get(id);
     const row = await this.#rows.find(id);
     const known = this.#byId.get(id);
-    // What we changed ourselves while we asked is newer than the answer.
+    // A change on this server during the read is newer than its result.
     if (known !== undefined && known !== before) return targetOf(known.row);
     if (row === null) {
       if (known !== undefined) this.#forget(known.row);

@@ -1,26 +1,26 @@
-/** A stock of processes that wait to be claimed, and how many it would hold if there were no limits. */
+/** How many processes a warm set would hold without limits. */
 export interface WarmDemand {
   readonly name: string;
-  /** Whose environment the processes have loaded; null for blank ones, which belong to the platform. */
+  /** Owner of the loaded environment; null for blank processes, which belong to the platform. */
   readonly owner: string | null;
-  /** What is likely to be claimed while one is being replaced. */
+  /** Expected claims while one process is being replaced. */
   readonly demanded: number;
-  /** What is to wait beyond that, in demand or not. */
+  /** Kept ready in addition, with or without demand. */
   readonly reserve: number;
-  /** How many were lately claimed together, as forks are: as many are to wait for the next such claim. */
+  /** Recent number of claims made together, as for forks: as many are kept ready for the next such claim. */
   readonly burst: number;
 }
 
 export interface PoolLimits {
-  /** Of one stock, but for bursts, which only the owner's limit bounds. */
+  /** Of one set. Bursts are limited by the owner's limit only. */
   readonly each: number;
   readonly perOwner: number;
   readonly total: number;
 }
 
 /**
- * How many processes each stock may hold. Blank reserves come first, because any environment can use those; then demand, then bursts,
- * then the reserves of environments. Within a step the stocks get one process each in turn, so that no stock takes what all of them need.
+ * How many processes each set may hold. Reserves of blank processes come first, because any environment can use those; then demand, then
+ * bursts, then the reserves of environments. Within a step the sets get one process each in turn, so that no set takes the whole limit.
  */
 export function allocate(demands: readonly WarmDemand[], { each, perOwner, total }: PoolLimits): Map<string, number> {
   const given = new Map(demands.map(({ name }) => [name, 0]));

@@ -1,6 +1,6 @@
 const HALF_LIFE_MS = 10_000;
 
-/** How often something has been asked for lately; what is long ago counts for little. */
+/** Rate of recent claims, with exponential decay. */
 export class Demand {
   #weight = 0;
   #at = 0;
@@ -10,7 +10,7 @@ export class Demand {
     this.#at = now;
   }
 
-  /** Asks a second, averaged over the last half-minute or so. */
+  /** Claims per second, averaged over about the last half-minute. */
   perSecond(now: number): number {
     return (this.#decayed(now) * Math.LN2 * 1_000) / HALF_LIFE_MS;
   }
@@ -20,12 +20,12 @@ export class Demand {
   }
 }
 
-/** How long it takes until a process that was taken is replaced, generously. */
+/** Upper estimate of the time to replace a claimed process. */
 const REFILL_SECONDS = 0.5;
 
-/** How many are likely to be asked for while one is being replaced. */
-export function demandedSize(perSecond: number): number {
-  const wanted = perSecond * REFILL_SECONDS;
-  // What was asked for once, minutes ago, is no demand any more.
-  return wanted < 0.001 ? 0 : Math.ceil(wanted);
+/** Expected claims while one process is being replaced. */
+export function expectedClaims(perSecond: number): number {
+  const expected = perSecond * REFILL_SECONDS;
+  // A single claim minutes ago is no demand.
+  return expected < 0.001 ? 0 : Math.ceil(expected);
 }

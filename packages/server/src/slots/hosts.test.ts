@@ -1,8 +1,10 @@
-import { MemoryEngine, type Sandbox } from "@aenv/sandbox";
+import { MemoryEngine } from "@aenv/sandbox";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { SandboxClients } from "../sandboxes/client.ts";
 import { Hosts, type HostsOptions } from "./hosts.ts";
+import { Occupancy } from "./occupancy.ts";
 import { type ClaimSpec, Pool } from "./pool.ts";
+import { Scheduler } from "./scheduler.ts";
 
 const { signal } = new AbortController();
 
@@ -21,113 +23,124 @@ function openHosts(options: Partial<HostsOptions> = {}) {
     serverId: "r-1",
     min: 0,
     limits: { each: 0, perOwner: 0, total: 0 },
-    startsAtOnce: 2,
+    scheduler: new Scheduler({}),
     refillAfterMs: 0,
     startTimeoutMs: 5_000,
     memoryMb: 64,
-    standingOf: async () => "newest",
-    onTrouble: () => {},
+    versionStatus: async () => "newest",
+    onFillFailure: () => {},
     now,
   });
-  const hosts = new Hosts({ pool, maxHosts: 3, spreadAt: 4, maxEmpty: 10, isTaken: async () => false, now, ...options });
+  const occupancy = new Occupancy({ now, onExit: () => {} });
+  const hosts = new Hosts({ pool, occupancy, maxHosts: 3, spreadAt: 4, maxEmpty: 10, isOccupied: async () => false, now, ...options });
+  let instances = 0;
+  const occupy = async (owner: string, bundle: string) => {
+    const instanceId = `i-${++instances}`;
+    const sandbox = await hosts.occupy(instanceId, specOf(owner, bundle), signal);
+    return { id: sandbox.id, instanceId };
+  };
+  const release = ({ id, instanceId }: Occupied) => occupancy.release(id, instanceId);
   onTestFinished(async () => {
     await pool.close();
     await clients.close();
     await engine.close();
   });
   const ids = async () => (await engine.list()).map(({ id }) => id).sort();
-  return { hosts, engine, clock, ids };
+  return { hosts, engine, clock, ids, occupy, release };
 }
 
-function spec(name: string): ClaimSpec {
-  return { folder: `/bundles/${name}`, digest: `sha256:${name}`, variables: {}, environment: null };
+/** A slot that a test has occupied. */
+interface Occupied {
+  /** Of the sandbox. */
+  readonly id: string;
+  readonly instanceId: string;
 }
 
-/** How many sit in each sandbox. */
-function slotsOf(sandboxes: readonly Sandbox[]): number[] {
+function specOf(owner: string, name: string): ClaimSpec {
+  return { owner, folder: `/bundles/${name}`, digest: `sha256:${name}`, variables: {}, environment: null };
+}
+
+/** The number of occupants of each sandbox. */
+function slotsOf(sandboxes: readonly { readonly id: string }[]): number[] {
   const slots = new Map<string, number>();
   for (const { id } of sandboxes) slots.set(id, (slots.get(id) ?? 0) + 1);
   return [...slots.values()].sort((a, b) => a - b);
 }
 
 describe("hosts", () => {
-  it("are no more than there may be, however many come at once", async () => {
-    const { hosts, ids } = openHosts();
-    const sandboxes = await Promise.all(Array.from({ length: 200 }, () => hosts.sit("ada", spec("shop"), signal)));
+  it("are never more than the limit, however many creations come at once", async () => {
+    const { ids, occupy } = openHosts();
+    const sandboxes = await Promise.all(Array.from({ length: 200 }, () => occupy("ada", "shop")));
     expect(sandboxes).toHaveLength(200);
     expect((await ids()).length).toBeLessThanOrEqual(3);
   });
 
-  it("fill up evenly, and the next is opened when one has a fair number of slots taken", async () => {
-    const { hosts } = openHosts();
-    const sandboxes: Sandbox[] = [];
-    for (let n = 0; n < 4; n++) sandboxes.push(await hosts.sit("ada", spec("shop"), signal));
+  it("fill up evenly, and the next one is started when all have the set number of occupants", async () => {
+    const { occupy, release } = openHosts();
+    const sandboxes: Occupied[] = [];
+    for (let n = 0; n < 4; n++) sandboxes.push(await occupy("ada", "shop"));
     expect(slotsOf(sandboxes)).toEqual([4]);
-    for (let n = 0; n < 26; n++) sandboxes.push(await hosts.sit("ada", spec("shop"), signal));
+    for (let n = 0; n < 26; n++) sandboxes.push(await occupy("ada", "shop"));
     expect(slotsOf(sandboxes)).toEqual([10, 10, 10]);
-    for (const sandbox of sandboxes.slice(0, 4)) hosts.leave(sandbox.id);
-    expect((await hosts.sit("ada", spec("shop"), signal)).id).toBe(sandboxes[0]?.id);
+    for (const slot of sandboxes.slice(0, 4)) release(slot);
+    expect((await occupy("ada", "shop")).id).toBe(sandboxes[0]?.id);
   });
 
-  it("never slot two owners or two bundles together", async () => {
-    const { hosts } = openHosts();
-    const seated = await Promise.all([
-      hosts.sit("ada", spec("shop"), signal),
-      hosts.sit("bob", spec("shop"), signal),
-      hosts.sit("ada", spec("bank"), signal),
-    ]);
-    expect(slotsOf(seated)).toEqual([1, 1, 1]);
-    expect((await hosts.sit("bob", spec("shop"), signal)).id).toBe(seated[1]?.id);
+  it("never hold two owners or two bundles", async () => {
+    const { occupy } = openHosts();
+    const slots = await Promise.all([occupy("ada", "shop"), occupy("bob", "shop"), occupy("ada", "bank")]);
+    expect(slotsOf(slots)).toEqual([1, 1, 1]);
+    expect((await occupy("bob", "shop")).id).toBe(slots[1]?.id);
   });
 
-  it("are closed when nobody has sat in them for a while, unless someone else seated somebody there", async () => {
-    const taken = new Set<string>();
-    const { hosts, clock, ids } = openHosts({ isTaken: async (sandboxId) => taken.has(sandboxId) });
-    const sandbox = await hosts.sit("ada", spec("shop"), signal);
+  it("are closed when they have been empty for a while, unless another server has an instance there", async () => {
+    const occupied = new Set<string>();
+    const { hosts, clock, ids, occupy, release } = openHosts({ isOccupied: async (sandboxId) => occupied.has(sandboxId) });
+    const sandbox = await occupy("ada", "shop");
     clock.now += 120_000;
     await hosts.closeIdle(60_000);
     expect(await ids()).toEqual([sandbox.id]);
-    hosts.leave(sandbox.id);
+    release(sandbox);
     await hosts.closeIdle(60_000);
     expect(await ids()).toEqual([sandbox.id]);
     clock.now += 60_000;
-    taken.add(sandbox.id);
+    occupied.add(sandbox.id);
     await hosts.closeIdle(60_000);
     expect(await ids()).toEqual([sandbox.id]);
-    taken.clear();
+    occupied.clear();
     clock.now += 60_000;
     await hosts.closeIdle(60_000);
     expect([await ids(), hosts.size]).toEqual([[], 0]);
   });
 
-  it("that are empty are no more than there may be: the longest empty are closed first", async () => {
-    const { hosts, clock, ids } = openHosts({ maxEmpty: 1 });
+  it("that are empty are never more than the limit: those empty for longest are closed first", async () => {
+    const { hosts, clock, ids, occupy, release } = openHosts({ maxEmpty: 1 });
     const names = ["shop", "bank", "farm"];
-    const sandboxes: Sandbox[] = [];
-    for (const name of names) sandboxes.push(await hosts.sit("ada", spec(name), signal));
-    for (const { id } of sandboxes.slice(0, 2)) {
+    const sandboxes: Occupied[] = [];
+    for (const name of names) sandboxes.push(await occupy("ada", name));
+    for (const slot of sandboxes.slice(0, 2)) {
       clock.now += 10;
-      hosts.leave(id);
+      release(slot);
     }
     await hosts.closeIdle(60_000);
     expect(await ids()).toEqual([sandboxes[1]?.id, sandboxes[2]?.id].sort());
   });
 
-  it("that have crashed are offered to nobody, also if they crash while they are looked at", async () => {
-    const { hosts, engine, clock } = openHosts({
-      isTaken: async (sandboxId) => {
+  it("that have crashed are not used again, even if they crash while their occupancy is read", async () => {
+    const { hosts, engine, clock, occupy, release } = openHosts({
+      isOccupied: async (sandboxId) => {
         await engine.crash(sandboxId, "out of memory");
-        throw new Error("the store is away");
+        throw new Error("the store is unavailable");
       },
     });
-    const first = await hosts.sit("ada", spec("shop"), signal);
+    const first = await occupy("ada", "shop");
     await engine.crash(first.id, "out of memory");
     await vi.waitFor(() => expect(hosts.size).toBe(0));
-    const second = await hosts.sit("ada", spec("shop"), signal);
+    const second = await occupy("ada", "shop");
     expect(second.id).not.toBe(first.id);
-    hosts.leave(second.id);
+    release(second);
     clock.now += 60_000;
     await hosts.closeIdle(60_000);
-    expect((await hosts.sit("ada", spec("shop"), signal)).id).not.toBe(second.id);
+    expect((await occupy("ada", "shop")).id).not.toBe(second.id);
   });
 });

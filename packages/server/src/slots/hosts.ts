@@ -1,42 +1,40 @@
 import type { Variables } from "@aenv/contract";
 import type { Sandbox } from "@aenv/sandbox";
+import type { Occupancy } from "./occupancy.ts";
 import type { ClaimSpec, Pool } from "./pool.ts";
 import { isSameVariables } from "./variables.ts";
 
-/** A process that slots many instances of one owner's environment. */
+/** A process that is shared by many instances of one owner's environment. */
 interface Host {
   readonly sandbox: Sandbox;
-  /** What the process was given when it took the bundle; null if another server opened it. */
+  /** The variables with which the process loaded the bundle; null if another server started it. */
   readonly variables: Variables | null;
-  slots: number;
-  /** Since when nobody sits in it. */
-  emptySince: number;
+  /** When it was started, or last found to be occupied by instances of other servers. */
+  checkedAt: number;
   hasExited: boolean;
 }
 
 interface Group {
   readonly hosts: Host[];
-  /** Hosts that are being started, so that a rush of creations does not start one each. */
-  readonly opening: Set<{ readonly variables: Variables; readonly host: Promise<Host> }>;
+  /** Hosts that are being started, so that concurrent creations share one start. */
+  readonly starting: Set<{ readonly variables: Variables; readonly host: Promise<Host> }>;
 }
 
 export interface HostsOptions {
   readonly pool: Pool;
-  /** As many hosts as cores: more would only share the same ones. */
+  readonly occupancy: Occupancy;
+  /** Hosts of one owner and bundle. More than there are cores would not run faster. */
   readonly maxHosts: number;
-  /** A second host is opened when the first has this many slots taken. */
+  /** The next host is started when every host has this many occupants. */
   readonly spreadAt: number;
-  /** Hosts without an instance that wait for the next one, of all owners together; the longest empty go first. */
+  /** Empty hosts that wait for the next instance, of all owners together; those empty for longest are closed first. */
   readonly maxEmpty: number;
-  /** Whether anyone sits in a sandbox, whoever seated them: other servers fork into our hosts. */
-  readonly isTaken: (sandboxId: string) => Promise<boolean>;
+  /** Whether any server has an instance in the sandbox: other servers fork into the hosts of this one. */
+  readonly isOccupied: (sandboxId: string) => Promise<boolean>;
   readonly now: () => number;
 }
 
-/**
- * Slots in shared processes: one group of hosts for each owner and bundle, so that one owner's instances never share a
- * process with another's.
- */
+/** Shared processes: one group of hosts for each owner and bundle, so that instances of two owners never share a process. */
 export class Hosts {
   readonly #options: HostsOptions;
   readonly #groups = new Map<string, Group>();
@@ -51,80 +49,68 @@ export class Hosts {
     return count;
   }
 
-  /** A slot in the host with the most room; the caller gives it back with `leave`. */
-  async sit(owner: string, spec: ClaimSpec, signal: AbortSignal): Promise<Sandbox> {
-    const name = nameOf(owner, spec.digest);
+  /** Gives the instance a slot in the host with the fewest occupants. */
+  async occupy(instanceId: string, spec: ClaimSpec, signal: AbortSignal): Promise<Sandbox> {
+    const name = groupName(spec.owner, spec.digest);
     const group = this.#group(name);
-    const host = leastTaken(group.hosts.filter(({ variables }) => variables === null || isSameVariables(variables, spec.variables)));
+    const host = this.#leastOccupied(
+      group.hosts.filter(({ variables }) => variables === null || isSameVariables(variables, spec.variables)),
+    );
     const isFull =
-      host === null || (host.slots >= this.#options.spreadAt && group.hosts.length + group.opening.size < this.#options.maxHosts);
-    if (host !== null && (!isFull || group.opening.size > 0)) return take(host);
-    const opening = [...group.opening].find(({ variables }) => isSameVariables(variables, spec.variables));
-    return take(await (host === null && opening !== undefined ? opening.host : this.#open(name, group, spec, signal)));
+      host === null || (this.#count(host) >= this.#options.spreadAt && group.hosts.length + group.starting.size < this.#options.maxHosts);
+    // Recorded in the same tick as the choice, so that concurrent creations see it.
+    if (host !== null && (!isFull || group.starting.size > 0)) return this.#add(host, instanceId);
+    const starting = [...group.starting].find(({ variables }) => isSameVariables(variables, spec.variables));
+    return this.#add(await (host === null && starting !== undefined ? starting.host : this.#start(name, group, spec, signal)), instanceId);
   }
 
-  /** Counts a slot in a host that another process of ours has opened. */
+  /** Registers a host that another server has started. */
   adopt(owner: string, digest: string, sandbox: Sandbox): void {
-    const name = nameOf(owner, digest);
-    if (this.#find(sandbox.id) === null) this.#add(name, this.#group(name), this.#hostOf(sandbox, null));
-    this.sitBeside(sandbox.id, 1);
+    const name = groupName(owner, digest);
+    if (!this.#has(sandbox.id)) this.#register(name, this.#group(name), this.#hostOf(sandbox, null));
   }
 
-  /** Slots in the very same process, for forks. */
-  sitBeside(sandboxId: string, count: number): void {
-    const host = this.#find(sandboxId);
-    if (host !== null) host.slots += count;
-  }
-
-  /** Gives a slot back. A host whose last slot is given back stays a while for the next episode. */
-  leave(sandboxId: string): void {
-    const host = this.#find(sandboxId);
-    if (host === null) return;
-    host.slots--;
-    host.emptySince = this.#options.now();
-  }
-
-  /** Ends the hosts in which nobody has sat for so long, and those beyond the limit of empty ones. */
+  /** Closes the hosts that have been empty for so long, and those beyond the limit of empty ones. An empty host waits for the next episode. */
   async closeIdle(forMs: number): Promise<void> {
     const since = this.#options.now() - forMs;
-    const empty = [...this.#groups.values()].flatMap(({ hosts }) => hosts.filter((one) => one.slots <= 0));
-    empty.sort((one, other) => other.emptySince - one.emptySince);
-    const ending = new Set(empty.filter(({ emptySince }, at) => at >= this.#options.maxEmpty || emptySince <= since));
+    const empty = [...this.#groups.values()].flatMap(({ hosts }) => hosts.filter((host) => this.#count(host) === 0));
+    empty.sort((one, other) => this.#emptySince(other) - this.#emptySince(one));
+    const closing = new Set(empty.filter((host, at) => at >= this.#options.maxEmpty || this.#emptySince(host) <= since));
     for (const [name, group] of this.#groups) {
-      // While one is closed, another may be sat down in.
-      for (const host of group.hosts.filter((one) => ending.has(one))) if (host.slots <= 0) await this.#close(group, host);
-      if (group.hosts.length + group.opening.size === 0) this.#groups.delete(name);
+      // While one is closed, an instance may occupy another.
+      for (const host of group.hosts.filter((one) => closing.has(one))) if (this.#count(host) === 0) await this.#close(group, host);
+      if (group.hosts.length + group.starting.size === 0) this.#groups.delete(name);
     }
   }
 
-  /** Out of sight first: nobody is to sit down in it meanwhile. */
+  /** Removed from its group first, so that no instance occupies it meanwhile. */
   async #close(group: Group, host: Host): Promise<void> {
     group.hosts.splice(group.hosts.indexOf(host), 1);
     try {
-      if (!(await this.#options.isTaken(host.sandbox.id))) return await host.sandbox.destroy();
+      if (!(await this.#options.isOccupied(host.sandbox.id))) return await host.sandbox.destroy();
     } catch {
-      // Whether it is taken cannot be said now, or it could not be ended; it is met again.
+      // The store is unavailable, or the sandbox could not be destroyed; both are tried again later.
     }
-    host.emptySince = this.#options.now();
+    host.checkedAt = this.#options.now();
     if (!host.hasExited) group.hosts.push(host);
   }
 
   #hostOf(sandbox: Sandbox, variables: Variables | null): Host {
-    return { sandbox, variables, slots: 0, emptySince: this.#options.now(), hasExited: false };
+    return { sandbox, variables, checkedAt: this.#options.now(), hasExited: false };
   }
 
-  #open(name: string, group: Group, spec: ClaimSpec, signal: AbortSignal): Promise<Host> {
+  #start(name: string, group: Group, spec: ClaimSpec, signal: AbortSignal): Promise<Host> {
     const host = this.#options.pool.claim(spec, signal).then((sandbox) => {
-      const opened = this.#hostOf(sandbox, spec.variables);
-      this.#add(name, group, opened);
-      return opened;
+      const started = this.#hostOf(sandbox, spec.variables);
+      this.#register(name, group, started);
+      return started;
     });
-    const opening = { variables: spec.variables, host };
-    group.opening.add(opening);
-    return host.finally(() => group.opening.delete(opening));
+    const starting = { variables: spec.variables, host };
+    group.starting.add(starting);
+    return host.finally(() => group.starting.delete(starting));
   }
 
-  #add(name: string, group: Group, host: Host): void {
+  #register(name: string, group: Group, host: Host): void {
     this.#groups.set(name, group);
     group.hosts.push(host);
     void host.sandbox.exited.then(() => {
@@ -137,31 +123,36 @@ export class Hosts {
   #group(name: string): Group {
     let group = this.#groups.get(name);
     if (group === undefined) {
-      group = { hosts: [], opening: new Set() };
+      group = { hosts: [], starting: new Set() };
       this.#groups.set(name, group);
     }
     return group;
   }
 
-  #find(sandboxId: string): Host | null {
-    for (const group of this.#groups.values()) {
-      for (const host of group.hosts) if (host.sandbox.id === sandboxId) return host;
-    }
-    return null;
+  #has(sandboxId: string): boolean {
+    return [...this.#groups.values()].some(({ hosts }) => hosts.some(({ sandbox }) => sandbox.id === sandboxId));
+  }
+
+  #add({ sandbox }: Host, instanceId: string): Sandbox {
+    this.#options.occupancy.add(sandbox, instanceId);
+    return sandbox;
+  }
+
+  #count({ sandbox }: Host): number {
+    return this.#options.occupancy.count(sandbox.id);
+  }
+
+  #emptySince({ sandbox, checkedAt }: Host): number {
+    return Math.max(checkedAt, this.#options.occupancy.releasedAt(sandbox.id) ?? 0);
+  }
+
+  #leastOccupied(hosts: readonly Host[]): Host | null {
+    let best: Host | null = null;
+    for (const host of hosts) if (best === null || this.#count(host) < this.#count(best)) best = host;
+    return best;
   }
 }
 
-function nameOf(owner: string, digest: string): string {
+function groupName(owner: string, digest: string): string {
   return `${owner}\n${digest}`;
-}
-
-function leastTaken(hosts: readonly Host[]): Host | null {
-  let best: Host | null = null;
-  for (const host of hosts) if (best === null || host.slots < best.slots) best = host;
-  return best;
-}
-
-function take(host: Host): Sandbox {
-  host.slots++;
-  return host.sandbox;
 }

@@ -1,6 +1,6 @@
 import { type EnvironmentConfig, PlatformError } from "@aenv/contract";
 
-/** How strong the walls around an instance are. */
+/** `shared`: instances of one owner share processes. `instance`: each instance has a process of its own. */
 export type Isolation = "shared" | "instance";
 
 export function isolationOf(config: EnvironmentConfig): Isolation {

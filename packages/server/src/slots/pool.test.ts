@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { kitRunner } from "../instances/fixtures/runner.ts";
 import { SandboxClients } from "../sandboxes/client.ts";
 import { type ClaimSpec, Pool, type PoolOptions, type VersionStatus } from "./pool.ts";
+import { Scheduler } from "./scheduler.ts";
 import type { WarmEnvironment } from "./warm-set.ts";
 
 const { signal } = new AbortController();
@@ -15,7 +16,7 @@ function openPool(options: Partial<PoolOptions> = {}, wrap: (program: MemoryProg
   const clients = new SandboxClients();
   const clock = { now: 0 };
   const status = new Map<string, VersionStatus>();
-  const troubles: [string | null, string][] = [];
+  const failures: [string | null, string][] = [];
   const pool = new Pool({
     engine,
     clients,
@@ -24,12 +25,12 @@ function openPool(options: Partial<PoolOptions> = {}, wrap: (program: MemoryProg
     serverId: "r-1",
     min: 0,
     limits: { each: 4, perOwner: 100, total: 100 },
-    startsAtOnce: 2,
+    scheduler: new Scheduler({ "process starts": { atOnce: 2, aheadAtOnce: 1 } }),
     refillAfterMs: 0,
     startTimeoutMs: 5_000,
     memoryMb: 64,
-    standingOf: async (name) => status.get(name) ?? "newest",
-    onTrouble: (environment, error) => void troubles.push([environment, (error as Error).message]),
+    versionStatus: async (name) => status.get(name) ?? "newest",
+    onFillFailure: (environment, error) => void failures.push([environment, (error as Error).message]),
     now: () => clock.now,
     ...options,
   });
@@ -40,22 +41,22 @@ function openPool(options: Partial<PoolOptions> = {}, wrap: (program: MemoryProg
     tree[Symbol.dispose]();
   });
   const ids = async () => (await engine.list()).map(({ id }) => id);
-  return { pool, engine, clock, ids, status, troubles };
+  return { pool, engine, clock, ids, status, failures };
 }
 
 function spec(name: string): ClaimSpec {
-  return { folder: `/bundles/${name}`, digest: `sha256:${name}`, variables: {}, environment: null };
+  return { owner: "ada", folder: `/bundles/${name}`, digest: `sha256:${name}`, variables: {}, environment: null };
 }
 
-/** Of an environment of which prepared processes may wait. */
+/** A claim for an environment with prepared processes. */
 function prepared(name: string, more: Partial<WarmEnvironment> = {}): ClaimSpec {
   return { ...spec(name), environment: { name, version: "1.0.0", owner: "ada", warm: 0, ...more } };
 }
 
 const readyIn = (pool: Pool) => [...pool.sizes().values()].reduce((sum, { ready }) => sum + ready, 0);
 
-const settled = (pool: Pool, shelf: string, ready: number) =>
-  vi.waitFor(() => expect(pool.sizes().get(shelf)).toEqual({ ready, target: ready }));
+const settled = (pool: Pool, set: string, ready: number) =>
+  vi.waitFor(() => expect(pool.sizes().get(set)).toEqual({ ready, target: ready }));
 
 describe("a pool", () => {
   it("has as many blank processes waiting as it is told, and replaces what is claimed", async () => {
@@ -238,7 +239,7 @@ describe("a pool", () => {
   });
 
   it("keeps what waits while it cannot be said whether its version is still there", async () => {
-    const { pool, clock } = openPool({ standingOf: () => Promise.reject(new Error("the store is away")) });
+    const { pool, clock } = openPool({ versionStatus: () => Promise.reject(new Error("the store is away")) });
     const shop = prepared("shop");
     await pool.claim(shop, signal);
     await settled(pool, shop.digest, 1);
@@ -266,7 +267,7 @@ describe("a pool", () => {
 
   it("tries a bundle that cannot be prepared after growing pauses, and says once why", async () => {
     let binds = 0;
-    const { pool, clock, troubles } = openPool({}, (program) => async (sandboxSpec, self) => {
+    const { pool, clock, failures } = openPool({}, (program) => async (sandboxSpec, self) => {
       const answer = await program(sandboxSpec, self);
       return (request, response) => {
         if (request.url === "/bind") binds++;
@@ -275,7 +276,7 @@ describe("a pool", () => {
     });
     const broken = prepared("broken", { warm: 2 });
     await expect(pool.claim(broken, signal)).rejects.toThrow("this bundle is broken");
-    await vi.waitFor(() => expect(pool.troubled).toBe(1));
+    await vi.waitFor(() => expect(pool.failingSets).toBe(1));
     expect(binds).toBe(2);
     let tries = 0;
     for (let second = 0; second < 600; second += 3) {
@@ -289,7 +290,7 @@ describe("a pool", () => {
     // After 2, 4, 8 ... seconds, and not in each of 200 rounds.
     expect(tries).toBeLessThanOrEqual(9);
     expect(tries).toBeGreaterThanOrEqual(6);
-    expect(troubles).toEqual([["broken@1.0.0", "main.js:1: this bundle is broken"]]);
+    expect(failures).toEqual([["broken@1.0.0", "main.js:1: this bundle is broken"]]);
   });
 
   it("leaves nothing when it closes, not even what is just being started", async () => {

@@ -1,95 +1,97 @@
-import { type EnvironmentConfig, instancePrefix, instanceRoutes, PlatformError, type SandboxOptions } from "@aenv/contract";
-import type { Sandbox, SandboxExit } from "@aenv/sandbox";
+import { fillPath, hostRoutes, instancePrefix, instanceRoutes, isPlatformError, PlatformError } from "@aenv/contract";
+import type { Sandbox, SandboxEngine, SandboxExit } from "@aenv/sandbox";
 import { z } from "zod";
 import type { EnvironmentVersion } from "../hub/hub.ts";
-import { ownVariables } from "../hub/publishing/own-variables.ts";
-import type { InstanceRow, Slot } from "../instances/row.ts";
 import { exitCauseOf, requestSandbox, type SandboxClients, type SandboxRequest } from "../sandboxes/client.ts";
 import { responseLimits } from "../sandboxes/response-limits.ts";
-import type { Hosts } from "./hosts.ts";
-import { type Isolation, isolationOf } from "./isolation.ts";
-import type { ClaimSpec, Pool } from "./pool.ts";
-import { isSameVariables } from "./variables.ts";
+import { claimSpecFor } from "./claim-spec.ts";
+import { Hosts, type HostsOptions } from "./hosts.ts";
+import { createBody, type InitialState, parseInitialState } from "./initial-state.ts";
+import { isolationOf } from "./isolation.ts";
+import { Occupancy } from "./occupancy.ts";
+import type { Slot } from "./slot.ts";
 
-/** What a sandbox is told when an instance begins in it. */
-export interface InitialState {
-  readonly id: string;
-  readonly task: string | null;
-  readonly seed: number;
-  readonly variables: Readonly<Record<string, string>>;
-  readonly arguments: readonly string[];
-  readonly snapshot?: unknown;
-  readonly sandboxOptions?: SandboxOptions | undefined;
-  /** How many begin at the same moment as copies of one instance; 1 unless told. Not for the sandbox. */
-  readonly together?: number;
-}
-
-export interface SlotsOptions {
-  readonly pool: Pool;
-  readonly hosts: Hosts;
+export interface SlotsOptions extends Omit<HostsOptions, "occupancy"> {
+  readonly engine: SandboxEngine;
   readonly clients: SandboxClients;
   /** The environment's unpacked bundle. */
   readonly bundleFolder: (digest: string) => Promise<string>;
   readonly startTimeoutMs: number;
-  /** A sandbox of this place that another server keeps. */
-  readonly findSandbox: (sandboxId: string) => Promise<Sandbox | null>;
-  /** Called when a sandbox that is kept here ends, with those known to have sat in it. */
+  /** Called when a sandbox of this server ends, with the instances known to have occupied it. */
   readonly onExit: (sandboxId: string, instanceIds: readonly string[], exit: SandboxExit) => void;
 }
 
-const initialStateAnswer = z.object({
-  task: z.string().nullish(),
-  seed: z.number(),
-  environment_variables: z.record(z.string(), z.string()),
-  arguments: z.array(z.string()),
-  snapshot: z.unknown(),
-});
+/** An instance that runs in a sandbox of another server. */
+export interface AdoptedInstance {
+  readonly id: string;
+  readonly owner: string;
+  readonly digest: string;
+  readonly slot: Slot | null;
+}
 
-/** Who ends an instance waits no longer than this for its sandbox to hear of it; it is looked for again after a restart. */
-const LEAVE_MS = 5_000;
+/** The instances that a sandbox reports. `unsure`: it did not answer in time; `gone`: it cannot be reached. */
+export type ReportedInstances = ReadonlySet<string> | "unsure" | "gone";
 
-/** What the control API asks an instance. */
-const questions = {
+/** Timeout for requests about the occupants of a sandbox. A release that fails is repeated by recovery after a restart. */
+const RELEASE_MS = 5_000;
+/** An empty host waits this long for the next episode. */
+const IDLE_HOST_MS = 60_000;
+const IDLE_CONNECTION_MS = 10 * 60_000;
+
+const instanceList = z.object({ items: z.array(z.object({ id: z.string() })) });
+
+/** Requests of the control API to an instance. */
+const requests = {
   reset: { ...instanceRoutes.reset, maxBytes: responseLimits.reset },
   snapshot: { ...instanceRoutes.snapshot, maxBytes: responseLimits.state },
 } as const;
 
-/** How far a start has come, for the error of one that takes too long. */
+/** The current step of a start, for its timeout error. */
 interface Progress {
   step: string;
 }
 
-/** Finds each instance a place in a sandbox and begins its episode there. */
+/** Gives each instance a slot in a sandbox and starts it there. The only owner of this server's sandboxes and of their occupancy. */
 export class Slots {
   readonly #options: SlotsOptions;
-  readonly #sandboxes = new Map<string, Sandbox>();
-  /** Who sits in which sandbox. */
-  readonly #seated = new Map<string, Set<string>>();
-  /** Sandboxes that could not be ended; they are tried again. */
-  readonly #stuck = new Set<Sandbox>();
-  readonly #ending = new Set<Promise<void>>();
+  readonly #occupancy: Occupancy;
+  readonly #hosts: Hosts;
+  /** Sandboxes that could not be destroyed; they are tried again. */
+  readonly #undestroyed = new Set<Sandbox>();
+  readonly #destroying = new Set<Promise<void>>();
 
   constructor(options: SlotsOptions) {
     this.#options = options;
+    this.#occupancy = new Occupancy({ now: options.now, onExit: (sandbox, ids, exit) => this.#onExit(sandbox, ids, exit) });
+    this.#hosts = new Hosts({ ...options, occupancy: this.#occupancy });
   }
 
-  /** Whether the sandbox is kept here. */
+  get hostCount(): number {
+    return this.#hosts.size;
+  }
+
+  /** Whether the sandbox is managed by this server. */
   holds(sandboxId: string): boolean {
-    return this.#sandboxes.has(sandboxId);
+    return this.#occupancy.find(sandboxId) !== null;
   }
 
-  /** A sandbox that is kept here, or by another server at this place. */
+  /** A sandbox of this server, or of another one at this location. */
   async find(sandboxId: string): Promise<Sandbox | null> {
-    return this.#sandboxes.get(sandboxId) ?? this.#options.findSandbox(sandboxId);
+    return this.#occupancy.find(sandboxId) ?? (await this.list()).find(({ id }) => id === sandboxId) ?? null;
   }
 
-  /** All of it within the start timeout, whatever takes so long: the process, its code, or the environment's setup. */
-  async place(environment: EnvironmentVersion, owner: string, opening: InitialState, signal: AbortSignal): Promise<Slot> {
+  /** All sandboxes at this location, those of other servers included. */
+  list(): Promise<readonly Sandbox[]> {
+    return this.#options.engine.list();
+  }
+
+  /** The start timeout covers all of it: the process, its code and the environment's setup. */
+  async occupy(environment: EnvironmentVersion, owner: string, initial: InitialState, signal: AbortSignal): Promise<Slot> {
     const { startTimeoutMs } = this.#options;
     const deadline = AbortSignal.timeout(startTimeoutMs);
     const progress: Progress = { step: "its process has not loaded its code yet" };
     try {
-      return await this.#place(environment, owner, opening, AbortSignal.any([signal, deadline]), progress);
+      return await this.#occupy(environment, owner, initial, AbortSignal.any([signal, deadline]), progress);
     } catch (cause) {
       if (!deadline.aborted || signal.aborted) throw cause;
       const { name, version } = environment;
@@ -98,178 +100,153 @@ export class Slots {
     }
   }
 
-  async #place(
+  async #occupy(
     environment: EnvironmentVersion,
     owner: string,
-    opening: InitialState,
+    initial: InitialState,
     signal: AbortSignal,
     progress: Progress,
   ): Promise<Slot> {
+    const { bundleFolder, pool } = this.#options;
     const isolation = isolationOf(environment.config);
-    const spec = await this.#claimSpec(environment, opening, isolation);
-    const sandbox =
-      isolation === "shared" ? await this.#options.hosts.sit(owner, spec, signal) : await this.#options.pool.claim(spec, signal);
+    const needed = claimSpecFor(environment, owner, initial, isolation);
+    const spec = { ...needed, folder: await bundleFolder(needed.digest) };
+    let sandbox: Sandbox;
+    if (isolation === "shared") sandbox = await this.#hosts.occupy(initial.id, spec, signal);
+    else {
+      sandbox = await pool.claim(spec, signal);
+      this.#occupancy.add(sandbox, initial.id);
+    }
     progress.step = "its setup has not finished yet";
-    this.#watch(sandbox, opening.id);
     const slot: Slot = {
       sandboxId: sandbox.id,
       address: sandbox.address,
-      prefix: instancePrefix(opening.id),
+      prefix: instancePrefix(initial.id),
       isOwnSandbox: isolation === "instance",
     };
     try {
-      await this.#ask(slot, { method: "POST", path: "/env-instance", maxBytes: responseLimits.instance, body: toRequest(opening), signal });
+      const { method, path } = hostRoutes.create;
+      await this.#request(slot, { method, path, maxBytes: responseLimits.instance, body: createBody(initial), signal });
       return slot;
     } catch (error) {
       const cause = await exitCauseOf(sandbox, error);
-      await this.leave(slot, opening.id);
+      await this.release(slot, initial.id);
       throw cause;
     }
   }
 
-  /** Copies an instance within its own process, which another server may keep. */
-  async forkBeside(parentId: string, slot: Slot, ids: readonly string[], signal: AbortSignal): Promise<void> {
-    const seated = this.#seated.get(slot.sandboxId);
-    if (seated !== undefined) this.#options.hosts.sitBeside(slot.sandboxId, ids.length);
-    for (const id of ids) seated?.add(id);
+  /** Forks an instance within its own sandbox, which may be another server's. */
+  async forkInSandbox(parentId: string, slot: Slot, ids: readonly string[], signal: AbortSignal): Promise<void> {
+    this.#occupancy.addForks(slot.sandboxId, ids);
     try {
-      const path = `${instancePrefix(parentId)}/fork`;
-      await this.#ask(slot, { method: "POST", path, maxBytes: responseLimits.fork, body: { ids }, signal });
+      const path = fillPath(hostRoutes.fork, { id: parentId });
+      await this.#request(slot, { method: hostRoutes.fork.method, path, maxBytes: responseLimits.fork, body: { ids }, signal });
     } catch (error) {
-      for (const id of ids) await this.leave(slot, id);
+      for (const id of ids) await this.release(slot, id);
       throw error;
     }
   }
 
-  /** All that another sandbox needs to go on where this instance stands. */
+  /** What another sandbox needs to start a fork of this instance. */
   async readInitialState(id: string, slot: Slot, signal: AbortSignal): Promise<InitialState> {
-    const request = { method: "GET", path: `${instancePrefix(id)}/opening`, maxBytes: responseLimits.state, signal } as const;
-    const answer = initialStateAnswer.parse(await this.#ask(slot, request));
-    const { task, seed, environment_variables: variables, arguments: args, snapshot } = answer;
-    return { id, task: task ?? null, seed, variables, arguments: args, snapshot };
+    const { method } = hostRoutes.opening;
+    const path = fillPath(hostRoutes.opening, { id });
+    return parseInitialState(id, await this.#request(slot, { method, path, maxBytes: responseLimits.state, signal }));
   }
 
-  /** Ends an instance's place: the whole sandbox if it was alone in it. Never fails: what is gone is gone. */
-  async leave(slot: Slot, instanceId: string): Promise<void> {
-    const isSeated = this.#seated.get(slot.sandboxId)?.delete(instanceId) ?? false;
-    if (slot.isOwnSandbox) {
-      const sandbox = await this.find(slot.sandboxId).catch(() => null);
-      if (sandbox !== null) await this.discard(sandbox);
-      return;
+  /** Releases an instance's slot; a sandbox of its own is destroyed. Never fails. */
+  async release(slot: Slot, instanceId: string): Promise<void> {
+    this.#occupancy.release(slot.sandboxId, instanceId);
+    if (!slot.isOwnSandbox) return this.evict({ id: slot.sandboxId, address: slot.address }, instanceId);
+    const sandbox = await this.find(slot.sandboxId).catch(() => null);
+    if (sandbox !== null) await this.destroy(sandbox);
+  }
+
+  /** Ends an instance inside a shared sandbox. Never fails. */
+  async evict({ id, address }: Pick<Sandbox, "id" | "address">, instanceId: string): Promise<void> {
+    const { method } = hostRoutes.delete;
+    const path = fillPath(hostRoutes.delete, { id: instanceId });
+    const request = { method, path, timeoutMs: RELEASE_MS, maxBytes: responseLimits.instance } as const;
+    await requestSandbox(this.#options.clients, id, address, request).catch(() => {});
+  }
+
+  async readInstances(sandbox: Sandbox): Promise<ReportedInstances> {
+    try {
+      const { method, path } = hostRoutes.list;
+      const request = { method, path, timeoutMs: RELEASE_MS, maxBytes: responseLimits.list } as const;
+      const { items } = instanceList.parse(await requestSandbox(this.#options.clients, sandbox.id, sandbox.address, request));
+      return new Set(items.map(({ id }) => id));
+    } catch (error) {
+      return isPlatformError(error, "request.timeout") ? "unsure" : "gone";
     }
-    if (isSeated) this.#options.hosts.leave(slot.sandboxId);
-    const request = { method: "DELETE", path: instancePrefix(instanceId), timeoutMs: LEAVE_MS, maxBytes: responseLimits.instance } as const;
-    await requestSandbox(this.#options.clients, slot.sandboxId, slot.address, request).catch(() => {});
   }
 
-  /** Tries again what could not be ended. */
-  async retry(): Promise<void> {
-    const stuck = [...this.#stuck];
-    this.#stuck.clear();
-    await Promise.all(stuck.map((sandbox) => this.discard(sandbox)));
-  }
-
-  /** Ends a sandbox; if that fails now, it is tried again. */
-  async discard(sandbox: Sandbox): Promise<void> {
-    const ending = sandbox
+  /** Destroys a sandbox; a failure is retried later. */
+  async destroy(sandbox: Sandbox): Promise<void> {
+    const destroying = sandbox
       .destroy()
-      .catch(() => void this.#stuck.add(sandbox))
-      .finally(() => this.#ending.delete(ending));
-    this.#ending.add(ending);
-    await ending;
+      .catch(() => void this.#undestroyed.add(sandbox))
+      .finally(() => this.#destroying.delete(destroying));
+    this.#destroying.add(destroying);
+    await destroying;
   }
 
-  /** Resolves when what is being ended has ended, with its files: a process that exits before would leave them. */
-  async settled(): Promise<void> {
-    await Promise.all(this.#ending);
+  /** Sends a request of the control API to an instance, through its trainer API. */
+  request(slot: Slot, name: keyof typeof requests, body: unknown, signal: AbortSignal): Promise<unknown> {
+    const { method, path, maxBytes } = requests[name];
+    return this.#request(slot, { method, path: `${slot.prefix}${path}`, maxBytes, body, signal });
   }
 
-  /** Asks an instance something through its trainer API. */
-  ask(slot: Slot, question: keyof typeof questions, body: unknown, signal: AbortSignal): Promise<unknown> {
-    const { method, path, maxBytes } = questions[question];
-    return this.#ask(slot, { method, path: `${slot.prefix}${path}`, maxBytes, body, signal });
+  /** Manages an instance and its sandbox from now on; another server did so before. */
+  adopt({ id, owner, digest, slot }: AdoptedInstance, sandbox: Sandbox): void {
+    const isKnown = this.#occupancy.isOccupant(sandbox.id, id);
+    this.#occupancy.add(sandbox, id);
+    if (slot?.isOwnSandbox === false && !isKnown) this.#hosts.adopt(owner, digest, sandbox);
   }
 
-  /** Takes an instance and its sandbox under its eyes that another process of ours has kept so far. */
-  adopt({ id, owner, digest, slot }: InstanceRow, sandbox: Sandbox): void {
-    const isSeated = this.#seated.get(sandbox.id)?.has(id) ?? false;
-    this.#watch(sandbox, id);
-    if (slot?.isOwnSandbox === false && !isSeated) this.#options.hosts.adopt(owner, digest, sandbox);
+  /** One round of maintenance, as steps of which each may fail alone. */
+  maintenance(): (() => Promise<void> | void)[] {
+    const { pool, clients } = this.#options;
+    return [() => this.#retryDestroy(), () => this.closeIdleHosts(IDLE_HOST_MS), () => pool.trim(), () => clients.trim(IDLE_CONNECTION_MS)];
   }
 
-  /** Looks after no sandbox any more: whatever becomes of them is no news. */
-  detach(): void {
-    this.#sandboxes.clear();
-    this.#seated.clear();
+  closeIdleHosts(forMs: number): Promise<void> {
+    return this.#hosts.closeIdle(forMs);
   }
 
-  #watch(sandbox: Sandbox, instanceId: string): void {
-    const known = this.#seated.get(sandbox.id);
-    const seated = known ?? new Set<string>();
-    seated.add(instanceId);
-    if (known !== undefined) return;
-    this.#sandboxes.set(sandbox.id, sandbox);
-    this.#seated.set(sandbox.id, seated);
-    void sandbox.exited.then((exit) => {
-      if (!this.#sandboxes.delete(sandbox.id)) return;
-      this.#seated.delete(sandbox.id);
-      void this.#options.clients.forget(sandbox.id);
-      this.#options.onExit(sandbox.id, [...seated], exit);
-      // What ended by itself has left its files.
-      void this.discard(sandbox);
-    });
+  /** Destroys all processes that wait for an instance. */
+  closePool(): Promise<void> {
+    return this.#options.pool.close();
   }
 
-  #ask(slot: Slot, request: Omit<SandboxRequest, "timeoutMs">): Promise<unknown> {
+  /** Destroys the sandboxes of these servers at this location. Needs no store. */
+  async destroyAll(serverIds: ReadonlySet<string>, onFailure: (error: unknown) => void): Promise<void> {
+    this.#occupancy.clear();
+    const sandboxes = (await this.list()).filter(({ labels }) => serverIds.has(labels.server ?? ""));
+    await Promise.all(sandboxes.map((sandbox) => sandbox.destroy().catch(onFailure)));
+  }
+
+  /** Manages no sandbox any more: later exits are not reported. Waits for those being destroyed, whose files would remain otherwise. */
+  async close(): Promise<void> {
+    this.#occupancy.clear();
+    await Promise.all(this.#destroying);
+  }
+
+  async #retryDestroy(): Promise<void> {
+    const sandboxes = [...this.#undestroyed];
+    this.#undestroyed.clear();
+    await Promise.all(sandboxes.map((sandbox) => this.destroy(sandbox)));
+  }
+
+  #onExit(sandbox: Sandbox, instanceIds: readonly string[], exit: SandboxExit): void {
+    void this.#options.clients.forget(sandbox.id);
+    this.#options.onExit(sandbox.id, instanceIds, exit);
+    // A process that ended by itself has left its files.
+    void this.destroy(sandbox);
+  }
+
+  #request(slot: Slot, request: Omit<SandboxRequest, "timeoutMs">): Promise<unknown> {
     const { clients, startTimeoutMs } = this.#options;
     return requestSandbox(clients, slot.sandboxId, slot.address, { ...request, timeoutMs: startTimeoutMs });
   }
-
-  async #claimSpec(environment: EnvironmentVersion, opening: InitialState, isolation: Isolation): Promise<ClaimSpec> {
-    const { bundleDigest, config, metadata, name, version, owner } = environment;
-    if (bundleDigest === null) {
-      throw new PlatformError(
-        "instance.unsupported",
-        `${name}@${version} has no bundle, and this server runs bundles only; publish it with 'aenv push' from its project`,
-      );
-    }
-    const keepsState = metadata?.keepsStateInModules ?? true;
-    if (isolation === "shared" && keepsState && metadata !== null) {
-      throw new PlatformError(
-        "instance.unsupported",
-        `${name}@${version} asks for shared processes but keeps its state in its modules; use defineEnvironment, or isolation "instance"`,
-      );
-    }
-    const own = ownVariables(environment);
-    // What is one instance's alone must not be in the environment of a process that many share.
-    const variables = isolation === "shared" ? own : opening.variables;
-    return {
-      folder: await this.#options.bundleFolder(bundleDigest),
-      digest: bundleDigest,
-      variables,
-      sandboxOptions: opening.sandboxOptions,
-      together: opening.together ?? 1,
-      // A process that is prepared has run the author's code already, with the environment's own variables only.
-      environment:
-        !keepsState && opening.sandboxOptions === undefined && isSameVariables(variables, own)
-          ? { name, version, owner, warm: warmOf(config) }
-          : null,
-    };
-  }
-}
-
-function warmOf(config: EnvironmentConfig): number {
-  const value = config.deployConfig?.warm;
-  return typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : 0;
-}
-
-function toRequest(opening: InitialState): Record<string, unknown> {
-  return {
-    id: opening.id,
-    seed: opening.seed,
-    environment_variables: opening.variables,
-    arguments: opening.arguments,
-    ...(opening.task !== null && { task: opening.task }),
-    ...(opening.snapshot !== undefined && { snapshot: opening.snapshot }),
-  };
 }

@@ -2,7 +2,7 @@ import type { EnvironmentConfig } from "@aenv/contract";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ownVariables } from "../hub/publishing/own-variables.ts";
-import { isSameVariables, layVariables, platformVariables } from "./variables.ts";
+import { isSameVariables, mergeVariables, platformVariables } from "./variables.ts";
 
 const shop = (deployConfig: EnvironmentConfig["deployConfig"] = {}) => ({
   name: "shop",
@@ -27,7 +27,7 @@ describe("an environment's own variables", () => {
 describe("an instance's variables", () => {
   it("are the caller's over the environment's own, with the name and version filled in", () => {
     const own = ownVariables(shop({ environment_variables: { A: "config", B: "config" } }));
-    expect(layVariables(own, { B: "request", C: "request", envversion: "" }, {})).toEqual({
+    expect(mergeVariables(own, { B: "request", C: "request", envversion: "" }, {})).toEqual({
       A: "config",
       B: "request",
       C: "request",
@@ -37,7 +37,7 @@ describe("an instance's variables", () => {
   });
 
   it("are under the platform's, also when a sandbox tells other ones for its fork", () => {
-    const laid = layVariables(
+    const laid = mergeVariables(
       ownVariables(shop()),
       { AENV_STORAGE: "/other", AENV_DATASOURCE: "lie" },
       platformVariables({ datasource: "truth" }),
@@ -52,7 +52,7 @@ describe("an instance's variables", () => {
     );
     fc.assert(
       fc.property(variables, variables, fc.constantFrom({}, { AENV_TYPE: "service" }), (config, callers, platform) => {
-        const laid = layVariables(ownVariables(shop({ environment_variables: config })), callers, platform);
+        const laid = mergeVariables(ownVariables(shop({ environment_variables: config })), callers, platform);
         for (const [name, value] of Object.entries(laid)) {
           if (/^(?:aenv|otel)_/i.test(name)) expect((platform as Record<string, string>)[name]).toBe(value);
         }

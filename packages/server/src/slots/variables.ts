@@ -1,23 +1,22 @@
 import { type Variables, variableKind } from "@aenv/contract";
-import type { InstanceRow } from "../instances/row.ts";
 
 /**
- * The variables of one instance: the environment's own, over them the caller's, and over all of them the platform's, which nobody
- * else sets. An empty name or version from a client that did not know it is filled in.
+ * The variables of one instance: the environment's own, overridden by the caller's, overridden by the platform's. An empty name or
+ * version from a client that did not know it does not override.
  */
-export function layVariables(own: Variables, callers: Variables, platform: Variables): Variables {
-  const laid: Record<string, string> = { ...own };
+export function mergeVariables(own: Variables, callers: Variables, platform: Variables): Variables {
+  const merged: Record<string, string> = { ...own };
   for (const [name, value] of Object.entries(callers)) {
     const kind = variableKind(name);
-    // The caller's are checked when the request comes in; a sandbox that tells its variables for a fork is not trusted with them either.
+    // A request is checked when it comes in. The variables that a sandbox reports for a fork are not trusted either.
     if (kind === "platform" || (kind === "identity" && value === "")) continue;
-    laid[name] = value;
+    merged[name] = value;
   }
-  return { ...laid, ...platform };
+  return { ...merged, ...platform };
 }
 
-/** What the platform tells an instance. Sandboxes that are processes run no image: what one would hold is the environment's own to find. */
-export function platformVariables({ datasource }: Pick<InstanceRow, "datasource">): Variables {
+/** Variables that the platform sets. Sandboxes that are processes run no image, so the environment reads its datasource itself. */
+export function platformVariables({ datasource }: { readonly datasource: string }): Variables {
   return datasource === "" ? {} : { AENV_DATASOURCE: datasource };
 }
 

@@ -5,12 +5,13 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { kitRunner } from "../instances/fixtures/runner.ts";
 import { SandboxClients } from "../sandboxes/client.ts";
 import { Pool } from "./pool.ts";
-import { Verifier, type VerifierOptions } from "./verifier.ts";
+import { Scheduler, type WorkLimits } from "./scheduler.ts";
+import { Verifier, WAITING_VERIFICATIONS } from "./verifier.ts";
 
 const of = (owner: string) => ({ owner, variables: {} });
 
-/** An verifier whose verifications wait at a gate, so that a test decides how many run. */
-function openVerifier(options: Partial<VerifierOptions> = {}) {
+/** A verifier whose verifications wait at a gate, so that a test decides how many run. */
+function openVerifier({ waitTimeoutMs = 5_000, ...limits }: Partial<WorkLimits> & { waitTimeoutMs?: number } = {}) {
   const tree = temporaryTree();
   const gate = Promise.withResolvers<void>();
   const program = kitRunner(defineEnvironment({ tools: [] }), tree.path);
@@ -20,7 +21,7 @@ function openVerifier(options: Partial<VerifierOptions> = {}) {
       return (request, response) => void gate.promise.then(() => answer(request, response));
     },
   });
-  // Whether a process answers at all is not what waits here.
+  // The start of a process does not wait at the gate.
   const create = engine.create.bind(engine);
   const started: string[] = [];
   engine.create = (spec, signal) => {
@@ -28,6 +29,7 @@ function openVerifier(options: Partial<VerifierOptions> = {}) {
     return create(spec, signal);
   };
   const clients = new SandboxClients();
+  const scheduler = new Scheduler({ verifications: { atOnce: 3, atOncePerOwner: 2, ...WAITING_VERIFICATIONS, ...limits } });
   const pool = new Pool({
     engine,
     clients,
@@ -36,15 +38,15 @@ function openVerifier(options: Partial<VerifierOptions> = {}) {
     serverId: "r-1",
     min: 0,
     limits: { each: 0, perOwner: 0, total: 0 },
-    startsAtOnce: 10,
+    scheduler,
     refillAfterMs: 0,
     startTimeoutMs: 5_000,
     memoryMb: 64,
-    standingOf: async () => "newest",
-    onTrouble: () => {},
+    versionStatus: async () => "newest",
+    onFillFailure: () => {},
     now: () => 0,
   });
-  const verifier = new Verifier({ pool, clients, startTimeoutMs: 5_000, waitTimeoutMs: 5_000, atOnce: 3, atOncePerOwner: 2, ...options });
+  const verifier = new Verifier({ pool, clients, startTimeoutMs: 5_000, waitTimeoutMs, scheduler });
   onTestFinished(async () => {
     gate.resolve();
     await verifier.close();
@@ -57,9 +59,9 @@ function openVerifier(options: Partial<VerifierOptions> = {}) {
 }
 
 describe("verification", () => {
-  it("runs so many at once, in all and of one owner; the others wait, and each gets its answer", async () => {
+  it("runs up to the limits at once, in total and per owner; the others wait, and each gets its result", async () => {
     const { verifier, started, open } = openVerifier();
-    const asked = ["ada", "ada", "ada", "ada", "bob", "bob"].map((owner, n) => verifier.inspect(`/bundles/${n}`, of(owner)));
+    const asked = ["ada", "ada", "ada", "ada", "bob", "bob"].map((owner, n) => verifier.verify(`/bundles/${n}`, of(owner)));
     await vi.waitFor(() => expect(started).toHaveLength(3));
     expect([verifier.running, verifier.waiting]).toEqual([3, 3]);
     open();
@@ -67,22 +69,22 @@ describe("verification", () => {
     expect([verifier.running, verifier.waiting]).toEqual([0, 0]);
   });
 
-  it("refuses one more at once when too many of an owner wait, with when to come again", async () => {
+  it("refuses one more when too many of an owner are waiting, and says when to retry", async () => {
     const { verifier, open } = openVerifier({ atOnce: 1 });
-    const asked = Array.from({ length: 17 }, (_, n) => verifier.inspect(`/bundles/${n}`, of("ada")));
-    await expect(verifier.inspect("/bundles/more", of("ada"))).rejects.toMatchObject({
+    const asked = Array.from({ length: 17 }, (_, n) => verifier.verify(`/bundles/${n}`, of("ada")));
+    await expect(verifier.verify("/bundles/more", of("ada"))).rejects.toMatchObject({
       code: "quota.exceeded",
       details: { retryAfterSeconds: 1 },
     });
-    const other = verifier.inspect("/bundles/other", of("bob"));
+    const other = verifier.verify("/bundles/other", of("bob"));
     open();
     await Promise.all([...asked, other]);
   });
 
-  it("tells whoever has waited too long for a turn to come again", async () => {
+  it("refuses a verification that has waited too long, and says when to retry", async () => {
     const { verifier, open } = openVerifier({ atOnce: 1, waitTimeoutMs: 20 });
-    const first = verifier.inspect("/bundles/1", of("ada"));
-    await expect(verifier.inspect("/bundles/2", of("bob"))).rejects.toMatchObject({
+    const first = verifier.verify("/bundles/1", of("ada"));
+    await expect(verifier.verify("/bundles/2", of("bob"))).rejects.toMatchObject({
       code: "quota.exceeded",
       details: { retryAfterSeconds: 10 },
     });
@@ -91,9 +93,9 @@ describe("verification", () => {
     await first;
   });
 
-  it("leaves no process when it is closed, and begins none that waited", async () => {
+  it("leaves no process when it is closed, and starts none that waited", async () => {
     const { verifier, engine, started, open } = openVerifier({ atOnce: 2 });
-    const asked = Promise.allSettled(["ada", "bob", "eve"].map((owner) => verifier.inspect(`/bundles/${owner}`, of(owner))));
+    const asked = Promise.allSettled(["ada", "bob", "eve"].map((owner) => verifier.verify(`/bundles/${owner}`, of(owner))));
     await vi.waitFor(() => expect(started).toHaveLength(2));
     await verifier.close();
     for (const { status } of await asked) expect(status).toBe("rejected");

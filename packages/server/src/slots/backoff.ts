@@ -5,7 +5,7 @@ export interface Backoff {
 
 const SLOW: Backoff = { firstMs: 2_000, longestMs: 10 * 60_000 };
 
-/** The pause after so many failures in a row: each twice as long as the one before, up to the longest, ten minutes unless given. */
+/** The delay after so many failures in a row: doubled with each, up to the longest, ten minutes by default. */
 export function pauseAfter(failures: number, { firstMs, longestMs }: Backoff = SLOW): number {
   return failures === 0 ? 0 : Math.min(longestMs, firstMs * 2 ** (failures - 1));
 }

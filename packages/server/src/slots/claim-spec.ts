@@ -1,0 +1,48 @@
+import { type EnvironmentConfig, PlatformError } from "@aenv/contract";
+import type { EnvironmentVersion } from "../hub/hub.ts";
+import { ownVariables } from "../hub/publishing/own-variables.ts";
+import type { InitialState } from "./initial-state.ts";
+import type { Isolation } from "./isolation.ts";
+import type { ClaimSpec } from "./pool.ts";
+import { isSameVariables } from "./variables.ts";
+
+/** The process that an instance needs, but for the folder of its bundle. An environment that cannot run here is an error. */
+export function claimSpecFor(
+  environment: EnvironmentVersion,
+  owner: string,
+  initial: InitialState,
+  isolation: Isolation,
+): Omit<ClaimSpec, "folder"> {
+  const { bundleDigest, config, metadata, name, version } = environment;
+  if (bundleDigest === null) {
+    throw new PlatformError(
+      "instance.unsupported",
+      `${name}@${version} has no bundle, and this server runs bundles only; publish it with 'aenv push' from its project`,
+    );
+  }
+  const keepsState = metadata?.keepsStateInModules ?? true;
+  if (isolation === "shared" && keepsState && metadata !== null) {
+    throw new PlatformError(
+      "instance.unsupported",
+      `${name}@${version} asks for shared processes but keeps its state in its modules; use defineEnvironment, or isolation "instance"`,
+    );
+  }
+  const own = ownVariables(environment);
+  // Variables of one instance must not be in the environment of a shared process.
+  const variables = isolation === "shared" ? own : initial.variables;
+  // A warm process has already run the author's code, with the environment's own variables only.
+  const canBeWarm = !keepsState && initial.sandboxOptions === undefined && isSameVariables(variables, own);
+  return {
+    owner,
+    digest: bundleDigest,
+    variables,
+    sandboxOptions: initial.sandboxOptions,
+    together: initial.together ?? 1,
+    environment: canBeWarm ? { name, version, owner: environment.owner, warm: warmOf(config) } : null,
+  };
+}
+
+function warmOf(config: EnvironmentConfig): number {
+  const value = config.deployConfig?.warm;
+  return typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : 0;
+}

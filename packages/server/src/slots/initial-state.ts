@@ -1,0 +1,41 @@
+import type { SandboxOptions } from "@aenv/contract";
+import { z } from "zod";
+
+/** What an instance starts with in a sandbox. */
+export interface InitialState {
+  readonly id: string;
+  readonly task: string | null;
+  readonly seed: number;
+  readonly variables: Readonly<Record<string, string>>;
+  readonly arguments: readonly string[];
+  readonly snapshot?: unknown;
+  readonly sandboxOptions?: SandboxOptions | undefined;
+  /** How many forks of one instance start at the same time, this one included; 1 by default. Not sent to the sandbox. */
+  readonly together?: number;
+}
+
+const response = z.object({
+  task: z.string().nullish(),
+  seed: z.number(),
+  environment_variables: z.record(z.string(), z.string()),
+  arguments: z.array(z.string()),
+  snapshot: z.unknown(),
+});
+
+/** The body of the request that creates the instance in its sandbox. */
+export function createBody(initial: InitialState): Record<string, unknown> {
+  return {
+    id: initial.id,
+    seed: initial.seed,
+    environment_variables: initial.variables,
+    arguments: initial.arguments,
+    ...(initial.task !== null && { task: initial.task }),
+    ...(initial.snapshot !== undefined && { snapshot: initial.snapshot }),
+  };
+}
+
+/** The current state of an instance, as its sandbox reports it for a fork in another sandbox. */
+export function parseInitialState(id: string, body: unknown): InitialState {
+  const { task, seed, environment_variables: variables, arguments: args, snapshot } = response.parse(body);
+  return { id, task: task ?? null, seed, variables, arguments: args, snapshot };
+}
