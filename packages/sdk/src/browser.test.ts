@@ -25,7 +25,7 @@ describe.each([
   ["the SDK", join(here, "index.ts")],
   ["the contract", contract],
 ])("%s in a browser", (_, entry) => {
-  it("is bundled without anything of Node", async () => {
+  it("is bundled without modules of Node", async () => {
     const { metafile } = await bundleForBrowser(entry);
     const inputs = Object.keys(metafile.inputs);
     expect(inputs.filter((path) => path.includes("undici") || path.endsWith("transport/node.ts"))).toEqual([]);
@@ -34,7 +34,7 @@ describe.each([
   });
 });
 
-it("no source but the Node transport imports from Node", async () => {
+it("only the Node transport imports modules of Node", async () => {
   for (const folder of [here, join(here, "adapters"), join(here, "transport"), join(here, "../../contract/src")]) {
     for (const file of (await readdir(folder)).filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts"))) {
       if (file === "node.ts") continue;
@@ -43,7 +43,7 @@ it("no source but the Node transport imports from Node", async () => {
   }
 });
 
-it("the bundle calls a tool with nothing but what a browser has", async () => {
+it("the bundle calls a tool with only the globals of a browser", async () => {
   await using server = await httpServer(({ path, json }, response) => {
     if (path === "/health") return sendJson(response, { success: true, data: { status: "healthy" } });
     return sendJson(response, { jsonrpc: "2.0", id: json.id, result: { content: [{ type: "text", text: "hi" }] } });

@@ -8,9 +8,9 @@ const source = memorySource({
 });
 const signal = AbortSignal.abort();
 
-// Each framework's own tool loop runs in interop/frameworks; here stands what its factory is given.
+// The frameworks' own tool loops run in interop/frameworks; these tests check the options of their factories.
 describe("the adapter for", () => {
-  it("the OpenAI Agents SDK gives a tool that is not strict and lets the platform's trouble through", async () => {
+  it("the OpenAI Agents SDK gives a tool that is not strict and throws errors of the platform", async () => {
     const [tool] = await agentsTools(source, (options) => options);
     expect(tool).toMatchObject({ name: "add_up", description: "Adds.", strict: false, errorFunction: null });
     expect(tool?.parameters).toEqual(inputSchema);

@@ -4,14 +4,14 @@ import { describe, expect, it } from "vitest";
 import { memorySource, textResult } from "./memory-source.ts";
 import { modelTools, parseArguments } from "./model-tool.ts";
 
-/** What the model reads when a tool answers so. */
+/** The text for the model when a tool returns this. */
 async function read(answer: CallToolResult): Promise<string | undefined> {
   const [tool] = await modelTools(memorySource({ "e@1/t": { run: () => answer } }));
   return tool?.call({});
 }
 
 describe("a model's tool", () => {
-  it("has a name that models take, and hands the arguments on to the tool it stands for", async () => {
+  it("has a name that models accept, and passes the arguments to its tool", async () => {
     const source = memorySource({
       "shop@1.0.0/orders.cancel": { description: "Cancels.", run: (args) => textResult(JSON.stringify(args)) },
     });
@@ -20,7 +20,7 @@ describe("a model's tool", () => {
     expect(await tool?.call({ id: "42" })).toBe('{"id":"42"}');
   });
 
-  it("keeps its schema as the environment gave it", async () => {
+  it("keeps the environment's schema unchanged", async () => {
     const schema = fc
       .dictionary(fc.string(), fc.jsonValue())
       .map((rest) => ({ ...rest, type: "object", properties: { n: { default: 1 } } }));
@@ -32,7 +32,7 @@ describe("a model's tool", () => {
     );
   });
 
-  it("says that it takes an object where its schema leaves that out", async () => {
+  it("adds the type object to a schema without a type", async () => {
     const [tool] = await modelTools(memorySource({ t: { inputSchema: { title: "None" }, run: () => textResult("") } }));
     expect(tool?.parameters).toEqual({ type: "object", properties: {}, title: "None" });
   });
@@ -50,7 +50,7 @@ describe("a model's tool", () => {
     await expect(tool?.call({})).rejects.toThrow("connection lost");
   });
 
-  it("hands the abort signal on", async () => {
+  it("passes the abort signal on", async () => {
     const abort = new AbortController();
     abort.abort();
     const [tool] = await modelTools(memorySource({ t: { run: (_, signal) => textResult(String(signal?.aborted)) } }));
@@ -59,7 +59,7 @@ describe("a model's tool", () => {
   });
 });
 
-describe("what the model reads", () => {
+describe("the text for the model", () => {
   it("is the text of all blocks", async () => {
     const link = { type: "resource_link", uri: "file:///a.txt", name: "a" };
     const resource = { type: "resource", resource: { uri: "file:///b.txt", text: "inside b" } };
@@ -68,13 +68,13 @@ describe("what the model reads", () => {
     );
   });
 
-  it("names a picture instead of spelling out its bytes", async () => {
+  it("names a picture instead of including its bytes", async () => {
     expect(await read({ content: [{ type: "image", data: "aGk=", mimeType: "image/png" }] })).toBe(
       "[image image/png, left out: this is text only]",
     );
   });
 
-  it("is the structured content where there are no blocks", async () => {
+  it("is the structured content if there are no blocks", async () => {
     expect(await read({ content: [], structuredContent: { n: 1 } })).toBe('{"n":1}');
     expect(await read({ content: [] })).toBe("");
   });
@@ -94,11 +94,11 @@ describe("parseArguments", () => {
     );
   });
 
-  it("takes nothing for no arguments", () => {
+  it("treats an empty text as no arguments", () => {
     expect(parseArguments(" ")).toEqual({ ok: true, args: {} });
   });
 
-  it("never throws, whatever a model writes", () => {
+  it("never throws for any text", () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         const parsed = parseArguments(text);

@@ -14,7 +14,7 @@ const source = memorySource({
 const aborted = AbortSignal.abort();
 
 describe("chatTools", () => {
-  it("lists tools as chat completions take them, with their schema untouched", async () => {
+  it("lists tools in the format of chat completions, with their schema unchanged", async () => {
     const { tools } = await chatTools(source);
     expect(tools).toEqual([
       { type: "function", function: { name: "orders_cancel", description: "Cancels an order.", parameters: inputSchema } },
@@ -36,7 +36,7 @@ describe("chatTools", () => {
     expect(await run({ id: "c1" })).toMatchObject({ content: "Error: only function tools can be called" });
   });
 
-  it("hands the abort signal on", async () => {
+  it("passes the abort signal on", async () => {
     const { run } = await chatTools(source);
     const call = { id: "c1", function: { name: "orders_cancel", arguments: '{"id":"42"}' } };
     expect(await run(call, { signal: aborted })).toMatchObject({ content: "cancelled 42 late" });
@@ -44,14 +44,14 @@ describe("chatTools", () => {
 });
 
 describe("responsesTools", () => {
-  it("lists tools as the Responses API takes them, never strict", async () => {
+  it("lists tools in the format of the Responses API, never strict", async () => {
     const { tools } = await responsesTools(source);
     expect(tools).toEqual([
       { type: "function", name: "orders_cancel", description: "Cancels an order.", parameters: inputSchema, strict: false },
     ]);
   });
 
-  it("plays a call and answers with the output item, for broken JSON too", async () => {
+  it("runs a call and returns the output item, also for invalid JSON", async () => {
     const { run } = await responsesTools(source);
     const call = { call_id: "c1", name: "orders_cancel", arguments: '{"id":"42"}' };
     expect(await run(call, { signal: aborted })).toEqual({ type: "function_call_output", call_id: "c1", output: "cancelled 42 late" });

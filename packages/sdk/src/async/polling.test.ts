@@ -5,7 +5,7 @@ import { poll } from "./polling.ts";
 const interval = { minMs: 50, maxMs: 1_000 };
 
 describe("poll", () => {
-  it("asks at once, then at growing intervals up to the longest", async () => {
+  it("queries at once, then at growing intervals up to the maximum", async () => {
     const clock = fakeClock();
     let asked = 0;
     expect(await poll(async () => (++asked === 11 ? "there" : null), { clock, timeoutMs: 60_000, interval })).toBe("there");
@@ -14,7 +14,7 @@ describe("poll", () => {
     expect(clock.sleeps).toHaveLength(10);
   });
 
-  it("gives null when the time is up, having told how much was left", async () => {
+  it("returns null after the timeout, and passes the time that is left", async () => {
     const clock = fakeClock();
     const left: number[] = [];
     const ask = async (leftMs: number) => {

@@ -13,14 +13,14 @@ async function held() {
 }
 
 describe("SharedTask", () => {
-  it("gives its result to all who wait", async () => {
+  it("gives its result to all waiters", async () => {
     const { task, resolve } = await held();
     const both = Promise.all([task.join(), task.join()]);
     resolve("done");
     expect(await both).toEqual(["done", "done"]);
   });
 
-  it("goes on when one of two gives up", async () => {
+  it("continues when one of two waiters aborts", async () => {
     const { task, resolve, signal } = await held();
     const controller = new AbortController();
     const one = task.join(controller.signal);
@@ -32,7 +32,7 @@ describe("SharedTask", () => {
     expect(await other).toBe("done");
   });
 
-  it("is given up with the reason of the last who waited", async () => {
+  it("is aborted with the reason of the last waiter", async () => {
     const { task, signal } = await held();
     const controller = new AbortController();
     const only = task.join(controller.signal);
@@ -41,7 +41,7 @@ describe("SharedTask", () => {
     expect(signal.reason).toEqual(new Error("enough"));
   });
 
-  it("does not complain to nobody when it fails unheard", async () => {
+  it("causes no unhandled rejection when it fails without a waiter", async () => {
     const task = new SharedTask(() => Promise.reject(new Error("unheard")));
     await task.settled();
     await expect(task.join()).rejects.toThrow("unheard");

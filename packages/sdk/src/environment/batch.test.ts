@@ -32,7 +32,7 @@ async function failure(work: Promise<unknown>): Promise<unknown> {
   );
 }
 
-/** Answers a batch as our own platform does; `failAt` says which of its items fail. */
+/** Answers a batch as an AEnv platform does; the items in `failAt` fail. */
 function answerBatches(failAt: readonly number[] = [], before: () => Promise<void> = async () => {}): void {
   let made = 0;
   platform.faults.control = (seen, response) => {
@@ -65,7 +65,7 @@ describe("Environment.createMany", () => {
     expect(platform.alive.size).toBe(0);
   });
 
-  it("takes options for each instance, over the common ones", async () => {
+  it("lets an instance's options override the common ones", async () => {
     answerBatches();
     await using batch = await Environment.createMany(
       REF,
@@ -82,7 +82,7 @@ describe("Environment.createMany", () => {
     ]);
   });
 
-  it("gives a failed item its own error, in its place, and keeps the others", async () => {
+  it("gives a failed item its own error at its index, and keeps the others", async () => {
     answerBatches([1]);
     const batch = await Environment.createMany(REF, 3, options());
     expect(batch.items.map(({ error }) => error === null)).toEqual([true, false, true]);
@@ -98,7 +98,7 @@ describe("Environment.createMany", () => {
     expect(platform.alive.size).toBe(0);
   });
 
-  it("asks a server that takes no batches for one after the other", async () => {
+  it("creates instances one by one on a server without batches", async () => {
     const batch = await Environment.createMany(REF, 20, options());
     expect(batch.environments).toHaveLength(20);
     expect(platform.control.count("POST", "/env-instance")).toBe(20);
@@ -116,7 +116,7 @@ describe("Environment.createMany", () => {
     expect(platform.alive.size).toBe(0);
   });
 
-  it("ends an instance that does not come up", async () => {
+  it("ends an instance that does not start", async () => {
     platform.statuses = [{ status: "Failed", ip: "", reason: "no image" }];
     const batch = await Environment.createMany(REF, 2, options());
     expect(batch.environments).toEqual([]);
@@ -124,7 +124,7 @@ describe("Environment.createMany", () => {
     expect(platform.alive.size).toBe(0);
   });
 
-  it("throws when the server cannot be asked", async () => {
+  it("throws when the whole request fails", async () => {
     platform.faults.control = (_, response) => {
       sendJson(response, { success: false, code: 401, message: "Invalid token", data: null }, 401);
       return true;
@@ -132,7 +132,7 @@ describe("Environment.createMany", () => {
     expect(await failure(Environment.createMany(REF, 2, options()))).toMatchObject({ code: "access.unauthenticated" });
   });
 
-  it("leaves no instance behind when the caller gives up first", async () => {
+  it("leaves no instance running when the caller aborts first", async () => {
     const controller = new AbortController();
     const { promise, resolve } = Promise.withResolvers<void>();
     answerBatches([], () => {
@@ -146,18 +146,18 @@ describe("Environment.createMany", () => {
     await expect.poll(() => platform.alive.size).toBe(0);
   });
 
-  it("sends nothing for an aborted signal, and makes nothing of zero", async () => {
+  it("sends nothing for an aborted signal or a count of zero", async () => {
     const signal = AbortSignal.abort(new Error("enough"));
     expect(await failure(Environment.createMany(REF, 2, options({ signal })))).toEqual(new Error("enough"));
     expect((await Environment.createMany(REF, 0, options())).items).toEqual([]);
     expect(platform.control.requests).toEqual([]);
   });
 
-  it.each([-1, 1.5, Number.NaN, 100_001])("refuses to create %d instances", async (count) => {
+  it.each([-1, 1.5, Number.NaN, 100_001])("rejects a count of %d", async (count) => {
     expect(await failure(Environment.createMany(REF, count, options()))).toBeInstanceOf(ValidationError);
   });
 
-  it("says that nothing is created where the instance runs already", async () => {
+  it("rejects a batch for an instance that already runs", async () => {
     expect(await failure(Environment.createMany(REF, 2, { instanceUrl: platform.data.url }))).toMatchObject({
       name: "ValidationError",
       message: expect.stringContaining("systemUrl"),

@@ -79,7 +79,7 @@ afterEach(async () => {
 });
 afterAll(() => served.close());
 
-/** An environment of its own: a slot in the served sandbox. */
+/** A new environment: a slot in the served sandbox. */
 async function counterEnv(options: EnvironmentOptions = {}): Promise<Environment> {
   const root = new Environment("counter@1.0.0", { instanceUrl: served.url });
   const [slot] = await root.fork(1);
@@ -97,7 +97,7 @@ async function failure(work: Promise<unknown>): Promise<unknown> {
 }
 
 describe("tools", () => {
-  it("are listed with their full names, without initialising by hand", async () => {
+  it("are listed with their full names, without calling initialize", async () => {
     const tools = await (await counterEnv()).listTools();
     expect(tools.map((tool) => tool.name)).toEqual(["add", "break", "dawdle", "tell"].map((name) => `counter@1.0.0/${name}`));
     expect(tools[0]).toMatchObject({ description: "Adds to the count.", inputSchema: { type: "object", required: ["n"] } });
@@ -125,14 +125,14 @@ describe("tools", () => {
     expect(error).toMatchObject({ code: "tool.not_found", toolName: "subtract" });
   });
 
-  it("take an object and nothing else, and only what JSON can hold", async () => {
+  it("accept only an object that can be written as JSON", async () => {
     const env = await counterEnv();
     expect(await failure(env.callTool("add", { n: 1n }))).toBeInstanceOf(ValidationError);
     expect(await failure(env.callFunction("peek", { n: 1n }))).toBeInstanceOf(ValidationError);
     expect(await failure(env.callTool("add", [1] as never))).toBeInstanceOf(ValidationError);
   });
 
-  it("tell of their progress and their log", async () => {
+  it("report their progress and their log", async () => {
     const heard: (ToolProgress | ToolLog)[] = [];
     const listen = (one: ToolProgress | ToolLog) => heard.push(one);
     const result = await (await counterEnv()).callTool("tell", {}, { onProgress: listen, onLog: listen });
@@ -143,14 +143,14 @@ describe("tools", () => {
     ]);
   });
 
-  it("give their result even if a listener throws", async () => {
+  it("return their result even if a listener throws", async () => {
     const onLog = () => {
       throw new Error("a bug in the listener");
     };
     expect((await (await counterEnv()).callTool("tell", {}, { onLog })).text).toBe("told");
   });
 
-  it("are stopped when their time is over", async () => {
+  it("are stopped at their timeout", async () => {
     const env = await counterEnv();
     stopped.reasons = [];
     const error = await failure(env.callTool("dawdle", {}, { timeoutMs: 300 }));
@@ -164,7 +164,7 @@ describe("tools", () => {
     await vi.waitUntil(() => stopped.reasons.length === 1);
   });
 
-  it("are stopped when the caller gives up, who then gets the signal's own reason", async () => {
+  it("are stopped when the caller aborts, with the signal's reason", async () => {
     const env = await counterEnv();
     stopped.reasons = [];
     const controller = new AbortController();
@@ -177,7 +177,7 @@ describe("tools", () => {
 });
 
 describe("functions, rewards and health", () => {
-  it("calls a function where and how the environment says", async () => {
+  it("calls a function at the path and by the method that the environment declares", async () => {
     const env = await counterEnv();
     await env.callTool("add", { n: 4 });
     expect(await env.callFunction("peek")).toBe(4);
@@ -186,7 +186,7 @@ describe("functions, rewards and health", () => {
     expect(functions.find((one) => one.name === "echo")).toMatchObject({ endpoint: "/own/echo", method: "GET" });
   });
 
-  it("does not let one caller who gives up spoil another's call", async () => {
+  it("does not fail another call when one caller aborts", async () => {
     const env = await counterEnv();
     await env.initialize();
     const controller = new AbortController();
@@ -197,7 +197,7 @@ describe("functions, rewards and health", () => {
     expect(await other).toBe(0);
   });
 
-  it("says that a function is unknown, and names those there are", async () => {
+  it("reports an unknown function, and lists the existing ones", async () => {
     expect(await failure((await counterEnv()).callFunction("poke"))).toMatchObject({
       name: "EnvironmentError",
       code: "function.not_found",
@@ -205,7 +205,7 @@ describe("functions, rewards and health", () => {
     });
   });
 
-  it("carries a function's own message and code", async () => {
+  it("keeps a function's error message and code", async () => {
     expect(await failure((await counterEnv()).callFunction("fail"))).toMatchObject({
       name: "EnvironmentError",
       code: "function.failed",
@@ -213,7 +213,7 @@ describe("functions, rewards and health", () => {
     });
   });
 
-  it("gives the reward raw and as a score", async () => {
+  it("returns the reward raw and as a score", async () => {
     const env = await counterEnv();
     await env.callTool("add", { n: 4 });
     const raw = await env.callReward({});
@@ -221,7 +221,7 @@ describe("functions, rewards and health", () => {
     expect(await env.score()).toEqual(raw);
   });
 
-  it("gives the health check's whole answer, also a bad one", async () => {
+  it("returns the health check's whole response, also an unhealthy one", async () => {
     const env = await counterEnv();
     expect(await env.checkHealth()).toEqual({ success: true, data: { status: "healthy" } });
     await env.callTool("add", { n: 99 });
@@ -230,7 +230,7 @@ describe("functions, rewards and health", () => {
 });
 
 describe("tasks and state", () => {
-  it("lists all tasks, over as many pages as there are, or one split", async () => {
+  it("lists all tasks over all pages, or one split", async () => {
     const env = await counterEnv();
     const tasks = await env.tasks();
     expect(tasks).toHaveLength(1_203);
@@ -238,7 +238,7 @@ describe("tasks and state", () => {
     expect(await env.tasks({ split: "test" })).toHaveLength(601);
   });
 
-  it("resets to a task, and says when there is none of that id", async () => {
+  it("resets to a task, and reports an unknown id", async () => {
     const env = await counterEnv();
     expect(await env.reset({ task: "t7", seed: 1 })).toMatchObject({ task: { id: "t7" }, seed: 1, observation: null });
     expect(await env.callFunction("peek")).toBe(7);
@@ -248,7 +248,7 @@ describe("tasks and state", () => {
     expect(await failure(env.reset({ task: "none" }))).toMatchObject({ name: "EnvironmentError", code: "task.not_found" });
   });
 
-  it("goes back to a snapshot", async () => {
+  it("restores a snapshot", async () => {
     const env = await counterEnv();
     await env.callTool("add", { n: 3 });
     const snapshot = await env.snapshot();
@@ -258,7 +258,7 @@ describe("tasks and state", () => {
     expect(await failure(env.restore({ not: "a snapshot" }))).toMatchObject({ code: "snapshot.invalid" });
   });
 
-  it("forks copies that go their own ways, and each is released on its own", async () => {
+  it("forks independent copies, and each is released on its own", async () => {
     const env = await counterEnv();
     await env.callTool("add", { n: 5 });
     const before = served.host.size;
@@ -272,13 +272,13 @@ describe("tasks and state", () => {
     expect(await failure(copies[0]?.callTool("add", { n: 1 }) ?? Promise.resolve())).toMatchObject({ code: "instance.not_found" });
   });
 
-  it.each([0, -1, 1.5, 1_001])("refuses to fork %d times", async (count) => {
+  it.each([0, -1, 1.5, 1_001])("rejects a fork count of %d", async (count) => {
     expect(await failure((await counterEnv()).fork(count))).toBeInstanceOf(ValidationError);
   });
 });
 
 describe("opening and releasing in local mode", () => {
-  it("is switched on by DUMMY_INSTANCE_IP, and a data URL then says where", async () => {
+  it("is switched on by DUMMY_INSTANCE_IP, and uses a data URL if set", async () => {
     vi.stubEnv("DUMMY_INSTANCE_IP", "http://localhost");
     const env = await Environment.create("counter", { dataUrl: served.url });
     expect(await env.getEnvInfo()).toEqual({
@@ -292,7 +292,7 @@ describe("opening and releasing in local mode", () => {
     await env.release();
   });
 
-  it("leaves an environment that it did not make alone", async () => {
+  it("does not end an environment that it did not create", async () => {
     const size = served.host.size;
     await Environment.use("counter", { instanceUrl: served.url }, async (env) => {
       await env.waitForReady();
@@ -300,7 +300,7 @@ describe("opening and releasing in local mode", () => {
     expect(served.host.size).toBe(size);
   });
 
-  it("is opened again only on explicit wish after a release", async () => {
+  it("is opened again after a release only by initialize", async () => {
     const env = await counterEnv();
     await env.callTool("add", { n: 1 });
     await env.release();
@@ -341,14 +341,14 @@ describe("opening and releasing in local mode", () => {
     expect(served.host.size).toBe(size);
   });
 
-  it("says where nobody answers", async () => {
+  it("names the address that does not answer", async () => {
     const url = await deadUrl();
     const error = await failure(Environment.create("counter", { instanceUrl: url, healthTimeoutMs: 60 }));
     expect(error).toBeInstanceOf(EnvironmentError);
     expect(error).toMatchObject({ code: "instance.start_timeout", envName: "counter", message: expect.stringContaining(url) });
   });
 
-  it("says within a second that nothing listens at its address, and what to do", async () => {
+  it("reports within a second that nothing listens at its address, with the next step", async () => {
     const url = await deadUrl();
     const clock = fakeClock();
     const error = await failure(Environment.create("counter", { instanceUrl: url, clock }));
@@ -359,7 +359,7 @@ describe("opening and releasing in local mode", () => {
     expect(sum(clock.sleeps)).toBeLessThanOrEqual(1_000);
   });
 
-  it("says so within a second also when it is first called, or goes away later", async () => {
+  it("reports it within a second also on the first call, or when the server stops later", async () => {
     const url = await deadUrl();
     for (const call of [(env: Environment) => env.callTool("add", { n: 1 }), (env: Environment) => env.listFunctions()]) {
       const clock = fakeClock();
@@ -369,7 +369,7 @@ describe("opening and releasing in local mode", () => {
     }
   });
 
-  it("waits for one that is still to be started for as long as it is told to", async () => {
+  it("waits for a server that is still starting as long as healthTimeoutMs allows", async () => {
     const clock = fakeClock();
     await failure(Environment.create("counter", { instanceUrl: await deadUrl(), clock, healthTimeoutMs: 5_000 }));
     expect(sum(clock.sleeps)).toBeGreaterThan(4_000);
@@ -379,7 +379,7 @@ describe("opening and releasing in local mode", () => {
     [401, "access.unauthenticated", "apiKey"],
     [403, "access.denied", "token"],
     [501, "instance.unsupported", "dataPlane: false"],
-  ])("takes a %i of the health check as final, and says what to do", async (status, code, next) => {
+  ])("treats a %i of the health check as final, and names the next step", async (status, code, next) => {
     await using other = await httpServer((_, response) => sendJson(response, { message: "no" }, status));
     const error = await failure(Environment.create("counter", { instanceUrl: other.url }));
     expect(error).toMatchObject({ code, message: expect.stringContaining(next) });
@@ -387,12 +387,12 @@ describe("opening and releasing in local mode", () => {
     expect(other.requests).toHaveLength(1);
   });
 
-  it("stops waiting when the instance is not there", async () => {
+  it("stops waiting when the instance does not exist", async () => {
     const error = await failure(Environment.create("counter", { instanceUrl: `${served.url}/env-instance/none` }));
     expect(error).toMatchObject({ code: "instance.not_found", message: expect.stringContaining("'none' not found") });
   });
 
-  it("gives up waiting when its own signal or the caller's aborts", async () => {
+  it("stops waiting when its own signal or the caller's aborts", async () => {
     await using sick = await httpServer((_, response) => sendJson(response, { success: true, data: { status: "error" } }));
     const own = new AbortController();
     const waiting = failure(Environment.create("counter", { instanceUrl: sick.url, signal: own.signal }));
@@ -405,7 +405,7 @@ describe("opening and releasing in local mode", () => {
     expect(await other).toEqual(new Error("theirs"));
   });
 
-  it("never shows the platform's key to a sandbox", async () => {
+  it("never sends the platform's key to a sandbox", async () => {
     vi.stubEnv("AENV_API_KEY", "secret");
     await using sandbox = await httpServer((_, response) =>
       sendJson(response, { success: false, code: 404, message: "no", data: null }, 404),

@@ -16,7 +16,7 @@ beforeEach(async () => {
 });
 afterEach(() => platform[Symbol.asyncDispose]());
 
-/** Answers a create as our own platform does: once it runs, and with a link for agents. */
+/** Answers a create request as an AEnv platform does: when the instance runs, and with its agent URL. */
 function answerAsOurs(status = "Running"): void {
   platform.faults.control = (seen, response) => {
     if (seen.method !== "POST" || seen.path !== "/env-instance") return false;
@@ -32,8 +32,8 @@ function weather(options: EnvironmentOptions = {}): Environment {
   return new Environment(REF, { controlUrl: platform.control.url, dataUrl: platform.data.url, clock, ...options });
 }
 
-describe("against our own platform", () => {
-  it("needs one request to have a healthy instance", async () => {
+describe("on an AEnv platform", () => {
+  it("opens a healthy instance with one request", async () => {
     answerAsOurs();
     const env = weather();
     await env.initialize();
@@ -43,7 +43,7 @@ describe("against our own platform", () => {
     expect(platform.alive.size).toBe(0);
   });
 
-  it("lets the server hold its answer when a start takes longer", async () => {
+  it("lets the server hold its response when a start takes longer", async () => {
     answerAsOurs("Creating");
     const env = weather({ timeoutMs: 10_000 });
     await env.initialize();
@@ -53,14 +53,14 @@ describe("against our own platform", () => {
     await env.release();
   });
 
-  it("gives the link that opens tools only", async () => {
+  it("returns the agent URL", async () => {
     answerAsOurs();
     const env = weather();
     expect(await env.agentUrl()).toBe(AGENT_URL);
     await env.release();
   });
 
-  it("sends requests of any size, unless told otherwise", async () => {
+  it("sends requests of any size, unless a limit is set", async () => {
     answerAsOurs();
     const city = "x".repeat(1_100_000);
     const env = weather();
@@ -81,7 +81,7 @@ describe("against our own platform", () => {
 });
 
 describe("a data port that requires a token", () => {
-  /** Answers a create with where the data port is, and that it asks for a token. */
+  /** Answers a create request with the data port's URL, which requires a token. */
   function answerAt(dataUrl: string | undefined): void {
     platform.faults.control = (seen, response) => {
       if (seen.method !== "POST") return false;
@@ -113,7 +113,7 @@ describe("a data port that requires a token", () => {
     expect(platform.alive.size).toBe(0);
   });
 
-  it("receives it where the caller names it by dataUrl", async () => {
+  it("receives it if the caller sets dataUrl", async () => {
     answerAt("http://data.example:8081");
     const env = weather({ apiKey: "secret" });
     await env.callTool("get_weather", { city: "Rome" });
@@ -121,7 +121,7 @@ describe("a data port that requires a token", () => {
     await env.release();
   });
 
-  it("does not get it to another host by a redirect", async () => {
+  it("does not pass it to another host by a redirect", async () => {
     const other = await WirePlatform.open();
     answerAt(platform.data.url);
     platform.faults.data = (_, response) => {
@@ -136,8 +136,8 @@ describe("a data port that requires a token", () => {
   });
 });
 
-describe("where no platform of ours is", () => {
-  it("has no link for agents, and says where the tools are", async () => {
+describe("without an AEnv platform", () => {
+  it("has no agent URL, and the error names the address of the tools", async () => {
     const env = weather();
     await expect(env.agentUrl()).rejects.toMatchObject({
       code: "instance.unsupported",

@@ -50,7 +50,7 @@ describe("an environment without the data plane", () => {
     expect(platform.alive.size).toBe(0);
   });
 
-  it("refuses what would need it at once, without opening an instance, and names presignUrl", async () => {
+  it("rejects calls that need it at once, without opening an instance, and names presignUrl", async () => {
     const env = weather({ dataPlane: false });
     const asked: [string, () => Promise<unknown>][] = [
       ["listTools", () => env.listTools()],
@@ -75,7 +75,7 @@ describe("an environment without the data plane", () => {
     expect([...platform.control.requests, ...platform.data.requests]).toEqual([]);
   });
 
-  it("is what is asked for when a server has no data plane", async () => {
+  it("is what the error suggests when a server has no data plane", async () => {
     expect(await failure(weather({ startupTimeoutMs: 5_000 }).initialize())).toMatchObject({
       message: expect.stringContaining("without an address"),
     });
@@ -84,7 +84,7 @@ describe("an environment without the data plane", () => {
 });
 
 describe("a link to a port", () => {
-  it("says that an engine cannot, in its own words", async () => {
+  it("reports an engine that does not support it, with the engine's message", async () => {
     const env = weather();
     expect(await failure(env.presignUrl(3000))).toMatchObject({
       code: "instance.unsupported",
@@ -93,7 +93,7 @@ describe("a link to a port", () => {
     await env.release();
   });
 
-  it("says that a server of older versions cannot", async () => {
+  it("reports an older server that does not support it", async () => {
     platform.faults.control = (seen, response) => {
       if (!seen.path.endsWith("/presign-url")) return false;
       response.writeHead(404).end("404 page not found");
@@ -104,17 +104,17 @@ describe("a link to a port", () => {
     await env.release();
   });
 
-  it.each([0, -1, 1.5, 65_536, Number.NaN])("is refused for the port %d", async (port) => {
+  it.each([0, -1, 1.5, 65_536, Number.NaN])("is rejected for the port %d", async (port) => {
     const scheduler = new SchedulerClient(platform.control.url);
     expect(await failure(scheduler.presignUrl("x", port))).toBeInstanceOf(ValidationError);
   });
 
-  it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY])("is refused for %d minutes", async (minutes) => {
+  it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY])("is rejected for %d minutes", async (minutes) => {
     const scheduler = new SchedulerClient(platform.control.url);
     expect(await failure(scheduler.presignUrl("x", 80, { minutes }))).toBeInstanceOf(ValidationError);
   });
 
-  it.each([{}, { url: "" }, null])("refuses the answer %j", async (data) => {
+  it.each([{}, { url: "" }, null])("rejects the response %j", async (data) => {
     platform.faults.control = (_, response) => {
       sendJson(response, { success: true, code: 0, message: "", data });
       return true;
@@ -122,14 +122,14 @@ describe("a link to a port", () => {
     expect(await failure(new SchedulerClient(platform.control.url).presignUrl("x", 80))).toBeInstanceOf(ValidationError);
   });
 
-  it("is made by a platform only", async () => {
+  it("is created only by a platform", async () => {
     const env = new Environment(REF, { instanceUrl: platform.data.url });
     expect(await failure(env.presignUrl(3000))).toMatchObject({ code: "instance.unsupported" });
   });
 });
 
-describe("what only some engines can do", () => {
-  it("is sent when it is given, and left out when not", async () => {
+describe("an option that only some engines support", () => {
+  it("is sent only if it is set", async () => {
     const mountPoints = [{ id: "OSS_1", remote_dir: "/data", local_dir: "/workspace", read_only: true }];
     for (const options of [{ mountPoints, initCommand: "sleep 1" }, { mountPoints: [] }, {}])
       await Environment.use(REF, { ...base(), ...options }, () => {});
@@ -143,7 +143,7 @@ describe("what only some engines can do", () => {
     ]);
   });
 
-  it("and was not done is a warning, told once and kept", async () => {
+  it("gives a warning if it was not applied, reported once and kept", async () => {
     platform.faults.control = (seen, response) => {
       if (seen.method !== "POST") return false;
       platform.alive.add("ours-1");
@@ -163,7 +163,7 @@ describe("what only some engines can do", () => {
     await env.release();
   });
 
-  it("keeps the environment open when the listener of warnings throws", async () => {
+  it("keeps the environment open when the onWarning listener throws", async () => {
     platform.faults.control = (seen, response) => {
       if (seen.method !== "POST") return false;
       platform.alive.add("ours-1");

@@ -22,13 +22,13 @@ describeNeeding("python", "an environment that the original Python SDK serves", 
         () => false,
       );
     await vi.waitUntil(answers, { timeout: 50_000, interval: 100 });
-    // Its own health check knows no port but 8081.
+    // Its health check only supports port 8081.
     env = new Environment("weather@1.0.0", { instanceUrl, skipHealthCheck: true });
   });
   afterAll(async () => {
     await env?.release();
     if (python.exitCode !== null) return;
-    // At once: it would wait for the call that was given up.
+    // SIGKILL, because it would wait for the aborted call.
     python.kill("SIGKILL");
     await once(python, "exit");
   });
@@ -41,7 +41,7 @@ describeNeeding("python", "an environment that the original Python SDK serves", 
     ]);
   });
 
-  it("answers a tool call, with structured content and with the tool's own failure", async () => {
+  it("answers a tool call, with structured content and with the tool's failure", async () => {
     const result = await env.callTool("get_weather", { city: "Beijing" });
     expect(result.structuredContent).toEqual({ city: "Beijing", temperature: "20" });
     expect(JSON.parse(result.text)).toEqual({ city: "Beijing", temperature: "20" });
@@ -55,12 +55,12 @@ describeNeeding("python", "an environment that the original Python SDK serves", 
     expect(answers.map((answer) => answer.json<{ city: string }>().city)).toEqual(cities);
   });
 
-  it("goes on after a call that was given up", async () => {
+  it("continues after an aborted call", async () => {
     await expect(env.callTool("slow", { seconds: 30 }, { timeoutMs: 200 })).rejects.toMatchObject({ name: "ToolTimeoutError" });
     expect((await env.callTool("slow", { seconds: 0 })).text).toBe("slept");
   });
 
-  it("answers functions, also those that its own client cannot reach, and rewards", async () => {
+  it("answers functions, also those that its own client cannot call, and rewards", async () => {
     expect(await env.callFunction("get_weather_func", { city: "Rome" })).toEqual({ city: "Rome" });
     expect(await env.callFunction("add", { a: 1, b: 2 })).toBe(3);
     expect(await env.callReward({ city: "Beijing" })).toBe(true);
@@ -68,7 +68,7 @@ describeNeeding("python", "an environment that the original Python SDK serves", 
     await expect(env.callReward({ bad: 1 })).rejects.toMatchObject({ code: "reward.failed" });
   });
 
-  it("says that it has no tasks, snapshots or forks", async () => {
+  it("reports that it has no tasks, snapshots or forks", async () => {
     await expect(env.tasks()).rejects.toMatchObject({ code: "instance.unsupported" });
     await expect(env.snapshot()).rejects.toMatchObject({ code: "instance.unsupported" });
     await expect(env.fork()).rejects.toMatchObject({ code: "instance.unsupported" });

@@ -66,7 +66,7 @@ describe("against the original's services", () => {
     expect(platform.sandbox.sessions.size).toBe(0);
   });
 
-  it("sends the body that they expect, every option in its place", async () => {
+  it("sends the body that they expect, with every option", async () => {
     const env = weather({
       datasource: "swebench/x",
       ttl: "1d",
@@ -122,7 +122,7 @@ describe("against the original's services", () => {
     },
   );
 
-  it("carries a reward's own message, and never takes the failure for a 0", async () => {
+  it("keeps a reward's error message, and never treats the failure as 0", async () => {
     const env = weather();
     expect(await failure(env.score({ bad: 1 }))).toMatchObject({
       name: "EnvironmentError",
@@ -132,7 +132,7 @@ describe("against the original's services", () => {
     await env.release();
   });
 
-  it("says that they cannot list tasks, reset, snapshot, restore or fork", async () => {
+  it("reports that they do not support tasks, reset, snapshot, restore and fork", async () => {
     const env = weather();
     const asked = [() => env.tasks(), () => env.reset(), () => env.snapshot(), () => env.restore({}), () => env.fork(2)];
     for (const ask of asked) {
@@ -141,7 +141,7 @@ describe("against the original's services", () => {
     await env.release();
   });
 
-  it("explains the empty 200 that their gateway gives when the proxy header was lost on the way", async () => {
+  it("explains the empty 200 of their gateway when the proxy header was lost", async () => {
     const env = weather();
     await env.initialize();
     platform.faults.data = (_, response) => {
@@ -154,7 +154,7 @@ describe("against the original's services", () => {
     await env.release();
   });
 
-  it("stops waiting for health when the gateway answers for itself", async () => {
+  it("stops waiting for health when the gateway answers its own health", async () => {
     platform.faults.data = (_, response) => {
       sendJson(response, { status: "healthy", message: "MCP Gateway is running" });
       return true;
@@ -173,7 +173,7 @@ describe("against the original's services", () => {
     expect(platform.alive.size).toBe(0);
   });
 
-  it("refuses a tool call that their gateway would cut off", async () => {
+  it("rejects a tool call that their gateway would truncate", async () => {
     const env = weather();
     expect(await failure(env.callTool("get_weather", { city: "x".repeat(1_100_000) }))).toMatchObject({ code: "request.too_large" });
     expect(platform.sandbox.ran).toEqual([]);
@@ -184,14 +184,14 @@ describe("against the original's services", () => {
 });
 
 describe("starting", () => {
-  it("creates one instance for all who use it at the same time", async () => {
+  it("creates one instance for concurrent callers", async () => {
     const env = weather();
     await Promise.all([env.initialize(), env.initialize(), env.listTools(), env.callTool("get_weather", { city: "Rome" })]);
     expect(platform.control.count("POST", "/env-instance")).toBe(1);
     await env.release();
   });
 
-  it("does not look again when the create already says that it runs", async () => {
+  it("does not poll when the create response already reports Running", async () => {
     platform.faults.control = (seen, response) => {
       if (seen.method !== "POST") return false;
       platform.alive.add("quick-1");
@@ -206,14 +206,14 @@ describe("starting", () => {
     await env.release();
   });
 
-  it("says that there is no such environment", async () => {
+  it("reports an environment that does not exist", async () => {
     const error = await failure(weather({}, "nope@1.0.0").initialize());
     expect(error).toBeInstanceOf(EnvironmentError);
     expect(error).toMatchObject({ code: "environment.not_found", envName: "nope@1.0.0" });
     expect(String(error)).toMatch(/could not initialize environment 'nope@1.0.0'/);
   });
 
-  it.each(["Failed", "Succeeded"])("stops at once when the instance is %s, with the reason, and deletes it", async (status) => {
+  it.each(["Failed", "Succeeded"])("throws at once when the instance is %s, with the reason, and deletes it", async (status) => {
     platform.statuses = [{ status, ip: "", reason: "ErrImagePull" }];
     expect(await failure(weather().initialize())).toMatchObject({
       code: "instance.start_failed",
@@ -235,7 +235,7 @@ describe("starting", () => {
     expect(clock.sleeps.slice(0, 3)).toEqual([50, 75, 112.5]);
   });
 
-  it("refuses a ttl that the server would take for 'forever'", async () => {
+  it("rejects a ttl that the server would treat as 'forever'", async () => {
     expect(await failure(weather({ ttl: "30 minutes" }).initialize())).toMatchObject({
       code: "request.invalid",
       message: expect.stringContaining("30 minutes"),
@@ -254,8 +254,8 @@ describe("starting", () => {
   });
 });
 
-describe("giving up while starting", () => {
-  it("deletes an instance whose creation is answered after the caller has left", async () => {
+describe("aborting a start", () => {
+  it("deletes an instance whose creation is answered after the caller aborted", async () => {
     const controller = new AbortController();
     const answer = Promise.withResolvers<() => void>();
     platform.faults.control = (seen, response) => {
@@ -278,7 +278,7 @@ describe("giving up while starting", () => {
     expect(platform.control.count("DELETE", "/env-instance/late-1")).toBe(1);
   });
 
-  it("goes on for the others when one of them leaves", async () => {
+  it("continues for the other callers when one aborts", async () => {
     const controller = new AbortController();
     platform.faults.control = (seen) => {
       if (seen.method === "GET") controller.abort(new Error("enough"));
@@ -293,7 +293,7 @@ describe("giving up while starting", () => {
     await env.release();
   });
 
-  it("is stopped by a release, which leaves nothing behind", async () => {
+  it("is stopped by a release, which leaves no instance running", async () => {
     platform.statuses = [{ status: "Pending", ip: "" }];
     const env = weather();
     const opening = failure(env.initialize());
@@ -303,7 +303,7 @@ describe("giving up while starting", () => {
     expect(platform.alive.size).toBe(0);
   });
 
-  it("passes the caller's own reason through, also as a lazy first use", async () => {
+  it("throws the signal's reason, also when the first use opens the instance", async () => {
     platform.statuses = [{ status: "Pending", ip: "" }];
     const env = weather();
     const controller = new AbortController();
@@ -327,7 +327,7 @@ describe("releasing", () => {
     expect(platform.control.requests.filter(({ method }) => method === "DELETE")).toHaveLength(1);
   });
 
-  it("does not throw when the control plane is gone; a warning says what is left", async () => {
+  it("does not throw when the control plane is gone, and logs a warning", async () => {
     const warnings: unknown[] = [];
     const quiet = () => {};
     const logger = {
@@ -343,7 +343,7 @@ describe("releasing", () => {
     expect(warnings).toEqual([[expect.stringContaining("ends by its ttl"), expect.objectContaining({ instance: "weather-demo-a1b2c0" })]]);
   });
 
-  it("happens when the work throws", async () => {
+  it("also happens when the work throws", async () => {
     const options = { controlUrl: platform.control.url, dataUrl: platform.data.url, clock };
     const work = Environment.use(REF, options, () => Promise.reject(new Error("work failed")));
     expect(await failure(work)).toEqual(new Error("work failed"));
@@ -351,7 +351,7 @@ describe("releasing", () => {
   });
 });
 
-describe("faults during a tool call", () => {
+describe("failures during a tool call", () => {
   async function opened(options: EnvironmentOptions = {}): Promise<Environment> {
     const env = weather(options);
     await env.listTools();
@@ -395,10 +395,10 @@ describe("faults during a tool call", () => {
     await env.release();
   });
 
-  it("a gateway that is away is a NetworkError, because the call never left", async () => {
+  it("an unreachable gateway is a NetworkError, because the call was never sent", async () => {
     const env = await opened();
     await platform.data.close();
-    // A connection that was open when the gateway went away proves nothing; the next one is refused.
+    // A call on a connection that was open when the gateway stopped may have been sent; the next connection is refused.
     await vi.waitFor(async () =>
       expect(await failure(env.checkHealth())).toMatchObject({ message: expect.stringContaining("ECONNREFUSED") }),
     );
@@ -422,7 +422,7 @@ describe("faults during a tool call", () => {
     await env.release();
   });
 
-  it("opens the breaker after five, lets one call try after a pause, and is reset by a release", async () => {
+  it("opens the breaker after five failures, lets one call through after a pause, and is reset by a release", async () => {
     const env = await opened();
     let isBroken = true;
     platform.faults.data = (seen, response) => {
@@ -451,7 +451,7 @@ describe("faults during a tool call", () => {
     await env.release();
   });
 
-  it("does not count calls that the caller gave up, nor those that are wrong", async () => {
+  it("does not count aborted and invalid calls", async () => {
     const env = await opened();
     for (let at = 0; at < 6; at++) {
       await failure(env.callTool("dawdle", {}, { signal: AbortSignal.abort(new Error("enough")) }));
@@ -462,7 +462,7 @@ describe("faults during a tool call", () => {
     await env.release();
   });
 
-  it("survives a session that the server has forgotten", async () => {
+  it("opens a new session when the server has lost the old one", async () => {
     const env = await opened();
     await env.callTool("get_weather", { city: "Rome" });
     platform.sandbox.sessions.clear();
@@ -472,8 +472,8 @@ describe("faults during a tool call", () => {
   });
 });
 
-describe("faults during other calls", () => {
-  it("repeats what may be repeated, and sends a function or a reward only once", async () => {
+describe("failures during other calls", () => {
+  it("retries idempotent requests, and sends a function or a reward only once", async () => {
     const env = weather();
     await env.listFunctions();
     const seen: string[] = [];
@@ -507,7 +507,7 @@ describe("faults during other calls", () => {
   });
 });
 
-it("does not follow a function to another host", async () => {
+it("rejects a function endpoint on another host", async () => {
   const env = weather();
   await env.initialize();
   platform.faults.data = (seen, response) => {
@@ -521,7 +521,7 @@ it("does not follow a function to another host", async () => {
 });
 
 describe("a server without a list of functions", () => {
-  it("is asked where the original has its functions", async () => {
+  it("is called at the original's paths", async () => {
     const env = weather();
     await env.initialize();
     platform.faults.data = (seen, response) => {
@@ -536,7 +536,7 @@ describe("a server without a list of functions", () => {
   });
 });
 
-describe("forking where the platform can", () => {
+describe("forking on a platform that supports it", () => {
   function forking(records: readonly unknown[]): void {
     platform.faults.control = (seen, response) => {
       if (!seen.path.endsWith("/fork")) return false;
@@ -547,7 +547,7 @@ describe("forking where the platform can", () => {
   }
   const record = (id: string) => ({ id, env: null, status: "Running", created_at: "", updated_at: "", ip: "10.244.1.10" });
 
-  it("gives environments that own their instances", async () => {
+  it("returns environments that own their instances", async () => {
     forking([record("f-1"), record("f-2")]);
     const env = weather();
     const copies = await env.fork(2);
@@ -559,7 +559,7 @@ describe("forking where the platform can", () => {
     expect(platform.alive.size).toBe(0);
   });
 
-  it("leaves none behind when one does not come up", async () => {
+  it("ends all forks when one does not start", async () => {
     forking([record("f-1"), { ...record("f-2"), status: "Pending", ip: "" }]);
     const env = weather();
     await env.initialize();
@@ -570,7 +570,7 @@ describe("forking where the platform can", () => {
   });
 });
 
-it("tells a logger what it does, but no variable, argument or key", async () => {
+it("logs its actions, but no variable, argument or key", async () => {
   const lines: string[] = [];
   const write = (message: string, fields?: unknown) => lines.push(message + JSON.stringify(fields));
   const env = weather({

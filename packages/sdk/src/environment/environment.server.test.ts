@@ -33,7 +33,7 @@ describe("against a real server", () => {
   });
   const running = () => platform.demand("GET", "/env-instance/*/list?status=Running") as Promise<unknown[]>;
 
-  it("creates a batch, says which item failed and why, and ends all of it", async () => {
+  it("creates a batch, reports the item that failed and why, and ends all instances", async () => {
     {
       const wanted = [{}, { variables: { SETUP: "fail" } }, { labels: { place: "third" } }];
       await using batch = await Environment.createMany("probe@1.0.0", wanted, options());
@@ -46,7 +46,7 @@ describe("against a real server", () => {
     expect(await running()).toEqual([]);
   });
 
-  it.each(["127.0.0.1", "localhost"])("is found by the port of its control API alone, by the name %s", async (name) => {
+  it.each(["127.0.0.1", "localhost"])("is found by only the address of its control API, on host %s", async (name) => {
     const systemUrl = platform.controlUrl.replace("127.0.0.1", name);
     const text = await Environment.use("echo@1.0.0", { systemUrl }, async (env) => {
       const [copy] = await env.fork(1);
@@ -56,7 +56,7 @@ describe("against a real server", () => {
     expect(text).toEqual(["hello", "again"]);
   });
 
-  it("says in a warning that its engine mounts nothing, and opens the environment", async () => {
+  it("warns that its engine does not support mounts, and opens the environment", async () => {
     const told: string[] = [];
     const mountPoints = [{ id: "data", remote_dir: "/", local_dir: "/data" }];
     const more = { mountPoints, initCommand: "sleep 1", onWarning: (warning: string) => told.push(warning) };
@@ -69,7 +69,7 @@ describe("against a real server", () => {
     expect(await Environment.use("echo@1.0.0", options(), (env) => env.warnings)).toEqual([]);
   });
 
-  it("keeps the variables of the environment's own config when it is given none, or others", async () => {
+  it("keeps the variables of the environment's config if the options set none, or others", async () => {
     const deployConfig = { environment_variables: { GREETING: "from the config" } };
     const ref = await publish(platform, projects.probe, { version: "1.1.0", deployConfig });
     const read = (options: EnvironmentOptions) =>
@@ -82,7 +82,7 @@ describe("against a real server", () => {
     expect(await read({ variables: { GREETING: "mine" } })).toEqual(["mine", expect.any(String), "probe"]);
   });
 
-  it("is found by AENV_SYSTEM_URL with a port, with no option at all", async () => {
+  it("is found by AENV_SYSTEM_URL with a port, without options", async () => {
     vi.stubEnv("AENV_SYSTEM_URL", platform.controlUrl);
     try {
       expect((await Environment.use("echo@1.0.0", (env) => env.callTool("echo", { text: "hello" }))).text).toBe("hello");
@@ -102,7 +102,7 @@ describe.runIf(process.platform === "linux")("a link to a port, by a real server
   });
   afterAll(() => platform?.close());
 
-  it("leads to what listens there, with and without the data plane", async () => {
+  it("reaches the server on that port, with and without the data plane", async () => {
     for (const dataPlane of [true, false]) {
       const options = { systemUrl: platform.controlUrl, dataPlane, variables: { LISTEN: String(port) } };
       await Environment.use("window@1.0.0", options, async (env) => {
@@ -112,7 +112,7 @@ describe.runIf(process.platform === "linux")("a link to a port, by a real server
     }
   });
 
-  it("is refused for a port that the environment does not name", async () => {
+  it("is rejected for a port that the environment does not declare", async () => {
     await Environment.use("window@1.0.0", { systemUrl: platform.controlUrl }, async (env) => {
       await expect(env.presignUrl(1)).rejects.toMatchObject({
         code: "instance.unsupported",
@@ -122,7 +122,7 @@ describe.runIf(process.platform === "linux")("a link to a port, by a real server
   });
 });
 
-describe("against a real server that asks for tokens, also on the data port", () => {
+describe("against a real server that requires tokens, also on the data port", () => {
   let platform: Platform;
   let apiKey: string;
   let strangersKey: string;
@@ -135,9 +135,9 @@ describe("against a real server that asks for tokens, also on the data port", ()
   });
   afterAll(() => platform?.close());
 
-  it.each(["the server's word", "an explicit dataUrl"])("every method works by %s", async (how) => {
+  it.each(["the URL that the server reports", "an explicit dataUrl"])("every method works by %s", async (how) => {
     const { controlUrl, dataUrl } = platform;
-    const options = { systemUrl: controlUrl, apiKey, ...(how !== "the server's word" && { dataUrl }) };
+    const options = { systemUrl: controlUrl, apiKey, ...(how !== "the URL that the server reports" && { dataUrl }) };
     await using env = await Environment.create("echo@1.0.0", options);
     expect((await env.listTools()).length).toBeGreaterThan(0);
     expect((await env.callTool("echo", { text: "hello" })).text).toBe("hello");
@@ -156,7 +156,7 @@ describe("against a real server that asks for tokens, also on the data port", ()
     expect(answers.map(({ text }) => text)).toEqual(["hello", "hello"]);
   });
 
-  it("a token of its own opens an instance by its address; a variable's, another owner's and none do not", async () => {
+  it("an owner's token passed with the address opens an instance; the variable's, another owner's and none do not", async () => {
     const headers = { authorization: `Bearer ${apiKey}` };
     const { id } = await platform.create("echo@1.0.0", {}, headers);
     const instanceUrl = `${platform.dataUrl}/env-instance/${id}`;
@@ -173,7 +173,7 @@ describe("against a real server that asks for tokens, also on the data port", ()
     await platform.demand("DELETE", `/env-instance/${id}`, undefined, headers);
   });
 
-  it("an upload that is refused before it is read says why", async () => {
+  it("an upload that is rejected before it is read reports the reason", async () => {
     const hub = new HubClient(platform.controlUrl, { apiKey: "aenv_no_token" });
     const digest = `sha256:${"0".repeat(64)}`;
     const upload = hub.uploadBundle(digest, new Uint8Array(32 * 1024 * 1024));
@@ -192,7 +192,7 @@ describe("against a real server that asks for tokens, also on the data port", ()
   });
 });
 
-it("no token is sent to the data port of a server where ids are keys", async () => {
+it("no token is sent to the data port of a server that only requires an id", async () => {
   await using platform = await startPlatform({ flags: { access: "on" } });
   const headers = await platform.token("ada", "publisher", "trainer");
   const ref = await publish(platform, projects.echo, { headers });

@@ -10,7 +10,7 @@ function broken(clock = fakeClock()) {
 }
 
 describe("CircuitBreaker", () => {
-  it("lets calls pass until five in a row have failed", () => {
+  it("allows calls until five in a row have failed", () => {
     const breaker = new CircuitBreaker(fakeClock());
     for (let at = 0; at < 4; at++) breaker.fail();
     expect(breaker.enter()).toBe(0);
@@ -18,7 +18,7 @@ describe("CircuitBreaker", () => {
     expect(breaker.enter()).toBeGreaterThan(0);
   });
 
-  it("begins to count anew after a success", () => {
+  it("starts to count again after a success", () => {
     const breaker = new CircuitBreaker(fakeClock());
     for (let at = 0; at < 4; at++) breaker.fail();
     breaker.succeed();
@@ -26,14 +26,14 @@ describe("CircuitBreaker", () => {
     expect(breaker.enter()).toBe(0);
   });
 
-  it("lets one call try after the pause, and no second beside it", () => {
+  it("allows one probe after the pause, and no second call at the same time", () => {
     const { breaker, clock } = broken();
     clock.advance(30_000);
     expect(breaker.enter()).toBe(0);
     expect(breaker.enter()).toBeGreaterThan(0);
   });
 
-  it("closes when the trial succeeds, and opens for another pause when it fails", () => {
+  it("closes when the probe succeeds, and opens for another pause when it fails", () => {
     const { breaker, clock } = broken();
     clock.advance(30_000);
     breaker.enter();
@@ -46,7 +46,7 @@ describe("CircuitBreaker", () => {
     expect(breaker.failures).toBe(0);
   });
 
-  it("lets the next call try when the trial was given up", () => {
+  it("allows the next call as the probe when the first one was aborted", () => {
     const { breaker, clock } = broken();
     clock.advance(30_000);
     breaker.enter();
@@ -54,7 +54,7 @@ describe("CircuitBreaker", () => {
     expect(breaker.enter()).toBe(0);
   });
 
-  it("never lets a call pass within the pause, and always lets one pass after it", () => {
+  it("never allows a call during the pause, and always allows one after it", () => {
     const steps = fc.array(fc.oneof(fc.constantFrom("fail", "succeed", "cancel"), fc.nat({ max: 40_000 })));
     fc.assert(
       fc.property(steps, (taken) => {

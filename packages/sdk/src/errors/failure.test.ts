@@ -7,7 +7,7 @@ function read(status: number, body: unknown) {
 }
 
 describe("readFailure", () => {
-  it("keeps the code, the message and the request's id that a control plane names", () => {
+  it("keeps the code, the message and the request id of a control plane", () => {
     const error = { code: "quota.exceeded", retryable: false, requestId: "r1" };
     expect(read(429, { success: false, code: 429, message: "too many", data: null, error })).toEqual({
       message: "too many",
@@ -18,7 +18,7 @@ describe("readFailure", () => {
     });
   });
 
-  it("keeps the code that a sandbox names", () => {
+  it("keeps the code of a sandbox", () => {
     const body = { success: false, error: "no such task", errorInfo: { code: "task.not_found", retryable: false } };
     expect(read(404, body)).toMatchObject({ message: "no such task", code: "task.not_found", isNamed: true });
   });
@@ -28,14 +28,14 @@ describe("readFailure", () => {
     expect(read(503, body)).toMatchObject({ message: "draining", code: "server.draining", isNamed: true });
   });
 
-  it("reads the gateway's error together with its details", () => {
+  it("joins the gateway's error with its details", () => {
     expect(read(502, { error: "Failed to forward", details: "dial tcp" })).toMatchObject({
       message: "Failed to forward: dial tcp",
       code: "network.failed",
     });
   });
 
-  it("finds the not-found that the original hides in a 500", () => {
+  it("recognises not found in the original's 500", () => {
     expect(read(500, { success: false, message: 'Failed to query: request failed with status: 404, body: pods "x" not found' }).code).toBe(
       "instance.not_found",
     );
@@ -44,7 +44,7 @@ describe("readFailure", () => {
     );
   });
 
-  it("knows the original's instance limit for a quota", () => {
+  it("maps the original's instance limit to the quota code", () => {
     expect(read(403, { success: false, message: "Instance count exceeds limit: 2" }).code).toBe("quota.exceeded");
     expect(read(403, { success: false, message: "token required" }).code).toBe("access.denied");
   });
@@ -57,11 +57,11 @@ describe("readFailure", () => {
     [418, "request.invalid"],
     [500, "internal"],
     [504, "request.timeout"],
-  ])("guesses from the status %i what a plain text means", (status, code) => {
+  ])("derives the code of a plain text from the status %i", (status, code) => {
     expect(read(status, "just text")).toEqual({ message: "just text", code, isNamed: false });
   });
 
-  it("shows no more than the beginning of a long body, and says when there is none", () => {
+  it("truncates a long body, and reports an empty one", () => {
     expect(read(500, "x".repeat(5_000)).message.length).toBeLessThan(250);
     expect(read(502, "").message).toBe("HTTP 502 without a body");
   });

@@ -8,7 +8,7 @@ const neverLeft = new TransportError("refused", { wasSent: false });
 const brokeOff = new TransportError("reset", { wasSent: true });
 const status = (code: number, retryAfter: string | null = null) => new StatusError(code, "", retryAfter);
 
-/** Fails with each error in turn, then succeeds; counts. */
+/** Throws each error in turn, then succeeds; counts the attempts. */
 function failing(...errors: Error[]) {
   const attempts = { count: 0 };
   const attempt = async () => {
@@ -45,7 +45,7 @@ describe("mayRepeat", () => {
 });
 
 describe("retry", () => {
-  it("goes on until it succeeds, waiting longer each time", async () => {
+  it("retries until success, with growing waits", async () => {
     const clock = fakeClock();
     const { attempt, attempts } = failing(brokeOff, status(503), brokeOff);
     expect(await retry(attempt, { rule: "idempotent", maxRetries: 10, clock })).toBe("done");
@@ -53,13 +53,13 @@ describe("retry", () => {
     expect(clock.sleeps).toEqual([75, 150, 300]);
   });
 
-  it("ends with the last error when the attempts are used up", async () => {
+  it("throws the last error after the last attempt", async () => {
     const { attempt, attempts } = failing(brokeOff, brokeOff, status(503), brokeOff);
     await expect(retry(attempt, { rule: "idempotent", maxRetries: 2, clock: fakeClock() })).rejects.toThrow("HTTP 503");
     expect(attempts.count).toBe(3);
   });
 
-  it("does not begin a wait that the deadline would cut off", async () => {
+  it("does not start a wait that ends after the deadline", async () => {
     const clock = fakeClock();
     const { attempt, attempts } = failing(brokeOff, brokeOff, brokeOff, brokeOff);
     const deadlineAt = clock.now() + 300;
@@ -67,19 +67,19 @@ describe("retry", () => {
     expect(attempts.count).toBe(3);
   });
 
-  it("waits as long as Retry-After asks", async () => {
+  it("waits for the time of Retry-After", async () => {
     const clock = fakeClock();
     await retry(failing(status(429, "7")).attempt, { rule: "idempotent", maxRetries: 1, clock });
     expect(clock.sleeps).toEqual([7_000]);
   });
 
-  it("takes the answer as final when Retry-After asks for too much", async () => {
+  it("throws when Retry-After is too long", async () => {
     const { attempt, attempts } = failing(status(429, "3600"));
     await expect(retry(attempt, { rule: "idempotent", maxRetries: 5, clock: fakeClock() })).rejects.toThrow("HTTP 429");
     expect(attempts.count).toBe(1);
   });
 
-  it("stops when the caller gives up", async () => {
+  it("stops when the caller aborts", async () => {
     const controller = new AbortController();
     const attempts = { count: 0 };
     const attempt = async () => {
@@ -95,7 +95,7 @@ describe("retry", () => {
 });
 
 describe("waitBefore", () => {
-  it("lies between half and the whole of a doubling time, and never beyond five seconds", () => {
+  it("is between half and all of a doubling time, and never more than five seconds", () => {
     const chance = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
     fc.assert(
       fc.property(fc.nat({ max: 60 }), chance, (tried, random) => {

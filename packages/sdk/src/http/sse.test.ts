@@ -17,7 +17,7 @@ const event = fc.record({
 const lineEnd = fc.constantFrom("\n", "\r\n", "\r");
 
 describe("SseDecoder", () => {
-  it("reads what was written, whatever the line ends, comments and chunks", () => {
+  it("decodes events with any line ends, comments and chunks", () => {
     const streams = fc.record({ events: fc.array(fc.tuple(event, line)), end: lineEnd, cuts: fc.array(fc.nat()) });
     fc.assert(
       fc.property(streams, ({ events, end, cuts }) => {
@@ -35,7 +35,7 @@ describe("SseDecoder", () => {
     );
   });
 
-  it("reads lines that end in different ways in one stream", () => {
+  it("decodes different line ends in one stream", () => {
     const ends = fc.array(fc.tuple(line, lineEnd), { minLength: 1 });
     fc.assert(
       fc.property(ends, fc.array(fc.nat()), (lines, cuts) => {
@@ -45,13 +45,13 @@ describe("SseDecoder", () => {
     );
   });
 
-  it("gives an event as soon as its empty line is there, even between CR and LF", () => {
+  it("returns an event as soon as its empty line has arrived, even between CR and LF", () => {
     const decoder = new SseDecoder();
     expect(decoder.push(bytes("data: a\r\n\r"))).toEqual([{ event: "message", data: "a" }]);
     expect(decoder.push(bytes("\ndata: b\n\n"))).toEqual([{ event: "message", data: "b" }]);
   });
 
-  it("drops an event that the end of the stream cuts off", () => {
+  it("drops an incomplete event at the end of the stream", () => {
     expect(decode([bytes("data: whole\n\ndata: half")])).toEqual([{ event: "message", data: "whole" }]);
   });
 

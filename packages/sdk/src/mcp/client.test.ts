@@ -58,7 +58,7 @@ describe("a tool call", () => {
     });
   });
 
-  it("reads an answer from a stream, with its progress and log lines in order", async () => {
+  it("reads the result from a stream, with its progress and log lines in order", async () => {
     await using server = await streamServer((response, id) => {
       response.write(": ping\n\n");
       response.write(event({ method: "notifications/progress", params: { progressToken: id, progress: 1, total: 2 } }));
@@ -75,7 +75,7 @@ describe("a tool call", () => {
     expect(server.requests[0]?.json.params._meta).toEqual({ progressToken: 1 });
   });
 
-  it("has its answer before the stream ends, and keeps the connection when it ends soon", async () => {
+  it("returns before the stream ends, and keeps the connection if the stream ends soon", async () => {
     const ports: unknown[] = [];
     const endings: (() => void)[] = [];
     await using server = await streamServer((response, id) => {
@@ -88,7 +88,7 @@ describe("a tool call", () => {
     const ended = new Promise((resolve) => setImmediate(resolve));
     endings[0]?.();
     await ended;
-    // The end is on its way; once it has arrived, the same connection is used again.
+    // When the stream's end has arrived, the same connection is used again.
     while (ports.length < 10 && new Set(ports).size === ports.length) {
       await client.callTool("greet", {}, limits);
       endings.at(-1)?.();
@@ -96,7 +96,7 @@ describe("a tool call", () => {
     expect(new Set(ports).size).toBeLessThan(ports.length);
   });
 
-  it("answers the server's ping and refuses what it does not offer", async () => {
+  it("answers the server's ping and rejects unsupported requests", async () => {
     const replies = Promise.withResolvers<unknown[]>();
     const heard: unknown[] = [];
     await using server = await httpServer(({ json }, response) => {
@@ -119,7 +119,7 @@ describe("a tool call", () => {
     );
   });
 
-  it("is not sent again when the stream breaks off before the answer", async () => {
+  it("is not sent again when the stream breaks before the result", async () => {
     await using server = await streamServer((response) => {
       response.write(": ping\n\ndata: {");
       setImmediate(() => response.destroy());
@@ -128,7 +128,7 @@ describe("a tool call", () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  it("is not sent again when the stream ends without the answer", async () => {
+  it("is not sent again when the stream ends without the result", async () => {
     await using server = await streamServer((response) => response.end(": ping\n\n"));
     expect(await failure(clientFor(server.url).callTool("greet", {}, limits))).toMatchObject({
       message: "the stream ended before the response",
@@ -149,7 +149,7 @@ describe("a tool call", () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  it("is tried again when it provably never left", async () => {
+  it("is sent again when it was certainly not sent", async () => {
     const clock = fakeClock();
     const url = await deadUrl();
     expect(await failure(clientFor(url, { clock }).callTool("greet", {}, limits))).toMatchObject({
@@ -159,7 +159,7 @@ describe("a tool call", () => {
     expect(clock.sleeps).toHaveLength(3);
   });
 
-  it("ends when its time is over, with the connection closed", async () => {
+  it("ends at its timeout, with the connection closed", async () => {
     const { promise: closed, resolve } = Promise.withResolvers<void>();
     await using server = await httpServer((_, response) => response.once("close", resolve));
     const error = await failure(clientFor(server.url).callTool("greet", {}, { timeoutMs: 300 }));
@@ -168,7 +168,7 @@ describe("a tool call", () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  it("rejects with the caller's reason when the caller gives up, and closes the connection", async () => {
+  it("rejects with the signal's reason when the caller aborts, and closes the connection", async () => {
     const controller = new AbortController();
     const { promise: closed, resolve } = Promise.withResolvers<void>();
     await using server = await httpServer((_, response) => {
@@ -180,7 +180,7 @@ describe("a tool call", () => {
     await closed;
   });
 
-  it("is refused here when it is larger than the limit", async () => {
+  it("is rejected before sending when it is larger than the limit", async () => {
     await using server = await rpcServer(() => hello);
     const client = clientFor(server.url, { maxRequestBytes: 200 });
     expect(await failure(client.callTool("greet", { text: "é".repeat(100) }, limits))).toMatchObject({
@@ -197,7 +197,7 @@ describe("a tool call", () => {
     ["an empty 200", "", "the response is empty"],
     ["text", "It works!", "the response is not JSON: It works!"],
     ["another request's answer", '{"jsonrpc":"2.0","id":99,"result":{}}', "not a JSON-RPC response to request 1"],
-  ])("says so when the server answers %s", async (_, body, message) => {
+  ])("throws a ProtocolError when the server answers %s", async (_, body, message) => {
     await using server = await httpServer((_, response) => response.writeHead(200, { "content-type": "application/json" }).end(body));
     expect(await failure(clientFor(server.url).callTool("greet", {}, limits))).toMatchObject({
       name: "ProtocolError",
@@ -206,14 +206,14 @@ describe("a tool call", () => {
     });
   });
 
-  it("gives an error of JSON-RPC with its code and data", async () => {
+  it("throws a JSON-RPC error with its code and data", async () => {
     const error = { code: -32602, message: "Unknown tool: x", data: { why: "typo" } };
     await using server = await httpServer(({ json }, response) => sendJson(response, { jsonrpc: "2.0", id: json.id, error }));
     expect(await failure(clientFor(server.url).callTool("x", {}, limits))).toMatchObject({ name: "RpcError", ...error });
   });
 });
 
-it("tells servers the version of this package", () => {
+it("sends the version of this package to servers", () => {
   expect(SDK_VERSION).toBe(manifest.version);
 });
 
@@ -228,7 +228,7 @@ describe("listing tools", () => {
     expect(server.requests.map(({ json }) => json.params)).toEqual([{}, { cursor: "2" }, { cursor: "3" }]);
   });
 
-  it("is repeated after faults that pass, however far the answer had come", async () => {
+  it("is repeated after temporary failures, also within the response", async () => {
     const clock = fakeClock();
     let asked = 0;
     await using server = await httpServer(({ json }, response) => {
@@ -243,13 +243,13 @@ describe("listing tools", () => {
     expect(clock.sleeps).toEqual([75, 2_000, 300]);
   });
 
-  it("leaves out what a server fills with null", async () => {
+  it("drops fields that are null", async () => {
     await using server = await rpcServer(() => ({ tools: [{ name: "t", description: null, inputSchema: null }] }));
     expect(await clientFor(server.url).listTools(limits)).toEqual([{ name: "t", inputSchema: { type: "object" } }]);
   });
 });
 
-describe("a server that insists on a session", () => {
+describe("a server that requires a session", () => {
   async function open(): Promise<{ server: TestServer; sandbox: PythonSandbox; client: McpClient }> {
     const sandbox = pythonSandbox();
     const server = await httpServer(sandbox.handle);
@@ -267,7 +267,7 @@ describe("a server that insists on a session", () => {
     expect(sandbox.ran).toHaveLength(2);
   });
 
-  it("gets one for all who ask at the same time", async () => {
+  it("gets one session for concurrent calls", async () => {
     const { server, sandbox, client } = await open();
     await using _ = server;
     await Promise.all(Array.from({ length: 8 }, () => client.callTool("get_weather", { city: "Rome" }, limits)));
@@ -275,7 +275,7 @@ describe("a server that insists on a session", () => {
     expect(sandbox.ran).toHaveLength(8);
   });
 
-  it("gets a new one when it has forgotten the old, and the call runs once", async () => {
+  it("gets a new one when it has lost the old one, and the call runs once", async () => {
     const { server, sandbox, client } = await open();
     await using _ = server;
     await client.callTool("get_weather", { city: "Rome" }, limits);
@@ -285,7 +285,7 @@ describe("a server that insists on a session", () => {
     expect(methods(server).slice(-4)).toEqual(["tools/call", "initialize", "notifications/initialized", "tools/call"]);
   });
 
-  it("is not greeted a second time when even a fresh session is unknown to it", async () => {
+  it("is not initialized again when it rejects a new session too", async () => {
     const { server, sandbox, client } = await open();
     await using _ = server;
     await client.callTool("get_weather", { city: "Rome" }, limits);
@@ -295,7 +295,7 @@ describe("a server that insists on a session", () => {
     expect(methods(server).filter((method) => method === "initialize")).toHaveLength(2);
   });
 
-  it("is spoken to in the version it chose", async () => {
+  it("receives the protocol version that it chose", async () => {
     const { server, sandbox, client } = await open();
     await using _ = server;
     sandbox.protocolVersion = "2025-03-26";
@@ -303,7 +303,7 @@ describe("a server that insists on a session", () => {
     expect(server.requests.at(-1)?.headers["mcp-protocol-version"]).toBe("2025-03-26");
   });
 
-  it("is refused when it chooses a version that is unknown here", async () => {
+  it("is rejected when it chooses an unsupported version", async () => {
     const { server, sandbox, client } = await open();
     await using _ = server;
     sandbox.protocolVersion = "1999-01-01";
@@ -314,7 +314,7 @@ describe("a server that insists on a session", () => {
     expect(sandbox.ran).toEqual([]);
   });
 
-  it("is told when a call is given up, and when the session ends", async () => {
+  it("is notified when a call is aborted, and when the session ends", async () => {
     const { server, sandbox, client } = await open();
     await using _ = server;
     await client.listTools(limits);

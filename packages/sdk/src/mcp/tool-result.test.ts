@@ -17,12 +17,12 @@ describe("ToolResult", () => {
     expect(result.content).toEqual([{ type: "text", text: "" }]);
   });
 
-  it("prefers structured content to the text when asked for JSON", () => {
+  it("prefers structured content to the text in json()", () => {
     const result = new ToolResult({ content: [{ type: "text", text: '{"n":1}' }], structuredContent: { n: 2 } });
     expect(result.json()).toEqual({ n: 2 });
   });
 
-  it("reads the text as JSON when there is no structured content", () => {
+  it("parses the text as JSON without structured content", () => {
     expect(new ToolResult({ content: [{ type: "text", text: "[1,2]" }] }).json<number[]>()).toEqual([1, 2]);
   });
 

@@ -4,7 +4,7 @@ import { ValidationError } from "../errors/errors.ts";
 import { areOnOneHost, dataUrlFrom, pinAddresses, resolveAddresses } from "./addresses.ts";
 
 describe("resolveAddresses in remote mode", () => {
-  it("looks for control on 8080 and for data on 8081 where the system's address has no port", () => {
+  it("uses control port 8080 and data port 8081 if the system's address has no port", () => {
     expect(resolveAddresses({ systemUrl: "http://aenv.example?x=1" }, {})).toEqual({
       mode: "remote",
       controlUrl: "http://aenv.example:8080",
@@ -20,18 +20,18 @@ describe("resolveAddresses in remote mode", () => {
     ["http://aenv.example:80", "http://aenv.example"],
     ["127.0.0.1:41234", "http://127.0.0.1:41234"],
     ["[::1]:41234", "http://[::1]:41234"],
-  ])("takes the port of %s for the control API, and leaves the data port to the server", (systemUrl, controlUrl) => {
+  ])("uses the port of %s for the control API, and the data port that the server reports", (systemUrl, controlUrl) => {
     expect(resolveAddresses({ systemUrl }, {})).toEqual({ mode: "remote", controlUrl, dataUrl: null });
     expect(resolveAddresses({}, { systemUrl })).toEqual({ mode: "remote", controlUrl, dataUrl: null });
     expect(resolveAddresses({ controlUrl }, {})).toEqual({ mode: "remote", controlUrl, dataUrl: null });
   });
 
-  it("takes an explicit data URL before anything that the server may say", () => {
+  it("prefers an explicit data URL to the one that the server reports", () => {
     const addresses = resolveAddresses({ systemUrl: "http://aenv.example:9999", dataUrl: "https://data.example" }, {});
     expect(addresses).toMatchObject({ controlUrl: "http://aenv.example:9999", dataUrl: "https://data.example" });
   });
 
-  it("takes the option before the variable, and localhost if there is neither", () => {
+  it("prefers the option to the variable, and uses localhost without both", () => {
     const controlUrl = (options: { systemUrl?: string }, systemUrl?: string) => {
       const addresses = resolveAddresses(options, systemUrl === undefined ? {} : { systemUrl });
       return addresses.mode === "remote" ? addresses.controlUrl : null;
@@ -51,11 +51,11 @@ describe("resolveAddresses in remote mode", () => {
     expect(addresses).toEqual({ mode: "remote", controlUrl: "http://aenv.example", dataUrl: "http://data.example" });
   });
 
-  it("does not turn https into plain http behind the caller's back", () => {
+  it("never replaces https by http", () => {
     expect(resolveAddresses({ systemUrl: "https://aenv.example" }, {})).toMatchObject({ controlUrl: "https://aenv.example:8080" });
   });
 
-  it("takes a bare IPv6 address", () => {
+  it("accepts a bare IPv6 address", () => {
     expect(resolveAddresses({ systemUrl: "::1" }, {})).toMatchObject({ dataUrl: "http://[::1]:8081" });
     expect(resolveAddresses({ systemUrl: "[fe80::1]" }, {})).toMatchObject({ dataUrl: "http://[fe80::1]:8081" });
   });
@@ -80,11 +80,11 @@ describe("resolveAddresses in local mode", () => {
     ["http://127.0.0.1:41234/", "http://127.0.0.1:41234"],
     ["http://127.0.0.1:41234/mcp", "http://127.0.0.1:41234"],
     ["https://env.example/shop", "https://env.example/shop"],
-  ])("fills in what the instance URL %s leaves out", (instanceUrl, dataUrl) => {
+  ])("completes the instance URL %s", (instanceUrl, dataUrl) => {
     expect(resolveAddresses({ instanceUrl }, {})).toEqual({ mode: "local", dataUrl, sandboxUrl: dataUrl, instanceId: null });
   });
 
-  it("knows the slot in a sandbox that an instance URL names", () => {
+  it("recognises the slot in an instance URL", () => {
     expect(resolveAddresses({ instanceUrl: "http://sandbox:1/env-instance/shop-1" }, {})).toEqual({
       mode: "local",
       dataUrl: "http://sandbox:1/env-instance/shop-1",
@@ -99,23 +99,23 @@ describe("dataUrlFrom", () => {
     ["http://aenv:9000", "http://aenv:9001", "http://aenv:9001"],
     ["http://aenv:9000", "https://data.example/aenv/", "https://data.example/aenv"],
     ["http://localhost:9000", "http://127.0.0.1:9001", "http://127.0.0.1:9001"],
-    // A server that was started for its own machine, seen through a tunnel or a proxy.
+    // A server that listens on loopback, reached through a tunnel or a proxy.
     ["http://aenv:9000", "http://127.0.0.1:9001", "http://aenv:9001"],
     ["https://aenv:9000", "http://[::1]:9001", "https://aenv:9001"],
-    // Encrypted stays encrypted.
+    // https stays https.
     ["https://aenv", "http://aenv:9001", "https://aenv:9001"],
     ["https://aenv", "http://aenv", "https://aenv:80"],
-    // The original says nothing, or in one of its branches where MCP is.
+    // The original reports nothing, or in one of its branches the MCP endpoint.
     ["http://aenv:9000", undefined, "http://aenv:8081"],
     ["http://aenv:9000", "", "http://aenv:8081"],
     ["http://aenv:9000", "http://10.0.0.1:8081/mcp", "http://10.0.0.1:8081"],
     ["http://aenv:9000", "file:///etc/passwd", "http://aenv:8081"],
     ["http://aenv:9000", "http://", "http://aenv:8081"],
-  ])("at %s told %s is %s", (controlUrl, told, dataUrl) => {
+  ])("at %s, with %s reported, is %s", (controlUrl, told, dataUrl) => {
     expect(dataUrlFrom(controlUrl, told)).toBe(dataUrl);
   });
 
-  it("never leaves https on the host of the control API, and always gives an http URL without a slash at its end", () => {
+  it("never changes from https to http on the host of the control API, and always gives an http URL without a slash at its end", () => {
     const host = fc.constantFrom("aenv", "data.example", "localhost", "127.0.0.1", "[::1]");
     const port = fc.constantFrom("", ":80", ":443", ":8081");
     const url = fc.tuple(fc.constantFrom("http", "https"), host, port).map(([scheme, name, at]) => `${scheme}://${name}${at}`);
@@ -130,7 +130,7 @@ describe("dataUrlFrom", () => {
   });
 });
 
-it("finds its way back from the addresses alone", () => {
+it("resolves pinned addresses to the same addresses", () => {
   const settings = { systemUrl: "other", dummyInstanceIp: "other" };
   for (const options of [
     { systemUrl: "https://x" },
@@ -143,7 +143,7 @@ it("finds its way back from the addresses alone", () => {
   }
 });
 
-it.each(["http://", "ftp://host", "not a host"])("refuses the address '%s' and shows it", (systemUrl) => {
+it.each(["http://", "ftp://host", "not a host"])("rejects the address '%s' and names it", (systemUrl) => {
   expect(() => resolveAddresses({ systemUrl }, {})).toThrow(ValidationError);
   expect(() => resolveAddresses({ systemUrl }, {})).toThrow(systemUrl);
 });

@@ -53,7 +53,7 @@ describe("HubClient", () => {
     expect(await new HubClient(server.url).get(ref)).toEqual(record);
   });
 
-  it("says that there is no such environment", async () => {
+  it("reports an environment that does not exist", async () => {
     await using server = await hubServer(() => ({ status: 404, message: "Environment not found" }));
     expect(await failure(new HubClient(server.url).get("nope@1.0.0"))).toMatchObject({
       name: "EnvironmentError",
@@ -62,7 +62,7 @@ describe("HubClient", () => {
     });
   });
 
-  it("lists a page, with the slash that spares a redirect, and takes null for none", async () => {
+  it("lists a page, with the slash that avoids a redirect, and accepts null as an empty list", async () => {
     await using server = await hubServer(({ query }) => ({ data: query.get("offset") === "0" ? [record] : null }));
     const hub = new HubClient(server.url);
     expect(await hub.list()).toEqual([record]);
@@ -82,7 +82,7 @@ describe("HubClient", () => {
     });
   });
 
-  it("says that a version is there already, and does not publish again after a fault", async () => {
+  it("reports that a version exists, and does not publish again after a failure", async () => {
     await using full = await hubServer(() => ({ status: 409, message: "Environment with same name and version already exists" }));
     expect(await failure(new HubClient(full.url).create(ref, {}))).toMatchObject({ code: "environment.exists" });
     await using broken = await httpServer((_, response) => response.destroy());
@@ -90,7 +90,7 @@ describe("HubClient", () => {
     expect(broken.requests).toHaveLength(1);
   });
 
-  it("updates, asks for the status, and releases", async () => {
+  it("updates, gets the status, and releases", async () => {
     await using server = await hubServer(({ path }) => ({ data: path.endsWith("/status") ? { status: "Released" } : true }));
     const hub = new HubClient(server.url);
     await hub.update(ref, { codeUrl: "x" });
@@ -103,7 +103,7 @@ describe("HubClient", () => {
     ]);
   });
 
-  it("carries on after a fault that passes, where repeating does no harm", async () => {
+  it("retries idempotent requests after a temporary failure", async () => {
     let asked = 0;
     await using server = await httpServer((_, response) => {
       if (asked++ === 0) return response.writeHead(503).end();
@@ -112,20 +112,20 @@ describe("HubClient", () => {
     expect(await new HubClient(server.url, { clock: fakeClock() }).get(ref)).toEqual(record);
   });
 
-  it.each(["", "@1.0.0", "a@b@c"])("refuses the reference '%s' before asking", async (bad) => {
+  it.each(["", "@1.0.0", "a@b@c"])("rejects the reference '%s' before any request", async (bad) => {
     await using server = await hubServer(() => ({ data: record }));
     expect(await failure(new HubClient(server.url).get(bad))).toBeInstanceOf(ValidationError);
     expect(server.requests).toHaveLength(0);
   });
 
-  it("refuses a description and a status that it does not understand", async () => {
+  it("rejects a record and a status that it cannot parse", async () => {
     await using server = await hubServer(() => ({ data: { status: "Odd" } }));
     expect(await failure(new HubClient(server.url).get(ref))).toBeInstanceOf(ValidationError);
     expect(await failure(new HubClient(server.url).status(ref))).toBeInstanceOf(ValidationError);
   });
 });
 
-describe("our own hub", () => {
+describe("an AEnv hub", () => {
   const digest = `sha256:${"0".repeat(64)}`;
 
   it("finds the newest version of a name, and lists by name, tag and text", async () => {
@@ -138,7 +138,7 @@ describe("our own hub", () => {
     expect(Object.fromEntries(list?.query ?? [])).toEqual({ limit: "5", offset: "0", name: "weather-demo", tag: "a&b", q: "sun" });
   });
 
-  it("tells versions, deletes one or all, and changes who sees it", async () => {
+  it("lists versions, deletes one or all, and changes the visibility", async () => {
     await using server = await hubServer(({ method }) => ({ data: method === "POST" ? true : ["1.0.0"] }));
     const hub = new HubClient(server.url);
     await hub.versions("weather-demo");
@@ -154,7 +154,7 @@ describe("our own hub", () => {
     expect(server.requests.at(-1)?.json).toEqual({ visibility: "shared", sharedWith: ["bob"] });
   });
 
-  it("uploads a bundle, tells how far it is, and begins anew when the connection broke", async () => {
+  it("uploads a bundle, reports progress, and starts again after a lost connection", async () => {
     let isFirst = true;
     await using server = await httpServer((_, response) => {
       if (isFirst) response.destroy();
@@ -169,7 +169,7 @@ describe("our own hub", () => {
     expect(told.slice(-3)).toEqual([65_536, 131_072, 150_000]);
   });
 
-  it("tells why an upload was refused", async () => {
+  it("reports why an upload was rejected", async () => {
     await using server = await httpServer((_, response) => {
       const error = { code: "quota.exceeded", retryable: false, requestId: "r" };
       sendJson(response, { success: false, code: 413, message: "too much", data: null, error }, 413);
@@ -180,7 +180,7 @@ describe("our own hub", () => {
     });
   });
 
-  it("downloads a bundle with its digest, and reports one that breaks off", async () => {
+  it("downloads a bundle with its digest, and reports one that ends early", async () => {
     await using server = await httpServer((seen, response) => {
       response.writeHead(200, { "x-digest": digest, "content-length": 6 });
       if (seen.path.includes("broken")) response.write("abc", () => response.destroy());
@@ -192,7 +192,7 @@ describe("our own hub", () => {
     expect(await failure(hub.downloadBundle("broken@1.0.0"))).toMatchObject({ name: "NetworkError", code: "network.failed" });
   });
 
-  it("reports a server that stalls while it is sent to or read from", async () => {
+  it("reports a connection that stalls during an upload or a download", async () => {
     await using server = await httpServer((seen, response) => {
       if (seen.method === "GET") response.writeHead(200, { "content-length": 6 }).write("abc");
     });
@@ -202,7 +202,7 @@ describe("our own hub", () => {
     expect(await failure(hub.uploadBundle(digest, new Uint8Array(10), { idleTimeoutMs: 50 }))).toMatchObject(stalled);
   });
 
-  it("skips the start of what it publishes only when told", async () => {
+  it("skips the verification only if told to", async () => {
     await using server = await hubServer(() => ({ data: true }));
     const hub = new HubClient(server.url);
     await hub.create(ref, {});

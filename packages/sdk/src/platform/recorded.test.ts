@@ -61,13 +61,13 @@ describe("recorded answers of the original's api-service", () => {
     ],
     [500, "Failed to create: request failed with status: 403, body: create pod failed: err is pods is forbidden\n", "internal"],
     [500, 'Failed to create: failed to send request: Post "http://controller": context deadline exceeded', "internal"],
-  ])("create refused with %i '%s' is %s, in its own words", async (status, message, code) => {
+  ])("a create rejected with %i '%s' is %s, with the server's message", async (status, message, code) => {
     await using server = await replay({ request: "POST /env-instance", status, body: bad(status, message) });
     const error = await failure(new SchedulerClient(server.url, clients).createInstance({ envName: REF }));
     expect(error).toMatchObject({ code, message: expect.stringContaining(message.trim().slice(0, 60)) });
   });
 
-  it("a route that they do not have, and a handler that panicked, are told apart from answers", async () => {
+  it("an unknown route and a panicked handler are errors with their own codes", async () => {
     await using text = await replay({ request: `GET /env-instance/${ID}`, status: 404, body: "404 page not found", type: "text/plain" });
     expect(await failure(new SchedulerClient(text.url, clients).getInstance(ID))).toMatchObject({
       message: expect.stringContaining("404 page not found"),
@@ -83,7 +83,7 @@ describe("recorded answers of the original's api-service", () => {
     });
   });
 
-  it.each(["Pending", "Running", "Succeeded", "Failed", "Unknown"])("an instance whose pod is %s is read as it is", async (phase) => {
+  it.each(["Pending", "Running", "Succeeded", "Failed", "Unknown"])("an instance whose pod is %s keeps its status", async (phase) => {
     const body = ok(
       `{"id":"${ID}","env":null,"status":"${phase}","created_at":"","updated_at":"","ip":"10.244.1.10","ttl":"30m","owner":""}`,
     );
@@ -96,7 +96,7 @@ describe("recorded answers of the original's api-service", () => {
     });
   });
 
-  it("an instance of their serverless engine is read too: labels, local times, no environment", async () => {
+  it("an instance of their serverless engine is parsed too: labels, local times, no environment", async () => {
     const body = ok(
       `{"id":"${ID}","env":null,"status":"Running","created_at":"2026-01-12 11:25:46","updated_at":"2026-01-12T11:30:00+08:00","ip":"10.244.1.10","ttl":"","owner":"","labels":{"env":"weather-demo-1.0.0"}}`,
     );
@@ -104,7 +104,7 @@ describe("recorded answers of the original's api-service", () => {
     expect(await new SchedulerClient(server.url, clients).getInstance(ID)).toMatchObject({ labels: { env: "weather-demo-1.0.0" } });
   });
 
-  it("a delete of what is gone is found out inside their 500", async () => {
+  it("a delete of a missing instance is recognised in their 500", async () => {
     const message = `Failed to delete: request failed with status: 404, body: delete pod failed: err is pods "${ID}" not found\n`;
     await using server = await replay(
       { request: `DELETE /env-instance/${ID}`, status: 200, body: ok('"Deleted successfully"') },
@@ -116,7 +116,7 @@ describe("recorded answers of the original's api-service", () => {
 });
 
 describe("recorded answers of the original's envhub", () => {
-  it("says of each version whether it exists, and its status by name", async () => {
+  it("reports whether a version exists, and its status by name", async () => {
     await using server = await replay(
       { request: "GET /env/weather-demo/1.0.0/exists", status: 200, body: ok('{"exists":true,"status":6}') },
       // Go leaves a status of 0 out.
@@ -143,7 +143,7 @@ describe("recorded answers of the original's envhub", () => {
     ["POST /env/weather-demo/1.0.0/release", 403, "Environment already released", "environment.released"],
     ["GET /env/weather-demo/1.0.0", 404, "Environment not found", "environment.not_found"],
     ["GET /env/weather-demo/1.0.0/status", 404, "Environment not found", "environment.not_found"],
-  ])("refuses %s with %i '%s'", async (request, status, message, code) => {
+  ])("rejects %s with %i '%s'", async (request, status, message, code) => {
     await using server = await replay({ request, status, body: bad(status, message) });
     const hub = new HubClient(server.url, clients);
     const calls: Readonly<Record<string, () => Promise<unknown>>> = {

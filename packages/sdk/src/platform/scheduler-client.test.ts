@@ -29,7 +29,7 @@ async function failure(work: Promise<unknown>): Promise<unknown> {
 describe("creating an instance", () => {
   const request = { envName: "weather-demo@1.0.0", ttl: "30m", environment_variables: { A: "1" } };
 
-  it("sends what the original's clients send, and reads its answer", async () => {
+  it("sends the original clients' request, and parses the response", async () => {
     const instance = await scheduler().createInstance(request);
     expect(instance).toMatchObject({ id: "weather-demo-a1b2c0", status: "Pending", created_at: "", ip: "", ttl: "" });
     const [seen] = platform.control.requests;
@@ -37,7 +37,7 @@ describe("creating an instance", () => {
     expect(seen?.headers).toMatchObject({ authorization: "Bearer secret", "content-type": "application/json", accept: "application/json" });
   });
 
-  it("carries one key per create through every repetition", async () => {
+  it("sends one idempotency key per create, also when it is repeated", async () => {
     let refused = 0;
     platform.faults.control = (_, response) => {
       if (refused++ > 2) return false;
@@ -56,7 +56,7 @@ describe("creating an instance", () => {
     expect(clock.sleeps[2]).toBe(1_000);
   });
 
-  it.each([500, 502, 504])("is not repeated after a %i, which may come from a half-done job", async (status) => {
+  it.each([500, 502, 504])("is not repeated after a %i, which may come after half of the work", async (status) => {
     platform.faults.control = (_, response) => {
       sendJson(response, { success: false, code: status, message: "no", data: null }, status);
       return true;
@@ -65,7 +65,7 @@ describe("creating an instance", () => {
     expect(platform.control.requests).toHaveLength(1);
   });
 
-  it("is not repeated after a lost answer where the server knows no keys", async () => {
+  it("is not repeated after a lost response if the server ignores keys", async () => {
     platform.faults.control = (_, response) => {
       response.destroy();
       return true;
@@ -74,7 +74,7 @@ describe("creating an instance", () => {
     expect(platform.control.requests).toHaveLength(1);
   });
 
-  it("tells an unknown environment from other failures, though the original answers 500", async () => {
+  it("reports an unknown environment, although the original answers 500", async () => {
     expect(await failure(scheduler().createInstance({ envName: "nope@1.0.0" }))).toMatchObject({
       name: "EnvironmentError",
       code: "environment.not_found",
@@ -82,7 +82,7 @@ describe("creating an instance", () => {
     });
   });
 
-  it("gives each attempt its time, and reports the last as a timeout", async () => {
+  it("applies the timeout to each attempt, and reports the last as a timeout", async () => {
     platform.faults.control = () => true;
     let sent = 0;
     const transport: Transport = {
@@ -99,17 +99,17 @@ describe("creating an instance", () => {
   });
 });
 
-describe("looking at instances", () => {
+describe("getting instances", () => {
   it("gets one by its id", async () => {
     const { id } = await scheduler().createInstance({ envName: "weather-demo@1.0.0" });
     expect(await scheduler().getInstance(id)).toMatchObject({ id, status: "Running", ip: "10.244.1.10", env: null });
   });
 
-  it("finds the not-found inside the original's 500", async () => {
+  it("reports not found from the original's 500", async () => {
     expect(await failure(scheduler().getInstance("gone"))).toMatchObject({ code: "instance.not_found", retryable: false });
   });
 
-  it("takes null for an empty list, and both shapes of a full one", async () => {
+  it("accepts null as an empty list, and both formats of a list", async () => {
     expect(await scheduler().listInstances()).toEqual([]);
     const { id } = await scheduler().createInstance({ envName: "weather-demo@1.0.0" });
     expect((await scheduler().listInstances()).map((one) => one.id)).toEqual([id]);
@@ -121,7 +121,7 @@ describe("looking at instances", () => {
     expect(await scheduler().listInstances()).toEqual([item]);
   });
 
-  it("compares the version and the status by itself, since the original ignores them", async () => {
+  it("filters by version and status itself, since the original ignores them", async () => {
     await scheduler().createInstance({ envName: "weather-demo@1.0.0" });
     expect(await scheduler().listInstances({ ref: "weather-demo@1.0.0", status: "Running" })).toHaveLength(1);
     expect(await scheduler().listInstances({ ref: "weather-demo@2.0.0" })).toHaveLength(0);
@@ -129,7 +129,7 @@ describe("looking at instances", () => {
     expect(platform.control.requests.at(-2)?.path).toBe("/env-instance/weather-demo%402.0.0/list");
   });
 
-  it("carries the server's own code and request id through", async () => {
+  it("keeps the server's error code and request id", async () => {
     platform.faults.control = (_, response) => {
       const error = { code: "access.denied", retryable: false, requestId: "req-7" };
       sendJson(response, { success: false, code: 403, message: "not yours", data: null, error }, 403);
@@ -142,7 +142,7 @@ describe("looking at instances", () => {
     ["not JSON", "<html>", ValidationError],
     ["not an instance", JSON.stringify({ success: true, code: 0, message: "", data: { id: 7 } }), ValidationError],
     ["a failure under 200", JSON.stringify({ success: false, code: 0, message: "odd", data: null }), EnvironmentError],
-  ])("refuses an answer that is %s", async (_, body, kind) => {
+  ])("rejects a response that is %s", async (_, body, kind) => {
     platform.faults.control = (_, response) => {
       response.writeHead(200, { "content-type": "application/json" }).end(body);
       return true;
@@ -152,13 +152,13 @@ describe("looking at instances", () => {
 });
 
 describe("deleting an instance", () => {
-  it("says whether it was there", async () => {
+  it("returns whether the instance existed", async () => {
     const { id } = await scheduler().createInstance({ envName: "weather-demo@1.0.0" });
     expect(await scheduler().deleteInstance(id)).toBe(true);
     expect(await scheduler().deleteInstance(id)).toBe(false);
   });
 
-  it("is repeated when the answer is lost", async () => {
+  it("is repeated when the response is lost", async () => {
     const { id } = await scheduler().createInstance({ envName: "weather-demo@1.0.0" });
     let lost = 0;
     platform.faults.control = (_, response) => {
@@ -176,7 +176,7 @@ describe("waiting for a status", () => {
     return (await scheduler().createInstance({ envName: "weather-demo@1.0.0" })).id;
   }
 
-  it("looks often at first, then less often", async () => {
+  it("polls at growing intervals", async () => {
     platform.statuses = [
       { status: "Pending", ip: "" },
       { status: "Unknown", ip: "" },
@@ -194,7 +194,7 @@ describe("waiting for a status", () => {
     expect(await scheduler().waitForStatus(await created(), "Running")).toMatchObject({ ip: "10.244.1.10" });
   });
 
-  it.each(["Failed", "Terminated", "Succeeded"])("stops at once when the instance is %s, and says why", async (status) => {
+  it.each(["Failed", "Terminated", "Succeeded"])("throws at once when the instance is %s, with the reason", async (status) => {
     platform.statuses = [{ status, ip: "", reason: "ImagePullBackOff" }];
     expect(await failure(scheduler().waitForStatus(await created(), "Running"))).toMatchObject({
       name: "EnvironmentError",
@@ -204,11 +204,11 @@ describe("waiting for a status", () => {
     expect(clock.sleeps).toEqual([]);
   });
 
-  it("stops at once when the instance is gone", async () => {
+  it("throws at once when the instance is gone", async () => {
     expect(await failure(scheduler().waitForStatus("gone", "Running"))).toMatchObject({ code: "instance.not_found" });
   });
 
-  it("names the last status when the time is over", async () => {
+  it("names the last status after the timeout", async () => {
     platform.statuses = [{ status: "Pending", ip: "" }];
     expect(await failure(scheduler().waitForStatus(await created(), "Running", { timeoutMs: 500 }))).toMatchObject({
       code: "instance.start_timeout",
@@ -217,11 +217,11 @@ describe("waiting for a status", () => {
   });
 });
 
-it("says that a server without forks cannot fork", async () => {
+it("reports that a server without forks does not support them", async () => {
   expect(await failure(scheduler().forkInstance("x", 2))).toMatchObject({ code: "instance.unsupported" });
 });
 
-describe("our own platform's instances", () => {
+describe("instances of an AEnv platform", () => {
   /** Answers every request with this data. */
   function answering(answer: (path: string, query: URLSearchParams) => unknown): void {
     platform.faults.control = ({ path, query }, response) => {
@@ -231,7 +231,7 @@ describe("our own platform's instances", () => {
   }
   const record = (id: string) => ({ id, env: null, status: "Running", created_at: "", updated_at: "", ip: id });
 
-  it("says how long the server may wait only when told", async () => {
+  it("sends the server's wait time only if it is set", async () => {
     answering(() => record("a"));
     await scheduler().createInstance({ envName: "x" });
     await scheduler().createInstance({ envName: "x" }, { wait: false });
@@ -251,7 +251,7 @@ describe("our own platform's instances", () => {
     ]);
   });
 
-  it("are renewed and reset, and tell their story", async () => {
+  it("are renewed and reset, and have a history", async () => {
     const begun = { task: { id: "t" }, seed: 3, observation: "go" };
     answering((path) => (path.endsWith("/events") ? [{ at: "now", what: "running" }] : path.endsWith("/reset") ? begun : record("a")));
     expect(await scheduler().renewInstance("a", "1h")).toMatchObject({ id: "a" });
@@ -270,7 +270,7 @@ describe("our own platform's instances", () => {
     return found;
   }
 
-  it("tell what they printed, and with `follow` what comes", async () => {
+  it("have logs, and with `follow` new lines as they are printed", async () => {
     platform.faults.control = ({ query }, response) => {
       if (query.get("follow") === "true") response.end("data: one\n\n: ping\n\ndata: two\n\n");
       else response.end("one\ntwo\n");
@@ -281,7 +281,7 @@ describe("our own platform's instances", () => {
     expect(platform.control.requests.map(({ query }) => query.toString())).toEqual(["tail=2", "follow=true"]);
   });
 
-  it("are no longer followed once the signal fires", async () => {
+  it("are no longer followed after the signal aborts", async () => {
     platform.faults.control = (_, response) => response.write("data: one\n\n");
     const controller = new AbortController();
     const reason = new Error("enough");

@@ -22,7 +22,7 @@ function answering(answer: (seen: Seen) => unknown) {
 }
 
 describe("ServiceClient", () => {
-  it("creates, gets, changes and deletes a service as the wire has it", async () => {
+  it("creates, gets, changes and deletes a service", async () => {
     await using server = await answering(({ method }) => (method === "DELETE" ? "Deleted successfully" : record));
     const services = new ServiceClient(server.url, { apiKey: "k" });
     expect(await services.create({ envName: "myapp@1.0.0", replicas: 2, service_name: "s" })).toMatchObject({ id: record.id });
@@ -41,7 +41,7 @@ describe("ServiceClient", () => {
     expect(server.requests[0]?.headers.authorization).toBe("Bearer k");
   });
 
-  it("lists services of an environment or all, and takes null for none", async () => {
+  it("lists services of an environment or all, and accepts null as an empty list", async () => {
     await using server = await answering(({ path }) => (path.includes("none") ? null : [record]));
     const services = new ServiceClient(server.url);
     expect(await services.list()).toHaveLength(1);
@@ -49,7 +49,7 @@ describe("ServiceClient", () => {
     expect(server.requests.map(({ path }) => path)).toEqual(["/env-service/*/list", "/env-service/none/list"]);
   });
 
-  it("refuses what is no service", async () => {
+  it("rejects a response that is not a service", async () => {
     await using server = await answering(() => ({ id: "a" }));
     await expect(new ServiceClient(server.url).get("a")).rejects.toThrow("unexpected shape");
   });

@@ -2,16 +2,16 @@ import { describe, expect, it, vi } from "vitest";
 import { readSettings } from "./settings.ts";
 
 describe("readSettings", () => {
-  it("reads the three variables that the SDK knows", () => {
+  it("reads the SDK's three variables", () => {
     const variables = { AENV_API_KEY: "k", AENV_SYSTEM_URL: "http://x", DUMMY_INSTANCE_IP: "localhost", OTHER: "y" };
     expect(readSettings(variables)).toEqual({ apiKey: "k", systemUrl: "http://x", dummyInstanceIp: "localhost" });
   });
 
-  it("takes an empty variable for an absent one", () => {
+  it("treats an empty variable as absent", () => {
     expect(readSettings({ AENV_API_KEY: "", DUMMY_INSTANCE_IP: "" })).toEqual({});
   });
 
-  it("finds nothing where there is no process", () => {
+  it("is empty without a process, as in a browser", () => {
     vi.stubGlobal("process", undefined);
     try {
       expect(readSettings()).toEqual({});

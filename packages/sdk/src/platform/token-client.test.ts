@@ -7,7 +7,7 @@ function answering(answer: (seen: Seen) => unknown) {
 }
 
 describe("TokenClient", () => {
-  it("creates a token with what it may do and how long", async () => {
+  it("creates a token with roles, scopes and an expiry", async () => {
     await using server = await answering(() => ({ id: "0a", owner: "ada", roles: ["trainer"], token: "aenv_0a_secret" }));
     const expiresAt = new Date("2027-01-01T00:00:00Z");
     const made = await new TokenClient(server.url, { apiKey: "k" }).create({
@@ -21,7 +21,7 @@ describe("TokenClient", () => {
     expect(server.requests[0]?.json).toEqual({ owner: "ada", roles: ["trainer"], expiresAt: expiresAt.toISOString(), maxInstanceCount: 5 });
   });
 
-  it("lists, revokes and asks who it is", async () => {
+  it("lists, revokes, and gets the token's owner", async () => {
     await using server = await answering(({ path }) => (path === "/whoami" ? { owner: "ada", roles: ["admin"], token: "0a" } : []));
     const tokens = new TokenClient(server.url);
     expect(await tokens.list({ owner: "a b" })).toEqual([]);
@@ -34,14 +34,14 @@ describe("TokenClient", () => {
     ]);
   });
 
-  it("knows a token that is not there from other failures", async () => {
+  it("distinguishes a missing token from other failures", async () => {
     await using server = await httpServer((_, response) =>
       sendJson(response, { success: false, code: 404, message: "none", data: null }, 404),
     );
     await expect(new TokenClient(server.url).revoke("x")).rejects.toMatchObject({ code: "access.token_not_found" });
   });
 
-  it("refuses an answer of another shape", async () => {
+  it("rejects a response in an unexpected format", async () => {
     await using server = await answering(() => "what?");
     const tokens = new TokenClient(server.url);
     for (const ask of [() => tokens.create({ owner: "ada" }), () => tokens.list(), () => tokens.whoAmI()]) {

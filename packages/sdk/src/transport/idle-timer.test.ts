@@ -9,7 +9,7 @@ afterEach(() => {
 });
 
 describe("the idle timer", () => {
-  it("calls back once nothing has moved for its time, counted from the last move", () => {
+  it("calls back when no byte was transferred for its time, counted from the last byte", () => {
     const onIdle = vi.fn();
     const idle = new IdleTimer(1_000, onIdle);
     vi.advanceTimersByTime(5_000);
@@ -50,7 +50,7 @@ describe("the idle timer", () => {
     expect(onIdle).not.toHaveBeenCalled();
     resolve();
     expect((await second).value).toHaveLength(2);
-    // Now the other side has it, and takes no more.
+    // The server has received it and reads no more.
     await vi.advanceTimersByTimeAsync(1_000);
     expect(onIdle).toHaveBeenCalledTimes(1);
   });

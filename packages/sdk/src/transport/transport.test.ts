@@ -22,13 +22,13 @@ afterEach(() =>
   ),
 );
 
-/** More than all the buffers between two programs on one machine. */
+/** More than all buffers between two processes on one machine. */
 const BIG = 96 * 1024 * 1024;
 const PIECE = new Uint8Array(64 * 1024);
 
 const turnOfTheLoop = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Accepts, reads the request, writes the given bytes and hangs up. */
+/** Accepts a connection, reads the request, writes the given bytes and closes the connection. */
 async function rawServer(answer: string): Promise<string> {
   const server = createServer((socket) => {
     socket.on("error", () => {});
@@ -64,7 +64,7 @@ describe.each(transports)("the transport by %s", (name, transport) => {
     expect(server.requests[0]?.query.get("c")).toBe("d");
   });
 
-  it("sends a body that comes piece by piece", async () => {
+  it("sends a streamed body", async () => {
     await using server = await httpServer((seen, response) => response.end(seen.text));
     async function* pieces() {
       for (const text of ["one ", "two ", "three"]) yield new TextEncoder().encode(text);
@@ -73,7 +73,7 @@ describe.each(transports)("the transport by %s", (name, transport) => {
     expect(await answer.text()).toBe("one two three");
   });
 
-  it("gives the body in chunks as they come", async () => {
+  it("returns the body in chunks as they arrive", async () => {
     await using server = await httpServer((_, response) => response.end("abc"));
     const answer = await transport.send(get(server.url));
     let text = "";
@@ -89,13 +89,13 @@ describe.each(transports)("the transport by %s", (name, transport) => {
     expect(other.requests).toEqual([]);
   });
 
-  it("cannot prove that a request stayed here when the connection broke after it was made", async () => {
+  it("reports a request as sent when an open connection breaks", async () => {
     const error = await failure(transport.send(get(await rawServer(""))));
     expect(error).toBeInstanceOf(TransportError);
     expect(error).toMatchObject({ wasSent: true });
   });
 
-  it("reports an answer that breaks off in its body", async () => {
+  it("reports a response that ends within its body", async () => {
     const answer = await transport.send(get(await rawServer("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc")));
     expect(await failure(answer.text())).toMatchObject({ name: "TransportError", wasSent: true });
     const other = await transport.send(get(await rawServer("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc")));
@@ -105,7 +105,7 @@ describe.each(transports)("the transport by %s", (name, transport) => {
     expect(await failure(read())).toMatchObject({ name: "TransportError", wasSent: true });
   });
 
-  it("throws the signal's own reason, before and while waiting and while reading", async () => {
+  it("throws the signal's reason, before the request, while waiting and while reading", async () => {
     const reason = new Error("enough");
     expect(await failure(transport.send(get("http://127.0.0.1:9", AbortSignal.abort(reason))))).toBe(reason);
 
@@ -121,7 +121,7 @@ describe.each(transports)("the transport by %s", (name, transport) => {
     expect(await text).toBe(reason);
   });
 
-  it("gives up a download in which nothing moves any more, and says so", async () => {
+  it("aborts a stalled download with an error that says so", async () => {
     await using server = await httpServer((_, response) => response.writeHead(200).write("begin"));
     const answer = await transport.send({ ...get(server.url), idleTimeoutMs: 500 });
     const read = async () => {
@@ -137,13 +137,13 @@ describe.each(transports)("the transport by %s", (name, transport) => {
     expect(await failure(other.text())).toMatchObject(stalled);
   });
 
-  it("gives up a server that takes the request and never answers", async () => {
+  it("times out when a server accepts the request and never answers", async () => {
     await using server = await httpServer(() => {});
     const error = await failure(transport.send({ ...get(server.url), idleTimeoutMs: 50 }));
     expect(error).toMatchObject({ name: "TransportError", isTimeout: true, message: expect.stringContaining(server.url) });
   });
 
-  it("lets a server send no faster than its answer is read", async () => {
+  it("applies backpressure to a server that sends faster than the reader reads", async () => {
     let written = 0;
     await using server = await httpServer((_, response) => {
       const fill = () => {
@@ -190,7 +190,7 @@ describe("an upload by undici", () => {
     return { count, pieces };
   }
 
-  it("takes no more from its source than the server reads", async () => {
+  it("reads no more from its source than the server accepts", async () => {
     const { count, pieces } = source(BIG);
     let ahead = 0;
     let read = 0;
@@ -209,7 +209,7 @@ describe("an upload by undici", () => {
     expect(ahead).toBeLessThan(BIG / 4);
   });
 
-  it("is given up when the server reads no more, with its source closed and not emptied", async () => {
+  it("is aborted when the server reads no more, with its source closed and not drained", async () => {
     const { count, pieces } = source();
     const url = await listening(createHttpServer(() => {}));
     const error = await failure(defaultTransport.send({ method: "PUT", url, headers: {}, body: pieces(), idleTimeoutMs: 100 }));
@@ -222,7 +222,7 @@ describe("an upload by undici", () => {
     expect(count.taken).toBeLessThan(BIG / 4);
   });
 
-  it("is given up when its signal aborts, with its source closed", async () => {
+  it("is aborted by its signal, with its source closed", async () => {
     const { count, pieces } = source();
     const controller = new AbortController();
     const reason = new Error("enough");
@@ -234,21 +234,21 @@ describe("an upload by undici", () => {
 });
 
 describe("the transport by undici", () => {
-  it("knows that a request to an unknown name never left", async () => {
+  it("reports a request to an unknown host as not sent", async () => {
     expect(await failure(defaultTransport.send(get("http://no-such-host.invalid/")))).toMatchObject({
       name: "TransportError",
       wasSent: false,
     });
   });
 
-  it("keeps its connections for later requests", async () => {
+  it("reuses its connections", async () => {
     const ports = new Set<number | undefined>();
     await using server = await httpServer((_, response) => {
       ports.add(response.socket?.remotePort);
       response.end("ok");
     });
     for (let at = 0; at < 20; at++) await (await defaultTransport.send(get(server.url))).text();
-    // A second one may be opened while the first is being put back.
+    // A second connection may be opened before the first is back in the pool.
     expect(ports.size).toBeLessThanOrEqual(2);
   });
 });
