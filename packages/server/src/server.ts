@@ -141,7 +141,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     refillAfterMs: REFILL_AFTER_MS,
     startTimeoutMs,
     memoryMb: config.memoryMb,
-    versionStatus: (name, version) => hub.standingOf(name, version),
+    versionStatus: (name, version) => hub.recencyOf(name, version),
     onFillFailure: (environment, error) =>
       logger.warn({ err: error, environment }, "no process can be started ahead; it is tried again after growing pauses"),
     now: () => performance.now(),

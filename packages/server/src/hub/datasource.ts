@@ -1,19 +1,19 @@
 import { PlatformError } from "@aenv/contract";
 
-/** The image that stands behind a data source's key, such as `swebench/astropy-1`; null if no data set knows it. */
+/** The image of a data source's key, such as `swebench/astropy-1`; null if no data set has it. */
 export type DatasetLookup = (key: string) => string | null;
 
 const DEFAULT_PREFIX = "docker.io/library/aenv:";
 
 /**
- * The image that an instance's `datasource` names: a full image name is taken as it is, whatever the prefix; a key continues the prefix,
- * with the ':' that it lacks unless the prefix ends in a separator.
+ * The image that an instance's `datasource` names. A full image name is used as it is; a key is appended to the prefix, with a ':'
+ * between them unless the prefix ends in a separator.
  */
 export function imageOf(datasource: string, imagePrefix: string | undefined, lookUp: DatasetLookup = () => null): string {
   const image = compose(datasource, imagePrefix ?? "", lookUp);
   if (isImageReference(image)) return image;
   const from = imagePrefix ? ` with the imagePrefix '${imagePrefix}'` : "";
-  throw new PlatformError("request.invalid", `the datasource '${datasource}'${from} gives '${image}', which is no image's name`, {
+  throw new PlatformError("request.invalid", `the datasource '${datasource}'${from} gives '${image}', which is not an image name`, {
     details: { datasource, imagePrefix, image },
   });
 }

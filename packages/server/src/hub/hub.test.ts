@@ -8,7 +8,7 @@ import { ada, bob, callerOf, metadata, openTestHub, root, stores, tim } from "./
 import type { InspectOptions } from "./publishing/publisher.ts";
 
 describe.each(stores)("publishing, with the store in %s", (store) => {
-  it("keeps all that was sent, what was found by starting it, who published it and when", async () => {
+  it("stores the request, the metadata of the started environment, the publisher and the time", async () => {
     const { hub, push, world } = openTestHub(store);
     const fields = { description: "a shop", tags: ["web"], deployConfig: { ttl: "1h", custom: { deep: [1] } }, unknown: "kept" };
     const { environment, isNew } = await push(ada, "shop", "1.0.0", fields);
@@ -32,7 +32,7 @@ describe.each(stores)("publishing, with the store in %s", (store) => {
     expect(readFileSync(join(world.inspected[0] as string, "main.js"), "utf8")).toBe("run()");
   });
 
-  it("refuses an environment that wants more processes kept ready than the server allows, and says how many it may want", async () => {
+  it("refuses a deployConfig.warm above the limit, and names the limit", async () => {
     const { hub, push } = openTestHub(store, { maxWarm: 8 });
     await expect(push(ada, "shop", "1.0.0", { deployConfig: { warm: 9 } })).rejects.toMatchObject({
       code: "environment.invalid",
@@ -42,19 +42,19 @@ describe.each(stores)("publishing, with the store in %s", (store) => {
     await push(ada, "shop", "1.0.0", { deployConfig: { warm: 8 } });
   });
 
-  it("tells which version is a name's newest, whoever may see it, and which are not there", async () => {
+  it("tells whether a version is newest, superseded or gone, whatever its visibility", async () => {
     const { hub, push } = openTestHub(store);
     await push(ada, "shop", "1.0.0");
-    expect(await hub.standingOf("shop", "1.0.0")).toBe("newest");
+    expect(await hub.recencyOf("shop", "1.0.0")).toBe("newest");
     await push(ada, "shop", "1.1.0");
-    expect(await hub.standingOf("shop", "1.0.0")).toBe("superseded");
+    expect(await hub.recencyOf("shop", "1.0.0")).toBe("superseded");
     await hub.remove("shop", "1.1.0", ada);
-    expect(await hub.standingOf("shop", "1.0.0")).toBe("newest");
-    expect(await hub.standingOf("shop", "1.1.0")).toBe("gone");
-    expect(await hub.standingOf("nothing", "1.0.0")).toBe("gone");
+    expect(await hub.recencyOf("shop", "1.0.0")).toBe("newest");
+    expect(await hub.recencyOf("shop", "1.1.0")).toBe("gone");
+    expect(await hub.recencyOf("nothing", "1.0.0")).toBe("gone");
   });
 
-  it("verifies a version with the variables that its instances have", async () => {
+  it("verifies a version with the variables of its instances", async () => {
     const given: unknown[] = [];
     const inspect = async (_: string, { owner, variables }: InspectOptions) => {
       given.push({ owner, variables });
@@ -65,7 +65,7 @@ describe.each(stores)("publishing, with the store in %s", (store) => {
     expect(given).toEqual([{ owner: "ada", variables: { REGION: "north", envNAME: "shop", envversion: "1.0.0" } }]);
   });
 
-  it("publishes nothing for a client that left before the version was verified", async () => {
+  it("publishes nothing if the client disconnects before the version is verified", async () => {
     const client = new AbortController();
     const left = new PlatformError("request.cancelled", "the client went away");
     const inspect = async (_: string, { signal }: InspectOptions) => {
@@ -78,13 +78,13 @@ describe.each(stores)("publishing, with the store in %s", (store) => {
     await expect(hub.get("shop", "1.0.0", ada)).rejects.toMatchObject({ code: "environment.not_found" });
   });
 
-  it("passes on when to try again if a verification has to wait too long", async () => {
+  it("passes on Retry-After if a verification waits too long", async () => {
     const busy = new PlatformError("quota.exceeded", "the server is busy", { details: { retryAfterSeconds: 7 } });
     const { push } = openTestHub(store, { inspect: () => Promise.reject(busy) });
     await expect(push(ada, "shop", "1.0.0")).rejects.toMatchObject({ code: "quota.exceeded", details: { retryAfterSeconds: 7 } });
   });
 
-  it("takes what the original's client sends, nulls included", async () => {
+  it("accepts what the original's client sends, including nulls", async () => {
     const { hub } = openTestHub(store);
     const body = {
       name: "weather-demo",
@@ -104,7 +104,7 @@ describe.each(stores)("publishing, with the store in %s", (store) => {
     });
   });
 
-  it("does nothing when the same is published again, whatever the order of its fields", async () => {
+  it("is a no-op for identical content, in any order of its fields", async () => {
     const { hub, world, later } = openTestHub(store);
     const first = await hub.publish({ name: "a", version: "1.0.0", tags: ["x"], deployConfig: { ttl: "1h", cpu: "1" } }, ada);
     later();
@@ -116,7 +116,7 @@ describe.each(stores)("publishing, with the store in %s", (store) => {
     expect(world.inspected).toEqual([]);
   });
 
-  it("refuses other content under the same version, and says to raise the version", async () => {
+  it("refuses different content for the same version, and says to raise the version", async () => {
     const { hub, push } = openTestHub(store);
     await push(ada, "a", "1.0.0");
     const attempts = [
@@ -130,7 +130,7 @@ describe.each(stores)("publishing, with the store in %s", (store) => {
     await expect(push(root, "a", "1.0.0", {}, "other()")).rejects.toMatchObject({ code: "environment.exists" });
   });
 
-  it("lets exactly one of many win that publish different content at once", async () => {
+  it("lets exactly one of many concurrent publications of different content succeed", async () => {
     const { hub, push } = openTestHub(store);
     const settled = await Promise.allSettled(Array.from({ length: 12 }, (_, at) => push(ada, "race", "1.0.0", {}, `run(${at})`)));
     const won = settled.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
@@ -139,7 +139,7 @@ describe.each(stores)("publishing, with the store in %s", (store) => {
     expect((await hub.get("race", "1.0.0", ada)).contentDigest).toBe(won[0]?.environment.contentDigest);
   });
 
-  it("gives all of many the same answer that publish the same at once, and is new to one", async () => {
+  it("gives concurrent publications of identical content the same result, new for exactly one", async () => {
     const { push, hub } = openTestHub(store);
     const all = await Promise.all(Array.from({ length: 8 }, () => push(ada, "same", "1.0.0")));
     expect(all.filter(({ isNew }) => isNew)).toHaveLength(1);
@@ -148,13 +148,13 @@ describe.each(stores)("publishing, with the store in %s", (store) => {
     expect(history.map(({ what }) => what)).toEqual(["published", "verified"]);
   });
 
-  it("lets exactly one own a name that two take at once", async () => {
+  it("gives a name to exactly one of two concurrent publishers", async () => {
     const { push } = openTestHub(store);
     const settled = await Promise.allSettled([push(ada, "name", "1.0.0"), push(bob, "name", "2.0.0")]);
     expect(settled.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
   });
 
-  it("keeps names and versions apart that the original confuses", async () => {
+  it("distinguishes names and versions that the original confuses", async () => {
     const { hub } = openTestHub(store);
     await hub.publish({ name: "a-1", version: "2" }, ada);
     await hub.publish({ name: "a", version: "1-2" }, ada);
@@ -162,20 +162,20 @@ describe.each(stores)("publishing, with the store in %s", (store) => {
     expect((await hub.get("a-1", "2", ada)).name).toBe("a-1");
   });
 
-  it("leaves nothing when the environment does not start, and says why", async () => {
+  it("leaves nothing behind if the environment does not start, and gives the reason", async () => {
     const inspect = async () => {
       throw new Error("SyntaxError in main.js:3");
     };
     const { hub, push } = openTestHub(store, { inspect });
     await expect(push(ada, "broken", "1.0.0")).rejects.toMatchObject({
       code: "environment.invalid",
-      message: "broken@1.0.0 is not published, for it could not be started: SyntaxError in main.js:3",
+      message: "broken@1.0.0 was not published because it could not be started: SyntaxError in main.js:3",
     });
     expect(await hub.exists("broken", "1.0.0", ada)).toEqual({ exists: false });
     expect((await hub.publish({ name: "broken", version: "2.0.0" }, bob)).environment.owner).toBe("bob");
   });
 
-  it("blames the server, not the environment, when it could not even try", async () => {
+  it("reports an error of the server, not of the environment, if it could not be started at all", async () => {
     const inspect = async () => {
       throw new PlatformError("sandbox.start_failed", "no process could be made");
     };
@@ -185,7 +185,7 @@ describe.each(stores)("publishing, with the store in %s", (store) => {
     });
   });
 
-  it("skips starting it on demand, and catches up when the same is published again", async () => {
+  it("skips verification if requested, and verifies when published again", async () => {
     const { hub, world } = openTestHub(store);
     const { digest, bytes } = bundleOf({ "main.js": "x" }, { name: "a" });
     await hub.transfers.upload(digest, chunked(bytes), ada);
@@ -198,7 +198,7 @@ describe.each(stores)("publishing, with the store in %s", (store) => {
     expect((await hub.versions("a", ada))[0]?.history.map(({ what }) => what)).toEqual(["published", "verified"]);
   });
 
-  it("refuses a bundle that was not uploaded, is someone else's, is another environment's, or is unsafe", async () => {
+  it("refuses a bundle that was not uploaded, belongs to another owner or environment, or is unsafe", async () => {
     const { hub } = openTestHub(store);
     const publish = (digest: string, caller = ada) =>
       hub.publish({ name: "demo", version: "1.0.0", artifacts: [{ type: "bundle", content: digest }] }, caller, { verify: false });
@@ -211,7 +211,7 @@ describe.each(stores)("publishing, with the store in %s", (store) => {
     await expect(publish(mine.digest)).rejects.toMatchObject({ code: "bundle.not_found" });
     const other = bundleOf({ "main.js": "x" }, { name: "other" });
     await hub.transfers.upload(other.digest, chunked(other.bytes), ada);
-    await expect(publish(other.digest)).rejects.toThrow("the bundle is of other@1.0.0, not of demo@1.0.0");
+    await expect(publish(other.digest)).rejects.toThrow("the bundle contains other@1.0.0, not demo@1.0.0");
     const evil = bundleOf({ "main.js": "x" }, { extra: [{ path: "../../evil", bytes: "x" }] });
     await hub.transfers.upload(evil.digest, chunked(evil.bytes), ada);
     await expect(publish(evil.digest)).rejects.toMatchObject({ code: "bundle.invalid" });
@@ -219,22 +219,27 @@ describe.each(stores)("publishing, with the store in %s", (store) => {
     await expect(publish(mine.digest, bob)).resolves.toMatchObject({ isNew: true });
   });
 
-  it("remembers what an environment depends on, if the publisher can have it", async () => {
+  it("stores dependencies that the publisher can resolve", async () => {
     const { hub } = openTestHub(store);
     await hub.publish({ name: "search", version: "1.4.0", visibility: "public" }, bob);
     await hub.publish({ name: "secret", version: "1.0.0" }, bob);
     const { environment } = await hub.publish({ name: "a", version: "1.0.0", dependencies: ["search@^1.2"] }, ada);
     expect(environment.dependencies).toEqual(["search@^1.2"]);
-    await expect(hub.publish({ name: "a", version: "1.0.1", dependencies: ["search@^2"] }, ada)).rejects.toThrow("which cannot be had");
+    await expect(hub.publish({ name: "a", version: "1.0.1", dependencies: ["search@^2"] }, ada)).rejects.toThrow(
+      "which cannot be resolved",
+    );
     await expect(hub.publish({ name: "a", version: "1.0.1", dependencies: ["secret"] }, ada)).rejects.toThrow("Environment not found");
     await expect(hub.publish({ name: "a", version: "1.0.1", dependencies: ["a@1.0.0"] }, ada)).rejects.toThrow("cannot depend on itself");
   });
 });
 
-describe("what may be published", () => {
-  it.each(["", "A", "../x", "a/b", "a@b", "-a", "a-", "a b", "ä", "a\n", "a".repeat(254), "."])("is no name like %j", async (name) => {
-    await expect(openTestHub().hub.publish({ name, version: "1.0.0" }, ada)).rejects.toMatchObject({ code: "environment.invalid" });
-  });
+describe("a publication", () => {
+  it.each(["", "A", "../x", "a/b", "a@b", "-a", "a-", "a b", "ä", "a\n", "a".repeat(254), "."])(
+    "is refused for the name %j",
+    async (name) => {
+      await expect(openTestHub().hub.publish({ name, version: "1.0.0" }, ada)).rejects.toMatchObject({ code: "environment.invalid" });
+    },
+  );
 
   it.each(["", "..", "../1", "1/2", "1@2", "latest", " 1", "1\n", "-1", "1".repeat(129), "1%2f", "\u0000"])(
     "is no version like %j",
@@ -245,7 +250,7 @@ describe("what may be published", () => {
     },
   );
 
-  it("is nothing that is not a config", async () => {
+  it("is refused if it is not a valid config", async () => {
     const { hub } = openTestHub();
     for (const upsert of [null, undefined, [], "x", 1, {}, { name: 1, version: 2 }, { name: "a" }]) {
       await expect(hub.publish(upsert, ada)).rejects.toMatchObject({ code: expect.stringMatching(/invalid/) });
@@ -272,7 +277,7 @@ describe("what may be published", () => {
     expect((await hub.list({}, root)).total).toBe(0);
   });
 
-  it("is never a crash: any JSON is published as it was sent, or refused as invalid", async () => {
+  it("stores any JSON as it was sent, or is refused as invalid", async () => {
     const { hub } = openTestHub();
     const fields = [
       "description",
@@ -308,7 +313,7 @@ describe("what may be published", () => {
     );
   });
 
-  it("counts configs and artifacts against its owner's bytes, and gives them back", async () => {
+  it("counts configs and artifacts against the owner's quota until it is removed", async () => {
     const { hub } = openTestHub("memory", { quotaBytes: 100_000 });
     const publish = (version: string, fields: object) => hub.publish({ name: "big", version, ...fields }, ada);
     const artifacts = Array.from({ length: 10 }, (_, n) => ({ type: "image", content: `${n}${"x".repeat(4_000)}` }));
@@ -321,7 +326,7 @@ describe("what may be published", () => {
     await hub.publish({ name: "other", version: "1.0.0", artifacts }, bob);
   });
 
-  it("refuses artifacts that hold data, and more of them than anyone needs", async () => {
+  it("is refused with too large or too many artifacts", async () => {
     const { hub } = openTestHub();
     const publish = (artifacts: object[]) => hub.publish({ name: "big", version: "1.0.0", artifacts }, ada);
     for (const artifacts of [[{ type: "image", content: "x".repeat(4_097) }], Array(101).fill({ type: "image", content: "x" })])
@@ -330,7 +335,7 @@ describe("what may be published", () => {
     await expect(hub.publish({ name: "big", version: "1.0.0", sharedWith }, ada)).rejects.toThrow(/at most 200 owners/);
   });
 
-  it("is not too much of what every search must read, nor too many versions of one owner", async () => {
+  it("is refused with too long searchable fields, or above the limit of versions", async () => {
     const { hub } = openTestHub("memory", { maxVersions: 3 });
     await expect(hub.publish({ name: "a", version: "1", description: "x".repeat(10_001) }, ada)).rejects.toThrow("description is too long");
     await expect(hub.publish({ name: "a", version: "1", tags: ["x".repeat(101)] }, ada)).rejects.toThrow("tags are too many or too long");
@@ -344,7 +349,7 @@ describe("what may be published", () => {
     await hub.publish({ name: "b", version: "4" }, bob);
   });
 
-  it("needs the role publisher, and a name that nobody else has", async () => {
+  it("needs the role publisher, and a name without another owner", async () => {
     const { hub } = openTestHub();
     await expect(hub.publish({ name: "a", version: "1.0.0" }, tim)).rejects.toMatchObject({ code: "access.denied" });
     await hub.publish({ name: "a", version: "1.0.0", visibility: "public" }, ada);
@@ -359,7 +364,7 @@ describe("what may be published", () => {
 });
 
 describe.each(stores)("finding, with the store in %s", (store) => {
-  async function shelf() {
+  async function catalog() {
     const opened = openTestHub(store);
     const { hub, later } = opened;
     for (const [name, version, fields] of [
@@ -378,8 +383,8 @@ describe.each(stores)("finding, with the store in %s", (store) => {
     return opened;
   }
 
-  it("takes the highest stable version where none is given, and a range where one is", async () => {
-    const { hub } = await shelf();
+  it("resolves a bare name to the highest stable version, and a range to the highest match", async () => {
+    const { hub } = await catalog();
     const found = async (ref: string) => (await hub.resolve(ref, tim)).version;
     expect(await found("tau2")).toBe("1.10.0");
     expect(await found("tau2@latest")).toBe("1.10.0");
@@ -390,16 +395,16 @@ describe.each(stores)("finding, with the store in %s", (store) => {
     expect(await found("tau2@^2")).toBe("2.0.0-rc.1");
   });
 
-  it("passes over a version that failed, unless it is asked for by its number", async () => {
-    const { hub } = await shelf();
+  it("skips a failed version unless it is named exactly", async () => {
+    const { hub } = await catalog();
     await hub.setStatus("tau2", "1.10.0", "failed", ada);
     expect((await hub.resolve("tau2", tim)).version).toBe("1.9.0");
     expect((await hub.resolve("tau2@1.10.0", tim)).version).toBe("1.10.0");
   });
 
-  it("says what there is when a version is not there", async () => {
-    const { hub } = await shelf();
-    await expect(hub.resolve("tau2@3.0.0", tim)).rejects.toThrow("'tau2@3.0.0'; there are 2.0.0-rc.1, 1.10.0, 1.9.0, 1.0.0, nightly");
+  it("lists the available versions if one is not found", async () => {
+    const { hub } = await catalog();
+    await expect(hub.resolve("tau2@3.0.0", tim)).rejects.toThrow("'tau2@3.0.0'; available: 2.0.0-rc.1, 1.10.0, 1.9.0, 1.0.0, nightly");
     await expect(hub.resolve("nope", tim)).rejects.toMatchObject({
       code: "environment.not_found",
       message: "Environment not found: 'nope'",
@@ -410,8 +415,8 @@ describe.each(stores)("finding, with the store in %s", (store) => {
     await expect(hub.resolve("tau2@not a range", tim)).rejects.toMatchObject({ code: "environment.not_found" });
   });
 
-  it("lists page by page, by name and newest first, with the true total", async () => {
-    const { hub } = await shelf();
+  it("lists pages by name and newest first, with the correct total", async () => {
+    const { hub } = await catalog();
     const refs = async (query: object, caller = ada) => {
       const { items, total } = await hub.list(query, caller);
       return [...items.map(({ name, version }) => `${name}@${version}`), total];
@@ -441,7 +446,7 @@ describe.each(stores)("finding, with the store in %s", (store) => {
   });
 
   it("finds and counts only what the caller may see", async () => {
-    const { hub } = await shelf();
+    const { hub } = await catalog();
     const names = async (caller = tim) => new Set((await hub.list({}, caller)).items.map(({ name }) => name));
     expect(await names(bob)).toEqual(new Set(["alpha", "tau2"]));
     expect(await names(tim)).toEqual(new Set(["alpha", "tau2", "team"]));
@@ -449,8 +454,8 @@ describe.each(stores)("finding, with the store in %s", (store) => {
     expect((await hub.list({}, bob)).total).toBe(6);
   });
 
-  it("tells each version's story, newest version first", async () => {
-    const { hub, later } = await shelf();
+  it("returns each version's history, newest version first", async () => {
+    const { hub, later } = await catalog();
     await hub.setStatus("tau2", "1.9.0", "Testing", ada);
     later();
     await hub.release("tau2", "1.9.0", root);
@@ -464,8 +469,8 @@ describe.each(stores)("finding, with the store in %s", (store) => {
     expect(versions[2]?.updatedAt).toBe(versions[2]?.history[2]?.at);
   });
 
-  it("gives a new version the visibility of the last one, unless told otherwise", async () => {
-    const { hub } = await shelf();
+  it("gives a new version the visibility of the previous one by default", async () => {
+    const { hub } = await catalog();
     expect((await hub.publish({ name: "team", version: "1.1.0" }, ada)).environment).toMatchObject({
       visibility: "shared",
       sharedWith: ["tim"],
@@ -477,8 +482,8 @@ describe.each(stores)("finding, with the store in %s", (store) => {
   });
 });
 
-describe("what someone may not see", () => {
-  it("is not there for them, by every method, and looks the same as what never was", async () => {
+describe("a version that the caller may not see", () => {
+  it("is reported as not found by every method, like one that never existed", async () => {
     const { hub } = openTestHub();
     await hub.publish({ name: "mine", version: "1.0.0" }, ada);
     const asks = (name: string, version: string, caller = bob): [string, () => Promise<unknown>][] => [
@@ -510,7 +515,7 @@ describe("what someone may not see", () => {
     expect((await hub.get("mine", "1.0.0", root)).publisher).toBe("ada");
   });
 
-  it("comes and goes with its owner's wish", async () => {
+  it("appears and disappears as its owner changes the visibility", async () => {
     const { hub } = openTestHub();
     await hub.publish({ name: "a", version: "1.0.0" }, ada);
     await hub.setVisibility("a", "1.0.0", { sharedWith: ["bob", "bob"] }, ada);
@@ -524,7 +529,7 @@ describe("what someone may not see", () => {
     expect((await hub.get("a", "1.0.0", tim)).history.filter(({ what }) => what === "visibility")).toHaveLength(4);
   });
 
-  it("may be seen and still not be changed", async () => {
+  it("may be visible and still not writable", async () => {
     const { hub } = openTestHub();
     await hub.publish({ name: "a", version: "1.0.0", visibility: "public" }, ada);
     for (const caller of [bob, tim]) {
@@ -538,7 +543,7 @@ describe("what someone may not see", () => {
 });
 
 describe("changing a version", () => {
-  it("changes its status and nothing that it is made of", async () => {
+  it("changes its status but not its content", async () => {
     const { hub, later } = openTestHub();
     const { environment } = await hub.publish(
       { name: "a", version: "1.0.0", tags: ["x"], codeUrl: "oss://x", testConfig: { script: "t" } },
@@ -576,7 +581,7 @@ describe("changing a version", () => {
     await expect(hub.update("a", "1.0.1", {}, ada)).rejects.toMatchObject({ code: "environment.not_found" });
   });
 
-  it("is over for a released one, except who sees it", async () => {
+  it("is refused for a released one, except its visibility", async () => {
     const { hub } = openTestHub();
     await hub.publish({ name: "a", version: "1.0.0" }, ada);
     expect((await hub.release("a", "1.0.0", ada)).status).toBe("Released");
@@ -590,7 +595,7 @@ describe("changing a version", () => {
     expect((await hub.publish({ name: "a", version: "1.0.0", status: "Ready" }, ada)).environment.status).toBe("Released");
   });
 
-  it("loses no change when many come at once", async () => {
+  it("loses no concurrent change", async () => {
     const { hub } = openTestHub("sqlite");
     await hub.publish({ name: "a", version: "1.0.0" }, ada);
     const statuses = ["Pending", "Creating", "Created", "Testing", "Ready"];
@@ -599,7 +604,7 @@ describe("changing a version", () => {
     expect(history.map(({ detail }) => detail).sort()).toEqual([...statuses, history[0]?.detail].sort());
   });
 
-  it("forgets the middle of a long story, never its beginning", async () => {
+  it("drops the middle of a long history, never its beginning", async () => {
     const { hub } = openTestHub();
     await hub.publish({ name: "a", version: "1.0.0" }, ada);
     for (let at = 0; at < 150; at += 1) await hub.setStatus("a", "1.0.0", at % 2 === 0 ? "Pending" : "Ready", ada);

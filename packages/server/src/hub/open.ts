@@ -4,7 +4,7 @@ import { Bundles } from "./bundles/bundles.ts";
 import { Hub, type HubOptions } from "./hub.ts";
 
 export interface OpenHubOptions extends Omit<HubOptions, "blobs" | "bundles"> {
-  /** `blobs/` and `bundles/` are kept here. */
+  /** The parent of `blobs/` and `bundles/`. */
   readonly home: string;
   readonly store: Store;
   readonly quotas: { blobLimit(owner: string): number };
@@ -12,7 +12,7 @@ export interface OpenHubOptions extends Omit<HubOptions, "blobs" | "bundles"> {
   readonly maxUploadBytes?: number;
 }
 
-/** A hub with its archives in a folder. */
+/** Opens a hub that keeps its archives in a folder. */
 export function openHub({ home, quotas, maxUploadBytes, ...rest }: OpenHubOptions): Hub {
   const blobs = new BlobStore({
     home,

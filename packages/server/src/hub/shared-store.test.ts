@@ -7,9 +7,9 @@ import type { Store } from "../stores/store.ts";
 import { ada, openTestHub, root, type TestHubOptions, tim } from "./fixtures/hub.ts";
 
 const rows = new MemoryRows();
-describe("replicas that share memory", () => claims(async () => new MemoryStore(rows)));
+describe("servers that share memory", () => claims(async () => new MemoryStore(rows)));
 
-describe("replicas that share a file", () => claims(async (home) => SqliteStore.open(`${home}/server.db`)));
+describe("servers that share a file", () => claims(async (home) => SqliteStore.open(`${home}/server.db`)));
 
 describeNeeding("redis", "replicas that share a Redis", () => {
   let redis: RedisServer;
@@ -32,7 +32,7 @@ function claims(openStore: (home: string) => Promise<Store>) {
     return { hubs, name: `shared-${names}` };
   }
 
-  it("publish one version exactly once, whoever is asked", async () => {
+  it("publish one version exactly once, through any server", async () => {
     const { hubs, name } = await replicas(3);
     const settled = await Promise.allSettled(
       Array.from({ length: 12 }, (_, at) => hubs[at % 3]?.push(ada, name, "1.0.0", {}, `run(${at})`)),
@@ -44,7 +44,7 @@ function claims(openStore: (home: string) => Promise<Store>) {
     for (const { hub } of hubs) expect(await hub.bundleFolder(seen[0]?.bundleDigest as string)).toContain(hubs[0]?.home);
   });
 
-  it("see at once what another has published, changed and removed", async () => {
+  it("see changes of another server at once", async () => {
     const { hubs, name } = await replicas(2);
     const [one, two] = hubs.map(({ hub }) => hub);
     await hubs[0]?.push(ada, name, "1.0.0", { visibility: "public", tags: [name] });
@@ -58,7 +58,7 @@ function claims(openStore: (home: string) => Promise<Store>) {
     await expect(one?.resolve(name, ada)).rejects.toMatchObject({ code: "environment.not_found" });
   });
 
-  it("let a one-time link in once", async () => {
+  it("accept a one-time link once", async () => {
     const { hubs, name } = await replicas(2);
     const [one, two] = hubs.map(({ hub }) => hub.transfers);
     await hubs[0]?.push(ada, name, "1.0.0");
@@ -69,7 +69,7 @@ function claims(openStore: (home: string) => Promise<Store>) {
     expect(sent).toHaveLength(1);
   });
 
-  it("sweep the same disk without losing what is published", async () => {
+  it("clean up the same disk without losing published content", async () => {
     const { hubs, name } = await replicas(2);
     await hubs[0]?.push(ada, name, "1.0.0");
     await hubs[1]?.push(ada, name, "2.0.0");

@@ -19,13 +19,13 @@ function setUp(options: Partial<BlobStoreOptions> = {}) {
   return { tree, blobs, clock };
 }
 
-/** Every file of the store, whatever its name. */
+/** Every file of the store. */
 function filesIn({ path }: Tree): string[] {
   if (!existsSync(join(path, "blobs"))) return [];
   return readdirSync(join(path, "blobs"), { recursive: true, withFileTypes: true }).flatMap((entry) => (entry.isFile() ? entry.name : []));
 }
 
-/** Hard to compress, so that its size is what it says. */
+/** Hard to compress, so that the compressed size is about the same. */
 const noise = (bytes: number) => packed(randomBytes(bytes));
 
 async function read(blobs: BlobStore, digest: string): Promise<Buffer> {
@@ -34,7 +34,7 @@ async function read(blobs: BlobStore, digest: string): Promise<Buffer> {
 }
 
 describe("the blob store", () => {
-  it("stores an archive under the digest of what it holds, and gives it back byte for byte", async () => {
+  it("stores an archive under the digest of its content, and returns it byte for byte", async () => {
     const { blobs } = setUp();
     const { digest, bytes } = bundleOf({ "main.js": "x" });
     const blob = await blobs.put(chunked(bytes, 10), { owner: "ada", digest });
@@ -43,24 +43,24 @@ describe("the blob store", () => {
     expect(await read(blobs, digest)).toEqual(bytes);
   });
 
-  it("names an upload by itself when nobody has said what it is", async () => {
+  it("computes the digest of an upload that was not announced", async () => {
     const { blobs } = setUp();
     const { digest, bytes } = noise(1_000);
     expect((await blobs.put(Readable.from(chunked(bytes)), { owner: "ada" })).digest).toBe(digest);
   });
 
-  it("keeps one copy of the same content, however it was compressed and by whom", async () => {
+  it("keeps one copy of the same content, for any compression and owner", async () => {
     const { blobs, tree } = setUp();
     const tar = randomBytes(50_000);
     const [one, two] = [gzipSync(tar, { level: 1 }), gzipSync(tar, { level: 0 })];
     const first = await blobs.put(chunked(one), { owner: "ada" });
     expect(await blobs.put(chunked(two), { owner: "bob" })).toEqual(first);
     expect(filesIn(tree)).toHaveLength(2);
-    expect(await blobs.holdings.has("ada", first.digest)).toBe(true);
-    expect(await blobs.holdings.has("bob", first.digest)).toBe(true);
+    expect(await blobs.ownership.has("ada", first.digest)).toBe(true);
+    expect(await blobs.ownership.has("bob", first.digest)).toBe(true);
   });
 
-  it("keeps one copy when ten bring it at once", async () => {
+  it("keeps one copy of ten concurrent uploads", async () => {
     const { blobs, tree } = setUp();
     const { digest, bytes } = noise(20_000);
     const all = await Promise.all(Array.from({ length: 10 }, (_, at) => blobs.put(chunked(bytes), { owner: `o${at % 3}`, digest })));
@@ -69,7 +69,7 @@ describe("the blob store", () => {
     expect(await read(blobs, digest)).toEqual(bytes);
   });
 
-  it("does not read again what the owner has uploaded before", async () => {
+  it("does not read what the owner has uploaded before", async () => {
     const { blobs } = setUp();
     const { digest, bytes } = noise(1_000);
     await blobs.put(chunked(bytes), { owner: "ada", digest });
@@ -78,7 +78,7 @@ describe("the blob store", () => {
     expect(unread.readableDidRead).toBe(false);
   });
 
-  it("refuses an upload that is not what it was announced as, and keeps nothing", async () => {
+  it("refuses an upload with another digest than announced, and keeps nothing", async () => {
     const { blobs, tree } = setUp();
     const { bytes } = noise(1_000);
     const other = noise(1_000).digest;
@@ -88,10 +88,10 @@ describe("the blob store", () => {
     await expect(blobs.put(chunked(new Uint8Array()), { owner: "ada" })).rejects.toMatchObject({ code: "bundle.invalid" });
     await expect(blobs.put(chunked(gzipSync("")), { owner: "ada" })).rejects.toThrow("empty");
     expect(filesIn(tree)).toEqual([]);
-    expect(await blobs.holdings.usedBy("ada")).toBe(0);
+    expect(await blobs.ownership.usedBy("ada")).toBe(0);
   });
 
-  it("keeps nothing of an upload that breaks off or is given up", async () => {
+  it("keeps nothing of an upload that fails or is cancelled", async () => {
     const { blobs, tree } = setUp();
     const { bytes } = noise(10_000);
     const broken = async function* () {
@@ -112,14 +112,14 @@ describe("the blob store", () => {
   it("refuses a digest that is a path", async () => {
     const { blobs } = setUp();
     for (const digest of ["../../etc/passwd", `sha256:${"../".repeat(21)}a`, "sha256:", ""]) {
-      await expect(blobs.find(digest)).rejects.toThrow("no digest");
-      await expect(blobs.open(digest)).rejects.toThrow("no digest");
+      await expect(blobs.find(digest)).rejects.toThrow("not a digest");
+      await expect(blobs.open(digest)).rejects.toThrow("not a digest");
     }
   });
 
-  it("says which bundle is missing and what to do", async () => {
+  it("names the missing bundle and the next step", async () => {
     const { digest } = noise(1);
-    await expect(setUp().blobs.open(digest)).rejects.toThrow(`no bundle ${digest} is stored here; upload it first`);
+    await expect(setUp().blobs.open(digest)).rejects.toThrow(`no bundle ${digest} is stored; upload it first`);
   });
 });
 
@@ -160,39 +160,39 @@ describe("limits", () => {
     });
     expect(filesIn(tree)).toHaveLength(2);
     await blobs.put(chunked(two.bytes), { owner: "bob" });
-    expect(await blobs.holdings.usedBy("ada")).toBe(one.bytes.length);
+    expect(await blobs.ownership.usedBy("ada")).toBe(one.bytes.length);
   });
 
-  it("are not outrun by many uploads at once", async () => {
+  it("hold for concurrent uploads", async () => {
     const { blobs } = setUp({ quotaOf: () => 35_000 });
     const uploads = Array.from({ length: 12 }, () => noise(10_000));
     const settled = await Promise.allSettled(uploads.map(({ bytes }) => blobs.put(chunked(bytes), { owner: "ada" })));
     expect(settled.filter(({ status }) => status === "fulfilled").length).toBeGreaterThan(0);
-    expect(await blobs.holdings.usedBy("ada")).toBeLessThanOrEqual(35_000);
+    expect(await blobs.ownership.usedBy("ada")).toBeLessThanOrEqual(35_000);
     for (const one of settled) if (one.status === "rejected") expect(one.reason).toMatchObject({ code: "quota.exceeded" });
   });
 
-  it("hold across replicas that share a store and a disk", async () => {
+  it("hold across servers that share a store and a disk", async () => {
     const rows = new MemoryRows();
     const { tree } = setUp();
     const replicas = [1, 2, 3, 4].map(() => new BlobStore({ home: tree.path, store: new MemoryStore(rows), quotaOf: () => 25_000 }));
     const settled = await Promise.allSettled(replicas.map((blobs) => blobs.put(chunked(noise(10_000).bytes), { owner: "ada" })));
     expect(settled.filter(({ status }) => status === "fulfilled")).toHaveLength(2);
-    expect(await replicas[0]?.holdings.usedBy("ada")).toBeLessThanOrEqual(25_000);
+    expect(await replicas[0]?.ownership.usedBy("ada")).toBeLessThanOrEqual(25_000);
     expect(filesIn(tree)).toHaveLength(4);
   });
 
-  it("are given back when an owner lets go", async () => {
+  it("are freed when an owner releases a blob", async () => {
     const { blobs } = setUp({ quotaOf: () => 15_000 });
     const { digest, bytes } = noise(10_000);
     await blobs.put(chunked(bytes), { owner: "ada" });
-    await blobs.holdings.release("ada", digest);
+    await blobs.ownership.release("ada", digest);
     await blobs.put(chunked(noise(10_000).bytes), { owner: "ada" });
   });
 });
 
 describe("a damaged blob", () => {
-  it("breaks the stream before its end, and the next upload of the same content heals it", async () => {
+  it("fails the download before its end, and is replaced by the next upload of the same content", async () => {
     const { blobs, tree } = setUp();
     const { digest, bytes } = noise(700_000);
     await blobs.put(chunked(bytes, 50_000), { owner: "ada", digest });
@@ -215,7 +215,7 @@ describe("a damaged blob", () => {
     expect(await read(blobs, digest)).toEqual(bytes);
   });
 
-  it("is also one whose label cannot be read", async () => {
+  it("is replaced if its record is unreadable", async () => {
     const { blobs, tree } = setUp();
     const { digest, bytes } = noise(1_000);
     await blobs.put(chunked(bytes), { owner: "ada" });
@@ -226,7 +226,7 @@ describe("a damaged blob", () => {
     expect(await read(blobs, digest)).toEqual(bytes);
   });
 
-  it("is also one that was cut short", async () => {
+  it("is detected if its file was truncated", async () => {
     const { blobs, tree } = setUp();
     const { digest, bytes } = noise(1_000);
     await blobs.put(chunked(bytes), { owner: "ada" });
@@ -237,7 +237,7 @@ describe("a damaged blob", () => {
 });
 
 describe("collecting", () => {
-  it("removes what nobody refers to, once it is old, and nobody pays for it any more", async () => {
+  it("deletes old unreferenced blobs, which then no longer count against a quota", async () => {
     const { blobs, clock, tree } = setUp();
     const [kept, lost] = [noise(1_000), noise(1_000)];
     for (const { bytes } of [kept, lost]) await blobs.put(chunked(bytes), { owner: "ada" });
@@ -246,11 +246,11 @@ describe("collecting", () => {
     expect(await blobs.collect(new Set([kept.digest]))).toEqual(new Set([lost.digest]));
     expect(await blobs.find(lost.digest)).toBeNull();
     expect(await read(blobs, kept.digest)).toEqual(kept.bytes);
-    expect(await blobs.holdings.usedBy("ada")).toBe(kept.bytes.length);
+    expect(await blobs.ownership.usedBy("ada")).toBe(kept.bytes.length);
     expect(filesIn(tree)).toHaveLength(2);
   });
 
-  it("spares what was just uploaded again or marked as used", async () => {
+  it("keeps what was just uploaded again or marked as used", async () => {
     const { blobs, clock } = setUp();
     const [again, used] = [noise(1_000), noise(1_000)];
     for (const { bytes } of [again, used]) await blobs.put(chunked(bytes), { owner: "ada" });
@@ -261,7 +261,7 @@ describe("collecting", () => {
     expect(await blobs.keep(noise(1).digest)).toBe(false);
   });
 
-  it("removes what crashed uploads have left, and lets strangers' files be", async () => {
+  it("deletes the rest of crashed uploads, but no unknown files", async () => {
     const { blobs, clock, tree } = setUp();
     const { digest, bytes } = noise(1_000);
     await blobs.put(chunked(bytes), { owner: "ada" });
@@ -280,7 +280,7 @@ describe("collecting", () => {
     expect(await read(blobs, digest)).toEqual(bytes);
   });
 
-  it("does not break a download that has begun", async () => {
+  it("does not interrupt a running download", async () => {
     const { blobs, clock } = setUp();
     const { digest, bytes } = noise(2_000_000);
     await blobs.put(chunked(bytes, 100_000), { owner: "ada" });
@@ -290,7 +290,7 @@ describe("collecting", () => {
     expect(Buffer.concat(await stream.toArray())).toEqual(bytes);
   });
 
-  it("never leaves a label without its file, while uploads and sweeps of the same content race", async () => {
+  it("never leaves a record without its file, while uploads and sweeps of the same content race", async () => {
     const { blobs, clock } = setUp({ graceMs: -HOUR });
     const { digest, bytes } = noise(3_000);
     clock.now = new Date();
@@ -306,7 +306,7 @@ describe("collecting", () => {
   });
 });
 
-it("an unread download holds no file open once it is given up", async () => {
+it("closes the file of a cancelled download that was not read", async () => {
   const { blobs } = setUp();
   const { digest, bytes } = noise(1_000);
   await blobs.put(chunked(bytes), { owner: "ada" });

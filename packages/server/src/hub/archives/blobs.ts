@@ -5,14 +5,14 @@ import type { Readable } from "node:stream";
 import { PlatformError } from "@aenv/contract";
 import type { Store } from "../../stores/store.ts";
 import { hexOf } from "./digest.ts";
-import { isMissing, namesIn, settle, settleFirst } from "./files.ts";
+import { isMissing, listNames, moveIfAbsent, moveIntoPlace } from "./files.ts";
 import { type ArchiveLimits, archiveLimits, type Bytes, gunzip } from "./gunzip.ts";
-import { Holdings } from "./ownership.ts";
-import { Verified } from "./verified-stream.ts";
+import { BlobOwnership } from "./ownership.ts";
+import { VerifiedStream } from "./verified-stream.ts";
 
-/** A stored archive. It is addressed by what it holds, so that the compressor does not matter. */
+/** A stored archive, addressed by the digest of its uncompressed content, so that the compressor does not matter. */
 export interface Blob {
-  /** sha256 of the archive before compression, as `aenv build` names it. */
+  /** sha256 of the archive before compression, as `aenv build` computes it. */
   readonly digest: string;
   /** sha256 of the file as it is stored and sent. */
   readonly archiveDigest: string;
@@ -21,37 +21,37 @@ export interface Blob {
   readonly unpackedSize: number;
 }
 
-/** What stands in the `.json`: the blob, and the name of its file beside it. */
-interface Label extends Blob {
+/** The content of the `.json`: the blob, and the name of its file. */
+interface BlobRecord extends Blob {
   readonly file: string;
 }
 
 export interface BlobStoreOptions {
   readonly home: string;
   readonly store: Store;
-  /** Bytes that an owner may store. */
+  /** The quota of an owner, in bytes. */
   readonly quotaOf: (owner: string) => number;
   /** The largest upload. */
   readonly maxBytes?: number;
   readonly limits?: ArchiveLimits;
-  /** How long an upload may wait to be published before it is swept away. */
+  /** How long an upload that is not published is kept. */
   readonly graceMs?: number;
   readonly now?: () => Date;
 }
 
 export interface Upload {
   readonly owner: string;
-  /** What the uploader says it is; the upload is refused if it is not. */
+  /** The announced digest; the upload is refused if it differs. */
   readonly digest?: string;
   readonly signal?: AbortSignal;
 }
 
 /**
- * Archives by content, in `blobs/sha256/ab/`: the file, and a `<digest>.json` that says what it is and which file it is.
- * The `.json` is written last: a blob is there when that is there.
+ * Archives by digest, in `blobs/sha256/ab/`: the file, and a `<digest>.json` that describes it and names the file.
+ * The `.json` is written last: a blob exists if its `.json` exists.
  */
 export class BlobStore {
-  readonly holdings: Holdings;
+  readonly ownership: BlobOwnership;
   readonly #root: string;
   readonly #maxBytes: number;
   readonly #limits: ArchiveLimits;
@@ -59,7 +59,7 @@ export class BlobStore {
   readonly #now: () => Date;
 
   constructor({ home, store, quotaOf, maxBytes = 512 * 2 ** 20, limits = archiveLimits, graceMs = 3_600_000, now }: BlobStoreOptions) {
-    this.holdings = new Holdings(store, quotaOf);
+    this.ownership = new BlobOwnership(store, quotaOf);
     this.#root = join(home, "blobs");
     this.#maxBytes = maxBytes;
     this.#limits = limits;
@@ -68,26 +68,26 @@ export class BlobStore {
   }
 
   /**
-   * Takes a tar.gz as it streams in. Either it is stored whole and verified, or nothing of it stays. What the owner has
-   * uploaded before is not read again. The source is left open on an error, so that its sender can be told.
+   * Stores a tar.gz while it streams in: completely and verified, or not at all. What the owner has uploaded before is not
+   * read again. The source is left open on an error, so that an error response can be sent.
    */
   async put(source: Bytes, { owner, digest, signal }: Upload): Promise<Blob> {
-    if (digest !== undefined && (await this.holdings.has(owner, digest))) {
+    if (digest !== undefined && (await this.ownership.has(owner, digest))) {
       const known = await this.find(digest);
       if (known !== null && (await this.keep(digest))) return known;
     }
     const temporary = await this.#temporary();
-    using meter = await this.holdings.open(owner);
+    using meter = await this.ownership.open(owner);
     try {
       const blob = await this.#receive(source, temporary, (bytes) => meter.add(bytes), signal);
       if (digest !== undefined && blob.digest !== digest) {
         throw new PlatformError("bundle.invalid", `the upload is ${blob.digest}, not ${digest} as announced; build again and push again`);
       }
-      const isNew = await this.holdings.hold(owner, blob.digest, blob.size, this.#now());
+      const isNew = await this.ownership.add(owner, blob.digest, blob.size, this.#now());
       try {
         return await this.#store(blob, temporary);
       } catch (error) {
-        if (isNew) await this.holdings.release(owner, blob.digest);
+        if (isNew) await this.ownership.release(owner, blob.digest);
         throw error;
       }
     } finally {
@@ -96,31 +96,31 @@ export class BlobStore {
   }
 
   async find(digest: string): Promise<Blob | null> {
-    const label = await this.#label(digest);
-    if (label === null) return null;
-    const { file: _, ...blob } = label;
+    const record = await this.#read(digest);
+    if (record === null) return null;
+    const { file: _, ...blob } = record;
     return blob;
   }
 
-  /** The archive as it was uploaded. A damaged one breaks the stream before its last bytes: no reader takes it for whole. */
+  /** The archive as it was uploaded. If it is damaged, the stream fails before its last bytes, so no reader takes it as complete. */
   async open(digest: string): Promise<{ blob: Blob; stream: Readable }> {
-    const label = await this.#label(digest);
-    if (label === null) throw missing(digest);
-    const file = await open(this.#path(digest, label.file), "r").catch((error: unknown) => {
+    const record = await this.#read(digest);
+    if (record === null) throw missing(digest);
+    const file = await open(this.#path(digest, record.file), "r").catch((error: unknown) => {
       throw isMissing(error) ? missing(digest) : error;
     });
-    const { file: _, ...blob } = label;
+    const { file: _, ...blob } = record;
     const raw = file.createReadStream({ highWaterMark: 256 * 1024 });
-    const stream = new Verified(blob.archiveDigest, () => this.#disown(label));
+    const stream = new VerifiedStream(blob.archiveDigest, () => this.#discard(record));
     raw.on("error", (error) => stream.destroy(error));
     stream.on("close", () => raw.destroy());
     return { blob, stream: raw.pipe(stream) };
   }
 
-  /** Marks a blob as just used, so that no sweep takes it for forgotten; false if it is not there. */
+  /** Marks a blob as used now, so that no sweep deletes it; false if it does not exist. */
   async keep(digest: string): Promise<boolean> {
     try {
-      await this.#touch(this.#labelPath(digest));
+      await this.#touch(this.#recordPath(digest));
       return true;
     } catch (error) {
       if (isMissing(error)) return false;
@@ -128,31 +128,31 @@ export class BlobStore {
     }
   }
 
-  /** Removes what nobody refers to and what broken uploads have left, once it is old enough; answers the digests that are gone. */
+  /** Deletes unreferenced blobs and the rest of broken uploads once they are old enough; returns the deleted digests. */
   async collect(referenced: ReadonlySet<string>): Promise<ReadonlySet<string>> {
     const gone = new Set<string>();
-    for (const name of await namesIn(this.#tmp)) await this.#sweep(join(this.#tmp, name));
-    for (const shelf of await namesIn(join(this.#root, "sha256"))) {
-      for (const name of await namesIn(join(this.#root, "sha256", shelf))) {
+    for (const name of await listNames(this.#tmp)) await this.#sweep(join(this.#tmp, name));
+    for (const prefix of await listNames(join(this.#root, "sha256"))) {
+      for (const name of await listNames(join(this.#root, "sha256", prefix))) {
         const [hex = "", ending] = name.split(".");
         if (!/^[0-9a-f]{64}$/.test(hex)) continue;
         if (await this.#collectFile(`sha256:${hex}`, name, ending === "json", referenced)) gone.add(`sha256:${hex}`);
       }
     }
-    const isThere = async (digest: string) => (await this.#label(digest)) !== null;
-    await this.holdings.prune(isThere, new Date(this.#now().getTime() - this.#graceMs));
+    const isThere = async (digest: string) => (await this.#read(digest)) !== null;
+    await this.ownership.prune(isThere, new Date(this.#now().getTime() - this.#graceMs));
     return gone;
   }
 
-  /** True if this was a blob's label and the blob is gone now. */
-  async #collectFile(digest: string, name: string, isLabel: boolean, referenced: ReadonlySet<string>): Promise<boolean> {
-    const label = await this.#label(digest);
-    if (!isLabel) {
-      if (label?.file !== name) await this.#sweep(this.#path(digest, name));
+  /** True if the file was a blob's record and the blob was deleted. */
+  async #collectFile(digest: string, name: string, isRecord: boolean, referenced: ReadonlySet<string>): Promise<boolean> {
+    const record = await this.#read(digest);
+    if (!isRecord) {
+      if (record?.file !== name) await this.#sweep(this.#path(digest, name));
       return false;
     }
     if (referenced.has(digest) || !(await this.#sweep(this.#path(digest, name)))) return false;
-    if (label !== null) await rm(this.#path(digest, label.file), { force: true });
+    if (record !== null) await rm(this.#path(digest, record.file), { force: true });
     return true;
   }
 
@@ -180,20 +180,20 @@ export class BlobStore {
     return { digest, archiveDigest, size, unpackedSize };
   }
 
-  /** Whoever was first has stored it; a second copy adds nothing. */
+  /** Moves an upload into place, unless the blob exists. */
   async #store(blob: Blob, temporary: string): Promise<Blob> {
     const { digest } = blob;
     if (await this.keep(digest)) return (await this.find(digest)) ?? blob;
-    // A name of its own: what is swept away by its label is never what somebody else has just brought.
-    const label: Label = { ...blob, file: `${hexOf(digest)}.${randomUUID()}.tar.gz` };
-    const path = this.#path(digest, label.file);
+    // A unique name, so that a sweep of an old record never deletes the file of a new upload.
+    const record: BlobRecord = { ...blob, file: `${hexOf(digest)}.${randomUUID()}.tar.gz` };
+    const path = this.#path(digest, record.file);
     await mkdir(dirname(path), { recursive: true });
-    await settle(temporary, path);
+    await moveIntoPlace(temporary, path);
     const written = await this.#temporary();
     try {
-      await writeFile(written, JSON.stringify(label), { mode: 0o600 });
+      await writeFile(written, JSON.stringify(record), { mode: 0o600 });
       await this.#touch(written);
-      while (!(await settleFirst(written, this.#labelPath(digest)))) {
+      while (!(await moveIfAbsent(written, this.#recordPath(digest)))) {
         const known = await this.find(digest);
         if (known === null || !(await this.keep(digest))) continue;
         await rm(path, { force: true });
@@ -205,20 +205,20 @@ export class BlobStore {
     }
   }
 
-  /** A damaged blob counts as missing, so that the next upload of the same content heals it. */
-  async #disown(label: Label): Promise<void> {
-    if ((await this.#label(label.digest))?.file === label.file) await rm(this.#labelPath(label.digest), { force: true });
+  /** A damaged blob counts as missing, so that the next upload of the same content replaces it. */
+  async #discard(record: BlobRecord): Promise<void> {
+    if ((await this.#read(record.digest))?.file === record.file) await rm(this.#recordPath(record.digest), { force: true });
   }
 
-  /** Removes a file that is old enough; false if it is young or gone. */
+  /** Deletes a file that is old enough; false if it is too young or does not exist. */
   async #sweep(path: string): Promise<boolean> {
     const trash = await this.#temporary();
     try {
       if (await this.#isYoung(path)) return false;
       await rename(path, trash);
-      // Someone may have used it between the look and the move.
+      // It may have been used between the check and the move.
       if (await this.#isYoung(trash)) {
-        await settleFirst(trash, path);
+        await moveIfAbsent(trash, path);
         return false;
       }
       return true;
@@ -239,18 +239,18 @@ export class BlobStore {
     await utimes(path, now, now);
   }
 
-  async #label(digest: string): Promise<Label | null> {
+  async #read(digest: string): Promise<BlobRecord | null> {
     try {
-      return JSON.parse(await readFile(this.#labelPath(digest), "utf8")) as Label;
+      return JSON.parse(await readFile(this.#recordPath(digest), "utf8")) as BlobRecord;
     } catch (error) {
-      // An unreadable label is none: out of the way, so that the next upload of the same content heals it.
-      if (error instanceof SyntaxError) await rm(this.#labelPath(digest), { force: true });
+      // An unreadable record is deleted, so that the next upload of the same content replaces it.
+      if (error instanceof SyntaxError) await rm(this.#recordPath(digest), { force: true });
       else if (!isMissing(error)) throw error;
       return null;
     }
   }
 
-  #labelPath(digest: string): string {
+  #recordPath(digest: string): string {
     return this.#path(digest, `${hexOf(digest)}.json`);
   }
 
@@ -269,5 +269,5 @@ export class BlobStore {
 }
 
 function missing(digest: string): PlatformError {
-  return new PlatformError("bundle.not_found", `no bundle ${digest} is stored here; upload it first`, { details: { digest } });
+  return new PlatformError("bundle.not_found", `no bundle ${digest} is stored; upload it first`, { details: { digest } });
 }

@@ -1,15 +1,15 @@
 import { link, open, readdir, rename, unlink } from "node:fs/promises";
 import { dirname } from "node:path";
 
-/** Moves a finished file to its place. After this it is there whole even if the power fails, or not at all. */
-export async function settle(from: string, to: string): Promise<void> {
+/** Moves a finished file into place, durably: after a power failure it is there completely or not at all. */
+export async function moveIntoPlace(from: string, to: string): Promise<void> {
   await sync(from);
   await rename(from, to);
   await sync(dirname(to));
 }
 
-/** The same, but only if nothing is there yet; false if something is. */
-export async function settleFirst(from: string, to: string): Promise<boolean> {
+/** The same, unless the target exists; then false. */
+export async function moveIfAbsent(from: string, to: string): Promise<boolean> {
   await sync(from);
   try {
     await link(from, to);
@@ -22,7 +22,7 @@ export async function settleFirst(from: string, to: string): Promise<boolean> {
   return true;
 }
 
-/** Waits until the disk has a file, or a folder's list of names. */
+/** Flushes a file, or a folder's list of names, to the disk. */
 export async function sync(path: string): Promise<void> {
   const handle = await open(path, "r");
   try {
@@ -32,8 +32,8 @@ export async function sync(path: string): Promise<void> {
   }
 }
 
-/** What is in a folder; nothing if it is not there. */
-export async function namesIn(folder: string): Promise<string[]> {
+/** The names in a folder; empty if the folder does not exist. */
+export async function listNames(folder: string): Promise<string[]> {
   try {
     return await readdir(folder);
   } catch (error) {

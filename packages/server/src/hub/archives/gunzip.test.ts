@@ -23,7 +23,7 @@ async function* stalling(bytes: Uint8Array, onStall: () => void = () => {}): Asy
 }
 
 describe("gunzip", () => {
-  it("gives what went in, whatever the chunks", async () => {
+  it("decompresses any content in chunks of any size", async () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 5_000 }), fc.integer({ min: 1, max: 600 }), async (bytes, size) => {
         expect(await gunzip(chunked(gzipSync(bytes), size), { limits }, join)).toEqual(Buffer.from(bytes));
@@ -31,7 +31,7 @@ describe("gunzip", () => {
     );
   });
 
-  it("says the same of damaged bytes as the library says of them whole", async () => {
+  it("refuses the same damaged bytes as the library does", async () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ minLength: 1, maxLength: 300 }), fc.nat(), fc.nat(255), async (bytes, at, flip) => {
         const zipped = gzipSync(bytes);
@@ -58,7 +58,7 @@ describe("gunzip", () => {
     await expect(gunzip(chunked(zeros), { limits }, join)).resolves.toHaveLength(4 * 2 ** 20);
   });
 
-  it("gives up a silent source when told to", async () => {
+  it("stops waiting for a silent source when aborted", async () => {
     const abort = new AbortController();
     const source = stalling(gzipSync("x").subarray(0, 12), () => abort.abort());
     await expect(gunzip(source, { limits, signal: abort.signal }, join)).rejects.toMatchObject({ code: "request.cancelled" });
@@ -69,7 +69,7 @@ describe("gunzip", () => {
     await expect(gunzip(stalling(gzipSync("x")), { limits, signal: draining }, join)).rejects.toMatchObject({ code: "server.draining" });
   });
 
-  it("does not wait for a silent source to be told that its bytes are bad", async () => {
+  it("reports invalid bytes without waiting for a silent source", async () => {
     await expect(gunzip(stalling(Buffer.from("not gzip at all")), { limits }, join)).rejects.toMatchObject({ code: "bundle.invalid" });
     const refuse = async (chunks: AsyncIterable<Uint8Array>) => {
       for await (const _ of chunks) throw new Error("not wanted");
@@ -77,7 +77,7 @@ describe("gunzip", () => {
     await expect(gunzip(stalling(gzipSync(new Uint8Array(100_000))), { limits }, refuse)).rejects.toThrow("not wanted");
   });
 
-  it("reads nothing more of a source once it has refused it", async () => {
+  it("stops reading a source after refusing it", async () => {
     const source = new Readable({ read() {} });
     const seen: number[] = [];
     const onPacked = async (chunk: Uint8Array) => void seen.push(chunk.length);
@@ -93,7 +93,7 @@ describe("gunzip", () => {
     source.destroy();
   });
 
-  it("leaves the source open on an error, for its sender to be answered", async () => {
+  it("leaves the source open on an error, so that a response can be sent", async () => {
     const source = new Readable({ read() {} });
     source.push("no gzip");
     await expect(gunzip(source, { limits }, join)).rejects.toMatchObject({ code: "bundle.invalid" });
@@ -101,7 +101,7 @@ describe("gunzip", () => {
     source.destroy();
   });
 
-  it("holds no more than a few chunks, however much goes through", async () => {
+  it("buffers only a few chunks of a large stream", async () => {
     const block = gzipSync(randomBytes(2 ** 20), { level: 0 });
     let [unpacked, most] = [0, 0];
     const members = async function* () {
@@ -118,7 +118,7 @@ describe("gunzip", () => {
     expect(most - before).toBeLessThan(128 * 2 ** 20);
   });
 
-  it("passes on what went wrong with the source", async () => {
+  it("passes on an error of the source", async () => {
     const broken = async function* () {
       yield gzipSync("x").subarray(0, 5);
       throw new Error("connection reset");

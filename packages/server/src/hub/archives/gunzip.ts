@@ -5,9 +5,9 @@ import { isPlatformError, PlatformError } from "@aenv/contract";
 
 export interface ArchiveLimits {
   readonly maxUnpackedBytes: number;
-  /** How many bytes one byte may become. Honest code and data stay far below; a bomb is what lives above. */
+  /** The highest compression ratio. Normal code and data stay far below it; zip bombs exceed it. */
   readonly maxRatio: number;
-  /** So much may always come out: short archives of zeros are harmless. */
+  /** The ratio is not checked below this size: short archives of zeros are harmless. */
   readonly freeBytes: number;
 }
 
@@ -18,14 +18,13 @@ export type Bytes = Readable | AsyncIterable<Uint8Array>;
 export interface GunzipOptions {
   readonly limits: ArchiveLimits;
   readonly signal?: AbortSignal;
-  /** Sees the compressed bytes as they pass. */
+  /** Called with each compressed chunk. */
   readonly onPacked?: (chunk: Uint8Array) => Promise<void>;
 }
 
 /**
- * Decompresses while it streams and gives what comes out to `use`, which reads all of it. It stops as soon as too much
- * comes out, long before a bomb has gone off, and never holds more than a few chunks. The source is left open on an
- * error, so that its sender can be told.
+ * Decompresses a stream and passes the output to `use`, which reads all of it. It stops as soon as a limit is exceeded, and
+ * never buffers more than a few chunks. The source is left open on an error, so that an error response can be sent.
  */
 export async function gunzip<T>(
   source: Bytes,
@@ -58,7 +57,7 @@ export async function gunzip<T>(
     }
   };
   const unzip = createGunzip({ chunkSize: 64 * 1024 });
-  // Whatever goes wrong ends here. The source may be silent for good: nobody waits for it any longer, nor reads on.
+  // On an error the source is no longer read or waited for: it may never send another chunk.
   unzip.once("error", (error) => stop.abort(error));
   let result: T | undefined;
   try {
@@ -71,7 +70,7 @@ export async function gunzip<T>(
   return result as T;
 }
 
-/** The chunks of a source until the signal says stop, even if the source does not say anything. */
+/** The chunks of a source until the signal is aborted, even while the source is silent. */
 async function* until(signal: AbortSignal, source: Bytes): AsyncGenerator<Uint8Array, void, undefined> {
   const chunks: AsyncIterator<Uint8Array> = (source instanceof Readable ? source.iterator({ destroyOnReturn: false }) : source)[
     Symbol.asyncIterator
@@ -82,7 +81,7 @@ async function* until(signal: AbortSignal, source: Bytes): AsyncGenerator<Uint8A
   try {
     for (;;) {
       signal.throwIfAborted();
-      // A promise of its own for each chunk: one for all, raced against each, would hold every chunk until the end.
+      // One promise per chunk: racing each chunk against one shared promise would retain every chunk until the end.
       const next = await new Promise<IteratorResult<Uint8Array>>((resolve, reject) => {
         stop = () => reject(signal.reason);
         chunks.next().then(resolve, reject);
@@ -92,7 +91,7 @@ async function* until(signal: AbortSignal, source: Bytes): AsyncGenerator<Uint8A
     }
   } finally {
     signal.removeEventListener("abort", onAbort);
-    // Not awaited: a source that waits for its next chunk answers only then.
+    // Not awaited: a source that waits for its next chunk returns only when that arrives.
     if (signal.aborted) chunks.return?.().catch(() => {});
     else await chunks.return?.();
   }
@@ -102,7 +101,7 @@ function explain(error: unknown, signal: AbortSignal | undefined): unknown {
   if (isPlatformError(error)) return error;
   if (signal?.aborted) {
     const { reason } = signal;
-    return isPlatformError(reason) ? reason : new PlatformError("request.cancelled", "the transfer was given up", { cause: error });
+    return isPlatformError(reason) ? reason : new PlatformError("request.cancelled", "the transfer was cancelled", { cause: error });
   }
   const code = (error as NodeJS.ErrnoException | null)?.code ?? "";
   if (!code.startsWith("Z_")) return error;

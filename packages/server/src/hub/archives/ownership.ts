@@ -2,19 +2,19 @@ import { PlatformError } from "@aenv/contract";
 import { Collection } from "../../stores/collection.ts";
 import type { Store } from "../../stores/store.ts";
 
-/** What one owner has uploaded, and how much of their quota each piece takes. One row, so that its sum is always true. */
-interface HoldingRow {
+/** What one owner has uploaded, with sizes. It is one row, so that its sum is always consistent. */
+interface OwnershipRow {
   readonly owner: string;
-  /** By digest; a version's content, which is in the store, under `contentKey`. */
+  /** By digest; the content of a version, which is in the store, by `contentKey`. */
   readonly blobs: Readonly<Record<string, { readonly size: number; readonly since: string }>>;
 }
 
-/** An upload in progress: its bytes count against the quota before it is finished. */
+/** An upload in progress. Its bytes count against the quota as they arrive. */
 export interface Meter extends Disposable {
   add(bytes: number): void;
 }
 
-/** Keeps an owner's row short, however small the pieces are. */
+/** Limits the length of an owner's row. */
 const MAX_BLOBS = 10_000;
 
 interface Usage {
@@ -25,19 +25,19 @@ interface Usage {
 
 const CONTENT = "content:";
 
-/** What a version's content is held under: it counts against the same quota as archives. */
+/** The key of a version's content, which counts against the same quota as archives. */
 export function contentKey(contentDigest: string): string {
   return `${CONTENT}${contentDigest}`;
 }
 
-/** Who holds which blobs. Only a holder may publish a blob, and every holder pays for it. */
-export class Holdings {
-  readonly #rows: Collection<HoldingRow>;
+/** Which owner has uploaded which blobs. Only an owner of a blob may publish it, and it counts against the quota of each of its owners. */
+export class BlobOwnership {
+  readonly #rows: Collection<OwnershipRow>;
   readonly #quotaOf: (owner: string) => number;
   readonly #usage = new Map<string, Usage>();
 
   constructor(store: Store, quotaOf: (owner: string) => number) {
-    this.#rows = new Collection<HoldingRow>(store, "blob-holding", () => ({}));
+    this.#rows = new Collection<OwnershipRow>(store, "blob-holding", () => ({}));
     this.#quotaOf = quotaOf;
   }
 
@@ -58,24 +58,24 @@ export class Holdings {
     usage.meters += 1;
     this.#usage.set(owner, usage);
     let own = 0;
-    const giveBack = () => {
+    const release = () => {
       usage.arriving -= own;
       own = 0;
     };
     return {
       add: (bytes) => {
         try {
-          this.#demandRoom(owner, usage.stored + usage.arriving + bytes);
+          this.#assertWithinQuota(owner, usage.stored + usage.arriving + bytes);
         } catch (error) {
-          // At once, not when the upload has been cleared away: its room is for the others that are arriving.
-          giveBack();
+          // Now, not when the upload is cleaned up: concurrent uploads may use the freed quota.
+          release();
           throw error;
         }
         usage.arriving += bytes;
         own += bytes;
       },
       [Symbol.dispose]: () => {
-        giveBack();
+        release();
         usage.meters -= 1;
         if (usage.meters === 0) this.#usage.delete(owner);
       },
@@ -83,10 +83,10 @@ export class Holdings {
   }
 
   /**
-   * Writes a finished upload down; false if it was there. The quota is checked in the same step, whatever other
-   * replicas have let in meanwhile.
+   * Records a finished upload; false if it is recorded already. The quota is checked in the same step, so uploads through other
+   * servers count too.
    */
-  async hold(owner: string, digest: string, size: number, now: Date): Promise<boolean> {
+  async add(owner: string, digest: string, size: number, now: Date): Promise<boolean> {
     for (;;) {
       const row = await this.#rows.find(owner);
       const blobs = row?.value.blobs ?? {};
@@ -94,7 +94,7 @@ export class Holdings {
       if (!isContent(digest) && Object.keys(blobs).filter((key) => !isContent(key)).length >= MAX_BLOBS)
         throw exceeded(owner, `at most ${MAX_BLOBS} archives`, { maxBlobs: MAX_BLOBS });
       const next = { owner, blobs: { ...blobs, [digest]: { size, since: now.toISOString() } } };
-      this.#demandRoom(owner, sumOf(next));
+      this.#assertWithinQuota(owner, sumOf(next));
       const isDone = row === null ? (await this.#rows.insert(owner, next)) === "inserted" : await this.#rows.swap(row, next);
       if (!isDone) continue;
       const usage = this.#usage.get(owner);
@@ -110,12 +110,12 @@ export class Holdings {
     });
   }
 
-  /** Nobody pays for what is gone. What is younger than `before` may be about to arrive. */
+  /** Removes blobs that no longer exist. Entries younger than `before` are kept: their upload may not be finished. */
   async prune(isThere: (digest: string) => Promise<boolean>, before: Date): Promise<void> {
     for await (const { value } of this.#rows.each()) {
       const gone: string[] = [];
       for (const [digest, { since }] of Object.entries(value.blobs)) {
-        // Contents are given back when their version is removed.
+        // Contents are released when their version is removed.
         if (isContent(digest)) continue;
         if (since < before.toISOString() && !(await isThere(digest))) gone.push(digest);
       }
@@ -123,7 +123,7 @@ export class Holdings {
     }
   }
 
-  #demandRoom(owner: string, bytes: number): void {
+  #assertWithinQuota(owner: string, bytes: number): void {
     const quota = this.#quotaOf(owner);
     if (bytes > quota) throw exceeded(owner, `${quota} bytes of archives and configs`, { quotaBytes: quota });
   }
@@ -134,10 +134,10 @@ function isContent(key: string): boolean {
 }
 
 function exceeded(owner: string, limit: string, details: object): PlatformError {
-  const message = `'${owner}' may store ${limit}, and this would be more; delete versions that are no longer needed, or ask for more`;
+  const message = `'${owner}' may store ${limit}, and this upload would exceed it; delete unused versions, or request a higher limit`;
   return new PlatformError("quota.exceeded", message, { retryable: false, details: { owner, ...details, retryAfterSeconds: 60 } });
 }
 
-function sumOf(row: HoldingRow): number {
+function sumOf(row: OwnershipRow): number {
   return Object.values(row.blobs).reduce((sum, { size }) => sum + size, 0);
 }

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { Transform } from "node:stream";
 import { PlatformError } from "@aenv/contract";
 
-/** Passes bytes on and holds the last ones back until all of them together are what they should be. */
-export class Verified extends Transform {
+/** Passes bytes through, but holds back the last chunk until the digest of all bytes is verified. */
+export class VerifiedStream extends Transform {
   readonly #hash = createHash("sha256");
   readonly #digest: string;
   readonly #onDamage: () => Promise<void>;

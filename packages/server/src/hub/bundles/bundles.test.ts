@@ -15,7 +15,7 @@ async function setUp() {
 }
 
 describe("an unpacked bundle", () => {
-  it("is made once, whole, for all who ask at the same time", async () => {
+  it("is unpacked once, completely, for concurrent requests", async () => {
     const { tree, digest, root } = await setUp();
     let opened = 0;
     class Counted extends BlobStore {
@@ -41,7 +41,7 @@ describe("an unpacked bundle", () => {
     expect(readdirSync(root)).toEqual([digest.slice(7)]);
   });
 
-  it("is made again if its folder has gone", async () => {
+  it("is unpacked again if its folder was deleted", async () => {
     const { bundles, digest } = await setUp();
     const folder = await bundles.folder(digest);
     await bundles.collect([digest]);
@@ -49,7 +49,7 @@ describe("an unpacked bundle", () => {
     expect(readFileSync(join(folder, "main.js"), "utf8")).toBe("run()");
   });
 
-  it("leaves nothing if it is refused, and refuses all who asked", async () => {
+  it("leaves nothing behind if it is refused, and all concurrent requests fail", async () => {
     const { blobs, bundles, root } = await setUp();
     const evil = packed(tarOf([{ path: "main.js" }, { path: "../evil", bytes: "x" }]));
     await blobs.put(chunked(evil.bytes), { owner: "ada" });
@@ -58,13 +58,13 @@ describe("an unpacked bundle", () => {
     expect(readdirSync(root)).toEqual([]);
   });
 
-  it("is refused under a digest that is a path, or of nothing", async () => {
+  it("is refused for a digest that is a path or unknown", async () => {
     const { bundles } = await setUp();
-    for (const digest of ["../../etc", "sha256:..", ""]) await expect(bundles.folder(digest)).rejects.toThrow("no digest");
+    for (const digest of ["../../etc", "sha256:..", ""]) await expect(bundles.folder(digest)).rejects.toThrow("not a digest");
     await expect(bundles.folder(`sha256:${"0".repeat(64)}`)).rejects.toMatchObject({ code: "bundle.not_found" });
   });
 
-  it("half made by a process that has died is swept away, one that is being made is not", async () => {
+  it("is deleted if a dead process left it half unpacked, but not while it is being unpacked", async () => {
     const { bundles, tree, root } = await setUp();
     tree.write({ "bundles/unpacking-old/x": "1", "bundles/unpacking-new/x": "1" });
     utimesSync(join(root, "unpacking-old"), 0, 0);
@@ -72,7 +72,7 @@ describe("an unpacked bundle", () => {
     expect(readdirSync(root)).toEqual(["unpacking-new"]);
   });
 
-  it("may be of another owner's upload of the same content", async () => {
+  it("may come from another owner's upload of the same content", async () => {
     const { tree, digest } = await setUp();
     const blobs = new BlobStore({ home: tree.path, store: new MemoryStore(), quotaOf: () => 0 });
     expect(await new Bundles({ home: tree.path, blobs }).folder(digest)).toContain(digest.slice(7));

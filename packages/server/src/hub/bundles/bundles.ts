@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type BundleManifest, isPlatformError, PlatformError } from "@aenv/contract";
 import type { BlobStore } from "../archives/blobs.ts";
 import { hexOf } from "../archives/digest.ts";
-import { isMissing, namesIn, sync } from "../archives/files.ts";
+import { isMissing, listNames, sync } from "../archives/files.ts";
 import { type UnpackLimits, unpack, unpackLimits } from "./unpack.ts";
 
 export interface BundlesOptions {
@@ -21,10 +21,10 @@ export interface Bundle {
 }
 
 const TEMPORARY = "unpacking-";
-/** No bundle takes this long to unpack. */
+/** Longer than unpacking any bundle takes. */
 const ABANDONED_MS = 3_600_000;
 
-/** Bundles unpacked, each once, in `bundles/<digest>`. A folder appears there whole and verified, or not at all. */
+/** Unpacks bundles, each once, into `bundles/<digest>`. A folder appears there complete and verified, or not at all. */
 export class Bundles {
   readonly #root: string;
   readonly #blobs: BlobStore;
@@ -52,16 +52,16 @@ export class Bundles {
     }
   }
 
-  /** Removes the folders of blobs that are gone, and what an ended process has left half unpacked. */
+  /** Deletes the folders of deleted blobs, and partly unpacked folders that an ended process left behind. */
   async collect(gone: Iterable<string>): Promise<void> {
     for (const digest of gone) await this.#discard(join(this.#root, hexOf(digest)));
-    for (const name of await namesIn(this.#root)) {
+    for (const name of await listNames(this.#root)) {
       const path = join(this.#root, name);
       if (name.startsWith(TEMPORARY) && (await isOld(path))) await rm(path, { recursive: true, force: true });
     }
   }
 
-  /** Whoever asks while it unpacks shares the work and the outcome. */
+  /** Concurrent requests for a bundle share one unpacking and its result. */
   #begin(digest: string, folder: string): Promise<void> {
     const unpacking = this.#unpack(digest, folder).finally(() => this.#unpacking.delete(digest));
     this.#unpacking.set(digest, unpacking);
@@ -78,7 +78,7 @@ export class Bundles {
       await rename(temporary, folder);
       await sync(this.#root);
     } catch (error) {
-      // Another process that shares this disk was faster.
+      // Another process on this disk was first.
       if (isFolder(folder)) return;
       throw isPlatformError(error) ? error : new PlatformError("internal", `bundle ${digest} could not be unpacked`, { cause: error });
     } finally {
@@ -86,7 +86,7 @@ export class Bundles {
     }
   }
 
-  /** Renamed first, so that nobody opens a folder that is half gone. */
+  /** Renamed first, so that a partly deleted folder is never opened. */
   async #discard(folder: string): Promise<void> {
     const trash = join(this.#root, TEMPORARY + randomUUID());
     try {
@@ -99,7 +99,7 @@ export class Bundles {
   }
 }
 
-/** Not left to Node's few threads, where every start would stand in line behind whatever is written or removed. */
+/** Synchronous on purpose: in Node's small thread pool every start would queue behind file writes and deletions. */
 function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }

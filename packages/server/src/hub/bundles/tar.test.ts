@@ -15,7 +15,7 @@ async function read(tar: Uint8Array, chunkSize?: number): Promise<Record<string,
 }
 
 describe("reading a tar", () => {
-  it("gives back every file, whatever the sizes in which the bytes come", async () => {
+  it("reads every file for any size of chunks", async () => {
     const name = fc.stringMatching(/^[a-z0-9_ä]{1,30}$/);
     const path = fc.array(name, { minLength: 1, maxLength: 5 }).map((parts) => parts.join("/"));
     const files = fc.dictionary(path, fc.stringMatching(/^[ -~]{0,1500}$/), { maxKeys: 6 });
@@ -27,7 +27,7 @@ describe("reading a tar", () => {
     );
   });
 
-  it("skips what is not read of a file", async () => {
+  it("skips the unread rest of a file", async () => {
     const paths: string[] = [];
     const tar = tarOf([
       { path: "a", bytes: "x".repeat(5_000) },
@@ -40,7 +40,7 @@ describe("reading a tar", () => {
     expect(paths).toEqual(["a", "b"]);
   });
 
-  it("understands what the system's tar writes in the ustar format", async () => {
+  it("reads what the system's tar writes in the ustar format", async () => {
     const tar = execFileSync("tar", ["--format=ustar", "-cf", "-", "-C", import.meta.dirname, "unpack.ts"]);
     expect(Object.keys(await read(tar))).toEqual(["unpack.ts"]);
   });
@@ -59,12 +59,12 @@ describe("reading a tar", () => {
     }
   });
 
-  it("refuses a mode that gives rights to whoever runs it", async () => {
+  it("refuses setuid, setgid and sticky modes", async () => {
     for (const mode of [0o4755, 0o2755, 0o1777]) await expect(read(tarOf([{ path: "x", mode }]))).rejects.toThrow("odd mode");
     await expect(read(tarOf([{ path: "x", mode: 0o755 }]))).resolves.toBeDefined();
   });
 
-  it("refuses a size in another notation than octal", async () => {
+  it("refuses a size that is not octal", async () => {
     const tar = tarOf([{ path: "x" }]);
     tar[124] = 0x80;
     sealed(tar.subarray(0, 512));
@@ -74,7 +74,7 @@ describe("reading a tar", () => {
     await expect(read(tar)).rejects.toThrow("damaged size");
   });
 
-  it("refuses what is cut short, and what goes on after its end", async () => {
+  it("refuses a truncated archive, and data after the end", async () => {
     const whole = tarOf([{ path: "a/b", bytes: "x".repeat(700) }]);
     await fc.assert(
       fc.asyncProperty(fc.nat(whole.length - 1), async (length) => {
@@ -87,7 +87,7 @@ describe("reading a tar", () => {
     await expect(read(tarOf([{ path: "x", bytes: "1", size: 8 ** 11 - 1 }]))).rejects.toThrow("ends within");
   });
 
-  it("ends on any bytes at all, with files or with an error of ours", async () => {
+  it("reads files or throws a bundle error for any bytes", async () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 3_000 }), async (noise) => {
         await read(noise).catch((error) => expect(error.message).toMatch(/^the bundle /));
@@ -95,7 +95,7 @@ describe("reading a tar", () => {
     );
   });
 
-  it("answers a damaged header with an error, never with another file", async () => {
+  it("refuses a damaged header instead of reading another file", async () => {
     const whole = tarOf([{ path: "a/b", bytes: "1" }]);
     await fc.assert(
       fc.asyncProperty(fc.nat(511), fc.integer({ min: 1, max: 255 }), async (at, flip) => {

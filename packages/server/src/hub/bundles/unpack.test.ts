@@ -10,7 +10,7 @@ import { unpack, unpackLimits } from "./unpack.ts";
 const files = { "main.js": "run()", "config.json": "{}", "data/a/b.json": "[1]" };
 
 describe("unpacking a bundle", () => {
-  it("writes every file, for everybody to read and nobody to change", async () => {
+  it("writes every file as readable by all and read-only", async () => {
     using tree = temporaryTree();
     const { digest, bytes } = bundleOf(files);
     const target = join(tree.path, "new");
@@ -20,7 +20,7 @@ describe("unpacking a bundle", () => {
     expect(statSync(join(target, "main.js")).mode & 0o777).toBe(0o444);
   });
 
-  it("refuses another bundle than the one that was asked for", async () => {
+  it("refuses a bundle with another digest than expected", async () => {
     const other = bundleOf({ "main.js": "other()" });
     await expect(attempt(bundleOf(files).bytes, { digest: other.digest })).rejects.toThrow(`not ${other.digest}`);
   });
@@ -49,7 +49,7 @@ describe("unpacking a bundle", () => {
     await expect(attempt(bundleOf(files, { extra }).bytes)).rejects.toThrow(message);
   });
 
-  it("refuses a manifest that is missing, damaged or untrue", async () => {
+  it("refuses a manifest that is missing, damaged or false", async () => {
     const with_ = (manifest: string) =>
       packed(
         tarOf([
@@ -78,11 +78,11 @@ describe("unpacking a bundle", () => {
     await expect(attempt(big, { limits: { ...unpackLimits, maxUnpackedBytes: 50_000 } })).rejects.toThrow("more than 50000 bytes");
   });
 
-  it("believes no header that promises more than the limit, before it has read a byte of it", async () => {
+  it("refuses a header that announces more than the limit before reading the file", async () => {
     await expect(attempt(packed(tarOf([{ path: "a", size: 2 ** 31 }])).bytes)).rejects.toThrow("bytes");
   });
 
-  it("stops a decompression bomb by its ratio, with a fraction of it written", async () => {
+  it("stops a decompression bomb by its ratio, after writing a fraction of it", async () => {
     const limits = { ...unpackLimits, freeBytes: 2 ** 20 };
     const bomb = bombOf(64);
     expect(bomb.length).toBeLessThan(100_000);
@@ -92,7 +92,7 @@ describe("unpacking a bundle", () => {
     expect(written).toBeLessThan(16 * 2 ** 20);
   });
 
-  it("refuses what is not gzip, is damaged or is cut short", async () => {
+  it("refuses what is not gzip, is damaged or is truncated", async () => {
     const { bytes } = bundleOf(files);
     await expect(attempt(Buffer.from("no"))).rejects.toMatchObject({ code: "bundle.invalid" });
     await expect(attempt(deflateRawSync("no"))).rejects.toMatchObject({ code: "bundle.invalid" });
@@ -107,7 +107,7 @@ describe("unpacking a bundle", () => {
   });
 });
 
-describe("whatever bytes come in", () => {
+describe("unpacking arbitrary bytes", () => {
   const part = fc.oneof(
     fc.constantFrom("..", ".", "", "a", "b", "A", "main.js", "manifest.json", "\u00e4", "a\u0308", "\\", "~", "C:"),
     fc.string({ maxLength: 5 }),
@@ -133,7 +133,7 @@ describe("whatever bytes come in", () => {
     }),
   );
 
-  it("nothing is written outside the folder, and it ends", { timeout: 60_000 }, async () => {
+  it("writes nothing outside the folder, and terminates", { timeout: 60_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(input, async (bytes) => {
         using tree = temporaryTree({ "beside.txt": "untouched", "room/neighbour/x": "untouched" });

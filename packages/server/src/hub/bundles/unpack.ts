@@ -15,8 +15,8 @@ const MANIFEST = "manifest.json";
 const MAX_MANIFEST_BYTES = 16 * 2 ** 20;
 
 /**
- * Unpacks a bundle into a folder that does not exist yet, and checks every file against the bundle's own manifest and
- * the whole against `digest`. On an error the folder may hold some of the files: the caller throws it away.
+ * Unpacks a bundle into a new folder. Checks every file against the bundle's manifest and the whole archive against `digest`.
+ * On an error the folder may hold some of the files: the caller deletes it.
  */
 export async function unpack(
   archive: Bytes,
@@ -55,7 +55,7 @@ async function writeAll(files: AsyncIterable<TarFile>, folder: string, limits: U
   return parseManifest(manifest, sums);
 }
 
-/** Writes one file, which must not be there yet, and answers its sha256. Nothing may change it later: sandboxes share it. */
+/** Writes one new file and returns its sha256. It is read-only, because sandboxes share it. */
 async function write(file: TarFile, path: string, kept: Uint8Array[] | null): Promise<string> {
   await mkdir(dirname(path), { recursive: true });
   const hash = createHash("sha256");
@@ -76,7 +76,7 @@ async function* hashed(chunks: AsyncIterable<Uint8Array>, hash: { update(bytes: 
   }
 }
 
-/** The paths of one archive. Two that some file system takes for the same are refused, and so is a file used as a folder. */
+/** The paths of one archive. Refuses paths that a file system may treat as equal, and a file used as a folder. */
 class Paths {
   readonly #files = new Set<string>();
   readonly #folders = new Set<string>();

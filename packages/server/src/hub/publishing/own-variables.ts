@@ -1,8 +1,8 @@
 import { type EnvironmentConfig, type Variables, variableKind, variableProblem } from "@aenv/contract";
 
 /**
- * The variables that every instance of an environment has before a request adds its own: those of its `deployConfig`, and which
- * environment it is. What a publisher may not set is left out; publishing such a config is refused.
+ * The variables of every instance of an environment: those of its `deployConfig`, its name and its version. A request may add others.
+ * Variables that a publisher may not set are left out; publishing such a config is refused.
  */
 export function ownVariables(environment: {
   readonly name: string;

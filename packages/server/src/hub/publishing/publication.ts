@@ -15,7 +15,7 @@ import {
 import { digestOf, parseDigest } from "../archives/digest.ts";
 import type { Artifact, Content } from "../versions/environment-version.ts";
 
-/** What someone wants to publish, checked. Null is what they left open. */
+/** A validated request to publish. Null means not specified. */
 export interface Publication extends Pick<Content, "name" | "version" | "config" | "artifacts" | "dependencies" | "bundleDigest"> {
   readonly status: EnvironmentStatus | null;
   readonly visibility: Visibility | null;
@@ -33,7 +33,7 @@ const MAX_CONFIG_BYTES = 2 ** 20;
 const MAX_DESCRIPTION = 10_000;
 const MAX_TAGS = 100;
 
-/** Reads what the original's clients send, which is config.json, and our own fields beside it. Null means left out. */
+/** Parses what the original's clients send, a config.json, and additional fields. A null field counts as absent. */
 export function parsePublication(value: unknown): Publication {
   if (!isObject(value))
     throw new PlatformError("request.invalid", "Invalid request format: the body must be an object, such as a config.json");
@@ -42,36 +42,36 @@ export function parsePublication(value: unknown): Publication {
   const { artifacts: checked = [], ...config } = parseConfig({ ...rest, ...(artifacts !== undefined && { artifacts }) });
   const name = parseName(config.name);
   const version = parseVersion(config.version);
-  demandShort(config);
-  const listed = parseDependencies(dependencies ?? [], name);
-  // As it was sent: a list that is empty is not the same text as none, and both must give their own digest again.
-  const whole = dependencies === undefined ? config : { ...config, dependencies: listed };
-  if (canonicalJson(whole).length > MAX_CONFIG_BYTES)
+  assertShort(config);
+  const dependencyList = parseDependencies(dependencies ?? [], name);
+  // As it was sent: an empty list and an absent one have different digests, which must be reproducible.
+  const fullConfig = dependencies === undefined ? config : { ...config, dependencies: dependencyList };
+  if (canonicalJson(fullConfig).length > MAX_CONFIG_BYTES)
     throw invalid("config.json", "is too large", `at most ${MAX_CONFIG_BYTES} bytes are allowed`);
-  const wares = parseArtifacts(checked);
+  const artifactList = parseArtifacts(checked);
   return {
     name,
     version,
-    config: whole,
-    artifacts: wares,
-    dependencies: listed,
-    bundleDigest: bundleOf(wares),
+    config: fullConfig,
+    artifacts: artifactList,
+    dependencies: dependencyList,
+    bundleDigest: bundleOf(artifactList),
     status: status === undefined || status === "" ? null : parseStatus(status),
     ...parseVisibility(visibility, sharedWith),
   };
 }
 
-/** How many bytes a publication takes in the store, beside its archives. */
+/** The size of a publication in the store, without its archives. */
 export function contentBytesOf({ config, artifacts }: Publication): number {
   return Buffer.byteLength(canonicalJson({ config, artifacts }));
 }
 
-/** What stands for all that a version is made of. Two publications with the same one are the same. */
+/** The digest of everything a version consists of. Publications with the same digest are identical. */
 export function contentDigestOf({ config, artifacts }: Publication, sourceDigest: string | null): string {
   return digestOf(canonicalJson({ config, artifacts, sourceDigest }));
 }
 
-/** A version that may be published: part of a path, a file name and a range, and never mistaken for 'latest'. */
+/** Validates a version for publishing. It becomes part of paths, file names and ranges, and 'latest' is reserved. */
 export function parseVersion(version: string): string {
   if (version.length <= MAX_VERSION && VERSION.test(version) && version !== "latest") return version;
   const shown = version.slice(0, MAX_VERSION);
@@ -81,7 +81,7 @@ export function parseVersion(version: string): string {
   });
 }
 
-/** Names in any spelling of case, as the original takes them. */
+/** Case-insensitive, as in the original. */
 export function parseStatus(status: unknown): EnvironmentStatus {
   const found = typeof status === "string" && environmentStatuses.find((known) => known.toLowerCase() === status.toLowerCase());
   if (found) return found;
@@ -98,8 +98,8 @@ export function parseVisibility(visibility: unknown, sharedWith: unknown): Pick<
   return { visibility: known ?? (owners.length > 0 ? "shared" : null), sharedWith: [...new Set(owners)] };
 }
 
-/** What every search reads must be short. */
-function demandShort({ description = "", tags = [] }: EnvironmentConfig): void {
+/** Every search reads these fields, so their length is limited. */
+function assertShort({ description = "", tags = [] }: EnvironmentConfig): void {
   if (description.length > MAX_DESCRIPTION)
     throw invalid("description", "is too long", `at most ${MAX_DESCRIPTION} characters are allowed`);
   if (tags.length > MAX_TAGS || tags.some((tag) => tag.length > MAX_TAGS)) {
@@ -118,7 +118,7 @@ function parseDependencies(value: unknown, self: string): string[] {
   return refs;
 }
 
-/** Artifacts name what is stored elsewhere: an image, a bundle. They are no place for data. */
+/** Artifacts refer to what is stored elsewhere, an image or a bundle. They must not hold data. */
 function parseArtifacts(given: NonNullable<EnvironmentConfig["artifacts"]>): Artifact[] {
   const artifacts = given.map(({ id = "", type, content }) => ({ id, type, content }));
   const isLong = ({ id, type, content }: Artifact) => Math.max(id.length, type.length, content.length) > MAX_ARTIFACT_FIELD;

@@ -3,57 +3,57 @@ import type { Caller } from "../../access/access.ts";
 import type { BlobStore } from "../archives/blobs.ts";
 import { contentKey } from "../archives/ownership.ts";
 import type { Bundles } from "../bundles/bundles.ts";
-import type { Shelf } from "../versions/catalog.ts";
+import type { VersionCatalog } from "../versions/catalog.ts";
 import {
   type Content,
   type EnvironmentVersion,
-  happened,
+  environmentOf,
   type Metadata,
   type VersionEvent,
   type VersionRow,
   versionKey,
-  wholeOf,
+  withEvent,
 } from "../versions/environment-version.ts";
-import { demandName, demandPublisher } from "../versions/rights.ts";
-import { altered } from "../versions/version-change.ts";
+import { assertNameAllowed, assertPublisher } from "../versions/rights.ts";
+import { applyChange } from "../versions/version-change.ts";
 import { ownVariables } from "./own-variables.ts";
 import { contentBytesOf, contentDigestOf, type Publication, parsePublication } from "./publication.ts";
 import type { Transfers } from "./transfers.ts";
 
 export interface InspectOptions {
-  /** Against whom it counts. */
+  /** The owner whose quota it counts against. */
   readonly owner: string;
-  /** What every instance of the environment has. */
+  /** The variables of every instance of the environment. */
   readonly variables: Variables;
-  /** Fires when nobody waits for it any more. */
+  /** Aborted when the caller no longer waits. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Starts the bundle in a folder and finds out what it offers. */
+/** Starts the bundle in a folder and reads what it offers. */
 export type Inspect = (folder: string, options: InspectOptions) => Promise<Metadata>;
 
 export interface PublisherOptions {
-  readonly shelf: Shelf;
+  readonly catalog: VersionCatalog;
   readonly transfers: Transfers;
   readonly blobs: BlobStore;
   readonly bundles: Bundles;
-  /** Starts the bundle in a folder and finds out what it offers; rejects with the reason if it does not start. */
+  /** Rejects with the reason if the bundle does not start. */
   readonly inspect: Inspect;
   readonly maxWarm: number | undefined;
-  /** Rejects if the caller cannot have this dependency. */
+  /** Rejects if the caller cannot resolve this dependency. */
   readonly resolve: (ref: string, caller: Caller) => Promise<unknown>;
   readonly now: () => Date;
-  /** Of a name's first version, if its publisher does not say. Later ones are seen by whoever sees the last. */
+  /** The default visibility of a name's first version. Later versions inherit that of the previous one. */
   readonly visibility: Visibility;
 }
 
 export interface Published {
   readonly environment: EnvironmentVersion;
-  /** False if the same was published before. */
+  /** False if identical content was published before. */
   readonly isNew: boolean;
 }
 
-/** Puts new versions on the shelf. Everything is checked before the first row is written, so that a refusal leaves nothing. */
+/** Publishes new versions. All checks come before the first write, so a refused publication leaves nothing behind. */
 export class Publisher {
   readonly #options: PublisherOptions;
 
@@ -62,64 +62,64 @@ export class Publisher {
   }
 
   async publish(upsert: unknown, caller: Caller, verify: boolean, signal?: AbortSignal): Promise<Published> {
-    demandPublisher(caller);
-    const { shelf, transfers } = this.#options;
+    assertPublisher(caller);
+    const { catalog, transfers } = this.#options;
     const publication = parsePublication(upsert);
-    demandWarm(publication, this.#options.maxWarm);
+    assertWarmAllowed(publication, this.#options.maxWarm);
     const { name, version } = publication;
-    const owner = await shelf.ownerOf(name);
-    demandName(name, owner, caller);
-    const known = (await shelf.rows.find(versionKey(name, version)))?.value ?? null;
+    const owner = await catalog.ownerOf(name);
+    assertNameAllowed(name, owner, caller);
+    const known = (await catalog.rows.find(versionKey(name, version)))?.value ?? null;
     const isThere = known !== null && !known.isRemoved;
-    const source = (await transfers.take(name, version, caller)) ?? (isThere ? known.sourceDigest : null);
+    const source = (await transfers.takeSource(name, version, caller)) ?? (isThere ? known.sourceDigest : null);
     const digest = contentDigestOf(publication, source);
-    if (isThere) return this.#again(known, digest, publication, caller, verify, signal);
-    if (known !== null) demandReplaceable(known, digest);
+    if (isThere) return this.#republish(known, digest, publication, caller, verify, signal);
+    if (known !== null) assertReplaceable(known, digest);
 
-    await this.#demandArchives(publication, source, caller);
-    for (const dependency of publication.dependencies) await this.#demandDependency(dependency, caller);
+    await this.#assertUploaded(publication, source, caller);
+    for (const dependency of publication.dependencies) await this.#assertDependency(dependency, caller);
     const metadata = await this.#inspect(publication, verify, caller, signal);
 
     const content = this.#contentOf(publication, source, metadata);
     const fresh = await this.#rowOf(publication, digest, content, caller);
-    const { row, isNew } = await this.#holding(publication, digest, caller, async () => {
-      await shelf.keep(digest, content);
-      return shelf.place(fresh, (removed) => {
-        demandReplaceable(removed, digest);
+    const { row, isNew } = await this.#countingContent(publication, digest, caller, async () => {
+      await catalog.saveContent(digest, content);
+      return catalog.insert(fresh, (removed) => {
+        assertReplaceable(removed, digest);
         return { ...fresh, history: [...removed.history, ...fresh.history] };
       });
     });
-    if (!isNew) return this.#again(row, digest, publication, caller, false);
-    // Once more: until a row referred to it, a sweep could take it away.
-    await shelf.keep(digest, content);
-    return { environment: wholeOf(row, content), isNew };
+    if (!isNew) return this.#republish(row, digest, publication, caller, false);
+    // Again: until a row referred to the content, a sweep could delete it.
+    await catalog.saveContent(digest, content);
+    return { environment: environmentOf(row, content), isNew };
   }
 
-  /** Counts the content against the publisher's quota, unless another publication was faster. */
-  async #holding<T extends { row: VersionRow }>(
+  /** Counts the content against the publisher's quota, unless a concurrent publication was first. */
+  async #countingContent<T extends { row: VersionRow }>(
     publication: Publication,
     digest: string,
     caller: Caller,
-    place: () => Promise<T>,
+    insert: () => Promise<T>,
   ): Promise<T> {
     const { blobs, now } = this.#options;
     const key = contentKey(digest);
-    const isNew = await blobs.holdings.hold(caller.owner, key, contentBytesOf(publication), now());
-    const giveBack = async () => {
-      if (isNew) await blobs.holdings.release(caller.owner, key);
+    const isNew = await blobs.ownership.add(caller.owner, key, contentBytesOf(publication), now());
+    const release = async () => {
+      if (isNew) await blobs.ownership.release(caller.owner, key);
     };
     try {
-      const placed = await place();
-      if (placed.row.contentDigest !== digest || placed.row.publisher !== caller.owner) await giveBack();
-      return placed;
+      const inserted = await insert();
+      if (inserted.row.contentDigest !== digest || inserted.row.publisher !== caller.owner) await release();
+      return inserted;
     } catch (error) {
-      await giveBack();
+      await release();
       throw error;
     }
   }
 
-  /** The same again: what was not verified then is verified now, and a wish who may see it is granted. */
-  async #again(
+  /** Publishes identical content again: verifies it if that was skipped before, and applies a change of visibility. */
+  async #republish(
     row: VersionRow,
     digest: string,
     publication: Publication,
@@ -127,21 +127,21 @@ export class Publisher {
     verify: boolean,
     signal?: AbortSignal,
   ): Promise<Published> {
-    if (row.contentDigest !== digest) throw taken(row);
-    const { shelf, now } = this.#options;
-    const content = await shelf.content(digest);
+    if (row.contentDigest !== digest) throw versionExists(row);
+    const { catalog, now } = this.#options;
+    const content = await catalog.content(digest);
     if (verify && content.metadata === null && content.bundleDigest !== null) {
-      await shelf.keep(digest, { ...content, metadata: await this.#inspect(publication, true, caller, signal) });
-      await shelf.change(row.name, row.version, caller, (current) =>
-        happened(current, this.#event("verified", caller), current.status === "Init" ? { status: "Verified" } : {}),
+      await catalog.saveContent(digest, { ...content, metadata: await this.#inspect(publication, true, caller, signal) });
+      await catalog.change(row.name, row.version, caller, (current) =>
+        withEvent(current, this.#event("verified", caller), current.status === "Init" ? { status: "Verified" } : {}),
       );
     }
-    const wish = { ...publication, status: null };
-    const next = await shelf.change(row.name, row.version, caller, (current) => altered(current, wish, caller.owner, now()));
-    return { environment: await shelf.whole(next), isNew: false };
+    const change = { ...publication, status: null };
+    const next = await catalog.change(row.name, row.version, caller, (current) => applyChange(current, change, caller.owner, now()));
+    return { environment: await catalog.load(next), isNew: false };
   }
 
-  async #demandArchives({ bundleDigest }: Publication, source: string | null, caller: Caller): Promise<void> {
+  async #assertUploaded({ bundleDigest }: Publication, source: string | null, caller: Caller): Promise<void> {
     const { transfers, blobs } = this.#options;
     const isBundleHere = bundleDigest === null || (await transfers.has(bundleDigest, caller));
     for (const digest of [bundleDigest, source]) {
@@ -151,28 +151,30 @@ export class Publisher {
     }
   }
 
-  async #demandDependency(ref: string, caller: Caller): Promise<void> {
+  async #assertDependency(ref: string, caller: Caller): Promise<void> {
     await this.#options.resolve(ref, caller).catch((cause: unknown) => {
-      throw new PlatformError("environment.invalid", `dependencies names '${ref}', which cannot be had: ${messageOf(cause)}`, { cause });
+      throw new PlatformError("environment.invalid", `dependencies names '${ref}', which cannot be resolved: ${messageOf(cause)}`, {
+        cause,
+      });
     });
   }
 
-  /** Unpacks the bundle, for that alone finds what is unsafe or not what it says, and starts it if wanted. */
+  /** Unpacks the bundle, which checks it, and starts it if `isWanted`. */
   async #inspect(publication: Publication, isWanted: boolean, { owner }: Caller, signal?: AbortSignal): Promise<Metadata | null> {
     const { name, version, bundleDigest } = publication;
     if (bundleDigest === null) return null;
     const { folder, manifest } = await this.#options.bundles.open(bundleDigest);
     if (manifest.name !== name || manifest.version !== version) {
-      const message = `the bundle is of ${manifest.name}@${manifest.version}, not of ${name}@${version}; build it again`;
+      const message = `the bundle contains ${manifest.name}@${manifest.version}, not ${name}@${version}; build it again`;
       throw new PlatformError("environment.invalid", message);
     }
     if (!isWanted) return null;
     try {
       return await this.#options.inspect(folder, { owner, variables: ownVariables(publication), signal });
     } catch (cause) {
-      const message = `${name}@${version} is not published, for it could not be started: ${messageOf(cause)}`;
+      const message = `${name}@${version} was not published because it could not be started: ${messageOf(cause)}`;
       if (signal?.aborted) throw signal.reason;
-      // What the platform has refused, such as with 429, is no fault of the environment's, and says when to try again.
+      // A refusal by the platform, such as 429, is not the environment's fault and is passed on with its Retry-After.
       if (isPlatformError(cause) && cause.retryable) throw new PlatformError(cause.code, message, { cause, details: cause.details });
       throw new PlatformError("environment.invalid", message, { cause });
     }
@@ -185,7 +187,7 @@ export class Publisher {
   }
 
   async #rowOf(publication: Publication, contentDigest: string, content: Content, caller: Caller): Promise<VersionRow> {
-    const { shelf, now } = this.#options;
+    const { catalog, now } = this.#options;
     const { name, version, config } = publication;
     const { bundleDigest, sourceDigest, metadata, createdAt } = content;
     const status = publication.status ?? (metadata === null ? "Init" : "Verified");
@@ -195,7 +197,7 @@ export class Publisher {
     return {
       name,
       version,
-      owner: await shelf.claim(name, caller, now()),
+      owner: await catalog.claim(name, caller, now()),
       publisher: caller.owner,
       description: config.description ?? "",
       tags: config.tags ?? [],
@@ -214,7 +216,7 @@ export class Publisher {
   async #visibilityOf({ name, visibility, sharedWith }: Publication): Promise<Pick<VersionRow, "visibility" | "sharedWith">> {
     if (visibility !== null) return { visibility, sharedWith: sharedWith ?? [] };
     let last: VersionRow | null = null;
-    for (const { value } of await this.#options.shelf.standing(name)) {
+    for (const { value } of await this.#options.catalog.rowsOf(name)) {
       if (last === null || value.createdAt > last.createdAt) last = value;
     }
     return { visibility: last?.visibility ?? this.#options.visibility, sharedWith: sharedWith ?? last?.sharedWith ?? [] };
@@ -225,19 +227,19 @@ export class Publisher {
   }
 }
 
-function demandWarm({ config }: Publication, max = Number.POSITIVE_INFINITY): void {
+function assertWarmAllowed({ config }: Publication, max = Number.POSITIVE_INFINITY): void {
   const warm = config.deployConfig?.warm ?? 0;
   if (warm <= max) return;
-  const message = `deployConfig.warm is ${warm}; this server keeps at most ${max} processes of one environment ready (poolMax, poolPerOwner, poolTotal): lower it, or ask for a higher limit`;
+  const message = `deployConfig.warm is ${warm}; this server keeps at most ${max} processes of one environment ready (poolMax, poolPerOwner, poolTotal): lower it, or request a higher limit`;
   throw new PlatformError("environment.invalid", message, { details: { field: "deployConfig.warm", limit: max } });
 }
 
-/** A released version's number stays its own, even after it was taken away. */
-function demandReplaceable(removed: VersionRow, digest: string): void {
-  if (removed.status === "Released" && removed.contentDigest !== digest) throw taken(removed, "was released and taken away");
+/** A released version number is never reused for other content, even after it was deleted. */
+function assertReplaceable(removed: VersionRow, digest: string): void {
+  if (removed.status === "Released" && removed.contentDigest !== digest) throw versionExists(removed, "was released and deleted");
 }
 
-export function taken({ name, version, contentDigest }: VersionRow, what = "is published already"): PlatformError {
+export function versionExists({ name, version, contentDigest }: VersionRow, what = "is already published"): PlatformError {
   const rule = "A published version does not change: raise the version in config.json and publish again";
   const message = `Environment with same name and version already exists: ${name}@${version} ${what} with other content. ${rule}`;
   return new PlatformError("environment.exists", message, { details: { name, version, contentDigest } });

@@ -3,7 +3,7 @@ import { PlatformError } from "@aenv/contract";
 import { Collection } from "../../stores/collection.ts";
 import type { Store } from "../../stores/store.ts";
 
-/** What a ticket is good for. */
+/** What a ticket permits. */
 export interface TicketRow {
   readonly direction: "upload" | "download";
   readonly name: string;
@@ -13,7 +13,7 @@ export interface TicketRow {
 }
 
 export interface Ticket {
-  /** 160 random bits, safe in a path: who has it may use it, once. */
+  /** 160 random bits, safe in a path. Knowing it permits one use. */
   readonly ticket: string;
   readonly expiresAt: string;
 }
@@ -22,8 +22,8 @@ const LIFE_MS = 15 * 60_000;
 const MAX_OPEN = 200;
 
 /**
- * One-time permissions to send or fetch an archive without a token, for the original's client: it asks for a URL and
- * then uses that URL with nothing else. The store holds only a ticket's hash.
+ * One-time permissions to upload or download an archive without a token. The original's client requests a URL and
+ * then uses it without credentials. The store holds only a ticket's hash.
  */
 export class Tickets {
   readonly #rows: Collection<TicketRow>;
@@ -34,28 +34,28 @@ export class Tickets {
     this.#now = now;
   }
 
-  async issue(good: Omit<TicketRow, "expiresAt">): Promise<Ticket> {
+  async issue(permission: Omit<TicketRow, "expiresAt">): Promise<Ticket> {
     const ticket = randomBytes(20).toString("hex");
-    const row = { ...good, expiresAt: new Date(this.#now().getTime() + LIFE_MS).toISOString() };
-    const limit = { index: "owner", value: good.owner, max: MAX_OPEN };
+    const row = { ...permission, expiresAt: new Date(this.#now().getTime() + LIFE_MS).toISOString() };
+    const limit = { index: "owner", value: permission.owner, max: MAX_OPEN };
     for (const isLast of [false, true]) {
       const inserted = await this.#rows.insert(keyOf(ticket), row, { limit });
       if (inserted === "inserted") break;
       if (isLast) {
-        const message = `'${good.owner}' has ${MAX_OPEN} unused upload and download links; use them or wait until they expire`;
-        throw new PlatformError("quota.exceeded", message, { details: { owner: good.owner, retryAfterSeconds: 60 } });
+        const message = `'${permission.owner}' has ${MAX_OPEN} unused upload and download links; use them or wait until they expire`;
+        throw new PlatformError("quota.exceeded", message, { details: { owner: permission.owner, retryAfterSeconds: 60 } });
       }
       await this.collect();
     }
     return { ticket, expiresAt: row.expiresAt };
   }
 
-  /** Takes a ticket: of many who come with the same one, exactly one is let in. */
+  /** Uses up a ticket. Of concurrent requests with the same ticket, exactly one succeeds. */
   async redeem(ticket: string, direction: TicketRow["direction"]): Promise<TicketRow> {
     const row = await this.#rows.find(keyOf(ticket));
-    const isGood = row !== null && row.value.direction === direction && row.value.expiresAt > this.#now().toISOString();
-    if (isGood && (await this.#rows.remove(row.key, row.rev))) return row.value;
-    throw new PlatformError("ticket.not_found", `this ${direction} link is unknown, was used, or is too old; ask for a new one`);
+    const isValid = row !== null && row.value.direction === direction && row.value.expiresAt > this.#now().toISOString();
+    if (isValid && (await this.#rows.remove(row.key, row.rev))) return row.value;
+    throw new PlatformError("ticket.not_found", `this ${direction} link is unknown, was used, or has expired; request a new one`);
   }
 
   async collect(): Promise<void> {

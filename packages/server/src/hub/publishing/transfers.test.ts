@@ -11,8 +11,8 @@ async function textOf(download: { stream: NodeJS.ReadableStream }): Promise<stri
   return gunzipSync(Buffer.concat(chunks)).toString().trim();
 }
 
-describe.each(stores)("the original client's way to push and pull, with the store in %s", (store) => {
-  it("is to ask for a link, to send the project by it, to publish, and to fetch it by another link", async () => {
+describe.each(stores)("push and pull with the original client, with the store in %s", (store) => {
+  it("requests a link, uploads the project, publishes, and downloads through another link", async () => {
     const { hub } = openTestHub(store);
     const { transfers } = hub;
     const { ticket } = await transfers.sign("weather-demo", "1.0.0", "upload", ada);
@@ -27,7 +27,7 @@ describe.each(stores)("the original client's way to push and pull, with the stor
     expect(await textOf(download)).toBe("the project's files: one");
   });
 
-  it("changes nothing when the same is pushed again, and is refused when the files have changed", async () => {
+  it("is a no-op for identical files, and is refused if the files have changed", async () => {
     const { hub } = openTestHub(store);
     const upsert = { name: "a", version: "1.0.0", codeUrl: "x" };
     const send = async (text: string) =>
@@ -46,7 +46,7 @@ describe.each(stores)("the original client's way to push and pull, with the stor
     expect((await hub.publish(upsert, ada)).environment).toEqual(environment);
   });
 
-  it("lets a link be used once, for what it is for, and not for long", async () => {
+  it("accepts a link once, for its direction, until it expires", async () => {
     const { hub, later } = openTestHub(store);
     const { transfers } = hub;
     await hub.publish({ name: "a", version: "1.0.0" }, ada);
@@ -64,13 +64,13 @@ describe.each(stores)("the original client's way to push and pull, with the stor
       await expect(transfers.send(guess)).rejects.toMatchObject({ code: "ticket.not_found" });
   });
 
-  it("keeps no link in the clear", async () => {
+  it("stores no link in plain text", async () => {
     const { hub, store: rows } = openTestHub(store);
     const { ticket } = await hub.transfers.sign("a", "1.0.0", "upload", ada);
     expect(JSON.stringify(await rows.list("ticket", { limit: 10 }))).not.toContain(ticket);
   });
 
-  it("does not let someone hoard links, until the old ones are out of date", async () => {
+  it("limits the unused links of one owner until old ones expire", async () => {
     const { hub, later } = openTestHub(store);
     const sign = () => hub.transfers.sign("a", "1.0.0", "upload", ada);
     for (let at = 0; at < 200; at += 1) await sign();
@@ -82,7 +82,7 @@ describe.each(stores)("the original client's way to push and pull, with the stor
 });
 
 describe("an upload", () => {
-  it("needs the role publisher, and for a link a name that nobody else has", async () => {
+  it("needs the role publisher, and for a link a name without another owner", async () => {
     const { hub } = openTestHub();
     const { digest, bytes } = bundleOf({ "main.js": "x" });
     await expect(hub.transfers.upload(digest, chunked(bytes), tim)).rejects.toMatchObject({ code: "access.denied" });
@@ -100,7 +100,7 @@ describe("an upload", () => {
     await hub.transfers.sign("a", "1.0.0", "upload", root);
   });
 
-  it("belongs to whoever brought it", async () => {
+  it("belongs to the owner that uploaded it", async () => {
     const { hub } = openTestHub();
     const { digest, bytes } = bundleOf({ "main.js": "x" });
     expect(await hub.transfers.has(digest, ada)).toBe(false);
@@ -108,7 +108,7 @@ describe("an upload", () => {
     expect(await hub.transfers.has(digest, ada)).toBe(true);
     expect(await hub.transfers.has(digest, bob)).toBe(false);
     expect(await hub.transfers.has(digest, root)).toBe(true);
-    await expect(hub.transfers.has("../x", ada)).rejects.toThrow("no digest");
+    await expect(hub.transfers.has("../x", ada)).rejects.toThrow("not a digest");
   });
 
   it("of one owner never becomes part of another's version", async () => {
@@ -118,7 +118,7 @@ describe("an upload", () => {
     expect((await hub.publish({ name: "a", version: "1.0.0" }, ada)).environment.sourceDigest).toBeNull();
   });
 
-  it("that never is published is forgotten after a day", async () => {
+  it("is deleted after a day if it is not published", async () => {
     const { hub, later, blobs } = openTestHub();
     const { ticket } = await hub.transfers.sign("a", "1.0.0", "upload", ada);
     const { digest, bytes } = project("x");
@@ -127,10 +127,10 @@ describe("an upload", () => {
     expect(await hub.collect()).toEqual(new Set());
     later(2 * 3_600_000);
     expect(await hub.collect()).toEqual(new Set([digest]));
-    expect(await blobs.holdings.usedBy("ada")).toBe(0);
+    expect(await blobs.ownership.usedBy("ada")).toBe(0);
   });
 
-  it("that would exceed the quota is refused, by link too, and the next smaller one is not", async () => {
+  it("is refused above the quota, also through a link, while a smaller one is accepted", async () => {
     const { hub } = openTestHub("memory", { quotaBytes: 1_000 });
     const large = packed(Buffer.from(Array.from({ length: 4_000 }, (_, at) => (at * 7919) % 251)));
     const { ticket } = await hub.transfers.sign("a", "1.0.0", "upload", ada);
@@ -141,7 +141,7 @@ describe("an upload", () => {
 });
 
 describe("a download", () => {
-  it("is the bundle, for whoever may see the version", async () => {
+  it("is the bundle, for every caller that may see the version", async () => {
     const { hub, push } = openTestHub();
     await push(ada, "a", "1.0.0", { sharedWith: ["tim"] });
     const download = await hub.transfers.download("a", "1.0.0", tim);
@@ -151,7 +151,7 @@ describe("a download", () => {
     expect(await textOf(await hub.transfers.send(ticket))).toContain("run()");
   });
 
-  it("says so where there is nothing to download", async () => {
+  it("is refused with the reason if there is no archive", async () => {
     const { hub } = openTestHub();
     await hub.publish({ name: "a", version: "1.0.0", artifacts: [{ type: "image", content: "x" }] }, ada);
     await expect(hub.transfers.download("a", "1.0.0", ada)).rejects.toMatchObject({
@@ -160,7 +160,7 @@ describe("a download", () => {
     });
   });
 
-  it("by a link is over when the version is taken away", async () => {
+  it("fails through a link after the version was deleted", async () => {
     const { hub, push } = openTestHub();
     await push(ada, "a", "1.0.0");
     const { ticket } = await hub.transfers.sign("a", "1.0.0", "download", ada);

@@ -2,9 +2,9 @@ import { PlatformError } from "@aenv/contract";
 import type { Caller } from "../../access/access.ts";
 import { Collection } from "../../stores/collection.ts";
 import type { Store, Versioned } from "../../stores/store.ts";
-import { type Content, type EnvironmentVersion, type VersionRow, versionKey, wholeOf } from "./environment-version.ts";
+import { type Content, type EnvironmentVersion, environmentOf, type VersionRow, versionKey } from "./environment-version.ts";
 import { byNewest } from "./order.ts";
-import { demandName, maySee } from "./rights.ts";
+import { assertNameAllowed, maySee } from "./rights.ts";
 import { VersionRows } from "./version-index.ts";
 
 interface NameRow {
@@ -13,20 +13,20 @@ interface NameRow {
   readonly createdAt: string;
 }
 
-const CONTENTS_REMEMBERED = 500;
+const MAX_CACHED_CONTENTS = 500;
 /** Longer than any publication takes from its content to its row. */
 const CONTENT_GRACE_MS = 3_600_000;
-/** How long one can still read what became of a removed version. */
+/** How long the row of a removed version stays readable. */
 const REMOVED_KEPT_MS = 30 * 24 * 3_600_000;
 
-/** Where versions stand: a short row each, its content beside it under its digest, and who owns the name. */
-export class Shelf {
+/** The stored versions: one short row per version, its content in a second row keyed by digest, and the owner of each name. */
+export class VersionCatalog {
   readonly rows: VersionRows;
   readonly #contents: Collection<Content>;
   readonly #names: Collection<NameRow>;
   readonly #maxVersions: number;
-  /** Content never changes once its metadata is there, so what was read once need not be read again. */
-  readonly #remembered = new Map<string, Content>();
+  /** Content does not change once it has metadata, so it can be cached. */
+  readonly #cache = new Map<string, Content>();
 
   constructor(store: Store, maxVersions: number) {
     this.#maxVersions = maxVersions;
@@ -42,42 +42,42 @@ export class Shelf {
     throw notFound(versionKey(name, version), await this.versions(name, caller));
   }
 
-  /** A name's versions that the caller may see, in no order. */
+  /** A name's versions that the caller may see, unordered. */
   async versions(name: string, caller: Caller): Promise<VersionRow[]> {
-    return (await this.standing(name)).map(({ value }) => value).filter((row) => maySee(row, caller));
+    return (await this.rowsOf(name)).map(({ value }) => value).filter((row) => maySee(row, caller));
   }
 
-  /** All of a name's versions. */
-  async standing(name: string): Promise<Versioned<VersionRow>[]> {
+  /** All versions of a name that are not removed. */
+  async rowsOf(name: string): Promise<Versioned<VersionRow>[]> {
     const rows: Versioned<VersionRow>[] = [];
     for await (const row of this.rows.each({ index: "name", value: name })) rows.push(row);
     return rows;
   }
 
-  async whole(row: VersionRow): Promise<EnvironmentVersion> {
-    return wholeOf(row, await this.content(row.contentDigest));
+  async load(row: VersionRow): Promise<EnvironmentVersion> {
+    return environmentOf(row, await this.content(row.contentDigest));
   }
 
   async content(digest: string): Promise<Content> {
-    const known = this.#remembered.get(digest);
+    const known = this.#cache.get(digest);
     if (known !== undefined) return known;
     const found = await this.#contents.find(digest);
     if (found === null) throw new PlatformError("internal", `the content ${digest} of a published version is missing from the store`);
-    if (found.value.metadata !== null) this.#remember(digest, found.value);
+    if (found.value.metadata !== null) this.#cacheContent(digest, found.value);
     return found.value;
   }
 
-  /** Puts content down before a row refers to it; what is there stays, and gains the metadata if it had none. */
-  async keep(digest: string, content: Content): Promise<void> {
+  /** Stores content before a row refers to it. Existing content stays, and gets the metadata if it had none. */
+  async saveContent(digest: string, content: Content): Promise<void> {
     if ((await this.#contents.insert(digest, content)) !== "exists" || content.metadata === null) return;
     await this.#contents.update(digest, (known) => (known.metadata === null ? { ...known, metadata: content.metadata } : null));
   }
 
   /**
-   * Puts a version where nothing stands. Of many at once exactly one gets the place; the others get the row that stands
-   * there. Where a removed version stood, `replaces` says whether the new one may take its place.
+   * Inserts a version unless it exists. Of concurrent callers exactly one inserts; the others get the existing row. For a removed
+   * version, `replaces` returns the row that replaces it, or throws if it may not be replaced.
    */
-  async place(fresh: VersionRow, replaces: (removed: VersionRow) => VersionRow): Promise<{ row: VersionRow; isNew: boolean }> {
+  async insert(fresh: VersionRow, replaces: (removed: VersionRow) => VersionRow): Promise<{ row: VersionRow; isNew: boolean }> {
     const key = versionKey(fresh.name, fresh.version);
     const limit = { index: "owner", value: fresh.owner, max: this.#maxVersions };
     for (;;) {
@@ -92,7 +92,7 @@ export class Shelf {
     }
   }
 
-  /** Changes a version that the caller may see; `change` answers the same row to leave it. */
+  /** Changes a version that the caller may see; `change` returns the same row to leave it unchanged. */
   async change(name: string, version: string, caller: Caller, change: (row: VersionRow) => VersionRow): Promise<VersionRow> {
     for (;;) {
       const found = await this.rows.find(versionKey(name, version));
@@ -106,12 +106,12 @@ export class Shelf {
     return (await this.#names.find(name))?.value.owner ?? null;
   }
 
-  /** Makes the caller the name's owner if it has none, and answers who is. */
+  /** Makes the caller the owner of a name that has none; returns the owner. */
   async claim(name: string, caller: Caller, now: Date): Promise<string> {
     for (;;) {
       const owner = await this.ownerOf(name);
       if (owner !== null) {
-        demandName(name, owner, caller);
+        assertNameAllowed(name, owner, caller);
         return owner;
       }
       const row = { name, owner: caller.owner, createdAt: now.toISOString() };
@@ -120,8 +120,8 @@ export class Shelf {
   }
 
   /**
-   * Forgets versions that were removed long ago, but never one that was released, and contents that no row refers to: of
-   * publications that lost a race, and of versions that were replaced.
+   * Deletes the rows of versions that were removed long ago (never of a released one), and contents that no row refers to: those of
+   * publications that lost a race, and of replaced versions.
    */
   async collect(now: Date): Promise<void> {
     const before = (ms: number) => new Date(now.getTime() - ms).toISOString();
@@ -136,24 +136,24 @@ export class Shelf {
     }
   }
 
-  #remember(digest: string, content: Content): void {
-    const [oldest] = this.#remembered.keys();
-    if (oldest !== undefined && this.#remembered.size >= CONTENTS_REMEMBERED) this.#remembered.delete(oldest);
-    this.#remembered.set(digest, content);
+  #cacheContent(digest: string, content: Content): void {
+    const [oldest] = this.#cache.keys();
+    if (oldest !== undefined && this.#cache.size >= MAX_CACHED_CONTENTS) this.#cache.delete(oldest);
+    this.#cache.set(digest, content);
   }
 }
 
 function tooMany(owner: string, max: number): PlatformError {
-  const message = `'${owner}' has published ${max} versions, which is the limit; delete old ones, or ask for more`;
+  const message = `'${owner}' has published ${max} versions, which is the limit; delete old ones, or request a higher limit`;
   return new PlatformError("quota.exceeded", message, { retryable: false, details: { owner, maxVersions: max, retryAfterSeconds: 60 } });
 }
 
-/** Says what there is instead, if there is something that the caller may see. */
+/** Lists other versions that the caller may see. */
 export function notFound(ref: string, others: readonly VersionRow[]): PlatformError {
   const versions = [...others]
     .sort(byNewest)
     .map((row) => row.version)
     .slice(0, 10);
-  const hint = versions.length === 0 ? "" : `; there are ${versions.join(", ")}${others.length > 10 ? " and others" : ""}`;
+  const hint = versions.length === 0 ? "" : `; available: ${versions.join(", ")}${others.length > 10 ? " and others" : ""}`;
   return new PlatformError("environment.not_found", `Environment not found: '${ref}'${hint}`, { details: { ref } });
 }

@@ -1,13 +1,12 @@
 import type { Catalogue, EnvironmentConfig, EnvironmentStatus, ToolDescriptor, Visibility } from "@aenv/contract";
 import type { Indexes } from "../../stores/store.ts";
 
-/** What an environment offers, found out by starting it. */
+/** What an environment offers, read from a started instance when it is published. */
 export interface Metadata {
   readonly tools: readonly ToolDescriptor[];
   readonly catalogue: Catalogue;
-  /** Null where they could not be listed, as when they need data that the sandbox did not have; */
+  /** Null if they could not be listed, for example because the sandbox lacked their data; then `tasksProblem` has the reason. */
   readonly taskCount: number | null;
-  /** this says why. */
   readonly tasksProblem?: string | null;
   readonly keepsStateInModules: boolean;
 }
@@ -18,20 +17,20 @@ export interface Artifact {
   readonly content: string;
 }
 
-/** One line of a version's story. */
+/** One entry of a version's history. */
 export interface VersionEvent {
   readonly at: string;
   readonly by: string;
   readonly what: "published" | "verified" | "status" | "released" | "visibility" | "removed";
-  /** What it became. */
+  /** The new value. */
   readonly detail?: string;
 }
 
-/** What is published: it never changes, and `contentDigest` stands for it. Only the metadata may come later. */
+/** The published content, addressed by `contentDigest`. It never changes, except that metadata may be added later. */
 export interface Content {
   readonly name: string;
   readonly version: string;
-  /** config.json as it was sent, without what is kept beside it: status, artifacts, visibility. */
+  /** config.json as it was sent, without the fields stored separately: status, artifacts, visibility. */
   readonly config: EnvironmentConfig;
   readonly artifacts: readonly Artifact[];
   readonly dependencies: readonly string[];
@@ -43,11 +42,11 @@ export interface Content {
   readonly createdAt: string;
 }
 
-/** A version as lists see it: short, because every version is held in memory for searches. */
+/** A version without its content. Kept short, because searches hold every version in memory. */
 export interface VersionRow {
   readonly name: string;
   readonly version: string;
-  /** Whose name it is. */
+  /** The owner of the name. */
   readonly owner: string;
   readonly publisher: string;
   readonly description: string;
@@ -61,22 +60,22 @@ export interface VersionRow {
   readonly createdAt: string;
   readonly updatedAt: string;
   readonly history: readonly VersionEvent[];
-  /** A removed version stays as a row: what was released once never becomes something else under the same name. */
+  /** The row of a removed version stays, so that a released version number is never reused for other content. */
   readonly isRemoved: boolean;
 }
 
-/** A published environment, `tau2@1.0.2`, whole. */
+/** A published environment such as `tau2@1.0.2`: row and content. */
 export type EnvironmentVersion = Omit<VersionRow, "isRemoved"> & Pick<Content, "config" | "artifacts" | "dependencies" | "metadata">;
 
 const HISTORY_KEPT = 100;
 
-/** No name holds an '@', so no two versions share a key. */
+/** Names contain no '@', so keys are unique. */
 export function versionKey(name: string, version: string): string {
   return `${name}@${version}`;
 }
 
 export function versionIndexes(row: VersionRow): Indexes {
-  // Removed ones count too: an owner who publishes and removes without end comes to one.
+  // Removed versions count against the limit too, so that publishing and removing in a loop is bounded.
   const { owner } = row;
   if (row.isRemoved) return { owner, removed: "yes" };
   return {
@@ -88,13 +87,13 @@ export function versionIndexes(row: VersionRow): Indexes {
   };
 }
 
-export function wholeOf({ isRemoved: _, ...row }: VersionRow, content: Content): EnvironmentVersion {
+export function environmentOf({ isRemoved: _, ...row }: VersionRow, content: Content): EnvironmentVersion {
   const { config, artifacts, dependencies, metadata } = content;
   return { ...row, config, artifacts, dependencies, metadata };
 }
 
-/** The row after something has happened to it. The first line of its story is never forgotten. */
-export function happened(row: VersionRow, event: VersionEvent, change: Partial<VersionRow> = {}): VersionRow {
+/** The row with a change and its event in the history. The first event is never dropped. */
+export function withEvent(row: VersionRow, event: VersionEvent, change: Partial<VersionRow> = {}): VersionRow {
   const [first, ...rest] = [...row.history, event];
   const history = first === undefined ? [] : [first, ...rest.slice(1 - HISTORY_KEPT)];
   return { ...row, ...change, updatedAt: event.at, history };

@@ -1,17 +1,17 @@
 import fc from "fast-check";
 import semver from "semver";
 import { describe, expect, it } from "vitest";
-import { byNewest, highestWithin, latest } from "./order.ts";
+import { byNewest, highestInRange, latest } from "./order.ts";
 
 const of = (...versions: string[]) => versions.map((version, at) => ({ version, createdAt: new Date(at * 1_000).toISOString() }));
 
 describe("the order of versions", () => {
-  it("is semver's, newest first, and by time for what is no semver", () => {
+  it("is by semver, newest first, and by time for other versions", () => {
     const sorted = of("nightly", "1.10.0", "1.9.0", "2.0.0-rc.1", "main", "1.10.0-beta").sort(byNewest);
     expect(sorted.map((one) => one.version)).toEqual(["2.0.0-rc.1", "1.10.0", "1.10.0-beta", "1.9.0", "main", "nightly"]);
   });
 
-  it("is the same whatever order they come in", () => {
+  it("does not depend on the order of the input", () => {
     const version = fc.oneof(
       fc
         .tuple(fc.nat(3), fc.nat(3), fc.nat(3), fc.constantFrom("", "-rc.1", "-alpha", "+b1", "+b2"))
@@ -34,7 +34,7 @@ describe("latest", () => {
     expect(latest(of("1.10.0", "2.0.0-rc.1", "1.9.0", "nightly"))?.version).toBe("1.10.0");
   });
 
-  it("is a prerelease only if there is nothing stable, and a name only if there is nothing else", () => {
+  it("is a prerelease only if there is no stable version, and not semver only if there is nothing else", () => {
     expect(latest(of("nightly", "2.0.0-rc.2", "2.0.0-rc.10"))?.version).toBe("2.0.0-rc.10");
     expect(latest(of("nightly", "weekly"))?.version).toBe("weekly");
     expect(latest([])).toBeNull();
@@ -42,9 +42,9 @@ describe("latest", () => {
 });
 
 describe("a range", () => {
-  it("finds the highest version that fits", () => {
+  it("finds the highest version that matches", () => {
     const versions = of("1.1.9", "1.2.0", "1.9.3", "2.0.0", "1.9.4-rc.1", "nightly");
-    const found = (range: string) => highestWithin(versions, range)?.version;
+    const found = (range: string) => highestInRange(versions, range)?.version;
     expect(found("^1.2")).toBe("1.9.3");
     expect(found("~1.1")).toBe("1.1.9");
     expect(found("1")).toBe("1.9.3");
@@ -54,15 +54,15 @@ describe("a range", () => {
     expect(found("no range")).toBeUndefined();
   });
 
-  it("takes a prerelease only if nothing stable fits", () => {
-    expect(highestWithin(of("2.0.0-rc.1", "1.0.0"), "^2.0.0-0")?.version).toBe("2.0.0-rc.1");
-    expect(highestWithin(of("2.1.0-rc.1", "1.0.0"), "^2")?.version).toBe("2.1.0-rc.1");
+  it("matches a prerelease only if no stable version does", () => {
+    expect(highestInRange(of("2.0.0-rc.1", "1.0.0"), "^2.0.0-0")?.version).toBe("2.0.0-rc.1");
+    expect(highestInRange(of("2.1.0-rc.1", "1.0.0"), "^2")?.version).toBe("2.1.0-rc.1");
   });
 
-  it("answers any text without an error, and only with what fits", () => {
+  it("accepts any text without an error, and returns only matches", () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 40 }), (range) => {
-        const found = highestWithin(of("1.0.0", "2.0.0-rc.1"), range);
+        const found = highestInRange(of("1.0.0", "2.0.0-rc.1"), range);
         if (found !== null) expect(semver.satisfies(found.version, range, { includePrerelease: true })).toBe(true);
       }),
     );

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { ada, metadata, openTestHub } from "../fixtures/hub.ts";
 import { toFullRecord, toRecord } from "./record.ts";
 
-describe("a version on the wire", () => {
+describe("a version's record", () => {
   it("has the original's fields in the original's spelling", async () => {
     const { hub } = openTestHub();
     const upsert = {
@@ -39,7 +39,7 @@ describe("a version on the wire", () => {
     expect(environment.parse(JSON.parse(JSON.stringify(record)))).toEqual(record);
   });
 
-  it("has text where the original's strict reader wants text, and null where it takes null", async () => {
+  it("has text where the original's strict parser requires text, and null where it accepts null", async () => {
     const { hub } = openTestHub();
     const record = toRecord((await hub.publish({ name: "a", version: "1.0.0" }, ada)).environment);
     for (const field of ["id", "name", "description", "version", "code_url", "created_at", "updated_at"])
@@ -55,7 +55,7 @@ describe("a version on the wire", () => {
     });
   });
 
-  it("tells what it offers and what has happened only where that is asked for", async () => {
+  it("has metadata and history only in the full record", async () => {
     const { push } = openTestHub();
     const { environment } = await push(ada, "a", "1.0.0");
     expect(toRecord(environment)).not.toHaveProperty("metadata");

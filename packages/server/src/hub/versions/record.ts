@@ -1,7 +1,7 @@
 import { type EnvironmentRecord, environmentStatuses } from "@aenv/contract";
 import type { EnvironmentVersion } from "./environment-version.ts";
 
-/** A version as the wire has it: the original's fields in the original's spelling, then ours. */
+/** A version as it is sent: the original's fields in the original's spelling, then additional ones. */
 export function toRecord(environment: EnvironmentVersion): EnvironmentRecord {
   const { name, version, config } = environment;
   return {
@@ -26,7 +26,7 @@ export function toRecord(environment: EnvironmentVersion): EnvironmentRecord {
   };
 }
 
-/** The same with what it offers and what has happened to it: too much for lists. */
+/** The record with metadata and history, which are too large for lists. */
 export function toFullRecord(environment: EnvironmentVersion): EnvironmentRecord {
   return { ...toRecord(environment), metadata: environment.metadata, history: environment.history };
 }

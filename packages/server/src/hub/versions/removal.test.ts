@@ -3,7 +3,7 @@ import { bundleOf, chunked } from "../fixtures/archives.ts";
 import { ada, bob, openTestHub, root, stores, tim } from "../fixtures/hub.ts";
 
 describe.each(stores)("removing, with the store in %s", (store) => {
-  it("takes a version away, and the rest stays", async () => {
+  it("deletes one version and keeps the others", async () => {
     const { hub, push } = openTestHub(store);
     for (const version of ["1.0.0", "1.1.0"]) await push(ada, "a", version);
     expect(await hub.remove("a", "1.1.0", ada)).toEqual(["1.1.0"]);
@@ -13,7 +13,7 @@ describe.each(stores)("removing, with the store in %s", (store) => {
     await expect(hub.remove("a", "1.1.0", ada)).rejects.toMatchObject({ code: "environment.not_found" });
   });
 
-  it("needs an administrator for what is released", async () => {
+  it("needs an administrator for a released version", async () => {
     const { hub, push } = openTestHub(store);
     await push(ada, "a", "1.0.0");
     await hub.release("a", "1.0.0", ada);
@@ -21,14 +21,14 @@ describe.each(stores)("removing, with the store in %s", (store) => {
     expect(await hub.remove("a", "1.0.0", root)).toEqual(["1.0.0"]);
   });
 
-  it("is refused while instances run, even to an administrator", async () => {
+  it("is refused while instances run, even for an administrator", async () => {
     const { hub, push, world } = openTestHub(store);
     await push(ada, "a", "1.0.0");
     world.inUse.add("a@1.0.0");
     for (const caller of [ada, root]) {
       await expect(hub.remove("a", "1.0.0", caller)).rejects.toMatchObject({
         code: "environment.in_use",
-        message: expect.stringContaining("end them first"),
+        message: expect.stringContaining("delete them first"),
       });
     }
     expect((await hub.get("a", "1.0.0", ada)).status).toBe("Verified");
@@ -36,7 +36,7 @@ describe.each(stores)("removing, with the store in %s", (store) => {
     await hub.remove("a", "1.0.0", ada);
   });
 
-  it("takes a whole name away, or nothing of it", async () => {
+  it("deletes all versions of a name, or none", async () => {
     const { hub, push, world } = openTestHub(store);
     const versions = ["1.0.0", "1.1.0", "1.2.0"];
     for (const version of versions) await push(ada, "a", version);
@@ -50,7 +50,7 @@ describe.each(stores)("removing, with the store in %s", (store) => {
     await expect(hub.versions("a", root)).rejects.toMatchObject({ code: "environment.not_found" });
   });
 
-  it("puts everything back when a version changes in the middle of taking a name away", async () => {
+  it("rolls back if a version changes while a name is deleted", async () => {
     let interfere = async () => {};
     const isInUse = async (_: string, version: string) => {
       if (version === "1.2.0") await interfere();
@@ -69,7 +69,7 @@ describe.each(stores)("removing, with the store in %s", (store) => {
     expect(await hub.remove("a", null, ada)).toHaveLength(3);
   });
 
-  it("frees a number that was not released, and its story goes on", async () => {
+  it("frees a version number that was not released, and continues its history", async () => {
     const { hub, push } = openTestHub(store);
     await push(ada, "a", "1.0.0");
     await hub.remove("a", "1.0.0", ada);
@@ -78,7 +78,7 @@ describe.each(stores)("removing, with the store in %s", (store) => {
     expect(history.map(({ what }) => what)).toEqual(["published", "verified", "removed", "published", "verified"]);
   });
 
-  it("never gives a released number to other content, but lets the same come back", async () => {
+  it("never reuses a released version number for other content, but accepts identical content", async () => {
     const { hub, push } = openTestHub(store);
     await push(ada, "a", "1.0.0");
     await hub.release("a", "1.0.0", ada);
@@ -90,7 +90,7 @@ describe.each(stores)("removing, with the store in %s", (store) => {
     expect((await push(ada, "a", "1.0.0")).isNew).toBe(true);
   });
 
-  it("keeps the name its owner's, so that nobody slips in behind those who still use it", async () => {
+  it("keeps the owner of the name, so that no other owner can take it over", async () => {
     const { hub, push } = openTestHub(store);
     await push(ada, "a", "1.0.0");
     await hub.remove("a", null, ada);
@@ -98,29 +98,29 @@ describe.each(stores)("removing, with the store in %s", (store) => {
     await push(ada, "a", "2.0.0");
   });
 
-  it("lets exactly one of two removals happen", async () => {
+  it("lets exactly one of two concurrent removals succeed", async () => {
     const { hub, push } = openTestHub(store);
     await push(ada, "a", "1.0.0");
     const settled = await Promise.allSettled([hub.remove("a", "1.0.0", ada), hub.remove("a", "1.0.0", ada)]);
     expect(settled.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
   });
 
-  it("gives the publisher's bytes back once no version of theirs needs them", async () => {
+  it("frees the publisher's quota once none of their versions uses the archive", async () => {
     const { hub, push, blobs } = openTestHub(store);
     const { environment } = await push(ada, "a", "1.0.0");
-    const used = await blobs.holdings.usedBy("ada");
+    const used = await blobs.ownership.usedBy("ada");
     const artifacts = environment.artifacts;
     expect(used).toBeGreaterThan(0);
     await expect(hub.publish({ name: "b", version: "1.0.0", artifacts }, ada)).rejects.toThrow("build it again");
     await hub.remove("a", "1.0.0", ada);
-    expect(await blobs.holdings.usedBy("ada")).toBe(0);
+    expect(await blobs.ownership.usedBy("ada")).toBe(0);
   });
 });
 
 describe("collecting", () => {
   const HOURS = 3_600_000;
 
-  it("sweeps away the archives and folders of what was removed, and nothing that is published", async () => {
+  it("deletes the archives and folders of removed versions, and nothing that is published", async () => {
     const { hub, push, blobs, bundles, later } = openTestHub();
     const gone = (await push(ada, "a", "1.0.0")).environment.bundleDigest as string;
     const kept = (await push(ada, "b", "1.0.0")).environment.bundleDigest as string;
@@ -133,7 +133,7 @@ describe("collecting", () => {
     expect((await hub.get("b", "1.0.0", ada)).metadata).not.toBeNull();
   });
 
-  it("gives an upload time to be published", async () => {
+  it("keeps an upload for some time before it is published", async () => {
     const { hub, later, blobs } = openTestHub();
     const { digest, bytes } = bundleOf({ "main.js": "x" });
     await hub.transfers.upload(digest, chunked(bytes), ada);
@@ -147,7 +147,7 @@ describe("collecting", () => {
     expect(await blobs.find(digest)).toBeNull();
   });
 
-  it("forgets after a month what was removed, but not that it was released", async () => {
+  it("deletes removed versions after a month, but keeps released numbers reserved", async () => {
     const { hub, push, later, store } = openTestHub();
     for (const version of ["1.0.0", "2.0.0"]) await push(ada, "a", version);
     await hub.release("a", "2.0.0", ada);
@@ -158,7 +158,7 @@ describe("collecting", () => {
     await expect(push(ada, "a", "2.0.0", {}, "other()")).rejects.toMatchObject({ code: "environment.exists" });
   });
 
-  it("forgets the contents of publications that lost, and keeps those that won", async () => {
+  it("deletes the contents of publications that lost a race, and keeps those that won", async () => {
     const { hub, push, later, store } = openTestHub();
     await Promise.allSettled(Array.from({ length: 6 }, (_, at) => push(ada, "race", "1.0.0", {}, `run(${at})`)));
     const contents = async () => (await store.list("environment-content", { limit: 100 })).length;

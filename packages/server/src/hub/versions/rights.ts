@@ -7,7 +7,7 @@ export function isAdmin(caller: Caller): boolean {
   return caller.roles.has("admin");
 }
 
-/** Whoever may not see a version is told that there is none. */
+/** A version that the caller may not see is reported as not found. */
 export function maySee(row: Omit<VersionRow, "history">, caller: Caller): boolean {
   if (row.isRemoved || !isInScope(caller, row.name)) return false;
   if (isAdmin(caller) || row.visibility === "public") return true;
@@ -15,15 +15,15 @@ export function maySee(row: Omit<VersionRow, "history">, caller: Caller): boolea
   return row.visibility === "shared" && row.sharedWith.includes(caller.owner);
 }
 
-export function demandPublisher(caller: Caller): void {
+export function assertPublisher(caller: Caller): void {
   if (isAdmin(caller) || caller.roles.has("publisher")) return;
-  throw new PlatformError("access.denied", "publishing needs the role publisher; ask for a token that has it");
+  throw new PlatformError("access.denied", "publishing requires the role publisher; use a token that has it");
 }
 
-/** The first publisher of a name owns it, and a token may be good for some names only. */
-export function demandName(name: string, owner: string | null, caller: Caller): void {
+/** The first publisher of a name owns it. A token's scopes may limit it to some names. */
+export function assertNameAllowed(name: string, owner: string | null, caller: Caller): void {
   if (!isInScope(caller, name)) {
-    throw new PlatformError("access.denied", `this token is not good for '${name}', but for ${caller.scopes?.join(", ")}`, {
+    throw new PlatformError("access.denied", `this token is not valid for '${name}', only for ${caller.scopes?.join(", ")}`, {
       details: { name },
     });
   }

@@ -7,24 +7,24 @@ import { keyOf, type VersionRows } from "./version-index.ts";
 export interface ListQuery {
   readonly offset?: number;
   readonly limit?: number;
-  /** Words, each of which is in the name, the description or a tag. */
+  /** Every word must occur in the name, the description or a tag. */
   readonly query?: string;
-  /** One, or several that it must all have. */
+  /** One tag, or several that must all match. */
   readonly tag?: string | readonly string[];
   readonly name?: string;
 }
 
 export interface Page<T> {
   readonly items: readonly T[];
-  /** How many there are on all pages. */
+  /** The number of items on all pages. */
   readonly total: number;
 }
 
 const MAX_LIMIT = 1_000;
 
-/** Finds versions by name, tag and words; only what the caller may see is found or counted. Reads only the rows of the page. */
-export async function searchFor(rows: VersionRows, asked: ListQuery, caller: Caller): Promise<Page<VersionRow>> {
-  const { offset = 0, limit = 100, query = "", tag = [], name } = asked;
+/** Searches by name, tag and words; counts only versions that the caller may see. Reads only the rows of the page. */
+export async function searchFor(rows: VersionRows, listQuery: ListQuery, caller: Caller): Promise<Page<VersionRow>> {
+  const { offset = 0, limit = 100, query = "", tag = [], name } = listQuery;
   if (!Number.isInteger(offset) || offset < 0) throw invalid("offset", offset, "a whole number from 0");
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) throw invalid("limit", limit, `a whole number from 1 to ${MAX_LIMIT}`);
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
@@ -37,7 +37,7 @@ export async function searchFor(rows: VersionRows, asked: ListQuery, caller: Cal
       words.every((word) => row.text.includes(word)),
   );
   const page = await Promise.all(found.slice(offset, offset + limit).map((row) => rows.find(keyOf(row))));
-  // A version may have changed hands or been removed since it was indexed.
+  // The version may have been removed or made private since it was indexed.
   const items = page.flatMap((row) => (row !== null && maySee(row.value, caller) ? row.value : []));
   return { items, total: found.length };
 }

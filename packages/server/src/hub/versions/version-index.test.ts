@@ -22,7 +22,7 @@ class CountingStore extends MemoryStore {
 }
 
 describe("a search", () => {
-  it("reads the rows of its page, however many versions there are", async () => {
+  it("reads only the rows of its page, for any number of versions", async () => {
     const store = new CountingStore();
     const { hub, push } = openTestHub("memory", { store });
     for (let at = 0; at < 40; at += 1) await push(ada, `env-${at % 8}`, `1.0.${at}`);
@@ -33,7 +33,7 @@ describe("a search", () => {
     expect({ items: items.length, total, listed: store.listed, got: store.got }).toEqual({ items: 3, total: 40, listed: 0, got: 3 });
   });
 
-  it("reads nothing anew after a change of this server, and finds the change", async () => {
+  it("does not read the index again after a change of this server, and finds the change", async () => {
     const store = new CountingStore();
     const { hub, push } = openTestHub("memory", { store });
     await push(ada, "shop", "1.0.0");
@@ -47,7 +47,7 @@ describe("a search", () => {
     expect(store.listed).toBe(0);
   });
 
-  it("finds at once what another server has changed", async () => {
+  it("finds changes of another server at once", async () => {
     const shared = new MemoryRows();
     const one = openTestHub("memory", { store: new MemoryStore(shared) });
     const two = openTestHub("memory", { store: new MemoryStore(shared) });
@@ -66,7 +66,7 @@ describe("a search", () => {
 });
 
 describe("VersionRows", () => {
-  it("reads again what a server has changed without counting it, once the copy is old", async () => {
+  it("reads an uncounted change once the index has expired", async () => {
     const shared = new MemoryRows();
     const { push } = openTestHub("memory", { store: new MemoryStore(shared) });
     await push(ada, "shop", "1.0.0");

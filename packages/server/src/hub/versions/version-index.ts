@@ -3,7 +3,7 @@ import type { InsertOptions, InsertResult, Store, Versioned } from "../../stores
 import { type VersionRow, versionIndexes, versionKey } from "./environment-version.ts";
 import { byNewest } from "./order.ts";
 
-/** What a search needs of a version: everything but its history, and the text in which words are looked for. */
+/** A version as searches use it: without history, with the text that is searched. */
 export interface IndexedVersion extends Omit<VersionRow, "history"> {
   readonly text: string;
 }
@@ -13,12 +13,12 @@ interface ChangeCount {
 }
 
 const KEY = "all";
-/** A server that stops between a change and its count leaves the others behind for this long at most. */
+/** If a server stops between a change and its count, the other servers' indexes are stale for at most this long. */
 const MAX_AGE_MS = 30_000;
 
 /**
- * All versions that are not removed, in memory and in order, so that a search reads one row of the store instead of every version.
- * That row counts the changes of all servers that share the store: another count than the last one seen means that another server
+ * All versions that are not removed, sorted in memory, so that a search reads one row of the store instead of every version.
+ * That row counts the changes of all servers that share the store. If the count differs from the last one seen, another server
  * changed something, and the versions are read again.
  */
 export class VersionIndex {
@@ -37,7 +37,7 @@ export class VersionIndex {
     this.#clock = clock;
   }
 
-  /** By name, and the newest version of a name first. */
+  /** Sorted by name, newest version first. */
   async sorted(): Promise<readonly IndexedVersion[]> {
     const changes = (await this.#counts.find(KEY))?.value.changes ?? 0;
     const isCurrent = this.#versions !== null && changes === this.#changes && this.#clock() - this.#readAt < MAX_AGE_MS;
@@ -51,19 +51,19 @@ export class VersionIndex {
     return this.#sorted;
   }
 
-  /** Counts a change of this server, after it was written; null for a row that is gone. */
-  async note(key: string, row: VersionRow | null): Promise<void> {
+  /** Counts a change of this server after it was written; null for a deleted row. */
+  async recordChange(key: string, row: VersionRow | null): Promise<void> {
     try {
       const changes = await this.#count();
       const isNext = this.#versions !== null && changes === this.#changes + 1;
-      if (!isNext) return this.#forget();
+      if (!isNext) return this.#invalidate();
       if (row === null || row.isRemoved) this.#versions?.delete(key);
       else this.#versions?.set(key, indexed(row));
       this.#sorted = null;
       this.#changes = changes;
     } catch {
-      // The change itself is written. The others see it when their copy is too old.
-      this.#forget();
+      // The change itself is written. Other servers see it when their index expires.
+      this.#invalidate();
     }
   }
 
@@ -73,7 +73,7 @@ export class VersionIndex {
     for await (const { key, value } of this.#rows.each({ index: "all", value: "yes" })) versions.set(key, indexed(value));
     this.#versions = versions;
     this.#sorted = null;
-    // The count from before the reading: a change in between makes the next search read again.
+    // The count from before the read: a change during the read makes the next search read again.
     this.#changes = changes;
     this.#readAt = readAt;
   }
@@ -86,13 +86,13 @@ export class VersionIndex {
     }
   }
 
-  #forget(): void {
+  #invalidate(): void {
     this.#versions = null;
     this.#sorted = null;
   }
 }
 
-/** The rows of versions; the index is told of each change. */
+/** The rows of versions. Each change also updates the index. */
 export class VersionRows extends Collection<VersionRow> {
   readonly index: VersionIndex;
 
@@ -103,19 +103,19 @@ export class VersionRows extends Collection<VersionRow> {
 
   override async insert(key: string, value: VersionRow, options?: InsertOptions): Promise<InsertResult> {
     const result = await super.insert(key, value, options);
-    if (result === "inserted") await this.index.note(key, value);
+    if (result === "inserted") await this.index.recordChange(key, value);
     return result;
   }
 
   override async swap(row: Versioned<VersionRow>, value: VersionRow): Promise<boolean> {
     const isDone = await super.swap(row, value);
-    if (isDone) await this.index.note(row.key, value);
+    if (isDone) await this.index.recordChange(row.key, value);
     return isDone;
   }
 
   override async remove(key: string, rev?: number): Promise<boolean> {
     const isDone = await super.remove(key, rev);
-    if (isDone) await this.index.note(key, null);
+    if (isDone) await this.index.recordChange(key, null);
     return isDone;
   }
 }
