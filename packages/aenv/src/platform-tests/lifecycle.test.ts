@@ -49,7 +49,11 @@ describe.each(["instance", "shared"] as const)("an instance with isolation '%s'"
       await platform.demand("DELETE", `/env-instance/${id}`);
     }
     const refused = await platform.ask("POST", "/env-instance", { envName: probe, datasource: "../../etc" });
-    expect(refused).toMatchObject({ status: 400, error: { code: "request.invalid" }, message: expect.stringContaining("not an image name") });
+    expect(refused).toMatchObject({
+      status: 400,
+      error: { code: "request.invalid" },
+      message: expect.stringContaining("not an image name"),
+    });
   });
 
   it("lives on when it is renewed", async () => {
