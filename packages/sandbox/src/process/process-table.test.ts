@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { temporaryTree } from "@aenv/testing";
 import { afterEach, describe, expect, it } from "vitest";
-import { isRunning, type ProcessTable, ProcTable, PsTable } from "./process-table.ts";
+import { identityOf, isRunning, type ProcessTable, ProcTable, PsTable } from "./process-table.ts";
 
 const children: ReturnType<typeof spawn>[] = [];
 
@@ -29,10 +29,12 @@ describe.each(tables)("the process table from %s", (_, open) => {
     expect(isRunning(table, { pid, start })).toBe(true);
     expect(table.find(pid)?.start).toBe(start);
     expect(isRunning(table, { pid, start: "another" })).toBe(false);
+    expect(identityOf(table, pid)).toEqual({ pid, start });
     const [child] = children;
     child?.kill("SIGKILL");
     await once(child as NonNullable<typeof child>, "exit");
     expect(isRunning(table, { pid, start })).toBe(false);
+    expect(identityOf(table, pid)).toBeNull();
     expect(table.find(pid)).toBeNull();
   });
 

@@ -39,6 +39,12 @@ export interface ProcessStatus {
   readonly isZombie: boolean;
 }
 
+/** The identity of a running process; null if no process with this pid runs. */
+export function identityOf(table: ProcessTable, pid: number): ProcessIdentity | null {
+  const found = table.find(pid);
+  return found === null || found.isZombie ? null : { pid, start: found.start };
+}
+
 export function isRunning(table: ProcessTable, { pid, start }: ProcessIdentity): boolean {
   const found = table.find(pid);
   return found !== null && found.start === start && !found.isZombie;

@@ -1,5 +1,6 @@
+import { openProcessTable } from "@aenv/sandbox";
+import { ownIdentity } from "../peers/own-identity.ts";
 import { type PeerRow, Peers } from "../peers/peers.ts";
-import { ownIdentity } from "../peers/process-identity.ts";
 import { Slots, type SlotsOptions } from "../slots/slots.ts";
 import { Collection } from "../stores/collection.ts";
 import type { Store } from "../stores/store.ts";
@@ -60,10 +61,12 @@ export function openInstances(options: OpenInstancesOptions) {
       options.onChange(row, before);
     },
   });
+  const processes = openProcessTable();
   const peers = new Peers({
     id: serverId,
     location,
-    process: ownIdentity(),
+    process: ownIdentity(processes),
+    processes,
     rows: new Collection<PeerRow>(store, "server", () => ({})),
     now: options.now,
     isAlone,

@@ -2,31 +2,34 @@ import { randomBytes } from "node:crypto";
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { PlatformError } from "@aenv/contract";
-import { isRunning, ownIdentity } from "./process-identity.ts";
+import { isRunning, openProcessTable, type ProcessIdentity } from "@aenv/sandbox";
+import { ownIdentity } from "./own-identity.ts";
 
 /**
- * Keeps a second server away from a home that is not meant to be shared: each would take the other's sandboxes for strays.
- * The file of a server that was killed is recognised by its process, which is gone or another one.
+ * Locks a home that is not meant to be shared: two servers would destroy each other's sandboxes. The lock file names the process, so the
+ * file of a server that was killed is recognized as stale.
  */
 export function lockHome(home: string): () => void {
   const file = join(home, "server.lock");
-  // Two servers in one process are two servers all the same.
-  const own = `${ownIdentity()} ${randomBytes(6).toString("hex")}`;
-  // Whole when it appears: what is read from it is never half a name.
+  const processes = openProcessTable();
+  const { pid, start } = ownIdentity(processes);
+  // The random part tells two servers in one process apart.
+  const own = `${pid} ${start} ${randomBytes(6).toString("hex")}`;
+  // Written as a draft and then linked, so that the lock file is never read half-written.
   const draft = `${file}.${own.replaceAll(" ", "-")}`;
   writeFileSync(draft, own, { mode: 0o600 });
   try {
     while (!link(draft, file)) {
       const other = read(file);
       if (other === null) continue;
-      const [pid] = other.split(" ");
-      if (isRunning(processOf(other))) {
+      const owner = parseOwner(other);
+      if (isRunning(processes, owner)) {
         throw new PlatformError(
           "server.locked",
-          `another server (process ${pid}) uses ${home}; stop it, or choose another home, or share a Redis store`,
+          `another server (process ${owner.pid}) uses ${home}; stop it, or choose another home, or share a Redis store`,
         );
       }
-      putAside(file, other, `${draft}.old`);
+      removeStale(file, other, `${draft}.old`);
     }
   } finally {
     rmSync(draft, { force: true });
@@ -36,8 +39,8 @@ export function lockHome(home: string): () => void {
   };
 }
 
-/** Takes a dead server's file away; one that a living server has put there meanwhile goes back. */
-function putAside(file: string, dead: string, aside: string): void {
+/** Removes the lock file of a dead server. If a living server has replaced it meanwhile, that file is put back. */
+function removeStale(file: string, dead: string, aside: string): void {
   try {
     renameSync(file, aside);
   } catch (error) {
@@ -48,7 +51,7 @@ function putAside(file: string, dead: string, aside: string): void {
   rmSync(aside, { force: true });
 }
 
-/** False if the file is there already. */
+/** False if the file exists already. */
 function link(from: string, file: string): boolean {
   try {
     linkSync(from, file);
@@ -59,8 +62,10 @@ function link(from: string, file: string): boolean {
   }
 }
 
-function processOf(content: string): string {
-  return content.slice(0, content.lastIndexOf(" "));
+/** Earlier builds wrote the boot id as a word of its own: `<pid> <start> <boot> <random>`. */
+function parseOwner(content: string): ProcessIdentity {
+  const [pid, ...rest] = content.split(" ");
+  return { pid: Number(pid), start: rest.slice(0, -1).join(".") };
 }
 
 function read(file: string): string | null {

@@ -1,16 +1,21 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { identityOf, openProcessTable, type ProcessIdentity } from "@aenv/sandbox";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { Collection } from "../stores/collection.ts";
 import { MemoryStore } from "../stores/memory/store.ts";
+import { ownIdentity } from "./own-identity.ts";
 import { type PeerRow, Peers } from "./peers.ts";
-import { identityOf, ownIdentity } from "./process-identity.ts";
+
+const processes = openProcessTable();
+const SELF = ownIdentity(processes);
+const GONE: ProcessIdentity = { pid: 1, start: "0.gone" };
 
 function openPeers() {
   const rows = new Collection<PeerRow>(new MemoryStore(), "server", () => ({}));
   const clock = { now: 0 };
-  const join = async (id: string, location = "here", process = ownIdentity(), isAlone = false) => {
-    const peers = new Peers({ id, location, process, rows, now: () => new Date(clock.now), isAlone, leaseMs: 10_000 });
+  const join = async (id: string, location = "here", process = SELF, isAlone = false) => {
+    const peers = new Peers({ id, location, process, processes, rows, now: () => new Date(clock.now), isAlone, leaseMs: 10_000 });
     await peers.heartbeat();
     return peers;
   };
@@ -20,12 +25,12 @@ function openPeers() {
 const idsOf = ({ dead }: { dead: readonly PeerRow[] }) => dead.map(({ id }) => id);
 
 describe("peers", () => {
-  it("at one place know each other by their processes, however silent they are", async () => {
+  it("at one location check each other's processes and need no heartbeats", async () => {
     const { clock, join } = openPeers();
     const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore" });
     onTestFinished(() => void child.kill("SIGKILL"));
     const one = await join("one");
-    await join("two", "here", identityOf(child.pid as number) ?? "");
+    await join("two", "here", identityOf(processes, child.pid as number) ?? GONE);
     clock.now += 3_600_000;
     expect(idsOf(await one.claimDeadServers())).toEqual([]);
     child.kill("SIGKILL");
@@ -33,7 +38,7 @@ describe("peers", () => {
     expect(idsOf(await one.claimDeadServers())).toEqual(["two"]);
   });
 
-  it("elsewhere are dead when they have been silent for long enough", async () => {
+  it("at another location are dead when their lease is over", async () => {
     const { clock, join } = openPeers();
     const one = await join("one");
     const two = await join("two", "there");
@@ -49,7 +54,7 @@ describe("peers", () => {
     expect(idsOf(await one.claimDeadServers())).toEqual(["two"]);
   });
 
-  it("that could not listen for a while do not take the others for dead", async () => {
+  it("that have not read the rows for a while do not consider the others dead", async () => {
     const { clock, join } = openPeers();
     const one = await join("one");
     await join("two", "there");
@@ -58,10 +63,10 @@ describe("peers", () => {
     expect(idsOf(await one.claimDeadServers())).toEqual([]);
   });
 
-  it("leave the dead of another place to those who are there", async () => {
+  it("leave dead servers of another location to the living ones there", async () => {
     const { clock, join } = openPeers();
     const [one, near] = [await join("one"), await join("near", "there")];
-    await join("two", "there", "1 0 gone");
+    await join("two", "there", GONE);
     for (let at = 0; at < 15; at += 3) {
       expect(idsOf(await one.claimDeadServers())).toEqual([]);
       await near.heartbeat();
@@ -70,26 +75,26 @@ describe("peers", () => {
     expect(idsOf(await near.claimDeadServers())).toEqual(["two"]);
   });
 
-  it("have one heir, and another only if that one dies too", async () => {
+  it("are adopted by one server, and by another only if that one dies too", async () => {
     const { rows, join } = openPeers();
     const [one, two] = [await join("one"), await join("two")];
-    await join("dead", "here", "1 0 gone");
+    await join("dead", "here", GONE);
     const claims = await Promise.all([one.claimDeadServers(), two.claimDeadServers()]);
     expect(claims.flatMap(idsOf)).toEqual(["dead"]);
     const [winner, loser] = idsOf(claims[0]).length === 1 ? [one, two] : [two, one];
     expect(idsOf(await winner.claimDeadServers())).toEqual(["dead"]);
     expect((await loser.others()).ids).toEqual(new Set([winner.id, "dead"]));
-    await rows.update(winner.id, (row) => ({ ...row, process: "1 0 gone" }));
+    await rows.update(winner.id, (row) => ({ ...row, process: GONE }));
     expect(idsOf(await loser.claimDeadServers()).sort()).toEqual(["dead", winner.id].sort());
   });
 
-  it("go on under the names of those whose sandboxes they keep, and only those", async () => {
+  it("keep the ids of adopted servers whose sandboxes they manage, and only those", async () => {
     const { rows, join } = openPeers();
-    await join("first", "here", "1 0 gone");
+    await join("first", "here", GONE);
     const second = await join("second");
     for (const dead of (await second.claimDeadServers()).dead) await second.markAdopted(dead, new Set());
     expect(second.ids).toEqual(["second", "first"]);
-    await rows.update("second", (row) => ({ ...row, process: "1 0 gone", adopted: [...row.adopted, "older"] }));
+    await rows.update("second", (row) => ({ ...row, process: GONE, adopted: [...row.adopted, "older"] }));
     const third = await join("third");
     const claim = await third.claimDeadServers();
     expect(claim.ids).toEqual(new Set(["second", "first", "older"]));
@@ -98,7 +103,7 @@ describe("peers", () => {
     expect((await rows.find("second")) ?? (await rows.find("first"))).toBeNull();
   });
 
-  it("that leave are followed at once, and know whether anyone stays", async () => {
+  it("that leave are adopted at once, and are told whether another server stays", async () => {
     const { rows, join } = openPeers();
     const [one, two] = [await join("one"), await join("two")];
     expect(await one.leave()).toBe(true);
@@ -108,10 +113,10 @@ describe("peers", () => {
     expect(await rows.find("two")).toBeNull();
   });
 
-  it("are all dead to one that has the store to itself, and rows that were lost come back", async () => {
+  it("are all dead if the store is used by one server only; a lost row is written again", async () => {
     const { rows, join } = openPeers();
     await join("one");
-    const two = await join("two", "here", ownIdentity(), true);
+    const two = await join("two", "here", SELF, true);
     const { dead } = await two.claimDeadServers();
     expect(dead.map(({ id }) => id)).toEqual(["one"]);
     for (const row of dead) await two.markAdopted(row, new Set());

@@ -1,13 +1,13 @@
+import { isRunning, type ProcessIdentity, type ProcessTable } from "@aenv/sandbox";
 import type { Collection } from "../stores/collection.ts";
-import { isRunning } from "./process-identity.ts";
 
 /** A server process in the store that it shares with its peers. */
 export interface PeerRow {
   readonly id: string;
   /** The machine and folder of its sandboxes; only a server at the same location can manage them. */
   readonly location: string;
-  /** Identity of the process, with which servers on the same machine check whether it runs. */
-  readonly process: string;
+  /** With it, servers on the same machine check whether the process runs. */
+  readonly process: ProcessIdentity;
   readonly startedAt: string;
   readonly seenAt: string;
   /** It shut down in order and left its sandboxes to its peers. */
@@ -21,7 +21,8 @@ export interface PeerRow {
 export interface PeersOptions {
   readonly id: string;
   readonly location: string;
-  readonly process: string;
+  readonly process: ProcessIdentity;
+  readonly processes: ProcessTable;
   readonly rows: Collection<PeerRow>;
   readonly now: () => Date;
   /** No other server uses the store, so every other row is of a dead server. */
@@ -145,7 +146,7 @@ export class Peers {
   #isAlive(row: PeerRow, at: number): boolean {
     if (this.#options.isAlone || row.hasLeft) return false;
     // On this machine the process can be checked; elsewhere there are only heartbeats.
-    if (this.#isHere(row)) return isRunning(row.process);
+    if (this.#isHere(row)) return isRunning(this.#options.processes, row.process);
     const last = this.#heartbeats.get(row.id);
     if (last?.seenAt === row.seenAt) return at - last.since < this.#options.leaseMs;
     this.#heartbeats.set(row.id, { seenAt: row.seenAt, since: at });
