@@ -5,7 +5,7 @@ import { isInt, isNumber, PyFloat, type PyInt, PyOpaque, PyTuple, type PyValue, 
 
 export type Operator = "+" | "-" | "*" | "/" | "//" | "**";
 
-/** Ints beyond this would keep the reference busy for minutes; it has no answer to compare with. */
+/** The reference needs minutes for larger ints, so there is no result to compare with. */
 const MAX_BITS = 4_000_000;
 
 export const add = (a: PyValue, b: PyValue): PyValue => operate(a, "+", b);
@@ -13,7 +13,7 @@ export const subtract = (a: PyValue, b: PyValue): PyValue => operate(a, "-", b);
 export const multiply = (a: PyValue, b: PyValue): PyValue => operate(a, "*", b);
 export const divide = (a: PyValue, b: PyValue): PyValue => operate(a, "/", b);
 
-/** `a operator b` with Python's results and Python's complaints. */
+/** `a operator b` with Python's results and errors. */
 export function operate(a: PyValue, operator: Operator, b: PyValue): PyValue {
   if (isNumber(a) && isNumber(b)) {
     if (!(a instanceof PyFloat) && !(b instanceof PyFloat)) return operateInts(toPlainInt(a), operator, toPlainInt(b));
@@ -103,7 +103,7 @@ function operateFloats(a: number, operator: Operator, b: number): PyValue {
   }
 }
 
-/** C's way to a floor of a quotient that cannot be represented: by way of the remainder. */
+/** Floor division of floats as in C: computed from the remainder, because the quotient may not be representable. */
 function floorDivide(a: number, b: number): number {
   const remainder = a % b;
   let quotient = (a - remainder) / b;
@@ -137,7 +137,7 @@ function accuratePower(base: number, exponent: number): number {
   return exponent > 0 ? nearestDouble(top, bottom) : nearestDouble(bottom, top);
 }
 
-/** A complex number's parts are never shown, only that it is one, and whether it is zero. */
+/** Results only depend on a value being complex and on whether it is zero, so the parts are not computed. */
 function complex(size: number): PyOpaque {
   return new PyOpaque("complex", size === 0 ? "0j" : "(complex)");
 }

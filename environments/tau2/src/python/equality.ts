@@ -43,7 +43,7 @@ function sameEntries(a: Dict, b: Dict): boolean {
 export function compareNumbers(a: PyNumber, b: PyNumber): number {
   const left = a instanceof PyFloat ? a.value : typeof a === "boolean" ? Number(a) : a;
   const right = b instanceof PyFloat ? b.value : typeof b === "boolean" ? Number(b) : b;
-  // JavaScript compares bigint and number exactly, too.
+  // JavaScript compares bigint and number exactly.
   if (left < right) return -1;
   if (left > right) return 1;
   // biome-ignore lint/suspicious/noDoubleEquals: a bigint equals the number of the same value
@@ -52,7 +52,7 @@ export function compareNumbers(a: PyNumber, b: PyNumber): number {
 
 export type Ordering = "<" | "<=" | ">" | ">=";
 
-/** `a < b` and its like; between kinds that have no order it raises, naming the operator as it was written. */
+/** `a < b` and the other comparisons; raises for types without an order. */
 export function isOrdered(a: PyValue, operator: Ordering, b: PyValue): boolean {
   const order = compare(a, b);
   if (order === null) throw typeError(`'${operator}' not supported between instances of '${typeName(a)}' and '${typeName(b)}'`);
@@ -84,13 +84,13 @@ function compare(a: PyValue, b: PyValue): number | null {
   return left.length - right.length;
 }
 
-/** `dict[key]` by Python's equality; undefined when there is no such key. Lists and dicts cannot be keys and raise. */
+/** `dict[key]` by Python's equality; undefined if there is no such key. Raises for lists and dicts, which cannot be keys. */
 export function lookup<V extends PyValue>(dict: Dict<V>, key: PyValue): V | undefined {
   assertHashable(key);
   const direct = dict.get(key instanceof PyEnum && !dict.has(key) ? key.value : key);
   if (direct !== undefined) return direct;
   for (const [candidate, value] of dict) {
-    // Another string is another key; the cheap test first, for tables are long.
+    // `get` has already compared equal strings; skipping them here keeps lookups in long tables fast.
     if (typeof candidate === "string" ? typeof key === "object" && equals(candidate, key) : equals(candidate, key)) return value;
   }
   return undefined;

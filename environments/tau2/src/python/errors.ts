@@ -13,8 +13,8 @@ export type PyErrorKind =
   | "ValidationError";
 
 /**
- * An exception that the reference would raise; `message` is its `str()`, word for word, for agents see it.
- * Anything else that is thrown is a fault of ours and is never shown as a tool's answer.
+ * An exception that the reference would raise; `message` is its exact `str()`, because agents see it.
+ * Any other thrown error is a bug in this environment and is never returned as a tool's result.
  */
 export class PyError extends Error {
   readonly kind: PyErrorKind;

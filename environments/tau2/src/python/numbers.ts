@@ -2,7 +2,7 @@ import { PyError, typeError, valueError } from "./errors.ts";
 import { typeName } from "./values/types.ts";
 import { isNumber, PyFloat, type PyInt, type PyNumber, type PyValue, toInt } from "./values/values.ts";
 
-/** Python's `repr` of a float: the shortest digits that read back, positional from 1e-4 up to 1e16, never without a point. */
+/** Python's `repr` of a float: the shortest digits that round-trip, positional from 1e-4 up to 1e16, always with a point or an exponent. */
 export function floatRepr(value: number): string {
   if (Number.isNaN(value)) return "nan";
   if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
@@ -39,7 +39,7 @@ export function nearestDouble(numerator: bigint, denominator: bigint): number {
   const isNegative = numerator < 0n !== denominator < 0n;
   const top = numerator < 0n ? -numerator : numerator;
   const bottom = denominator < 0n ? -denominator : denominator;
-  // Scaled so that the quotient has 55 or 56 bits: 53 to keep, the others decide the rounding.
+  // Scaled so that the quotient has 55 or 56 bits: 53 are kept, the others decide the rounding.
   let exponent = bitLength(top) - bitLength(bottom) - 55;
   if (exponent < -1074) exponent = -1074;
   const scaledTop = exponent < 0 ? top << BigInt(-exponent) : top;
@@ -67,7 +67,7 @@ function bitLength(value: bigint): number {
   return value === 0n ? 0 : value.toString(16).length * 4 - Math.clz32(Number.parseInt(value.toString(16)[0] ?? "0", 16)) + 28;
 }
 
-/** In two steps, for 2^exponent alone may be out of range while the product is not. */
+/** In two steps: 2^exponent alone may be out of range although the product is not. */
 function scaleByPowerOfTwo(value: number, exponent: number): number {
   const step = Math.trunc(exponent / 2);
   return value * 2 ** step * 2 ** (exponent - step);

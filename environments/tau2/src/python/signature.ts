@@ -1,13 +1,13 @@
 import { typeError } from "./errors.ts";
 import type { Dict, PyKey, PyValue } from "./values/values.ts";
 
-/** A parameter without a default must be given. */
+/** A parameter without a default is required. */
 export interface Parameter {
   readonly name: string;
   readonly defaultValue?: PyValue;
 }
 
-/** Binds keyword arguments to a function's parameters; raises what Python raises when they do not fit. */
+/** Binds keyword arguments to a function's parameters; raises the errors that Python raises. */
 export function bind(qualifiedName: string, parameters: readonly Parameter[], args: Dict): Record<string, PyValue> {
   for (const key of args.keys()) {
     if (parameters.some(({ name }) => name === key)) continue;
@@ -17,7 +17,7 @@ export function bind(qualifiedName: string, parameters: readonly Parameter[], ar
   const missing: string[] = [];
   for (const { name, defaultValue } of parameters) {
     const given = args.get(name);
-    // A given None is null, not undefined: it is a value and keeps the default out.
+    // None is null, not undefined: it counts as given, and the default is not used.
     if (given !== undefined) bound[name] = given;
     else if (defaultValue !== undefined) bound[name] = defaultValue;
     else missing.push(`'${name}'`);
@@ -32,7 +32,7 @@ function enumerated(names: readonly string[]): string {
   return `${names.slice(0, -1).join(", ")}, and ${names.at(-1)}`;
 }
 
-/** The complaints of the call that hands the arguments on: some names are its own. */
+/** Raises the errors of the reference's `make_tool_call`, which has parameters of its own. */
 export function checkReservedNames(args: Dict): void {
   const keys: PyKey[] = [...args.keys()];
   if (args.has("requestor")) {

@@ -3,7 +3,7 @@ const LEADING = new RegExp(`^[${SPACE}]+`);
 const TRAILING = new RegExp(`[${SPACE}]+$`);
 const NON_SPACE = new RegExp(`[^${SPACE}]`);
 
-/** One line with its end; Python knows more line ends than JavaScript. */
+/** One line with its line end; Python has more line ends than JavaScript. */
 const END = "\\n\\r\\v\\f\\x1c-\\x1e\\x85\\u2028\\u2029";
 const LINE = new RegExp(`[^${END}]*(?:\\r\\n|[${END}])|[^${END}]+`, "g");
 
@@ -11,7 +11,7 @@ const LINE = new RegExp(`[^${END}]*(?:\\r\\n|[${END}])|[^${END}]+`, "g");
 export const SPACE_CLASS = `[${SPACE}]`;
 export const WORD_CLASS = "[\\p{L}\\p{N}_]";
 
-/** `text.strip()`: other blanks than `trim` knows. */
+/** `text.strip()`; its set of whitespace differs from that of `trim`. */
 export function strip(text: string): string {
   return text.replace(LEADING, "").replace(TRAILING, "");
 }
@@ -25,7 +25,7 @@ export function splitLines(text: string): string[] {
   return text.match(LINE) ?? [];
 }
 
-/** `textwrap.indent(text, prefix)`: lines of nothing but blanks stay as they are. */
+/** `textwrap.indent(text, prefix)`: blank lines stay unchanged. */
 export function indent(text: string, prefix: string): string {
   return splitLines(text)
     .map((line) => (isBlank(line) ? line : prefix + line))

@@ -17,12 +17,12 @@ export interface ActionCall {
   readonly requestor: Requestor;
 }
 
-/** What an agent's line of text means: a tool call, or words. */
+/** A parsed line of text of an agent: a tool call, or a message. */
 export type Action = { readonly call: ActionCall } | { readonly text: string };
 
 const FUNCTIONAL = new RegExp(`^(${WORD_CLASS}+)${SPACE_CLASS}*\\(([^\\n]*)\\)$`, "u");
 
-/** Reads an action: a tool call as JSON, else one in Python's notation, else text. */
+/** Parses an action: a tool call as JSON, else a call in Python syntax, else text. */
 export function parseAction(action: string, requestor: Requestor = "assistant"): Action {
   const stripped = strip(action);
   if (stripped === "") throw valueError("Action cannot be empty");
@@ -30,7 +30,7 @@ export function parseAction(action: string, requestor: Requestor = "assistant"):
   return call === null ? { text: action } : { call };
 }
 
-/** The notation of `parseAction`, with the arguments in order of their names. */
+/** A call in Python syntax, as `parseAction` reads it, with the arguments sorted by name. */
 export function toFunctionalFormat(name: string, args: Dict): string {
   if (name === "") throw valueError("ToolCall must have a name");
   const shown = [...args].map(([key, value]) => [str(key), value] as const).sort(([a], [b]) => compareText(a, b));
@@ -41,7 +41,7 @@ function functionalValue(value: PyValue): string {
   return typeof value === "string" ? `'${value.replaceAll("'", "\\'")}'` : repr(value);
 }
 
-/** A JSON call keeps the requestor that it names itself. */
+/** A call in JSON may name its own requestor. */
 function jsonCall(text: string): ActionCall | null {
   const value = tryJson(text);
   if (!(value instanceof Dict) || !isWellFormed(value)) return null;
@@ -74,7 +74,7 @@ function functionalCall(text: string, requestor: Requestor): ActionCall | null {
   const args = new Dict();
   try {
     const body = strip(inside);
-    // The name may be none of Python's (`1f`, `class`): a stand-in calls.
+    // The name of the tool may not be a Python name (`1f`, `class`), so it is replaced for parsing.
     if (body !== "") for (const keyword of parseCall(`call(${body})`).keywords) args.set(keyword.name, literalValue(keyword.value));
   } catch (error) {
     if (error instanceof PythonSyntaxError || error instanceof PyError) return null;
@@ -83,7 +83,7 @@ function functionalCall(text: string, requestor: Requestor): ActionCall | null {
   return { id: "", name, arguments: args, requestor };
 }
 
-/** The value of a literal; a bare name stands for itself. */
+/** The value of a literal; a bare name is its own text, as in the reference. */
 export function literalValue(node: Node): PyValue {
   switch (node.kind) {
     case "constant":
@@ -98,21 +98,21 @@ export function literalValue(node: Node): PyValue {
       return dictOf(node.entries);
     case "sign": {
       const operand = node.operand.kind === "name" ? null : literalValue(node.operand);
-      if (operand === null || !isNumber(operand)) throw new PythonSyntaxError(`${node.sign} wants a number`);
+      if (operand === null || !isNumber(operand)) throw new PythonSyntaxError(`${node.sign} needs a number`);
       return signed(node.sign, operand);
     }
     default:
-      throw new PythonSyntaxError(`this is no literal: ${node.kind}`);
+      throw new PythonSyntaxError(`not a literal: ${node.kind}`);
   }
 }
 
 function dictOf(entries: readonly (readonly [Node | null, Node])[]): Dict {
   const dict = new Dict();
   for (const [keyNode, valueNode] of entries) {
-    if (keyNode === null) throw new PythonSyntaxError("** in a dict is no literal");
+    if (keyNode === null) throw new PythonSyntaxError("not a literal: ** in a dict");
     const key = literalValue(keyNode);
     assertHashable(key);
-    // Equal keys are one key, and the first spelling stays: {1: 2, True: 3} is {1: 3}.
+    // Equal keys are one key, and the first one is kept: {1: 2, True: 3} is {1: 3}.
     const known = typeof key === "string" ? key : [...dict.keys()].find((candidate) => equals(candidate, key));
     dict.set(known === undefined ? key : known, literalValue(valueNode));
   }

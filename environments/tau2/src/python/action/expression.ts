@@ -4,7 +4,7 @@ import type { PyValue } from "../values/values.ts";
 import { PyOpaque } from "../values/values.ts";
 import { checkFormatted } from "./formatted.ts";
 
-/** As much of Python's syntax tree as values need; the rest is only known to be an expression. */
+/** The parts of Python's syntax tree that values need; other valid expressions are `other`. */
 export type Node =
   | { readonly kind: "constant"; readonly value: PyValue }
   | { readonly kind: "name"; readonly name: string }
@@ -26,7 +26,7 @@ const OTHER = (what: string): Node => ({ kind: "other", what });
 const COMPARISONS = ["==", "!=", "<", "<=", ">", ">="];
 const BINARY = [["|"], ["^"], ["&"], ["<<", ">>"], ["+", "-"], ["*", "/", "//", "%", "@"]];
 
-/** The expression that a text is, or PythonSyntaxError. */
+/** Parses one expression. */
 export function parsePython(source: string): Node {
   const parser = new Parser(source);
   const node = parser.expressions();
@@ -34,13 +34,13 @@ export function parsePython(source: string): Node {
   return node;
 }
 
-/** The call that a text's first statement is; what follows after a `;` must be Python, too. */
+/** Parses a call. Further statements after a `;` must be valid and are ignored, as in the reference. */
 export function parseCall(source: string): Extract<Node, { kind: "call" }> {
   const parser = new Parser(source);
   const node = parser.expressions();
   while (parser.take(";") && !parser.isEnd) parser.expressions();
   parser.expectEnd();
-  if (node.kind !== "call") throw new PythonSyntaxError("the statement is no call");
+  if (node.kind !== "call") throw new PythonSyntaxError("the statement is not a call");
   return node;
 }
 
@@ -60,11 +60,11 @@ class Parser {
     if (!this.isEnd) throw this.#unexpected();
   }
 
-  /** One expression, or several with commas between them, which make a tuple. */
+  /** One expression, or a tuple without parentheses. */
   expressions(): Node {
     const first = this.#starOr(() => this.expression());
     if (!this.#is(",")) {
-      if (first.kind === "other" && first.what === "star") throw new PythonSyntaxError("a star stands alone");
+      if (first.kind === "other" && first.what === "star") throw new PythonSyntaxError("a starred expression is not allowed here");
       return first;
     }
     const items = [first];
@@ -262,7 +262,7 @@ class Parser {
       return OTHER("generator");
     }
     if (this.take(")")) {
-      if (isStarred) throw new PythonSyntaxError("a star stands alone");
+      if (isStarred) throw new PythonSyntaxError("a starred expression is not allowed here");
       return first;
     }
     return { kind: "tuple", items: this.#rest(first, ")") };
@@ -285,7 +285,7 @@ class Parser {
     return { kind: "list", items: this.take("]") ? [first] : this.#rest(first, "]") };
   }
 
-  /** What follows the first item, up to the closing bracket. */
+  /** The items after the first, up to the closing bracket. */
   #rest(first: Node, close: string): Node[] {
     const items = [first];
     while (this.take(",")) {
@@ -335,7 +335,7 @@ class Parser {
     return OTHER("lambda");
   }
 
-  /** `for x in y if z …`, if it comes here. */
+  /** Skips `for x in y if z …` if it is next. */
   #comprehension(): boolean {
     let isThere = false;
     while (this.#is("for") || (this.#is("async") && this.#next.text === "for")) {
@@ -354,7 +354,7 @@ class Parser {
   #target(): void {
     this.take("*");
     const target = this.#primary();
-    if (!isTarget(target)) throw new PythonSyntaxError("this cannot be assigned to");
+    if (!isTarget(target)) throw new PythonSyntaxError("cannot assign to this expression");
   }
 
   #named(): Node {
@@ -401,7 +401,7 @@ class Parser {
   }
 
   #unexpected(): PythonSyntaxError {
-    return new PythonSyntaxError(`'${this.#token.text}' is not expected here`);
+    return new PythonSyntaxError(`'${this.#token.text}' is unexpected here`);
   }
 }
 

@@ -9,7 +9,7 @@ import { type Expression, parseExpression } from "./parse.ts";
 
 const ALPHABET = "0123456789+-*/(). ";
 
-/** The tool `calculate`: Python's `eval` over digits and operators, rounded to two decimals. */
+/** The tool `calculate`: Python's `eval` of digits and operators, rounded to two decimals. */
 export function calculate(expression: PyValue): string {
   const text = checked(expression);
   const value = evaluate(parseExpression(text));
@@ -33,7 +33,7 @@ function evaluate(expression: Expression): PyValue {
     case "sign":
       return signed(expression.sign, evaluate(expression.operand));
     case "binary": {
-      // A long sum leans to the left: walked in a loop, it needs no stack.
+      // A loop instead of recursion: the tree of a long sum is as deep as the sum is long.
       const rest: Expression[] = [];
       let leftmost: Expression = expression;
       while (leftmost.kind === "binary") {
@@ -49,7 +49,7 @@ function evaluate(expression: Expression): PyValue {
   }
 }
 
-/** Nothing that digits can spell is callable; what is left is which complaint comes first. */
+/** No value of this grammar is callable, so a call always fails; this decides which error comes first. */
 function call({ callee, star, argument }: Extract<Expression, { kind: "call" }>): never {
   const target = evaluate(callee);
   const given = argument === null ? null : evaluate(argument);

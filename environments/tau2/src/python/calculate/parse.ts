@@ -8,7 +8,7 @@ export type Expression =
   | { readonly kind: "binary"; readonly operator: Operator; readonly left: Expression; readonly right: Expression }
   | { readonly kind: "call"; readonly callee: Expression; readonly star: "" | "*" | "**"; readonly argument: Expression | null };
 
-/** Reads one Python expression, or raises the SyntaxError in Python's wording. */
+/** Parses one Python expression, or raises Python's SyntaxError. */
 export function parseExpression(text: string): Expression {
   const tokens = tokenize(text);
   if (tokens.length === 1) throw syntaxError("invalid syntax", 0);
@@ -23,7 +23,7 @@ export function parseExpression(text: string): Expression {
   }
 }
 
-/** The first token that cannot go on, and whether a complete operand stands right before it. */
+/** The first unexpected token, and whether a complete operand precedes it. */
 class ParseFailure extends Error {
   readonly position: number;
   readonly isAfterOperand: boolean;
@@ -43,7 +43,7 @@ function errorAt(tokens: readonly Token[], { position, isAfterOperand }: ParseFa
   return syntaxError(token.depth > 0 ? "invalid syntax. Perhaps you forgot a comma?" : "invalid syntax");
 }
 
-/** Whether the longest expression that begins here runs into the end of the text while a parenthesis is open. */
+/** Whether the longest expression that starts here reaches the end of the text inside an open parenthesis. */
 function reachesUnclosedEnd(tokens: readonly Token[], position: number): boolean {
   const parser = new Parser(tokens, position, true);
   try {
@@ -55,7 +55,7 @@ function reachesUnclosedEnd(tokens: readonly Token[], position: number): boolean
   }
 }
 
-/** After an operand, a point looks one token further, for the name of an attribute. */
+/** After an operand, a point is followed by an attribute name: Python's parser looks one token further. */
 function isUnclosedEnd(tokens: readonly Token[], position: number, isAfterOperand: boolean): boolean {
   const end = tokens[position + (isAfterOperand && tokens[position]?.text === "." ? 1 : 0)];
   return end?.kind === "end" && end.depth > 0;
@@ -74,7 +74,7 @@ class Parser {
 
   get token(): Token {
     const token = this.#tokens[Math.min(this.position, this.#tokens.length - 1)];
-    if (token === undefined) throw new Error("an expression always ends in an end token");
+    if (token === undefined) throw new Error("tokens always end with an end token");
     return token;
   }
 
@@ -142,7 +142,7 @@ class Parser {
     return inner;
   }
 
-  /** `(*x)` is understood before it is refused. */
+  /** `(*x)` is parsed before it is refused. */
   #starredGroup(): never {
     const message = this.#is("**") ? "cannot use double starred expression here" : "cannot use starred expression here";
     const start = this.position++;

@@ -3,7 +3,7 @@ import { PyError } from "../errors.ts";
 export interface Token {
   readonly kind: "int" | "float" | "ellipsis" | "operator" | "end";
   readonly text: string;
-  /** How many parentheses are open in front of it. */
+  /** Number of open parentheses before it. */
   readonly depth: number;
 }
 
@@ -15,7 +15,7 @@ export function syntaxError(message: string, line = 1): PyError {
   return new PyError("SyntaxError", `${message} (<string>, line ${line})`);
 }
 
-/** Splits an expression of digits, operators, parentheses, points and blanks; errors of this level win over all others. */
+/** Splits an expression of digits, operators, parentheses, points and spaces. Errors found here take precedence over those of the parser. */
 export function tokenize(expression: string): readonly Token[] {
   const tokens: Token[] = [];
   let depth = 0;

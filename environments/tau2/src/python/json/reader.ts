@@ -2,8 +2,8 @@ import { PyError } from "../errors.ts";
 import { Dict, PyFloat, type PyValue, toInt } from "../values/values.ts";
 
 /**
- * `json.loads`: keeps `2` and `2.0` apart and ints exact, reads NaN and Infinity, and refuses in Python's words.
- * JSON.parse can do neither, and it would reorder keys that look like array indices.
+ * `json.loads`: distinguishes `2` from `2.0`, keeps ints exact, accepts NaN and Infinity, and raises Python's errors.
+ * JSON.parse does none of this, and it reorders keys that look like array indices.
  */
 export function readJson(text: string): PyValue {
   return new Reader(text).readAll();
@@ -25,7 +25,7 @@ const WORDS: readonly (readonly [string, PyValue])[] = [
 class Reader {
   readonly #text: string;
   #at = 0;
-  /** Keys and short values repeat row after row: one string each instead of thousands. */
+  /** Interned strings: keys and short values repeat in every row. */
   readonly #known = new Map<string, string>();
 
   constructor(text: string) {

@@ -10,16 +10,16 @@ import { Dict, PyFloat, PyOpaque, PyTuple, type PyValue } from "../values/values
 
 export interface JsonStyle {
   readonly sortKeys?: boolean;
-  /** Blanks per level; everything on one line if not given. */
+  /** Spaces per level; one line if not given. */
   readonly indent?: number;
 }
 
-/** `json.dumps(value, default=str)`; a model is written as its dump. */
+/** `json.dumps(value, default=str)`; a model is written as its `model_dump()`. */
 export function writeJson(value: PyValue, style: JsonStyle = {}): string {
   return write(value, style.sortKeys === true, style.indent ?? null, "\n");
 }
 
-/** What a tool's result looks like to an agent: text as it is, all else as JSON, where numbers outside of models become strings. */
+/** A tool's result as the agent gets it: strings unchanged, other values as JSON in which numbers outside models are strings. */
 export function toJsonStr(value: PyValue): string {
   if (typeof value === "string") return value;
   if (value instanceof PyEnum) return value.value;
@@ -108,7 +108,7 @@ const SHORT: Readonly<Record<string, string>> = {
   "\f": "\\f",
 };
 
-/** A JSON string in ASCII; what is outside goes by UTF-16 unit. */
+/** A JSON string in ASCII; other characters are escaped by UTF-16 unit. */
 export function quoteJson(text: string): string {
   if (!/[^ !#-[\]-~]/.test(text)) return `"${text}"`;
   return `"${text.replace(/[^ !#-[\]-~]/g, (unit) => SHORT[unit] ?? `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)}"`;

@@ -1,13 +1,13 @@
 import { daysInMonth, PyDate, PyDateTime } from "../values/datetime.ts";
 import { isInt, PyFloat, type PyValue } from "../values/values.ts";
 
-/** Why a date was refused: the kind of error and its text. */
+/** Why a date was refused: the type and the message of the validation error. */
 export interface Refusal {
   readonly type: string;
   readonly message: string;
 }
 
-/** A date for a field: `YYYY-MM-DD`, or a date with a time or a unix time that falls on midnight. */
+/** A date: `YYYY-MM-DD`, or a datetime or Unix timestamp at midnight. */
 export function readDate(input: PyValue): PyDate | Refusal {
   const seconds = secondsOf(input);
   if (typeof input !== "string" && seconds === null) return { type: "date_type", message: "Input should be a valid date" };
@@ -23,7 +23,7 @@ export function readDate(input: PyValue): PyDate | Refusal {
   return { type: "date_from_datetime_inexact", message: "Datetimes provided to dates should have zero time - e.g. be exact dates" };
 }
 
-/** A date and time for a field; a bare date stands for its midnight. */
+/** A datetime; a date without a time means midnight. */
 export function readDateTime(input: PyValue): PyDateTime | Refusal {
   const seconds = secondsOf(input);
   if (input instanceof PyDate) return new PyDateTime(input);
@@ -46,7 +46,7 @@ function secondsOf(input: PyValue): number | null {
   return typeof input === "string" && /^[+-]?\d+(\.\d+)?$/.test(input) ? Number(input) : null;
 }
 
-/** Large numbers are milliseconds, as the validation library reads them. */
+/** Larger numbers are milliseconds, as in pydantic. */
 const LARGEST_SECONDS = 2e10;
 
 function momentOf(given: number): PyDateTime | string {
@@ -59,7 +59,7 @@ function momentOf(given: number): PyDateTime | string {
   return new PyDateTime(date, moment.getUTCHours(), moment.getUTCMinutes(), moment.getUTCSeconds(), micro, true);
 }
 
-/** A date, or the reason why it is none. */
+/** A date, or why the text is not one. */
 function parseDate(text: string): PyDate | string {
   if (text.length < 10) return "input is too short";
   if (!/^\d{4}/.test(text)) return "invalid character in year";

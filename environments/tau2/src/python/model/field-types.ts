@@ -10,7 +10,7 @@ function type<T extends PyValue>(read: Type<T>["read"]): Type<T> {
   return { read };
 }
 
-/** Anything, kept by reference. */
+/** Any value, kept by reference. */
 export const any: Type = type((input) => input);
 
 export const text: Type<string> = type((input, report) => {
@@ -126,7 +126,7 @@ export function list<T extends PyValue>(item: Type<T>): Type<T[]> {
   });
 }
 
-/** A dict by string keys, or by those of a narrower type. */
+/** A dict with string keys, or with keys of another type. */
 export function dict<T extends PyValue>(item: Type<T>, key: Type = text): Type<Dict<T>> {
   return type((input, report) => {
     if (!(input instanceof Dict)) return report.refuse("dict_type", "Input should be a valid dictionary", input);
@@ -143,12 +143,12 @@ export function dict<T extends PyValue>(item: Type<T>, key: Type = text): Type<D
   });
 }
 
-/** None or a value of the type; not the same as a field that may be left out (`withDefault`). */
+/** None or a value of the type. The field is still required; see `withDefault`. */
 export function nullable<T extends PyValue>(inner: Type<T>): Type<T | null> {
   return type((input, report) => (input === null ? null : inner.read(input, report)));
 }
 
-/** The first model that takes the input; they are told apart by a literal field, so at most one does. */
+/** The first model that accepts the input. A literal field distinguishes the models, so at most one does. */
 export function union<M extends readonly Model[]>(...models: M): Type<ReturnType<M[number]["create"]>> {
   return type((input, report) => {
     const issues = [];
@@ -176,7 +176,7 @@ export const datetime: Type<PyDateTime> = type((input, report) => {
   return read instanceof PyDateTime ? read : report.refuse(read.type, read.message, input);
 });
 
-/** A field that may be left out; lists and dicts are made anew each time. */
+/** An optional field. Pass a function for lists and dicts, so that each instance gets its own. */
 export function withDefault<T extends PyValue>(inner: Type<T>, defaultValue: PyValue | (() => PyValue)): Optional<T> {
   return { type: inner, defaultValue: typeof defaultValue === "function" ? defaultValue : () => defaultValue };
 }

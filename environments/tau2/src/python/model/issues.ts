@@ -3,7 +3,7 @@ import { repr } from "../repr.ts";
 import { typeName } from "../values/types.ts";
 import type { PyValue } from "../values/values.ts";
 
-/** One thing that is wrong with an input, as the validation of models reports it. */
+/** One validation error of an input. */
 export interface Issue {
   readonly path: readonly (string | number)[];
   readonly type: string;
@@ -11,7 +11,7 @@ export interface Issue {
   readonly input: PyValue;
 }
 
-/** The version of the validation library in the addresses that it prints; the reference's lock file says this one. */
+/** The version of pydantic in the URLs of its messages, as in the reference's lock file. */
 const LIBRARY_VERSION = "2.12";
 
 export function validationError(model: string, issues: readonly Issue[]): PyError {
@@ -35,7 +35,7 @@ const LIMIT = 50;
 const HEAD = 25;
 const TAIL = 24;
 
-/** Cut by bytes, but never inside a character. */
+/** Cuts by bytes, but never inside a character. */
 function shorten(text: string): string {
   const bytes = Buffer.from(text);
   if (bytes.length <= LIMIT) return text;

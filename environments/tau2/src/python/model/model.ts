@@ -4,10 +4,10 @@ import { typeName } from "../values/types.ts";
 import { Dict, type PyValue } from "../values/values.ts";
 import { type Issue, validationError } from "./issues.ts";
 
-/** Says that an input was refused; the reasons stand in the report. */
+/** The result for an invalid input; the report has the reasons. */
 export const INVALID = Symbol("invalid");
 
-/** Where a validation is, and what it has found so far. */
+/** The current path of a validation, and the errors so far. */
 export class Report {
   readonly issues: Issue[] = [];
   readonly path: (string | number)[] = [];
@@ -17,7 +17,7 @@ export class Report {
     return INVALID;
   }
 
-  /** Reads `input` one step further down. */
+  /** Validates `input` at one more path step. */
   at<T extends PyValue>(step: string | number, type: Type<T>, input: PyValue): T | typeof INVALID {
     this.path.push(step);
     const value = type.read(input, this);
@@ -26,12 +26,12 @@ export class Report {
   }
 }
 
-/** How an input becomes a value of a field; the coercions are those of the reference's validation library. */
+/** Converts an input into a field's value; the coercions are pydantic's. */
 export interface Type<T extends PyValue = PyValue> {
   read(input: PyValue, report: Report): T | typeof INVALID;
 }
 
-/** A field that may be left out. A default is taken as it is, without validation. */
+/** An optional field. Its default is not validated. */
 export interface Optional<T extends PyValue = PyValue> {
   readonly type: Type<T>;
   readonly defaultValue: () => PyValue;
@@ -45,9 +45,9 @@ export type Instance<M> = M extends Model<infer F> ? PyObject & { -readonly [K i
 type InstanceOf<F extends Fields> = PyObject & { -readonly [K in keyof F]: Value<F[K]> };
 
 export interface ModelOptions {
-  /** What happens to keys that the model does not know; they are dropped if not given. */
+  /** Whether unknown keys are an error; by default they are dropped. */
   readonly extra?: "forbid" | "ignore";
-  /** Where the reference keeps the model; it shows in a few messages. */
+  /** The model's module in the reference; a few messages print it. */
   readonly module?: string;
 }
 
@@ -118,7 +118,7 @@ export class Model<F extends Fields = Fields> implements Type<InstanceOf<F>> {
     return report.issues.length === before ? (made as unknown as InstanceOf<F>) : INVALID;
   }
 
-  /** A copy of an instance with each field's value made anew; without validation, for the fields are right already. */
+  /** A copy of an instance with each field copied by `copyField`; not validated. */
   copy(instance: PyObject, copyField: (value: PyValue) => PyValue): PyObject {
     const fields = instance as unknown as Readonly<Record<string, PyValue>>;
     const made = new this.#make() as PyObject & Record<string, PyValue>;

@@ -26,7 +26,7 @@ export class PyDateTime {
   readonly minute: number;
   readonly second: number;
   readonly microsecond: number;
-  /** Made from a number of seconds: then it knows its zone. */
+  /** True if it was made from a Unix timestamp; then it has a time zone. */
   readonly isUtc: boolean;
   constructor(date: PyDate, hour = 0, minute = 0, second = 0, microsecond = 0, isUtc = false) {
     this.date = date;
@@ -37,7 +37,7 @@ export class PyDateTime {
     this.isUtc = isUtc;
   }
 
-  /** `str()` puts a blank between date and time, `isoformat()` a T. */
+  /** `str()` separates date and time with a space, `isoformat()` with a T. */
   isoformat(separator = "T"): string {
     const fraction = this.microsecond === 0 ? "" : `.${pad(this.microsecond, 6)}`;
     return `${this.date.isoformat()}${separator}${pad(this.hour)}:${pad(this.minute)}:${pad(this.second)}${fraction}${this.isUtc ? "+00:00" : ""}`;

@@ -12,7 +12,7 @@ export class PyEnum {
 
 export type Enumeration<Names extends string> = { readonly [Name in Names]: PyEnum };
 
-/** `const Level = enumeration("Level", { LOW: "low" })`, then `Level.LOW`; members keep the order in which they are written. */
+/** `const Level = enumeration("Level", { LOW: "low" })`, then `Level.LOW`; members keep their order. */
 export function enumeration<const Values extends Readonly<Record<string, string>>>(
   type: string,
   values: Values,

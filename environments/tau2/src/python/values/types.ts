@@ -23,10 +23,10 @@ export function typeName(value: PyValue): string {
   if (value instanceof PyDateTime) return "datetime";
   if (value instanceof PyEnum || value instanceof PyOpaque) return value.type;
   if (value instanceof PyObject) return value[MODEL].name;
-  throw new Error(`this is no Python value: ${String(value)}`);
+  throw new Error(`not a Python value: ${String(value)}`);
 }
 
-/** `str(type(value))`: builtins by their name, models with the module they come from. */
+/** `str(type(value))`: builtins by name, models with their module. */
 export function typeRepr(value: PyValue): string {
   if (value instanceof PyDate || value instanceof PyDateTime) return `<class 'datetime.${typeName(value)}'>`;
   if (value instanceof PyObject && value[MODEL].module !== "") return `<class '${value[MODEL].module}.${value[MODEL].name}'>`;

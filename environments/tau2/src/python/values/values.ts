@@ -8,11 +8,11 @@ import type { PyEnum } from "./enums.ts";
  * |---|---|---|
  * | None, bool, str | null, boolean, string | |
  * | int | number, or bigint beyond 2^53 | `toInt` picks the form, so equal ints are `===` |
- * | float | `PyFloat` | boxed: floats are the rarer kind in the data, and a forgotten sandbox is a type error, not a silent `2` for `2.0` |
+ * | float | `PyFloat` | an object: floats are rarer than ints in the data, and a missing wrapper is a type error instead of a silent `2` for `2.0` |
  * | list, tuple, dict | array, `PyTuple`, `Dict` | |
  * | model, enum member, date | `PyObject`, `PyEnum`, `PyDate`, `PyDateTime` | |
  *
- * Ints stay plain numbers because a database holds far more of them than floats; a row costs what it costs in plain JavaScript.
+ * Ints are plain numbers because a database has far more of them than floats; so a row needs no more memory than in plain JavaScript.
  */
 export type PyValue =
   | null
@@ -32,7 +32,7 @@ export type PyValue =
 export type PyInt = number | bigint;
 export type PyNumber = boolean | PyInt | PyFloat;
 
-/** What a dict may be asked for; lists and dicts are not hashable and are refused by `lookup`. */
+/** A key to look up in a dict; `lookup` refuses lists and dicts, which are not hashable. */
 export type PyKey = PyValue;
 
 export class PyFloat {
@@ -49,7 +49,7 @@ export class PyTuple {
   }
 }
 
-/** A value that can be written as a literal but neither stored nor sent: bytes, complex numbers, the ellipsis. */
+/** A literal that can be neither stored nor sent: bytes, a complex number, the ellipsis. */
 export class PyOpaque {
   readonly type: string;
   readonly text: string;
@@ -59,11 +59,11 @@ export class PyOpaque {
   }
 }
 
-/** A dict: a Map that can be closed, because the rows of a shared database must not change under others. */
+/** A dict: a Map that can be frozen, because instances share the rows of a database. */
 export class Dict<V extends PyValue = PyValue> extends Map<PyKey, V> {
   #isFrozen = false;
 
-  /** Filled here and not by Map's constructor, which would call `set` before this class is complete. */
+  /** Map's constructor would call `set` before the private fields of this class exist. */
   constructor(entries: Iterable<readonly [PyKey, V]> = []) {
     super();
     for (const [key, value] of entries) super.set(key, value);
@@ -73,7 +73,7 @@ export class Dict<V extends PyValue = PyValue> extends Map<PyKey, V> {
     return new Dict(Object.entries(record));
   }
 
-  /** A dict of its own with copies of the items. */
+  /** A new dict with copies of the items. */
   copyWith(copyItem: (item: V) => V): Dict<V> {
     const copied = new Dict<V>();
     for (const [key, item] of this) copied.set(key, copyItem(item));
@@ -96,7 +96,7 @@ export class Dict<V extends PyValue = PyValue> extends Map<PyKey, V> {
   }
 
   override clear(): void {
-    this.#assertNotFrozen("everything");
+    this.#assertNotFrozen("all keys");
     super.clear();
   }
 
@@ -107,7 +107,7 @@ export class Dict<V extends PyValue = PyValue> extends Map<PyKey, V> {
 
 const isSafe = Number.isSafeInteger;
 
-/** The one form of an int: a number while it is exact, else a bigint. */
+/** The canonical form of an int: a number while it is exact, else a bigint. */
 export function toInt(value: number | bigint): PyInt {
   if (typeof value === "number") return isSafe(value) ? value + 0 : toInt(BigInt(value));
   return value >= -9007199254740991n && value <= 9007199254740991n ? Number(value) : value;
@@ -125,10 +125,10 @@ export function isNumber(value: PyValue): value is PyNumber {
   return isInt(value) || value instanceof PyFloat || typeof value === "boolean";
 }
 
-/** A key of its own kind: records may well have a field called "model". */
+/** A symbol, because a record may have a field called "model". */
 export const MODEL = Symbol("model");
 
-/** What an object needs of its model. */
+/** The part of a model that its instances use. */
 export interface ObjectModel {
   readonly name: string;
   readonly module: string;
@@ -137,8 +137,8 @@ export interface ObjectModel {
   copy(instance: PyObject, copyField: (value: PyValue) => PyValue): PyObject;
 }
 
-/** An instance of a model: its fields are its own properties, in the order in which the model declares them. */
+/** An instance of a model. Its own properties are its fields, in declaration order. */
 export abstract class PyObject {
-  /** Stands on the prototype, so that a row holds nothing but its fields. */
+  /** On the prototype, so that a row has no properties but its fields. */
   declare readonly [MODEL]: ObjectModel;
 }
