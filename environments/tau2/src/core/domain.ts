@@ -7,25 +7,25 @@ import { Environment } from "./environment.ts";
 import { parseTaskSet, type TaskSet } from "./tasks.ts";
 import { Toolkit, type ToolkitDefinition } from "./tools/toolkit.ts";
 
-/** One side of a domain: its tools, and the file and the model of its database. */
+/** One side of a domain: its tools, and the file and model of its database. */
 export interface SideDefinition {
   readonly toolkit: ToolkitDefinition;
   readonly model: Model;
   readonly file: string;
 }
 
-/** All that a domain is; `openDomain` reads its files. */
+/** A domain without its files; `openDomain` reads them. */
 export interface DomainDefinition {
   readonly name: string;
   /** Its folder in the data directory; its name if not given. */
   readonly folder?: string;
   readonly agent: SideDefinition;
   readonly user: SideDefinition | null;
-  /** The agent's policy, made of texts of the domain's folder. */
+  /** Builds the agent's policy from files of the domain's folder. */
   readonly policy: (read: (file: string) => string, isSolo: boolean) => string;
-  /** What building it in solo mode raises; null if solo mode is supported. */
+  /** The error that solo mode raises; null if the domain supports solo mode. */
   readonly soloError: string | null;
-  /** The split that is meant when none is named; null means all tasks. */
+  /** The split to use if none is given; null means all tasks. */
   readonly defaultSplit: string | null;
   readonly sync?: (environment: Environment) => void;
 }
@@ -35,7 +35,7 @@ export interface EnvironmentOptions {
   readonly now?: () => string;
 }
 
-/** A domain with its files read. The databases are parsed once; each environment shares the rows that it has not edited. */
+/** A domain with its files. The databases are parsed once; environments share the rows that they have not edited. */
 export class Domain {
   readonly definition: DomainDefinition;
   readonly data: DataDirectory;

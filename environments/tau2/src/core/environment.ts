@@ -10,7 +10,7 @@ import type { ToolCall, ToolMessage } from "./messages/messages.ts";
 import type { Tool } from "./tools/tool.ts";
 import type { Toolkit } from "./tools/toolkit.ts";
 
-/** A call by name of any function of a side, tool or not. */
+/** A call of a tool or a helper of one side. */
 export interface FunctionCall {
   readonly env_type: string;
   readonly func_name: string;
@@ -27,13 +27,13 @@ export interface EnvironmentSource {
   readonly policy: string;
   readonly tools: Toolkit | null;
   readonly userTools: Toolkit | null;
-  /** Carries what one side has done over to the other. */
+  /** Copies the effects of one side's actions to the other side. */
   readonly sync?: (environment: Environment) => void;
-  /** The time that tool messages carry; null if not given. */
+  /** The timestamp of tool messages; null if not given. */
   readonly now?: () => string;
 }
 
-/** A domain's world during one episode: two toolkits with their databases, and the rules of who may call what. */
+/** The state of a domain in one episode: two toolkits with their databases, and the rules for calling them. */
 export class Environment {
   readonly domainName: string;
   readonly policy: string;
@@ -42,7 +42,7 @@ export class Environment {
   readonly #source: EnvironmentSource;
   #isSolo = false;
 
-  /** A fork is in sync as far as its origin was: it is not synced again. */
+  /** A fork is not synced: it is in sync to the same degree as its origin. */
   constructor(source: EnvironmentSource, forkIsSolo: boolean | null = null) {
     this.domainName = source.domainName;
     this.policy = source.policy;
@@ -98,7 +98,7 @@ export class Environment {
     return this.#side("assistant").useTool(name, args);
   }
 
-  /** Runs a tool and syncs; what the reference raises becomes the answer. A sync that fails leaves the tool's work done. */
+  /** Runs a tool and syncs; a PyError becomes the answer. If the sync fails, the tool's effects remain. */
   getResponse(call: ToolCall): ToolMessage {
     let value: PyValue;
     let error = false;
@@ -130,7 +130,7 @@ export class Environment {
     return value === assertion.assert_value;
   }
 
-  /** The same, but raising when it does not hold. */
+  /** Raises if an assertion does not hold. */
   assert(assertion: Assertion): void {
     if (this.runAssertion(assertion)) return;
     const { env_type, func_name, arguments: args, message } = assertion;
@@ -143,7 +143,7 @@ export class Environment {
     return [this.tools?.dbHash() ?? null, this.userTools?.dbHash() ?? null];
   }
 
-  /** An environment that goes on from here on its own. */
+  /** An independent copy. */
   fork(): Environment {
     const memo: Memo = new Map();
     const tools = this.tools?.fork(memo) ?? null;

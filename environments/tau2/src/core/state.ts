@@ -14,14 +14,14 @@ import {
   type ToolMessage,
 } from "./messages/messages.ts";
 
-/** What an episode begins with, besides the databases' own contents. */
+/** The initial state of an episode, in addition to the contents of the databases. */
 export interface InitialState {
   readonly initialization_data: { readonly agent_data: Dict | null; readonly user_data: Dict | null } | null;
   readonly initialization_actions: readonly FunctionCall[] | null;
   readonly message_history: readonly Message[] | null;
 }
 
-/** Brings a fresh environment to where an episode begins, or to where a recorded one has come. */
+/** Brings a new environment to the start of an episode, or to the current state of a recorded one. */
 export function setState(environment: Environment, initial: InitialState | null, history: readonly Message[], isStrict = true): void {
   if (environment.isSolo && history.some(({ role }) => role === "user")) {
     throw new PyError("AssertionError", "User messages are not allowed in solo mode");
@@ -32,7 +32,7 @@ export function setState(environment: Environment, initial: InitialState | null,
   environment.sync();
 }
 
-/** The reference hands the updated database to the other side as well, even where the two are of different models. */
+/** As in the reference, the updated database replaces the other side's too, even if their models differ. */
 function applyData({ tools, userTools }: Environment, data: InitialState["initialization_data"]): void {
   if (data === null) return;
   if (data.agent_data !== null && tools !== null) {
@@ -45,7 +45,7 @@ function applyData({ tools, userTools }: Environment, data: InitialState["initia
   }
 }
 
-/** Every tool call of a history with the message that answered it. */
+/** Every tool call of a history with its result. */
 function pairsOf(history: readonly Message[]): [ToolCall, ToolMessage][] {
   const pairs: [ToolCall, ToolMessage][] = [];
   const rest = [...history];
@@ -64,7 +64,7 @@ function answerTo(call: ToolCall, message: Message | undefined): ToolMessage {
   return message;
 }
 
-/** Runs a recorded call again if it can have changed anything, and holds the answer against the recorded one. */
+/** Runs a recorded call again if its tool mutates state, and compares the result with the recorded one. */
 function replay(environment: Environment, call: ToolCall, recorded: ToolMessage, isStrict: boolean): void {
   const tool = environment.tools?.tools.get(call.name) ?? environment.userTools?.tools.get(call.name);
   if (tool === undefined || !tool.mutatesState) return;

@@ -28,7 +28,7 @@ const ActionModel = model("Action", {
   compare_args: optional(list(text)),
 });
 
-/** Words for the simulator: structured, or as they come. */
+/** Instructions for the user simulator: structured, or plain text. */
 const instructions: Type<string | Instance<typeof StructuredInstructions>> = {
   read: (input, report) => (typeof input === "string" ? input : StructuredInstructions.read(input, report)),
 };
@@ -84,7 +84,7 @@ export function parseTask(value: PyValue): Task {
   return { id, description, user_scenario, ticket, initial_state: state, evaluation_criteria, user_tools };
 }
 
-/** The text that tells the user simulator whom to play. */
+/** The scenario as the user simulator gets it. */
 export function printScenario({ persona, instructions }: UserScenario): string {
   const head = persona === null ? "" : `Persona:\n${indent(persona, "\t")}\n`;
   return `${head}Instructions:\n${indent(typeof instructions === "string" ? instructions : printInstructions(instructions), "\t")}`;
@@ -131,7 +131,7 @@ export class TaskSet {
 
 /** Reads `tasks.json` and `split_tasks.json`. */
 export function parseTaskSet(tasks: PyValue, splits: PyValue): TaskSet {
-  if (!Array.isArray(tasks)) throw new Error("a file of tasks holds a list");
+  if (!Array.isArray(tasks)) throw new Error("a file of tasks must contain a list");
   const named = splits instanceof Dict ? [...splits] : [];
   return new TaskSet(tasks.map(parseTask), new Map(named.map(([name, ids]) => [String(name), Array.isArray(ids) ? ids.map(String) : []])));
 }

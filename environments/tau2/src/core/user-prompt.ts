@@ -9,13 +9,13 @@ export function userTools(domain: Domain, task: Task): readonly Tool[] | null {
     const tools = domain.create().getUserTools(task.user_tools);
     return tools.length === 0 ? null : tools;
   } catch (error) {
-    // No user side, or a name that it does not know.
+    // The domain has no user side, or the task names an unknown tool.
     if (error instanceof PyError) return null;
     throw error;
   }
 }
 
-/** What the user simulator is told: the benchmark's guidelines and the task's scenario. */
+/** The user simulator's system prompt: the benchmark's guidelines and the task's scenario. */
 export function userPrompt(domain: Domain, task: Task): string {
   const file = userTools(domain, task) === null ? "simulation_guidelines.md" : "simulation_guidelines_tools.md";
   const guidelines = domain.data.text("user_simulator", file);

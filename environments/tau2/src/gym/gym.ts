@@ -16,7 +16,7 @@ export interface GymOptions {
   readonly domain: Domain;
   readonly task: Task;
   readonly isSolo: boolean;
-  /** Null in solo mode, and where nobody plays the user. */
+  /** Null in solo mode, and if no model plays the user. */
   readonly user: Participant | null;
   readonly judge: Judge | null;
   readonly maxSteps?: number;
@@ -25,14 +25,14 @@ export interface GymOptions {
 
 export interface GymStep {
   readonly observation: string;
-  /** 0 until the end; null at the end of an episode that cannot be scored, and `outcome` says why. */
+  /** 0 until the end; null if the episode cannot be scored, with the reason in `outcome`. */
   readonly reward: number | null;
   readonly terminated: boolean;
   readonly truncated: false;
   readonly outcome: RewardInfo | Unscored | null;
 }
 
-/** Ends an episode; solo agents and gym agents have it beside the domain's tools. */
+/** The tool that ends an episode; agents have it in addition to the domain's tools. */
 export const DONE: JsonSchema = {
   type: "function",
   function: {
@@ -63,7 +63,7 @@ export class Gym {
     return this.#orchestrator?.reason ?? null;
   }
 
-  /** What has broken the episode off, such as a user model that cannot be reached. */
+  /** The error that aborted the episode, such as an unreachable user model. */
   get crash(): Error | null {
     return this.#crash;
   }
@@ -73,7 +73,7 @@ export class Gym {
     return this.#orchestrator;
   }
 
-  /** The tools of the agent, the stop tool included. */
+  /** The tools of the agent, including `done`. */
   tools(): JsonSchema[] {
     const { domain, task, isSolo } = this.#options;
     const environment = domain.create({ isSolo });
@@ -82,7 +82,7 @@ export class Gym {
     return [...ours, ...users.map((tool) => schemaOf(domain, "user", tool)), DONE];
   }
 
-  /** Begins the episode anew: the user has already answered the greeting when it returns. An episode that is over by then shows nothing. */
+  /** Restarts the episode and returns the first observation: the user's answer to the greeting, or nothing if the episode has already ended. */
   async reset(signal?: AbortSignal): Promise<string> {
     const { domain, task, isSolo, user, maxSteps } = this.#options;
     const environment = domain.create({ isSolo });
@@ -119,7 +119,7 @@ export class Gym {
     return null;
   }
 
-  /** The reward of an episode that has ended properly; null of one that goes on or broke off. */
+  /** The outcome of a finished episode; null while it runs or if it crashed. */
   async evaluate(signal?: AbortSignal): Promise<RewardInfo | Unscored | null> {
     const { domain, task, isSolo, judge } = this.#options;
     const { reason } = this.orchestrator;

@@ -1,7 +1,7 @@
 import { isParticipant, isToolMessage, type Message } from "../core/messages/messages.ts";
 import { toFunctionalFormat } from "../python/action/action.ts";
 
-/** What an agent is shown: a line per message since it last spoke, or all of them. */
+/** The agent's observation: one line per message since its last own message, or of all messages. */
 export function observationOf(heard: readonly Message[], showsAll: boolean): string {
   const lastOwn = heard.findLastIndex(({ role }) => role === "assistant");
   return heard

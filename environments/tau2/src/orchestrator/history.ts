@@ -1,16 +1,16 @@
 import { className, isParticipant, isToolMessage, type Message, type ParticipantMessage, textOf } from "../core/messages/messages.ts";
 import { valueError } from "../python/errors.ts";
 
-/** What a user says to end a conversation: satisfied, handed over to a human, or beyond what the scenario knows. */
+/** The tokens with which a user ends a conversation: satisfied, transferred to a human, or out of scope of the scenario. */
 const USER_STOP_TOKENS = ["###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###"];
 export const STOP_TOKEN = "###STOP###";
 
-/** A stop beside a tool call does not count. */
+/** A stop token in a message with tool calls does not count. */
 export function isUserStop({ tool_calls, content }: ParticipantMessage): boolean {
   return tool_calls === null && USER_STOP_TOKENS.some((token) => content?.includes(token));
 }
 
-/** Whether a message of a stored history is one that the agent knows of. */
+/** Whether the agent sees a message of a stored history. */
 export function isVisibleToAgent(message: Message): boolean {
   return isVisibleTo("assistant", message);
 }
@@ -24,14 +24,14 @@ function isVisibleTo(side: "assistant" | "user", message: Message): boolean {
   return isToolMessage(message) && message.requestor === side;
 }
 
-/** A participant must say something or call something. */
+/** A participant's message must have content or tool calls. */
 export function checkMessage(message: ParticipantMessage): void {
   if (message.tool_calls !== null || textOf(message) !== null) return;
   const name = className(message);
   throw valueError(`${name} must have either content or tool_calls. Got ${name}\nis_final_chunk: True`);
 }
 
-/** Refuses a history in which calls and results do not pair up; results that are missing at its end pass, as they do in the reference. */
+/** Refuses a history with unpaired calls and results. As in the reference, results may be missing at the end. */
 export function checkHistory(history: readonly Message[]): void {
   let expected = 0;
   let caller: string | null = null;

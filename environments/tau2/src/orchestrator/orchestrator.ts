@@ -7,7 +7,7 @@ import { checkHistory, checkMessage, isUserStop, isVisibleToAgent, isVisibleToUs
 
 export type TerminationReason = "user_stop" | "agent_stop" | "max_steps" | "timeout" | "too_many_errors" | "agent_error" | "user_error";
 
-/** One who answers when it is their turn, knowing what they have said and heard. */
+/** An agent or a user. `history` has the messages that the participant sent and received. */
 export interface Participant {
   reply(history: readonly Message[], signal?: AbortSignal): Promise<ParticipantMessage>;
 }
@@ -15,9 +15,9 @@ export interface Participant {
 export interface OrchestratorOptions {
   readonly environment: Environment;
   readonly task: Task;
-  /** Null where nobody plays the user: the turn goes to the agent then. */
+  /** Null if no model plays the user: then the agent's turn follows. */
   readonly user: Participant | null;
-  /** Whether a message of the agent ends the conversation; a plain agent never ends it. */
+  /** Whether a message of the agent ends the conversation; never, if not given. */
   readonly isAgentStop?: (message: ParticipantMessage) => boolean;
   readonly maxSteps?: number;
   readonly maxErrors?: number;
@@ -31,7 +31,7 @@ type Role = "agent" | "user" | "env";
 
 const GREETING: ParticipantMessage = { role: "assistant", content: "Hi! How can I help you today?", tool_calls: null };
 
-/** A conversation of agent, user and environment in which one speaks at a time. It stands still when it is the agent's turn. */
+/** A conversation of agent, user and environment, who take turns. It pauses when it is the agent's turn. */
 export class Orchestrator {
   readonly environment: Environment;
   readonly #options: OrchestratorOptions;
@@ -42,7 +42,7 @@ export class Orchestrator {
   readonly #userHistory: Message[] = [];
   #from: Role = "agent";
   #to: Role = "user";
-  /** What the next speaker has not heard yet; several results of one message go together. */
+  /** Messages that the next participant has not received yet; all results of one message are delivered together. */
   #incoming: readonly Message[] = [];
   #isOpening = false;
   #reason: TerminationReason | null = null;
@@ -57,7 +57,7 @@ export class Orchestrator {
     this.#begin();
   }
 
-  /** Why it has ended; null while it goes on. */
+  /** Why it ended; null while it runs. */
   get reason(): TerminationReason | null {
     return this.#reason;
   }
@@ -70,17 +70,17 @@ export class Orchestrator {
     return this.#errorCount;
   }
 
-  /** Everything that was said, in order. */
+  /** All messages, in order. */
   get trajectory(): readonly Message[] {
     return this.#trajectory;
   }
 
-  /** What the agent knows; nothing if the last word was not meant for it. */
+  /** The messages that the agent sees; empty if it is not its turn. */
   get agentMessages(): readonly Message[] {
     return this.#to === "agent" ? [...this.#agentHistory, ...this.#incoming] : [];
   }
 
-  /** The conversation as it is stored; an environment that still owes an answer cannot be the end of it. */
+  /** The conversation as it is stored. Raises if the last message is a tool call without a result. */
   messages(): readonly Message[] {
     const [last] = this.#incoming;
     if (this.#to === "env" && this.#reason !== "agent_error" && this.#reason !== "user_error") {
@@ -89,7 +89,7 @@ export class Orchestrator {
     return this.#trajectory.map((message, turn_idx) => ({ ...message, turn_idx }));
   }
 
-  /** The whole conversation with an agent. */
+  /** Runs the whole conversation with an agent. */
   async run(agent: Participant, signal?: AbortSignal): Promise<TerminationReason> {
     for (;;) {
       await this.runUntilAgent(signal);
@@ -98,7 +98,7 @@ export class Orchestrator {
     }
   }
 
-  /** Goes on until it is the agent's turn or the end. */
+  /** Runs until it is the agent's turn or the conversation ends. */
   async runUntilAgent(signal?: AbortSignal): Promise<void> {
     while (this.#reason === null && this.#to !== "agent") {
       if (this.#to === "env") this.#answerCalls();
@@ -111,7 +111,7 @@ export class Orchestrator {
     }
   }
 
-  /** The agent's turn: what it says or calls. */
+  /** Takes the agent's message. */
   give(message: ParticipantMessage): void {
     if (this.#reason !== null) throw valueError("Simulation is done");
     if (this.#to !== "agent") throw new Error("it is not the agent's turn: await runUntilAgent() first");
@@ -150,7 +150,7 @@ export class Orchestrator {
     environment.sync();
   }
 
-  /** Goes on from where a task's own conversation stops. */
+  /** Continues a task's own message history. */
   #resume(history: readonly Message[]): void {
     checkHistory(history);
     const last = history.at(-1);
@@ -169,7 +169,7 @@ export class Orchestrator {
 
   async #askUser(user: Participant, signal?: AbortSignal): Promise<void> {
     this.#userHistory.push(...this.#incoming.filter(isRemembered));
-    // Heard once: if the answer fails, a second try must not hear it again.
+    // If the reply fails, a retry must not deliver the messages again.
     this.#incoming = [];
     const message = await user.reply(this.#userHistory, signal);
     checkMessage(message);
@@ -196,7 +196,7 @@ export class Orchestrator {
     this.#to = to;
   }
 
-  /** The limits are looked at even when somebody has just stopped, and win then, as they do in the reference. */
+  /** As in the reference, the limits are checked even after a stop, and take precedence over it. */
   #endStep(): void {
     this.#checkCommunication();
     this.#stepCount += 1;
@@ -221,7 +221,7 @@ export class Orchestrator {
   }
 }
 
-/** Words of nothing but blanks are not remembered. */
+/** Blank messages are not added to the histories. */
 function isRemembered(message: Message): boolean {
   return !isParticipant(message) || message.tool_calls !== null || textOf(message) !== null;
 }

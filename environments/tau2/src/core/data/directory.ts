@@ -4,7 +4,7 @@ import { readJson } from "../../python/json/reader.ts";
 import type { PyValue } from "../../python/values/values.ts";
 import { readToml } from "./toml.ts";
 
-/** The benchmark's files, as `TAU2_DATA_DIR` holds them: `<domain>/db.json`, … or, as in a checkout, below `tau2/domains`. */
+/** The benchmark's files: `<domain>/db.json`, … in a data directory, or below `tau2/domains` in a checkout. */
 export class DataDirectory {
   readonly path: string;
   readonly #domains: string;
@@ -19,7 +19,7 @@ export class DataDirectory {
     return existsSync(this.#pathOf(parts));
   }
 
-  /** A text, with line ends as `\n` and nothing trimmed. */
+  /** The contents of a text file, with `\n` as line end. */
   text(...parts: readonly string[]): string {
     const path = this.#pathOf(parts);
     if (!existsSync(path)) {
@@ -36,7 +36,7 @@ export class DataDirectory {
     return parts.at(-1)?.endsWith(".toml") ? readToml(text) : readJson(text);
   }
 
-  /** `user_simulator` stands beside the domains, and in a checkout beside their folder. */
+  /** `user_simulator` is next to the domains; in a checkout it is next to the folder of the domains. */
   #pathOf(parts: readonly string[]): string {
     const isBeside = parts[0] === "user_simulator" && this.#domains !== this.path;
     return isBeside ? join(this.#domains, "..", ...parts) : join(this.#domains, ...parts);

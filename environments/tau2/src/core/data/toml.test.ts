@@ -33,6 +33,6 @@ gb = -1.5e3
   });
 
   it.each(["a = 2025-01-01", "a = 01", "a", "a = 1\na = 2"])("is refused with its line when it says %j", (source) => {
-    expect(() => readToml(source)).toThrow(/line [12] of a TOML file is not understood/);
+    expect(() => readToml(source)).toThrow(/line [12] of a TOML file is not supported/);
   });
 });

@@ -3,7 +3,7 @@ import { Dict, PyFloat, type PyValue, toInt } from "../../python/values/values.t
 
 /**
  * Reads the part of TOML that the benchmark's databases use: tables, arrays of tables, basic strings, ints, floats, booleans
- * and arrays. Ints and floats stay apart, which common readers do not promise. Anything else is refused with its line.
+ * and arrays. Distinguishes ints from floats, which most TOML readers do not. Throws for anything else, with the line.
  */
 export function readToml(source: string): Dict {
   const root = new Dict();
@@ -20,7 +20,7 @@ export function readToml(source: string): Dict {
     const [, key, start] = /^((?:[\w-]+|"[^"]*")(?:\s*\.\s*(?:[\w-]+|"[^"]*"))*)\s*=\s*(.+)$/.exec(line) ?? [];
     if (key === undefined || start === undefined) throw refused(i, line);
     let value = start;
-    // An array may go on over several lines.
+    // An array may span several lines.
     const first = i;
     while (value.startsWith("[") && !isClosed(value)) {
       const next = lines[++i];
@@ -79,7 +79,7 @@ function tomlValue(text: string, line: number): PyValue {
   throw refused(line, text);
 }
 
-/** Splits at the commas that no string and no inner array hides. */
+/** Splits at commas outside strings and inner arrays. */
 function itemsOf(text: string): string[] {
   const items = text.match(/(?:"(?:[^"\\]|\\.)*"|'[^']*'|\[[^\]]*\]|[^,"'[\]])+/g) ?? [];
   return items.map((item) => item.trim()).filter((item) => item !== "");
@@ -95,5 +95,5 @@ function withoutComment(line: string): string {
 }
 
 function refused(line: number, text: string): Error {
-  return new Error(`line ${line + 1} of a TOML file is not understood: ${text}`);
+  return new Error(`line ${line + 1} of a TOML file is not supported: ${text}`);
 }

@@ -1,17 +1,17 @@
 import { fieldsOf, MODEL, PyObject } from "../../python/values/objects.ts";
 import { Dict, PyTuple, type PyValue } from "../../python/values/values.ts";
 
-/** What was copied already: two names of one object stay two names of one copy. */
+/** Copies by original, so that two references to one object become two references to one copy. */
 export type Memo = Map<object, PyValue>;
 
-/** A copy that shares nothing that can change. A table's copy shares the rows that nobody has edited. */
+/** A deep copy. A table's copy shares the rows that were not edited, which are frozen. */
 export function copy<T extends PyValue>(value: T, memo: Memo = new Map()): T {
   const copyItem = (item: PyValue): PyValue => {
     if (item === null || typeof item !== "object") return item;
     const known = memo.get(item);
     if (known !== undefined) return known;
     const copied = copyObject(item, copyItem);
-    // What cannot change is its own copy, and found as quickly.
+    // Immutable values are their own copy and need no entry.
     if (copied !== item) memo.set(item, copied);
     return copied;
   };
@@ -26,7 +26,7 @@ function copyObject(value: PyValue & object, copyItem: (item: PyValue) => PyValu
   return value[MODEL].copy(value, copyItem);
 }
 
-/** Closes a value for good, so that a tool that writes to a shared row fails at once instead of changing it for others. */
+/** Freezes a value deeply, so that a tool that writes to a shared row fails instead of changing it for other instances. */
 export function freeze(value: PyValue): void {
   if (value === null || typeof value !== "object" || Object.isFrozen(value)) return;
   if (Array.isArray(value)) {

@@ -14,8 +14,8 @@ export function hashValue(value: PyValue): string {
 }
 
 /**
- * The same hash of a database, at the price of what has changed: shared rows are not written again, only own ones are,
- * and the digest goes on from the last checkpoint in front of the first change.
+ * The same hash of a database, at a cost that depends on what has changed: only the instance's own rows are written,
+ * and hashing resumes from the last checkpoint before the first change.
  */
 export function hashDatabase(database: PyObject): string {
   const parts = partsOf(database);
@@ -27,10 +27,10 @@ export function hashDatabase(database: PyObject): string {
   return digest;
 }
 
-/** Most calls read: then the parts are as before, and so is the digest. */
+/** Most tool calls only read: then the parts and the digest are unchanged. */
 const lastDigest = new WeakMap<PyObject, { key: string; digest: string }>();
 
-/** A piece of the dump: text of this instance, or bytes of rows that all share. */
+/** A piece of the dump: text of this instance, or bytes of shared rows. */
 type Part = string | { readonly rows: SharedRows; readonly start: number; readonly end: number };
 
 function partsOf(database: PyObject): Part[] {
@@ -66,7 +66,7 @@ function partsOfTable(table: Table): Part[] {
   return parts.flatMap((part, i) => (i === 0 ? [part] : [", ", part]));
 }
 
-/** Of the first key that does not come before `key`. */
+/** The index of the first key that is not less than `key`. */
 function placeOf(keys: readonly string[], key: string): number {
   let low = 0;
   let high = keys.length;
@@ -80,9 +80,9 @@ function placeOf(keys: readonly string[], key: string): number {
 
 const STEP = 1 << 18;
 
-/** A digest on its way through the dump of an untouched database, at growing distances from the start. */
+/** Hash states at increasing positions in the dump of an unchanged database. */
 interface SharedPrefix {
-  /** What the dump consists of up to here; another database with the same beginning goes the same way. */
+  /** The parts of that dump; any database whose dump starts with the same bytes can use the checkpoints. */
   readonly parts: Part[];
   readonly checkpoints: { readonly at: number; readonly hash: Hash }[];
 }
@@ -130,7 +130,7 @@ function prefixOf(parts: readonly Part[]): SharedPrefix | null {
   return prefix;
 }
 
-/** The parts as they would be without own rows: from each table's first byte to its last. */
+/** The parts of a database without own rows, as far as these parts show them. */
 function untouched(parts: readonly Part[]): Part[] {
   const route: Part[] = [];
   for (const part of parts) {
@@ -144,7 +144,7 @@ function untouched(parts: readonly Part[]): Part[] {
   return route;
 }
 
-/** How many bytes two dumps have in common, as far as whole parts show it. */
+/** The number of leading bytes that two dumps have in common, found by comparing parts. */
 function commonLength(prefixParts: readonly Part[], parts: readonly Part[]): number {
   let length = 0;
   for (const [i, part] of parts.entries()) {

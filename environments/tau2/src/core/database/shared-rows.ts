@@ -2,15 +2,15 @@ import { quoteJson, writeJson } from "../../python/json/writer.ts";
 import { compareText } from "../../python/text.ts";
 import type { Dict, PyValue } from "../../python/values/values.ts";
 
-/** A table's dump without its braces, and where each row stands in it. */
+/** A table's dump without its braces, and the position of each row in it. */
 export interface RowsText {
   readonly keys: readonly string[];
   readonly bytes: Buffer;
-  /** Of row i the first byte; of row i + 1 it is two beyond the last of row i, for `, ` stands between. */
+  /** The first byte of each row, and one more entry for the end. Rows are separated by the two bytes `, `. */
   readonly starts: readonly number[];
 }
 
-/** The initial rows of a table. They never change, so they are written down for hashing at most once. */
+/** The initial rows of a table. They never change, so their dump for hashing is made at most once. */
 export class SharedRows<Row extends PyValue = PyValue> {
   readonly rows: Dict<Row>;
   #text: RowsText | null = null;
@@ -36,7 +36,7 @@ export class SharedRows<Row extends PyValue = PyValue> {
       at += text.length + 2;
     }
     starts.push(at);
-    // The dump is ASCII: a character is a byte.
+    // The dump is ASCII: one byte per character.
     return { keys, bytes: Buffer.from(texts.join(", "), "latin1"), starts };
   }
 }

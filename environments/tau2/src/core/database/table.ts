@@ -6,7 +6,7 @@ import { copy, freeze } from "./copy.ts";
 import { SharedRows } from "./shared-rows.ts";
 
 /**
- * A dict of rows whose initial rows are shared by all instances: reading sees them, `edit` copies one before it changes.
+ * A dict of rows whose initial rows are shared by all instances: reads return them, `edit` copies a row before it is changed.
  * Rows that were edited or added are kept in the Map itself. Rows are never removed.
  */
 export class Table<Row extends PyValue = PyValue> extends Dict<Row> {
@@ -17,12 +17,12 @@ export class Table<Row extends PyValue = PyValue> extends Dict<Row> {
     this.shared = shared;
   }
 
-  /** The row to read, by Python's rules for keys; undefined if there is none. */
+  /** The row to read; keys compare as in Python. */
   find(key: PyValue): Row | undefined {
     return lookup(this, key);
   }
 
-  /** The row to change: this instance's own from now on. What was read from it earlier is the old row. */
+  /** The row to change: a copy that belongs to this instance. Rows returned by earlier `find` calls are not updated. */
   edit(key: PyValue): Row | undefined {
     const row = this.find(key);
     if (row === undefined || super.has(key)) return row;
@@ -52,7 +52,7 @@ export class Table<Row extends PyValue = PyValue> extends Dict<Row> {
   }
 
   override delete(key: PyKey): boolean {
-    throw new Error(`rows of a table are never removed, but '${String(key)}' was`);
+    throw new Error(`rows of a table cannot be removed (key '${String(key)}')`);
   }
 
   override get size(): number {
@@ -83,7 +83,7 @@ export class Table<Row extends PyValue = PyValue> extends Dict<Row> {
   }
 }
 
-/** The type of a field that holds a table: a dict of rows by id, large enough to be shared. */
+/** The type of a table field: a dict of rows by id that instances share. */
 export function table<Row extends PyValue>(row: Type<Row>): Type<Table<Row>> {
   const rows = dict(row);
   return {

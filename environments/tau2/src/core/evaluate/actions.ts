@@ -5,7 +5,7 @@ import type { GoldenAction, Task } from "../tasks.ts";
 import type { ToolKind } from "../tools/tool.ts";
 import { type ActionCheck, asReward, type RewardInfo } from "./reward.ts";
 
-/** Asks of each golden action whether anybody has done it, in any order. */
+/** Checks for each golden action whether a call of the trajectory matches it, in any order. */
 export function evaluateActions(task: Task, trajectory: readonly Message[], kinds: ReadonlyMap<string, ToolKind> | null): RewardInfo {
   const actions = task.evaluation_criteria?.actions ?? [];
   if (actions.length === 0) {
@@ -20,7 +20,7 @@ export function evaluateActions(task: Task, trajectory: readonly Message[], kind
   return { reward, action_checks, reward_breakdown: { ACTION: reward } };
 }
 
-/** Without `compare_args` the keys of the call decide, so a call with fewer arguments than the golden action may match. */
+/** Without `compare_args` the arguments of the call are compared, so a call with fewer arguments than the golden action can match. */
 export function matches(action: GoldenAction, call: ToolCall): boolean {
   if (action.name !== call.name) return false;
   const keys: readonly PyValue[] = action.compare_args ?? [...call.arguments.keys()];

@@ -2,7 +2,7 @@ import { isParticipant, type Message, textOf } from "../messages/messages.ts";
 import type { Task } from "../tasks.ts";
 import { asReward, type CommunicateCheck, type RewardInfo } from "./reward.ts";
 
-/** Asks of each piece of information whether the agent has said it. */
+/** Checks for each piece of information whether a message of the agent contains it. */
 export function evaluateCommunicate(task: Task, trajectory: readonly Message[]): RewardInfo {
   const infos = task.evaluation_criteria?.communicate_info ?? [];
   if (infos.length === 0) {
@@ -18,7 +18,7 @@ export function evaluateCommunicate(task: Task, trajectory: readonly Message[]):
   return { reward, communicate_checks, reward_breakdown: { COMMUNICATE: reward } };
 }
 
-/** Commas are dropped from what was said but not from what is looked for, so an info with a comma is never found. */
+/** As in the reference, commas are removed from the message but not from the info, so an info with a comma is never found. */
 function check(info: string, texts: readonly (string | null)[]): CommunicateCheck {
   const said = texts.find((text) => text?.toLowerCase().replaceAll(",", "").includes(info.toLowerCase()));
   return said == null

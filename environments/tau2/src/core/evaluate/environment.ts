@@ -14,7 +14,7 @@ export interface EnvironmentEvaluation {
   readonly isStrict: boolean;
 }
 
-/** Compares where an episode has ended with where the golden actions end, and asks the task's assertions. */
+/** Compares an episode's final databases with those after the golden actions, and checks the task's assertions. */
 export function evaluateEnvironment({ domain, task, trajectory, isSolo, isStrict }: EnvironmentEvaluation): RewardInfo {
   const criteria = task.evaluation_criteria;
   if (criteria === null || (criteria.actions === null && criteria.env_assertions === null)) {
@@ -43,7 +43,7 @@ export function evaluateEnvironment({ domain, task, trajectory, isSolo, isStrict
   };
 }
 
-/** Where the golden actions lead: never solo, and without a sync between the actions. */
+/** The environment after the golden actions: never solo, and not synced between the actions. */
 export function goldEnvironment(domain: Domain, task: Task, isStrict = true): Environment {
   const gold = domain.create();
   setState(gold, task.initial_state, task.initial_state?.message_history ?? [], isStrict);
@@ -51,7 +51,7 @@ export function goldEnvironment(domain: Domain, task: Task, isStrict = true): En
     try {
       gold.makeToolCall(name, requestor, args);
     } catch (error) {
-      // Some golden actions are meant to fail.
+      // Some golden actions fail on purpose.
       if (!(error instanceof PyError)) throw error;
     }
   }

@@ -12,13 +12,13 @@ import type { RewardInfo, Unscored } from "./reward.ts";
 export interface Evaluation {
   readonly domain: Domain;
   readonly task: Task;
-  /** The whole conversation, with the task's own history at its start. */
+  /** The whole conversation, beginning with the task's message history. */
   readonly trajectory: readonly Message[];
   readonly terminationReason: string;
   readonly isSolo?: boolean;
-  /** Whether a replay must give the recorded answers; grading stored trajectories is lenient. */
+  /** Whether a replay must reproduce the recorded results; stored trajectories are graded leniently. */
   readonly isStrict?: boolean;
-  /** For natural-language assertions; where one is needed and none is given, the outcome is unscored. */
+  /** For natural-language assertions; without it, tasks that need it are unscored. */
   readonly judge?: Judge | null;
   readonly signal?: AbortSignal | undefined;
 }

@@ -2,7 +2,7 @@ import type { Message } from "../messages/messages.ts";
 import type { Task } from "../tasks.ts";
 import { asReward, type NlCheck, type RewardInfo } from "./reward.ts";
 
-/** Decides about sentences on a conversation, usually by asking a model. */
+/** Decides whether statements about a conversation are true, usually with a model. */
 export interface Judge {
   judge(assertions: readonly string[], trajectory: readonly Message[], signal?: AbortSignal): Promise<readonly NlCheck[]>;
 }
@@ -21,7 +21,7 @@ export async function evaluateNlAssertions(
   if (assertions.length === 0) {
     return { reward: 1, nl_assertions: [], reward_breakdown: { NL_ASSERTION: 1 }, info: { note: "No nl_assertions to evaluate" } };
   }
-  if (judge === null) throw new Error("natural-language assertions need a judge: ask needsJudge() first");
+  if (judge === null) throw new Error("natural-language assertions need a judge: check needsJudge() first");
   const nl_assertions = await judge.judge(assertions, trajectory, signal);
   const reward = asReward(nl_assertions.every(({ met }) => met));
   return { reward, nl_assertions, reward_breakdown: { NL_ASSERTION: reward } };

@@ -29,7 +29,7 @@ export interface NlCheck {
 
 export type Breakdown = { readonly [Type in RewardType]?: number };
 
-/** What one component found; the names of the fields are those of stored records. */
+/** The result of one component, or of all; field names are those of stored records. */
 export interface RewardInfo {
   readonly reward: number;
   readonly db_check?: { readonly db_match: boolean; readonly db_reward: number };
@@ -42,7 +42,7 @@ export interface RewardInfo {
   readonly info?: Readonly<Record<string, unknown>> | null;
 }
 
-/** An episode that cannot be scored here, and why. It is neither a success nor a failure. */
+/** An episode that cannot be scored, and why. It is neither a success nor a failure. */
 export interface Unscored {
   readonly reward: null;
   readonly reason: string;

@@ -16,7 +16,7 @@ export interface SystemMessage {
   readonly content: string | null;
 }
 
-/** What an agent or a user says. `tool_calls` that are not null make it a tool call, even an empty list. */
+/** A message of the agent or the user. It is a tool call if `tool_calls` is not null, even if the list is empty. */
 export interface ParticipantMessage {
   readonly role: "assistant" | "user";
   readonly content: string | null;
@@ -35,13 +35,13 @@ export interface ToolMessage {
   readonly turn_idx?: number | null;
 }
 
-/** Several results on their way to one participant; never part of a trajectory. */
+/** Several results for one participant; never part of a trajectory. */
 export interface MultiToolMessage {
   readonly role: "tool";
   readonly tool_messages: readonly ToolMessage[];
 }
 
-/** The names of the fields are those of stored trajectories. */
+/** Field names are those of stored trajectories. */
 export type Message = SystemMessage | ParticipantMessage | ToolMessage | MultiToolMessage;
 
 export function isParticipant(message: Message): message is ParticipantMessage {
@@ -52,12 +52,12 @@ export function isToolMessage(message: Message): message is ToolMessage {
   return message.role === "tool" && !("tool_messages" in message);
 }
 
-/** Text that is more than blanks. */
+/** The content, or null if it is blank. */
 export function textOf(message: ParticipantMessage): string | null {
   return message.content === null || isBlank(message.content) ? null : message.content;
 }
 
-/** How the reference names the class of a message. */
+/** The name of the message's class in the reference. */
 export function className(message: Message): string {
   if (message.role === "tool") return isToolMessage(message) ? "ToolMessage" : "MultiToolMessage";
   return { system: "SystemMessage", assistant: "AssistantMessage", user: "UserMessage" }[message.role];

@@ -30,7 +30,7 @@ const StoredTool = model("ToolMessage", {
 
 const StoredSystem = model("SystemMessage", { role: literal("system"), content: withDefault(nullable(text), null) });
 
-/** A message as tasks and trajectories store it. */
+/** Parses a message from a task or a trajectory. */
 export function parseMessage(value: PyValue): Message {
   const role = value instanceof Dict ? value.get("role") : null;
   const parts = value instanceof Dict ? value.get("tool_messages") : null;
@@ -46,7 +46,7 @@ function toolMessage({ id, content, requestor, error, timestamp, turn_idx }: Ins
 }
 
 function toolCall({ id, name, arguments: args, requestor }: Instance<typeof StoredToolCall>): ToolCall {
-  if (!(args instanceof Dict)) throw new Error(`the arguments of the stored call of '${name}' are no object`);
+  if (!(args instanceof Dict)) throw new Error(`the arguments of the stored call of '${name}' are not an object`);
   return { id, name, arguments: args, requestor };
 }
 

@@ -2,7 +2,7 @@ import type { PyValue } from "../../python/values/values.ts";
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** A tool's parameter as a model is told about it. Nothing is checked against the schema: tools take what they are given. */
+/** A tool's parameter as models see it. Arguments are not checked against the schema. */
 export interface ParameterSpec {
   readonly schema: JsonSchema;
   readonly description: string;
@@ -22,7 +22,7 @@ export const number = (description: string): ParameterSpec => parameter({ type: 
 export const boolean = (description: string): ParameterSpec => parameter({ type: "boolean" }, description);
 export const texts = (description: string): ParameterSpec => parameter({ type: "array", items: { type: "string" } }, description);
 
-/** The same, but it may be left out. */
+/** Makes a parameter optional. */
 export function optional(spec: ParameterSpec, defaultValue: PyValue): ParameterSpec {
   return { ...spec, defaultValue };
 }

@@ -4,7 +4,7 @@ import { type JsonSchema, type ParameterSpecs, parametersSchema } from "./parame
 
 export type ToolKind = "read" | "write" | "think" | "generic";
 
-/** What tools work on: one side's database, and what that side remembers beside it. */
+/** What tools operate on: one side's database, and its state outside the database. */
 export interface Side<Db, Memory = null> {
   readonly db: Db;
   readonly memory: Memory;
@@ -19,7 +19,7 @@ export interface Helper<S = unknown> {
 
 export interface Tool<S = unknown> extends Helper<S> {
   readonly kind: ToolKind;
-  /** Whether a replay has to run it again. */
+  /** Whether a replay must run it again. */
   readonly mutatesState: boolean;
   /** A discoverable tool can be called but is not listed. */
   readonly isDiscoverable: boolean;
@@ -28,7 +28,7 @@ export interface Tool<S = unknown> extends Helper<S> {
   readonly schema: JsonSchema;
 }
 
-/** The parameters that must be given by name alone, those with a default as `optionals: { note: null }`. */
+/** Required parameters are listed by name, optional ones with their defaults: `optionals: { note: null }`. */
 export interface HelperSource<S, N extends string, O extends string> {
   readonly name: string;
   readonly parameters: readonly N[];
@@ -49,7 +49,7 @@ export interface ToolSource<S, P extends ParameterSpecs> {
   run(args: { readonly [K in keyof P & string]: PyValue }, side: S): PyValue;
 }
 
-/** The ways to write a tool for one side: `const { read, write, helper } = toolsOf<Side<ShopDb>>()`. */
+/** Builders for the tools of one side: `const { read, write, helper } = toolsOf<Side<ShopDb>>()`. */
 export function toolsOf<S>() {
   const make =
     (kind: ToolKind) =>
@@ -76,7 +76,7 @@ export function toolsOf<S>() {
         run: (args, side) => source.run(args as Parameters<typeof source.run>[0], side),
       };
     };
-  /** Not a tool, but callable by initial states and assertions. */
+  /** Not a tool, but initial states and assertions can call it. */
   const helper = <const N extends string = never, const O extends string = never>(source: HelperSource<S, N, O>): Helper<S> => ({
     name: source.name,
     parameters: [

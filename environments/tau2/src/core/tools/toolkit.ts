@@ -15,11 +15,11 @@ export interface ToolkitDefinition<Db extends PyObject = PyObject, Memory extend
   /** In the order in which they are listed. */
   readonly tools: readonly Tool<Side<Db, Memory>>[];
   readonly helpers: readonly Helper<Side<Db, Memory>>[];
-  /** What a fresh side remembers beside its database. */
+  /** The initial state outside the database. */
   readonly memory?: () => Memory;
 }
 
-/** A side of an environment at work. Its database may be replaced by another one, even of another model. */
+/** One side of a running environment. Its database can be replaced, even by one of another model. */
 export class Toolkit {
   readonly className: string;
   readonly tools: ReadonlyMap<string, Tool>;
@@ -41,7 +41,7 @@ export class Toolkit {
     return this.tools.has(name);
   }
 
-  /** Calls a tool; listed or not. */
+  /** Calls a tool, also a discoverable one. */
   useTool(name: string, args: Dict): PyValue {
     const tool = this.tools.get(name);
     if (tool === undefined) throw valueError(`Tool '${name}' not found.`);
@@ -55,7 +55,7 @@ export class Toolkit {
     return this.#run(target, args);
   }
 
-  /** The tools that an agent may know of, all or those that are named. */
+  /** The listed tools: all, or those in `include`. */
   listTools(include: readonly string[] | null = null): readonly Tool[] {
     const listed = [...this.tools.values()].filter(({ isDiscoverable }) => !isDiscoverable);
     if (include === null) return listed;
@@ -75,7 +75,7 @@ export class Toolkit {
     return hashDatabase(this.db);
   }
 
-  /** The same side with a state of its own; `memo` keeps a database that two sides share one. */
+  /** A copy of this side with its own state. With one `memo`, a database that both sides share stays shared. */
   fork(memo: Memo): Toolkit {
     return new Toolkit(this.#definition, copy(this.db, memo), copy(this.memory, memo));
   }
@@ -87,7 +87,7 @@ export class Toolkit {
 
 const named = new WeakMap<readonly Helper[], ReadonlyMap<string, Helper>>();
 
-/** All instances of a domain share one map: thousands of them would hold little else. */
+/** All instances of a domain share one map, to save memory. */
 function byName<T extends Helper>(items: readonly T[]): ReadonlyMap<string, T> {
   let known = named.get(items);
   if (known === undefined) {
