@@ -9,15 +9,15 @@ import { type Json, judgeVariables, KEY, openSandbox, type Sandbox, type TestIns
 import { writeJson } from "../python/json/writer.ts";
 
 const TAU2_DATA_DIR = join(tau2Path, "data");
-/** Hundreds of conversations on a busy machine. */
+/** For hundreds of conversations on a busy machine. */
 const SLOW_MS = 120_000;
 
 let sandbox: Sandbox | null = null;
 afterEach(async () => {
-  const said = sandbox?.responses ?? [];
+  const responses = sandbox?.responses ?? [];
   await sandbox?.[Symbol.asyncDispose]();
   sandbox = null;
-  expect(said.some((text) => text.includes(KEY))).toBe(false);
+  expect(responses.some((text) => text.includes(KEY))).toBe(false);
 });
 
 const sandboxOf = async (domain: string): Promise<Sandbox> => {
@@ -25,7 +25,7 @@ const sandboxOf = async (domain: string): Promise<Sandbox> => {
   return sandbox;
 };
 
-/** A user who does what the golden actions have the user do, when told to, and a judge who finds everything met. */
+/** A user that performs the user's golden actions when asked to, and a judge that accepts every assertion. */
 class Actors {
   readonly turns: ScriptedTurn[] = [];
   readonly requests: ModelRequest[] = [];
@@ -37,27 +37,27 @@ class Actors {
   };
 }
 
-/** Two tasks of mock want something to hold that their golden actions do not bring about. */
-const UNLED = ["update_task_with_history_and_env_assertions", "update_task_with_user_tools"];
+/** The golden actions of two mock tasks do not fulfil their assertions. */
+const UNFULFILLED = ["update_task_with_history_and_env_assertions", "update_task_with_user_tools"];
 
-/** Whether it is the user who speaks first; a task may bring a beginning of the conversation. */
+/** Whether the user sends the first message; a task may have a message history. */
 const isUsersTurn = ({ initial_state }: Task) => (initial_state?.message_history?.at(-1)?.role ?? "assistant") === "assistant";
 
 const argsOf = (action: GoldenAction): Json => JSON.parse(writeJson(action.arguments)) as Json;
 
-/** Plays a task as its golden actions say, one side after the other, tells what is to be told, and lets the user stop. */
-async function playGolden(talk: TestInstance, task: Task, actors: Actors): Promise<Json> {
+/** Runs a task's golden actions in order, sends the required information, and lets the user stop. */
+async function playGolden(instance: TestInstance, task: Task, actors: Actors): Promise<Json> {
   const { actions, communicate_info } = task.evaluation_criteria ?? { actions: [], communicate_info: [] };
   for (const [n, action] of (actions ?? []).entries()) {
     if (action.requestor === "assistant") {
-      await talk.tool(action.name, argsOf(action));
+      await instance.tool(action.name, argsOf(action));
       continue;
     }
     actors.turns.push({ toolCalls: [{ name: action.name, arguments: writeJson(action.arguments), id: `golden-${n}` }] }, "It is done.");
-    await talk.say("Please do the next thing.");
+    await instance.say("Please do the next thing.");
   }
   actors.turns.push("Thank you ###STOP###");
-  return talk.say(`This is what there is to know: ${(communicate_info ?? []).join(", ")}.`);
+  return instance.say(`This is what there is to know: ${(communicate_info ?? []).join(", ")}.`);
 }
 
 describeNeeding("tau2-data", "conversations with the benchmark's data", () => {
@@ -75,16 +75,16 @@ describeNeeding("tau2-data", "conversations with the benchmark's data", () => {
       const actors = new Actors();
       await using model = await scriptedOpenAi(actors.play);
       const served = await sandboxOf(name);
-      const tasks = domain.tasks.select(split).filter(({ id }) => !UNLED.includes(id));
+      const tasks = domain.tasks.select(split).filter(({ id }) => !UNFULFILLED.includes(id));
       expect(tasks).toHaveLength(count);
       const missed: unknown[] = [];
       for (const task of tasks) {
         if (isUsersTurn(task)) actors.turns.push("I need help.");
-        const talk = await served.open(userVariables(model, task.id, { ...judgeVariables(model), TAU2_MAX_STEPS: "200" }));
-        const ended = await playGolden(talk, task, actors);
+        const instance = await served.open(userVariables(model, task.id, { ...judgeVariables(model), TAU2_MAX_STEPS: "200" }));
+        const ended = await playGolden(instance, task, actors);
         if (ended.reward !== 1 || ended.done !== true) missed.push([task.id, ended]);
         const [first] = actors.requests;
-        if (first?.messages[0]?.text !== userPrompt(domain, task)) missed.push([task.id, "was told something else"]);
+        if (first?.messages[0]?.text !== userPrompt(domain, task)) missed.push([task.id, "got another prompt"]);
         actors.requests.length = 0;
       }
       expect(missed).toEqual([]);
@@ -92,10 +92,10 @@ describeNeeding("tau2-data", "conversations with the benchmark's data", () => {
     },
   );
 
-  const openTalk = async (domain: string, taskId: string, model: { baseUrl: string }, more: Record<string, string> = {}) =>
+  const openInstance = async (domain: string, taskId: string, model: { baseUrl: string }, more: Record<string, string> = {}) =>
     (await sandboxOf(domain)).open(userVariables(model, taskId, more));
 
-  it("telecom: the user works on the phone several steps in a row, and the agent hears only what the user says", async () => {
+  it("telecom: the user takes several steps on the phone in a row, and the agent sees only the user's messages", async () => {
     const domain = openDomain("telecom", TAU2_DATA_DIR);
     const task = domain.tasks.select("small").find(({ id }) => id.includes("airplane_mode_on")) as Task;
     const act = (...names: readonly string[]): ScriptedTurn => ({
@@ -110,15 +110,15 @@ describeNeeding("tau2-data", "conversations with the benchmark's data", () => {
       "I switched airplane mode off.",
       "You cannot help me ###TRANSFER###",
     ]);
-    const talk = await openTalk("telecom", task.id, model);
-    expect(await talk.status()).toMatchObject({ last_observation: "My phone does not work.", step: 0 });
-    expect(await talk.say("Look at your phone.")).toEqual({ observation: "I switched airplane mode off.", reward: 0, done: false });
-    expect(await talk.tool("transfer_to_human_agents", { summary: "a phone" })).toMatchObject({ observation: "Transfer successful" });
-    expect(await talk.say("YOU ARE BEING TRANSFERRED TO A HUMAN AGENT. PLEASE HOLD ON.")).toMatchObject({
+    const instance = await openInstance("telecom", task.id, model);
+    expect(await instance.status()).toMatchObject({ last_observation: "My phone does not work.", step: 0 });
+    expect(await instance.say("Look at your phone.")).toEqual({ observation: "I switched airplane mode off.", reward: 0, done: false });
+    expect(await instance.tool("transfer_to_human_agents", { summary: "a phone" })).toMatchObject({ observation: "Transfer successful" });
+    expect(await instance.say("YOU ARE BEING TRANSFERRED TO A HUMAN AGENT. PLEASE HOLD ON.")).toMatchObject({
       done: true,
       observation: "You cannot help me ###TRANSFER###",
     });
-    expect(await talk.status()).toMatchObject({ termination_reason: "user_stop" });
+    expect(await instance.status()).toMatchObject({ termination_reason: "user_stop" });
 
     const [first, last] = [model.requests[0], model.requests.at(-1)];
     expect(first?.tools.map(({ name }) => name)).toEqual(userTools(domain, task)?.map(({ name }) => name));
@@ -133,7 +133,7 @@ describeNeeding("tau2-data", "conversations with the benchmark's data", () => {
     expect(model.refusals).toEqual([]);
   });
 
-  it("telecom: the user's own steps and errors count against the limits", async () => {
+  it("telecom: the user's own steps and errors count toward the limits", async () => {
     const id = openDomain("telecom", TAU2_DATA_DIR).tasks.select("small")[0]?.id ?? "";
     const busy = (name: string) => (request: ModelRequest) => (request.turn === 0 ? "Hello" : { toolCalls: [{ name }] });
     await using tireless = await scriptedOpenAi(busy("check_status_bar"));
@@ -153,30 +153,32 @@ describeNeeding("tau2-data", "conversations with the benchmark's data", () => {
       const isIdle = ({ evaluation_criteria: criteria }: Task) => !criteria?.actions?.length && !criteria?.communicate_info?.length;
       const task = openDomain("airline", TAU2_DATA_DIR).tasks.tasks.find(isIdle) as Task;
       await using model = await scriptedOpenAi(["I want a refund.", `Well then. ${token}`]);
-      const talk = await openTalk("airline", task.id, model);
-      expect(await talk.tool("transfer_to_human_agents", { summary: "no refund" })).toMatchObject({ observation: "Transfer successful" });
-      expect(await talk.say("That cannot be done.")).toEqual({ observation: `Well then. ${token}`, reward: 1, done: true });
-      // A user without tools is offered none.
+      const instance = await openInstance("airline", task.id, model);
+      expect(await instance.tool("transfer_to_human_agents", { summary: "no refund" })).toMatchObject({
+        observation: "Transfer successful",
+      });
+      expect(await instance.say("That cannot be done.")).toEqual({ observation: `Well then. ${token}`, reward: 1, done: true });
+      // A user without tools gets none in the request.
       expect(model.requests.map(({ body }) => "tools" in body)).toEqual([false, false]);
     },
   );
 
-  it("airline: an agent's errors are its to read, and the tenth is the last", async () => {
+  it("airline: the agent sees its errors, and the tenth ends the episode", async () => {
     await using model = await scriptedOpenAi(["I want a refund."]);
-    const talk = await openTalk("airline", "0", model);
-    expect(await talk.tool("get_user_details", { user_id: "nobody" })).toMatchObject({
+    const instance = await openInstance("airline", "0", model);
+    expect(await instance.tool("get_user_details", { user_id: "nobody" })).toMatchObject({
       observation: "Error: User nobody not found",
       done: false,
     });
-    expect(await talk.tool("get_user_details", {})).toMatchObject({
+    expect(await instance.tool("get_user_details", {})).toMatchObject({
       observation: "Error: AirlineTools.get_user_details() missing 1 required positional argument: 'user_id'",
     });
-    for (let n = 3; n < 10; n++) expect(await talk.tool("calculate", { expression: "x" })).toMatchObject({ done: false, step: n });
-    expect(await talk.tool("calculate", { expression: "x" })).toMatchObject({ done: true, reward: 0, step: 10 });
-    expect(await talk.status()).toMatchObject({ termination_reason: "too_many_errors" });
+    for (let n = 3; n < 10; n++) expect(await instance.tool("calculate", { expression: "x" })).toMatchObject({ done: false, step: n });
+    expect(await instance.tool("calculate", { expression: "x" })).toMatchObject({ done: true, reward: 0, step: 10 });
+    expect(await instance.status()).toMatchObject({ termination_reason: "too_many_errors" });
   });
 
-  it("retail: is 1 or 0 as the judge says, and neither without one or when it fails", async () => {
+  it("retail: the reward is 1 or 0 as the judge decides, and null without a judge or if it fails", async () => {
     const domain = openDomain("retail", TAU2_DATA_DIR);
     const isJudged = ({ evaluation_criteria: criteria }: Task) => (criteria?.nl_assertions ?? []).length > 0;
     const task = domain.tasks.select("base").find(isJudged) as Task;
@@ -189,8 +191,8 @@ describeNeeding("tau2-data", "conversations with the benchmark's data", () => {
       actors.turns.push("I need help.");
       await using user = await scriptedOpenAi(actors.play);
       await using judge = await scriptedOpenAi(() => verdict as ScriptedTurn);
-      const talk = await served.open(userVariables(user, task.id, verdict === null ? {} : judgeVariables(judge)));
-      const ended = await playGolden(talk, task, actors);
+      const instance = await served.open(userVariables(user, task.id, verdict === null ? {} : judgeVariables(judge)));
+      const ended = await playGolden(instance, task, actors);
       for (const assertion of assertions) {
         if (verdict !== null) expect(judge.requests[0]?.messages[1]?.text).toContain(assertion.slice(0, 20));
       }

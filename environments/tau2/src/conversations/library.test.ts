@@ -9,10 +9,10 @@ const readNotices = (...ids: readonly string[]): ScriptedTurn => ({ toolCalls: i
 
 let sandbox: Sandbox | null = null;
 afterEach(async () => {
-  const said = sandbox?.responses ?? [];
+  const responses = sandbox?.responses ?? [];
   await sandbox?.[Symbol.asyncDispose]();
   sandbox = null;
-  expect(said.join("\n")).not.toContain(KEY);
+  expect(responses.join("\n")).not.toContain(KEY);
 });
 
 async function open(user: { baseUrl: string }, task: string, more: Record<string, string> = {}): Promise<TestInstance> {
@@ -20,7 +20,7 @@ async function open(user: { baseUrl: string }, task: string, more: Record<string
   return sandbox.open(userVariables(user, task, more));
 }
 
-/** An endpoint that says what no model says. */
+/** An endpoint with responses that no model gives. */
 async function oddEndpoint(answer: (attempt: number) => { status?: number; body: string }) {
   let attempts = 0;
   const server = createServer((_, response) => {
@@ -36,12 +36,12 @@ async function oddEndpoint(answer: (attempt: number) => { status?: number; body:
 }
 
 describe("a whole conversation", () => {
-  it("shows the model its own words as the assistant's, the agent's as the user's, and nothing of the agent's tools", async () => {
+  it("sends the user model its own messages as the assistant's, the agent's as the user's, and no tool calls of the agent", async () => {
     await using model = await scriptedOpenAi(["Tides, please", readNotices("a"), readNotices("b", "c"), "Read.", "Bye ###STOP###"]);
-    const talk = await open(model, "lend", { TAU2_USER_LLM_TEMPERATURE: "0.5" });
-    await talk.tool("lend", { book_id: "b2", member: "bob" });
-    expect(await talk.say("Read your notices.")).toEqual({ observation: "Read.", reward: 0, done: false });
-    expect(await talk.say("It costs 7.5")).toMatchObject({ observation: "Bye ###STOP###", done: true });
+    const instance = await open(model, "lend", { TAU2_USER_LLM_TEMPERATURE: "0.5" });
+    await instance.tool("lend", { book_id: "b2", member: "bob" });
+    expect(await instance.say("Read your notices.")).toEqual({ observation: "Read.", reward: 0, done: false });
+    expect(await instance.say("It costs 7.5")).toMatchObject({ observation: "Bye ###STOP###", done: true });
 
     const last = model.requests.at(-1);
     expect(last?.messages.map(({ role, text }) => [role, text])).toEqual([
@@ -64,56 +64,56 @@ describe("a whole conversation", () => {
     expect(model.refusals).toEqual([]);
   });
 
-  it("begins with a task's own history, which the user knows without what the agent called", async () => {
+  it("starts with the task's message history, of which the user does not see the agent's calls", async () => {
     await using model = await scriptedOpenAi(["", readNotices("a"), "###STOP###"]);
-    const talk = await open(model, "read");
-    expect(await talk.say("Here is Tides.")).toMatchObject({ done: true, reward: 1 });
+    const instance = await open(model, "read");
+    expect(await instance.say("Here is Tides.")).toMatchObject({ done: true, reward: 1 });
     expect(model.requests[0]?.messages.slice(1)).toEqual([
       { role: "assistant", text: "Tides, please." },
       { role: "user", text: "Here is Tides." },
     ]);
   });
 
-  it("ends, and is scored, when the user stops before the agent has said a word", async () => {
+  it("ends and is scored when the user stops before the agent's first action", async () => {
     await using model = await scriptedOpenAi(({ tools }) =>
       tools.length > 0
         ? "Never mind ###STOP###"
         : JSON.stringify({ results: [{ expectedOutcome: "", metExpectation: true, reasoning: "" }] }),
     );
-    const talk = await open(model, "lend");
-    expect(await talk.status()).toMatchObject({ done: true, step: 0, termination_reason: "user_stop" });
-    expect(await talk.say("Hello?")).toMatchObject({ done: true });
-    expect(await talk.reward()).toMatchObject({ success: true, data: { total_reward: 0, done: true, steps: 0 } });
-    // Nothing was to be done here, and so all is done.
+    const instance = await open(model, "lend");
+    expect(await instance.status()).toMatchObject({ done: true, step: 0, termination_reason: "user_stop" });
+    expect(await instance.say("Hello?")).toMatchObject({ done: true });
+    expect(await instance.reward()).toMatchObject({ success: true, data: { total_reward: 0, done: true, steps: 0 } });
+    // The task requires no action.
     const kind = await (sandbox as Sandbox).open(userVariables(model, "kindly", judgeVariables(model)));
     expect(await kind.reward()).toMatchObject({ success: true, data: { total_reward: 1, done: true, steps: 0 } });
     const unjudged = await (sandbox as Sandbox).open(userVariables(model, "kindly"));
     expect(await unjudged.reward()).toMatchObject({ success: false, error: expect.stringContaining("no judge model") });
   });
 
-  it("goes on when a stop stands beside a tool call, and counts the user's errors as errors", async () => {
+  it("ignores a stop token next to a tool call, and counts the user's errors", async () => {
     const wrong: ScriptedTurn = { text: "###STOP###", toolCalls: Array.from({ length: 10 }, () => ({ name: "fly" })) };
     await using model = await scriptedOpenAi(["Hello", wrong]);
-    const talk = await open(model, "lend");
-    expect(await talk.say("Fly!")).toMatchObject({ done: true, reward: 0 });
-    expect(await talk.status()).toMatchObject({ termination_reason: "too_many_errors" });
-    expect(await talk.reward()).toMatchObject({ success: true, data: { total_reward: 0 } });
+    const instance = await open(model, "lend");
+    expect(await instance.say("Fly!")).toMatchObject({ done: true, reward: 0 });
+    expect(await instance.status()).toMatchObject({ termination_reason: "too_many_errors" });
+    expect(await instance.reward()).toMatchObject({ success: true, data: { total_reward: 0 } });
   });
 
-  it("counts the user's own steps against the limit", async () => {
+  it("counts the user's own steps toward the limit", async () => {
     await using model = await scriptedOpenAi(({ turn }) => (turn === 0 ? "Hello" : readNotices(`n${turn}`)));
-    const talk = await open(model, "lend", { TAU2_MAX_STEPS: "12" });
-    expect(await talk.say("Read on and on.")).toMatchObject({ done: true, reward: 0 });
-    expect(await talk.status()).toMatchObject({ step: 1, termination_reason: "max_steps" });
-    // The first words, then the agent's, then five calls with their results.
+    const instance = await open(model, "lend", { TAU2_MAX_STEPS: "12" });
+    expect(await instance.say("Read on and on.")).toMatchObject({ done: true, reward: 0 });
+    expect(await instance.status()).toMatchObject({ step: 1, termination_reason: "max_steps" });
+    // The user's first message, the agent's message, then five calls with their results.
     expect(model.requests).toHaveLength(6);
   });
 
-  it("keeps conversations with one model apart", async () => {
+  it("keeps concurrent conversations with one model separate", async () => {
     await using model = await scriptedOpenAi(({ messages, turn }) => (turn === 0 ? "Hello" : `I heard: ${messages.at(-1)?.text}`));
     const first = await open(model, "lend");
     const others = await Promise.all(Array.from({ length: 8 }, () => (sandbox as Sandbox).open(userVariables(model, "lend"))));
-    const answers = await Promise.all([first, ...others].map((talk, n) => talk.say(`word ${n}`)));
+    const answers = await Promise.all([first, ...others].map((instance, n) => instance.say(`word ${n}`)));
     expect(answers.map(({ observation }) => observation)).toEqual(answers.map((_, n) => `I heard: word ${n}`));
   });
 });
@@ -121,30 +121,33 @@ describe("a whole conversation", () => {
 describe("the key", () => {
   const functions = ["task_info", "system_prompt", "available_tools", "status"].map((name) => `/functions/tau2_get_${name}`);
 
-  it.each(["Tides, please", { status: 401, message: `no such key: ${KEY}` }])("is in no answer when the model says %j", async (first) => {
-    await using model = await scriptedOpenAi(() => first);
-    const talk = await open(model, "lend", judgeVariables(model));
-    for (const path of functions) expect(await talk.post(path)).toMatchObject({ success: true });
-    await talk.say("Hello");
-    for (const path of ["/state/snapshot", "/fork", ...functions, "/task/reward"]) await talk.post(path);
-    // That it is in none is looked at after every test.
-    expect(sandbox?.responses.length).toBeGreaterThan(10);
-    expect(model.requests[0]?.headers.authorization).toContain(KEY);
-  });
+  it.each(["Tides, please", { status: 401, message: `no such key: ${KEY}` }])(
+    "is in no response when the model answers %j",
+    async (first) => {
+      await using model = await scriptedOpenAi(() => first);
+      const instance = await open(model, "lend", judgeVariables(model));
+      for (const path of functions) expect(await instance.post(path)).toMatchObject({ success: true });
+      await instance.say("Hello");
+      for (const path of ["/state/snapshot", "/fork", ...functions, "/task/reward"]) await instance.post(path);
+      // `afterEach` checks the responses of every test.
+      expect(sandbox?.responses.length).toBeGreaterThan(10);
+      expect(model.requests[0]?.headers.authorization).toContain(KEY);
+    },
+  );
 });
 
-describe("a user's model that fails", () => {
-  it("with 500 until patience ends leaves the episode unscored, with the reason", async () => {
+describe("a failing user model", () => {
+  it("that answers 500 to every retry leaves the episode unscored, with the reason", async () => {
     await using model = await oddEndpoint(() => ({ status: 500, body: `out of order for ${KEY}` }));
-    const talk = await open(model, "lend");
-    const reason = expect.stringMatching(/broke off: the model 'scripted' at .* answered 500: out of order for \*\*\*/);
-    expect(await talk.status()).toMatchObject({ done: true, total_reward: null, unscored: reason, termination_reason: null });
-    expect(await talk.reward()).toMatchObject({ success: false, error: expect.stringContaining("unscored") });
-    expect(await talk.done()).toMatchObject({ total_reward: null, unscored: reason });
+    const instance = await open(model, "lend");
+    const reason = expect.stringMatching(/the episode failed: the model 'scripted' at .* answered 500: out of order for \*\*\*/);
+    expect(await instance.status()).toMatchObject({ done: true, total_reward: null, unscored: reason, termination_reason: null });
+    expect(await instance.reward()).toMatchObject({ success: false, error: expect.stringContaining("unscored") });
+    expect(await instance.done()).toMatchObject({ total_reward: null, unscored: reason });
     expect(model.attempts()).toBe(4);
   });
 
-  it("and recovers is waited for as long as it asks", async () => {
+  it("that recovers is retried after the pause that it asks for", async () => {
     await using model = await scriptedOpenAi(({ index }) =>
       index < 2 ? { status: 429, message: "slowly", headers: { "retry-after": "0" } } : "Tides, please",
     );
@@ -153,39 +156,41 @@ describe("a user's model that fails", () => {
   });
 
   it.each([
-    ["no JSON", "<html>sorry</html>", "no JSON: <html>"],
+    ["no JSON", "<html>sorry</html>", "invalid JSON: <html>"],
     ["JSON of another kind", '{"choices": []}', "without a message"],
     ["silence", '{"choices": [{"message": {"role": "assistant", "content": null}}]}', "must have either content or tool_calls"],
     [
       "a call with broken arguments",
       '{"choices": [{"message": {"content": null, "tool_calls": [{"id": "1", "function": {"name": "read_notices", "arguments": "{"}}]}}]}',
-      "no JSON object",
+      "not a JSON object",
     ],
     [
       "a call whose arguments are a list",
       '{"choices": [{"message": {"content": null, "tool_calls": [{"id": "1", "function": {"name": "read_notices", "arguments": "[1]"}}]}}]}',
-      "no JSON object",
+      "not a JSON object",
     ],
-  ])("with %s in the middle of a conversation makes it unscored, never 0", async (_, garbage, reason) => {
+  ])("that sends %s in a conversation leaves it unscored, not 0", async (_, garbage, reason) => {
     const hello = '{"choices": [{"message": {"role": "assistant", "content": "Hello"}}]}';
     await using model = await oddEndpoint((attempt) => ({ body: attempt === 0 ? hello : garbage }));
-    const talk = await open(model, "lend");
-    await talk.tool("lend", LEND);
-    expect(await talk.say("It costs 7.5")).toMatchObject({ reward: null, done: true, unscored: expect.stringContaining(reason) });
-    expect(await talk.reward()).toMatchObject({ success: false, error: expect.stringContaining(reason) });
-    // What is garbage once is not asked for again.
+    const instance = await open(model, "lend");
+    await instance.tool("lend", LEND);
+    expect(await instance.say("It costs 7.5")).toMatchObject({ reward: null, done: true, unscored: expect.stringContaining(reason) });
+    expect(await instance.reward()).toMatchObject({ success: false, error: expect.stringContaining(reason) });
+    // An invalid answer is not retried.
     expect(model.attempts()).toBe(2);
   });
 
-  it("because its key fits into no header says so without the key", async () => {
+  it("whose key is invalid in a header is reported without the key", async () => {
     sandbox = await openLibrarySandbox();
-    const talk = await sandbox.open(userVariables({ baseUrl: "http://127.0.0.1:9/v1" }, "lend", { TAU2_USER_LLM_API_KEY: `${KEY}\nx` }));
-    expect(await talk.status()).toMatchObject({ unscored: expect.stringContaining("cannot be reached") });
+    const instance = await sandbox.open(
+      userVariables({ baseUrl: "http://127.0.0.1:9/v1" }, "lend", { TAU2_USER_LLM_API_KEY: `${KEY}\nx` }),
+    );
+    expect(await instance.status()).toMatchObject({ unscored: expect.stringContaining("cannot be reached") });
   });
 
-  it("behind an address with a password says so without the password", async () => {
-    const talk = await open({ baseUrl: `http://me:${KEY}@127.0.0.1:9/v1` }, "lend");
-    expect(await talk.status()).toMatchObject({ unscored: expect.stringContaining("cannot be reached") });
+  it("at a URL with a password is reported without the password", async () => {
+    const instance = await open({ baseUrl: `http://me:${KEY}@127.0.0.1:9/v1` }, "lend");
+    expect(await instance.status()).toMatchObject({ unscored: expect.stringContaining("cannot be reached") });
   });
 });
 
@@ -196,42 +201,46 @@ describe("a judge", () => {
   it.each([
     [true, 1],
     [false, 0],
-  ])("that answers met: %s gives the reward %i, and is shown the conversation", async (met, reward) => {
+  ])("that answers met: %s gives the reward %i, and gets the conversation", async (met, reward) => {
     await using user = await scriptedOpenAi(["Hello", "Bye ###STOP###"]);
     await using judge = await scriptedOpenAi([verdict(met)]);
-    const talk = await open(user, "kindly", judgeVariables(judge));
-    expect(await talk.say("Good day!")).toMatchObject({ done: true, reward });
+    const instance = await open(user, "kindly", judgeVariables(judge));
+    expect(await instance.say("Good day!")).toMatchObject({ done: true, reward });
     const [request] = judge.requests;
     expect(request?.tools).toEqual([]);
     expect(request?.messages[1]?.text).toContain("user: Hello\nassistant: Good day!\nuser: Bye ###STOP###");
     expect(request?.messages[1]?.text).toContain("['The agent is kind.']");
-    expect(await talk.reward()).toMatchObject({ success: true, data: { total_reward: reward } });
+    expect(await instance.reward()).toMatchObject({ success: true, data: { total_reward: reward } });
   });
 
   it("that is not configured leaves the whole conversation unscored", async () => {
     await using user = await scriptedOpenAi(["Hello", "Bye ###STOP###"]);
-    const talk = await open(user, "kindly");
-    expect(await talk.say("Good day!")).toMatchObject({ done: true, reward: null, unscored: expect.stringContaining("no judge model") });
+    const instance = await open(user, "kindly");
+    expect(await instance.say("Good day!")).toMatchObject({
+      done: true,
+      reward: null,
+      unscored: expect.stringContaining("no judge model"),
+    });
   });
 
-  it("is not asked about a conversation that ran out of steps: that is 0 by the rules", async () => {
+  it("gets no request for a conversation that ran out of steps, whose reward is 0", async () => {
     await using user = await scriptedOpenAi(["Hello", "Go on"]);
     await using judge = await scriptedOpenAi([verdict(true)]);
-    const talk = await open(user, "kindly", { ...judgeVariables(judge), TAU2_MAX_STEPS: "3" });
-    expect(await talk.say("Good day!")).toMatchObject({ done: true, reward: 0 });
+    const instance = await open(user, "kindly", { ...judgeVariables(judge), TAU2_MAX_STEPS: "3" });
+    expect(await instance.say("Good day!")).toMatchObject({ done: true, reward: 0 });
     expect(judge.requests).toEqual([]);
   });
 
   it.each([
     ["refuses", { status: 401, message: `wrong key ${KEY}` } as ScriptedTurn, "answered 401"],
     ["is overloaded for good", { status: 503, message: "busy", headers: { "retry-after": "0" } } as ScriptedTurn, "answered 503"],
-    ["babbles", "I think it was kind.", "no JSON object"],
+    ["babbles", "I think it was kind.", "not a JSON object"],
   ])("that %s leaves the conversation unscored", async (_, answer, reason) => {
     await using user = await scriptedOpenAi(["Hello", "Bye ###STOP###"]);
     await using judge = await scriptedOpenAi(() => answer);
-    const talk = await open(user, "kindly", judgeVariables(judge));
+    const instance = await open(user, "kindly", judgeVariables(judge));
     const unscored = expect.stringMatching(new RegExp(`scoring failed: .*${reason}`));
-    expect(await talk.say("Good day!")).toMatchObject({ done: true, reward: null, unscored });
-    expect(await talk.reward()).toMatchObject({ success: false, error: unscored });
+    expect(await instance.say("Good day!")).toMatchObject({ done: true, reward: null, unscored });
+    expect(await instance.reward()).toMatchObject({ success: false, error: unscored });
   });
 });

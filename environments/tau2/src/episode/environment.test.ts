@@ -17,7 +17,7 @@ afterEach(async () => {
 
 type Json = Record<string, unknown>;
 
-/** A sandbox with the library in it, and the ways to talk to its instances. */
+/** A sandbox with the library domain, and clients of its instances. */
 async function open(variables: Record<string, string> = {}) {
   const definition = tau2Environment({
     domains: new Map([["library", library]]),
@@ -51,7 +51,7 @@ async function open(variables: Record<string, string> = {}) {
 const LEND = { book_id: "b2", member: "cy" };
 
 describe("a solo episode through a sandbox", () => {
-  it("tells what it is about", async () => {
+  it("describes its task, prompt and tools", async () => {
     const { first } = await open({ TAU2_TASK_ID: "lend" });
     expect(await first.fn("tau2_get_task_info")).toMatchObject({
       task_id: "lend",
@@ -65,7 +65,7 @@ describe("a solo episode through a sandbox", () => {
     expect(await first.fn("tau2_get_available_tools")).toHaveLength(4);
   });
 
-  it("answers tools with observations, in the domain's words when arguments are wrong", async () => {
+  it("answers tool calls with observations, and wrong arguments with the reference's errors", async () => {
     const { first } = await open({ TAU2_TASK_ID: "lend" });
     expect(await first.tool("count_books", {})).toEqual({ observation: '"3"', reward: 0, done: false, step: 1 });
     const { observation } = await first.tool("lend", { book_id: "b2" });
@@ -100,7 +100,7 @@ describe("a solo episode through a sandbox", () => {
     expect(await fork.fn("tau2_get_state_hash")).toEqual(await first.fn("tau2_get_state_hash"));
   });
 
-  it("is reset to its ticket, or to nothing where the task has none", async () => {
+  it("starts with its ticket, or with nothing if the task has none", async () => {
     const { first } = await open({ TAU2_TASK_ID: "lend" });
     expect((await first.post("/task/reset", { task: "lend" })).data).toMatchObject({ observation: null });
     expect((await first.post("/task/reset", { task: "kindly" })).data).toMatchObject({ observation: "Nobody wants a book today." });
@@ -110,7 +110,7 @@ describe("a solo episode through a sandbox", () => {
     const { first } = await open({ TAU2_TASK_ID: "lend" });
     await first.tool("lend", LEND);
     expect(await first.post("/task/reward")).toMatchObject({ data: { total_reward: 0, done: false } });
-    // The price was to be said, and a solo agent has nobody to say it to.
+    // The task requires to communicate the price, which a solo agent cannot do.
     expect(await first.tool("done", {})).toMatchObject({ done: true, reward: 0, step: 2 });
     expect(await first.fn("tau2_get_status")).toMatchObject({ step: 2, done: true, termination_reason: "agent_stop" });
   });
@@ -139,7 +139,7 @@ describe("a conversation through a sandbox", () => {
       ...more,
     });
 
-  it("goes from the user's first words to the reward, and shows no key", async () => {
+  it("runs from the user's first message to the reward, and shows no key", async () => {
     await using model = await scriptedOpenAi(["Tides, please", "Thanks ###STOP###"]);
     const { first } = await talkTo(model.baseUrl, "lend");
     const status = await first.fn("tau2_get_status");
@@ -154,7 +154,7 @@ describe("a conversation through a sandbox", () => {
     expect(await first.post("/task/reward")).toMatchObject({ data: { reward: 1, rewards: [0, 1], total_reward: 1, done: true, steps: 2 } });
   });
 
-  it("goes on in a fork as it would have gone on, without asking the user again", async () => {
+  it("continues in a fork from the same state, without a new request to the user model", async () => {
     await using model = await scriptedOpenAi(["Tides, please", "Thanks ###STOP###"]);
     const { first, at } = await talkTo(model.baseUrl, "lend");
     await first.tool("lend", LEND);
@@ -169,7 +169,7 @@ describe("a conversation through a sandbox", () => {
     expect((await first.post("/state/snapshot")).data).toEqual((await other.post("/state/snapshot")).data);
   });
 
-  it("is reset to its beginning", async () => {
+  it("is reset to its start", async () => {
     await using model = await scriptedOpenAi(["Tides, please"]);
     const { first } = await talkTo(model.baseUrl, "lend");
     await first.tool("lend", LEND);
@@ -179,7 +179,7 @@ describe("a conversation through a sandbox", () => {
     expect(await first.tool("lend", LEND)).toMatchObject({ step: 1, observation: expect.stringContaining('"cy"') });
   });
 
-  it("goes on as if nothing had been said when the words were cancelled", async () => {
+  it("is in the same state as before after a cancelled message", async () => {
     const heard = Promise.withResolvers<void>();
     let hangs = true;
     await using model = await scriptedOpenAi(({ turn }) => {
@@ -206,7 +206,7 @@ describe("a conversation through a sandbox", () => {
     expect(await first.fn("tau2_send_message", { message: "It costs 7.5" })).toMatchObject({ reward: 1, done: true });
   });
 
-  it("can be ended again when its scoring was cancelled", async () => {
+  it("can be ended again after its scoring was cancelled", async () => {
     const verdict = { expectedOutcome: "The agent is kind.", metExpectation: true, reasoning: "It is." };
     const judging = Promise.withResolvers<void>();
     let hangs = true;
@@ -230,7 +230,7 @@ describe("a conversation through a sandbox", () => {
     expect(await first.fn("tau2_done")).toMatchObject({ done: true, total_reward: 1, steps: 1 });
   });
 
-  it("asks a judge where the task needs one, and has no reward where there is none", async () => {
+  it("uses a judge if the task needs one, and has no reward without one", async () => {
     const verdict = { expectedOutcome: "The agent is kind.", metExpectation: true, reasoning: "It is." };
     await using model = await scriptedOpenAi(({ tools }) => (tools.length > 0 ? "Hello" : JSON.stringify({ results: [verdict] })));
     const { first, post, at } = await talkTo(model.baseUrl, "kindly");
@@ -248,10 +248,10 @@ describe("a conversation through a sandbox", () => {
     expect(await at(String((judged.data as Json).id)).fn("tau2_done")).toMatchObject({ total_reward: 1 });
   });
 
-  it("has no reward when the user's model fails", async () => {
+  it("has no reward if the user model fails", async () => {
     await using model = await scriptedOpenAi(() => ({ status: 400, message: "no" }));
     const { first } = await talkTo(model.baseUrl, "lend");
-    expect(await first.fn("tau2_get_status")).toMatchObject({ done: true, unscored: expect.stringContaining("broke off") });
+    expect(await first.fn("tau2_get_status")).toMatchObject({ done: true, unscored: expect.stringContaining("the episode failed") });
     expect(await first.post("/task/reward")).toMatchObject({ success: false, error: expect.stringContaining("answered 400") });
   });
 
@@ -262,7 +262,7 @@ describe("a conversation through a sandbox", () => {
     expect(await first.fn("tau2_get_status")).toMatchObject({ termination_reason: "max_steps" });
   });
 
-  it("without a user's model leaves the tools, and refuses words", async () => {
+  it("without a user model accepts tool calls and refuses messages", async () => {
     const { first } = await open({ TAU2_TASK_ID: "lend", TAU2_SOLO_MODE: "false" });
     expect(await first.post("/functions/tau2_send_message", { message: "hello" })).toMatchObject({
       success: false,
@@ -273,17 +273,17 @@ describe("a conversation through a sandbox", () => {
 });
 
 describe("settings", () => {
-  it("name what is wrong", () => {
+  it("throw an error that names the wrong setting", () => {
     expect(() => readSettings({})).toThrow(/neither TAU2_DATA_DIR nor AENV_DATA_DIR is set; .*aenv bench data tau2 --from/);
-    expect(() => readSettings({ AENV_DATA_DIR: "/nowhere" })).toThrow(/there is no \/nowhere\/tau2; .*aenv bench data tau2 --from/);
+    expect(() => readSettings({ AENV_DATA_DIR: "/nowhere" })).toThrow(/\/nowhere\/tau2 does not exist; .*aenv bench data tau2 --from/);
     expect(() => readSettings({ TAU2_DATA_DIR, TAU2_MAX_STEPS: "many" })).toThrow("TAU2_MAX_STEPS must be a number");
   });
 
-  it("refuse a variable that they do not know, and name the one that was meant", async () => {
+  it("refuse an unknown variable and suggest the most similar one", async () => {
     expect(() => readSettings({ TAU2_DATA_DIR, TAU2_MAXSTEP: "9" })).toThrow(
-      "tau2 knows no variable TAU2_MAXSTEP; did you mean TAU2_MAX_STEPS?",
+      "tau2 has no variable TAU2_MAXSTEP; did you mean TAU2_MAX_STEPS?",
     );
-    expect(() => readSettings({ TAU2_DATA_DIR, TAU2_COLOR: "red" })).toThrow(/TAU2_COLOR; it knows TAU2_DOMAIN, TAU2_TASK_ID/);
+    expect(() => readSettings({ TAU2_DATA_DIR, TAU2_COLOR: "red" })).toThrow(/TAU2_COLOR; its variables are TAU2_DOMAIN, TAU2_TASK_ID/);
     const options = { domains: new Map([["library", library]]), open: openLibrary };
     expect(() => tau2Environment({ ...options, variables: { TAU2_DOMIAN: "library" } })).toThrow("did you mean TAU2_DOMAIN?");
     const { post } = await open();
@@ -293,13 +293,13 @@ describe("settings", () => {
     });
   });
 
-  it("find the data that was prepared, unless told of other", () => {
+  it("find the prepared data, unless TAU2_DATA_DIR is set", () => {
     using tree = temporaryTree({ "tau2/hashes.json": {} });
     expect(readSettings({ AENV_DATA_DIR: tree.path }).dataPath).toBe(`${tree.path}/tau2`);
     expect(readSettings({ AENV_DATA_DIR: tree.path, TAU2_DATA_DIR }).dataPath).toBe(TAU2_DATA_DIR);
   });
 
-  it("are shown without keys, and addresses without what stands in them", () => {
+  it("are shown without keys, and URLs without their passwords and queries", () => {
     const variables = { TAU2_X_API_KEY: "a", TAU2_X_API_BASE: "https://me:secret@host/v1?key=b", PATH: "c", TAU2_DOMAIN: "d" };
     expect(shownVariables(variables)).toEqual({ TAU2_X_API_BASE: "https://host/v1", TAU2_DOMAIN: "d" });
   });

@@ -8,7 +8,7 @@ import { toolsOfDomain, toolsOfEpisode } from "./tools.ts";
 export interface Tau2Options {
   readonly domains: ReadonlyMap<string, DomainDefinition>;
   readonly open: (name: string, dataPath: string) => Domain;
-  /** What the process was started with; an instance's own variables go before. */
+  /** The variables of the process; an instance's own variables override them. */
   readonly variables: Variables;
 }
 
@@ -16,7 +16,7 @@ const POLICY_PREVIEW = 500;
 
 /**
  * tau2 as an environment. A process that was started with `TAU2_DOMAIN` serves that domain; one without serves all.
- * What is shown of it as a whole are the tools and tasks of an instance that says nothing about itself.
+ * The tools and tasks of the environment as a whole are those of an instance without variables.
  */
 export function tau2Environment({ domains, open, variables: base }: Tau2Options): EnvironmentDefinition<Episode> {
   checkNames(base);
@@ -29,7 +29,9 @@ export function tau2Environment({ domains, open, variables: base }: Tau2Options)
     const settings = readSettings({ ...base, ...own });
     const chosen = typeof domain === "string" ? domain : settings.domain;
     if (!served.some(({ name }) => name === chosen)) {
-      throw new Error(`there is no domain '${chosen}' here; set TAU2_DOMAIN to one of ${served.map(({ name }) => name).join(", ")}`);
+      throw new Error(
+        `this process does not serve the domain '${chosen}'; set TAU2_DOMAIN to one of ${served.map(({ name }) => name).join(", ")}`,
+      );
     }
     return { ...settings, domain: chosen, taskId: taskId ?? settings.taskId };
   };
@@ -59,12 +61,16 @@ export function tau2Environment({ domains, open, variables: base }: Tau2Options)
     tools: toolsOfDomain(defaultDomain, readSolo(base)),
     toolsOf: toolsOfEpisode,
     functions: [
-      { name: "tau2_get_task_info", description: "What the episode is about.", run: (_, { state }) => taskInfo(state) },
-      { name: "tau2_get_system_prompt", description: "What the agent is to be told.", run: (_, { state }) => state.systemPrompt() },
-      { name: "tau2_get_available_tools", description: "The agent's tools, as models take them.", run: (_, { state }) => state.tools() },
+      { name: "tau2_get_task_info", description: "The task of the episode.", run: (_, { state }) => taskInfo(state) },
+      { name: "tau2_get_system_prompt", description: "The system prompt for the agent.", run: (_, { state }) => state.systemPrompt() },
+      {
+        name: "tau2_get_available_tools",
+        description: "The agent's tools, as function schemas for a model.",
+        run: (_, { state }) => state.tools(),
+      },
       {
         name: "tau2_get_status",
-        description: "How far the episode is.",
+        description: "The progress of the episode.",
         run: (_, { state, variables }) => ({
           step: state.steps,
           max_steps: state.maxSteps,
@@ -77,7 +83,7 @@ export function tau2Environment({ domains, open, variables: base }: Tau2Options)
       },
       {
         name: "tau2_get_state_hash",
-        description: "Digests of the agent's and of the user's database: equal worlds have equal ones.",
+        description: "Digests of the agent's and of the user's database; equal states have equal digests.",
         run: (_, { state }) => {
           const [agent, user] = state.stateHashes;
           return { agent, user };
@@ -85,7 +91,7 @@ export function tau2Environment({ domains, open, variables: base }: Tau2Options)
       },
       {
         name: "tau2_send_message",
-        description: "Say something to the user and hear the answer.",
+        description: "Sends a message to the user and returns the answer.",
         input: { type: "object", properties: { message: { type: "string" } }, required: ["message"] },
         run: async ({ message }, { state, signal }) => {
           const { step: _, ...result } = await state.act(String(message), signal);
@@ -94,7 +100,7 @@ export function tau2Environment({ domains, open, variables: base }: Tau2Options)
       },
       {
         name: "tau2_done",
-        description: "End the episode.",
+        description: "Ends the episode.",
         run: async (_, { state, signal }) => {
           await state.act(agentCall("done"), signal);
           const { total_reward, ...rest } = scoreOf(state);
@@ -105,7 +111,7 @@ export function tau2Environment({ domains, open, variables: base }: Tau2Options)
     rewards: [
       {
         name: "tau2_reward",
-        description: "The reward of the episode; 0 until it has ended.",
+        description: "The reward of the episode; 0 until it ends.",
         score: ({ state }) => {
           if (state.unscored !== null) throw new Error(`this episode is unscored: ${state.unscored}`);
           return { reward: state.totalReward, ...scoreOf(state), done: state.isDone, steps: state.steps };
@@ -135,7 +141,7 @@ function taskInfo(episode: Episode) {
   };
 }
 
-/** A task of several splits is listed under the first that is neither all nor the default; the rest stand in `splits`. */
+/** `split` is the first split of a task other than the default; `splits` has all of them. */
 function listTasks(domain: Domain) {
   const { defaultSplit } = domain.definition;
   return domain.tasks.tasks.map(({ id, ticket }) => {

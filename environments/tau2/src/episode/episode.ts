@@ -17,14 +17,14 @@ import { type RecordedReply, RecordedUser } from "../simulator/recorded.ts";
 import { UserSimulator } from "../simulator/user.ts";
 import type { Settings } from "./settings.ts";
 
-/** An episode written down: what was done and said. The world follows from it, for the same actions lead to the same world. */
+/** A recorded episode: its actions and the user's replies. Replaying them gives the same state. */
 export interface EpisodeRecord {
   readonly domain: string;
   readonly taskId: string;
   readonly isSolo: boolean;
   readonly maxSteps: number;
   readonly actions: readonly RecordedAction[];
-  /** Null where nobody plays the user. */
+  /** Null if no model plays the user. */
   readonly replies: readonly RecordedReply[] | null;
   readonly rewards: readonly (number | null)[];
   readonly unscored: string | null;
@@ -42,7 +42,7 @@ export interface ActionResult {
   readonly unscored?: string;
 }
 
-/** An agent's episode with one task. */
+/** One episode: an agent works on one task. */
 export class Episode {
   readonly domain: Domain;
   readonly task: Task;
@@ -54,7 +54,7 @@ export class Episode {
   readonly #rewards: (number | null)[] = [];
   #unscored: string | null = null;
   #lastObservation = "";
-  /** Actions stand in line: there is one conversation. */
+  /** Actions run one after another: there is one conversation. */
   #queue: Promise<unknown> = Promise.resolve();
 
   private constructor(domain: Domain, settings: Settings, chosen: Pick<EpisodeRecord, "taskId" | "isSolo" | "maxSteps" | "replies">) {
@@ -78,12 +78,12 @@ export class Episode {
     episode.#observe(await episode.#gym.reset(signal));
     const reward = await episode.#score(signal);
     signal?.throwIfAborted();
-    // The user may have ended it before the agent could say a word.
+    // The user may end the episode before the agent's first action.
     if (episode.isDone && reward !== null) episode.#rewards.push(reward);
     return episode;
   }
 
-  /** Goes on from a record: the actions are done again, with the answers that the user gave. */
+  /** Continues a recorded episode: runs its actions again, with the recorded replies of the user. */
   static async restore(domain: Domain, settings: Settings, record: EpisodeRecord, signal?: AbortSignal): Promise<Episode> {
     const episode = new Episode(domain, settings, record);
     const actions = record.actions.map(fromRecord);
@@ -121,7 +121,7 @@ export class Episode {
     return this.#rewards;
   }
 
-  /** Null of an episode that cannot be scored; `unscored` says why. */
+  /** Null if the episode cannot be scored; `unscored` has the reason. */
   get totalReward(): number | null {
     if (this.#unscored !== null) return null;
     return this.#rewards.reduce<number | null>((sum, reward) => (sum === null || reward === null ? null : sum + reward), 0);
@@ -131,12 +131,12 @@ export class Episode {
     return this.#unscored;
   }
 
-  /** The last thing that the agent was shown, without the name of the one it came from. */
+  /** The agent's last observation, without the sender's name. */
   get lastObservation(): string {
     return strip(this.#lastObservation.replace(/^(user|tool): /, ""));
   }
 
-  /** What an agent of a new episode sees: the ticket when it works alone, else what the user said first; null if there is neither. */
+  /** The observation of a new episode: the ticket in solo mode, else the user's first message; null if there is neither. */
   get firstObservation(): string | null {
     return (this.isSolo ? this.task.ticket : null) ?? (this.lastObservation || null);
   }
@@ -145,7 +145,7 @@ export class Episode {
     return this.#gym.reason;
   }
 
-  /** The hashes of both sides' databases: equal worlds have equal ones. */
+  /** The hashes of both sides' databases. */
   get stateHashes(): readonly [string | null, string | null] {
     return this.#gym.orchestrator.environment.hashes();
   }
@@ -165,7 +165,7 @@ export class Episode {
       signal?.throwIfAborted();
       if (this.isDone) return this.#result(0);
       if (this.#user === null && !this.isSolo && isMessageToUser(action)) {
-        throw new Error("nobody plays the user here: set TAU2_USER_LLM, TAU2_USER_LLM_API_BASE and TAU2_USER_LLM_API_KEY to talk to one");
+        throw new Error("no model plays the user: set TAU2_USER_LLM, TAU2_USER_LLM_API_BASE and TAU2_USER_LLM_API_KEY to send messages");
       }
       const repliesBefore = this.#user?.replies.length ?? 0;
       const { observation, reward } = await this.#step(action, signal);
@@ -186,14 +186,14 @@ export class Episode {
     return { observation: this.#gym.observation(), reward: await this.#score(signal) };
   }
 
-  /** Back to where the last completed action left off. */
+  /** Restores the state after the last completed action. */
   async #undo(replies: number): Promise<void> {
     this.#user?.rewind(replies);
     this.#unscored = null;
     await this.#replay(this.#actions);
   }
 
-  /** From the beginning through these actions, with the answers that the user gave. */
+  /** Restarts the episode and runs these actions, with the recorded replies of the user. */
   async #replay(actions: readonly AgentAction[], signal?: AbortSignal): Promise<void> {
     this.#observe(await this.#gym.reset(signal));
     for (const action of actions) {
@@ -202,10 +202,10 @@ export class Episode {
     }
   }
 
-  /** 0 until the end. An episode that broke off, or whose scoring did, has no reward: it says nothing about the agent. */
+  /** 0 until the end. An episode has no reward if it or its scoring failed: that says nothing about the agent. */
   async #score(signal: AbortSignal | undefined): Promise<number | null> {
     const { crash } = this.#gym;
-    if (crash !== null) this.#unscored = `the episode broke off: ${crash.message}`;
+    if (crash !== null) this.#unscored = `the episode failed: ${crash.message}`;
     if (this.#unscored !== null) return null;
     try {
       const outcome = await this.#gym.evaluate(signal);
@@ -252,7 +252,7 @@ function fromRecord(action: RecordedAction): AgentAction {
 
 function liveUser(domain: Domain, task: Task, { user }: Settings): Participant {
   if (user === null) {
-    return { reply: () => Promise.reject(new Error("this episode has a user, and TAU2_USER_LLM does not say which model plays it")) };
+    return { reply: () => Promise.reject(new Error("this episode has a user: set TAU2_USER_LLM to the model that plays it")) };
   }
   const tools = userTools(domain, task);
   const prompt = userPrompt(readPrompts(domain.data), printScenario(task.user_scenario), tools !== null);

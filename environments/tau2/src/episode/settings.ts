@@ -5,16 +5,16 @@ import type { ModelSettings } from "../llm/chat.ts";
 
 export type Variables = Readonly<Record<string, string | undefined>>;
 
-/** How episodes are played; read from `TAU2_*` variables. */
+/** The settings of an episode, from `TAU2_*` variables. */
 export interface Settings {
   readonly domain: string;
   /** Null means the first task of the domain's default split. */
   readonly taskId: string | null;
   readonly dataPath: string;
   readonly maxSteps: number;
-  /** Null leaves it to the domain: solo where that is supported. */
+  /** Null: solo if the domain supports it. */
   readonly isSolo: boolean | null;
-  /** Null where nobody plays the user. */
+  /** Null if no model plays the user. */
   readonly user: ModelSettings | null;
   readonly judge: ModelSettings | null;
 }
@@ -47,16 +47,16 @@ export function readSettings(variables: Variables): Settings {
   };
 }
 
-/** A mistyped variable would otherwise change nothing, and nobody would notice. */
+/** Without this check, a mistyped variable would have no effect and no error. */
 export function checkNames(variables: Variables): void {
   for (const name of Object.keys(variables)) {
     if (!name.startsWith("TAU2_") || KNOWN.includes(name)) continue;
     const meant = nearestName(name, KNOWN);
-    throw new Error(`tau2 knows no variable ${name}; ${meant === null ? `it knows ${KNOWN.join(", ")}` : `did you mean ${meant}?`}`);
+    throw new Error(`tau2 has no variable ${name}; ${meant === null ? `its variables are ${KNOWN.join(", ")}` : `did you mean ${meant}?`}`);
   }
 }
 
-/** The data directory: `TAU2_DATA_DIR`, else what `aenv bench data tau2` has prepared; null if there is neither. */
+/** The data directory: `TAU2_DATA_DIR`, else the directory that `aenv bench data tau2` has prepared; null if there is neither. */
 function findDataPath({ TAU2_DATA_DIR: own, AENV_DATA_DIR: all }: Variables): string | null {
   if (own) return own;
   if (!all) return null;
@@ -66,7 +66,7 @@ function findDataPath({ TAU2_DATA_DIR: own, AENV_DATA_DIR: all }: Variables): st
 
 function whereData({ AENV_DATA_DIR: all }: Variables): string {
   const prepare = "prepare it with: aenv bench data tau2 --from CHECKOUT_OR_ARCHIVE_OF_THE_BENCHMARK";
-  const place = all ? `there is no ${join(all, "tau2")}` : "neither TAU2_DATA_DIR nor AENV_DATA_DIR is set";
+  const place = all ? `${join(all, "tau2")} does not exist` : "neither TAU2_DATA_DIR nor AENV_DATA_DIR is set";
   return `${place}; ${prepare}, or set TAU2_DATA_DIR to a directory with it`;
 }
 
@@ -74,7 +74,7 @@ export function readSolo({ TAU2_SOLO_MODE: value }: Variables): boolean | null {
   return value === undefined || value === "" ? null : value.toLowerCase() === "true" || value === "1";
 }
 
-/** The variables as they may be shown: no credentials, not even inside a URL. */
+/** The variables without keys and passwords, also those inside URLs. */
 export function shownVariables(variables: Variables): Record<string, string> {
   const shown: Record<string, string> = {};
   for (const [name, value] of Object.entries(variables)) {
@@ -84,7 +84,7 @@ export function shownVariables(variables: Variables): Record<string, string> {
   return shown;
 }
 
-/** A model is configured by its name or its address. Names may carry the provider in front, as in `openai/gpt-4.1`. */
+/** A model is configured if its name or its URL is set. The name may have a provider prefix, as in `openai/gpt-4.1`. */
 function readModel(variables: Variables, prefix: string): ModelSettings | null {
   const model = variables[prefix] ?? "";
   const baseUrl = variables[`${prefix}_API_BASE`] ?? "";
@@ -101,6 +101,6 @@ function readNumber(variables: Variables, name: string, otherwise: number): numb
   const text = variables[name] ?? "";
   if (text === "") return otherwise;
   const value = Number(text);
-  if (!Number.isFinite(value)) throw new Error(`${name} must be a number, and is '${text}'`);
+  if (!Number.isFinite(value)) throw new Error(`${name} must be a number, but is '${text}'`);
   return value;
 }

@@ -15,7 +15,7 @@ interface ToolText {
 
 const listed = new WeakMap<Domain, Map<string, readonly ToolDefinition<Episode>[]>>();
 
-/** An episode's tools in the domain's order, with `done` at the end. Equal episodes of a domain share one list. */
+/** An episode's tools in the domain's order, then `done`. Episodes of a domain with the same tools share one list. */
 export function toolsOfEpisode(episode: Episode): readonly ToolDefinition<Episode>[] {
   const { domain, task, isSolo } = episode;
   let lists = listed.get(domain);
@@ -32,7 +32,7 @@ export function toolsOfEpisode(episode: Episode): readonly ToolDefinition<Episod
   return tools;
 }
 
-/** The tools of an episode of a domain of which nothing is known yet, not even where its data is. */
+/** The tools of a domain before there is an episode or a data directory. */
 export function toolsOfDomain({ agent, user, soloError }: DomainDefinition, isSolo: boolean | null): readonly ToolDefinition<Episode>[] {
   const hasUserTools = user !== null && soloError === null && isSolo !== false;
   const tools = [...agent.toolkit.tools, ...(hasUserTools ? user.toolkit.tools : [])];
@@ -59,7 +59,7 @@ function callOf(name: string, input: PyValue, required: readonly unknown[]): Too
   return agentCall(name, new Dict(given));
 }
 
-/** Described to clients but not enforced: what is wrong with arguments the domain's tools say themselves, in words that are compared. */
+/** Listed for clients but not enforced: the domain's tools report wrong arguments themselves, in the reference's words. */
 function unchecked(schema: JsonSchema): Schema {
   const describe = () => ({ ...schema });
   return {

@@ -33,9 +33,9 @@ describe("the judge", () => {
   });
 
   it.each([
-    ["is fenced", '```json\n{"results": []}\n```', "no JSON object"],
+    ["is fenced", '```json\n{"results": []}\n```', "not a JSON object"],
     ["lacks a verdict", '{"results": [{"expectedOutcome": "x", "reasoning": "y"}]}', "Field required"],
-    ["lists nothing that can be read", '{"results": 3}', "no list"],
+    ["lists nothing that can be read", '{"results": 3}', "not a list"],
   ])("gives an error, not a verdict, when the answer %s", async (_, answer, problem) => {
     await expect(ask(answer)).rejects.toThrow(problem);
   });

@@ -11,7 +11,7 @@ import { Dict, type PyValue } from "../python/values/values.ts";
 
 const Verdict = model("NLAssertionCheck", { expectedOutcome: text, metExpectation: bool, reasoning: text });
 
-/** A judge played by a model. An answer that is not as asked for is an error, never a verdict. */
+/** A judge that asks a model. An answer in another format is an error, never a verdict. */
 export class ModelJudge implements Judge {
   readonly #settings: ModelSettings;
   readonly #prompt: string;
@@ -33,7 +33,7 @@ export class ModelJudge implements Judge {
   }
 }
 
-/** The layout, blanks included, is the one that the published results were judged with. */
+/** The layout, including spaces, is that of the reference. */
 function question(assertions: readonly string[], trajectory: readonly Message[]): string {
   const pad = " ".repeat(8);
   const transcript = trajectory
@@ -45,9 +45,9 @@ function question(assertions: readonly string[], trajectory: readonly Message[])
 
 function verdicts(answer: string): NlCheck[] {
   const parsed = tryJson(answer);
-  if (!(parsed instanceof Dict)) throw new Error(`the judge model's answer is no JSON object: ${answer.slice(0, 300)}`);
+  if (!(parsed instanceof Dict)) throw new Error(`the judge model's answer is not a JSON object: ${answer.slice(0, 300)}`);
   const results = parsed.get("results") ?? [];
-  if (!Array.isArray(results)) throw new Error(`the judge model's 'results' is no list: ${answer.slice(0, 300)}`);
+  if (!Array.isArray(results)) throw new Error(`the judge model's 'results' is not a list: ${answer.slice(0, 300)}`);
   return results.map((item) => {
     const { expectedOutcome, metExpectation, reasoning } = Verdict.validate(item);
     return { nl_assertion: expectedOutcome, met: metExpectation, justification: reasoning };

@@ -10,7 +10,7 @@ export interface ChatOptions extends SendOptions {
   readonly tools?: readonly JsonSchema[];
 }
 
-/** Asks a model for the next message of a conversation. Its calls are the assistant's, whoever it plays. */
+/** Requests the next message of a conversation from a model. The requestor of its calls is the assistant, even if it plays the user. */
 export async function chat(settings: ModelSettings, messages: readonly Message[], options: ChatOptions = {}): Promise<ParticipantMessage> {
   const { tools = [] } = options;
   const body = {
@@ -26,7 +26,7 @@ export async function chat(settings: ModelSettings, messages: readonly Message[]
   return message;
 }
 
-/** A user's history as a model sees it that plays the user: what the user said is its own, what the agent said comes from outside. */
+/** A user's history for the model that plays the user: the user's messages become the assistant's, the agent's become the user's. */
 export function flipRoles(history: readonly Message[]): Message[] {
   return history.map((message): Message => {
     if (isParticipant(message)) {

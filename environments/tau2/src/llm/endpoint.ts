@@ -3,27 +3,27 @@ import { setTimeout } from "node:timers/promises";
 /** A model behind an OpenAI-compatible endpoint. */
 export interface ModelSettings {
   readonly model: string;
-  /** Without a slash at its end, as in `https://host/v1`. */
+  /** Without a trailing slash: `https://host/v1`. */
   readonly baseUrl: string;
   readonly apiKey: string;
   readonly temperature: number;
   readonly seed?: number;
-  /** How long one answer may take; five minutes if not given. */
+  /** Timeout of one request; five minutes if not given. */
   readonly timeoutMs?: number;
 }
 
 export interface SendOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Waits before another try, no longer than the signal. */
+  /** Waits before a retry; ends early if the signal fires. */
   readonly pause?: (ms: number, signal?: AbortSignal) => Promise<void>;
 }
 
 const RETRIES = 3;
 const TIMEOUT_MS = 300_000;
-/** An endpoint that asks for more patience than this is not waited for. */
+/** The longest wait before a retry, whatever the endpoint asks for. */
 const LONGEST_PAUSE_MS = 60_000;
 
-/** Sends a request and gives the answer's text. Overload and broken lines are tried again; what the endpoint refuses is not. */
+/** Sends a request and returns the response body. Retries after overload and connection errors, but not after a refusal. */
 export async function send(settings: ModelSettings, body: string, { signal, pause = wait }: SendOptions): Promise<string> {
   for (let attempt = 0; ; attempt++) {
     const outcome = await post(settings, body, signal);
@@ -34,7 +34,7 @@ export async function send(settings: ModelSettings, body: string, { signal, paus
   }
 }
 
-/** An error about a model's answer that says which model, and quotes the beginning of what it said without the key. */
+/** An error about a model's answer. It names the model and quotes the start of the answer without the key. */
 export function modelError(settings: ModelSettings, problem: string, quoted: string): Error {
   return new Error(`${nameOf(settings)} ${problem}: ${withoutKey(quoted, settings).slice(0, 500)}`);
 }
@@ -62,26 +62,26 @@ async function post(settings: ModelSettings, body: string, signal?: AbortSignal)
   } catch (error) {
     if (signal?.aborted) throw error;
     if (deadline.aborted) return { ok: false, problem: `${nameOf(settings)} gave no answer within ${timeoutMs} ms`, isTransient: true };
-    // What breaks on the way has a cause; a request that cannot even be made has none, and never will be.
+    // A connection error has a cause and is transient; a request that `fetch` cannot make has none and would fail again.
     const cause = error instanceof Error ? error.cause : undefined;
     const problem = modelError(settings, "cannot be reached", String(cause ?? error)).message;
     return { ok: false, problem, isTransient: cause !== undefined };
   }
 }
 
-/** How long an overloaded endpoint asks us to stay away; null if it does not say. */
+/** The endpoint's `Retry-After`; null if it sends none. */
 function retryAfterMs({ headers }: Response): number | null {
   const [ms, seconds] = [headers.get("retry-after-ms"), headers.get("retry-after")];
   const asked = ms !== null ? Number(ms) : seconds !== null ? Number(seconds) * 1_000 : Number.NaN;
   return asked >= 0 ? asked : null;
 }
 
-/** Addresses may hold passwords and keys of their own. */
+/** URLs may contain passwords and keys. */
 function nameOf({ model, baseUrl }: ModelSettings): string {
   return `the model '${model}' at ${withoutSecrets(baseUrl)}`;
 }
 
-/** Some endpoints quote the key that they refuse, and so does `fetch` with one that fits into no header. */
+/** Some endpoints quote the key that they refuse, and `fetch` quotes a key that is invalid in a header. */
 function withoutKey(text: string, { apiKey, baseUrl }: ModelSettings): string {
   const shown = text.replaceAll(baseUrl, withoutSecrets(baseUrl));
   return apiKey === "" ? shown : shown.replaceAll(apiKey, "***");

@@ -4,13 +4,13 @@ import { readJson } from "../python/json/reader.ts";
 import { writeJson } from "../python/json/writer.ts";
 import { Dict, type PyValue } from "../python/values/values.ts";
 
-/** A message as a chat completion takes it. */
+/** A message in the format of chat completions. */
 export function toWire(message: Message): Record<string, unknown> {
   if (isToolMessage(message)) return { role: "tool", content: message.content, tool_call_id: message.id };
   if (!isParticipant(message)) return { role: message.role, content: "content" in message ? message.content : null };
   const { role, content, tool_calls } = message;
   if (role === "user") return { role, content };
-  // No member rather than null: not every endpoint takes a null for calls.
+  // Left out instead of null: not every endpoint accepts null.
   return { role, content, ...(tool_calls === null ? {} : { tool_calls: tool_calls.map(callToWire) }) };
 }
 
@@ -18,17 +18,17 @@ function callToWire({ id, name, arguments: args }: ToolCall): Record<string, unk
   return { id, name, type: "function", function: { name, arguments: writeJson(args) } };
 }
 
-/** The message in a chat completion's answer, or what is wrong with the answer. */
+/** The message of a chat completion, or what is wrong with it. */
 export function fromWire(text: string): ParticipantMessage | { readonly problem: string } {
   const answer = jsonOf(text);
-  if (answer === undefined) return { problem: "answered something that is no JSON" };
+  if (answer === undefined) return { problem: "answered with invalid JSON" };
   const choices = member(answer, "choices");
   const message = member(Array.isArray(choices) ? (choices[0] ?? null) : null, "message");
   if (!(message instanceof Dict)) return { problem: "answered without a message" };
   const content = member(message, "content");
   const calls = member(message, "tool_calls");
   const read = Array.isArray(calls) ? calls.map(callFromWire) : [];
-  if (read.includes(null)) return { problem: "answered with a tool call that has no name, or whose arguments are no JSON object" };
+  if (read.includes(null)) return { problem: "answered with a tool call that has no name, or whose arguments are not a JSON object" };
   return {
     role: "assistant",
     content: typeof content === "string" ? content : null,

@@ -1,4 +1,4 @@
-/** Our own words, for data directories without `prompts.json`. */
+/** The prompts for data directories without `prompts.json`. */
 
 export const AGENT = `You work in customer service and help the user according to the policy given below.
 In every turn do one of two things, never both: write a message to the user, or call a tool.

@@ -21,7 +21,7 @@ it("prompts are ours, unless the data directory brings guidelines or a prompts.j
   expect(read("bare").user).toContain("###OUT-OF-SCOPE###");
   expect(read("guided").user).toBe("Guidelines\n");
   expect(read("own").agent).toBe("Theirs");
-  expect(() => read("broken")).toThrow("'judge' must be a text");
+  expect(() => read("broken")).toThrow("'judge' must be a string");
 });
 
 it("the benchmark's texts of another revision are known by where they stand", () => {

@@ -4,7 +4,7 @@ import { strip } from "../python/text.ts";
 import { Dict } from "../python/values/values.ts";
 import { AGENT, JUDGE, SOLO_AGENT, USER, USER_WITH_TOOLS } from "./defaults.ts";
 
-/** The texts that models are given, besides policies and scenarios. */
+/** The prompts of the models, apart from policies and scenarios. */
 export interface Prompts {
   readonly agent: string;
   readonly soloAgent: string;
@@ -17,7 +17,7 @@ export const promptNames = ["agent", "soloAgent", "user", "userWithTools", "judg
 
 const FILE = "prompts.json";
 
-/** The benchmark's own texts: known by their digests wherever a file of prompts has them, and in other revisions by where they stand. */
+/** The benchmark's prompts: recognized by their digest under any key of `prompts.json`, in other revisions by their key. */
 const BENCHMARK_PROMPTS: Partial<Record<keyof Prompts, { readonly digest: string; readonly path: RegExp }>> = {
   agent: {
     digest: "e00faa515230c8648931f73ed25c9528418cccc522fe8936917f4c2a047bc5d2",
@@ -35,7 +35,7 @@ const BENCHMARK_PROMPTS: Partial<Record<keyof Prompts, { readonly digest: string
 
 const read = new WeakMap<DataDirectory, Prompts>();
 
-/** A data directory's `prompts.json` wins, by our names or by the benchmark's texts, then its guidelines for users, then our words. */
+/** From the data directory's `prompts.json` (by our keys, then by the benchmark's), else from its user guidelines, else our defaults. */
 export function readPrompts(data: DataDirectory): Prompts {
   let prompts = read.get(data);
   if (prompts === undefined) {
@@ -59,27 +59,27 @@ function collect(data: DataDirectory, texts: ReadonlyMap<string, string>): Promp
 
 function textsOf(data: DataDirectory): ReadonlyMap<string, string> {
   const file = data.has(FILE) ? data.value(FILE) : new Dict();
-  if (!(file instanceof Dict)) throw new Error(`${FILE} in ${data.path} must hold an object`);
+  if (!(file instanceof Dict)) throw new Error(`${FILE} in ${data.path} must contain an object`);
   const texts = new Map<string, string>();
   for (const [key, text] of file) {
-    if (typeof text !== "string") throw new Error(`${FILE} in ${data.path}: '${String(key)}' must be a text`);
+    if (typeof text !== "string") throw new Error(`${FILE} in ${data.path}: '${String(key)}' must be a string`);
     texts.set(String(key), text);
   }
   return texts;
 }
 
-/** A prompt among the texts of a `prompts.json`, by our name for it or as the benchmark has it; null if it is not there. */
+/** A prompt of a `prompts.json`, under our key or the benchmark's; null if it has none. */
 export function findPrompt(texts: ReadonlyMap<string, string>, key: keyof Prompts): string | null {
   const own = texts.get(key);
   const theirs = BENCHMARK_PROMPTS[key];
   if (own !== undefined || theirs === undefined) return own ?? null;
   const known = [...texts.values()].flatMap(formsOf).find((form) => createHash("sha256").update(form).digest("hex") === theirs.digest);
   if (known !== undefined) return known;
-  const there = [...texts].find(([path]) => theirs.path.test(path))?.[1];
-  return there === undefined ? null : strip(key === "soloAgent" ? withStopTool(there) : there);
+  const found = [...texts].find(([path]) => theirs.path.test(path))?.[1];
+  return found === undefined ? null : strip(key === "soloAgent" ? withStopTool(found) : found);
 }
 
-/** Sources hold texts with blanks around them, and with a place for the name of the stop tool. */
+/** In the sources, prompts may have surrounding whitespace and a placeholder for the name of the stop tool. */
 function formsOf(text: string): readonly string[] {
   return [text, withStopTool(text)].flatMap((form) => [form, strip(form)]);
 }
@@ -88,14 +88,14 @@ function withStopTool(text: string): string {
   return text.replace(/\{\w*\}/g, "done");
 }
 
-/** What an agent is told; in solo mode the task's ticket stands for the user. */
+/** The agent's system prompt; in solo mode it contains the task's ticket. */
 export function agentPrompt(prompts: Prompts, policy: string, solo: { readonly ticket: string | null } | null): string {
   const instructions = solo === null ? prompts.agent : prompts.soloAgent;
   const head = `<instructions>\n${instructions}\n</instructions>\n<policy>\n${policy}\n</policy>`;
   return solo === null ? head : `${head}\n<ticket>\n${solo.ticket ?? "None"}\n</ticket>`;
 }
 
-/** What the user simulator is told. */
+/** The user simulator's system prompt. */
 export function userPrompt(prompts: Prompts, scenario: string, hasTools: boolean): string {
   return `${hasTools ? prompts.userWithTools : prompts.user}\n\n<scenario>\n${scenario}\n</scenario>`;
 }

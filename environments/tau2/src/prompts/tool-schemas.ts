@@ -7,13 +7,13 @@ export type Requestor = "assistant" | "user";
 interface StoredTool {
   readonly requestor: Requestor;
   readonly name: string;
-  /** Not there for tools that are not offered to models. */
+  /** Missing for tools that are not offered to models. */
   readonly openai_schema?: JsonSchema;
 }
 
 const read = new WeakMap<Domain, ReadonlyMap<string, JsonSchema>>();
 
-/** A tool as models are told of it: in the words of the data directory's `schemas/<domain>.json` if it is there, else in ours. */
+/** The schema of a tool for models: from the data directory's `schemas/<domain>.json`, else our own. */
 export function schemaOf(domain: Domain, requestor: Requestor, { name, schema }: Pick<Tool, "name" | "schema">): JsonSchema {
   let stored = read.get(domain);
   if (stored === undefined) {
@@ -27,7 +27,7 @@ function readSchemas({ data, definition }: Domain): ReadonlyMap<string, JsonSche
   const file = `${definition.folder ?? definition.name}.json`;
   if (!data.has("schemas", file)) return new Map();
   const tools: unknown = JSON.parse(data.text("schemas", file));
-  if (!Array.isArray(tools)) throw new Error(`schemas/${file} in ${data.path} must hold a list of tools`);
+  if (!Array.isArray(tools)) throw new Error(`schemas/${file} in ${data.path} must contain a list of tools`);
   return new Map(
     (tools as StoredTool[]).flatMap(({ requestor, name, openai_schema }) =>
       openai_schema ? [[`${requestor} ${name}`, openai_schema]] : [],

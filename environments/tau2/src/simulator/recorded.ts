@@ -5,14 +5,14 @@ import { readJson } from "../python/json/reader.ts";
 import { writeJson } from "../python/json/writer.ts";
 import { Dict, type PyValue } from "../python/values/values.ts";
 
-/** What a user answered, or why they could not; JSON as text keeps ints and floats apart. */
+/** A reply of the user, or its error. JSON text keeps ints and floats apart. */
 export type RecordedReply = { readonly message: string } | { readonly failure: string };
 
-/** A user whose answers are written down: what was said once is said again, and then the living one goes on. */
+/** A user whose replies are recorded: recorded replies are repeated, then the live user continues. */
 export class RecordedUser implements Participant {
   readonly #replies: RecordedReply[];
   readonly #live: Participant;
-  #said = 0;
+  #position = 0;
 
   constructor(live: Participant, replies: readonly RecordedReply[] = []) {
     this.#live = live;
@@ -23,21 +23,21 @@ export class RecordedUser implements Participant {
     return this.#replies;
   }
 
-  /** Forgets all answers but the first ones, and begins again with them. */
+  /** Keeps the first `kept` replies and starts again with the first. */
   rewind(kept: number): void {
     this.#replies.length = Math.min(kept, this.#replies.length);
-    this.#said = 0;
+    this.#position = 0;
   }
 
   async reply(history: readonly Message[], signal?: AbortSignal): Promise<ParticipantMessage> {
-    const known = this.#replies[this.#said++];
+    const known = this.#replies[this.#position++];
     if (known !== undefined) return repeat(known);
     try {
       const message = await this.#live.reply(history, signal);
       this.#replies.push({ message: writeJson(stored(message)) });
       return message;
     } catch (error) {
-      // Whoever cancels asks again later, and gets an answer then.
+      // A cancelled request is not recorded: it is sent again later.
       if (signal?.aborted) throw error;
       this.#replies.push({ failure: error instanceof Error ? error.message : String(error) });
       throw error;
@@ -48,7 +48,7 @@ export class RecordedUser implements Participant {
 function repeat(reply: RecordedReply): ParticipantMessage {
   if ("failure" in reply) throw new Error(reply.failure);
   const message = parseMessage(readJson(reply.message));
-  if (message.role !== "user") throw new Error(`a recorded user message is of role '${message.role}'`);
+  if (message.role !== "user") throw new Error(`a recorded user message has the role '${message.role}'`);
   return message;
 }
 

@@ -6,7 +6,7 @@ import type { Participant } from "../orchestrator/orchestrator.ts";
 export interface UserSimulatorOptions {
   readonly settings: ModelSettings;
   readonly prompt: string;
-  /** What the user can do themselves. */
+  /** The user's own tools. */
   readonly tools: readonly JsonSchema[];
   readonly pause?: ChatOptions["pause"];
 }
@@ -21,8 +21,8 @@ export class UserSimulator implements Participant {
 
   async reply(history: readonly Message[], signal?: AbortSignal): Promise<ParticipantMessage> {
     const { settings, prompt, tools, pause } = this.#options;
-    const said: Message[] = [{ role: "system", content: prompt }, ...flipRoles(history)];
-    const { content, tool_calls } = await chat(settings, said, { tools, signal, ...(pause === undefined ? {} : { pause }) });
+    const messages: Message[] = [{ role: "system", content: prompt }, ...flipRoles(history)];
+    const { content, tool_calls } = await chat(settings, messages, { tools, signal, ...(pause === undefined ? {} : { pause }) });
     return { role: "user", content, tool_calls: tool_calls?.map((call) => ({ ...call, requestor: "user" })) ?? null };
   }
 }
