@@ -34,7 +34,7 @@ describeNeeding("tau2-data", "the reference's sets of tasks", () => {
     ["airline", { train: 30, test: 20, base: 50 }],
     ["retail", { train: 74, test: 40, base: 114 }],
     ["telecom", { small: 20, train: 74, test: 40, full: 2285, base: 114 }],
-  ])("of %s are splits, each with all of its tasks in the order of the file", async (domain, counts) => {
+  ])("of %s are splits, each with its tasks in file order", async (domain, counts) => {
     const definition = tau2Environment({ domains, open: openDomain, variables: { TAU2_DATA_DIR, TAU2_DOMAIN: domain } });
     await using sandbox = await serve(definition, { name: "tau2", port: 0 });
     await using env = new Environment("tau2", { instanceUrl: sandbox.url });
@@ -51,7 +51,7 @@ describeNeeding("tau2-data", "the reference's sets of tasks", () => {
 });
 
 describeNeeding("tau2-data", "episodes with the benchmark's data", () => {
-  it("mock: a user with tools looks, asks, and is content", async () => {
+  it("mock: a user with tools reads, asks, and ends the conversation", async () => {
     await using model = await scriptedOpenAi([
       { toolCalls: [{ name: "check_notifications" }] },
       "please complete task_1",
@@ -61,12 +61,12 @@ describeNeeding("tau2-data", "episodes with the benchmark's data", () => {
     const episode = await open("mock", "update_task_with_user_tools", userAt(model.baseUrl));
     expect(episode.lastObservation).toBe("please complete task_1");
     await episode.act("update_task_status(task_id='task_1', status='completed')");
-    // The golden actions dismiss nothing: by the reference's rules the two worlds differ.
+    // The golden actions dismiss no notification, so by the reference's rules the databases differ.
     expect(await episode.act("Done.")).toEqual({ observation: "bye ###STOP###", reward: 0, done: true, step: 2 });
     expect(model.requests[0]?.tools.map(({ name }) => name)).toEqual(["check_notifications", "dismiss_notification"]);
   });
 
-  it("telecom: the user looks at the phone when asked to, and the agent sees only the words", async () => {
+  it("telecom: the user checks the phone when asked to, and the agent sees only the user's message", async () => {
     await using model = await scriptedOpenAi([
       "My phone has no service.",
       { toolCalls: [{ name: "check_status_bar" }] },
@@ -84,7 +84,7 @@ describeNeeding("tau2-data", "episodes with the benchmark's data", () => {
     expect(await episode.act("You are being transferred.")).toMatchObject({ done: true, reward: 0 });
   });
 
-  it("airline: an agent that helps with nothing is scored when the user stops", async () => {
+  it("airline: an episode without any action is scored when the user stops", async () => {
     await using model = await scriptedOpenAi(["I want to cancel.", "Bye ###STOP###"]);
     const episode = await open("airline", "1", userAt(model.baseUrl));
     expect(await episode.act("I cannot do that.")).toMatchObject({ done: true, observation: "Bye ###STOP###" });
@@ -99,7 +99,7 @@ describeNeeding("tau2-data", "episodes with the benchmark's data", () => {
     expect(episode.terminationReason).toBe("user_stop");
   });
 
-  it("retail: errors are answered, and too many of them end the episode", async () => {
+  it("retail: errors are returned to the agent, and too many end the episode", async () => {
     await using model = await scriptedOpenAi(["hello"]);
     const episode = await open("retail", "0", userAt(model.baseUrl));
     const answers = [];
@@ -118,7 +118,7 @@ describeNeeding("tau2-data", "episodes with the benchmark's data", () => {
       "telecom",
       "[mms_issue]airplane_mode_on|bad_network_preference|bad_wifi_calling|break_apn_mms_setting|break_app_both_permissions|data_mode_off|data_usage_exceeded|unseat_sim_card|user_abroad_roaming_disabled_off[PERSONA:Hard]",
     ],
-  ])("%s, task %s: the golden actions lead where they should, and so they do on a fork taken half-way", async (name, id) => {
+  ])("%s, task %s: the golden actions lead to the golden state, also on a fork taken half-way", async (name, id) => {
     const domain = openDomain(name, TAU2_DATA_DIR);
     const settings = readSettings({ TAU2_DATA_DIR, TAU2_SOLO_MODE: "false" });
     const episode = await open(name, id);
@@ -133,7 +133,7 @@ describeNeeding("tau2-data", "episodes with the benchmark's data", () => {
     expect(fork.stateHashes).toEqual(episode.stateHashes);
     const ended = await episode.act("done()");
     expect(await fork.act("done()")).toEqual(ended);
-    // Telecom is scored by what holds in the end: the reference leaves its golden world out of sync.
+    // Telecom is scored by assertions about the final state: the reference does not sync its golden environment.
     if (name === "telecom") expect(ended).toMatchObject({ done: true, reward: 1 });
     else expect(episode.stateHashes).toEqual(goldEnvironment(domain, task).hashes());
   });

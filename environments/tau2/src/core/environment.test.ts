@@ -18,7 +18,7 @@ function call(environment: Environment, name: string, args: Record<string, PyVal
 const messages = (json: string) => (readJson(json) as PyValue[]).map(parseMessage);
 
 describe("a tool call", () => {
-  it("answers with the record in the model's order, and syncs", () => {
+  it("returns the record with the model's field order, and syncs", () => {
     const environment = domain.create();
     expect(call(environment, "lend", { book_id: "b2", member: "bob" })).toBe(
       '{"book_id": "b2", "title": "Tides", "price": 7.5, "borrower": "bob"}',
@@ -34,22 +34,22 @@ describe("a tool call", () => {
     ["read_notices", {}, "assistant", "Tool 'read_notices' not found."],
     ["reprice", {}, "assistant", "Tool 'reprice' not found."],
     ["lend", {}, "judge", "Invalid requestor: judge"],
-  ])("of %s with %o by the %s fails in the reference's words", (name, args, requestor, text) => {
+  ])("of %s with %o by the %s fails with the reference's error", (name, args, requestor, text) => {
     expect(call(domain.create(), name, args, requestor)).toBe(`! Error: ${text}`);
   });
 
-  it("in solo mode reaches the user's tools through the agent only", () => {
+  it("in solo mode can use the user's tools as the agent only", () => {
     const environment = domain.create({ isSolo: true });
     expect(call(environment, "read_notices")).toBe("[]");
     expect(call(environment, "read_notices", {}, "user")).toBe("! Error: User tool calls are not allowed in solo mode");
     expect(environment.policy).toBe("Lend books without a word.\n");
   });
 
-  it("gives numbers outside of models as strings", () => expect(call(domain.create(), "count_books")).toBe('"3"'));
+  it("returns numbers outside models as strings", () => expect(call(domain.create(), "count_books")).toBe('"3"'));
 });
 
 describe("an environment", () => {
-  it("forks into two that go on alone", () => {
+  it("forks into an independent copy", () => {
     const one = domain.create();
     call(one, "lend", { book_id: "b2", member: "bob" });
     const two = one.fork();
@@ -68,7 +68,7 @@ describe("an environment", () => {
 });
 
 describe("an initial state", () => {
-  it("runs its actions and replays what its history has changed", () => {
+  it("runs its actions and replays the mutating calls of its history", () => {
     const task = domain.tasks.find("read");
     const environment = domain.create();
     setState(environment, task?.initial_state ?? null, task?.initial_state?.message_history ?? []);
@@ -76,7 +76,7 @@ describe("an initial state", () => {
     expect(call(environment, "read_notices", {}, "user")).toBe('["Tides"]');
   });
 
-  it("hands an updated database to both sides", () => {
+  it("gives an updated database to both sides", () => {
     const environment = domain.create();
     const agent_data = readJson('{"books": {"b2": {"price": 9}}}') as Dict;
     setState(
@@ -106,13 +106,13 @@ describe("an initial state", () => {
 });
 
 describe("tasks", () => {
-  it("are chosen by split, in file order", () => {
+  it("are selected by split, in file order", () => {
     expect(domain.tasks.select("train").map(({ id }) => id)).toEqual(["lend", "read"]);
     expect(domain.tasks.select(null)).toHaveLength(3);
     expect(() => domain.tasks.select("zz")).toThrow("Invalid task split name: zz. Valid splits are: dict_keys(['train', 'test'])");
   });
 
-  it("tell the user's story, indented twice", () => {
+  it("print the user's scenario, indented twice", () => {
     const task = domain.tasks.find("lend");
     expect(task && printScenario(task.user_scenario)).toBe(
       "Persona:\n\tIn a hurry\nInstructions:\n\tDomain: library\n\tReason for call:\n\t\tYou want to read Tides.\n\n\t\tToday.\n" +

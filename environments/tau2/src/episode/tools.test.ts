@@ -29,7 +29,7 @@ async function list(url: string): Promise<ListedTool[]> {
   return JSON.parse(await ask(url, "tools/list")).result.tools;
 }
 
-/** The names of a side's tools as the reference lists them. */
+/** The names of a side's tools, in the reference's order. */
 function referenceNames(domain: string, side: "assistant" | "user"): string[] {
   const file = join(tau2Path, "golden", `tools.${domain.replace("-workflow", "")}.json`);
   const tools = JSON.parse(readFileSync(file, "utf8")) as { requestor: string; name: string; discoverable: boolean }[];
@@ -40,7 +40,7 @@ describeNeeding("tau2-data", "one process with instances of all domains", () => 
   const start = () => serve(tau2Environment({ domains, open: openDomain, variables: {} }), { port: 0, first: null });
   const names = (tools: readonly ListedTool[]) => tools.map(({ name }) => name);
 
-  it.each([...domains.keys()])("lists of %s exactly the reference's tools, in its order, and 'done'", async (domain) => {
+  it.each([...domains.keys()])("lists exactly the reference's tools of %s, in its order, then 'done'", async (domain) => {
     await using sandbox = await start();
     const agents = referenceNames(domain, "assistant");
     expect(names(await list(await open(sandbox, domain)))).toEqual([...agents, "done"]);
@@ -48,7 +48,7 @@ describeNeeding("tau2-data", "one process with instances of all domains", () => 
     expect(names(await list(await open(sandbox, domain, true)))).toEqual([...agents, ...referenceNames(domain, "user"), "done"]);
   });
 
-  it("lists each domain's own tasks, and plays the one that is asked for by its id", async () => {
+  it("lists each domain's own tasks, and starts the one that is requested by id", async () => {
     await using sandbox = await start();
     for (const [domain, first] of [
       ["airline", "0"],
@@ -63,7 +63,7 @@ describeNeeding("tau2-data", "one process with instances of all domains", () => 
     }
   });
 
-  it("describes a tool that two domains have as each of them does", async () => {
+  it("describes a tool of two domains differently in each", async () => {
     await using sandbox = await start();
     const schema = async (domain: string) => (await list(await open(sandbox, domain))).find(({ name }) => name === "get_user_details");
     const [airline, retail] = [await schema("airline"), await schema("retail")];
@@ -79,7 +79,7 @@ describeNeeding("tau2-data", "one process with instances of all domains", () => 
     expect(answer).toContain("Tool cancel_pending_order not found");
   });
 
-  it("has one list for all episodes of a kind", async () => {
+  it("shares one list between all episodes of a domain", async () => {
     await using sandbox = await start();
     for (const [domain, taskId] of [
       ["airline", "1"],

@@ -25,7 +25,7 @@ describe("an episode in the gym", () => {
     return new Gym({ domain, task, isSolo: false, user, judge: null });
   };
 
-  it("is reset to the user's first words, and is scored when the user has stopped", async () => {
+  it("starts with the user's first message, and is scored when the user stops", async () => {
     const gym = open("lend", "Tides, please", "###STOP###");
     expect(await gym.reset()).toBe("user: Tides, please");
     expect(await gym.step("lend(book_id='b2', member='cy')")).toMatchObject({ reward: 0, terminated: false });
@@ -33,19 +33,19 @@ describe("an episode in the gym", () => {
     expect(await gym.step("more")).toMatchObject({ observation: "", reward: 0, terminated: true });
   });
 
-  it("is unscored where the task needs a judge and there is none", async () => {
+  it("is unscored if the task needs a judge and there is none", async () => {
     const gym = open("kindly", "hello");
     await gym.reset();
     const { reward, outcome } = await gym.step("done()");
     expect([reward, outcome]).toEqual([null, { reward: null, reason: expect.stringContaining("no judge model is configured") }]);
   });
 
-  it("is not begun before it is reset", async () => {
+  it("takes no step before it is reset", async () => {
     await expect(open("lend").step("done()")).rejects.toThrow("Call reset() first");
   });
 });
 
-/** A user whose words are the vectors', and what was asked of it, printed as the vectors print it. */
+/** A user with the replies of a vector; records its requests. */
 class RecordedUser implements Participant {
   readonly requests: (readonly Message[])[] = [];
   readonly #replies: PyValue[];
@@ -86,14 +86,14 @@ function recorded(message: Dict): PyValue {
 }
 
 describeNeeding("tau2-data", "the reference's transcripts", () => {
-  it("are ours", async () => {
+  it("are reproduced", async () => {
     const file = readJson(gunzipSync(readFileSync(join(tau2Path, "golden/core-vectors.json.gz"))).toString("utf8"));
     const transcripts = file instanceof Dict ? listAt(file, "gym_transcripts").filter((value) => value instanceof Dict) : [];
     expect(transcripts.length).toBeGreaterThan(0);
     for (const [number, vector] of transcripts.entries()) {
       const domain = openDomain(textAt(vector, "domain"), join(tau2Path, "data"));
       const task = domain.tasks.find(textAt(vector, "task_id"));
-      if (task === undefined) throw new Error("the vectors have a task that is not there");
+      if (task === undefined) throw new Error("the vectors have an unknown task");
       const options = dictAt(vector, "options");
       const isSolo = options.get("solo_mode") === true;
       const user = isSolo ? null : new RecordedUser(listAt(vector, "user_llm_replies"));

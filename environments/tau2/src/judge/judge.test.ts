@@ -16,7 +16,7 @@ describe("the judge", () => {
     return { checks, question: model.requests[0]?.messages[1]?.text };
   };
 
-  it("shows the model the conversation and the outcomes, and takes its verdicts", async () => {
+  it("sends the conversation and the outcomes to the model, and returns its verdicts", async () => {
     const verdict = { expectedOutcome: "The agent is kind.", metExpectation: "yes", reasoning: "It says hi." };
     const { checks, question } = await ask(JSON.stringify({ results: [verdict] }));
     expect(checks).toEqual([{ nl_assertion: "The agent is kind.", met: true, justification: "It says hi." }]);
@@ -25,7 +25,7 @@ describe("the judge", () => {
     expect(question).toBe(`\n${pad}conversation:\n${pad}assistant: Hi!\nuser: bye\n${pad}\n${pad}expectedOutcomes:\n${pad}${list}\n${pad}`);
   });
 
-  it("asks no model when its signal has fired", async () => {
+  it("sends no request when its signal has fired", async () => {
     await using model = await scriptedOpenAi(["{}"]);
     const judge = new ModelJudge({ model: "scripted", baseUrl: model.baseUrl, apiKey: "k", temperature: 0 }, "Judge.");
     await expect(judge.judge(["The agent is kind."], talk, AbortSignal.abort(new Error("not needed")))).rejects.toThrow("not needed");
@@ -35,7 +35,7 @@ describe("the judge", () => {
   it.each([
     ["is fenced", '```json\n{"results": []}\n```', "not a JSON object"],
     ["lacks a verdict", '{"results": [{"expectedOutcome": "x", "reasoning": "y"}]}', "Field required"],
-    ["lists nothing that can be read", '{"results": 3}', "not a list"],
+    ["has no list of results", '{"results": 3}', "not a list"],
   ])("gives an error, not a verdict, when the answer %s", async (_, answer, problem) => {
     await expect(ask(answer)).rejects.toThrow(problem);
   });

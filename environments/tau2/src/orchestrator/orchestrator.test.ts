@@ -43,7 +43,7 @@ function converse(task: string, user: Participant | null, options: Partial<Orche
 }
 
 describe("a conversation", () => {
-  it("goes from the greeting to the user's stop, and each side hears only what is meant for it", async () => {
+  it("runs from the greeting to the user's stop, and each side sees only the messages for it", async () => {
     const user = scripted(says("user", "Tides, please"), calls("user", "read_notices"), says("user", "###STOP###"));
     const agent = scripted(calls("assistant", "lend", { book_id: "b2", member: "bob" }), says("assistant", "Here you are"));
     const conversation = converse("lend", user);
@@ -58,7 +58,7 @@ describe("a conversation", () => {
     expect(await converse("lend", scripted(says("user", token))).run(scripted())).toBe("user_stop");
   });
 
-  it("ends at the limit of steps, even if the user stops in that very step", async () => {
+  it("ends at the step limit, even if the user stops in the same step", async () => {
     expect(await converse("lend", scripted(says("user", "###STOP###")), { maxSteps: 1 }).run(scripted())).toBe("max_steps");
   });
 
@@ -69,13 +69,13 @@ describe("a conversation", () => {
     expect(conversation.errorCount).toBe(2);
   });
 
-  it("takes up a task's own history", async () => {
+  it("continues a task's message history", async () => {
     const conversation = converse("read", scripted());
     await conversation.runUntilAgent();
     expect(conversation.agentMessages.map(({ role }) => role)).toEqual(["user", "assistant", "tool"]);
   });
 
-  it("leaves all turns to the agent where nobody plays the user", async () => {
+  it("gives all turns to the agent if no model plays the user", async () => {
     const conversation = converse("lend", null);
     await conversation.runUntilAgent();
     conversation.give(says("assistant", "Anybody there?"));
@@ -84,7 +84,7 @@ describe("a conversation", () => {
     expect(conversation.stepCount).toBe(1);
   });
 
-  it("has no user in solo mode, where words that are no stop are an error", async () => {
+  it("has no user in solo mode, where any message but a stop is an error", async () => {
     const isAgentStop = ({ content }: ParticipantMessage) => content === "###STOP###";
     const conversation = converse("lend", null, { isAgentStop }, true);
     await conversation.run(scripted(calls("assistant", "count_books"), says("assistant", "###STOP###")));
@@ -118,7 +118,7 @@ describeNeeding("tau2-data", "the reference's conversations", () => {
   const numberOf = (value: PyValue | undefined): number | undefined =>
     value instanceof PyFloat ? value.value : typeof value === "number" ? value : undefined;
 
-  it("end as they do here", async () => {
+  it("have the same end and messages here", async () => {
     const cases = vectors();
     expect(cases.length).toBeGreaterThan(0);
     for (const vector of cases) {

@@ -7,7 +7,7 @@ import { dataPath, type GoldenTask, goldenTasks } from "./testing/golden-task.ts
 import { expected, finish, hashesOf, play } from "./testing/play.ts";
 import { JUDGE, scriptedModels, USER } from "./testing/scripted-models.ts";
 
-/** All of telecom takes minutes; AENV_TAU2_ALL=1 plays it. */
+/** All of telecom takes minutes; AENV_TAU2_ALL=1 runs it. */
 const isWhole = process.env.AENV_TAU2_ALL === "1";
 const AT_A_TIME = 256;
 
@@ -35,7 +35,7 @@ describeNeeding("tau2-data", "the reference's golden actions through the whole p
     Environment.create(ref, {
       controlUrl: platform.controlUrl,
       dataUrl: platform.dataUrl,
-      // A busy machine takes its time for 256 episodes at once.
+      // 256 concurrent episodes are slow on a busy machine.
       timeoutMs: 180_000,
       variables: {
         TAU2_DATA_DIR: dataPath,
@@ -61,7 +61,7 @@ describeNeeding("tau2-data", "the reference's golden actions through the whole p
     ...goldenTasks("telecom-workflow", 16),
   ];
 
-  it(`lead to the same answers, digests and rewards, alone, again, and on a fork: every task of mock, airline and retail, ${isWhole ? "every one" : AT_A_TIME} of telecom, 16 of telecom-workflow, ${AT_A_TIME} episodes at a time`, {
+  it(`lead to the same answers, digests and rewards on an instance, on another one, and on a fork: every task of mock, airline and retail, ${isWhole ? "every one" : AT_A_TIME} of telecom, 16 of telecom-workflow, ${AT_A_TIME} episodes at a time`, {
     timeout: isWhole ? 900_000 : 240_000,
   }, async () => {
     const played = tasks();
@@ -72,7 +72,7 @@ describeNeeding("tau2-data", "the reference's golden actions through the whole p
       compare("its beginning", await hashesOf(first), task.initialHashes);
       compare("the first half", await play(first, before), expected(before));
       const [fork] = await first.fork();
-      if (fork === undefined) throw new Error("there is no fork");
+      if (fork === undefined) throw new Error("the fork is missing");
       await using copy = fork;
       compare("the second half", await play(first, after), expected(after));
       compare("the reward", await finish(first, task.infos), task.reward);
@@ -84,11 +84,11 @@ describeNeeding("tau2-data", "the reference's golden actions through the whole p
     });
     expect(problems).toEqual([]);
     expect(people.refusals).toEqual([]);
-    // The judge agrees to everything, and is asked only about tasks that have something to be judged.
+    // The judge accepts everything, and is only used for tasks with natural-language assertions.
     expect(judgements).toBe(3 * played.filter(({ needsJudge }) => needsJudge).length);
   });
 
-  it("are worth what the reference says when none of them is done", { timeout: 120_000 }, async () => {
+  it("give the reference's reward if none of them is run", { timeout: 120_000 }, async () => {
     const known = tasks().filter(({ rewardForNothing }) => rewardForNothing !== null);
     const problems = await together(known, async (task, compare) => {
       await using env = await open(task);
@@ -101,7 +101,7 @@ describeNeeding("tau2-data", "the reference's golden actions through the whole p
 
 type Compare = (what: string, got: unknown, wanted: unknown) => void;
 
-/** Works on so many tasks at a time, and tells what was not as it should be. */
+/** Runs up to `AT_A_TIME` tasks concurrently, and returns the mismatches. */
 async function together(tasks: readonly GoldenTask[], work: (task: GoldenTask, compare: Compare) => Promise<void>): Promise<string[]> {
   const problems: string[] = [];
   const queue = [...tasks];

@@ -13,7 +13,7 @@ interface Recorded {
   readonly openai_schema?: { readonly function: { readonly name: string; readonly description: string; readonly parameters: unknown } };
 }
 
-describeNeeding("tau2-data", "a data directory with the benchmark's words", () => {
+describeNeeding("tau2-data", "a data directory with the benchmark's tool schemas", () => {
   it.each([
     ["mock", "true"],
     ["mock", "false"],

@@ -10,7 +10,7 @@ import { dictAt, readVectors, textAt } from "../replay/vectors.ts";
 import { agentPrompt, readPrompts, userPrompt } from "./prompts.ts";
 import { schemaOf } from "./tool-schemas.ts";
 
-it("prompts are ours, unless the data directory brings guidelines or a prompts.json", () => {
+it("prompts are our defaults, unless the data directory has guidelines or a prompts.json", () => {
   using tree = temporaryTree({
     "bare/x.md": "",
     "guided/user_simulator/simulation_guidelines.md": "Guidelines\n",
@@ -24,7 +24,7 @@ it("prompts are ours, unless the data directory brings guidelines or a prompts.j
   expect(() => read("broken")).toThrow("'judge' must be a string");
 });
 
-it("the benchmark's texts of another revision are known by where they stand", () => {
+it("prompts of another revision of the benchmark are recognized by their keys", () => {
   using tree = temporaryTree({
     "prompts.json": {
       "agent.llm_agent.AGENT_INSTRUCTION": "Help.",
@@ -37,7 +37,7 @@ it("the benchmark's texts of another revision are known by where they stand", ()
   expect([agent, soloAgent, judge]).toEqual(["Help.", "Help, then call done.", "Judge as {} or []."]);
 });
 
-it("an agent is told its policy, a solo agent its ticket, a user the scenario", () => {
+it("an agent gets its policy, a solo agent its ticket, a user the scenario", () => {
   using tree = temporaryTree({ "x.md": "" });
   const prompts = { ...readPrompts(new DataDirectory(tree.path)), agent: "A", soloAgent: "S", user: "U" };
   expect(agentPrompt(prompts, "P", null)).toBe("<instructions>\nA\n</instructions>\n<policy>\nP\n</policy>");
@@ -45,7 +45,7 @@ it("an agent is told its policy, a solo agent its ticket, a user the scenario", 
   expect(userPrompt(prompts, "scene", false)).toBe("U\n\n<scenario>\nscene\n</scenario>");
 });
 
-it("tools are told in the words of the data directory where it has some", () => {
+it("tools have the descriptions of the data directory if it has some", () => {
   const stored = { type: "function", function: { name: "lend", description: "Theirs." } };
   using tree = temporaryTree({ "schemas/library.json": [{ requestor: "assistant", name: "lend", openai_schema: stored }] });
   const ours = openLibrary();
@@ -59,9 +59,9 @@ it("tools are told in the words of the data directory where it has some", () => 
 });
 
 describeNeeding("tau2-data", "the benchmark's prompts", () => {
-  it("are found in a prompts.json whatever they are called, and make its system prompt", () => {
+  it("are found in a prompts.json under any key, and give its system prompt", () => {
     const vectors = readVectors(join(tau2Path, "golden/misc.json.gz"));
-    if (vectors.format !== "misc") throw new Error("misc.json.gz is no file of unit vectors");
+    if (vectors.format !== "misc") throw new Error("misc.json.gz is not a file of unit vectors");
     const head = textAt(dictAt(dictAt(vectors.groups, "prompts"), "mock"), "agent_system_prompt_head");
     const text = head.slice("<instructions>\n".length, head.indexOf("\n</instructions>"));
     using tree = temporaryTree({ "prompts.json": { "some.place.TEXT": `\n${text}\n`, other: "no" } });

@@ -22,7 +22,7 @@ describe("the repr of a float", () => {
     [Number.NEGATIVE_INFINITY, "-inf"],
   ])("of %d is %s", (value, text) => expect(floatRepr(value)).toBe(text));
 
-  it("reads back as the same double", () => {
+  it("parses to the same double", () => {
     fc.assert(fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (value) => Object.is(Number(floatRepr(value)), value)));
   });
 });
@@ -62,7 +62,7 @@ describe("fixed notation", () => {
     [true, false, "1.00"],
   ])("of %o is %s", (value, grouping, text) => expect(formatFixed(value as PyFloat, 2, grouping as boolean)).toBe(text));
 
-  it("complains as Python does", () => {
+  it("raises Python's errors", () => {
     expect(() => formatFixed("x")).toThrow("Unknown format code 'f' for object of type 'str'");
     expect(() => formatFixed(null)).toThrow("unsupported format string passed to NoneType.__format__");
   });

@@ -32,18 +32,18 @@ describe("repr and str", () => {
 });
 
 describe("equality", () => {
-  it("knows no difference between 1, 1.0 and True, nor between a member and its value", () => {
+  it("treats 1, 1.0 and True as equal, and an enum member and its value", () => {
     expect(equals(1, float(1)) && equals(true, 1) && equals(float(0), false) && equals(Level.LOW, "low")).toBe(true);
     expect(equals(2n ** 60n, float(2 ** 60)) && equals([1, "a"], [float(1), "a"])).toBe(true);
   });
 
-  it("tells lists from tuples, and text from numbers", () => {
+  it("distinguishes lists from tuples, and strings from numbers", () => {
     expect(equals([1], new PyTuple([1])) || equals("1", 1) || equals(null, false) || equals(float(Number.NaN), float(Number.NaN))).toBe(
       false,
     );
   });
 
-  it("finds dict entries by it, and refuses what cannot be a key", () => {
+  it("is used for dict lookups, which refuse unhashable keys", () => {
     const dict = new Dict<PyValue>([
       [1, "one"],
       [Level.LOW, "member"],
@@ -52,7 +52,7 @@ describe("equality", () => {
     expect(() => lookup(dict, [1])).toThrow("unhashable type: 'list'");
   });
 
-  it("orders numbers and texts but not one with the other", () => {
+  it("orders numbers and strings, but not a number and a string", () => {
     expect(isOrdered(1, "<", float(1.5)) && isOrdered("a", "<=", "b") && !isOrdered(float(Number.NaN), ">=", 0)).toBe(true);
     expect(() => isOrdered("a", "<=", 1)).toThrow("'<=' not supported between instances of 'str' and 'int'");
   });
@@ -63,7 +63,7 @@ describe("text", () => {
     expect(indent("a\n\n \nb\r\nc\u2028d", "\t")).toBe("\ta\n\n \n\tb\r\n\tc\u2028\td");
   });
 
-  it("is stripped of Python's blanks only", () => expect(strip("\u001f \u0085a\ufeff\u00a0")).toBe("a\ufeff"));
+  it("is stripped of Python's whitespace only", () => expect(strip("\u001f \u0085a\ufeff\u00a0")).toBe("a\ufeff"));
 
   it("sorts by code point", () => expect(["😀", "\ue000", "a"].sort(compareText)).toEqual(["a", "\ue000", "😀"]));
 });

@@ -4,7 +4,7 @@ import { Dict, float } from "./values/values.ts";
 
 const dict = Dict.of({ a: 1 });
 
-it("lists, texts and dicts are walked, measured, searched and indexed", () => {
+it("lists, strings and dicts can be iterated, measured, searched and indexed", () => {
   expect([[..."ab"], [1], ["a"]]).toEqual([[...elementsOf("ab")], [...elementsOf([1])], [...elementsOf(dict)]]);
   expect([lengthOf("😀a"), lengthOf([1, 2]), lengthOf(dict)]).toEqual([2, 2, 1]);
   expect([contains("abc", "bc"), contains([1], float(1)), contains(dict, "b")]).toEqual([true, true, false]);
@@ -21,4 +21,4 @@ it.each<[() => unknown, string]>([
   [() => itemAt("x", "x"), "string indices must be integers, not 'str'"],
   [() => itemAt([1], -2), "list index out of range"],
   [() => itemAt(null, "x"), "'NoneType' object is not subscriptable"],
-])("what cannot be done is refused in Python's words (%#)", (run, text) => expect(run).toThrow(text));
+])("invalid operations raise Python's errors (%#)", (run, text) => expect(run).toThrow(text));

@@ -22,8 +22,8 @@ const contents = (folder: string) =>
     ]),
   );
 
-// What a person does with a copy of the benchmark: each step builds on those before.
-describe("from a copy of the benchmark to episodes in its words", { timeout: 60_000 }, () => {
+// The steps of a user with a copy of the benchmark; each test builds on the previous ones.
+describe("from a copy of the benchmark to episodes with its prompts and schemas", { timeout: 60_000 }, () => {
   let tree: Tree;
   let platform: Platform;
   let web: Server;
@@ -56,7 +56,7 @@ describe("from a copy of the benchmark to episodes in its words", { timeout: 60_
     tree?.[Symbol.dispose]();
   });
 
-  it("is published without any data, and then says how to prepare it", async () => {
+  it("is published without data, and its error says how to prepare it", async () => {
     const ref = await publish(platform, project, { isolation: "instance", version: "0.0.1" });
     const record = await platform.demand("GET", "/env/tau2/0.0.1");
     expect(record).toMatchObject({
@@ -65,7 +65,7 @@ describe("from a copy of the benchmark to episodes in its words", { timeout: 60_
     await expect(open(ref)).rejects.toThrow(/there is no <data>\/tau2; prepare it with: aenv bench data tau2 --from/);
   });
 
-  it("reads a directory into the folder where environments look, and shows what it found", async () => {
+  it("reads a directory into the default data directory, and prints what it found", async () => {
     const { stdout } = await aenv("bench", "data", "tau2", "--from", "tiny-benchmark-1.0");
     expect(stdout).toContain(`tau2's data is in ${platform.home}/data/tau2`);
     expect(stdout).toMatch(/mock +│ 7 +│ 7 +│ 6 differ/);
@@ -74,20 +74,20 @@ describe("from a copy of the benchmark to episodes in its words", { timeout: 60_
     expect(stdout).toContain("aenv push --work-dir tau2");
   });
 
-  it("reads an archive behind an address to the very same files", async () => {
+  it("reads an archive from a URL into the same files", async () => {
     const { stdout } = await aenv("bench", "data", "tau2", "--from", archiveUrl, "--to", "other", "--json");
     expect(JSON.parse(stdout)).toMatchObject({ name: "tau2", to: join(tree.path, "other"), domains: ["mock"], ownPrompts: ["judge"] });
     expect(contents(join(tree.path, "other"))).toEqual(contents(join(platform.home, "data/tau2")));
     expect(readdirSync(join(platform.home, "data"))).toEqual(["tau2"]);
   });
 
-  it("fails if the revision must be the known one", async () => {
+  it("fails with --strict if the revision is not the known one", async () => {
     const strict = aenv("bench", "data", "tau2", "--from", checkout, "--to", "strict", "--strict");
     await expect(strict).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining("is not revision a2c0247") });
     expect(readdirSync(tree.path)).not.toContain("strict");
   });
 
-  it("bundles to the same bytes whether there is data or not", async () => {
+  it("is bundled to the same bytes with and without data", async () => {
     const digests = ["nowhere", `${platform.home}/data`].map(async (data) => {
       const { stdout } = await aenvWith({ AENV_DATA_DIR: data }, "build", "--work-dir", "tau2", "--out", join(tree.path, "out"), "--json");
       return JSON.parse(stdout).digest;
@@ -96,21 +96,24 @@ describe("from a copy of the benchmark to episodes in its words", { timeout: 60_
     expect(withData).toBe(without);
   });
 
-  it.each(["instance", "shared"] as const)("shows the read words to agents of %s processes, with nothing else set", async (isolation) => {
-    const ref = await publish(platform, project, { isolation, version: "0.0.2" });
-    await using env = await open(ref);
-    expect(await wish(env)).toMatchObject({
-      description: "Note a reader's wish.",
-      inputSchema: { properties: { user_id: { description: "Whose wish it is." }, title: { description: "The book's title." } } },
-    });
-    expect(await env.callFunction("tau2_get_system_prompt")).toBe(
-      "<instructions>\nServe the ticket, then call done.\n</instructions>\n<policy>\nBe kind, alone.\n\n</policy>\n<ticket>\nA book, please.\n</ticket>",
-    );
-    const made = await env.callTool("create_task", { user_id: "r_1", title: "Walden" });
-    expect(made.json()).toMatchObject({ observation: expect.stringContaining("Walden"), done: false });
-  });
+  it.each(["instance", "shared"] as const)(
+    "shows the prepared prompts and schemas to agents of %s processes, without further settings",
+    async (isolation) => {
+      const ref = await publish(platform, project, { isolation, version: "0.0.2" });
+      await using env = await open(ref);
+      expect(await wish(env)).toMatchObject({
+        description: "Note a reader's wish.",
+        inputSchema: { properties: { user_id: { description: "Whose wish it is." }, title: { description: "The book's title." } } },
+      });
+      expect(await env.callFunction("tau2_get_system_prompt")).toBe(
+        "<instructions>\nServe the ticket, then call done.\n</instructions>\n<policy>\nBe kind, alone.\n\n</policy>\n<ticket>\nA book, please.\n</ticket>",
+      );
+      const made = await env.callTool("create_task", { user_id: "r_1", title: "Walden" });
+      expect(made.json()).toMatchObject({ observation: expect.stringContaining("Walden"), done: false });
+    },
+  );
 
-  it("shows them to `aenv run` too, by the benchmark's name", async () => {
+  it("shows them in `aenv run` by the benchmark's name", async () => {
     const child = execFile(process.execPath, [launcher, "run", "--work-dir", "tau2", "--port", "0", "--json"], {
       cwd: tree.path,
       env: { PATH: process.env.PATH, HOME: tree.path, AENV_HOME: platform.home, TAU2_DOMAIN: "mock" },

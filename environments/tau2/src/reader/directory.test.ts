@@ -12,8 +12,8 @@ beforeEach(() => {
 });
 afterEach(() => tree[Symbol.dispose]());
 
-it("leaves a directory as it was, and nothing beside it, when writing breaks off half-way", () => {
-  // A file stands where the next one needs a folder.
+it("leaves a directory unchanged, and no temporary files, when writing fails half-way", () => {
+  // The path of the first file is a folder of the second.
   const files = new Map([
     ["mock/db.json", "new"],
     ["mock/db.json/deeper", "impossible"],
@@ -24,7 +24,7 @@ it("leaves a directory as it was, and nothing beside it, when writing breaks off
   expect(readdirSync(tree.path)).toEqual(["data"]);
 });
 
-it("makes no directory at all when the first writing breaks off", () => {
+it("creates no directory when the first write fails", () => {
   expect(() => replaceDirectory(join(tree.path, "data/mock/db.json/x"), new Map([["a", "b"]]), [])).toThrow(/EEXIST|ENOTDIR/);
   expect(readdirSync(tree.path, { recursive: true }).sort()).toEqual(["data", "data/hashes.json", "data/mock", "data/mock/db.json"]);
 });

@@ -42,7 +42,7 @@ function archive(format: string): string {
 }
 
 describe("preparing a data directory", () => {
-  it("copies the data byte for byte, without what is spoken", async () => {
+  it("copies the data byte for byte, without the files of voice conversations", async () => {
     const { domains, hashes } = await prepareData({ from, to });
     expect(domains).toEqual(["mock"]);
     expect(readFileSync(join(to, "mock/policy.md"), "utf8")).toBe("Be kind.\r\n");
@@ -53,7 +53,7 @@ describe("preparing a data directory", () => {
     expect(json("hashes.json")).toEqual(hashes);
   });
 
-  it("lists tools in the toolkit's order, inherited ones last, with their marks", async () => {
+  it("lists tools in the toolkit's order, inherited ones last, with their decorators' flags", async () => {
     await prepareData({ from, to });
     const marks = (json("schemas/mock.json") as ToolSchema[]).map((tool) => [
       tool.requestor,
@@ -108,7 +108,7 @@ describe("preparing a data directory", () => {
     });
   });
 
-  it("writes models with their defaults, limits and strictness", async () => {
+  it("writes models with their defaults, limits and additionalProperties", async () => {
     await prepareData({ from, to });
     const schema = toolNamed("lend").openai_schema?.function;
     expect(schema?.description).toBe(
@@ -152,7 +152,7 @@ describe("preparing a data directory", () => {
     expect(Object.keys(schema?.parameters ?? {})).toEqual(["$defs", "properties", "required", "title", "type"]);
   });
 
-  it("names the tools that it cannot read, with file and line", async () => {
+  it("names unsupported tools, with file and line", async () => {
     const { unread } = await prepareData({ from, to });
     expect(unread.map(({ name, reason }) => `${name}: ${reason.replace(/:\d+:/, ":LINE:")}`)).toEqual([
       "circle: src/tau2/domains/mock/tools.py:LINE: this name leads in a circle",
@@ -161,7 +161,7 @@ describe("preparing a data directory", () => {
     ]);
   });
 
-  it("finds the prompts, by where they stand, and says which are not there", async () => {
+  it("finds the prompts by their location, and lists the missing ones", async () => {
     expect((await prepareData({ from, to })).ownPrompts).toEqual(["judge"]);
     expect(json("prompts.json")).toEqual({
       "agent.librarian.LIBRARIAN_INSTRUCTION": "You are a librarian.\nFollow the {policy}.",
@@ -180,13 +180,13 @@ describe("preparing a data directory", () => {
     expect(packed).toEqual({ ...unpacked, to: join(root, "other") });
   });
 
-  it("refuses an archive with paths that lead out of it", async () => {
+  it("refuses an archive with paths that leave it", async () => {
     const file = join(root, "evil.tar.gz");
     execFileSync("tar", ["-czPf", file, "--transform=s,notes/deep,../../../../../deep,", "-C", root, "tiny-benchmark-1.0"]);
     await expect(prepareData({ from: file, to })).rejects.toThrow("leads out of it");
   });
 
-  it("fetches an archive, and says what a server answered instead", async () => {
+  it("fetches an archive, and reports a server's error", async () => {
     const file = archive("gnu");
     const server = createServer((request, response) => {
       if (request.url === "/tiny.tar.gz") response.end(readFileSync(file));
@@ -203,7 +203,7 @@ describe("preparing a data directory", () => {
     }
   });
 
-  it("writes nothing when a hash is not the expected one", async () => {
+  it("writes nothing if a hash is not the expected one", async () => {
     const { hashes } = await prepareData({ from, to: join(root, "other") });
     await expect(prepareData({ from, to, hashes: { ...hashes, "mock/db.json": "00" } })).rejects.toThrow(
       /mock\/db\.json has sha256 .*, expected 00/,
@@ -213,7 +213,7 @@ describe("preparing a data directory", () => {
     await prepareData({ from, to, hashes });
   });
 
-  it("names the files that are not of the known revision, and if that must not be, writes nothing", async () => {
+  it("names the files that differ from the known revision, and in strict mode writes nothing", async () => {
     await expect(prepareData({ from, to, isStrict: true })).rejects.toThrow(/is not revision a2c0247 of the benchmark; .*mock\/db\.json/);
     expect(readdirSync(root)).toEqual(["tiny-benchmark-1.0"]);
     rmSync(join(from, "data/tau2/domains/mock/split_tasks.json"));
@@ -223,7 +223,7 @@ describe("preparing a data directory", () => {
     expect(absent).toEqual(["mock/split_tasks.json"]);
   });
 
-  it("replaces a domain as a whole, and leaves the others as they are", async () => {
+  it("replaces a domain as a whole, and keeps the others", async () => {
     await prepareData({ from, to });
     const others = { "airline/db.json": "{}", "schemas/airline.json": "[]", "mock/old.md": "old" };
     writeFiles(to, others);
@@ -237,14 +237,14 @@ describe("preparing a data directory", () => {
     expect(readdirSync(root).sort()).toEqual(["data", "tiny-benchmark-1.0"]);
   });
 
-  it("leaves alone what it has not made", async () => {
+  it("refuses a directory that it did not create", async () => {
     writeFiles(to, { "thesis.md": "years of work\n" });
     await expect(prepareData({ from, to })).rejects.toThrow("holds other things than prepared data");
     await expect(prepareData({ from, to: join(to, "thesis.md") })).rejects.toThrow("is no directory");
     expect(readdirSync(to)).toEqual(["thesis.md"]);
   });
 
-  it("follows a link to the directory, and leaves the link", async () => {
+  it("follows a symbolic link to the directory, and keeps the link", async () => {
     mkdirSync(join(root, "disk"));
     symlinkSync("disk", to);
     await prepareData({ from, to });
@@ -253,7 +253,7 @@ describe("preparing a data directory", () => {
     expect(existsSync(join(root, "disk/mock/db.json"))).toBe(true);
   });
 
-  it("says what is missing", async () => {
+  it("names missing files and classes", async () => {
     await expect(prepareData({ from: join(root, "nowhere"), to })).rejects.toThrow(/there is no .*nowhere/);
     await expect(prepareData({ from: root, to })).rejects.toThrow("is no checkout of the benchmark");
     await expect(prepareData({ from: join(from, "LICENSE"), to })).rejects.toThrow("is no .tar.gz archive");

@@ -38,7 +38,7 @@ import { Tally } from "./tally.ts";
 import { dictAt, listAt, readVectors, textAt } from "./vectors.ts";
 
 const data = join(tau2Path, "data");
-/** A thousand hashes of a large database take their time on a busy machine. */
+/** For a thousand hashes of a large database on a busy machine. */
 const SLOW_MS = 120_000;
 const golden = (file: string): string => join(tau2Path, "golden", file);
 
@@ -55,21 +55,21 @@ describeNeeding("tau2-data", "the reference's answers", () => {
     "tasks.telecom.jsonl.gz",
     "random.telecom.jsonl.gz",
     "telecom-extra.jsonl.gz",
-  ])("of %s are ours", { timeout: SLOW_MS }, async (file) => {
+  ])("of %s are reproduced", { timeout: SLOW_MS }, async (file) => {
     const tally = await replayFile(golden(file), data);
     expect(tally.allMatch, tally.print(file)).toBe(true);
   });
 
-  it("of misc.json.gz are ours, as far as its domains are here", () => {
+  it("of misc.json.gz are reproduced for the domains that exist here", () => {
     const vectors = readVectors(golden("misc.json.gz"));
-    if (vectors.format !== "misc") throw new Error("misc.json.gz is no file of unit vectors");
+    if (vectors.format !== "misc") throw new Error("misc.json.gz is not a file of unit vectors");
     const prompts = [...dictAt(vectors.groups, "prompts")].filter(([name]) => domains.has(String(name)));
     const tally = new Tally();
     replayMisc(new Dict([...vectors.groups, ["prompts", new Dict(prompts)]]), data, tally);
     expect(tally.allMatch, tally.print("misc")).toBe(true);
   });
 
-  it("about policies are ours, where the domain is here", () => {
+  it("about policies are reproduced for the domains that exist here", () => {
     for (const [key, recorded] of readJson(readFileSync(golden("policies.json"), "utf8")) as Dict<Dict>) {
       const [name = "", mode] = String(key).split("+");
       if (!domains.has(name)) continue;
@@ -93,7 +93,7 @@ describeNeeding("tau2-data", "the core's vectors", () => {
   const records = (group: string): Dict[] => cases(group).filter((value) => value instanceof Dict);
   const rows = (group: string): string[][] => cases(group).map((row) => (Array.isArray(row) ? (row as string[]) : []));
 
-  it("for actions hold, but for characters by their names", () => {
+  it("for actions are reproduced, except characters by name", () => {
     for (const vector of records("parse_action_ext")) {
       const action = textAt(vector, "action");
       if (action.includes("\\N{")) continue;
@@ -105,7 +105,7 @@ describeNeeding("tau2-data", "the core's vectors", () => {
     }
   });
 
-  it("for the calculator hold", () => {
+  it("for the calculator are reproduced", () => {
     for (const [expression = "", output] of rows("calculate_ext"))
       expect(
         attempt(() => calculate(expression), "Error: "),
@@ -113,13 +113,13 @@ describeNeeding("tau2-data", "the core's vectors", () => {
       ).toBe(output);
   });
 
-  it("for text hold", () => {
+  it("for text are reproduced", () => {
     for (const [input = "", output] of rows("indent_tab")) expect(indent(input, "\t")).toBe(output);
     for (const [input = "", output] of rows("str_repr")) expect(repr(input)).toBe(output);
     for (const [input = "", output] of rows("json_str")) expect(quoteJson(input)).toBe(output);
   });
 
-  it("for the validation of fields hold", () => {
+  it("for the validation of fields are reproduced", () => {
     const Sub = model("Sub", { a: text, n: withDefault(int, 3) });
     const types: Record<string, Type> = {
       str: text,
@@ -141,7 +141,7 @@ describeNeeding("tau2-data", "the core's vectors", () => {
     };
     for (const [name = "", input = "", , output] of rows("pydantic_field_f_of_model_M")) {
       const type = types[name];
-      if (type === undefined) throw new Error(`the vectors have a type that is not tried: ${name}`);
+      if (type === undefined) throw new Error(`the vectors have a type without a test: ${name}`);
       expect(
         attempt(() => repr(model("M", { f: type }).create({ f: readRepr(input) }).f)),
         `${name} ${input}`,
@@ -150,7 +150,7 @@ describeNeeding("tau2-data", "the core's vectors", () => {
   });
 
   describe("for initial states", () => {
-    it("hold", () => {
+    it("are reproduced", () => {
       for (const vector of records("set_state_cases")) {
         const environment = openDomain("mock", data).create({ isSolo: vector.get("solo") === true, now: () => "<now>" });
         const given = dictAt(vector, "data");

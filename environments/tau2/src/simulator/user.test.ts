@@ -16,7 +16,7 @@ const tools = openLibrary()
   .map(({ schema }) => schema);
 
 describe("the user simulator", () => {
-  it("tells the model whom to play, and hears the agent as the model's user", async () => {
+  it("sends its prompt to the model, with the agent's messages as the user's", async () => {
     await using model = await scriptedOpenAi(["Tides, please"]);
     const user = new UserSimulator({ settings: settingsFor(model.baseUrl), prompt: "Be ann.", tools });
     expect(await user.reply([greeting])).toEqual({ role: "user", content: "Tides, please", tool_calls: null });
@@ -29,7 +29,7 @@ describe("the user simulator", () => {
     expect(request?.body).toMatchObject({ temperature: 0, tool_choice: "auto" });
   });
 
-  it("makes the model's tool calls the user's, and keeps ints and floats apart", async () => {
+  it("turns the model's tool calls into the user's, and keeps ints and floats apart", async () => {
     await using model = await scriptedOpenAi([{ toolCalls: [{ name: "read_notices", arguments: '{"a": 2.0, "b": 2}', id: "x" }] }, "read"]);
     const user = new UserSimulator({ settings: settingsFor(model.baseUrl), prompt: "Be ann.", tools });
     const reply = await user.reply([greeting]);
@@ -41,7 +41,7 @@ describe("the user simulator", () => {
     expect(model.requests[1]?.messages[2]?.toolCalls).toEqual([{ id: "x", name: "read_notices", arguments: '{"a": 2.0, "b": 2}' }]);
   });
 
-  it("tries again when the endpoint is overloaded, and not when it refuses", async () => {
+  it("retries when the endpoint is overloaded, but not when it refuses", async () => {
     let asked = 0;
     await using model = await scriptedOpenAi(() => (++asked < 3 ? { status: 503, message: "busy" } : "there"));
     const pauses: number[] = [];
@@ -61,7 +61,7 @@ describe("the user simulator", () => {
     ["never answers", () => {}, "gave no answer within 20 ms"],
     ["stops in the middle of its answer", (_, response) => response.writeHead(200).write("{"), "gave no answer within 20 ms"],
     ["hangs up", (request) => request.socket.destroy(), "cannot be reached"],
-  ])("gives up on an endpoint that %s, after some tries", async (_, listener, problem) => {
+  ])("gives up on an endpoint that %s, after some retries", async (_, listener, problem) => {
     let asked = 0;
     const server = createServer((request, response) => {
       asked++;
@@ -77,7 +77,7 @@ describe("the user simulator", () => {
     await new Promise((resolve) => server.close(resolve));
   });
 
-  it("drops the request when its signal fires", async () => {
+  it("cancels the request when its signal fires", async () => {
     const dropped = Promise.withResolvers<void>();
     const caller = new AbortController();
     const server = createServer((request) => {
@@ -93,7 +93,7 @@ describe("the user simulator", () => {
     await new Promise((resolve) => server.close(resolve));
   });
 
-  it("does not wait for another try when its signal fires", async () => {
+  it("does not wait for a retry when its signal fires", async () => {
     const caller = new AbortController();
     await using model = await scriptedOpenAi(() => {
       caller.abort(new Error("not needed"));
@@ -104,7 +104,7 @@ describe("the user simulator", () => {
     expect(model.requests).toHaveLength(1);
   });
 
-  it("waits as long as an overloaded endpoint asks, and a minute at most", async () => {
+  it("waits as long as an overloaded endpoint asks for, at most a minute", async () => {
     const asks = [{ "retry-after": "7" }, { "retry-after-ms": "30" }, { "retry-after": "86400" }];
     await using model = await scriptedOpenAi(({ index }) => {
       const headers = asks[index];
@@ -116,14 +116,14 @@ describe("the user simulator", () => {
     expect(pauses).toEqual([7_000, 30, 60_000]);
   });
 
-  it("is never shown what the agent calls", async () => {
+  it("refuses a history with the agent's tool calls", async () => {
     const user = new UserSimulator({ settings: settingsFor("http://127.0.0.1:9/v1"), prompt: "Be ann.", tools: [] });
     await expect(user.reply([{ role: "assistant", content: null, tool_calls: [] }])).rejects.toThrow("Tool calls are not supported");
   });
 });
 
 describe("a recorded user", () => {
-  it("says again what was said, and then the living one goes on", async () => {
+  it("repeats the recorded replies, then the live user continues", async () => {
     const call = { id: "x", name: "read_notices", arguments: Dict.of({ n: new PyFloat(1) }), requestor: "user" as const };
     const said = { role: "user" as const, content: null, tool_calls: [call] };
     const first = new RecordedUser({ reply: async () => said });
@@ -135,7 +135,7 @@ describe("a recorded user", () => {
     expect(second.replies).toHaveLength(2);
   });
 
-  it("fails again where it failed", async () => {
+  it("repeats a recorded error", async () => {
     const first = new RecordedUser({ reply: () => Promise.reject(new Error("no line")) });
     await expect(first.reply([])).rejects.toThrow("no line");
     await expect(new RecordedUser({ reply: () => Promise.reject(new Error("not asked")) }, first.replies).reply([])).rejects.toThrow(

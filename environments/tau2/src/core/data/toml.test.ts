@@ -3,7 +3,7 @@ import { repr } from "../../python/repr.ts";
 import { readToml } from "./toml.ts";
 
 describe("a TOML file", () => {
-  it("gives tables, arrays of tables and values, with ints and floats apart", () => {
+  it("is read into tables, arrays of tables and values, with ints and floats apart", () => {
     const source = `
 # phones
 count = 2
@@ -32,7 +32,7 @@ gb = -1.5e3
     );
   });
 
-  it.each(["a = 2025-01-01", "a = 01", "a", "a = 1\na = 2"])("is refused with its line when it says %j", (source) => {
+  it.each(["a = 2025-01-01", "a = 01", "a", "a = 1\na = 2"])("is refused with the line if it contains %j", (source) => {
     expect(() => readToml(source)).toThrow(/line [12] of a TOML file is not supported/);
   });
 });

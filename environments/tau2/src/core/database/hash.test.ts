@@ -19,7 +19,7 @@ function large(): Db {
 const base = large();
 
 describe("the hash of a database", () => {
-  it("is that of its dump with sorted keys, whatever was edited, added and in which order it was asked for", () => {
+  it("equals the hash of its dump with sorted keys, after any edits and additions and in any order of requests", () => {
     const edits = fc.array(fc.tuple(fc.constantFrom("edit", "add", "hash", "field"), fc.nat(3500), fc.string()), { maxLength: 12 });
     fc.assert(
       fc.property(edits, (steps) => {
@@ -41,7 +41,7 @@ describe("the hash of a database", () => {
 });
 
 describe("a table", () => {
-  it("is read through and edited alone", () => {
+  it("shares rows for reading and copies them for editing", () => {
     const [one, two] = [copy(base), copy(base)];
     assign(one.books.edit("b1") ?? never(), "title", "mine");
     expect([one.books.find("b1")?.title, two.books.find("b1")?.title.slice(0, 7)]).toEqual(["mine", "Title 1"]);
@@ -62,12 +62,12 @@ describe("a table", () => {
     expect(() => base.books.delete("b3")).toThrow("cannot be removed");
   });
 
-  it("finds by Python's rules for keys", () => {
+  it("compares keys as Python does", () => {
     expect(base.books.find(5)).toBeUndefined();
     expect(() => base.books.find(["b1"])).toThrow("unhashable type: 'list'");
   });
 });
 
 function never(): never {
-  throw new Error("the row is there");
+  throw new Error("the row exists");
 }

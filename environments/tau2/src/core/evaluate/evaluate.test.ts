@@ -16,7 +16,7 @@ function taskOf(id: string): Task {
 
 const say = (content: string): Message => ({ role: "assistant", content, tool_calls: null });
 
-/** A call and its true answer, played on an environment at the task's start. */
+/** A call and its result in an environment at the task's start. */
 function play(task: Task, name: string, args: Record<string, PyValue>, requestor: Requestor = "assistant"): Message[] {
   const call = { id: "c", name, arguments: Dict.of(args), requestor };
   const environment = domain.create();
@@ -33,7 +33,7 @@ describe("the reward", () => {
   const task = taskOf("lend");
   const done = play(task, "lend", { book_id: "b2", member: "cy" });
 
-  it("is 1 when the database is right and all was said", async () => {
+  it("is 1 if the database is right and all information was communicated", async () => {
     expect(await grade(task, [...done, say("That is $7.5.")])).toMatchObject({
       reward: 1,
       reward_breakdown: { DB: 1, COMMUNICATE: 1 },
@@ -41,12 +41,12 @@ describe("the reward", () => {
     });
   });
 
-  it("is 0 when something is missing", async () => {
+  it("is 0 if something is missing", async () => {
     expect(await grade(task, done)).toMatchObject({ reward: 0, reward_breakdown: { DB: 1, COMMUNICATE: 0 } });
     expect(await grade(task, [say("7.5")])).toMatchObject({ reward: 0, reward_breakdown: { DB: 0, COMMUNICATE: 1 } });
   });
 
-  it("is 0 when the episode was cut off, and 1 when nothing is asked", async () => {
+  it("is 0 if the episode was terminated early, and 1 if the task has no criteria", async () => {
     const cut = await evaluate({ domain, task, trajectory: done, terminationReason: "max_steps" });
     expect(cut).toMatchObject({ reward: 0, info: { note: "Simulation terminated prematurely. Termination reason: max_steps" } });
     expect(await grade({ ...task, evaluation_criteria: null }, [])).toMatchObject({ reward: 1, info: { note: "No evaluation criteria" } });
@@ -65,7 +65,7 @@ describe("the reward", () => {
     });
   });
 
-  it("raises when a strict replay gives another answer, and goes on when it is lenient", async () => {
+  it("raises if a strict replay gives another result, and continues if it is lenient", async () => {
     const forged = [...done];
     forged[1] = { role: "tool", id: "c", content: "forged", requestor: "assistant", error: false };
     await expect(grade(task, forged)).rejects.toThrow("Expected:");
@@ -77,14 +77,14 @@ describe("the reward", () => {
 describe("a task that needs a judge", () => {
   const task = taskOf("kindly");
 
-  it("is unscored, with the reason, when there is none", async () => {
+  it("is unscored, with the reason, if there is none", async () => {
     expect(await grade(task, [])).toEqual({
       reward: null,
       reason: "task 'kindly' is scored by natural-language assertions, and no judge model is configured",
     });
   });
 
-  it.each([true, false])("gets the judge's word: %s", async (met) => {
+  it.each([true, false])("gets the judge's verdict: %s", async (met) => {
     const judge: Judge = { judge: async (assertions) => assertions.map((nl_assertion) => ({ nl_assertion, met, justification: "" })) };
     expect(await grade(task, [], judge)).toMatchObject({ reward: met ? 1 : 0, reward_breakdown: { DB: 1, NL_ASSERTION: met ? 1 : 0 } });
   });

@@ -67,7 +67,7 @@ const original = new Toolkit(airlineTools, shared);
 const untouched = original.dbHash();
 let toolkit: Toolkit;
 
-/** Calls a tool with arguments as JSON, because 1 and 1.0 are two things; answers with the result as JSON. */
+/** Calls a tool with JSON arguments, which distinguish 1 from 1.0, and returns the result as JSON. */
 function call(name: string, args: string): string {
   return writeJson(toolkit.useTool(name, readJson(args) as Dict));
 }
@@ -109,7 +109,7 @@ describe("book_reservation", () => {
     expect(show(call("get_user_details", '{"user_id":"ann"}'), "reservations")).toBe('["AAA", "HATHAT"]');
   });
 
-  it("leaves the rows that others share as they are", () => {
+  it("does not change shared rows", () => {
     book();
     expect(original.dbHash()).toBe(untouched);
   });
@@ -140,14 +140,14 @@ describe("book_reservation", () => {
     );
   });
 
-  it("keeps what it took when a certificate is used twice", () => {
+  it("keeps the amounts taken when a certificate is used twice", () => {
     const twice = '[{"payment_id":"paper","amount":90},{"payment_id":"paper","amount":90}]';
     expect(() => book({ payment_methods: twice })).toThrow("'paper'");
     expect(methods()).not.toContain("paper");
     expect(() => call("get_reservation_details", '{"reservation_id":"HATHAT"}')).toThrow("Reservation HATHAT not found");
   });
 
-  it("has three ids to give", () => {
+  it("has three ids", () => {
     const free = { flights: "[]", passengers: "[]", payment_methods: "[]", nonfree_baggages: "0" };
     expect([1, 2, 3].map(() => field(book(free), "reservation_id"))).toEqual(["HATHAT", "HATHAU", "HATHAV"]);
     expect(() => book(free)).toThrow("Too many reservations");
@@ -155,14 +155,14 @@ describe("book_reservation", () => {
 });
 
 describe("cancel_reservation", () => {
-  it("refunds the refunds when it is asked again", () => {
+  it("refunds the refunds when called again", () => {
     const cancel = () => call("cancel_reservation", '{"reservation_id":"AAA"}');
     cancel();
     const amounts = (field(cancel(), "payment_history") as Dict[]).map((payment) => payment.get("amount"));
     expect(amounts).toEqual([90, -90, -90, 90]);
   });
 
-  it("stops before the history fills the memory", () => {
+  it("fails before the history fills the memory", () => {
     expect(() => {
       for (let i = 0; i < 40; i++) toolkit.useTool("cancel_reservation", Dict.of({ reservation_id: "AAA" }));
     }).toThrow(/^a history of 65536 payments is too long to refund$/);
@@ -176,7 +176,7 @@ describe("update_reservation_baggages", () => {
       `{"reservation_id":"AAA","total_baggages":${total},"nonfree_baggages":${nonfree},"payment_id":"${payment}"}`,
     );
 
-  it("charges added bags and stores the counts as they were given", () => {
+  it("charges added bags and stores the counts unchanged", () => {
     const updated = update("0.5", "gift", '{"a":[1]}');
     expect(show(updated, "payment_history")).toContain('{"payment_id": "gift", "amount": 25}');
     expect(show(updated, "total_baggages")).toBe('{"a": [1]}');
@@ -184,7 +184,7 @@ describe("update_reservation_baggages", () => {
     expect(methods()).toContain('"amount": 95.0');
   });
 
-  it("gives nothing back for fewer bags, but still wants a payment method that may pay", () => {
+  it("refunds nothing for fewer bags, but still requires a valid payment method", () => {
     expect(show(update("-3"), "payment_history")).toBe('[{"payment_id": "card", "amount": 90}]');
     expect(() => update("-4", "paper")).toThrow("Certificate cannot be used to update reservation");
     expect(() => update("-4", "cash")).toThrow("Payment method not found");
@@ -195,7 +195,7 @@ describe("update_reservation_baggages", () => {
     expect(methods()).toContain('"amount": 69.5');
   });
 
-  it("refuses counts that are no numbers", () => {
+  it("refuses counts that are not numbers", () => {
     expect(() => update("null")).toThrow("unsupported operand type(s) for -: 'NoneType' and 'int'");
   });
 });
@@ -206,25 +206,25 @@ describe("update_reservation_flights", () => {
   const same = '{"flight_number":"HAT001","date":"2024-05-20"}';
   const next = '{"flight_number":"HAT002","date":"2024-05-20"}';
 
-  it("keeps the price of a flight that stays and charges the new one", () => {
+  it("keeps the price of an unchanged flight and charges the new one", () => {
     const updated = update('"economy"', `[${same},${next}]`);
     expect((field(updated, "flights") as Dict[]).map((kept) => kept.get("price"))).toEqual([90, 100]);
     expect(show(updated, "payment_history")).toContain('{"payment_id": "gift", "amount": 100}');
     expect(methods()).toContain('"amount": 20.0');
   });
 
-  it("refunds to a gift card what a cheaper cabin saves", () => {
+  it("refunds the difference of a cheaper cabin to a gift card", () => {
     expect(show(update('"basic_economy"', `[${same}]`), "payment_history")).toContain('{"payment_id": "gift", "amount": -30}');
     expect(methods()).toContain('"amount": 150.0');
   });
 
-  it("takes any cabin when there are no flights", () => {
+  it("accepts any cabin if there are no flights", () => {
     const updated = update('["none"]', "[]");
     expect([show(updated, "cabin"), show(updated, "flights")]).toEqual(['["none"]', "[]"]);
     expect(() => update('["none"]', `[${same}]`)).toThrow("unhashable type: 'list'");
   });
 
-  it("refuses a cabin that the flight has not, by its name alone", () => {
+  it("refuses a cabin that the flight does not have, with the cabin's name as the error", () => {
     expect(() => update('"first"', `[${same}]`)).toThrow(/^'first'$/);
     expect(() => update("null", `[${same}]`)).toThrow(/^None$/);
     expect(toolkit.dbHash()).toBe(untouched);
@@ -235,7 +235,7 @@ describe("update_reservation_passengers", () => {
   const update = (passengers: string): string =>
     call("update_reservation_passengers", `{"reservation_id":"AAA","passengers":${passengers}}`);
 
-  it.each(['"😀"', "[null]", '{"a": 1}'])("stores %s as it is, for its length is one", (passengers) => {
+  it.each(['"😀"', "[null]", '{"a": 1}'])("stores %s unchanged, because its length is one", (passengers) => {
     expect(field(update(passengers), "passengers")).toEqual(readJson(passengers));
   });
 
@@ -249,7 +249,7 @@ describe("searches", () => {
   const legs = (found: string): unknown =>
     JSON.parse(found).map((pair: { flight_number: string; date: string }[]) => pair.map((leg) => [leg.flight_number, leg.date]));
 
-  it("take None for any airport", () => {
+  it("treat None as any airport", () => {
     expect(numbers(call("search_direct_flight", '{"origin":null,"destination":null,"date":"2024-05-20"}'))).toEqual([
       "HAT001",
       "HAT002",
@@ -257,7 +257,7 @@ describe("searches", () => {
     ]);
   });
 
-  it("refuse a date that is a list only once a flight goes there", () => {
+  it("refuse a date that is a list only if a flight matches", () => {
     expect(call("search_direct_flight", '{"origin":"JFK","destination":"MIA","date":[]}')).toBe("[]");
     expect(() => call("search_direct_flight", '{"origin":"JFK","destination":"ORD","date":[]}')).toThrow("unhashable type: 'list'");
   });
@@ -279,7 +279,7 @@ describe("searches", () => {
 describe("send_certificate", () => {
   const send = (amount: string): string => JSON.parse(call("send_certificate", `{"user_id":"ann","amount":${amount}}`));
 
-  it("says the amount as it was given and has three ids per user", () => {
+  it("prints the amount as given and has three ids per user", () => {
     expect(send("100")).toBe("Certificate certificate_3221322 added to user ann with amount 100.");
     expect(() => send('"a lot"')).toThrow(/^1 validation error for Certificate\namount\n.*float_parsing/);
     expect([send("true"), send("-1.50")].map((said) => said.slice(-14))).toEqual(["h amount True.", "h amount -1.5."]);

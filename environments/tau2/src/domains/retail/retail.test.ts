@@ -7,7 +7,7 @@ import { retailTools } from "./agent-tools.ts";
 import { retail } from "./domain.ts";
 import { RetailDb } from "./model.ts";
 
-/** A shop of our own: lamps and rugs, a delivered and a pending order, a gift card with 20 on it. */
+/** A test shop: lamps and rugs, a delivered and a pending order, a gift card with a balance of 20. */
 const address = { address1: "1 Quay", address2: "", city: "Port", country: "Land", state: "ST", zip: "00001" };
 const variant = (item_id: string, color: string, price: number, available = true) => ({ item_id, options: { color }, available, price });
 const item = (name: string, product_id: string, { item_id, price, options }: ReturnType<typeof variant>) => ({
@@ -63,7 +63,7 @@ const swap = (order_id: string, item_ids: PyValue, new_item_ids: PyValue, paymen
 });
 
 describe("a pending order", () => {
-  it("gives all its new items price and options of the last one, as the reference does", () => {
+  it("gives all new items the price and options of the last one, as the reference does", () => {
     const modified = JSON.parse(run("modify_pending_order_items", swap("#P", ["21", "11"], ["22", "12"], "gift")));
     expect(modified.items).toEqual([item("Lamp", "1", variant("12", "blue", 10.3)), item("Rug", "2", variant("22", "blue", 10.3))]);
     expect(modified.payment_history[1]).toEqual({ transaction_type: "refund", amount: 4.5 - (10.3 - 10.1), payment_method_id: "gift" });
@@ -73,7 +73,7 @@ describe("a pending order", () => {
     );
   });
 
-  it("that is paid otherwise and then cancelled refunds every entry of its history", () => {
+  it("with a changed payment method refunds every entry of its history when cancelled", () => {
     run("modify_pending_order_payment", { order_id: "#P", payment_method_id: "pal" });
     expect(balance()).toBe(60.6);
     const cancelled = JSON.parse(run("cancel_pending_order", { order_id: "#P", reason: "ordered by mistake" }));
@@ -82,7 +82,7 @@ describe("a pending order", () => {
     expect([cancelled.status, balance()]).toEqual(["cancelled", 140.8]);
   });
 
-  it("goes to another address without moving its user", () => {
+  it("gets a new address without changing its user's", () => {
     const changed = JSON.parse(run("modify_pending_order_address", { ...address, order_id: "#P", city: "Cove" }));
     expect(changed.address.city).toBe("Cove");
     expect(JSON.parse(run("get_user_details", { user_id: "ann" })).address).toEqual(address);
@@ -90,25 +90,25 @@ describe("a pending order", () => {
 });
 
 describe("a delivered order", () => {
-  it("asks for an exchange with both lists sorted apart, and moves no money", () => {
+  it("requests an exchange with each list sorted separately, and without a payment", () => {
     const exchanged = run("exchange_delivered_order_items", swap("#D", ["21", "11"], ["22", "12"], "gift"));
     expect(exchanged).toContain('"exchange_items": ["11", "21"], "exchange_new_items": ["12", "22"]');
     expect(exchanged).toContain('"exchange_price_difference": -4.3,');
     expect(balance()).toBe(20.5);
   });
 
-  it("costs the int 0 when nothing is exchanged", () => {
+  it("has the price difference 0, an int, if nothing is exchanged", () => {
     expect(run("exchange_delivered_order_items", swap("#D", [], []))).toContain('"exchange_price_difference": 0,');
   });
 
-  it("is returned to what paid for it or to a gift card, once", () => {
+  it("is refunded to its payment method or to a gift card, once", () => {
     const args = { order_id: "#D", item_ids: ["11"], payment_method_id: "gift" };
     expect(run("return_delivered_order_items", args)).toContain('"return_items": ["11"], "return_payment_method_id": "gift"');
     expect(() => run("return_delivered_order_items", args)).toThrow("Non-delivered order cannot be returned");
   });
 });
 
-describe("a call that cannot be served", () => {
+describe("an invalid call", () => {
   it.each<[string, Record<string, PyValue>, string]>([
     ["get_order_details", { order_id: "P" }, "Order not found"],
     ["get_item_details", { item_id: ["11"] }, "unhashable type: 'list'"],
@@ -133,7 +133,7 @@ describe("a call that cannot be served", () => {
       "The new payment method should be different from the current one",
     ],
     ["modify_user_address", { ...address, user_id: "ann", zip: 1, country: null }, "2 validation errors for UserAddress\ncountry\n"],
-  ])("%s with %o says why and changes nothing", (name, args, complaint) => {
+  ])("%s with %o raises the error and changes nothing", (name, args, complaint) => {
     const before = tools.dbHash();
     expect(() => run(name, args)).toThrow(complaint);
     expect(tools.dbHash()).toBe(before);
@@ -142,7 +142,7 @@ describe("a call that cannot be served", () => {
 
 it("the store's products are listed by name", () => expect(run("list_all_product_types", {})).toBe('{"Lamp": "1", "Rug": "2"}'));
 
-it("a user is found by name, whatever the case, and zip", () =>
+it("a user is found by name, in any case, and zip", () =>
   expect(run("find_user_id_by_name_zip", { first_name: "ANN", last_name: "reed", zip: "00001" })).toBe("ann"));
 
-it("there is no retail without a user", () => expect(retail.soloError).toBe("Retail domain does not support solo mode"));
+it("retail does not support solo mode", () => expect(retail.soloError).toBe("Retail domain does not support solo mode"));

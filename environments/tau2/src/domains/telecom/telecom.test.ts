@@ -10,7 +10,7 @@ import { telecomUserTools } from "./user-tools.ts";
 
 const NUMBER = "555-0100";
 
-/** A carrier with one customer who has one line and no bill. */
+/** A carrier with one customer, who has one line and no bill. */
 function open(): Environment {
   const db = TelecomDb.create({
     plans: [
@@ -52,7 +52,7 @@ function ask(environment: Environment, requestor: "user" | "assistant", name: st
 const line = { customer_id: "C1", line_id: "L1" };
 
 describe("a phone", () => {
-  it("notices that its line was suspended when it looks for a network next", () => {
+  it("detects that its line was suspended at its next network search", () => {
     const environment = open();
     ask(environment, "assistant", "suspend_line", { ...line, reason: "lost" });
     expect(ask(environment, "user", "check_status_bar")).toBe("Status Bar: 📶³ Good | 5G | 📱 Data Enabled | 🔋 80%");
@@ -67,7 +67,7 @@ describe("a phone", () => {
     expect(ask(environment, "user", "run_speed_test")).toContain("220.00 Mbps (Excellent)");
   });
 
-  it("keeps a broken VPN profile, but leaves that of its origin whole", () => {
+  it("keeps a broken VPN profile, but does not change that of its origin", () => {
     const origin = open();
     ask(origin, "user", "connect_vpn");
     const fork = origin.fork();
@@ -78,7 +78,7 @@ describe("a phone", () => {
     expect(ask(origin, "user", "check_vpn_status")).toContain("PerformanceLevel.EXCELLENT");
   });
 
-  it("keeps APN settings that are none, and complains from then on", () => {
+  it("keeps invalid APN settings, and raises errors from then on", () => {
     const environment = open();
     expect(ask(environment, "user", "set_apn_settings", { apn_settings: "internet" })).toBe(
       "Error: 'str' object has no attribute 'apn_name'",
@@ -89,7 +89,7 @@ describe("a phone", () => {
 });
 
 describe("a bill", () => {
-  it("is asked for, paid and settled across the two sides", () => {
+  it("is requested, paid and settled across the two sides", () => {
     const environment = open();
     ask(environment, "assistant", "refuel_data", { ...line, gb_amount: 2 });
     ask(environment, "assistant", "send_payment_request", { customer_id: "C1", bill_id: "B00000001" });
@@ -98,7 +98,7 @@ describe("a bill", () => {
     expect(run(environment, "assistant", "assert_no_overdue_bill", { overdue_bill_id: "B00000001" })).toBe(true);
   });
 
-  it("gets the same id in two forks, each counting for itself", () => {
+  it("gets the same id in two forks, which count separately", () => {
     const one = open();
     const other = one.fork();
     for (const environment of [one, other]) ask(environment, "assistant", "refuel_data", { ...line, gb_amount: 1 });
@@ -106,6 +106,6 @@ describe("a bill", () => {
   });
 });
 
-it("looks up a device whose model has a name", () => {
+it("looks up a device with a model name", () => {
   expect(ask(open(), "assistant", "get_details_by_id", { id: "D1" })).toContain('"model": "Brick 3"');
 });

@@ -38,11 +38,11 @@ describe("an action", () => {
     ['{"name": "x", "arguments": []}', "text"],
   ])("%s is %s", (action, meaning) => expect(shown(action)).toBe(meaning));
 
-  it("must not be empty", () => expect(() => parseAction("\u001f ")).toThrow("Action cannot be empty"));
+  it("cannot be empty", () => expect(() => parseAction("\u001f ")).toThrow("Action cannot be empty"));
 
-  it("keeps text as it was given", () => expect(parseAction(" hello ")).toEqual({ text: " hello " }));
+  it("that is text is kept unchanged", () => expect(parseAction(" hello ")).toEqual({ text: " hello " }));
 
-  it("as JSON keeps its own requestor and id", () => {
+  it("in JSON keeps its own requestor and id", () => {
     expect(parseAction('{"name": "x", "arguments": {}, "requestor": "user", "id": "7"}')).toMatchObject({
       call: { requestor: "user", id: "7" },
     });
@@ -62,7 +62,7 @@ const literals: fc.Arbitrary<PyValue> = fc.letrec<{ value: PyValue }>((tie) => (
 })).value;
 
 describe("the functional format", () => {
-  it("sorts its arguments and escapes nothing but the quote", () => {
+  it("sorts its arguments and escapes only the quote", () => {
     expect(toFunctionalFormat("tool", Dict.of<PyValue>({ s: "it's\n", f: float(1), a: ["x"] }))).toBe("tool(a=['x'], f=1.0, s='it\\'s\n')");
     expect(() => toFunctionalFormat("", new Dict())).toThrow("ToolCall must have a name");
   });

@@ -15,7 +15,7 @@ describe("calculate", () => {
     ["99999999999999999999 - 99999999999999999998", "1.0"],
     ["10**20 * 10", "1e+21"],
     ["1e", null],
-  ])("gives for %s %s", (expression, result) => {
+  ])("computes %s as %s", (expression, result) => {
     if (result === null) expect(() => calculate(expression)).toThrow("Invalid characters in expression");
     else expect(calculate(expression)).toBe(result);
   });
@@ -42,7 +42,7 @@ describe("calculate", () => {
     [["1", "+"], "eval() arg 1 must be a string, bytes or code object"],
     [[1], "'in <string>' requires string as left operand, not int"],
     [new Dict(), "eval() arg 1 must be a string, bytes or code object"],
-  ])("refuses what is no text: %o", (expression, text) => expect(() => calculate(expression)).toThrow(text));
+  ])("refuses a value that is not a string: %o", (expression, text) => expect(() => calculate(expression)).toThrow(text));
 
-  it("refuses results that would never end", () => expect(() => calculate("9**9**9")).toThrow("too many digits"));
+  it("refuses a result that would take hours", () => expect(() => calculate("9**9**9")).toThrow("too many digits"));
 });

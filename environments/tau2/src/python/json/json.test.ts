@@ -31,14 +31,14 @@ describe("reading", () => {
     ]);
   });
 
-  it("keeps the order of keys that look like numbers, and the last of equal keys at the first place", () => {
+  it("keeps the order of keys that look like numbers, and the last value of a duplicate key in the first position", () => {
     expect([...(readJson('{"2": 1, "1": 2, "2": 3}') as Dict)]).toEqual([
       ["2", 3],
       ["1", 2],
     ]);
   });
 
-  it("takes NaN and the infinities", () => {
+  it("accepts NaN and the infinities", () => {
     expect((readJson("[NaN, Infinity, -Infinity]") as PyFloat[]).map(({ value }) => value)).toEqual([
       Number.NaN,
       Number.POSITIVE_INFINITY,
@@ -59,7 +59,7 @@ describe("reading", () => {
 });
 
 describe("writing", () => {
-  it("is undone by reading", () => {
+  it("is reversed by reading", () => {
     fc.assert(
       fc.property(values, (value) => {
         const back = readJson(writeJson(value));
@@ -69,7 +69,7 @@ describe("writing", () => {
     );
   });
 
-  it("is what JSON.parse reads, too", () => {
+  it("is valid for JSON.parse", () => {
     fc.assert(
       fc.property(fc.json(), (text) => {
         expect(JSON.parse(writeJson(readJson(text)))).toEqual(JSON.parse(text));
@@ -77,7 +77,7 @@ describe("writing", () => {
     );
   });
 
-  it("gives ASCII, with DEL and what is above escaped by UTF-16 unit", () => {
+  it("is ASCII, with DEL and higher characters escaped by UTF-16 unit", () => {
     expect(writeJson('"\\\n\u007fé😀')).toBe('"\\"\\\\\\n\\u007f\\u00e9\\ud83d\\ude00"');
   });
 
@@ -98,5 +98,5 @@ describe("a tool's result", () => {
     [[1, float(2.5), null, new PyTuple(["x"])], '["1", "2.5", null, ["x"]]'],
     [new PyDateTime(new PyDate(2025, 2, 25), 12, 8), '"2025-02-25T12:08:00"'],
     [Dict.of<PyValue>({ a: 1, b: Dict.of({ c: false }) }), '{"a": "1", "b": {"c": "False"}}'],
-  ])("%o reads %s", (value, text) => expect(toJsonStr(value)).toBe(text));
+  ])("%o is written as %s", (value, text) => expect(toJsonStr(value)).toBe(text));
 });

@@ -35,7 +35,7 @@ describe("a model", () => {
     expect(repr(person)).toBe("Person(name='Ann', age=7, note=None, tags=[], pays={})");
   });
 
-  it("makes a list anew for each instance", () => {
+  it("creates a new list for each instance", () => {
     Person.create({ age: 1, name: "a" }).tags.push("x");
     expect(Person.create({ age: 1, name: "a" }).tags).toEqual([]);
   });
@@ -45,7 +45,7 @@ describe("a model", () => {
     expect(repr(Phone.create({ model: "Brick 3" }))).toBe("Phone(model='Brick 3')");
   });
 
-  it("names every field that is wrong, in order, with what was given", () => {
+  it("names every invalid field, in order, with its input", () => {
     expect(message(() => Person.create({ name: 5, tags: ["a", 1], zz: float(1) }))).toBe(
       [
         "4 validation errors for Person",
@@ -71,7 +71,7 @@ describe("a model", () => {
     );
   });
 
-  it("of a union is the one whose tag fits; if none does, all of them say why", () => {
+  it("of a union is selected by its tag; if none fits, the errors of all are listed", () => {
     const gift = Dict.of<PyValue>({ source: "gift", id: "g", amount: 3 });
     const person = Person.create({ name: "a", age: 1, pays: new Dict([["g", gift]]) });
     expect(repr(person.pays)).toBe("{'g': Gift(source='gift', id='g', amount=3.0)}");
@@ -94,7 +94,7 @@ describe("a model", () => {
     expect(message(() => Person.unpack("x"))).toBe("tau2.shop.model.Person() argument after ** must be a mapping, not str");
   });
 
-  it("lets any value be assigned, and misses attributes that it lacks", () => {
+  it("lets any value be assigned, and raises for missing attributes", () => {
     const person = Person.create({ name: "Ann", age: 1 });
     assign(person, "age", "old");
     expect(repr(person)).toContain("age='old'");
@@ -112,9 +112,9 @@ describe("arguments", () => {
     [{ a: 1, b: 2 }, "T.f() missing 1 required positional argument: 'c'"],
     [{ a: 1 }, "T.f() missing 2 required positional arguments: 'b' and 'c'"],
     [{}, "T.f() missing 3 required positional arguments: 'a', 'b', and 'c'"],
-  ])("%o do not fit", (args, text) => expect(message(() => bind("T.f", parameters, Dict.of(args)))).toBe(text));
+  ])("%o raise a TypeError", (args, text) => expect(message(() => bind("T.f", parameters, Dict.of(args)))).toBe(text));
 
-  it("that are None are given", () => {
+  it("that are None count as given", () => {
     expect(bind("T.f", parameters, Dict.of<PyValue>({ a: null, b: 1, c: 2 }))).toEqual({ a: null, b: 1, c: 2, d: null });
   });
 });

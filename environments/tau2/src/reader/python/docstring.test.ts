@@ -25,7 +25,7 @@ describe("a docstring", () => {
     );
   });
 
-  it("gives back what was written, at any indentation", () => {
+  it("parses every section, at any indentation", () => {
     const parameters = fc.uniqueArray(fc.tuple(word, fc.array(sentence, { minLength: 1, maxLength: 3 })), {
       selector: ([name]) => name,
       minLength: 1,
@@ -49,7 +49,7 @@ describe("a docstring", () => {
     );
   });
 
-  it("reads types in brackets, types of answers, and errors", () => {
+  it("reads types in brackets, return types, and errors", () => {
     const found = readDocstring(
       "Do.\n\nArgs:\n  n (int, optional): Count: many.\n\nReturns:\n  str: The answer.\n\nRaises:\n  ValueError: If bad.\n",
     );
@@ -65,7 +65,7 @@ describe("a docstring", () => {
     });
   });
 
-  it("is all description where a section's item has no colon", () => {
+  it("is all description if an item of a section has no colon", () => {
     expect(readDocstring("Do.\n\nArgs:\n    nothing to say\n")).toMatchObject({ summary: "Do.", details: "Args:\n    nothing to say" });
   });
 });
