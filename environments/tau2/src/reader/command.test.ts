@@ -62,7 +62,7 @@ describe("from a copy of the benchmark to episodes with its prompts and schemas"
     expect(record).toMatchObject({
       metadata: { tools: expect.arrayContaining([expect.objectContaining({ name: "done" })]), taskCount: null },
     });
-    await expect(open(ref)).rejects.toThrow(/there is no <data>\/tau2; prepare it with: aenv bench data tau2 --from/);
+    await expect(open(ref)).rejects.toThrow(/<data>\/tau2 does not exist; prepare it with: aenv bench data tau2 --from/);
   });
 
   it("reads a directory into the default data directory, and prints what it found", async () => {

@@ -15,18 +15,18 @@ import { basename, dirname, join, resolve } from "node:path";
 
 const HASHES = "hashes.json";
 
-/** What an earlier preparation has written down; nothing of a directory that is missing or empty. */
+/** The hashes that an earlier preparation has written; none if the directory is missing or empty. */
 export function readHashes(to: string): Record<string, string> {
   if (!existsSync(to)) return {};
-  if (!statSync(to).isDirectory()) throw new Error(`${to} is no directory; name another, or take it away`);
+  if (!statSync(to).isDirectory()) throw new Error(`${to} is not a directory; use another path, or remove it`);
   if (existsSync(join(to, HASHES))) return JSON.parse(readFileSync(join(to, HASHES), "utf8")) as Record<string, string>;
   if (readdirSync(to).length === 0) return {};
-  throw new Error(`${to} holds other things than prepared data (it has no ${HASHES}); name an empty or a new directory`);
+  throw new Error(`${to} contains other files than prepared data (it has no ${HASHES}); use an empty or a new directory`);
 }
 
 /**
- * Puts files into a directory, in place of its `folders` and of files of the same names; the rest stays. They are
- * written beside it and moved there in one go: whoever looks sees the directory as it was, as it is to be, or none.
+ * Writes files into a directory, replacing its `folders` and files of the same names; other files stay. The new directory
+ * is written next to it and renamed into place: a reader sees the old directory, the new one, or none.
  */
 export function replaceDirectory(to: string, files: ReadonlyMap<string, string | Buffer>, folders: readonly string[]): void {
   const target = existsSync(to) ? realpathSync(to) : resolve(to);

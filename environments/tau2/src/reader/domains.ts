@@ -1,4 +1,4 @@
-/** What a checkout must hold for a domain: the classes of its tools and the files that the environment reads. */
+/** The required parts of a domain in a checkout: the classes of its tools and its data files. */
 export interface DomainLayout {
   assistant: string;
   user?: string;

@@ -1,4 +1,4 @@
-/** What the reader could not read, and where: `tools.py:12: …`. */
+/** Source code that the reader does not support, with file and line: `tools.py:12: …`. */
 export class ReaderError extends Error {
   override readonly name = "ReaderError";
 
@@ -18,7 +18,7 @@ export class ReaderError extends Error {
   }
 }
 
-/** Runs `read` and lets its complaints name the file. */
+/** Runs `read` and adds the file to its errors. */
 export function inFile<T>(file: string, read: () => T): T {
   try {
     return read();

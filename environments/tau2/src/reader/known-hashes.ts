@@ -1,4 +1,4 @@
-/** The benchmark's revision that the environment was measured with. */
+/** The revision of the benchmark that the environment was tested with. */
 export const knownRevision = "a2c0247";
 
 /** sha256 of that revision's files, by path in a data directory. */

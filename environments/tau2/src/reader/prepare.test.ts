@@ -155,8 +155,8 @@ describe("preparing a data directory", () => {
   it("names unsupported tools, with file and line", async () => {
     const { unread } = await prepareData({ from, to });
     expect(unread.map(({ name, reason }) => `${name}: ${reason.replace(/:\d+:/, ":LINE:")}`)).toEqual([
-      "circle: src/tau2/domains/mock/tools.py:LINE: this name leads in a circle",
-      "computed: src/tau2/domains/mock/tools.py:LINE: this value is computed when the benchmark runs and cannot be read",
+      "circle: src/tau2/domains/mock/tools.py:LINE: this name is defined by itself",
+      "computed: src/tau2/domains/mock/tools.py:LINE: this value is computed at run time and cannot be read",
       "beyond: src/tau2/domains/mock/tools.py:LINE: the type Unheard cannot be written as a JSON Schema",
     ]);
   });
@@ -239,8 +239,8 @@ describe("preparing a data directory", () => {
 
   it("refuses a directory that it did not create", async () => {
     writeFiles(to, { "thesis.md": "years of work\n" });
-    await expect(prepareData({ from, to })).rejects.toThrow("holds other things than prepared data");
-    await expect(prepareData({ from, to: join(to, "thesis.md") })).rejects.toThrow("is no directory");
+    await expect(prepareData({ from, to })).rejects.toThrow("contains other files than prepared data");
+    await expect(prepareData({ from, to: join(to, "thesis.md") })).rejects.toThrow("is not a directory");
     expect(readdirSync(to)).toEqual(["thesis.md"]);
   });
 
@@ -254,9 +254,9 @@ describe("preparing a data directory", () => {
   });
 
   it("names missing files and classes", async () => {
-    await expect(prepareData({ from: join(root, "nowhere"), to })).rejects.toThrow(/there is no .*nowhere/);
-    await expect(prepareData({ from: root, to })).rejects.toThrow("is no checkout of the benchmark");
-    await expect(prepareData({ from: join(from, "LICENSE"), to })).rejects.toThrow("is no .tar.gz archive");
+    await expect(prepareData({ from: join(root, "nowhere"), to })).rejects.toThrow(/nowhere does not exist/);
+    await expect(prepareData({ from: root, to })).rejects.toThrow("is not a checkout of the benchmark");
+    await expect(prepareData({ from: join(from, "LICENSE"), to })).rejects.toThrow("is not a .tar.gz archive");
     await expect(prepareData({ from, to, domains: ["airline"] })).rejects.toThrow("has no data of airline");
     await expect(prepareData({ from, to, domains: ["zoo"] })).rejects.toThrow("there is no domain zoo");
     writeFiles(from, { "src/tau2/domains/mock/user_tools.py": "class Other:\n    pass\n" });

@@ -9,15 +9,15 @@ import { Project, type Scope } from "./python/project.ts";
 import { type Requestor, readToolkit, type ToolSchema } from "./schemas/tools.ts";
 
 export interface PrepareOptions {
-  /** A checkout of the benchmark, a .tar.gz archive of it, or the address of such an archive. */
+  /** A checkout of the benchmark, a .tar.gz archive of it, or the URL of such an archive. */
   from: string;
-  /** The data directory. Other domains that stand there already stay; a directory with anything else in it is refused. */
+  /** The data directory. Other domains in it are kept; a directory with other contents is refused. */
   to: string;
-  /** Those to prepare; otherwise all that the checkout has data of. */
+  /** The domains to prepare; if not given, all domains of the checkout. */
   domains?: readonly string[];
   /** Expected sha256 by path in the data directory, such as `airline/db.json`. */
   hashes?: Readonly<Record<string, string>>;
-  /** Refuse data that is not of the known revision. */
+  /** Refuse data that differs from the known revision. */
   isStrict?: boolean;
   fetch?: typeof fetch;
 }
@@ -28,28 +28,28 @@ export interface Prepared {
   /** Number of tools by domain. */
   tools: Record<string, number>;
   prompts: string[];
-  /** What models are told in the environment's own words, because the checkout has no text for it. */
+  /** Prompts for which the environment uses its defaults, because the checkout has none. */
   ownPrompts: string[];
   /** sha256 by path in the data directory, as in `hashes.json`. */
   hashes: Record<string, string>;
-  /** The revision that the environment was measured with. */
+  /** The revision that the environment was tested with. */
   knownRevision: string;
-  /** Files that are not as in that revision. */
+  /** Files that differ from that revision. */
   differing: string[];
   /** Files of that revision that the checkout does not have. */
   absent: string[];
-  /** Tools for which the environment's own words stand, because the reader could not follow theirs. */
+  /** Tools for which the environment uses its own schema, because the reader does not support theirs. */
   unread: { domain: string; name: string; reason: string }[];
 }
 
 const DATA = "data/tau2";
-/** Spoken conversations are no part of the environment. */
+/** The environment has no voice conversations. */
 const VOICE_FILES = /(^|\/)(tasks_voice\.json|audio_difficulty\.json)$/;
 
-/** Turns a checkout of the benchmark into a data directory. Nothing is written unless all that was asked for is there and as expected. */
+/** Turns a checkout of the benchmark into a data directory. Nothing is written if a file is missing or not as expected. */
 export async function prepareData(options: PrepareOptions): Promise<Prepared> {
   const { from, to } = options;
-  // Looked at first: what is wrong there is known without a download.
+  // Checked first, so that an unusable directory is reported before a download.
   const before = readHashes(to);
   const checkout = await openCheckout(from, options.fetch);
   const domains = chooseDomains(checkout, options.domains);
@@ -63,7 +63,7 @@ export async function prepareData(options: PrepareOptions): Promise<Prepared> {
   const schemas = new Map(domains.map((domain) => [domain, readDomain(domain, checkout, project)]));
   const prompts = readPrompts(checkout, project);
   const texts = new Map(Object.entries(prompts));
-  // The guidelines for users are files, and without them there is no data directory.
+  // The user prompts are files, which are required.
   const ownPrompts = promptNames.filter((name) => !name.startsWith("user") && findPrompt(texts, name) === null);
 
   const files = new Map<string, string | Buffer>(data);
@@ -92,7 +92,7 @@ function chooseDomains(checkout: Checkout, wanted: readonly string[] | undefined
   if (unknown.length > 0) throw new Error(`there is no domain ${unknown.join(", ")}; the domains are ${known.join(", ")}`);
   const present = known.filter((domain) => checkout.has(`${DATA}/domains/${domain}`));
   if (present.length === 0) {
-    throw new Error(`${checkout.from} is no checkout of the benchmark: it has no ${DATA}/domains with any of ${known.join(", ")}`);
+    throw new Error(`${checkout.from} is not a checkout of the benchmark: it has no ${DATA}/domains with any of ${known.join(", ")}`);
   }
   const missing = wanted?.filter((domain) => !present.includes(domain)) ?? [];
   if (missing.length > 0) throw new Error(`${checkout.from} has no data of ${missing.join(", ")} (${DATA}/domains/${missing[0]})`);
@@ -113,7 +113,7 @@ function collectData(checkout: Checkout, domains: readonly string[]): Map<string
   const missing = needed.filter((path) => !data.has(path)).map((path) => `${DATA}/domains/${path}`);
   const guidelines = ["simulation_guidelines.md", "simulation_guidelines_tools.md"].map((file) => `user_simulator/${file}`);
   missing.push(...guidelines.filter((path) => !data.has(path)).map((path) => `${DATA}/${path}`));
-  if (missing.length > 0) throw new Error(`${checkout.from} lacks ${missing.join(", ")}; give a whole checkout of the benchmark`);
+  if (missing.length > 0) throw new Error(`${checkout.from} lacks ${missing.join(", ")}; use a complete checkout of the benchmark`);
   return data;
 }
 
@@ -127,7 +127,8 @@ function verifyHashes(found: Record<string, string>, expected: Readonly<Record<s
 
 function requireKnownRevision(differing: readonly string[], absent: readonly string[], from: string): void {
   const other = [...differing, ...absent.map((path) => `${path} (missing)`)];
-  if (other.length > 0) throw new Error(`${from} is not revision ${knownRevision} of the benchmark; not the same are ${other.join(", ")}`);
+  if (other.length > 0)
+    throw new Error(`${from} is not revision ${knownRevision} of the benchmark; these files differ: ${other.join(", ")}`);
 }
 
 function compareWithKnown(found: Record<string, string>, domains: readonly string[]): Pick<Prepared, "differing" | "absent"> {

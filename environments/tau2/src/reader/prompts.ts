@@ -8,8 +8,8 @@ const FOLDERS = ["agent", "evaluator", "gym", "user"];
 const PROMPT = /prompt|instruction|guideline/i;
 
 /**
- * The texts that the benchmark gives to models, by where they stand: `agent.llm_agent.AGENT_INSTRUCTION`.
- * A text within a function has the function's name before its own. Placeholders stay as in the source: `{name}`.
+ * The prompts of the benchmark by their location: `agent.llm_agent.AGENT_INSTRUCTION`.
+ * A prompt in a function is prefixed with the function's name. Placeholders are kept: `{name}`.
  */
 export function readPrompts(checkout: Checkout, project: Project): Record<string, string> {
   const prompts: Record<string, string> = {};
@@ -38,7 +38,7 @@ export function readPrompts(checkout: Checkout, project: Project): Record<string
   return prompts;
 }
 
-/** A module beyond what is read has no prompts to give: ours stand in for them. */
+/** Null for a module with unsupported code: our default prompts are used instead. */
 function findScope(project: Project, name: string): Scope | null {
   return readable(() => project.find(name));
 }

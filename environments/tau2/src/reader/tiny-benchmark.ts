@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-/** A benchmark of one domain, laid out as the real one and with its ways of writing, but with contents of its own. */
+/** A test benchmark of one domain, with the layout and code style of the real one. */
 export const tinyBenchmark: Readonly<Record<string, string>> = {
   LICENSE: "free\n",
   "data/tau2/domains/mock/db.json": '{"tasks": {}, "users": {"r_1": {"user_id": "r_1", "name": "Reader", "tasks": []}}}\n',

@@ -6,10 +6,10 @@ import { callOf, comparable } from "./calls.ts";
 import type { Tally } from "./tally.ts";
 import { listAt } from "./vectors.ts";
 
-/** Plays a random episode: every answer, error flag and pair of hashes. */
+/** Replays a random episode, and compares every answer, error flag and pair of hashes. */
 export function replayEpisode(domain: Domain, record: Dict, tally: Tally): void {
   const where = `episode ${String(record.get("episode"))}`;
-  // An episode without a task begins with the databases as they are.
+  // An episode without a task starts with the unchanged databases.
   const id = record.get("task_id");
   const task = typeof id === "string" ? domain.tasks.find(id) : null;
   if (task === undefined) {
@@ -29,10 +29,10 @@ export function replayEpisode(domain: Domain, record: Dict, tally: Tally): void 
       const { content, error } = environment.getResponse(call);
       tally.compare(kind, place, [content, error], [vector.content, vector.error]);
     } catch (error) {
-      if (!(error instanceof PyError)) tally.compare(kind, place, `a fault of ours: ${String(error)}`, [vector.content, vector.error]);
+      if (!(error instanceof PyError)) tally.compare(kind, place, `a bug here: ${String(error)}`, [vector.content, vector.error]);
       else tally.compare(kind, place, `${error.kind}: ${error.message}`, vector.raised ?? vector.content);
     }
-    // Where only mutating tools were hashed, the others repeat what came before.
+    // The vectors have hashes for every call, also for those that only read.
     hashes = environment.hashes();
     tally.compare("hash", place, hashes, vector.hash);
   }

@@ -3,7 +3,7 @@ import { type Node, parsePython } from "../python/action/expression.ts";
 import { PyDate, PyDateTime } from "../python/values/datetime.ts";
 import { Dict, PyTuple, type PyValue } from "../python/values/values.ts";
 
-/** The value that a Python `repr` shows, dates included. */
+/** The value of a Python `repr`, including dates. */
 export function readRepr(source: string): PyValue {
   return literalOf(parsePython(source));
 }
@@ -36,7 +36,7 @@ export function readHexFloat(text: string): number {
     return named[text] ?? Number.NaN;
   }
   const mantissa = Number.parseInt(whole + fraction, 16);
-  // In two steps, for the smallest doubles need an exponent that alone would be zero.
+  // In two steps, because 2^power alone underflows for the smallest doubles.
   const power = Number(exponent) - 4 * fraction.length;
   const half = Math.trunc(power / 2);
   const value = mantissa * 2 ** half * 2 ** (power - half);

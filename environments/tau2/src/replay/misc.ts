@@ -14,7 +14,7 @@ import { readHexFloat, readRepr } from "./literals.ts";
 import type { Tally } from "./tally.ts";
 import { dictAt, textAt } from "./vectors.ts";
 
-/** Groups of `[input, output]` whose output is text. */
+/** Groups of `[input, output]` with a string as output. */
 const TEXTS: Readonly<Record<string, (input: string) => string>> = {
   to_json_str: (input) => toJsonStr(readRepr(input)),
   float_repr: (input) => floatRepr(readHexFloat(input)),
@@ -27,7 +27,7 @@ export function replayMisc(groups: Dict, dataPath: string, tally: Tally): void {
   for (const [key, cases] of groups) {
     const group = String(key);
     if (group === "prompts" && cases instanceof Dict) replayPrompts(cases, dataPath, tally);
-    else if (!Array.isArray(cases)) tally.skip(`'${group}' is no list of cases`);
+    else if (!Array.isArray(cases)) tally.skip(`'${group}' is not a list of cases`);
     else for (const [i, vector] of cases.entries()) if (Array.isArray(vector)) replayCase(group, i, vector, tally);
   }
 }
@@ -51,7 +51,7 @@ function replayCase(group: string, index: number, [input = null, output = null, 
       attempt(() => toFunctionalFormat("tool", input)),
       output,
     );
-  } else tally.compare(group, where, "no such group is known", "a known group");
+  } else tally.compare(group, where, "unknown group", "a known group");
 }
 
 function attempt(run: () => string): string {
@@ -83,7 +83,7 @@ function parsedAction(input: string): string {
   }).replace(/^(\w+Error: .*)$/s, (text) => writeJson(Dict.of({ error: text })));
 }
 
-/** Domains that the benchmark has and this environment leaves out. */
+/** Domains of the benchmark that this environment does not have. */
 const ABSENT = new Set(["banking_knowledge"]);
 
 function replayPrompts(prompts: Dict, dataPath: string, tally: Tally): void {
@@ -93,7 +93,7 @@ function replayPrompts(prompts: Dict, dataPath: string, tally: Tally): void {
     const hashes = dictAt(recorded, "all_user_system_prompt_sha256");
     if (ABSENT.has(name)) tally.skip(`prompts of ${name}, which is not part of this environment`, hashes.size);
     else if (!domains.has(name))
-      for (const [id] of hashes) tally.compare("prompts", `${name} ${String(id)}`, "the domain is not there", "its prompt");
+      for (const [id] of hashes) tally.compare("prompts", `${name} ${String(id)}`, "unknown domain", "its prompt");
     else replayDomainPrompts(name, recorded, hashes, dataPath, tally);
   }
 }
@@ -122,6 +122,6 @@ function replayDomainPrompts(name: string, recorded: Dict, hashes: Dict, dataPat
     );
   }
   for (const key of ["agent_system_prompt_sha256", "solo_agent_system_prompt_sha256", "tools_description_user"]) {
-    if (recorded.has(key)) tally.skip("prompts and tool descriptions in the benchmark's own words");
+    if (recorded.has(key)) tally.skip("the benchmark's own prompts and tool descriptions");
   }
 }

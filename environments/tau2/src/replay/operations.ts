@@ -9,12 +9,12 @@ import { comparable } from "./calls.ts";
 import type { Tally } from "./tally.ts";
 import { dictAt, listAt, textAt } from "./vectors.ts";
 
-/** Plays an episode of operations: tool calls, functions that are no tools, and edits of the phone that no tool makes. */
+/** Replays an episode of operations: tool calls, calls of helpers, and direct edits of the phone. */
 export function replayOperations(domain: Domain, record: Dict, index: number, tally: Tally): void {
   const environment = domain.create({ isSolo: record.get("solo") === true });
   let wanted: unknown = null;
   for (const [i, operation] of listAt(record, "ops").entries()) {
-    if (!(operation instanceof Dict)) throw new Error("a recorded operation is no object");
+    if (!(operation instanceof Dict)) throw new Error("a recorded operation is not an object");
     const vector = comparable(operation);
     const kind = textAt(operation, "k");
     const name = textAt(operation, "n");
@@ -26,8 +26,8 @@ export function replayOperations(domain: Domain, record: Dict, index: number, ta
     } else if (kind === "fn") {
       const got = outcomeOf(environment, textAt(operation, "t"), name, dictAt(operation, "a"));
       tally.compare("operation fn", where, got, "x" in vector ? { x: vector.x } : { r: vector.r });
-    } else if (!edit(environment, name, dictAt(operation, "s"))) tally.compare("operation", where, "no such edit is known", name);
-    // Hashes that did not change are not repeated; before the first ones nothing is known.
+    } else if (!edit(environment, name, dictAt(operation, "s"))) tally.compare("operation", where, "unknown edit", name);
+    // The vectors do not repeat unchanged hashes, and have none before the first.
     wanted = vector.h ?? wanted;
     if (wanted !== null) tally.compare("operation hash", where, environment.hashes(), wanted);
   }
@@ -42,7 +42,7 @@ function outcomeOf(environment: Environment, env_type: string, func_name: string
   }
 }
 
-/** What each kind of edit sets in the phone's device; false if the kind is not known. */
+/** Applies an edit to the phone's device; false if the edit is unknown. */
 function edit({ userTools }: Environment, name: string, signals: Dict): boolean {
   const database = userTools?.db ?? null;
   if (userTools === null || !TelecomUserDb.isInstance(database)) return false;
@@ -74,7 +74,7 @@ function edit({ userTools }: Environment, name: string, signals: Dict): boolean 
   }
 }
 
-/** Reads the values as a fresh record would, and takes them over. */
+/** Validates the values as a new record would, and assigns them. */
 function set(record: TelecomUserDb["device"] | TelecomUserDb["surroundings"], values: Readonly<Record<string, PyValue>>): void {
   const read = record[MODEL].create(values);
   for (const field of Object.keys(values)) Object.assign(record, { [field]: Reflect.get(read, field) });

@@ -8,7 +8,7 @@ import { Tally } from "./tally.ts";
 import { replayTask } from "./tasks.ts";
 import { listAt, readVectors } from "./vectors.ts";
 
-/** Runs a file of vectors against this environment. */
+/** Compares a file of vectors with this environment. */
 export async function replayFile(path: string, dataPath: string): Promise<Tally> {
   const tally = new Tally();
   const vectors = readVectors(path);
@@ -17,7 +17,7 @@ export async function replayFile(path: string, dataPath: string): Promise<Tally>
   else {
     const definition = domainOf(vectors.records);
     for (const [i, record] of vectors.records.entries()) {
-      if (definition === null) tally.compare(vectors.format, String(record.get("task_id")), "no domain here has these tools", "its domain");
+      if (definition === null) tally.compare(vectors.format, String(record.get("task_id")), "no domain has these tools", "its domain");
       else if (vectors.format === "tasks") await replayTask(openDomain(definition.name, dataPath), record, tally);
       else if (vectors.format === "operations") replayOperations(openDomain(definition.name, dataPath), record, i, tally);
       else replayEpisode(openDomain(definition.name, dataPath), record, tally);
@@ -26,7 +26,7 @@ export async function replayFile(path: string, dataPath: string): Promise<Tally>
   return tally;
 }
 
-/** The domain whose tools answer: vectors do not name it, and file names mean nothing. */
+/** The domain with most of the called tools, because the vectors do not name their domain. */
 function domainOf(records: readonly Dict[]): DomainDefinition | null {
   const names = new Set<string>();
   for (const record of records) {

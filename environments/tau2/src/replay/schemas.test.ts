@@ -28,7 +28,7 @@ describeNeeding("tau2-data", "tools", () => {
   );
 });
 
-/** A schema without its descriptions; a property of that name stays. */
+/** A schema without its descriptions; a property called description is kept. */
 function wordless(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(wordless);
   if (typeof value !== "object" || value === null) return value;

@@ -1,4 +1,4 @@
-/** How many cases of each kind match, with the first differences. */
+/** Counts matching cases by kind, and keeps the first differences. */
 export class Tally {
   readonly #kinds = new Map<string, { matching: number; total: number }>();
   readonly #differences: string[] = [];
@@ -9,7 +9,7 @@ export class Tally {
     this.#shown = shown;
   }
 
-  /** Counts a case; both sides are compared as they print. */
+  /** Counts a case; both values are compared as JSON. */
   compare(kind: string, where: string, got: unknown, wanted: unknown): void {
     const left = printed(got);
     const right = printed(wanted);
@@ -22,7 +22,7 @@ export class Tally {
     if (!isMatch && this.#differences.length < this.#shown) this.#differences.push(`${kind}: ${difference()}`);
   }
 
-  /** Cases that cannot be tried here, and why; they count for nothing. */
+  /** Cases that cannot be tested here, and why; they are not counted. */
   skip(reason: string, cases = 1): void {
     this.#notes.set(reason, (this.#notes.get(reason) ?? 0) + cases);
   }
@@ -37,13 +37,13 @@ export class Tally {
       all.reduce((total, counts) => total + pick(counts), 0);
     const lines = [`${title}: ${sum(({ matching }) => matching)} of ${sum(({ total }) => total)} match`];
     for (const [kind, { matching, total }] of this.#kinds) lines.push(`  ${kind}: ${matching} of ${total} match`);
-    for (const [reason, cases] of this.#notes) lines.push(`  left out: ${cases} (${reason})`);
+    for (const [reason, cases] of this.#notes) lines.push(`  skipped: ${cases} (${reason})`);
     for (const difference of this.#differences) lines.push(`    ${difference}`);
     return lines.join("\n");
   }
 }
 
-/** The vectors print the address of another version of the validation library; nothing else differs. */
+/** The vectors have the URL of another pydantic version; nothing else differs. */
 function printed(value: unknown): string {
   const text = typeof value === "string" ? value : JSON.stringify(value);
   return (text ?? "undefined").replace(/errors\.pydantic\.dev\/2\.\d+\//g, "errors.pydantic.dev/");

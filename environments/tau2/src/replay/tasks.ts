@@ -12,7 +12,7 @@ import { callOf, comparable } from "./calls.ts";
 import type { Tally } from "./tally.ts";
 import { dictAt, listAt, textAt } from "./vectors.ts";
 
-/** Plays a task's golden actions and grades its synthetic trajectories. */
+/** Replays a task's golden actions and grades its synthetic trajectories. */
 export async function replayTask(domain: Domain, record: Dict, tally: Tally): Promise<void> {
   const id = textAt(record, "task_id");
   const task = domain.tasks.find(id);
@@ -67,7 +67,7 @@ async function replayEvaluation(domain: Domain, task: Task, variant: string, wan
   const kind = `eval ${variant}`;
   const actions = actionsOf(domain, task, variant);
   if (actions === null) {
-    tally.compare(kind, task.id, "no such variant is known", variant);
+    tally.compare(kind, task.id, "unknown variant", variant);
     return;
   }
   const { nl_dropped: isNlDropped, ...outcome } = wanted;
@@ -105,7 +105,7 @@ function actionsOf(domain: Domain, task: Task, variant: string): readonly Golden
   }
 }
 
-/** Each action as a message with its answer, then what is to be communicated, then the user's goodbye. */
+/** Each action as a message with its answer, then the required information, then the user's stop. */
 function trajectoryOf(domain: Domain, task: Task, actions: readonly GoldenAction[], speaks: boolean): Message[] {
   const environment = initialEnvironment(domain, task);
   const messages: Message[] = [...(task.initial_state?.message_history ?? [])];
@@ -119,7 +119,7 @@ function trajectoryOf(domain: Domain, task: Task, actions: readonly GoldenAction
   return messages;
 }
 
-/** The parts of an outcome that the vectors record, in their order. */
+/** The parts of an outcome that the vectors record. */
 async function outcomeOf(domain: Domain, task: Task, trajectory: readonly Message[]): Promise<unknown> {
   try {
     const info = await evaluate({ domain, task, trajectory, terminationReason: "user_stop" });

@@ -8,7 +8,7 @@ export type Vectors =
   | { readonly format: "misc"; readonly groups: Dict }
   | { readonly format: "unknown"; readonly why: string };
 
-/** Reads a file of vectors and tells by its contents what they are. */
+/** Reads a file of vectors and detects its format. */
 export function readVectors(path: string): Vectors {
   const bytes = readFileSync(path);
   const text = (bytes[0] === 0x1f && bytes[1] === 0x8b ? gunzipSync(bytes) : bytes).toString("utf8");
@@ -38,7 +38,7 @@ function recognize(values: readonly PyValue[]): Vectors {
   return { format: "unknown", why: "its records are neither tasks, nor episodes, nor groups of unit vectors" };
 }
 
-/** One JSON value, or null if the text is a line each. */
+/** The text as one JSON value, or null if it is JSON lines. */
 function tryWhole(text: string): readonly PyValue[] | null {
   const firstLine = text.slice(0, text.indexOf("\n") + 1 || undefined);
   try {
@@ -49,10 +49,10 @@ function tryWhole(text: string): readonly PyValue[] | null {
   }
 }
 
-/** The members of records, as plain as they are needed; the shapes are the vectors' own. */
+/** Typed access to the members of a record. */
 export function textAt(record: Dict, key: string): string {
   const value = record.get(key);
-  if (typeof value !== "string") throw new Error(`a vector has no text '${key}'`);
+  if (typeof value !== "string") throw new Error(`a vector has no string '${key}'`);
   return value;
 }
 

@@ -14,32 +14,32 @@ export type Hashes = readonly [agent: string | null, user: string | null];
 export interface GoldenStep {
   readonly name: string;
   readonly requestor: "assistant" | "user";
-  /** JSON in which ints and floats are apart. */
+  /** JSON text, which keeps ints and floats apart. */
   readonly argumentsText: string;
-  /** What the reference's tool answered, and where that left the world. */
+  /** The result of the reference's tool, and the hashes after it. */
   readonly content: string;
   readonly hashes: Hashes;
 }
 
-/** A task with what the reference did and got. */
+/** A task with the reference's actions and results. */
 export interface GoldenTask {
   readonly domain: string;
   readonly id: string;
   readonly initialHashes: Hashes;
   readonly steps: readonly GoldenStep[];
-  /** What the agent is to say. */
+  /** The information that the agent must communicate. */
   readonly infos: readonly string[];
   readonly reward: number;
-  /** Null where the vectors do not say it. */
+  /** Null if the vectors do not have it. */
   readonly rewardForNothing: number | null;
   readonly needsJudge: boolean;
 }
 
-/** The tasks that the reference has played, all or so many of them, evenly spread. */
+/** The tasks of the vectors: all, or `limit` of them, evenly spread. */
 export function goldenTasks(domain: string, limit = Number.POSITIVE_INFINITY): GoldenTask[] {
   const { folder = domain } = openDomain(domain, dataPath).definition;
   const vectors = readVectors(join(tau2Path, "golden", `tasks.${folder}.jsonl.gz`));
-  if (vectors.format !== "tasks") throw new Error(`the vectors of ${folder} hold no tasks`);
+  if (vectors.format !== "tasks") throw new Error(`the vectors of ${folder} have no tasks`);
   const { records } = vectors;
   const count = Math.min(limit, records.length);
   return Array.from({ length: count }, (_, i) => goldenTask(domain, records[Math.floor((i * records.length) / count)] as Dict));
@@ -59,10 +59,10 @@ function goldenTask(domain: string, record: Dict): GoldenTask {
   };
   const infos = criteria?.communicate_info ?? [];
   const basis = criteria?.reward_basis ?? [];
-  const owesWords = basis.includes("COMMUNICATE") && infos.length > 0;
-  // Where the outcome itself is not recorded, the hashes of the worlds before and after the golden actions are.
+  const mustCommunicate = basis.includes("COMMUNICATE") && infos.length > 0;
+  // If the outcome is not recorded, it follows from the hashes before and after the golden actions.
   const isByHashes = !basis.includes("ACTION") && !basis.includes("ENV_ASSERTION");
-  const derived = isByHashes ? Number(String(init_hash) === String(gold_hash) && !owesWords) : null;
+  const derived = isByHashes ? Number(String(init_hash) === String(gold_hash) && !mustCommunicate) : null;
   return {
     domain,
     id,

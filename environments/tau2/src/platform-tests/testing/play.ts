@@ -2,7 +2,7 @@ import type { Environment } from "aenvironment";
 import type { GoldenStep, GoldenTask, Hashes } from "./golden-task.ts";
 import { GOODBYE, requestFor } from "./scripted-models.ts";
 
-/** What a driver sees after one of its actions. */
+/** The observation and the hashes after an action. */
 export interface Seen {
   readonly observation: string;
   readonly hashes: Hashes;
@@ -13,7 +13,7 @@ interface Result {
   readonly done: boolean;
 }
 
-/** Does golden actions: the agent's as tool calls, the user's by asking the user for them. */
+/** Runs golden actions: the agent's as tool calls, the user's by a request to the user. */
 export async function play(env: Environment, steps: readonly GoldenStep[]): Promise<Seen[]> {
   const seen: Seen[] = [];
   for (const block of blocksOf(steps)) {
@@ -27,7 +27,7 @@ export async function play(env: Environment, steps: readonly GoldenStep[]): Prom
   return seen;
 }
 
-/** What the reference would have shown. */
+/** The reference's observations and hashes. */
 export function expected(steps: readonly GoldenStep[]): Seen[] {
   return blocksOf(steps).map((block) => {
     const { requestor, content, hashes } = block.at(-1) as GoldenStep;
@@ -36,7 +36,7 @@ export function expected(steps: readonly GoldenStep[]): Seen[] {
   });
 }
 
-/** Says goodbye, to which the user ends the conversation; the reward that the platform tells then. */
+/** Sends the required information and a goodbye, after which the user ends the conversation; returns the reward. */
 export async function finish(env: Environment, infos: GoldenTask["infos"]): Promise<number> {
   const { done } = await env.callFunction<Result>("tau2_send_message", { message: [GOODBYE, ...infos].join(" ") });
   if (!done) throw new Error("the user did not end the conversation");
@@ -48,7 +48,7 @@ export async function hashesOf(env: Environment): Promise<Hashes> {
   return [agent, user];
 }
 
-/** Each of the agent's actions by itself, and together what the user does in a row. */
+/** One block per action of the agent, and one per sequence of user actions. */
 function blocksOf(steps: readonly GoldenStep[]): GoldenStep[][] {
   const blocks: GoldenStep[][] = [];
   for (const step of steps) {
@@ -64,7 +64,7 @@ const { parse, rawJSON } = JSON as unknown as {
   rawJSON(text: string): unknown;
 };
 
-/** Arguments that are sent with each number as it is written: `2.0` not as `2`. */
+/** Arguments that keep the notation of numbers when they are sent: `2.0` does not become `2`. */
 function asWritten(text: string): Record<string, unknown> {
   return parse(text, (_, value, { source }) => (typeof value === "number" ? rawJSON(source) : value));
 }

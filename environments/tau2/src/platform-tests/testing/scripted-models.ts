@@ -7,17 +7,17 @@ export const JUDGE = "scripted-judge";
 const PLEASE = "Please do this and tell me what you see: ";
 export const GOODBYE = "Goodbye.";
 
-/** The words by which an agent has the user do something. */
+/** The message that asks the user for actions. */
 export function requestFor(steps: readonly GoldenStep[]): string {
   return PLEASE + JSON.stringify(steps.map(({ name, argumentsText }) => ({ name, arguments: argumentsText })));
 }
 
-/** Plays the user and the judge of every episode at once: what they say follows from what they have heard. */
+/** The user and judge models of all episodes; each answer depends only on its request. */
 export function scriptedModels(request: ModelRequest): ScriptedTurn {
   return request.model === JUDGE ? judge() : user(request);
 }
 
-/** Does what the agent asks for, one call at a time, then tells all that the tools have answered; goes when the agent says goodbye. */
+/** Makes the requested calls one by one, then reports all results; stops after a goodbye. */
 function user({ messages }: ModelRequest): ScriptedTurn {
   const asked = messages.findLastIndex(({ role }) => role === "user");
   const words = messages[asked]?.text ?? "";
@@ -29,7 +29,7 @@ function user({ messages }: ModelRequest): ScriptedTurn {
   return next === undefined ? JSON.stringify(seen.map(({ text }) => text)) : { toolCalls: [next] };
 }
 
-/** Always content: rewards are then what the reference computes with these assertions left out, as it did for the vectors. */
+/** Accepts every assertion: the vectors were computed without these assertions, so the rewards are equal. */
 function judge(): ScriptedTurn {
   return JSON.stringify({ results: [{ expectedOutcome: "all of them", metExpectation: true, reasoning: "As the script has it." }] });
 }

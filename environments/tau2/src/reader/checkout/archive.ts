@@ -16,9 +16,9 @@ export function* readArchive(bytes: Buffer, from = "the archive"): Generator<Arc
     if (header[0] === 0) return;
     const size = Number.parseInt(textAt(header, 124, 12).trim() || "0", 8);
     if (textAt(header, 257, 5) !== "ustar" || !Number.isSafeInteger(size))
-      throw new Error(`${from} is no tar archive that is read: bad header at byte ${at}`);
+      throw new Error(`${from} is not a supported tar archive: bad header at byte ${at}`);
     const content = tar.subarray(at + BLOCK, at + BLOCK + size);
-    if (content.length < size) throw new Error(`${from} ends in the middle of a file; fetch it again`);
+    if (content.length < size) throw new Error(`${from} is truncated; download it again`);
     at += BLOCK + Math.ceil(size / BLOCK) * BLOCK;
     const type = textAt(header, 156, 1);
     if (type === "x") longName = paxPath(content);
@@ -26,7 +26,7 @@ export function* readArchive(bytes: Buffer, from = "the archive"): Generator<Arc
     else {
       const prefix = textAt(header, 345, 155);
       const path = longName ?? (prefix ? `${prefix}/` : "") + textAt(header, 0, 100);
-      if (path.split("/").includes("..")) throw new Error(`${from} holds ${path}, which leads out of it; nothing was read`);
+      if (path.split("/").includes("..")) throw new Error(`${from} contains ${path}, which leads out of it; nothing was read`);
       if (type === "0" || type === "") yield { path: path.replace(/^\.\//, ""), content };
       if (type !== "g") longName = null;
     }
@@ -37,7 +37,7 @@ function unzip(bytes: Buffer, from: string): Buffer {
   try {
     return gunzipSync(bytes);
   } catch (cause) {
-    throw new Error(`${from} is no .tar.gz archive: ${(cause as Error).message}`, { cause });
+    throw new Error(`${from} is not a .tar.gz archive: ${(cause as Error).message}`, { cause });
   }
 }
 

@@ -2,18 +2,18 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { readArchive } from "./archive.ts";
 
-/** The files of the benchmark that are needed, by their path from its root. */
+/** The required files of the benchmark, by path from its root. */
 export interface Checkout {
-  /** Where it came from, for messages. */
+  /** Its path or URL, for messages. */
   readonly from: string;
   has(path: string): boolean;
   bytes(path: string): Buffer;
   text(path: string): string;
-  /** The files below a folder, in order. */
+  /** The files below a folder, sorted. */
   list(folder: string): string[];
 }
 
-/** Opens a directory, a .tar.gz archive, or the address of one. */
+/** Opens a directory, a .tar.gz archive, or the URL of one. */
 export async function openCheckout(from: string, fetchArchive: typeof fetch = fetch): Promise<Checkout> {
   if (/^https?:\/\//.test(from)) {
     const response = await fetchArchive(from);
@@ -21,7 +21,7 @@ export async function openCheckout(from: string, fetchArchive: typeof fetch = fe
       throw new Error(`${from} answered ${response.status} ${response.statusText}; expected a .tar.gz archive of the benchmark`);
     return archived(from, Buffer.from(await response.arrayBuffer()));
   }
-  if (!existsSync(from)) throw new Error(`there is no ${from}; give a checkout of the benchmark, a .tar.gz archive of it, or its address`);
+  if (!existsSync(from)) throw new Error(`${from} does not exist; pass a checkout of the benchmark, a .tar.gz archive of it, or its URL`);
   return statSync(from).isDirectory() ? directory(from) : archived(from, readFileSync(from));
 }
 
@@ -48,12 +48,12 @@ const NEEDED = /^(?:LICENSE$|src\/tau2\/.*\.py$|data\/tau2\/(?:domains|user_simu
 function archived(from: string, bytes: Buffer): Checkout {
   const files = new Map<string, Buffer>();
   for (const { path, content } of readArchive(bytes, from)) {
-    // Archives of a revision hold everything below one folder named after it.
+    // Archives of a revision have one top-level folder, named after the revision.
     for (const candidate of [path, path.slice(path.indexOf("/") + 1)]) if (NEEDED.test(candidate)) files.set(candidate, content);
   }
   const bytesOf = (path: string): Buffer => {
     const content = files.get(path);
-    if (!content) throw new Error(`${from} holds no ${path}`);
+    if (!content) throw new Error(`${from} does not contain ${path}`);
     return content;
   };
   return {

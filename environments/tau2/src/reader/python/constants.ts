@@ -5,10 +5,10 @@ import { type Project, pathOf, type Scope } from "./project.ts";
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
-/** Whether an f-string is taken as it stands, placeholders and all. */
+/** Whether an f-string is returned with its placeholders, or is an error. */
 export type FormattedStrings = "keep" | "refuse";
 
-/** The value of a constant expression: literals, names of constants, members of enumerations, joined and stripped texts. */
+/** The value of a constant expression: literals, constants, enum members, concatenated and stripped strings. */
 export function evaluate(expression: Expression, scope: Scope, project: Project, formattedStrings: FormattedStrings = "refuse"): Json {
   const inner = (one: Expression): Json => evaluate(one, scope, project, formattedStrings);
   switch (expression.kind) {
@@ -45,7 +45,7 @@ export function evaluate(expression: Expression, scope: Scope, project: Project,
       if (value !== undefined) return value;
     }
   }
-  throw new ReaderError("this value is computed when the benchmark runs and cannot be read", expression.line, scope.file);
+  throw new ReaderError("this value is computed at run time and cannot be read", expression.line, scope.file);
 }
 
 const METHODS = new Map<string, (text: string) => string>(

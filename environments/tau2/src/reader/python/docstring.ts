@@ -12,7 +12,7 @@ const RAISES = ["Raises", "Exceptions", "Except"];
 const SINGLE = ["Example", "Examples", "Returns", "Yields"];
 const TITLE = new RegExp(`^(${[...ARGUMENTS, ...RAISES, ...SINGLE].join("|")}):[ \\t]*$`, "gm");
 
-/** Reads a docstring in Google's style. Any text is one: where a section is not as it should be, all of it is description. */
+/** Parses a docstring in Google style. If a section is malformed, the whole text is the description. */
 export function readDocstring(text: string): Docstring {
   const clean = cleanIndent(text);
   const titles = [...clean.matchAll(TITLE)];
@@ -36,13 +36,13 @@ export function readDocstring(text: string): Docstring {
   return found;
 }
 
-/** The first line is the summary, even where its sentence goes on in the next one. */
+/** The first line is the summary, even if its sentence continues on the next line. */
 function describe(text: string): { summary: string; details: string } {
   const end = text.indexOf("\n");
   return end < 0 ? { summary: text, details: "" } : { summary: text.slice(0, end), details: text.slice(end + 1).trim() };
 }
 
-/** `label: description` items, which begin where the first one does; null where one has no colon. */
+/** The `label: description` items, at the first one's indentation; null if one has no colon. */
 function itemsOf(body: string): [string, string][] | null {
   const indent = /^\s*/.exec(body)?.[0] ?? "";
   const items: string[] = [];
@@ -59,7 +59,7 @@ function itemsOf(body: string): [string, string][] | null {
   return pairs;
 }
 
-/** The lines below an item's first lose the indentation that they share. */
+/** Removes the common indentation of the lines after an item's first. */
 function continued(text: string): string {
   const trimmed = text.startsWith(" ") ? text.slice(1) : text;
   const end = trimmed.indexOf("\n");
@@ -80,7 +80,7 @@ function trimNewlines(text: string): string {
   return text.replace(/^\n+|\n+$/g, "");
 }
 
-/** Takes off the indentation that all lines but the first share, and blank lines around the text. */
+/** Removes the common indentation of all lines but the first, and surrounding blank lines. */
 export function cleanIndent(text: string): string {
   const [first = "", ...rest] = text.split("\n").map(expandTabs);
   const widths = rest.filter((line) => line.trim() !== "").map((line) => line.length - line.trimStart().length);

@@ -14,7 +14,7 @@ export type Expression = { line: number } & (
   | { kind: "mapping"; entries: [Expression, Expression][] }
   | { kind: "binary"; operator: string; left: Expression; right: Expression }
   | { kind: "negative"; of: Expression }
-  /** An argument that is code (a lambda, a comprehension, a condition): skipped as a whole. */
+  /** Code that is not parsed further, such as a lambda, a comprehension or a condition. */
   | { kind: "code" }
 );
 
@@ -33,7 +33,7 @@ export function parseExpression(source: string): Expression {
   return expression;
 }
 
-/** Reads the expressions of one logical line, from left to right. */
+/** Parses the expressions of one logical line. */
 export class Parser {
   private at = 0;
   private depth = 0;
@@ -89,7 +89,7 @@ export class Parser {
     }
   }
 
-  /** An expression that a comma or a bracket ends; what is code is skipped up to there. */
+  /** An expression up to a comma or a closing bracket; unsupported code is skipped up to there. */
   argument(): Expression {
     const start = this.at;
     const line = this.line;
@@ -116,7 +116,7 @@ export class Parser {
   }
 
   private unary(): Expression {
-    if (++this.depth > MAX_DEPTH) throw new ReaderError("an expression is nested too deeply to be read", this.line);
+    if (++this.depth > MAX_DEPTH) throw new ReaderError("an expression is nested too deeply", this.line);
     try {
       const line = this.line;
       if (this.take("-")) return { kind: "negative", of: this.unary(), line };
@@ -181,7 +181,7 @@ export class Parser {
     throw this.unexpected("an expression");
   }
 
-  /** Strings that stand side by side are one. */
+  /** Adjacent string literals are one string. */
   private strings(): Expression {
     const line = this.line;
     let value = "";

@@ -5,7 +5,7 @@ import { type Line, readLines } from "./lines.ts";
 export interface Assignment {
   name: string;
   annotation: Expression | null;
-  /** Null where only the type is said, or where the value is code that is not read. */
+  /** Null if there is only an annotation. A value that cannot be parsed has the kind `code`. */
   value: Expression | null;
   line: number;
 }
@@ -22,7 +22,7 @@ export interface Method {
   decorators: Expression[];
   parameters: Parameter[];
   docstring: string | null;
-  /** What is assigned to plain names anywhere in its body. */
+  /** Assignments to plain names anywhere in its body. */
   locals: Assignment[];
   line: number;
 }
@@ -37,7 +37,7 @@ export interface Class {
 }
 
 export interface Module {
-  /** Local name to where it comes from; `name` is null where the module itself is imported. */
+  /** Imports by local name; `name` is null if the module itself is imported. */
   imports: Map<string, { module: string; name: string | null }>;
   stars: string[];
   classes: Map<string, Class>;
@@ -45,7 +45,7 @@ export interface Module {
   assignments: Map<string, Assignment>;
 }
 
-/** Reads what a module declares. What its functions do is not read. */
+/** Reads the declarations of a module; function bodies are only searched for docstrings and assignments. */
 export function readModule(source: string): Module {
   const module: Module = { imports: new Map(), stars: [], classes: new Map(), functions: [], assignments: new Map() };
   readBlock(readLines(source), module);
@@ -122,7 +122,7 @@ function readClass(parser: Parser, line: Line): Class {
       const base = parser.argument();
       if (parser.take("=")) parser.argument();
       else bases.push(base);
-      if (!parser.take(",") && !parser.is(")")) throw new ReaderError(`the bases of class ${name} cannot be read`, line.number);
+      if (!parser.take(",") && !parser.is(")")) throw new ReaderError(`the bases of class ${name} cannot be parsed`, line.number);
     }
   }
   parser.expect(":");
@@ -150,7 +150,7 @@ function isFunction(parser: Parser): boolean {
 
 function readFunction(parser: Parser, line: Line, decorators: Expression[]): Method {
   const name = parser.name();
-  if (parser.take("[")) throw new ReaderError(`the function ${name} has type parameters, which are not read`, line.number);
+  if (parser.take("[")) throw new ReaderError(`the function ${name} has type parameters, which are not supported`, line.number);
   parser.expect("(");
   const parameters: Parameter[] = [];
   while (!parser.take(")")) {
@@ -164,7 +164,7 @@ function readFunction(parser: Parser, line: Line, decorators: Expression[]): Met
         isVariadic,
       });
     }
-    if (!parser.take(",") && !parser.is(")")) throw new ReaderError(`the parameters of ${name} cannot be read`, parser.line);
+    if (!parser.take(",") && !parser.is(")")) throw new ReaderError(`the parameters of ${name} cannot be parsed`, parser.line);
   }
   return { name, decorators, parameters, docstring: docstringOf(line.block), locals: localsOf(line.block), line: line.number };
 }

@@ -10,7 +10,7 @@ export interface Scope {
   module: Module;
 }
 
-/** What a name stands for. `external`: something that no file of the checkout declares, by its dotted name. */
+/** The definition of a name. `external`: no file of the checkout defines it; `name` is its dotted name. */
 export type Resolved =
   | { kind: "class"; class: Class; scope: Scope }
   | { kind: "alias"; value: Expression; scope: Scope }
@@ -18,7 +18,7 @@ export type Resolved =
 
 const MAX_HOPS = 50;
 
-/** The Python modules of a checkout, read when they are first needed. */
+/** The Python modules of a checkout, parsed on first use. */
 export class Project {
   readonly #checkout: Checkout;
   readonly #scopes = new Map<string, Scope | null>();
@@ -38,7 +38,7 @@ export class Project {
     return scope;
   }
 
-  /** The meaning of `Name` or `module.Name` in a scope. */
+  /** Resolves `Name` or `module.Name` in a scope. */
   resolve(expression: Expression, scope: Scope): Resolved {
     const path = pathOf(expression);
     if (!path) throw new ReaderError("expected the name of a type", expression.line, scope.file);
@@ -47,7 +47,7 @@ export class Project {
 
   #lookUp(path: string[], scope: Scope, hops: number): Resolved {
     const [head, ...rest] = path as [string, ...string[]];
-    if (hops > MAX_HOPS) throw new ReaderError(`the name ${head} leads in a circle`, undefined, scope.file);
+    if (hops > MAX_HOPS) throw new ReaderError(`the name ${head} is defined by itself`, undefined, scope.file);
     if (rest.length === 0) {
       const found = scope.module.classes.get(head);
       if (found) return { kind: "class", class: found, scope };
@@ -85,9 +85,9 @@ export class Project {
     return [...base, ...name.slice(dots).split(".").filter(Boolean)].join(".");
   }
 
-  /** Reads what an alias stands for, unless that leads back to it. */
+  /** Runs `read` for the value of an alias; throws if the alias refers to itself. */
   follow<T>(alias: Resolved & { kind: "alias" }, read: () => T): T {
-    if (this.#following.has(alias.value)) throw new ReaderError("this name leads in a circle", alias.value.line, alias.scope.file);
+    if (this.#following.has(alias.value)) throw new ReaderError("this name is defined by itself", alias.value.line, alias.scope.file);
     this.#following.add(alias.value);
     try {
       return read();
@@ -96,7 +96,7 @@ export class Project {
     }
   }
 
-  /** The class and what it inherits from, nearest first; `external` has the dotted names of bases that no file of the checkout declares. */
+  /** The class and its base classes, nearest first; `external` has the dotted names of bases that no file of the checkout declares. */
   ancestryOf(found: Class, scope: Scope): { classes: { class: Class; scope: Scope }[]; external: string[] } {
     const classes: { class: Class; scope: Scope }[] = [];
     const external: string[] = [];

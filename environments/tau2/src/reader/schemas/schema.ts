@@ -49,7 +49,7 @@ const LIMITS = new Map(
   Object.entries({ ge: "minimum", gt: "exclusiveMinimum", le: "maximum", lt: "exclusiveMaximum", pattern: "pattern" }),
 );
 
-/** Writes JSON Schemas of Python types as pydantic does: titles, definitions, order of keys. */
+/** Writes JSON Schemas of Python types exactly as pydantic does, including titles, definitions and key order. */
 export class SchemaWriter {
   readonly #project: Project;
   readonly #definitions = new Map<string, Schema>();
@@ -58,7 +58,7 @@ export class SchemaWriter {
     this.#project = project;
   }
 
-  /** The schema of an object with these fields, and of all that they refer to. */
+  /** The schema of an object with these fields, with the definitions that they refer to. */
   write(title: string, fields: readonly Field[]): Schema {
     const schema = this.#object(title, fields);
     if (this.#definitions.size > 0) schema.$defs = Object.fromEntries([...this.#definitions].sort(([a], [b]) => (a < b ? -1 : 1)));
@@ -97,7 +97,7 @@ export class SchemaWriter {
     return { schema, isRequired };
   }
 
-  /** What `Field(…)` says beside the default. */
+  /** The arguments of `Field(…)` except the default. */
   #fieldOptions(call: Expression & { kind: "call" }, scope: Scope): Schema {
     const words: Schema = {};
     for (const [name, value] of call.named) {
@@ -168,7 +168,7 @@ export class SchemaWriter {
     throw unread("this generic type", expression, scope);
   }
 
-  /** Unions within unions are one, each kind is named once, and null is the last. */
+  /** Nested unions are flattened, duplicates removed, and null comes last. */
   #union(items: readonly Expression[], scope: Scope): Schema {
     const kinds: Schema[] = [];
     for (const item of items) {
@@ -187,7 +187,7 @@ export class SchemaWriter {
     const { classes, external } = this.#project.ancestryOf(found, scope);
     const bases = external.map((name) => name.split(".").at(-1) as string);
     const description = found.docstring ? { description: cleanIndent(found.docstring) } : {};
-    // Named before its fields are read: a model may refer to itself.
+    // Registered before its fields are read, because a model may refer to itself.
     this.#definitions.set(found.name, {});
     if (bases.some((base) => ["Enum", "StrEnum", "IntEnum"].includes(base))) {
       const members = found.fields.filter((field) => field.value && !field.annotation && !field.name.startsWith("_"));
@@ -203,7 +203,7 @@ export class SchemaWriter {
     return reference;
   }
 
-  /** Whether the model says what becomes of fields that it does not know. */
+  /** The model's `additionalProperties`, if it configures extra fields. */
   #extra(classes: readonly { class: Class; scope: Scope }[]): Schema {
     for (const { class: one, scope } of classes) {
       const config = one.fields.find((field) => field.name === "model_config")?.value;
@@ -220,7 +220,7 @@ export class SchemaWriter {
   }
 }
 
-/** Inherited fields come first; a field that is declared again keeps its place. */
+/** Inherited fields come first; a redeclared field keeps its position. */
 function fieldsOf(classes: readonly { class: Class; scope: Scope }[]): Field[] {
   const fields = new Map<string, Field>();
   for (const { class: one, scope } of classes.toReversed()) {
@@ -244,7 +244,7 @@ function literal(values: readonly Json[]): Schema {
   return values.length === 1 ? { const: values[0] as Json, ...type } : { enum: [...values], ...type };
 }
 
-/** A model or an enumeration, or null: its own title stands for the field's. */
+/** Whether the type is a reference, or a reference or null; such a field gets no title. */
 function isReference(type: Schema): boolean {
   const kinds = Array.isArray(type.anyOf) ? (type.anyOf as Schema[]).filter((kind) => kind.type !== "null") : [type];
   const isNullable = Array.isArray(type.anyOf) && kinds.length < type.anyOf.length;
@@ -257,7 +257,7 @@ function titleOf(name: string): string {
   return words.replaceAll("_", " ").trim();
 }
 
-/** Keys in order, but for the properties of objects, which keep the source's order. */
+/** Sorts keys, except the properties of objects, which keep the source's order. */
 function sorted(schema: Schema, keepsOrder = false): Schema {
   const entries = Object.entries(schema).map(([key, value]): [string, Json] => {
     if (key === "default" && !keepsOrder) return [key, value];

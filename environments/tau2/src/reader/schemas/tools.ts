@@ -15,7 +15,7 @@ export interface ToolSchema {
   type: string;
   mutates_state: boolean;
   discoverable: boolean;
-  /** Discoverable tools are not offered to models, so they have none. */
+  /** Missing for discoverable tools, which are not offered to models. */
   openai_schema?: { type: "function"; function: { name: string; description: string; parameters: Schema } };
   short_desc?: string;
   long_desc?: string;
@@ -24,11 +24,11 @@ export interface ToolSchema {
 
 export interface Toolkit {
   tools: ToolSchema[];
-  /** Tools whose signature goes beyond what is read, and why. */
+  /** Tools with an unsupported signature, and why. */
   unread: { name: string; reason: string }[];
 }
 
-/** The tools of a class: its own in the order of the source, then those that it inherits. */
+/** The tools of a class: its own in source order, then inherited ones. */
 export function readToolkit(found: Class, scope: Scope, requestor: Requestor, project: Project): Toolkit {
   const toolkit: Toolkit = { tools: [], unread: [] };
   const seen = new Set<string>();
@@ -62,7 +62,7 @@ interface ToolDecorator {
   discoverable: boolean;
 }
 
-/** What a decorator such as `@is_tool(ToolType.WRITE)` says; null for a method that is no tool. */
+/** The flags of a decorator such as `@is_tool(ToolType.WRITE)`; null for a method that is not a tool. */
 function decoratorOf(method: Method, scope: Scope, project: Project): ToolDecorator | null {
   for (const decorator of method.decorators) {
     const call = decorator.kind === "call" ? decorator : null;
@@ -96,7 +96,8 @@ function descriptionOf(
   const isStatic = method.decorators.some((decorator) => decorator.kind === "name" && decorator.name === "staticmethod");
   const parameters = isStatic ? method.parameters : method.parameters.slice(1);
   const variadic = parameters.find((parameter) => parameter.isVariadic);
-  if (variadic) throw new ReaderError(`${method.name} takes any number of arguments (${variadic.name}), which no schema says`, method.line);
+  if (variadic)
+    throw new ReaderError(`${method.name} takes any number of arguments (${variadic.name}), which a schema cannot describe`, method.line);
   const fields = parameters.map(({ name, annotation, default: value }) => {
     return { name, annotation, default: value, description: words.parameters.get(name) ?? null, scope };
   });

@@ -54,12 +54,12 @@ describe("bench data", () => {
     [["tau2", "--from", "nowhere"], 2, "/nowhere", "a checkout of the benchmark, a .tar.gz archive"],
     [["tau2", "--from", "ftp://example.org/x.tar.gz"], 2, "'ftp:' is no way to fetch an archive", "http(s) address"],
     [["tau2", "--from", "http://"], 2, "'http://' is no address", "https://example.org"],
-    [["tau2", "--from", "empty"], 1, "is no checkout of the benchmark", "Nothing was written"],
-    [["tau2", "--from", "notes.txt"], 1, "notes.txt is no .tar.gz archive", "Nothing was written"],
-    [["tau2", "--from", "empty", "--to", "."], 1, "holds other things than prepared data", "Nothing was written"],
+    [["tau2", "--from", "empty"], 1, "is not a checkout of the benchmark", "Nothing was written"],
+    [["tau2", "--from", "notes.txt"], 1, "notes.txt is not a .tar.gz archive", "Nothing was written"],
+    [["tau2", "--from", "empty", "--to", "."], 1, "contains other files than prepared data", "Nothing was written"],
     [["tau2", "--from", "empty", "--domain", "zoo"], 1, "there is no domain zoo; the domains are mock", "Nothing was written"],
     [["tau2", "--from", "URL/gone.tar.gz"], 1, "/gone.tar.gz answered 404 Not Found", "Look at the address"],
-    [["tau2", "--from", "URL/page.tar.gz"], 1, "/page.tar.gz is no .tar.gz archive", "Nothing was written"],
+    [["tau2", "--from", "URL/page.tar.gz"], 1, "/page.tar.gz is not a .tar.gz archive", "Nothing was written"],
     [["tau2", "--from", "URL/broken.tar.gz"], 69, "/broken.tar.gz broke off", "Try again"],
     [["tau2", "--from", "http://127.0.0.1:1/x.tar.gz"], 69, "cannot be reached", "name the file instead"],
   ])("says what is wrong and what to do next: %j", async (argv, code, problem, hint) => {
@@ -72,6 +72,6 @@ describe("bench data", () => {
 
   it("answers programs with the failure as JSON", async () => {
     const { code, stdout } = await run("data", "tau2", "--from", "empty", "--json");
-    expect([code, JSON.parse(stdout).error.message]).toEqual([1, expect.stringContaining("is no checkout of the benchmark")]);
+    expect([code, JSON.parse(stdout).error.message]).toEqual([1, expect.stringContaining("is not a checkout of the benchmark")]);
   });
 });
