@@ -5,6 +5,7 @@ import { checkEntries } from "./check/entries.ts";
 import { checkLinks } from "./check/links.ts";
 import { checkLint } from "./check/lint.ts";
 import { type Check, formatProblem } from "./check/problem.ts";
+import { checkProcessEnv } from "./check/process-env.ts";
 import { checkReference } from "./check/reference.ts";
 import { checkSnippets } from "./check/snippets.ts";
 import { checkTypes } from "./check/types.ts";
@@ -14,6 +15,7 @@ const checks: Readonly<Record<string, Check>> = {
   "lint and format": checkLint,
   boundaries: checkBoundaries,
   "import cycles": checkCycles,
+  "environment variables": checkProcessEnv,
   "exported names": checkEntries,
   "docs links": checkLinks,
   "docs code": checkSnippets,
