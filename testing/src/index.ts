@@ -1,7 +1,7 @@
 export { type Component, type ComponentName, chromiumPath, components, oldNode, pythonPath, tau2Path } from "./components.ts";
 export { describeNeeding, type MissingComponent, missing } from "./needs.ts";
 export { type RedisServer, type RedisSettings, startRedis } from "./redis.ts";
-export { type ScriptedOpenAi, scriptedOpenAi } from "./scripted-openai.ts";
-export type { Message, ModelRequest, OfferedTool, Script, ScriptedToolCall, ScriptedTurn, ToolCall } from "./scripted-openai-script.ts";
+export type { Message, ModelRequest, OfferedTool, Script, ScriptedToolCall, ScriptedTurn, ToolCall } from "./scripted-openai/script.ts";
+export { type ScriptedOpenAi, scriptedOpenAi } from "./scripted-openai/server.ts";
 export { mountSmallDisk, type SmallDisk } from "./tmpfs.ts";
 export { type Files, type Tree, temporaryTree } from "./tree.ts";

@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { chatChunks, chatCompletion, parseChat } from "./scripted-openai-chat.ts";
-import { ApiError } from "./scripted-openai-error.ts";
-import { parseResponses, responseEvents, responseObject } from "./scripted-openai-responses.ts";
-import { type Message, type ModelRequest, nextTurn, replyOf, type Script } from "./scripted-openai-script.ts";
+import { chatChunks, chatCompletion, parseChat } from "./chat.ts";
+import { ApiError } from "./error.ts";
+import { parseResponses, responseEvents, responseObject } from "./responses.ts";
+import { type Message, type ModelRequest, nextTurn, replyOf, type Script } from "./script.ts";
 
 export interface ScriptedOpenAiOptions {
   /** False where there are so many requests that keeping them would fill the memory; the list then stays empty. */

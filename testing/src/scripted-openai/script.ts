@@ -1,4 +1,4 @@
-import { ApiError } from "./scripted-openai-error.ts";
+import { ApiError } from "./error.ts";
 
 /** What the scripted model says: text, tool calls, both, or a refusal of the API itself. */
 export type ScriptedTurn =

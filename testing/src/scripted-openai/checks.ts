@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { ApiError } from "./scripted-openai-error.ts";
-import type { Message, OfferedTool } from "./scripted-openai-script.ts";
+import { ApiError } from "./error.ts";
+import type { Message, OfferedTool } from "./script.ts";
 
 /** Tool names as the API takes them, in the list of tools and in what the model is said to have called. */
 export const toolName = z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/, "must match ^[a-zA-Z0-9_-]{1,64}$");

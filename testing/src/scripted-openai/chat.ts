@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { checkAnswers, checkParameters, content, parseBody, textOf, toolName } from "./scripted-openai-checks.ts";
-import type { Conversation, Message, OfferedTool, Reply } from "./scripted-openai-script.ts";
-import { pieces } from "./scripted-openai-stream.ts";
+import { checkAnswers, checkParameters, content, parseBody, textOf, toolName } from "./checks.ts";
+import type { Conversation, Message, OfferedTool, Reply } from "./script.ts";
+import { pieces } from "./stream.ts";
 
 const toolCall = z.looseObject({
   id: z.string().min(1),

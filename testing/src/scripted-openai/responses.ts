@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { checkAnswers, checkParameters, content, parseBody, textOf, toolName } from "./scripted-openai-checks.ts";
-import { ApiError } from "./scripted-openai-error.ts";
-import type { Conversation, Message, OfferedTool, Reply } from "./scripted-openai-script.ts";
-import { pieces } from "./scripted-openai-stream.ts";
+import { checkAnswers, checkParameters, content, parseBody, textOf, toolName } from "./checks.ts";
+import { ApiError } from "./error.ts";
+import type { Conversation, Message, OfferedTool, Reply } from "./script.ts";
+import { pieces } from "./stream.ts";
 
 const message = z.looseObject({
   type: z.literal("message").optional(),

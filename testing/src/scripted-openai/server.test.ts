@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
-import { type ScriptedOpenAi, scriptedOpenAi } from "./scripted-openai.ts";
-import type { Script } from "./scripted-openai-script.ts";
+import type { Script } from "./script.ts";
+import { type ScriptedOpenAi, scriptedOpenAi } from "./server.ts";
 
 type Body = Record<string, unknown>;
 type Answer = { status: number; body: Record<string, never>; text: string };
