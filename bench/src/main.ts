@@ -1,7 +1,7 @@
 import { runBench } from "./bench.ts";
 import { suites } from "./suites.ts";
 
-// So that what runs for us is ended too.
+// Exit handlers end the child processes.
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(130));
 
 process.exitCode = await runBench(suites, process.argv.slice(2), new URL("../results/", import.meta.url));

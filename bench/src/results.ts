@@ -8,7 +8,7 @@ export async function saveResults(folder: URL, suite: string, { startedAt, loadA
   await writeFile(new URL(`${suite}.json`, folder), `${JSON.stringify(content, null, 2)}\n`);
 }
 
-/** What the numbers were measured on: without it they mean nothing. */
+/** The machine of the measurement, without which the numbers mean nothing. */
 function thisMachine() {
   return {
     cpu: cpus()[0]?.model.trim() ?? "unknown",

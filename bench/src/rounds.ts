@@ -1,6 +1,6 @@
 /**
- * Lets several measurements take turns, so that whatever else the machine does falls on all of them alike. Each round begins
- * with the next one, A B C, B C A, so that none always comes after the same other. Gives each one's results by round.
+ * Runs several measurements in turns, so that other load of the machine affects all of them. Each round starts with the next
+ * one, A B C, B C A, so that none always follows the same other. Returns the results of each by round.
  */
 export async function takeTurns<Name extends string, Result>(
   rounds: number,

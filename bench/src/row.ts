@@ -1,22 +1,22 @@
 import * as z from "zod";
 
-/** One measurement as programs read it. */
+/** One measurement in machine-readable form. */
 export const row = z.strictObject({
   suite: z.string().min(1),
   name: z.string().min(1),
   value: z.number(),
   unit: z.string().min(1),
-  /** What it was measured against in the same run, with its own value. */
+  /** The baseline of the same run, with its value. */
   beside: z.string().nullable(),
-  /** The value divided by that of `beside`. */
+  /** The value divided by the baseline's. */
   ratio: z.number().nullable(),
   aim: z.string().nullable(),
-  /** True where there is no aim. */
+  /** True if there is no aim. */
   holds: z.boolean(),
 });
 export type Row = z.infer<typeof row>;
 
-/** What we want to be true, of the value itself or of its ratio to what runs beside it. */
+/** The target of the value itself, or of its ratio to the baseline. */
 export interface Aim {
   readonly of: "value" | "ratio";
   readonly is: "at most" | "at least";
@@ -31,7 +31,7 @@ export interface Measurement {
   readonly aim?: Aim;
 }
 
-/** Judged before it is rounded: 2.503 does not pass as 2.5. */
+/** The aim is checked before rounding: 2.503 does not pass as 2.5. */
 export function toRow(suite: string, { name, value, unit, beside, aim }: Measurement): Row {
   const ratio = beside === undefined ? null : value / beside.value;
   return {

@@ -2,19 +2,19 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { median, quantile } from "./statistics.ts";
 
-// Adding 0 turns -0, which equals 0 but is not the same, into 0.
+// Adding 0 turns -0 into 0.
 const value = fc.double({ noNaN: true, min: -1e9, max: 1e9 }).map((one) => one + 0);
 const values = fc.array(value, { minLength: 1, maxLength: 50 });
 const share = fc.double({ noNaN: true, min: 0, max: 1 });
 
 describe("median", () => {
-  it("is the middle one, or halfway between the two in the middle", () => {
+  it("is the middle value, or the mean of the two middle values", () => {
     expect(median([3, 1, 2])).toBe(2);
     expect(median([4, 1, 3, 2])).toBe(2.5);
     expect(median([7])).toBe(7);
   });
 
-  it("sorts by number and leaves what it was given as it was", () => {
+  it("sorts by number and does not change its input", () => {
     const given = [10, 9, 100];
     expect(median(given)).toBe(10);
     expect(given).toEqual([10, 9, 100]);
@@ -22,7 +22,7 @@ describe("median", () => {
 });
 
 describe("quantile", () => {
-  it("goes from the smallest to the largest", () => {
+  it("ranges from the smallest to the largest", () => {
     fc.assert(
       fc.property(values, (given) => {
         expect(quantile(given, 0)).toBe(Math.min(...given));
@@ -31,11 +31,11 @@ describe("quantile", () => {
     );
   });
 
-  it("never falls as the share grows", () => {
+  it("never decreases as the share grows", () => {
     fc.assert(
       fc.property(values, share, share, (given, one, other) => {
         const [low, high] = [quantile(given, Math.min(one, other)), quantile(given, Math.max(one, other))];
-        // Interpolation may be off by a rounding.
+        // Interpolation may have a rounding error.
         expect(low).toBeLessThanOrEqual(high + Math.abs(high) * 1e-12);
       }),
     );
@@ -49,7 +49,7 @@ describe("quantile", () => {
     );
   });
 
-  it("refuses no values and a share beyond 0 to 1", () => {
+  it("rejects an empty list and a share outside 0 to 1", () => {
     expect(() => quantile([], 0.5)).toThrow("at least one value");
     expect(() => quantile([1], 1.5)).toThrow("share is 1.5");
   });

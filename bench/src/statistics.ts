@@ -2,7 +2,7 @@ export function median(values: readonly number[]): number {
   return quantile(values, 0.5);
 }
 
-/** The value below which the given share of all lies; between two values it is interpolated. */
+/** The quantile of the values, with linear interpolation. */
 export function quantile(values: readonly number[], share: number): number {
   if (values.length === 0) throw new RangeError("a quantile needs at least one value");
   if (!(share >= 0 && share <= 1)) throw new RangeError(`a quantile's share is ${share}; it must be from 0 to 1`);

@@ -1,6 +1,6 @@
 import type { Measurement, Row } from "./row.ts";
 
-/** A set of measurements that belong together; `npm run bench -- --only <name>` runs it alone. */
+/** A set of measurements; `npm run bench -- --only <name>` runs it alone. */
 export interface Suite {
   readonly name: string;
   /** Why this machine cannot run it, or null if it can. */
@@ -8,24 +8,24 @@ export interface Suite {
   run(report: Report): Promise<void>;
 }
 
-/** Where a suite tells what it found. */
+/** Receives the results of a suite. */
 export interface Report {
   add(measurement: Measurement): void;
   /** A part that this machine cannot measure, and why. */
   leaveOut(what: string, why: string): void;
-  /** What is being done now, for whoever waits. */
+  /** Prints the current step. */
   say(text: string): void;
 }
 
-/** What came of running it. */
+/** The result of a run. */
 export interface Outcome {
   readonly startedAt: Date;
-  /** How busy the machine was before: far above 0, the numbers are those of a crowd. */
+  /** The load of the machine before the run: far above 0, the numbers are not reliable. */
   readonly loadAverage: number;
   readonly rows: readonly Row[];
-  /** What this machine could not measure, and why. */
+  /** The parts that this machine could not measure, and why. */
   readonly leftOut: readonly string[];
   readonly failed: readonly string[];
-  /** Whether the suite ran, to its end. */
+  /** Whether the suite ran to its end. */
   readonly isComplete: boolean;
 }

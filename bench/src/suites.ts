@@ -3,5 +3,5 @@ import { platform } from "./platform/suite.ts";
 import type { Suite } from "./suite.ts";
 import { tau2 } from "./tau2/suite.ts";
 
-/** Every suite, in the order in which a full run takes them. */
+/** All suites, in the order of a full run. */
 export const suites: readonly Suite[] = [kit, platform, tau2];

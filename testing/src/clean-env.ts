@@ -1,2 +1,2 @@
-// What the person at this machine has set up for daily use must not change what the tests see.
+// The developer's own settings must not change the tests.
 for (const name of ["DUMMY_INSTANCE_IP", "AENV_SYSTEM_URL", "AENV_API_KEY", "HUB_BACKEND"]) delete process.env[name];

@@ -4,13 +4,13 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** Something that a test needs and a machine may lack. */
+/** A component that a test needs and a machine may not have. */
 export interface Component {
-  /** Why it is missing here, or null if it is here. */
+  /** Why it is missing on this machine, or null if it is available. */
   readonly probe: () => string | null;
-  /** The command or the step that brings it. */
+  /** The command or the step that installs it. */
   readonly get: string;
-  /** Cannot be installed: only its own name in `AENV_REQUIRE` asks for it, `all` does not. */
+  /** Cannot be installed: `AENV_REQUIRE` requires it only by its name, not by `all`. */
   readonly isGiven?: boolean;
 }
 
@@ -41,7 +41,7 @@ export const components = {
   },
   "npm-registry": {
     probe: probeRegistry,
-    get: "let npm reach its registry (`npm ping` shows which one it asks)",
+    get: "let npm reach its registry (`npm ping` shows its address)",
   },
   "old-node": {
     probe: () => (oldNode() === null ? "no Node older than 24 here" : null),
@@ -64,7 +64,7 @@ export type ComponentName = keyof typeof components;
 /** The Python of the interop tests, where the original SDK is installed. */
 export const pythonPath = join(root, "interop/python/.venv/bin/python");
 
-/** Where tests find the data and the recorded answers of tau2, which the project does not contain. */
+/** Folder with tau2's data and recorded answers, which are not part of the project. */
 export const tau2Path = process.env.AENV_TAU2_TEST_DATA || join(root, "../shared/tau2");
 
 /** The Chromium of this machine; null if there is none. */
@@ -74,7 +74,7 @@ export function chromiumPath(): string | null {
   return [process.env.AENV_CHROMIUM ?? "", ...candidates].find((path) => path !== "" && existsSync(path)) ?? null;
 }
 
-/** A Node that is too old for us, to see how we say so; null if none is here. */
+/** An unsupported old Node, to test the error message; null if there is none. */
 export function oldNode(): string | null {
   const candidates = [
     process.env.AENV_OLD_NODE ?? "",
@@ -110,7 +110,7 @@ function absent(...packages: readonly string[]): string | null {
   return gone.length === 0 ? null : `interop/node_modules has no ${gone.join(", ")}`;
 }
 
-/** Asks for a small package's version: some mirrors know packages but no `npm ping`. */
+/** Requests the version of a small package: some mirrors do not support `npm ping`. */
 function probeRegistry(): string | null {
   const asked = run("npm", ["view", "picocolors", "version", "--fetch-retries=0", "--fetch-timeout=10000"]);
   return asked.ok ? null : "npm cannot reach its registry";

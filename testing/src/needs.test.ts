@@ -34,7 +34,7 @@ function run(env: Record<string, string>): { status: number | null; output: stri
 }
 
 describe("a suite that needs a component", () => {
-  it("is skipped under a name that says which and why, and summed up at the end", () => {
+  it("is skipped with the component and the reason in its name, and listed at the end", () => {
     const { status, output } = run({});
     expect(output).toContain("3 passed, 0 failed, 4 skipped");
     expect(output).toContain("python: left out by AENV_WITHOUT; 3 tests skipped");
@@ -51,7 +51,7 @@ describe("a suite that needs a component", () => {
     expect(status).toBe(1);
   });
 
-  it("is skipped when AENV_REQUIRE names only others", () => {
+  it("is skipped when AENV_REQUIRE lists only others", () => {
     expect(run({ AENV_REQUIRE: "old-node" }).output).toContain("3 passed, 0 failed, 4 skipped");
   });
 });
@@ -73,7 +73,7 @@ describe("the line of counts", () => {
 describe("isNamed", () => {
   const word = fc.stringMatching(/^[a-z-]{1,8}$/);
 
-  it("finds a name wherever it stands in the list, spaces or not", () => {
+  it("finds a name at any position of the list, with or without spaces", () => {
     fc.assert(
       fc.property(fc.array(word), word, fc.array(word), fc.constantFrom(",", ", ", " ,"), (before, name, after, comma) => {
         expect(isNamed(name, [...before, name, ...after].join(comma))).toBe(true);

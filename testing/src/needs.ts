@@ -1,7 +1,7 @@
 import { describe, it } from "vitest";
 import { type Component, type ComponentName, components } from "./components.ts";
 
-/** What the reporter reads from a suite that did not run. */
+/** The reporter's information about a skipped suite. */
 export interface MissingComponent {
   readonly component: string;
   readonly reason: string;
@@ -17,8 +17,8 @@ declare module "vitest" {
 const probed = new Map<ComponentName, string | null>();
 
 /**
- * Why a component is missing on this machine, or null if it is here. Asked once per test file.
- * `AENV_WITHOUT=python,frameworks` plays a machine that lacks them.
+ * Why a component is missing on this machine, or null if it is available. Checked once per test file.
+ * `AENV_WITHOUT=python,frameworks` simulates a machine without them.
  */
 export function missing(name: ComponentName): string | null {
   let reason = probed.get(name);
@@ -30,9 +30,9 @@ export function missing(name: ComponentName): string | null {
 }
 
 /**
- * A `describe` for tests that need more than Node. Where the component is missing, the suite is skipped under a name
- * that says so; with `AENV_REQUIRE=all`, or a comma list that names it, the suite fails and says what to install.
- * A skipped suite's body still runs, to count its tests: load what the component brings inside tests or hooks.
+ * A `describe` for tests that need more than Node. If the component is missing, the suite is skipped and its name contains the
+ * reason; with `AENV_REQUIRE=all`, or a comma-separated list that contains it, the suite fails and names what to install.
+ * A skipped suite's body still runs, to count its tests: load modules of the component inside tests or hooks.
  */
 export function describeNeeding(name: ComponentName, title: string, body: () => void): void {
   const reason = missing(name);
@@ -53,7 +53,7 @@ export function describeNeeding(name: ComponentName, title: string, body: () => 
   describe(`${title} (needs ${name}: ${reason})`, { skip: true, meta: { missing: { component: name, reason, get } } }, body);
 }
 
-/** Whether a list such as `python,frameworks` names the component; `all` names each. */
+/** Whether a list such as `python,frameworks` contains the component; `all` contains each. */
 export function isNamed(name: string, list: string | undefined): boolean {
   const names = (list ?? "").split(",").map((word) => word.trim());
   return names.includes("all") || names.includes(name);

@@ -26,7 +26,7 @@ describeNeeding("redis", "startRedis", () => {
   });
   afterAll(() => redis?.[Symbol.asyncDispose]());
 
-  it("gives a server that answers", async () => {
+  it("starts a server that answers", async () => {
     expect(await ask(redis.port, "PING")).toBe("+PONG");
   });
 
@@ -38,11 +38,11 @@ describeNeeding("redis", "startRedis", () => {
     expect(await ask(redis.port, "GET key")).toContain(signal);
   });
 
-  it("says what the server said when it does not start", async () => {
+  it("reports the server's output when it does not start", async () => {
     await expect(startRedis({ "no-such-setting": "1" })).rejects.toThrow(/did not start:[\s\S]*no-such-setting/);
   });
 
-  it("leaves nothing behind", async () => {
+  it("leaves no process and no file", async () => {
     const other = await startRedis();
     const folder = await folderOf(other.port);
     expect(existsSync(folder)).toBe(true);
@@ -51,7 +51,7 @@ describeNeeding("redis", "startRedis", () => {
     await expect(ask(other.port, "PING")).rejects.toThrow("ECONNREFUSED");
   });
 
-  it("leaves nothing behind even when its process is killed", async () => {
+  it("leaves no process and no file even when its process is killed", async () => {
     const helper = JSON.stringify(fileURLToPath(new URL("redis.ts", import.meta.url)));
     const program = `const { startRedis } = await import(${helper}); console.log((await startRedis()).port);`;
     const child = spawn(process.execPath, ["--input-type=module", "-e", program], { stdio: ["ignore", "pipe", "inherit"] });

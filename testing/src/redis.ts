@@ -5,15 +5,15 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { temporaryTree } from "./tree.ts";
 
-/** A real redis-server of the test's own: on loopback, in a temporary folder, gone with the scope or with this process. */
+/** A real redis-server for one test: on loopback, in a temporary folder, ended with the scope or with this process. */
 export interface RedisServer extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
-  /** Ends the process and keeps its files; `SIGKILL` plays a crash. */
+  /** Ends the process and keeps its files; `SIGKILL` simulates a crash. */
   stop(signal?: "SIGTERM" | "SIGKILL"): Promise<void>;
   /** Starts it again: same port, same files. */
   start(): Promise<void>;
-  /** `SIGSTOP` plays a machine that hangs, `SIGCONT` ends that. */
+  /** `SIGSTOP` simulates a machine that hangs, `SIGCONT` continues it. */
   signal(name: "SIGSTOP" | "SIGCONT"): void;
 }
 
@@ -35,9 +35,9 @@ export async function startRedis(settings: RedisSettings = {}): Promise<RedisSer
   let port = 0;
   try {
     for (let attempt = 0; running === null; attempt++) {
-      // Below the ports that systems hand out, so that none is given to someone else while the server is stopped.
+      // Below the ephemeral ports, so that the port is not assigned to another process while the server is stopped.
       port = randomInt(15_000, 32_000);
-      // Written once: a sentinel adds what it learns, and finds it there after a restart.
+      // Written once: a sentinel stores its state in this file, and reads it after a restart.
       tree.write({
         "redis.conf": conf({ bind: "127.0.0.1", port: String(port), dir: tree.path, ...(!isSentinel && { save: '""' }), ...settings }),
       });
@@ -73,7 +73,7 @@ function conf(settings: RedisSettings): string {
     .join("");
 }
 
-/** Resolves when the server takes connections; rejects with what it printed if it ends before. */
+/** Resolves when the server accepts connections; rejects with its output if it exits before. */
 async function run(args: readonly string[], folder: string): Promise<Running> {
   const server = spawn("redis-server", args, { stdio: ["ignore", "pipe", "pipe"] });
   const guard = watchOver(server, folder);
@@ -95,7 +95,7 @@ async function run(args: readonly string[], folder: string): Promise<Running> {
   throw new Error(`redis-server did not start:\n${printed.join("\n")}`);
 }
 
-/** Ends the server and clears its folder should this process die without a word: then the pipe between them breaks. */
+/** Ends the server and deletes its folder if this process is killed: then the pipe between them closes. */
 function watchOver(server: ChildProcess, folder: string): ChildProcess {
   const script = 'read -r _; kill -9 "$1"; rm -rf "$2"';
   const guard = spawn("sh", ["-c", script, "guard", String(server.pid), folder], { stdio: ["pipe", "ignore", "ignore"], detached: true });

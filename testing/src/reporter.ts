@@ -1,7 +1,7 @@
 import type { Reporter, SerializedError, TestModule, TestSuite } from "vitest/node";
 import type { MissingComponent } from "./needs.ts";
 
-/** What a run came to, in numbers, and what it had to leave out. */
+/** The result of a run in numbers, and the missing components. */
 interface Summary {
   readonly passed: number;
   readonly failed: number;
@@ -9,19 +9,19 @@ interface Summary {
   readonly missing: readonly SkippedFor[];
 }
 
-/** One missing component and the number of tests that it cost. */
+/** One missing component and the number of tests that were skipped for it. */
 interface SkippedFor extends MissingComponent {
   readonly tests: number;
 }
 
-/** Ends a run with what was missing here, why and how to get it, and one plain line of counts. */
+/** Prints the missing components at the end of a run, how to get them, and one line of counts. */
 export default class NeedsReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], outside: readonly SerializedError[]): void {
     process.stdout.write(format(summarize(modules, outside.length)));
   }
 }
 
-/** What breaks outside a test (a file that does not load, a hook, a stray rejection) is a failure all the same. */
+/** A failure outside a test (a file that does not load, a hook, an unhandled rejection) counts as a failure too. */
 function summarize(modules: readonly TestModule[], errorsOutside: number): Summary {
   const counts = { passed: 0, failed: errorsOutside, skipped: 0 };
   const missing = new Map<string, SkippedFor>();
@@ -41,7 +41,7 @@ function summarize(modules: readonly TestModule[], errorsOutside: number): Summa
 
 function note(missing: Map<string, SkippedFor>, suite: TestSuite): void {
   const found = suite.meta().missing;
-  // A suite inside a skipped one carries the same note; the outermost counts for all.
+  // A suite inside a skipped one has the same information; only the outermost is counted.
   if (found === undefined || (suite.parent.type === "suite" && suite.parent.meta().missing !== undefined)) return;
   const before = missing.get(found.component)?.tests ?? 0;
   missing.set(found.component, { ...found, tests: before + [...suite.children.allTests()].length });

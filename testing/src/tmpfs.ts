@@ -7,14 +7,14 @@ export interface SmallDisk extends Disposable {
   readonly path: string;
 }
 
-/** `using disk = mountSmallDisk(8)`: a disk of so many MB, unmounted at the end whatever still uses it. Needs the component `tmpfs`. */
+/** `using disk = mountSmallDisk(8)`: a disk of this many MB, unmounted at the end even if it is in use. Needs the component `tmpfs`. */
 export function mountSmallDisk(megabytes: number): SmallDisk {
   const path = realpathSync(mkdtempSync(join(tmpdir(), "aenv-small-disk-")));
   execFileSync("mount", ["-t", "tmpfs", "-o", `size=${megabytes}m`, "tmpfs", path]);
   return {
     path,
     [Symbol.dispose]: () => {
-      // Lazily: a process that could not be ended yet must not keep it.
+      // Lazy unmount: a process that still runs must not block it.
       execFileSync("umount", ["-l", path]);
       rmSync(path, { recursive: true, force: true });
     },

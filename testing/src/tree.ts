@@ -2,10 +2,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
-/** A folder of its own that goes away with the scope: `using tree = temporaryTree({ "src/a.ts": "…" })`. */
+/** A temporary folder that is deleted with the scope: `using tree = temporaryTree({ "src/a.ts": "…" })`. */
 export interface Tree extends Disposable {
   readonly path: string;
-  /** Adds or replaces files; what is not text is written as JSON. */
+  /** Adds or replaces files; values other than strings are written as JSON. */
   write(files: Files): void;
 }
 

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 
-// As much of RFC 6455 as tests need: a server that sends every message back, answers pings and closes when it is asked to.
+// The part of RFC 6455 that tests need: a server that echoes every message, answers pings and handles close frames.
 
 const MAGIC = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
@@ -21,7 +21,7 @@ export function echoWebSocket(request: IncomingMessage, socket: Duplex, head: Bu
       const isClose = frame.opcode === 8;
       const isGoingOn = socket.write(frameOf(frame.opcode === 9 ? 10 : frame.opcode, frame.isLast, frame.payload));
       if (isClose) return void socket.end();
-      // No faster than the client reads.
+      // Backpressure: no faster than the client reads.
       if (isGoingOn || socket.isPaused()) continue;
       socket.pause();
       socket.once("drain", () => socket.resume());

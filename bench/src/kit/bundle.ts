@@ -12,15 +12,15 @@ import { foreignCpuUs } from "../processes/usage.ts";
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
 
-/** An environment as `aenv build` bundles it, unpacked as it would be in a sandbox. */
+/** An environment bundled by `aenv build`, unpacked as in a sandbox. */
 export interface Bundle extends AsyncDisposable {
-  /** Starts it, and resolves when it has answered the first question: whether it is healthy, unless another is given. */
+  /** Starts it, and resolves when it has answered the first request: a health check, unless another is given. */
   start(ask?: (url: string) => Promise<void>, variables?: Readonly<Record<string, string>>): Promise<StartedBundle>;
 }
 
 export interface StartedBundle extends Target, AsyncDisposable {
   readonly pid: number;
-  /** From the spawning to the first answer. */
+  /** Time from spawn to the first answer. */
   readonly startMs: number;
 }
 

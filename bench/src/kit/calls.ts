@@ -27,7 +27,7 @@ export const servers = {
   kit: new URL("./servers/kit.ts", import.meta.url),
 };
 
-/** What a tool call costs in the kit, beside a server that does nothing but the transport. */
+/** The cost of a tool call in the kit, compared with a server that only implements the transport. */
 export async function measureCalls(report: Report): Promise<void> {
   await using bare = await startServer(servers.bare);
   await using kit = await startServer(servers.kit, ["hot"]);

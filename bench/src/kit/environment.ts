@@ -10,7 +10,7 @@ const order = z.object({
 });
 const receipt = z.object({ id: z.string(), items: z.number(), express: z.boolean(), city: z.string() });
 
-/** What the kit's suite serves: the tool that all stacks have, a richer one, and a state. */
+/** The environment of the kit's suite: the tool of all stacks, a richer one, and a state. */
 export const environment = defineEnvironment({
   setup: () => ({ sum: 0 }),
   tools: [
@@ -50,7 +50,7 @@ interface Order {
   status: "open" | "shipped";
 }
 
-/** One with a state worth preparing: a thousand orders, about 150 KB as JSON. */
+/** An environment with a large state: a thousand orders, about 150 KB as JSON. */
 export const shop = defineEnvironment({
   setup: () => ({ orders: new Map(Array.from({ length: 1_000 }, (_, n) => [`order-${n}`, makeOrder(n)])) }),
   tools: [

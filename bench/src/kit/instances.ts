@@ -10,12 +10,12 @@ const COUNT = 10_000;
 const ALL = { turns: COUNT, ms: 120_000 };
 const LANES = 64;
 
-// The number makes each instance's answer its own: one that is lost or mixed up fails the run.
+// The number makes each answer unique: a lost or mixed-up instance fails the run.
 const create: Step = { method: "POST", path: "/env-instance", body: '{"id":"i-{n}"}', expect: '"id":"i-{n}"' };
 const destroy: Step = { method: "DELETE", path: "/env-instance/i-{n}", expect: '"success":true' };
 const firstCall = toolCall("add", { n: "{n}" }, "sum is {n}", "/env-instance/i-{n}/mcp");
 
-/** Many instances in one process: how fast they come, answer and go, and what each one holds. */
+/** Many instances in one process: rates of creation, calls and deletion, and memory for each. */
 export async function measureInstances(report: Report): Promise<void> {
   await measureMany(report);
   await measureFirstResult(report);
@@ -25,7 +25,7 @@ export async function measureInstances(report: Report): Promise<void> {
 async function measureMany(report: Report): Promise<void> {
   report.say(`${COUNT.toLocaleString("en")} instances in one process`);
   await using host = await startServer(servers.kit, ["hot"], ["--expose-gc"]);
-  // Made and ended once before, so that what is compiled and cached by then does not count as theirs.
+  // Warm-up: code that is compiled and data that is cached once is not counted.
   await liveAndDie(host);
   const { before, full, after, rates } = await liveAndDie(host);
 
@@ -48,7 +48,7 @@ async function measureMany(report: Report): Promise<void> {
 }
 
 async function liveAndDie(host: Server) {
-  // A load process each time: it counts its turns from 0, and so the instances.
+  // A new load process each time: it counts its turns, and so the instances, from 0.
   const measure = async (step: Step) => {
     await using load = new Load();
     const { perSecond, turns } = await load.measure(host, { lanes: LANES, steps: [step] }, ALL);
@@ -64,7 +64,7 @@ async function liveAndDie(host: Server) {
   return { before, full, after, rates: { create: createRate, call: callRate, destroy: destroyRate } };
 }
 
-/** What an agent waits for at the start of an episode: an instance of its own, and the first answer from it. */
+/** The start of an episode: from the create request to the first tool result. */
 async function measureFirstResult(report: Report): Promise<void> {
   report.say("create to first tool result");
   await using host = await startServer(servers.kit, ["hot"]);
@@ -93,7 +93,7 @@ async function measureFirstResult(report: Report): Promise<void> {
   }
 }
 
-/** Copies of a prepared state, beside beginning anew as often. */
+/** Forks of a prepared state, compared with the same number of setups. */
 async function measureFork(report: Report): Promise<void> {
   report.say("fork x 32");
   await using host = await startServer(servers.kit, ["shop"]);
@@ -117,7 +117,7 @@ async function measureFork(report: Report): Promise<void> {
   });
 }
 
-/** Ends all instances but the first: a heap that fills up from round to round would slow the later ones down. */
+/** Ends all instances but the first: a growing heap would slow down the later rounds. */
 async function clear({ url }: Server): Promise<void> {
   const { data } = (await (await fetch(`${url}/env-instance/list`)).json()) as { data: { items: { id: string }[] } };
   for (const { id } of data.items) if (id !== "default") await fetch(`${url}/env-instance/${id}`, { method: "DELETE" });

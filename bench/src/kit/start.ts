@@ -14,7 +14,7 @@ const START_ROUNDS = 31;
 const MEMORY_ROUNDS = 5;
 const CALLS = 10_000;
 
-/** How soon a bundled environment is there, and how much memory it holds. */
+/** Start time and memory of a bundled environment. */
 export async function measureStart(report: Report): Promise<void> {
   report.say("starts of a bundled environment");
   await using bundle = await buildBundle();

@@ -4,7 +4,7 @@ import { measureInstances } from "./instances.ts";
 import { measureBesidePython } from "./python.ts";
 import { measureStart } from "./start.ts";
 
-/** The kit: what calls, starts and instances cost. */
+/** The kit: cost of calls, starts and instances. */
 export const kit: Suite = {
   name: "kit",
   async run(report) {

@@ -9,8 +9,8 @@ const WARM_UP = { turns: 20_000, ms: 2_000 };
 const ROUND = { turns: 10_000, ms: 1_000 };
 
 /**
- * The same tool in the original Python stack and in ours, by the same client with the handshake that the original needs.
- * `where` says on which way ours is reached, such as " through the gateway".
+ * The same tool in the original Python stack and in AEnv, by the same client with the handshake that the original requires.
+ * `where` describes the path to AEnv, such as " through the gateway".
  */
 export async function compareWithOriginal(report: Report, where: string, ours: Target): Promise<void> {
   const lacks = originalLacks();
@@ -36,7 +36,7 @@ export async function compareWithOriginal(report: Report, where: string, ours: T
       value: rateOf(samples.ours),
       unit: "calls/s",
       beside: { what, value: rateOf(samples.python) },
-      // One caller at a time measures a round trip and not what the stack can bear.
+      // One caller at a time measures a round trip, not the maximum load.
       ...(lanes > 1 && { aim: { of: "ratio", is: "at least", limit: 10 } as const }),
     });
     report.add({

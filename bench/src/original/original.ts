@@ -8,20 +8,20 @@ import type { Target } from "../load/load.ts";
 import { own } from "../processes/own.ts";
 import { foreignCpuUs } from "../processes/usage.ts";
 
-/** Where the interop tests keep the original, unless told otherwise. */
+/** The Python of the interop tests, unless AENV_BENCH_PYTHON is set. */
 export const PYTHON = process.env.AENV_BENCH_PYTHON ?? fileURLToPath(new URL("../../../interop/python/.venv/bin/python", import.meta.url));
 
-/** What is missing to run the original, or null. */
+/** The missing requirement of the original, or null. */
 export function originalLacks(): string | null {
   if (existsSync(PYTHON)) return null;
   return "no interop/python/.venv; make one with `python3 -m venv interop/python/.venv && interop/python/.venv/bin/pip install -r interop/python/requirements.txt`";
 }
 
-/** The original's own server with the echo tool. */
+/** The original's server with the echo tool. */
 export async function startOriginal(): Promise<Target & AsyncDisposable> {
   const port = await freePort();
   const file = fileURLToPath(new URL("./echo.py", import.meta.url));
-  // What it logs is thrown away, which is the cheapest that logging can be for it.
+  // Its log is discarded, which makes logging as cheap as possible.
   const original = spawn(PYTHON, ["-m", "aenv.main", file, "--host", "127.0.0.1", "--port", String(port)], { stdio: "ignore" });
   const stop = own(original);
   for (let tries = 0; !(await isOpen(port)); tries++) {
@@ -34,7 +34,7 @@ export async function startOriginal(): Promise<Target & AsyncDisposable> {
   return { url: `http://127.0.0.1:${port}`, cpuUs: () => foreignCpuUs(original.pid as number), [Symbol.asyncDispose]: stop };
 }
 
-/** The original cannot choose a free port by itself. */
+/** The original cannot choose a free port itself. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");

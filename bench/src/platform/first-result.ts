@@ -13,7 +13,7 @@ const PROCESSES = 12;
 const COLD_STARTS = 3;
 const BURST = 16;
 
-/** What an agent waits for at the start of an episode: an instance of its own, and the first answer from it. */
+/** The start of an episode: from the create request to the first tool result. */
 export async function measureFirstResult(report: Report): Promise<void> {
   report.say("create to first tool result");
   await using bundle = await buildBundle(projects.ledger);

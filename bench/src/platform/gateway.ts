@@ -13,7 +13,7 @@ const ROUNDS = 15;
 const WARM_UP = { turns: 20_000, ms: 3_000 };
 const ROUND = { turns: 10_000, ms: 400 };
 
-/** What the gateway adds to a tool call, beside the same call to a sandbox of the same bundle, and what remains of the speed. */
+/** Latency and throughput of tool calls through the gateway, compared with direct calls to a sandbox of the same bundle. */
 export async function measureGateway(report: Report): Promise<void> {
   await using bundle = await buildBundle(projects.ledger);
   await using direct = await bundle.start();
@@ -29,7 +29,7 @@ export async function measureGateway(report: Report): Promise<void> {
   await compareWithOriginal(report, " through the gateway", { ...gateway, cpuUs });
 }
 
-/** After all these calls that is the one they went to; the others only wait. */
+/** The process that handled the calls; the others only wait in the pool. */
 async function busiest(pids: readonly number[]): Promise<number> {
   const used = await Promise.all(pids.map((pid) => foreignCpuUs(pid).catch(() => 0)));
   return pids[used.indexOf(Math.max(...used))] as number;
@@ -47,7 +47,7 @@ async function compareWays(report: Report, gateway: Target, direct: Target): Pro
     for (const warmUp of Object.values(contenders)) await warmUp(WARM_UP);
     const samples = await takeTurns(ROUNDS, contenders);
 
-    // With one call at a time this is the way itself; with many it is also the queue for two cores.
+    // With one call at a time this is the gateway's latency; with many it includes queueing for two cores.
     const isAlone = lanes === 1;
     for (const { share, limit } of [
       { share: 0.5, limit: 1 },

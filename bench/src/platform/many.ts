@@ -6,7 +6,7 @@ import type { Report } from "../suite.ts";
 import { type PlatformServer, startPlatformServer } from "./server.ts";
 import { type Made, Trainer } from "./trainer.ts";
 
-/** More than one owner may make in a second, or have, unless the platform is told so. */
+/** Raises the default limits per owner, which are lower than this suite needs. */
 const SETTINGS = { createsPerSecond: 1_000_000, maxInstances: 50_000 };
 const MANY = 20_000;
 const BATCH_ROUNDS = 11;
@@ -14,7 +14,7 @@ const FORK_ROUNDS = 11;
 const FORKS = 32;
 const OWN_FORK_ROUNDS = 5;
 
-/** Many instances at once: in a batch, as copies of one, and as many as one machine is asked to hold. */
+/** Many instances at once: in a batch, as forks of one, and as many as one machine should hold. */
 export async function measureMany(report: Report): Promise<void> {
   await measureBatchAndFork(report);
   await measureOwnForks(report);
@@ -64,7 +64,7 @@ async function measureBatchAndFork(report: Report): Promise<void> {
   });
 }
 
-/** Forks that each get a process of their own, from processes that have loaded the environment before and wait. */
+/** Forks with a process each, from the pool of processes that have loaded the environment. */
 async function measureOwnForks(report: Report): Promise<void> {
   report.say(`fork x ${FORKS}, each with a process of its own`);
   await using server = await startPlatformServer(SETTINGS);
@@ -77,7 +77,7 @@ async function measureOwnForks(report: Report): Promise<void> {
     await trainer.ask("end", { ids: made.ids });
     return made.ms;
   };
-  // The first finds few that wait, and makes the pool hold as many as it took.
+  // The first fork finds few waiting processes; after it the pool has grown.
   const firstMs = await fork(false);
   const timesMs: number[] = [];
   for (let n = 0; n < OWN_FORK_ROUNDS; n++) timesMs.push(await fork(true));
@@ -97,7 +97,7 @@ async function measureThousands(report: Report): Promise<void> {
   await using trainer = await Trainer.open(server);
   const ref = await server.publish("ledger", "shared");
   const make = (count: number) => trainer.ask("createBatches", { ref, count, size: 500, lanes: 2 });
-  // Hosts are opened and code is compiled before, so that neither counts as theirs.
+  // Hosts are opened and code is compiled before, so that this memory is not counted.
   const first = await make(1_000);
   await trainer.ask("callEach", first);
   await trainer.ask("end", first);

@@ -12,8 +12,8 @@ const isRunning = (pid: number) => {
   }
 };
 
-describe("the platform that is measured", () => {
-  it("does all that the suite asks of it, and is gone with all its sandboxes afterwards", { timeout: 120_000 }, async () => {
+describe("the measured platform", () => {
+  it("handles all requests of the suite, and leaves no sandbox", { timeout: 120_000 }, async () => {
     let sandboxes: readonly number[];
     {
       await using server = await startPlatformServer();
@@ -28,7 +28,7 @@ describe("the platform that is measured", () => {
   });
 });
 
-it("loses nothing when the server that is measured is killed", { timeout: 120_000 }, async () => {
+it("loses no instance when the measured server is killed", { timeout: 120_000 }, async () => {
   const added: Measurement[] = [];
   await measureRecovery({ add: (one) => void added.push(one), leaveOut: () => {}, say: () => {} }, { rows: 20, live: 10 });
   expect(added.map(({ value, unit }) => (unit === "instances" ? value : unit))).toEqual(["s", 0, 0]);
@@ -45,7 +45,7 @@ async function visit(server: PlatformServer, trainer: Trainer): Promise<void> {
   const { ids } = await trainer.ask("createBatches", { ref: slot, count: 7, size: 3, lanes: 2 });
   expect(new Set(ids).size).toBe(7);
   expect(await trainer.ask("callEach", { ids })).toMatchObject({ wrong: 0 });
-  // Called with the same numbers again, their sums are others: a wrong answer is noticed.
+  // A second call with the same number gives another sum, so a wrong answer is detected.
   expect(await trainer.ask("callEach", { ids })).toMatchObject({ wrong: 6 });
 
   const { ids: prepared } = await trainer.ask("create", { ref: shop, count: 1 });

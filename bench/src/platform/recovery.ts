@@ -12,7 +12,7 @@ export interface RecoverySize {
   readonly live: number;
 }
 
-/** After a `kill -9`: how long the next server takes until it is ready, with all that still runs adopted. */
+/** After a `kill -9`: time until the next server is ready and has adopted all running instances. */
 export async function measureRecovery(report: Report, { rows, live }: RecoverySize = { rows: 20_000, live: 10_000 }): Promise<void> {
   const what = `recovery after kill -9 with ${rows.toLocaleString("en")} rows, ${live.toLocaleString("en")} of them live`;
   report.say(what);
@@ -36,7 +36,7 @@ export async function measureRecovery(report: Report, { rows, live }: RecoverySi
   }
 }
 
-/** A server that is killed while so many of its instances live; answers their ids. */
+/** Kills a server while this many of its instances are live; returns their ids. */
 async function leaveBehind(home: string, rows: number, live: number): Promise<readonly string[]> {
   const server = await startPlatformServer(SETTINGS, home);
   try {

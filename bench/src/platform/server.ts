@@ -2,28 +2,28 @@ import { fileURLToPath } from "node:url";
 import { Child } from "../processes/child.ts";
 import type { Memory } from "../processes/usage.ts";
 
-/** The platform in a process of its own. At the end it fails if anything of it is left. */
+/** The platform in its own process. Closing it fails if a process of it is left. */
 export interface PlatformServer extends AsyncDisposable {
   readonly controlUrl: string;
   readonly dataUrl: string;
   cpuUs(): Promise<number>;
   memory(): Promise<Memory>;
-  /** Publishes a project, and answers its `name@version`. */
+  /** Publishes a project and returns its `name@version`. */
   publish(project: keyof typeof projects, isolation: "shared" | "instance"): Promise<string>;
-  /** The pids of the processes that run environments, or wait to. */
+  /** The pids of the processes that run environments or wait in the pool. */
   sandboxes(): Promise<readonly number[]>;
-  /** Ends the server alone, at once: what it keeps goes on running. */
+  /** Kills only the server; its sandboxes keep running. */
   kill(): Promise<void>;
 }
 
-/** The folders of what is published; the ledger is what most of the platform's suite runs. */
+/** The folders of the published projects; most of the suite uses the ledger. */
 export const projects = {
   ledger: fileURLToPath(new URL("./projects/ledger", import.meta.url)),
   shop: fileURLToPath(new URL("./projects/shop", import.meta.url)),
   tau2: fileURLToPath(new URL("../../../environments/tau2", import.meta.url)),
 } as const;
 
-/** With a home that is given, another server can come after this one. */
+/** With an explicit home, another server can continue with its state. */
 export async function startPlatformServer(settings: Readonly<Record<string, unknown>> = {}, home?: string): Promise<PlatformServer> {
   const args = [JSON.stringify(settings), ...(home === undefined ? [] : [home])];
   const child = new Child(new URL("./servers/platform.ts", import.meta.url), args, {

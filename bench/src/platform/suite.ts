@@ -4,7 +4,7 @@ import { measureGateway } from "./gateway.ts";
 import { measureMany } from "./many.ts";
 import { measureRecovery } from "./recovery.ts";
 
-/** The platform: how soon instances are there, how many there can be, and what the way to them costs. */
+/** The platform: start times, number of instances, and the cost of the gateway. */
 export const platform: Suite = {
   name: "platform",
   async run(report) {

@@ -4,7 +4,7 @@ import { type Headers, send } from "../load/exchange.ts";
 import { answerParent } from "../processes/answer.ts";
 import type { Ask, Question } from "./trainer.ts";
 
-// What a trainer asks of the platform, in a process of its own, so that asking does not take the server's time.
+// The requests of a trainer, in its own process, so that the client does not use the server's CPU time.
 const LANES = 64;
 const HEADERS: Headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
 const JSON_ONLY: Headers = { "content-type": "application/json" };
@@ -16,7 +16,7 @@ let plays: readonly (readonly Question[])[];
 
 answerParent({ open, firstResults, firstResultsAtOnce, create, createBatches, fork, callEach, playEach, end, live });
 
-/** The connections are there before the clock runs. */
+/** Opens the connections before the measurement. */
 async function open({ controlUrl, dataUrl, ...more }: Ask["open"]): Promise<void> {
   variables = more.variables ?? {};
   plays = more.plays ?? [];
@@ -26,7 +26,7 @@ async function open({ controlUrl, dataUrl, ...more }: Ask["open"]): Promise<void
   await Promise.all(knocks.flat());
 }
 
-/** From asking for an instance to the first answer of a tool in it, one instance after another; with a pool, whenever it is full. */
+/** Times from the create request to the first tool result, one instance after another; with a pool, whenever it is full. */
 async function firstResults({ ref, count, isPaced }: Ask["firstResults"]): Promise<number[]> {
   const timesMs: number[] = [];
   for (let n = 0; n < count; n++) {
@@ -38,7 +38,7 @@ async function firstResults({ ref, count, isPaced }: Ask["firstResults"]): Promi
   return timesMs;
 }
 
-/** All of them at the same moment, more than any pool holds. */
+/** All at once, more than the pool has. */
 async function firstResultsAtOnce({ ref, count }: Ask["firstResultsAtOnce"]): Promise<number[]> {
   await untilPoolIsFull();
   const results = await Promise.all(Array.from({ length: count }, (_, n) => firstResult(ref, n)));
@@ -62,7 +62,7 @@ async function create({ ref, count }: Ask["create"]): Promise<Made> {
   });
 }
 
-/** As many requests at once as lanes, each for a batch. */
+/** One concurrent request per lane, each for a batch. */
 async function createBatches({ ref, count, size, lanes }: Ask["createBatches"]): Promise<Made> {
   return timed(async () => {
     const ids: string[] = [];
@@ -73,7 +73,7 @@ async function createBatches({ ref, count, size, lanes }: Ask["createBatches"]):
       };
       const made = items.flatMap((item) => (item.success && item.data.status === "Running" ? item.data.id : []));
       if (made.length !== wanted)
-        throw new Error(`of ${wanted} only ${made.length} came up: ${items.find((item) => !item.success)?.message}`);
+        throw new Error(`only ${made.length} of ${wanted} started: ${items.find((item) => !item.success)?.message}`);
       ids.push(...made);
     });
     return ids;
@@ -90,7 +90,7 @@ async function fork({ id, count, isPaced }: Ask["fork"]): Promise<Made> {
   });
 }
 
-/** Each of them once. The number makes each one's answer its own: an instance that is lost or mixed up answers wrongly. */
+/** Calls each instance once. The number makes each answer unique, so a lost or mixed-up instance is detected. */
 async function callEach({ ids }: Ask["callEach"]): Promise<{ ms: number; wrong: number }> {
   let wrong = 0;
   const from = performance.now();
@@ -100,7 +100,7 @@ async function callEach({ ids }: Ask["callEach"]): Promise<{ ms: number; wrong: 
   return { ms: performance.now() - from, wrong };
 }
 
-/** Each of them through its whole play, so many at a time. */
+/** Runs all calls of each instance, this many instances at a time. */
 async function playEach({ ids, lanes }: Ask["playEach"]): Promise<{ ms: number; wrong: number; calls: number }> {
   let wrong = 0;
   let calls = 0;
@@ -120,7 +120,7 @@ async function end({ ids }: Ask["end"]): Promise<number> {
   return performance.now() - from;
 }
 
-/** How many instances the platform says are there. */
+/** Number of instances that the platform reports. */
 async function live(): Promise<number> {
   return (await gauges())("aenv_instances_live");
 }
@@ -163,7 +163,7 @@ function firstQuestion(n: number): Question {
   return plays[n % plays.length]?.[0] ?? { name: "add", arguments: { n }, expect: `"sum is ${n}"` };
 }
 
-/** Asks an instance, and says what is wrong with the answer; null if nothing is. */
+/** Calls an instance; returns the problem of the answer, or null. */
 async function complaintAbout(id: string, { name, arguments: args, expect }: Question): Promise<string | null> {
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: args } });
   const answer = await send(data, "POST", `/env-instance/${id}/mcp`, body, HEADERS);
@@ -171,7 +171,7 @@ async function complaintAbout(id: string, { name, arguments: args, expect }: Que
   return `${id} answered ${name} with ${answer.status} and without '${expect}': ${answer.body.slice(0, 500)}`;
 }
 
-/** Until as many processes wait as should, so that what is measured is a start from a warm pool. */
+/** Waits until the pool is full, so that starts from a warm pool are measured. */
 async function untilPoolIsFull(): Promise<void> {
   for (let tries = 0; tries < 1_200; tries++) {
     const gauge = await gauges();
@@ -187,7 +187,7 @@ async function gauges(): Promise<(name: string) => number> {
   return (name) => Number(new RegExp(`^${name} (.+)$`, "m").exec(body)?.[1]);
 }
 
-/** Works through 0 to count - 1, so many at a time. */
+/** Runs the work for 0 to count - 1, this many at a time. */
 async function each(lanes: number, count: number, work: (n: number) => Promise<void>): Promise<void> {
   let next = 0;
   const take = async () => {

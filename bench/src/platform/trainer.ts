@@ -1,7 +1,7 @@
 import { Child } from "../processes/child.ts";
 import type { PlatformServer } from "./server.ts";
 
-/** A tool call, and the text that its answer must hold. */
+/** A tool call, and the text that its answer must contain. */
 export interface Question {
   readonly name: string;
   readonly arguments: unknown;
@@ -11,21 +11,21 @@ export interface Question {
 export interface Opening {
   readonly controlUrl: string;
   readonly dataUrl: string;
-  /** What every instance is created with. */
+  /** Options of every create request. */
   readonly variables?: Readonly<Record<string, string>>;
-  /** What instance n is asked is number n of these, from the start again after the last; without any, each adds n to its sum. */
+  /** Calls of instance n are number n of these, modulo their count; without any, each instance adds n to its sum. */
   readonly plays?: readonly (readonly Question[])[];
 }
 
-/** What a trainer can be told to do, and with what. */
+/** The commands of a trainer, with their parameters. */
 export interface Ask {
   readonly open: Opening;
   readonly firstResults: { readonly ref: string; readonly count: number; readonly isPaced: boolean };
   readonly firstResultsAtOnce: { readonly ref: string; readonly count: number };
-  /** Without a name at a sandbox, which serves but one environment. */
+  /** Absent for a sandbox, which serves only one environment. */
   readonly create: { readonly ref: string | null; readonly count: number };
   readonly createBatches: { readonly ref: string; readonly count: number; readonly size: number; readonly lanes: number };
-  /** Paced: begun when as many processes wait as should. */
+  /** Each start waits until the pool is full. */
   readonly fork: { readonly id: string; readonly count: number; readonly isPaced?: boolean };
   readonly callEach: { readonly ids: readonly string[] };
   readonly playEach: { readonly ids: readonly string[]; readonly lanes: number };
@@ -51,11 +51,11 @@ export interface Made {
   readonly ids: readonly string[];
 }
 
-/** A process that makes, calls and ends instances as a trainer does, and tells how long it took. */
+/** A process that creates, calls and ends instances as a trainer does, and measures the times. */
 export class Trainer implements AsyncDisposable {
   readonly #child = new Child(new URL("./trainer-worker.ts", import.meta.url));
 
-  /** For a platform, or for anything that knows the same routes. */
+  /** For a platform, or any server with the same routes. */
   static async open(
     { controlUrl, dataUrl }: Pick<PlatformServer, "controlUrl" | "dataUrl">,
     more: Partial<Opening> = {},

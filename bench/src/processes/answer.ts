@@ -1,4 +1,4 @@
-/** What a parent and its child say to each other. */
+/** The messages between a parent and its child. */
 export interface Question {
   readonly id: number;
   readonly name: string;
@@ -10,7 +10,7 @@ export interface Answer {
   readonly error?: string;
 }
 
-/** The child's side: answers the parent's questions until the parent is gone. */
+/** The child's side: answers the parent's queries until the parent exits. */
 export function answerParent(answers: Readonly<Record<string, (argument: never) => unknown>>, onGone: () => void = process.exit): void {
   process.on("message", (message) => void answer(message as Question));
   process.once("disconnect", () => onGone());

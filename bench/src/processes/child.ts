@@ -5,11 +5,11 @@ import { own } from "./own.ts";
 
 export interface ChildOptions {
   readonly nodeOptions?: readonly string[];
-  /** SIGTERM for a process that clears up after itself. */
+  /** SIGTERM for a process that has to clean up. */
   readonly endBy?: "SIGKILL" | "SIGTERM";
 }
 
-/** A process of ours that answers questions; what it serves or sends is its own business. */
+/** A child process that answers queries over IPC. */
 export class Child implements AsyncDisposable {
   readonly #process: ChildProcess;
   readonly #name: string;
@@ -19,7 +19,7 @@ export class Child implements AsyncDisposable {
 
   constructor(file: URL, args: readonly string[] = [], { nodeOptions = [], endBy = "SIGKILL" }: ChildOptions = {}) {
     this.#name = `${file.pathname.split("/").at(-1)} ${args.join(" ")}`.trim();
-    // Its standard output is closed: ours belongs to the results.
+    // Its standard output is closed: this process's is for the results.
     this.#process = fork(fileURLToPath(file), args, { execArgv: [...nodeOptions], stdio: ["ignore", "ignore", "inherit", "ipc"] });
     this.#end = own(this.#process, endBy);
     this.#process.on("message", (message) => this.#settle(message as Answer));
@@ -39,7 +39,7 @@ export class Child implements AsyncDisposable {
     return answer.promise as Promise<T>;
   }
 
-  /** As a power cut does: it clears nothing up. */
+  /** Kills it without cleanup, like a power cut. */
   async kill(): Promise<void> {
     this.#process.kill("SIGKILL");
     await this.#end();

@@ -1,14 +1,14 @@
 import type { ChildProcess } from "node:child_process";
 
 /**
- * Makes sure that a process does not outlive us, and gives the function that ends it and waits until it is gone. One that
- * has to clear up after itself is asked with SIGTERM.
+ * Makes sure that a process does not outlive this one. Returns the function that ends it and waits for its exit. A process that
+ * has to clean up gets SIGTERM.
  */
 export function own(child: ChildProcess, signal: "SIGKILL" | "SIGTERM" = "SIGKILL"): () => Promise<void> {
   const kill = () => void child.kill(signal);
   const ended = new Promise<void>((resolve) => {
     child.once("exit", () => resolve());
-    // It never was.
+    // It was never started.
     child.once("error", () => resolve());
   });
   process.once("exit", kill);

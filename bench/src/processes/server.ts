@@ -2,7 +2,7 @@ import type { Target } from "../load/load.ts";
 import { Child } from "./child.ts";
 import type { Memory } from "./usage.ts";
 
-/** A server in a process of its own that tells what it uses. */
+/** A server in its own process that reports its CPU time and memory. */
 export interface Server extends Target, AsyncDisposable {
   readonly pid: number;
   memory(): Promise<Memory>;

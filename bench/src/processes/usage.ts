@@ -6,7 +6,7 @@ export interface Memory {
   readonly heapBytes: number;
 }
 
-/** What a server process of ours tells about itself, beside its address. */
+/** The queries that a server process answers, besides its address. */
 export function usageAnswers(url: string) {
   return { url: () => url, cpuUs, memory };
 }
@@ -16,7 +16,7 @@ function cpuUs(): number {
   return user + system;
 }
 
-/** After a collection, if the process was started with `--expose-gc`: what is left is what is held. */
+/** Heap size, after a garbage collection if the process was started with `--expose-gc`. */
 async function memory(): Promise<Memory> {
   for (let time = 0; time < 3; time++) {
     globalThis.gc?.();
@@ -26,9 +26,9 @@ async function memory(): Promise<Memory> {
   return { residentBytes: rss, heapBytes: heapUsed };
 }
 
-/** What each of so many things holds on this process's heap, while all of them are there; needs `--expose-gc`. */
+/** Heap memory of each of this many objects while all of them are live; needs `--expose-gc`. */
 export async function heldBytes(count: number, make: (n: number) => unknown): Promise<number> {
-  // Made once before, so that what is compiled and cached by then does not count.
+  // Warm-up: compiled code and caches are not counted.
   make(0);
   const before = await memory();
   const things = Array.from({ length: count }, (_, n) => make(n));
@@ -36,16 +36,16 @@ export async function heldBytes(count: number, make: (n: number) => unknown): Pr
   return (after.heapBytes - before.heapBytes) / things.length;
 }
 
-/** The same of a process that cannot be asked, from the system; Linux only. */
+/** The same of any process, from /proc; Linux only. */
 export async function foreignCpuUs(pid: number): Promise<number> {
   const stat = await readFile(`/proc/${pid}/stat`, "utf8");
-  // The second field, the command's name, may itself hold spaces and parentheses.
+  // The second field, the command's name, may contain spaces and parentheses.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   const ticks = Number(fields[11]) + Number(fields[12]);
   return (ticks * 1_000_000) / TICKS_PER_SECOND;
 }
 
-// USER_HZ, which Linux keeps at 100 for all it tells to programs.
+// USER_HZ, which is 100 in all interfaces of Linux.
 const TICKS_PER_SECOND = 100;
 
 export async function foreignResidentBytes(pid: number): Promise<number> {

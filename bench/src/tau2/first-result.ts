@@ -10,7 +10,7 @@ import { VARIABLES } from "./data.ts";
 import type { Scale } from "./scale.ts";
 import { World } from "./world.ts";
 
-/** From asking for an airline instance to the first answer of a tool in it, beside a process that is started for it. */
+/** Time from the create request of an airline instance to its first tool result, compared with a newly started process. */
 export async function measureFirstResult(report: Report, { rounds, firsts, coldStarts }: Scale): Promise<void> {
   report.say("create to first tool result of an airline instance");
   await using world = await World.open("airline");

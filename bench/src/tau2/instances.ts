@@ -24,7 +24,7 @@ async function measureMany(report: Report, world: World, { many }: Scale): Promi
   const ref = await server.publish("tau2", "shared");
   await using trainer = await Trainer.open(server, { variables: VARIABLES, plays: await world.ask("lookups", { count: 500 }) });
   const make = (count: number) => trainer.ask("createBatches", { ref, count, size: 250, lanes: 2 });
-  // Enough that every host is open and has read the data: what is counted is what comes on top.
+  // Enough that every host is open and has read the data: only additional memory is counted.
   const first = await make(Math.min(many, 200));
   await trainer.ask("callEach", first);
   await trainer.ask("end", first);
@@ -57,7 +57,7 @@ async function measureMany(report: Report, world: World, { many }: Scale): Promi
   });
 }
 
-/** What a live instance adds to the process that it shares, once it has been asked something. */
+/** Memory that a live instance adds to its host after its first call. */
 async function measureHost(report: Report, world: World, copyBytes: number, { many }: Scale): Promise<void> {
   report.say("what an airline instance adds to its host");
   await using host = await startServer(new URL("./servers/host.ts", import.meta.url), [JSON.stringify(VARIABLES)], ["--expose-gc"]);
@@ -69,7 +69,7 @@ async function measureHost(report: Report, world: World, copyBytes: number, { ma
     if (wrong > 0) throw new Error(`${wrong} of ${count} answers were wrong`);
     return ids;
   };
-  // Made and ended once before, so that what is read and compiled by then does not count as theirs.
+  // Warm-up: data that is read and code that is compiled once is not counted.
   await trainer.ask("end", { ids: await fill(Math.min(many, 200)) });
   const before = await host.memory();
   await fill(many);

@@ -6,7 +6,7 @@ import { measureHashing } from "./hashing.ts";
 import { measureInstances } from "./instances.ts";
 import { FULL } from "./scale.ts";
 
-/** tau2: what calls, instances and hashes of a real benchmark cost. */
+/** tau2: cost of calls, instances and hashes of a real benchmark. */
 export const tau2: Suite = {
   name: "tau2",
   needs: async () => dataLacks(),

@@ -11,7 +11,7 @@ import type { Scale } from "./scale.ts";
 
 const SMALL: Scale = { rounds: 1, directMs: 20, episodes: 6, firsts: 3, coldStarts: 1, worlds: 10, copies: 1, many: 12, writes: 3 };
 
-/** What the parts of the suite report, by name. */
+/** The rows of the suite's parts, by name. */
 async function measured(...parts: readonly ((report: Report, scale: Scale) => Promise<void>)[]) {
   const rows = new Map<string, Measurement>();
   const leftOut: string[] = [];
@@ -25,19 +25,19 @@ async function measured(...parts: readonly ((report: Report, scale: Scale) => Pr
 }
 
 describe("the suite of tau2", () => {
-  it("says what is missing, or nothing", () => {
+  it("names the missing data, or null", () => {
     expect(dataLacks() ?? "TAU2_DATA_DIR").toContain("TAU2_DATA_DIR");
   });
 });
 
 describeNeeding("tau2-data", "the suite of tau2 with the benchmark's data", () => {
-  it("measures worlds and hashes, and the hashes are those of the whole dump", { timeout: 120_000 }, async () => {
+  it("measures worlds and hashes, and the hashes equal those of the whole dump", { timeout: 120_000 }, async () => {
     const { rows } = await measured(measureDirect, measureHashing);
     expect([...rows.keys()]).toEqual(expect.arrayContaining([expect.stringContaining("golden actions of telecom")]));
     for (const { value } of rows.values()) expect(value).toBeGreaterThan(0);
   });
 
-  it("creates, asks and ends instances on a platform, and every answer is right", { timeout: 240_000 }, async () => {
+  it("creates, calls and ends instances on a platform, and every answer is right", { timeout: 240_000 }, async () => {
     const { rows } = await measured(measureFirstResult, measureInstances, measureGateway);
     expect(rows.get("12 live airline instances")?.value).toBe(12);
     expect(rows.get("12 live airline instances: wrong answers when each is called once through the gateway")?.value).toBe(0);

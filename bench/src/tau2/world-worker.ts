@@ -21,7 +21,7 @@ type Call = Pick<Action, "name" | "requestor" | "arguments">;
 
 const actionsOf = (task: Task): readonly Action[] => task.evaluation_criteria?.actions ?? [];
 
-/** A world as the task's episode finds it. */
+/** The initial world of the task's episode. */
 function begin(task: Task): World {
   const world = domain.create();
   setState(world, task.initial_state, task.initial_state?.message_history ?? []);
@@ -42,7 +42,7 @@ function plays(): readonly (readonly Question[])[] {
   });
 }
 
-/** A look at one customer after another, as many of them as there are. */
+/** One lookup call for each customer. */
 function lookups({ count }: Ask["lookups"]): readonly (readonly Question[])[] {
   const world = domain.create();
   return customers()
@@ -59,18 +59,18 @@ function customers(): readonly string[] {
   return Object.keys(users);
 }
 
-/** As it arrives when JavaScript has read and written its arguments. */
+/** The arguments after a JSON round trip in JavaScript. */
 function overTheWire(action: Action): Call {
   return { ...action, arguments: readJson(JSON.stringify(JSON.parse(writeJson(action.arguments)))) as Call["arguments"] };
 }
 
-/** The whole answer is known: what is seen, and which step it is, so that one that belongs to another instance is noticed. */
+/** The expected answer: the observation and the step, so that the answer of another instance is detected. */
 function questionOf(name: string, args: string, observation: string, step: number): Question {
   const answer = JSON.stringify({ observation: observation.trim(), reward: 0, done: false, step });
   return { name, arguments: JSON.parse(args), expect: JSON.stringify(answer).slice(1, -1) };
 }
 
-/** Golden actions of both sides in fresh worlds, calls per second; making the worlds counts too. */
+/** Golden actions of agent and user in new worlds, calls per second, including the creation of the worlds. */
 function direct({ ms }: Ask["direct"]): number {
   let calls = 0;
   const from = performance.now();
@@ -84,12 +84,12 @@ function direct({ ms }: Ask["direct"]): number {
   return (calls * 1_000) / (performance.now() - from);
 }
 
-/** Microseconds for one fresh world. */
+/** Microseconds for one new world. */
 function creates({ count }: Ask["creates"]): number {
   return microseconds(count, () => domain.create());
 }
 
-/** Microseconds for one copy of the database, as a program would make it that shares nothing. */
+/** Microseconds for one full copy of the database. */
 function copies({ count }: Ask["copies"]): number {
   const database = JSON.parse(domain.data.text(domain.name, "db.json"));
   return microseconds(count, () => structuredClone(database));
@@ -101,7 +101,7 @@ function microseconds(count: number, work: () => unknown): number {
   return ((performance.now() - from) * 1_000) / count;
 }
 
-/** Bytes that a world holds when its golden actions are done. */
+/** Memory of a world after its golden actions. */
 function held({ count }: Ask["held"]): Promise<number> {
   return heldBytes(count, (n) => {
     const task = tasks[n % tasks.length] as Task;
@@ -116,7 +116,7 @@ function copyBytes({ count }: Ask["copyBytes"]): Promise<number> {
   return heldBytes(count, () => structuredClone(database));
 }
 
-/** After golden actions that changed something: the hash as the port makes it, and over the whole dump. */
+/** After golden actions that changed the database: the port's hash, and the hash of the whole dump. */
 function hashes({ writes }: Ask["hashes"]): Hashes {
   const incrementalMs: number[] = [];
   const fullMs: number[] = [];

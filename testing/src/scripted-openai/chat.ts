@@ -33,7 +33,7 @@ const chatRequest = z.looseObject({
   stream_options: z.looseObject({ include_usage: z.boolean().optional() }).nullish(),
 });
 
-/** A chat completion's request, checked as the API checks it. */
+/** A request for a chat completion, validated like the real API. */
 export function parseChat(body: Record<string, unknown>): Conversation {
   const { model, messages, tools = [], stream } = parseBody(chatRequest, body);
   const offered = tools.map((entry): OfferedTool => {
@@ -73,7 +73,7 @@ export function chatCompletion(reply: Reply) {
   };
 }
 
-/** The same answer as server-sent events, in pieces small enough that clients must put them together. */
+/** The same response as server-sent events, in pieces small enough that clients must join them. */
 export function* chatChunks(reply: Reply, body: Record<string, unknown>): Generator<string> {
   const { stream_options } = parseBody(chatRequest, body);
   const head = headOf(reply, "chat.completion.chunk");

@@ -2,10 +2,10 @@ import { z } from "zod";
 import { ApiError } from "./error.ts";
 import type { Message, OfferedTool } from "./script.ts";
 
-/** Tool names as the API takes them, in the list of tools and in what the model is said to have called. */
+/** Valid tool names, in the list of tools and in tool calls. */
 export const toolName = z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/, "must match ^[a-zA-Z0-9_-]{1,64}$");
 
-/** The text of a message, or its parts, of which those with text count. */
+/** The text of a message, or its parts, of which only text parts are used. */
 export const content = z.union([z.string(), z.array(z.looseObject({ type: z.string(), text: z.string().optional() }))]);
 
 export function textOf(value: z.infer<typeof content> | null | undefined): string {
@@ -56,7 +56,7 @@ function firstProblem(parts: readonly (readonly [string, unknown])[], where: str
   return null;
 }
 
-/** Every tool call is answered before anything else is said, and every answer has its call. */
+/** Every tool call must be followed by its output, and every output must have a call. */
 export function checkAnswers(messages: readonly Message[]): void {
   let open = new Set<string>();
   for (const message of messages) {

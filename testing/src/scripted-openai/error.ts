@@ -4,7 +4,7 @@ export interface ApiErrorOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A refusal, in the shape in which the API answers it. */
+/** An error in the format of the API. */
 export class ApiError extends Error {
   readonly status: number;
   readonly type: string;

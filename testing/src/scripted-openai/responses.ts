@@ -35,13 +35,13 @@ const responsesRequest = z.looseObject({
   stream: z.boolean().nullish(),
 });
 
-/** A Responses request, checked as the API checks it; `stored` holds the conversations of earlier answers by id. */
+/** A request of the Responses API, validated like the real one; `stored` has earlier conversations by id. */
 export function parseResponses(body: Record<string, unknown>, stored: ReadonlyMap<string, readonly Message[]>): Conversation {
   const { model, input, instructions, previous_response_id: previous, tools = [], stream } = parseBody(responsesRequest, body);
   const offered = tools.map(({ name, description, parameters, strict }, index): OfferedTool => {
     const entry = { name, ...(description && { description }), ...(parameters && { parameters }) };
     checkParameters({ ...entry, strict: strict === true }, `tools[${index}].parameters`);
-    // Unless told otherwise this API is strict, and rewrites a schema that does not fit rather than refuse it.
+    // By default this API is strict, and rewrites a schema that does not fit instead of rejecting it.
     return { ...entry, strict: strict ?? true };
   });
   const messages = conversation(previous ?? null, stored);
@@ -57,11 +57,11 @@ function conversation(previous: string | null, stored: ReadonlyMap<string, reado
   if (found === undefined) {
     throw new ApiError(400, `Previous response with id '${previous}' not found.`, { code: "previous_response_not_found" });
   }
-  // Instructions belong to one request; they do not come back with the conversation.
+  // Instructions belong to one request; they are not part of the stored conversation.
   return found.filter(({ role }) => role !== "system");
 }
 
-/** Items of one answer follow each other: the text and the calls between two inputs are one assistant turn. */
+/** Consecutive items of the model are one assistant turn: the text and the calls between two inputs. */
 function add(messages: Message[], given: z.infer<typeof item>): void {
   if (given.type === "function_call_output") {
     messages.push({ role: "tool", text: textOf(given.output), toolCallId: given.call_id });
@@ -81,7 +81,7 @@ export function responseObject(reply: Reply) {
   return { ...shellOf(reply), status: "completed", output: itemsOf(reply), usage: usageOf(reply) };
 }
 
-/** The same answer as the API's typed events. */
+/** The same response as the API's typed events. */
 export function* responseEvents(reply: Reply): Generator<string> {
   let sequence = 0;
   const event = (type: string, fields: object) =>

@@ -1,6 +1,6 @@
 import { ApiError } from "./error.ts";
 
-/** What the scripted model says: text, tool calls, both, or a refusal of the API itself. */
+/** One answer of the scripted model: text, tool calls, both, or an error of the API. */
 export type ScriptedTurn =
   | string
   | { readonly text?: string; readonly toolCalls?: readonly ScriptedToolCall[] }
@@ -8,23 +8,23 @@ export type ScriptedTurn =
 
 export interface ScriptedToolCall {
   readonly name: string;
-  /** A string goes out as it is, so that a script can send broken JSON; anything else is encoded. */
+  /** A string is sent unchanged, so that a script can send invalid JSON; other values are encoded. */
   readonly arguments?: unknown;
   readonly id?: string;
 }
 
 /**
- * A list is indexed by the conversation, not by arrival: a request that holds two assistant turns gets the third. So
+ * A list is indexed by the conversation, not by arrival: a request with two assistant turns gets the third. So
  * one list serves many conversations at once, and a repeated request gets the same answer.
  */
 export type Script = readonly ScriptedTurn[] | ((request: ModelRequest) => ScriptedTurn | Promise<ScriptedTurn>);
 
-/** A request that passed the checks, in one shape for both APIs. */
+/** A valid request, in one format for both APIs. */
 export interface ModelRequest {
   readonly api: "chat" | "responses";
-  /** How many accepted requests came before it. */
+  /** Number of accepted requests before it. */
   readonly index: number;
-  /** How many assistant turns its conversation already holds. */
+  /** Number of assistant turns in its conversation. */
   readonly turn: number;
   readonly model: string;
   readonly stream: boolean;
@@ -54,12 +54,12 @@ export interface OfferedTool {
   readonly strict?: boolean;
 }
 
-/** What a request asks for, before it is counted. */
+/** A request before it is counted. */
 export type Conversation = Pick<ModelRequest, "model" | "stream" | "messages" | "tools">;
 
-/** One answer of the model, ready to be written in either API's words. */
+/** One answer of the model, independent of the API. */
 export interface Reply {
-  /** Grows by one with each answer; the ids of the answer are made of it. */
+  /** Counts the answers; the ids of the answer are derived from it. */
   readonly serial: number;
   readonly model: string;
   readonly text: string;
@@ -67,15 +67,15 @@ export interface Reply {
   readonly usage: { readonly input: number; readonly output: number };
 }
 
-/** What the script says to a request. */
+/** The script's turn for a request. */
 export async function nextTurn(script: Script, request: ModelRequest): Promise<ScriptedTurn> {
   if (typeof script === "function") return await script(request);
   const turn = script[request.turn];
   if (turn !== undefined) return turn;
-  throw new ApiError(400, `the script has ${script.length} turns and was asked for turn ${request.turn + 1}`, { code: "script_ended" });
+  throw new ApiError(400, `the script has ${script.length} turns, but turn ${request.turn + 1} was requested`, { code: "script_ended" });
 }
 
-/** A turn with its ids, in the words that both APIs share. */
+/** A turn with its ids, independent of the API. */
 export function replyOf(turn: ScriptedTurn, request: ModelRequest, serial: number): Reply {
   if (typeof turn === "object" && "status" in turn) {
     throw new ApiError(turn.status, turn.message, turn.headers === undefined ? {} : { headers: turn.headers });
@@ -90,7 +90,7 @@ export function replyOf(turn: ScriptedTurn, request: ModelRequest, serial: numbe
   return { serial, model: request.model, text, toolCalls: calls, usage };
 }
 
-/** Four characters a token: no tokenizer, but a number that grows with what was said. */
+/** Four characters a token: not a tokenizer, but a number that grows with the text. */
 function tokens(...said: readonly unknown[]): number {
   return Math.ceil(JSON.stringify(said).length / 4);
 }

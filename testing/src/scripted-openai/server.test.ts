@@ -40,7 +40,7 @@ function events(text: string): Body[] {
 }
 
 describe("the script", () => {
-  it("keeps no requests when told so, and still counts them", async () => {
+  it("keeps no requests with keepRequests off, and still counts them", async () => {
     const counted: number[] = [];
     model = await scriptedOpenAi(({ index }) => `${counted.push(index)}`, { keepsRequests: false });
     await chat({});
@@ -57,15 +57,15 @@ describe("the script", () => {
     expect(earlier.map(({ text }) => JSON.parse(text).choices[0].message.content)).toEqual(["first", "first"]);
   });
 
-  it("says so when it has no turn left, without inviting a retry", async () => {
+  it("answers an error that is not retried when it has no turn left", async () => {
     await start([]);
     const { status, body } = await chat({});
     expect(status).toBe(400);
-    expect(body).toMatchObject({ error: { message: "the script has 0 turns and was asked for turn 1", code: "script_ended" } });
+    expect(body).toMatchObject({ error: { message: "the script has 0 turns, but turn 1 was requested", code: "script_ended" } });
     expect(model.refusals).toHaveLength(1);
   });
 
-  it("may be a function of the request, which sees both APIs in one shape", async () => {
+  it("may be a function of the request, which has one format for both APIs", async () => {
     await start(({ api, turn, messages, tools }) => `${api} ${turn} ${messages.at(-1)?.text} ${tools[0]?.name}`);
     expect((await chat({ tools: [chatTool()] })).body).toMatchObject({ choices: [{ message: { content: "chat 0 hello add" } }] });
     expect((await responses({ tools: [responsesTool()] })).text).toContain("responses 0 hello add");
@@ -75,14 +75,14 @@ describe("the script", () => {
     ]);
   });
 
-  it("shows its own failure to the client", async () => {
+  it("reports its own failure to the client", async () => {
     await start(() => {
       throw new Error("no idea");
     });
     expect((await chat({})).body).toMatchObject({ error: { message: "the script failed: Error: no idea" } });
   });
 
-  it("can refuse like an overloaded API", async () => {
+  it("can fail like an overloaded API", async () => {
     await start([{ status: 429, message: "slow down", headers: { "retry-after": "1" } }]);
     const { status, body } = await chat({});
     expect(status).toBe(429);
@@ -99,7 +99,7 @@ describe("an answer", () => {
     ],
   };
 
-  it("holds text and tool calls as chat completions write them", async () => {
+  it("has text and tool calls in the format of chat completions", async () => {
     await start([turn]);
     const { body } = await chat({ tools: [chatTool()] });
     expect(body).toMatchObject({
@@ -120,7 +120,7 @@ describe("an answer", () => {
     });
   });
 
-  it("holds text and tool calls as Responses write them", async () => {
+  it("has text and tool calls in the format of Responses", async () => {
     await start([turn]);
     const { body } = await responses({ tools: [responsesTool()] });
     expect(body).toMatchObject({
@@ -155,7 +155,7 @@ describe("an answer", () => {
     );
   });
 
-  it("ends a streamed chat with the usage that was asked for, and DONE", async () => {
+  it("ends a streamed chat with the requested usage, and DONE", async () => {
     await start(["hi"]);
     const { text } = await chat({ stream: true, stream_options: { include_usage: true } });
     expect(events(text).at(-1)).toMatchObject({ choices: [], usage: { completion_tokens: expect.any(Number) } });
@@ -288,7 +288,7 @@ describe("the checks", () => {
     expect(answer.text).toContain(message);
   });
 
-  it("refuse a request without a key, and an unknown route", async () => {
+  it("reject a request without a key, and an unknown route", async () => {
     await start(["never"]);
     expect((await fetch(`${model.baseUrl}/models`)).status).toBe(401);
     expect((await post("/embeddings", {})).status).toBe(404);

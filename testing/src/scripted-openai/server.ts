@@ -6,23 +6,23 @@ import { parseResponses, responseEvents, responseObject } from "./responses.ts";
 import { type Message, type ModelRequest, nextTurn, replyOf, type Script } from "./script.ts";
 
 export interface ScriptedOpenAiOptions {
-  /** False where there are so many requests that keeping them would fill the memory; the list then stays empty. */
+  /** False for so many requests that keeping them would fill the memory; the list then stays empty. */
   readonly keepsRequests?: boolean;
 }
 
 export interface ScriptedOpenAi extends AsyncDisposable {
-  /** What clients call their base URL: `http://127.0.0.1:<port>/v1`. */
+  /** The clients' base URL: `http://127.0.0.1:<port>/v1`. */
   readonly baseUrl: string;
   /** The requests that passed the checks, in order of arrival. */
   readonly requests: readonly ModelRequest[];
-  /** What was refused, and why. */
+  /** The rejected requests, with the reasons. */
   readonly refusals: readonly string[];
   close(): Promise<void>;
 }
 
 /**
- * An OpenAI-compatible server on loopback that plays a script in the place of a model: `POST /v1/chat/completions` and
- * `POST /v1/responses`, streamed or not, and `GET /v1/models`. It refuses what the real API refuses.
+ * An OpenAI-compatible server on loopback that answers by a script instead of a model: `POST /v1/chat/completions` and
+ * `POST /v1/responses`, streamed or not, and `GET /v1/models`. It rejects requests that the real API rejects.
  *
  *     await using model = await scriptedOpenAi([{ toolCalls: [{ name: "add", arguments: { n: 1 } }] }, "done"]);
  */
@@ -84,7 +84,7 @@ async function readJson(request: IncomingMessage): Promise<Record<string, unknow
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
   } catch {
-    // Refused below, like any other body that is not an object.
+    // Rejected below, like any other body that is not an object.
   }
   throw new ApiError(400, "the body is not a JSON object");
 }

@@ -1,4 +1,4 @@
-/** A text in pieces of a few characters, as a model streams it; nothing for an empty text. */
+/** A text in pieces of a few characters, as a model streams it; none for an empty text. */
 export function pieces(text: string, size = 7): string[] {
   const letters = [...text];
   const cut: string[] = [];

@@ -4,12 +4,12 @@ import { publish, startPlatform } from "aenvironment/platform-tests";
 import { answerParent } from "../../processes/answer.ts";
 import { usageAnswers } from "../../processes/usage.ts";
 
-// node platform.ts <settings as JSON> [home]: the whole server, with SQLite in its home, which goes with it unless it is given.
+// node platform.ts <settings as JSON> [home]: the whole server, with SQLite in its home, a temporary folder by default.
 const [settings = "{}", home] = process.argv.slice(2);
 const flags = { logLevel: "warn", poolMin: 1, ...JSON.parse(settings) };
 const platform = await startPlatform({ flags, ...(home !== undefined && { home }) });
 
-// Sandboxes outlive a server that is killed, so this one is never: whoever ends it, it closes itself.
+// Sandboxes outlive a killed server, so on every signal it closes itself.
 const leave = () => void platform.close().then(() => process.exit(0), fail);
 for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, leave);
 answerParent(
@@ -23,7 +23,7 @@ answerParent(
   leave,
 );
 
-/** The processes that run environments here, or wait to. */
+/** The processes that run environments or wait in the pool. */
 function sandboxes(): number[] {
   const folder = join(platform.home, "sandboxes");
   const names = readdirSync(folder).filter((name) => !name.startsWith("."));
