@@ -110,12 +110,16 @@ export function fillPath(route: Route, names: Readonly<Record<string, string>> =
 
 /** True if the segments match the route's path. The caller decides whether they are decoded. */
 export function matchesPath(path: string, segments: readonly string[]): boolean {
-  const wanted = path.split("/").slice(1);
+  let wanted = splitPaths.get(path);
+  if (wanted === undefined) splitPaths.set(path, (wanted = path.split("/").slice(1)));
   if (wanted.at(-1) === "*") return segments.length > 0;
   return (
     wanted.length === segments.length && wanted.every((one, at) => one === segments[at] || (one.startsWith(":") && segments[at] !== ""))
   );
 }
+
+/** The segments of the route table's paths, so that they are split once. */
+const splitPaths = new Map<string, readonly string[]>();
 
 /** Paths of a sandbox's routes below an instance's prefix, by API. */
 export function pathsBelowInstance(api: Api, routes: Readonly<Record<string, SandboxRoute>> = sandboxRoutes): readonly string[] {

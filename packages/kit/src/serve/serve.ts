@@ -168,8 +168,8 @@ class Sandbox {
     const segments = segmentsOf(fullPath);
     if (segments === null) return sendText(response, 404, "Not Found");
     if (isControl(segments)) return answerControl({ request, response, segments }, this.#host, this.#maxBodyBytes);
-    const rest = fullPath.split("/").slice(3).join("/");
-    return this.#visit(segments[1] as string, `/${rest}`, query, request, response);
+    const below = fullPath.slice(fullPath.indexOf("/", "/env-instance/".length));
+    return this.#visit(segments[1] as string, below, query, request, response);
   }
 
   async #visit(id: string, path: string, query: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -215,7 +215,7 @@ function segmentsOf(path: string): string[] | null {
   if (segments[0] !== "env-instance") return null;
   if (segments.at(-1) === "") segments.pop();
   try {
-    return segments.map(decodeURIComponent);
+    return path.includes("%") ? segments.map(decodeURIComponent) : segments;
   } catch {
     return null;
   }

@@ -13,7 +13,7 @@ import { type Forward, KEEP_ALIVE } from "./fast-path/connection.ts";
 import type { ShortRequest } from "./fast-path/head.ts";
 import { FastPathServer } from "./fast-path/server.ts";
 import { asksForWebSocket } from "./handshake.ts";
-import { isForSandbox, SESSION } from "./headers.ts";
+import { REPLACED, SESSION } from "./headers.ts";
 import { PortProxy, type PortProxyOptions } from "./port-proxy.ts";
 import { linkNotFound } from "./refusal.ts";
 import { headersForSandbox, relay } from "./relay.ts";
@@ -79,7 +79,7 @@ export class Gateway {
     const { sandboxId, address } = admitted.target;
     call.begin(admitted.target);
     return {
-      lines: this.#options.clients.connections(sandboxId, address),
+      connections: this.#options.clients.connections(sandboxId, address),
       head: headFor(request, admitted, call.headers),
       sessionTag: admitted.session?.tag,
       onEnd: ({ status, kind, error }) => call.end(status, kind, error),
@@ -147,13 +147,13 @@ export class Gateway {
   }
 }
 
-function headFor({ method, headers }: ShortRequest, { path, session }: Admitted, more: Readonly<Record<string, string>>): string {
-  let head = `${method} ${path} HTTP/1.1\r\nhost: localhost\r\n`;
-  for (const name in headers) {
-    if (!isForSandbox(name) || Object.hasOwn(more, name)) continue;
-    head += `${name}: ${session !== undefined && name === SESSION ? session.id : headers[name]}\r\n`;
+/** The head of the request to the sandbox. `more` are the gateway's own headers. */
+function headFor(request: ShortRequest, { path, session }: Admitted, more: Readonly<Record<string, string>>): string {
+  let head = `${request.method} ${path} HTTP/1.1\r\nhost: localhost\r\n${request.forSandbox}`;
+  for (const name of REPLACED) {
+    const value = more[name] ?? (session !== undefined && name === SESSION ? session.id : request.headers[name]);
+    if (value != null) head += `${name}: ${value}\r\n`;
   }
-  for (const name in more) head += `${name}: ${more[name]}\r\n`;
   return `${head}\r\n`;
 }
 

@@ -1,4 +1,4 @@
-/** Headers that speak of one connection and not of the message. */
+/** Headers about one connection rather than about the message. */
 const HOP_BY_HOP = new Set([
   "connection",
   "keep-alive",
@@ -13,7 +13,10 @@ const HOP_BY_HOP = new Set([
 /** Names an MCP session. */
 export const SESSION = "mcp-session-id";
 
-/** What is said to the platform and is none of a sandbox's business: credentials, routing, names. */
+/** Headers for which the gateway may send a value of its own. */
+export const REPLACED: ReadonlySet<string> = new Set(["x-request-id", "traceparent", "tracestate", SESSION]);
+
+/** Headers for the platform, which a sandbox must not see: credentials, routing, host names. */
 const PRIVATE = new Set(["host", "authorization", "cookie", "origin", "expect", "aenvcore-mcpproxy-url", "aenvcore-envinstance-id"]);
 
 export function isEndToEnd(name: string): boolean {

@@ -95,7 +95,7 @@ export function tunnel(client: Duplex, program: Socket, options: TunnelOptions):
           }
         },
       );
-      program.once("end", () => reader.hangUp() && sayLast());
+      program.once("end", () => reader.endByClose() && sayLast());
     };
     shakeHands(program, { accept, refuse, fail: (error) => settle("lost", error) });
     program.on("error", (error) => {

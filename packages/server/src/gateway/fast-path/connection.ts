@@ -7,46 +7,51 @@ import { ResponseReader } from "./response.ts";
 export interface ForwardEnd {
   readonly kind: "answered" | "left" | "lost";
   readonly status: number;
-  /** Why it was lost. */
+  /** Why the sandbox was lost. */
   readonly error?: Error;
 }
 
-/** A short call that is let in: what its sandbox is sent, over which lines, and who is told how it ended; one of the two. */
+/** A short call that was admitted. Either `onEnd` or `onLost` is called, once. */
 export interface Forward {
-  readonly lines: SandboxConnections;
+  readonly connections: SandboxConnections;
+  /** The request's head as the sandbox gets it. */
   readonly head: string;
-  /** Put before the id of an MCP session that the answer names. */
+  /** Prefix for the id of an MCP session in the response. */
   readonly sessionTag: string | undefined;
   onEnd(end: ForwardEnd): void;
-  /** What the client is told, whole, when the sandbox does not answer. */
+  /** The sandbox was lost before the client got any of its response. Returns the whole response to send instead. */
   onLost(error: Error): Promise<Buffer>;
 }
 
-/** Lets a call in, answers it at once, or says null: then it takes the regular path. */
+/** Admits a call, or returns a response to send at once, or null for a call that must take the regular path. */
 export type Dispatch = (request: ShortRequest, socket: Socket) => Dispatched | Promise<Dispatched>;
 export type Dispatched = Forward | Buffer | null;
 
 export interface ConnectionOptions {
   readonly dispatch: Dispatch;
+  /** Gives the socket, and the bytes that were read but not used, to Node's HTTP server. */
   readonly handOver: (pending: Buffer | null) => void;
   readonly onOver: () => void;
 }
 
-/** A client that sends its next requests while it waits for an answer is slowed down here. */
+/** Limit for requests that a client sends before it has the response to the current one; above it, reading is paused. */
 const MAX_AHEAD_BYTES = 64 * 1024;
-/** What a client is told so that it does not send on a connection that we are about to close. */
+/** The `connection` header of a response, with the idle timeout, so that clients do not send on a connection that is about to be closed. */
 export const KEEP_ALIVE = `keep-alive\r\nkeep-alive: timeout=${KEEP_ALIVE_MS / 1_000}`;
 
-/** One client's connection, for as long as it sends nothing but short calls. */
+/** A client's connection, as long as it sends only short calls. It handles one call at a time. */
 export class Connection {
   readonly #socket: Socket;
   readonly #options: ConnectionOptions;
+  readonly #response = new ResponseReader();
   #pending: Buffer | null = null;
   #isBusy = false;
   #isEnding = false;
-  #hasBegun = false;
-  #heardAt = performance.now();
-  #abandon: (() => void) | null = null;
+  #lastRequest: ShortRequest | null = null;
+  #lastReadAt = performance.now();
+  /** The call that waits for its sandbox, and the connection it uses. */
+  #forward: Forward | null = null;
+  #sandbox: SandboxConnection | null = null;
 
   constructor(socket: Socket, options: ConnectionOptions) {
     this.#socket = socket;
@@ -61,7 +66,7 @@ export class Connection {
     return !this.#isBusy && this.#pending === null;
   }
 
-  /** After the call in flight, if there is one. */
+  /** Closes the connection, after the current call if there is one. */
   end(): void {
     this.#isEnding = true;
     if (!this.#isBusy) this.#socket.end();
@@ -71,114 +76,126 @@ export class Connection {
     this.#socket.destroy();
   }
 
-  endIfSilent(firstWordMs: number, nextWordMs: number): void {
-    const limitMs = this.#hasBegun && this.#pending === null ? nextWordMs : firstWordMs;
-    if (this.#isBusy || performance.now() - this.#heardAt < limitMs) return;
-    // Within a request Node's patience counts.
+  /** Applies the timeouts for the first request and for the next one. */
+  endIfSilent(firstRequestMs: number, nextRequestMs: number): void {
+    const limitMs = this.#lastRequest !== null && this.#pending === null ? nextRequestMs : firstRequestMs;
+    if (this.#isBusy || performance.now() - this.#lastReadAt < limitMs) return;
+    // Within a request, Node's own timeouts apply.
     if (this.#pending === null) this.destroy();
     else this.#handOver();
   }
 
   readonly #onData = (bytes: Buffer): void => {
-    this.#heardAt = performance.now();
+    this.#lastReadAt = performance.now();
     this.#pending = this.#pending === null ? bytes : Buffer.concat([this.#pending, bytes]);
     if (!this.#isBusy) this.#next(this.#pending);
     else if (this.#pending.length > MAX_AHEAD_BYTES) this.#socket.pause();
   };
 
   readonly #onEnd = (): void => {
-    this.#abandon?.();
+    if (this.#forward !== null) this.#finish("left");
     this.#socket.end();
   };
 
   readonly #onClose = (): void => {
-    this.#abandon?.();
+    if (this.#forward !== null) this.#finish("left");
     this.#options.onOver();
   };
 
   #next(pending: Buffer): void {
-    const request = readShortRequest(pending);
-    // Some clients send head and body apart.
+    const request = readShortRequest(pending, this.#lastRequest);
+    // Some clients send head and body in two packets.
     if (request === "unfinished") return;
-    if (typeof request === "string") {
+    if (request === "other") {
       this.#handOver();
       return;
     }
     this.#isBusy = true;
-    this.#hasBegun = true;
+    this.#lastRequest = request;
     const dispatched = this.#options.dispatch(request, this.#socket);
-    if (dispatched instanceof Promise) void dispatched.then((passage) => this.#carry(request, passage));
+    if (dispatched instanceof Promise) void dispatched.then((one) => this.#carry(request, one));
     else this.#carry(request, dispatched);
   }
 
-  #carry(request: ShortRequest, passage: Dispatched): void {
+  #carry(request: ShortRequest, dispatched: Dispatched): void {
     const isGone = this.#socket.destroyed || this.#socket.readableEnded;
-    if (passage === null) {
+    if (dispatched === null) {
       if (!isGone) this.#handOver();
       return;
     }
     const pending = this.#pending as Buffer;
     this.#pending = pending.length > request.end ? pending.subarray(request.end) : null;
-    if (Buffer.isBuffer(passage)) {
-      this.#say(passage);
-      return;
-    }
-    if (isGone) {
-      passage.onEnd({ kind: "left", status: 0 });
-      return;
-    }
-    const line = passage.lines.acquire();
-    this.#listen(line, passage);
-    line.socket.write(joined(passage.head, pending.subarray(request.bodyAt, request.end)));
+    if (Buffer.isBuffer(dispatched)) this.#respond(dispatched);
+    else if (isGone) dispatched.onEnd({ kind: "left", status: 0 });
+    else this.#send(dispatched, pending.subarray(request.bodyAt, request.end));
   }
 
-  #listen(line: SandboxConnection, passage: Forward): void {
-    const reader = new ResponseReader(passage.sessionTag);
-    const socket = this.#socket;
-    const hangUp = () => {
-      this.#abandon = null;
-      passage.lines.release(line, reader.sandboxKeepsMs);
-    };
-    const finish = (kind: ForwardEnd["kind"], error?: Error) => {
-      hangUp();
-      passage.onEnd({ kind, status: reader.status, ...(error !== undefined && { error }) });
-    };
-    const lose = (error: Error) => {
-      if (reader.status === 0) {
-        hangUp();
-        void this.#refuse(passage, error);
-      } else {
-        finish("lost", error);
-        socket.destroy();
-      }
-    };
-    this.#abandon = () => finish("left");
-    line.onData = (bytes) => {
-      let told: Buffer;
-      try {
-        told = reader.read(bytes, this.#isEnding ? "close" : KEEP_ALIVE);
-      } catch (error) {
-        return lose(error as Error);
-      }
-      if (told.length > 0 && !socket.write(told) && !reader.isOver) {
-        line.socket.pause();
-        socket.once("drain", () => line.socket.resume());
-      }
-      if (!reader.isOver) return;
-      finish("answered");
-      this.#rest();
-    };
-    line.onClose = (error) => {
-      if (!reader.hangUp()) return lose(error);
-      finish("answered");
-      socket.end();
-    };
+  #send(forward: Forward, body: Buffer): void {
+    const sandbox = forward.connections.acquire();
+    this.#forward = forward;
+    this.#sandbox = sandbox;
+    this.#response.start(forward.sessionTag);
+    sandbox.onData = this.#onSandboxData;
+    sandbox.onClose = this.#onSandboxClose;
+    sandbox.socket.write(joinHead(forward.head, body));
+  }
+
+  readonly #onSandboxData = (bytes: Buffer): void => {
+    const response = this.#response;
+    let forClient: Buffer;
+    try {
+      forClient = response.read(bytes, this.#isEnding ? "close" : KEEP_ALIVE);
+    } catch (error) {
+      this.#lose(error as Error);
+      return;
+    }
+    if (forClient.length > 0 && !this.#socket.write(forClient) && !response.isOver) this.#pauseSandbox();
+    if (!response.isOver) return;
+    this.#finish("answered");
+    this.#rest();
+  };
+
+  readonly #onSandboxClose = (error: Error): void => {
+    if (this.#response.endByClose()) {
+      this.#finish("answered");
+      this.#socket.end();
+    } else this.#lose(error);
+  };
+
+  #pauseSandbox(): void {
+    const { socket } = this.#sandbox as SandboxConnection;
+    socket.pause();
+    this.#socket.once("drain", () => socket.resume());
+  }
+
+  #lose(error: Error): void {
+    if (this.#response.status === 0) {
+      const forward = this.#release();
+      void forward.onLost(error).then((response) => this.#respond(response));
+    } else {
+      this.#finish("lost", error);
+      this.#socket.destroy();
+    }
+  }
+
+  #finish(kind: ForwardEnd["kind"], error?: Error): void {
+    const { status } = this.#response;
+    this.#release().onEnd(error === undefined ? { kind, status } : { kind, status, error });
+  }
+
+  /** Returns the sandbox's connection to its pool. */
+  #release(): Forward {
+    const forward = this.#forward as Forward;
+    forward.connections.release(this.#sandbox as SandboxConnection, this.#response.sandboxKeepsMs);
+    this.#forward = null;
+    this.#sandbox = null;
+    return forward;
   }
 
   /** Ready for the next call. */
   #rest(): void {
     this.#isBusy = false;
-    this.#heardAt = performance.now();
+    this.#lastReadAt = performance.now();
     if (this.#socket.destroyed) return;
     if (this.#isEnding) {
       this.#socket.end();
@@ -188,12 +205,8 @@ export class Connection {
     if (this.#pending !== null) this.#next(this.#pending);
   }
 
-  async #refuse(passage: Forward, error: Error): Promise<void> {
-    this.#say(await passage.onLost(error));
-  }
-
-  #say(answer: Buffer): void {
-    if (!this.#socket.destroyed) this.#socket.write(answer);
+  #respond(response: Buffer): void {
+    if (!this.#socket.destroyed) this.#socket.write(response);
     this.#rest();
   }
 
@@ -208,10 +221,11 @@ export class Connection {
 }
 
 function ignore(): void {
-  // That a connection breaks is told by its close.
+  // A broken connection also emits `close`.
 }
 
-function joined(head: string, body: Buffer): Buffer {
+/** One buffer, so that head and body are one write. */
+export function joinHead(head: string, body: Buffer): Buffer {
   const whole = Buffer.allocUnsafe(head.length + body.length);
   whole.write(head, 0, "latin1");
   whole.set(body, head.length);

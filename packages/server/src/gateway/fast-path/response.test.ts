@@ -54,7 +54,7 @@ describe("a sandbox's answer", () => {
   it("that says no length lasts until the sandbox hangs up, and so does the client's connection", () => {
     const { heard, reader } = hear(["HTTP/1.1 200 OK\r\n\r\nso", " long"]);
     expect(heard).toBe("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nso long");
-    expect([reader.isOver, reader.hangUp(), reader.endsConnection]).toEqual([false, true, true]);
+    expect([reader.isOver, reader.endByClose(), reader.endsConnection]).toEqual([false, true, true]);
   });
 
   it("is not over when the sandbox hangs up too early", () => {
@@ -64,7 +64,7 @@ describe("a sandbox's answer", () => {
       "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nno",
       "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1",
     ]) {
-      expect(hear([start]).reader.hangUp()).toBe(false);
+      expect(hear([start]).reader.endByClose()).toBe(false);
     }
   });
 

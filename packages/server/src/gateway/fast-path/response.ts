@@ -3,30 +3,50 @@ import { isEndToEnd, SESSION } from "../headers.ts";
 import { ChunkFollower } from "./chunks.ts";
 import { onlyValue, type ResponseHead, readResponseHead } from "./head.ts";
 
-/** How a body's end is found. */
-type Framing =
-  | { readonly by: "length"; left: number }
-  | { readonly by: "chunks"; readonly chunks: ChunkFollower }
-  | { readonly by: "close" };
+/** How the end of a body is found. */
+type Framing = { readonly by: "length"; readonly length: number } | { readonly by: "chunks" } | { readonly by: "close" };
+
+/** A response's head, and what follows from it. */
+interface PreparedHead {
+  readonly head: ResponseHead;
+  readonly framing: Framing;
+  /** False if the sandbox's connection cannot be used again. */
+  readonly isClean: boolean;
+  readonly sandboxKeepsMs: number;
+  readonly connection: string;
+  readonly sessionTag: string | undefined;
+  /** The head as the client gets it. */
+  readonly forClient: string;
+}
 
 const NOTHING = Buffer.alloc(0);
 
-/** Turns what a sandbox says on its line into what the client is told, without looking into it. */
+/** Turns the bytes of a sandbox's response into those for the client, one response after the other. Bodies are not looked into. */
 export class ResponseReader {
-  readonly #sessionTag: string | undefined;
+  #sessionTag: string | undefined;
   #pending: Buffer | null = null;
   #framing: Framing | null = null;
+  #left = 0;
+  #chunks: ChunkFollower | null = null;
   #sandboxKeepsMs = 0;
   #status = 0;
   #isOver = false;
   #isClean = true;
+  /** Sandboxes send the same head with many responses, so the last one is not parsed again. */
+  #last: PreparedHead | null = null;
 
-  /** The tag is put before the id of an MCP session that the answer names. */
-  constructor(sessionTag?: string) {
+  /** The next response begins. The tag is put before the id of an MCP session in its head. */
+  start(sessionTag: string | undefined): void {
     this.#sessionTag = sessionTag;
+    this.#pending = null;
+    this.#framing = null;
+    this.#chunks = null;
+    this.#status = 0;
+    this.#isOver = false;
+    this.#isClean = true;
   }
 
-  /** 0 until the client has been told some of the answer. */
+  /** 0 until some of the response was returned for the client. */
   get status(): number {
     return this.#status;
   }
@@ -35,104 +55,132 @@ export class ResponseReader {
     return this.#isOver;
   }
 
-  /** The answer lasts until its connection ends, so the client's must end too. */
+  /** True if the response lasts until its connection closes, so the client's connection must be closed too. */
   get endsConnection(): boolean {
     return this.#framing?.by === "close";
   }
 
-  /** How long the sandbox keeps the line for the next call; 0 if it cannot be used again. */
+  /** How long the sandbox keeps the connection for the next call; 0 if it cannot be used again. */
   get sandboxKeepsMs(): number {
     return this.#isOver && this.#isClean ? this.#sandboxKeepsMs : 0;
   }
 
-  /** What of it the client is to be told now. Throws when the sandbox does not speak HTTP. */
+  /** The bytes to send to the client now, in a buffer of their own. Throws when the sandbox's response is not HTTP. */
   read(bytes: Buffer, connection: string): Buffer {
-    if (this.#framing !== null) return this.#body(bytes);
+    if (this.#framing !== null) return Buffer.from(this.#body(bytes));
     const all = this.#pending === null ? bytes : Buffer.concat([this.#pending, bytes]);
     this.#pending = null;
-    const head = readResponseHead(all);
+    const last = this.#last;
+    const isSame = last !== null && last.connection === connection && last.sessionTag === this.#sessionTag && startsWith(all, last.head);
+    const head = isSame ? last.head : readResponseHead(all);
     if (head === null) {
-      this.#pending = all;
+      this.#pending = Buffer.from(all);
       return NOTHING;
     }
-    // None of these was asked for, and what follows them is not an answer.
-    if (head.status === 100 || head.status === 101) throw new Error(`the sandbox answered with ${head.status}, which was not asked for`);
-    // A hint, not the answer yet.
+    // The gateway asked for neither, and the bytes that follow are not a response.
+    if (head.status === 100 || head.status === 101) throw new Error(`the sandbox answered with ${head.status}, which was not requested`);
+    // An informational response comes before the real one.
     if (head.status < 200) return head.bodyAt < all.length ? this.read(all.subarray(head.bodyAt), connection) : NOTHING;
-    this.#begin(head);
+    const prepared = isSame ? last : prepare(head, connection, this.#sessionTag);
+    this.#last = prepared;
+    this.#begin(prepared);
     const body = this.#body(all.subarray(head.bodyAt));
-    const text = headFor(head, this.endsConnection ? "close" : connection, this.#sessionTag);
-    const told = Buffer.allocUnsafe(text.length + body.length);
-    told.write(text, 0, "latin1");
-    told.set(body, text.length);
-    // Only now: as long as the client has been told nothing, it can still be told what went wrong.
+    const { forClient } = prepared;
+    const whole = Buffer.allocUnsafe(forClient.length + body.length);
+    whole.write(forClient, 0, "latin1");
+    whole.set(body, forClient.length);
+    // Set last: as long as nothing was returned, the client can still get an error response.
     this.#status = head.status;
-    return told;
+    return whole;
   }
 
-  /** The sandbox has hung up. True if that was the proper end of its answer. */
-  hangUp(): boolean {
+  /** The sandbox has closed its connection. True if that was the proper end of its response. */
+  endByClose(): boolean {
     if (this.#framing?.by === "close") this.#isOver = true;
     return this.#isOver;
   }
 
-  #begin({ status, headers }: ResponseHead): void {
-    this.#sandboxKeepsMs = keptMs(headers);
-    const coding = onlyValue(headers, "transfer-encoding");
-    const length = onlyValue(headers, "content-length");
-    if (status === 204 || status === 304) {
-      this.#framing = { by: "length", left: 0 };
-      // A body that must not be there may still come, and would be taken for the next call's answer.
-      if (coding !== undefined || (length !== undefined && length !== "0")) this.#isClean = false;
-    } else if (coding !== undefined) {
-      if (coding.toLowerCase() !== "chunked" || length !== undefined)
-        throw new Error("the sandbox's answer does not say plainly how long it is");
-      this.#framing = { by: "chunks", chunks: new ChunkFollower() };
-    } else if (length === undefined) this.#framing = { by: "close" };
-    else if (/^\d{1,15}$/.test(length)) this.#framing = { by: "length", left: Number(length) };
-    else throw new Error(`the sandbox's answer says that it is '${length}' bytes long`);
+  #begin({ framing, isClean, sandboxKeepsMs }: PreparedHead): void {
+    this.#framing = framing;
+    this.#left = framing.by === "length" ? framing.length : 0;
+    this.#chunks = framing.by === "chunks" ? new ChunkFollower() : null;
+    this.#isClean = isClean;
+    this.#sandboxKeepsMs = sandboxKeepsMs;
   }
 
+  /** The bytes that belong to this response. */
   #body(bytes: Buffer): Buffer {
-    const framing = this.#framing;
-    if (framing === null || framing.by === "close") return bytes;
+    if (this.#framing === null || this.#framing.by === "close") return bytes;
     let own: number;
-    if (framing.by === "length") {
-      own = Math.min(framing.left, bytes.length);
-      framing.left -= own;
-      this.#isOver = framing.left === 0;
+    if (this.#chunks === null) {
+      own = Math.min(this.#left, bytes.length);
+      this.#left -= own;
+      this.#isOver = this.#left === 0;
     } else {
-      own = framing.chunks.follow(bytes);
-      this.#isOver = framing.chunks.isOver;
+      own = this.#chunks.follow(bytes);
+      this.#isOver = this.#chunks.isOver;
     }
-    // Nothing was asked that could be answered by more.
-    if (own < bytes.length) this.#isClean = false;
-    return own < bytes.length ? bytes.subarray(0, own) : bytes;
+    if (own === bytes.length) return bytes;
+    // No further request was sent, so the surplus is no response.
+    this.#isClean = false;
+    return bytes.subarray(0, own);
   }
 }
 
-function headFor({ status, statusLine, headers }: ResponseHead, connection: string, sessionTag: string | undefined): string {
+function startsWith(bytes: Buffer, { text, bodyAt }: ResponseHead): boolean {
+  return bytes.length >= bodyAt && bytes.toString("latin1", 0, bodyAt) === text;
+}
+
+function prepare(head: ResponseHead, connection: string, sessionTag: string | undefined): PreparedHead {
+  const { status, headers } = head;
+  const framing = framingOf(head);
+  // A body that a 204 or 304 must not have may still follow, and would be taken for the response to the next call.
+  const length = onlyValue(headers, "content-length");
+  const isClean =
+    !isBodiless(status) || (onlyValue(headers, "transfer-encoding") === undefined && (length === undefined || length === "0"));
+  const forClient = headForClient(head, framing.by === "close" ? "close" : connection, sessionTag);
+  return { head, framing, isClean, sandboxKeepsMs: keepMsOf(headers), connection, sessionTag, forClient };
+}
+
+function framingOf({ status, headers }: ResponseHead): Framing {
+  const coding = onlyValue(headers, "transfer-encoding");
+  const length = onlyValue(headers, "content-length");
+  if (isBodiless(status)) return { by: "length", length: 0 };
+  if (coding !== undefined) {
+    if (coding.toLowerCase() !== "chunked" || length !== undefined) throw new Error("the length of the sandbox's response is ambiguous");
+    return { by: "chunks" };
+  }
+  if (length === undefined) return { by: "close" };
+  if (!/^\d{1,15}$/.test(length)) throw new Error(`the sandbox's response has the content-length '${length}'`);
+  return { by: "length", length: Number(length) };
+}
+
+function isBodiless(status: number): boolean {
+  return status === 204 || status === 304;
+}
+
+function headForClient({ status, statusLine, headers }: ResponseHead, connection: string, sessionTag: string | undefined): string {
   let text = `${statusLine}\r\n`;
   for (const [name, value] of headers) {
-    if (!isTold(name, status)) continue;
+    if (!isPassedOn(name, status)) continue;
     text += `${name}: ${sessionTag !== undefined && name === SESSION ? tagSession(sessionTag, value) : value}\r\n`;
   }
   return `${text}connection: ${connection}\r\n\r\n`;
 }
 
-/** An answer without a body does not say how one would be sent; only 304 may say how long it would be. */
-function isTold(name: string, status: number): boolean {
-  if (name === "transfer-encoding") return status !== 204 && status !== 304;
+/** A response without a body has no framing headers, except that a 304 may have a content-length. */
+function isPassedOn(name: string, status: number): boolean {
+  if (name === "transfer-encoding") return !isBodiless(status);
   return name === "content-length" ? status !== 204 : isEndToEnd(name);
 }
 
-/** What a server does that does not say: Node's default is 5 s. */
-const UNSAID_MS = 5_000;
-/** A line that the sandbox is about to close is not used any more. */
+/** Node's default, for a sandbox that does not send its timeout. */
+const DEFAULT_KEEP_MS = 5_000;
+/** A connection is not used any more this long before the sandbox closes it. */
 const MARGIN_MS = 1_000;
 
-function keptMs(headers: ResponseHead["headers"]): number {
+function keepMsOf(headers: ResponseHead["headers"]): number {
   if (/(^|[,\s])close($|[,\s])/i.test(onlyValue(headers, "connection") ?? "")) return 0;
   const seconds = /timeout=(\d{1,6})/.exec(onlyValue(headers, "keep-alive") ?? "")?.[1];
-  return Math.max((seconds === undefined ? UNSAID_MS : Number(seconds) * 1_000) - MARGIN_MS, 0);
+  return Math.max((seconds === undefined ? DEFAULT_KEEP_MS : Number(seconds) * 1_000) - MARGIN_MS, 0);
 }
