@@ -7,32 +7,32 @@ export interface HostHeaders {
 
 export interface HostRule {
   /**
-   * Refuses a request by its Host and Origin. `rawHeaders` are names and values in turn, as they came: parsers keep one of two Host
-   * headers, so that a second one is seen only there. A caller that has refused duplicates itself may leave them out.
+   * Throws if the request's Host or Origin is not allowed. `rawHeaders` are names and values in turn, as received: a parser keeps only
+   * one of two Host headers. A caller that has already refused duplicates may omit them.
    */
   check(headers: HostHeaders, rawHeaders?: readonly string[]): void;
 }
 
 /**
- * A page on the web can make a browser talk to a server on loopback under a name of its own (DNS rebinding). So such a server
- * answers only to loopback's names and the ones it is told, and to pages that come from one of these. One that listens beyond
- * loopback has names that it cannot know. Either refuses a Host that is not a plain name or address with a port.
+ * A web page can make a browser send requests to a server on loopback under the page's own host name (DNS rebinding). So a server on
+ * loopback accepts only loopback's names and `allowedHosts`, as Host and as Origin. A server that listens on other addresses cannot
+ * know its names. Both refuse a Host that is not a plain name or address, with an optional port.
  */
 export function hostRuleFor(listenHost: string, allowedHosts: readonly string[]): HostRule {
   const isLocal = isLoopback(listenHost);
-  const isKnown = (name: string | null) => name !== null && (!isLocal || isLoopback(name) || allowedHosts.includes(name));
-  let lastKnown: string | null = null;
+  const isAllowed = (name: string | null) => name !== null && (!isLocal || isLoopback(name) || allowedHosts.includes(name));
+  let lastAllowed: string | null = null;
   return {
     check: ({ host, origin }, rawHeaders) => {
       if (rawHeaders !== undefined && hasSeveralHosts(rawHeaders)) throw severalHosts();
       // HTTP/1.0 has no Host; a health check of a load balancer may send none.
       if (host === undefined && isLocal) throw forbidden("Host", host);
-      // The same host comes with nearly every request.
-      if (host !== undefined && host !== lastKnown) {
-        if (!isKnown(hostName(host))) throw forbidden("Host", host);
-        lastKnown = host;
+      // Nearly all requests have the same host.
+      if (host !== undefined && host !== lastAllowed) {
+        if (!isAllowed(hostName(host))) throw forbidden("Host", host);
+        lastAllowed = host;
       }
-      if (isLocal && origin !== undefined && !isKnown(originName(origin))) throw forbidden("Origin", origin);
+      if (isLocal && origin !== undefined && !isAllowed(originName(origin))) throw forbidden("Origin", origin);
     },
   };
 }
@@ -48,7 +48,7 @@ export function isLoopback(hostname: string): boolean {
   return hostname === "localhost" || hostname === "::1" || hostname === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(hostname);
 }
 
-/** Underscores are in no DNS name of the internet, but in those of container networks. */
+/** Container networks use underscores in host names. */
 const HOST = /^([a-z0-9_](?:[a-z0-9._-]{0,252})|\[[0-9a-f:.]{2,45}\])(?::(\d{1,5}))?$/i;
 
 function originName(origin: string): string | null {

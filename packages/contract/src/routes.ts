@@ -110,8 +110,8 @@ export function fillPath(route: Route, names: Readonly<Record<string, string>> =
 
 /** True if the segments match the route's path. The caller decides whether they are decoded. */
 export function matchesPath(path: string, segments: readonly string[]): boolean {
-  let wanted = splitPaths.get(path);
-  if (wanted === undefined) splitPaths.set(path, (wanted = path.split("/").slice(1)));
+  const wanted = splitPaths.get(path) ?? path.split("/").slice(1);
+  splitPaths.set(path, wanted);
   if (wanted.at(-1) === "*") return segments.length > 0;
   return (
     wanted.length === segments.length && wanted.every((one, at) => one === segments[at] || (one.startsWith(":") && segments[at] !== ""))

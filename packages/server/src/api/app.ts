@@ -4,7 +4,7 @@ import { type HostRule, PlatformError, parseRequestId, problemsOf } from "@aenv/
 import { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, fastify, LogController } from "fastify";
 import type { z } from "zod";
 import type { Access, Caller } from "../access/access.ts";
-import { endRequest } from "../http/drain.ts";
+import { discardRequest } from "../http/drain.ts";
 import { type HttpLimits, limitConnections, serverOptions } from "../http/limits.ts";
 import { type Actor, type Audit, isRefusal } from "../operations/audit.ts";
 import type { Traced, Tracing } from "../operations/tracing.ts";
@@ -95,7 +95,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     reply.removeHeader("connection");
     reply.raw.shouldKeepAlive = true;
   });
-  app.addHook("onResponse", async (request) => endRequest(request.raw));
+  app.addHook("onResponse", async (request) => discardRequest(request.raw));
   app.addHook("onResponse", async (request, reply) => {
     const route = request.routeOptions.url ?? "none";
     traces.get(request)?.end({ "http.route": route, "http.response.status_code": reply.statusCode }, reply.statusCode >= 500);

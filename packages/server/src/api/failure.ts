@@ -1,7 +1,7 @@
 import { errorTable, isPlatformError, messageOf, PlatformError, retryAfterOf } from "@aenv/contract";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { diskError, diskProblemOf } from "../disk.ts";
-import { endAnswer } from "../http/drain.ts";
+import { endResponse } from "../http/drain.ts";
 import type { ShownText } from "../shown-text.ts";
 
 /** Answers with an error. If the request has not arrived whole, the rest is not waited for and the connection is closed. */
@@ -25,7 +25,7 @@ export function sendFailure(error: unknown, request: FastifyRequest, reply: Fast
     "content-length": Buffer.byteLength(text),
     ...(retryAfter !== null && { "retry-after": retryAfter }),
   });
-  endAnswer(raw, text);
+  endResponse(raw, text);
 }
 
 export type ClientError = Pick<PlatformError, "code" | "message" | "retryable" | "details">;

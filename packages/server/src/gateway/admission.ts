@@ -17,7 +17,7 @@ export interface AdmissionOptions {
   readonly services: ServiceTargets;
   readonly links: PortLinks;
   readonly access: Access;
-  /** An unguessable id is enough to enter, as the original's clients need; off, a token is asked for here too. */
+  /** True: an instance's id, which cannot be guessed, gives access to it, as the original's clients need. False: a token is required too. */
   readonly idsAreKeys: boolean;
   readonly hostRule: HostRule;
 }
@@ -25,22 +25,22 @@ export interface AdmissionOptions {
 /** A presigned link that is valid now, and its token. */
 export type OpenLink = OpenPortLink & { readonly token: string };
 
-/** Where a call that was let in goes. */
+/** A call that was admitted, and where it goes. */
 export interface Admitted {
   readonly target: Ready;
   readonly destination: Destination;
-  /** The sandbox's own path. */
+  /** The path that is requested from the sandbox. */
   readonly path: string;
   /** Set if a presigned link is used: the call goes to the link's port of the sandbox, and to nothing else. */
   readonly link?: OpenLink;
-  /** Set for a service: the session's id as its replica knows it, and what stands before it towards the client. */
+  /** Set for a service: the MCP session's id in its replica, and the tag before the id that clients see. */
   readonly session?: { readonly tag: string; readonly id: string | null } | undefined;
 }
 
 type InstanceDestination = Exclude<Destination, { api: "service" | "port" }>;
 export type MaybePromise<T> = T | Promise<T>;
 
-/** Decides who may go where, for both paths through the gateway. */
+/** Authorizes calls and finds their instances, for both paths through the gateway. */
 export class Admission {
   readonly #options: AdmissionOptions;
   #isDraining = false;
@@ -53,14 +53,14 @@ export class Admission {
     this.#isDraining = true;
   }
 
-  /** Where the call goes, if it may; null for the gateway's own health. At once if memory knows, as it nearly always does. */
+  /** Throws if the call is refused; null for the gateway's own health. Synchronous if the instance is cached, as it is for nearly all calls. */
   admit(call: Call, url: string, headers: IncomingHttpHeaders, rawHeaders?: readonly string[]): MaybePromise<Admitted | null> {
     this.#options.hostRule.check(headers, rawHeaders);
-    if (!url.startsWith(PORT_LINKS)) demandPlainHttp(headers);
+    if (!url.startsWith(PORT_LINKS)) checkPlainHttp(headers);
     const at = url.indexOf("?");
     const path = at < 0 ? url : url.slice(0, at);
     if (path === "/health" && !namesInstance(headers)) return null;
-    if (this.#isDraining) throw new PlatformError("server.draining", "this server is shutting down; ask another, or later");
+    if (this.#isDraining) throw new PlatformError("server.draining", "this server is shutting down; retry later, or at another server");
     const destination = readDestination(path, headers);
     call.destination = destination;
     const query = at < 0 ? "" : url.slice(at);
@@ -70,9 +70,9 @@ export class Admission {
     return target instanceof Promise ? target.then((found) => admitTo(found, destination, query)) : admitTo(target, destination, query);
   }
 
-  /** Why a sandbox did not answer. Where it is and how it is spoken to is nobody else's business. */
+  /** Why a sandbox did not answer, without details of its address or connection. */
   async explainLoss({ target, destination, link, session }: Admitted, cause: Error): Promise<PlatformError> {
-    // Memory may be behind: another replica may have ended the instance, or its sandbox may just have died.
+    // The cache may be out of date: another server may have ended the instance, or its sandbox has just died.
     const now = await this.#options.targets.find(target.instanceId);
     if (now.kind !== "ready") {
       const isSession = destination.api === "service" && session != null && session.id !== null;
@@ -83,14 +83,14 @@ export class Admission {
     return new PlatformError("sandbox.lost", "Failed to forward request to MCP server: the instance's sandbox does not answer", { cause });
   }
 
-  /** A running instance that memory knows, where no token is to be looked at. */
+  /** A cached running instance, if the call needs no token check. */
   #peek(destination: InstanceDestination, headers: IncomingHttpHeaders): Ready | null {
-    if (destination.api === "agent" || this.#asksForToken(headers)) return null;
+    if (destination.api === "agent" || this.#needsToken(headers)) return null;
     const target = this.#options.targets.peek(destination.instanceId);
     return target?.kind === "ready" ? target : null;
   }
 
-  #asksForToken({ authorization }: IncomingHttpHeaders): boolean {
+  #needsToken({ authorization }: IncomingHttpHeaders): boolean {
     const { access, idsAreKeys } = this.#options;
     return access.isOn && (authorization !== undefined || !idsAreKeys);
   }
@@ -103,17 +103,17 @@ export class Admission {
       destination.api === "agent"
         ? await targets.findByAgentKey(destination.agentKey)
         : (targets.peek(destination.instanceId) ?? (await targets.find(destination.instanceId)));
-    if (destination.api === "trainer" && this.#asksForToken(headers)) {
+    if (destination.api === "trainer" && this.#needsToken(headers)) {
       const caller = await access.identify(authorization);
       call.owner = caller.owner;
-      this.#demandRole(caller, destination);
+      this.#checkRole(caller, destination);
       if (target.kind !== "unknown" && !maySee(target.row, caller)) throw refusalOf({ kind: "unknown" }, destination);
     }
     if (target.kind === "ready") return target;
     throw refusalOf(target, destination);
   }
 
-  /** To a replica of the service. Its name may be guessed, so where tokens are in use one is always asked for. */
+  /** Chooses a replica of the service. A service's name can be guessed, so with access control on a token is always required. */
   async #admitToService(
     call: Call,
     destination: Extract<Destination, { api: "service" }>,
@@ -123,7 +123,7 @@ export class Admission {
     const { services, access } = this.#options;
     const caller = await access.identify(headers.authorization);
     call.owner = caller.owner;
-    this.#demandRole(caller, destination);
+    this.#checkRole(caller, destination);
     const row = await services.get(destination.serviceId);
     if (!maySeeService(row, caller)) throw notFound(destination.serviceId);
     const given = headers["mcp-session-id"];
@@ -137,7 +137,7 @@ export class Admission {
     return { ...admitTo(target, destination, query), session };
   }
 
-  /** The link is all that is asked for: whoever made it was allowed to. */
+  /** The link itself is the credential: rights were checked when it was created. */
   async #admitToPort(destination: Extract<Destination, { api: "port" }>, query: string): Promise<Admitted> {
     const { links, targets } = this.#options;
     const link = await links.find(destination.token);
@@ -145,19 +145,19 @@ export class Admission {
     const target = targets.peek(link.instanceId) ?? (await targets.find(link.instanceId));
     if (target.kind === "unknown" || target.row.createdAt !== link.instanceCreatedAt) throw linkNotFound();
     if (target.kind !== "ready") throw refusalOf(target, destination);
-    // In a process that many instances share, a port would be everybody's.
+    // In a process that many instances share, a port would be open to all of them.
     if (target.row.slot?.isOwnSandbox !== true) throw linkNotFound();
     return { target, destination, path: `${destination.path}${query}`, link: { ...link, token: destination.token } };
   }
 
-  /** Tools are all that an agent's token opens, by whichever URL it comes. */
-  #demandRole(caller: Caller, { path }: Destination): void {
+  /** An agent's token gives access to tools only. */
+  #checkRole(caller: Caller, { path }: Destination): void {
     this.#options.access.demand(caller, "trainer", "publisher", ...(isAgentPath(path) ? (["agent"] as const) : []));
   }
 }
 
 function sessionNotFound(serviceId: string): PlatformError {
-  const message = `service '${serviceId}' has no such MCP session: it was never opened, or the replica that held it is gone; initialize a new one`;
+  const message = `service '${serviceId}' has no such MCP session: it was never opened, or its replica has ended; initialize a new one`;
   return new PlatformError("session.not_found", message);
 }
 
@@ -174,13 +174,10 @@ function portLoss(port: number, cause: Error): PlatformError {
     : new PlatformError("sandbox.lost", `the program on port ${port} closed the connection without a complete answer`, { cause });
 }
 
-/** Instances are spoken to by plain HTTP; only a program behind a presigned link may serve WebSocket. */
-function demandPlainHttp(headers: IncomingHttpHeaders): void {
+/** Instances serve plain HTTP; WebSocket is possible only through a presigned link. */
+function checkPlainHttp(headers: IncomingHttpHeaders): void {
   if (!asksForWebSocket({ headers })) return;
-  throw new PlatformError(
-    "request.invalid",
-    "WebSocket is carried through presigned links only; for tools use MCP's Streamable HTTP at /mcp",
-  );
+  throw new PlatformError("request.invalid", "WebSocket works through presigned links only; for tools use MCP's Streamable HTTP at /mcp");
 }
 
 function namesInstance(headers: IncomingHttpHeaders): boolean {

@@ -9,23 +9,23 @@ import type { Destination } from "./destination.ts";
 import type { RelayEnd } from "./relay.ts";
 import type { TunnelEnd } from "./tunnel.ts";
 
-/** A call that is over, for those who keep count. */
+/** A call that has ended, for metrics, logs and the audit log. */
 export interface GatewayCall {
   readonly requestId: string;
   readonly instanceId: string | null;
   readonly api: Destination["api"] | null;
-  /** Whose token the call came with; null if it needed none or had none that is valid. */
+  /** The owner of the call's token; null if the call needed no token or had no valid one. */
   readonly owner: string | null;
-  /** The address of the connection's other end. */
+  /** The client's network address. */
   readonly client: string | null;
   readonly status: number;
   readonly durationMs: number;
   readonly end: RelayEnd["kind"] | TunnelEnd["kind"] | "refused";
 }
 
-/** Something that went wrong with a call and was neither the client's doing nor the platform's rule. */
+/** A failure of a call that was caused neither by the client nor by a rule of the platform. */
 export interface GatewayFault extends Pick<GatewayCall, "requestId" | "instanceId" | "api"> {
-  /** `platform`: a fault of ours; `sandbox`: the sandbox is lost, or its answer is not proper HTTP. */
+  /** `platform`: a bug or a store failure; `sandbox`: the sandbox is lost, or its response is not valid HTTP. */
   readonly of: "platform" | "sandbox";
   readonly code: ErrorCode;
   readonly error: unknown;
@@ -33,9 +33,8 @@ export interface GatewayFault extends Pick<GatewayCall, "requestId" | "instanceI
 
 export interface CallWatch {
   readonly tracing: Tracing;
-  /** Who is used is not idle, */
+  /** Called when a call begins: its instance is not idle until `onUsed`. */
   readonly onUse: (row: InstanceRow) => void;
-  /** for as long as the call takes. */
   readonly onUsed?: (row: InstanceRow) => void;
   readonly onCall: (call: GatewayCall) => void;
   readonly onFault: (fault: GatewayFault) => void;
@@ -61,7 +60,7 @@ export class Call {
     this.#requestId = requestIdOf(headers);
   }
 
-  /** What the sandbox is told beside the caller's own headers. */
+  /** Headers that the gateway adds to the request. */
   get headers(): Readonly<Record<string, string>> {
     return { "x-request-id": this.#requestId, ...this.#traced.headers };
   }
@@ -71,18 +70,20 @@ export class Call {
     this.#watch.onUse(target.row);
   }
 
-  /** Ends the call with what the client is told of an error. What it does not say goes to the log. */
+  /** Ends the call with an error. Returns what the client gets; details that it must not see go to the log only. */
   refuse(error: unknown): PlatformError {
     const failure = isPlatformError(error)
       ? error
-      : new PlatformError("internal", `a fault of ours; the server's log says more under request ${this.#requestId}`, { cause: error });
-    // An instance that had failed before the call is nothing new.
+      : new PlatformError("internal", `an internal error; the server's log has the details under request ${this.#requestId}`, {
+          cause: error,
+        });
+    // An instance that had failed before the call was reported then.
     if (failure.code !== "instance.failed" || failure.cause !== undefined) this.#report(failure.code, failure.cause ?? failure);
     this.#end(failure.status, "refused");
     return failure;
   }
 
-  /** An answer that was cut off after it had begun comes with the reason. */
+  /** `error` is the reason why a response was cut off after it had begun. */
   end(status: number, end: GatewayCall["end"], error?: Error): void {
     if (end === "lost") this.#report("sandbox.lost", error);
     this.#end(status, end);
@@ -90,11 +91,9 @@ export class Call {
 
   #report(code: ErrorCode, error: unknown): void {
     const of = faultOf(code);
-    if (of !== null) this.#watch.onFault({ ...this.#who, of, code, error });
-  }
-
-  get #who(): Pick<GatewayCall, "requestId" | "instanceId" | "api"> {
-    return { requestId: this.#requestId, instanceId: this.#target?.instanceId ?? null, api: this.destination?.api ?? null };
+    if (of === null) return;
+    const instanceId = this.#target?.instanceId ?? null;
+    this.#watch.onFault({ requestId: this.#requestId, instanceId, api: this.destination?.api ?? null, of, code, error });
   }
 
   #end(status: number, end: GatewayCall["end"]): void {
@@ -103,20 +102,21 @@ export class Call {
     this.#traced.end({ "http.response.status_code": status, "aenv.api": api ?? "none" }, status >= 500);
     const durationMs = performance.now() - this.#began;
     const client = this.#socket?.remoteAddress ?? null;
-    this.#watch.onCall({ ...this.#who, owner: this.owner, client, status, durationMs, end });
+    const instanceId = this.#target?.instanceId ?? null;
+    this.#watch.onCall({ requestId: this.#requestId, instanceId, api, owner: this.owner, client, status, durationMs, end });
   }
 }
 
-/** Whose fault an error is, if it is one that operators should know of. A port on which nothing listens yet is none. */
+/** The cause of an error that operators should see; null for others, such as a port on which nothing listens yet. */
 function faultOf(code: ErrorCode): GatewayFault["of"] | null {
   if (code === "sandbox.lost" || code === "instance.failed") return "sandbox";
   return code === "internal" || code.startsWith("store.") ? "platform" : null;
 }
 
 function requestIdOf(headers: IncomingHttpHeaders): string {
-  return parseRequestId(headers["x-request-id"]) ?? `${ours}-${(++calls).toString(36)}`;
+  return parseRequestId(headers["x-request-id"]) ?? `${serverId}-${(++calls).toString(36)}`;
 }
 
-/** Of one server's calls none has another's id, and no two servers' have. */
-const ours = randomUUID();
+/** Makes request ids unique across servers. */
+const serverId = randomUUID();
 let calls = 0;

@@ -55,7 +55,7 @@ function fromHeaders(headers: IncomingHttpHeaders): string {
   if (url === undefined) return named as string;
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) throw new PlatformError("request.invalid", "Invalid MCP server URL format");
   const host = new URL(url).hostname;
-  // An instance's advertised ip is its own id, so the two must say the same.
+  // An instance's advertised ip is its id, so both headers must name the same instance.
   if (named !== undefined && named.toLowerCase() !== host) {
     throw new PlatformError("access.denied", "the AEnvCore-MCPProxy-URL header does not name the instance of AEnvCore-EnvInstance-ID");
   }

@@ -29,7 +29,7 @@ export interface GatewayOptions extends AdmissionOptions, CallWatch, PortProxyOp
 
 const HEALTHY = { status: "healthy", message: "MCP Gateway is running" };
 
-/** The data port: brings every call to the instance it names, and nowhere else. */
+/** The data port: forwards each call to the instance that it names. */
 export class Gateway {
   readonly server: Server;
   readonly #options: GatewayOptions;
@@ -120,17 +120,17 @@ export class Gateway {
     if (end.kind === "too_large") throw new PlatformError("request.too_large", `the request body is larger than ${maxBodyBytes} bytes`);
     if (!response.headersSent) {
       if (end.kind === "stalled")
-        throw new PlatformError("request.timeout", `the sandbox has read nothing of the request for ${stall.giveUpAfterMs} ms`);
+        throw new PlatformError("request.timeout", `the sandbox has not read any of the request for ${stall.giveUpAfterMs} ms`);
       if (end.kind === "lost") throw await this.#admission.explainLoss(admitted, end.error);
       if (end.kind === "expired") throw linkNotFound();
     }
     call.end(response.statusCode, end.kind, end.kind === "lost" ? end.error : undefined);
   }
 
-  /** A WebSocket, which only a presigned link carries. */
+  /** Carries a WebSocket, through presigned links only. */
   async #upgrade(request: IncomingMessage, client: Duplex, first: Buffer): Promise<void> {
     const call = new Call(this.#options, request.headers, request.socket);
-    // That it breaks is told by its close.
+    // A broken connection also emits `close`.
     client.on("error", () => {});
     try {
       const admitted = await this.#admission.admit(call, request.url ?? "/", request.headers, request.rawHeaders);
@@ -159,7 +159,7 @@ function headFor(request: ShortRequest, { path, session }: Admitted, more: Reado
 
 type Headers = Record<string, string | string[]>;
 
-/** A service's replica is told the session's id as it gave it; an instance what the client said. */
+/** A service's replica gets the session's id without its tag. */
 function withSession(headers: Headers, session: Admitted["session"]): Headers {
   return session?.id == null ? headers : { ...headers, [SESSION]: session.id };
 }

@@ -5,23 +5,23 @@ import { isEndToEnd } from "./headers.ts";
 
 type Headers = Readonly<Record<string, string | string[]>>;
 
-/** Whether the client asks for a WebSocket; other offers to upgrade, such as HTTP/2, may be passed over. */
+/** True if the client requests a WebSocket; other upgrades, such as to HTTP/2, may be ignored. */
 export function asksForWebSocket({ headers }: Pick<IncomingMessage, "headers">): boolean {
   return headers.upgrade?.toLowerCase() === "websocket";
 }
 
-/** A WebSocket begins with a request that has no body. */
-export function demandHandshake({ method, headers }: IncomingMessage): void {
+/** Throws unless the request can begin a WebSocket: GET without a body. */
+export function checkHandshake({ method, headers }: IncomingMessage): void {
   if (method === "GET" && headers["content-length"] === undefined && headers["transfer-encoding"] === undefined) return;
   throw new PlatformError("request.invalid", `a WebSocket begins with GET and without a body; this was ${method} or had one`);
 }
 
-/** The handshake as it is written to the program. */
+/** The handshake for the program. */
 export function handshakeHead(path: string, headers: Headers): string {
   return headText(`GET ${path} HTTP/1.1`, headers, SWITCH);
 }
 
-/** What the client is told when the program has accepted. */
+/** The response to the client when the program has accepted. */
 export function acceptedHead(
   { statusLine, headers }: ResponseHead,
   rewrite: (headers: Record<string, string | string[]>) => Headers,
@@ -43,13 +43,13 @@ function headText(first: string, headers: Headers, last: string): string {
   return `${text}${last}\r\n`;
 }
 
-/** What a program has answered to a handshake so far. */
+/** A program's response to a handshake so far. */
 export type HandshakeAnswer =
   | { readonly kind: "unfinished" }
   | { readonly kind: "accepted"; readonly head: ResponseHead; readonly rest: Buffer }
   | { readonly kind: "refused"; readonly answer: Buffer };
 
-/** Reads a program's answer, past hints such as 103. Throws when it is not HTTP, or switches to something else. */
+/** Reads a program's response, after informational ones such as 103. Throws when it is not HTTP, or switches to another protocol. */
 export function readHandshake(bytes: Buffer): HandshakeAnswer {
   const head = readResponseHead(bytes);
   if (head === null) return { kind: "unfinished" };
@@ -58,5 +58,5 @@ export function readHandshake(bytes: Buffer): HandshakeAnswer {
   if (head.status !== 101) return rest.length === 0 ? { kind: "unfinished" } : readHandshake(rest);
   if (head.headers.some(([name, value]) => name === "upgrade" && value.toLowerCase() === "websocket"))
     return { kind: "accepted", head, rest };
-  throw new Error("the program switched to a protocol that was not asked for");
+  throw new Error("the program switched to a protocol that was not requested");
 }

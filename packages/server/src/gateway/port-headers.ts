@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { isEndToEnd } from "./headers.ts";
 
-// What passes through a presigned link is the sandbox's own program's business, but the data port's name is shared by all links.
-// So the program is told its own address as the host, its redirects and cookies are kept below its link, and a browser's cookies
-// for other programs at the same name do not reach it.
+// A presigned link forwards requests to a program in the sandbox unchanged, but all links share the data port's host name. So the
+// program sees its own address as the host, its redirects and cookies are limited to its link, and a browser's cookies for other
+// programs at the same host do not reach it.
 
 type Headers = Record<string, string | string[]>;
 
@@ -15,7 +15,7 @@ export interface LinkPlace {
   readonly port: number;
 }
 
-/** Said to the platform and not to the program. */
+/** Headers for the platform, which the program must not see. */
 const PLATFORM = new Set(["host", "cookie", "origin", "expect", "aenvcore-mcpproxy-url", "aenvcore-envinstance-id"]);
 const PLATFORM_TOKEN = /^bearer\s+aenv_/i;
 
@@ -31,12 +31,12 @@ export function headersForPort(request: IncomingMessage, more: Readonly<Record<s
   }
   const cookie = cookiesFor(request.headers.cookie ?? "", place);
   if (cookie !== "") kept.cookie = cookie;
-  // Programs compare it with their host; that the page may use the link is said by the link itself.
+  // Programs compare it with their host. The link itself authorizes the page.
   if (request.headers.origin !== undefined) kept.origin = `http://${own}`;
   return kept;
 }
 
-/** The program's answer as the client sees it. */
+/** The program's response headers for the client. */
 export function answerThroughLink(headers: Headers, place: LinkPlace): Headers {
   const { location, "set-cookie": cookies, ...kept } = headers;
   if (typeof location === "string") kept.location = locationFor(location, place);
@@ -57,7 +57,7 @@ function rooted(path: string): string {
   return path.startsWith("/") ? path : `/${path}`;
 }
 
-/** Named after its link and sent back to that link only. */
+/** The cookie renamed after its link, with a path that limits it to the link. */
 export function cookieFrom(cookie: string, place: LinkPlace): string {
   const [pair = "", ...attributes] = cookie.split(";");
   const kept = [`${markOf(place)}${pair.trim()}`];
@@ -69,7 +69,7 @@ export function cookieFrom(cookie: string, place: LinkPlace): string {
   return kept.join("; ");
 }
 
-/** Of a browser's cookies those that came through this link, under the names that the program gave them. */
+/** The browser's cookies that were set through this link, under the program's own names. */
 export function cookiesFor(header: string, place: LinkPlace): string {
   const mark = markOf(place);
   const all = header.split(";").map((one) => one.trim());

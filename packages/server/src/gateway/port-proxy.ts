@@ -4,14 +4,14 @@ import { PlatformError } from "@aenv/contract";
 import type { PortClients } from "../ports/clients.ts";
 import type { Admitted, OpenLink } from "./admission.ts";
 import { PORT_LINKS } from "./destination.ts";
-import { acceptedHead, demandHandshake, handshakeHead } from "./handshake.ts";
+import { acceptedHead, checkHandshake, handshakeHead } from "./handshake.ts";
 import { answerThroughLink, headersForPort, type LinkPlace } from "./port-headers.ts";
 import type { RelayOptions } from "./relay.ts";
 import { type TunnelEnd, type TunnelLimits, tunnel } from "./tunnel.ts";
 
 export interface PortProxyOptions {
   readonly ports: PortClients;
-  /** Where the data port begins in the URL that clients see; empty if at the root. */
+  /** The path of the data port in the URL that clients use; empty for the root. */
   readonly publicPath: string;
   readonly tunnels: TunnelLimits & {
     /** WebSockets to one instance at the same time. */
@@ -26,7 +26,7 @@ export interface LinkCall {
   readonly admitted: Admitted;
   readonly link: OpenLink;
   readonly request: IncomingMessage;
-  /** What the program is told beside the client's own headers. */
+  /** Headers that the gateway adds to the request. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -40,7 +40,7 @@ export class PortProxy {
     this.#options = options;
   }
 
-  /** Where and how a plain request is relayed. */
+  /** The options for relaying a plain request. */
   forRequest({ admitted, link, request, headers }: LinkCall): Pick<RelayOptions, "pool" | "headers" | "rewrite" | "limitMs"> {
     const place = this.#placeOf(link);
     return {
@@ -53,16 +53,16 @@ export class PortProxy {
 
   /** Carries a WebSocket until it ends. */
   async carry(call: LinkCall, client: Duplex, first: Buffer): Promise<TunnelEnd> {
-    demandHandshake(call.request);
-    const leave = this.#enter(call.admitted.target.instanceId);
-    const gone = new AbortController();
-    client.once("close", () => gone.abort(new Error("the client went away")));
+    checkHandshake(call.request);
+    const release = this.#reserve(call.admitted.target.instanceId);
+    const disconnected = new AbortController();
+    client.once("close", () => disconnected.abort(new Error("the client disconnected")));
     try {
-      return await this.#tunnel(call, client, first, gone.signal);
+      return await this.#tunnel(call, client, first, disconnected.signal);
     } catch (error) {
-      return gone.signal.aborted ? { kind: "left", status: 0 } : { kind: "lost", status: 0, error: error as Error };
+      return disconnected.signal.aborted ? { kind: "left", status: 0 } : { kind: "lost", status: 0, error: error as Error };
     } finally {
-      leave();
+      release();
     }
   }
 
@@ -79,7 +79,7 @@ export class PortProxy {
     });
   }
 
-  #enter(instanceId: string): () => void {
+  #reserve(instanceId: string): () => void {
     const { perInstance } = this.#options.tunnels;
     const before = this.#open.get(instanceId) ?? 0;
     if (before >= perInstance) {

@@ -3,8 +3,8 @@ import type { Target } from "../instances/targets.ts";
 import type { Destination } from "./destination.ts";
 
 /**
- * Why a call cannot go to its instance. Whoever comes by a link is told neither the instance's id, which would give access to
- * the trainer API, nor the reason, which may speak of what only the trainer may know.
+ * Why a call cannot go to its instance. The error for a link has neither the instance's id, which would give access to the trainer
+ * API, nor the reason, which may contain what only the trainer may know.
  */
 export function refusalOf(target: Exclude<Target, { kind: "ready" }>, destination: Destination): PlatformError {
   if (destination.api === "port" && (target.kind === "unknown" || target.kind === "gone")) return linkNotFound();
@@ -12,7 +12,7 @@ export function refusalOf(target: Exclude<Target, { kind: "ready" }>, destinatio
   const name = nameOf(destination);
   switch (target.kind) {
     case "unknown":
-      return new PlatformError("instance.not_found", isLink ? "this agent link leads nowhere" : `${name} not found`);
+      return new PlatformError("instance.not_found", isLink ? "this agent link is unknown" : `${name} not found`);
     case "starting":
       return new PlatformError("instance.starting", `${name} is still starting; try again in a moment`);
     case "failed":
@@ -23,7 +23,7 @@ export function refusalOf(target: Exclude<Target, { kind: "ready" }>, destinatio
 }
 
 export function linkNotFound(): PlatformError {
-  return new PlatformError("link.not_found", "this link is unknown or has expired, or its instance has ended; ask for a new one");
+  return new PlatformError("link.not_found", "this link is unknown or has expired, or its instance has ended; create a new one");
 }
 
 function nameOf(destination: Destination): string {

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Readable } from "node:stream";
 import type { Dispatcher, Pool } from "undici";
-import { endAnswer } from "../http/drain.ts";
+import { endResponse } from "../http/drain.ts";
 import { isEndToEnd, isForSandbox } from "./headers.ts";
 import { type LookAhead, RequestBody, type StallLimits } from "./request-body.ts";
 
@@ -12,13 +12,13 @@ export interface RelayOptions {
   readonly maxBodyBytes: number | null;
   readonly lookAhead: LookAhead;
   readonly stall: StallLimits;
-  /** What the client sees of the answer's headers. */
+  /** Changes the response's headers for the client. */
   readonly rewrite?: (headers: Record<string, string | string[]>) => Record<string, string | string[]>;
-  /** The call is cut off after so long. */
+  /** Timeout for the whole call. */
   readonly limitMs?: number;
 }
 
-/** How a relayed call ended, for those who keep count. */
+/** How a relayed call ended. */
 export type RelayEnd =
   | { readonly kind: "answered"; readonly status: number }
   | { readonly kind: "lost"; readonly error: Error }
@@ -27,10 +27,10 @@ export type RelayEnd =
   | { readonly kind: "stalled" }
   | { readonly kind: "too_large" };
 
-/** Streams a request into a sandbox and its answer back, unread; whoever hangs up ends both sides. */
+/** Streams a request to a sandbox and its response back, without parsing bodies. If one side disconnects, the other is closed. */
 export function relay(request: IncomingMessage, response: ServerResponse, options: RelayOptions): Promise<RelayEnd> {
   const { pool, path, headers, maxBodyBytes, lookAhead, stall } = options;
-  // It may have hung up while we looked for its instance: what nobody waits for is not begun.
+  // The client may have disconnected while its instance was looked up.
   if (response.destroyed) return Promise.resolve({ kind: "left" });
   if (Number(request.headers["content-length"]) > (maxBodyBytes ?? Number.POSITIVE_INFINITY)) return Promise.resolve({ kind: "too_large" });
   return new Promise((resolve) => {
@@ -69,15 +69,15 @@ export function relay(request: IncomingMessage, response: ServerResponse, option
           if (isOver) started.abort(new Error("the call is over"));
         },
         onResponseStart(started, status, answered) {
-          if (response.destroyed || isOver) return started.abort(new Error("the client went away"));
-          // A hint, not the answer yet.
+          if (response.destroyed || isOver) return started.abort(new Error("the client disconnected"));
+          // An informational response comes before the real one.
           if (status < 200) return;
-          // A stream's client must know at once that it has begun; but what came together goes out together.
+          // The head of a stream is sent at once, but together with data that has arrived with it.
           const { socket } = response;
           socket?.cork();
           process.nextTick(() => socket?.uncork());
           const headers = endToEnd(answered);
-          // Such an answer has no body, and must not say how long one would be.
+          // A 204 has no body and must not have a length.
           if (status === 204) delete headers["content-length"];
           response.writeHead(status, options.rewrite?.(headers) ?? headers);
           response.flushHeaders();
@@ -88,7 +88,7 @@ export function relay(request: IncomingMessage, response: ServerResponse, option
           response.once("drain", () => started.resume());
         },
         onResponseEnd() {
-          endAnswer(response, "", () => finish({ kind: "answered", status: response.statusCode }));
+          endResponse(response, "", () => finish({ kind: "answered", status: response.statusCode }));
         },
         onResponseError(_, error) {
           finish({ kind: "lost", error });
@@ -99,7 +99,7 @@ export function relay(request: IncomingMessage, response: ServerResponse, option
   });
 }
 
-/** The request's body: in one piece if all of it is here, as it is of most calls, else piece by piece. */
+/** The request's body: one buffer if all of it has arrived, as for most calls, else a stream. */
 function bodyOf(request: IncomingMessage, inPieces: () => RequestBody): Buffer | RequestBody | null {
   const { "content-length": length, "transfer-encoding": coding } = request.headers;
   if (length === undefined && coding === undefined) return null;
@@ -124,7 +124,7 @@ function endToEnd(headers: Record<string, string | string[] | undefined>): Recor
   return kept;
 }
 
-/** The request's headers as the sandbox may see them: no credentials of the platform's, no routing, the sandbox's own host. */
+/** The request's headers for the sandbox: without credentials and routing headers, with the sandbox's own host. */
 export function headersForSandbox(request: IncomingMessage, more: Readonly<Record<string, string>>): Record<string, string | string[]> {
   const kept: Record<string, string | string[]> = { ...more, host: "localhost" };
   for (const name in request.headers) {

@@ -1,24 +1,24 @@
 import type { IncomingMessage } from "node:http";
 
-// A sandbox that does not read makes us stop reading its client too. But a connection that is not read does not tell that the other
-// side has closed it: the end stands behind what is still unread. So after a moment more is read than the sandbox takes, to see
-// whether the client is still there. A request that is too large for that is given up when its sandbox has taken nothing for long.
+// When a sandbox does not read, reading from its client is paused too. But a paused connection does not report that the client has
+// closed it: the end comes after the unread bytes. So after a while the gateway reads ahead, to detect a client that has
+// disconnected. A request too large for that is aborted when its sandbox has read nothing for a long time.
 
-/** What is held of a request while its sandbox takes nothing. */
+/** How much of a request is buffered while its sandbox does not read. */
 const USUAL_BYTES = 64 * 1024;
-/** Larger requests than this are rare. */
+/** The most that is read ahead for one request. */
 const LOOK_AHEAD_BYTES = 16 * 1024 * 1024;
 
 export interface StallLimits {
-  /** After this long without progress the request's end is looked for. */
+  /** Reading ahead begins after this long without progress. */
   readonly lookAfterMs: number;
-  /** If it could not be found, the request is given up after this long without progress. */
+  /** If the end of the request was not reached, it is aborted after this long without progress. */
   readonly giveUpAfterMs: number;
 }
 
 export const stallLimits: StallLimits = { lookAfterMs: 1_000, giveUpAfterMs: 60_000 };
 
-/** Memory that requests share while their ends are looked for. */
+/** The memory that all requests share for reading ahead. */
 export class LookAhead {
   #left: number;
 
@@ -41,7 +41,7 @@ export class LookAhead {
   }
 }
 
-/** A request's body, piece by piece. What stops to take it leaves the request open, so that the client can be told why. */
+/** A request's body as a stream. Ending the iteration leaves the request open, so that the client can get a response. */
 export class RequestBody implements AsyncIterable<Buffer> {
   readonly #request: IncomingMessage;
   readonly #lookAhead: LookAhead;
@@ -83,7 +83,7 @@ export class RequestBody implements AsyncIterable<Buffer> {
     }
   }
 
-  /** Nobody takes the rest. */
+  /** The rest of the body is not needed. */
   stop(): void {
     this.#isOver = true;
     this.#queue.length = 0;
@@ -114,7 +114,7 @@ export class RequestBody implements AsyncIterable<Buffer> {
   };
 
   readonly #onClose = (): void => {
-    if (!this.#isOver) this.#failure ??= new Error("the client went away within its request");
+    if (!this.#isOver) this.#failure ??= new Error("the client disconnected within its request");
     this.#wake();
   };
 
@@ -123,7 +123,7 @@ export class RequestBody implements AsyncIterable<Buffer> {
     if (this.#queued < USUAL_BYTES && this.#request.isPaused()) this.#request.resume();
   }
 
-  /** Goes on reading although nothing is taken. */
+  /** Reads ahead although the sandbox does not read. */
   #look(): void {
     this.#timer = undefined;
     this.#granted = this.#lookAhead.take();

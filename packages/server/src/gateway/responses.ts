@@ -1,13 +1,13 @@
 import { type ServerResponse, STATUS_CODES } from "node:http";
 import { type PlatformError, retryAfterOf, sandboxFailure } from "@aenv/contract";
-import { endAnswer } from "../http/drain.ts";
+import { endResponse } from "../http/drain.ts";
 
-// The gateway's own answers, on connections of Node's server and on those that are written to directly.
+// The gateway's own responses, through Node's HTTP server and as bytes for connections on the fast path.
 
 export function sendJson(response: ServerResponse, status: number, body: unknown): void {
   const text = JSON.stringify(body);
   response.writeHead(status, { "content-type": "application/json", "content-length": Buffer.byteLength(text) });
-  endAnswer(response, text);
+  endResponse(response, text);
 }
 
 export function sendRefusal(response: ServerResponse, failure: PlatformError): void {

@@ -7,40 +7,40 @@ import { readHandshake } from "./handshake.ts";
 export interface TunnelLimits {
   /** How long the program may take to answer the handshake. */
   readonly handshakeMs: number;
-  /** A tunnel through which nothing passes for so long is closed. */
+  /** Idle timeout. */
   readonly idleMs: number;
 }
 
 export interface TunnelOptions extends TunnelLimits {
-  /** The handshake as the program is sent it, and what the client has sent behind it. */
+  /** The handshake for the program, and the bytes that the client sent after it. */
   readonly handshake: string;
   readonly first: Buffer;
-  /** What the client is told when the program accepts. */
+  /** The response to the client when the program accepts. */
   readonly accepted: (head: ResponseHead) => string;
-  /** The tunnel is closed after so long, whatever passes through it. */
+  /** The tunnel is closed after this time, even if it is in use. */
   readonly lifeMs: number;
 }
 
 export interface TunnelEnd {
   readonly kind: "answered" | "left" | "lost" | "expired" | "idle";
-  /** 0 if the client has been told nothing, and is still connected. */
+  /** 0 if the client has got no response yet, and is still connected. */
   readonly status: number;
   readonly error?: Error;
 }
 
-/** How long one side may go on when the other has ended its own. */
+/** How long one side may keep sending after the other has ended. */
 const HALF_CLOSED_MS = 30_000;
 
 /**
- * Carries a handshake to a program and, once that has accepted, bytes in both directions: unread, and no faster than the other side takes
- * them. When one side closes, so does the other. An answer that is not an acceptance is passed on as it is, and ends the call.
+ * Forwards a handshake to a program and, once the program has accepted, bytes in both directions, with backpressure and without
+ * parsing them. When one side closes, so does the other. A response that does not accept is passed on and ends the call.
  */
 export function tunnel(client: Duplex, program: Socket, options: TunnelOptions): Promise<TunnelEnd> {
   return new Promise((resolve) => {
     let status = 0;
     let isOver = false;
-    /** The program has said all it will say, and the client has only to read it. */
-    let isSaid = false;
+    /** The program has sent everything; the client has yet to read it. */
+    let hasSentAll = false;
     let failure = new Error("the program closed the connection");
     const settle = (kind: TunnelEnd["kind"], error?: Error) => {
       if (isOver) return;
@@ -55,8 +55,8 @@ export function tunnel(client: Duplex, program: Socket, options: TunnelOptions):
       clearTimeout(idle);
       idle = setTimeout(() => settle(kind), limitMs);
     };
-    const sayLast = () => {
-      isSaid = true;
+    const endClient = () => {
+      hasSentAll = true;
       client.end();
       wait("answered", HALF_CLOSED_MS);
     };
@@ -68,43 +68,43 @@ export function tunnel(client: Duplex, program: Socket, options: TunnelOptions):
       client.write(options.accepted(head), "latin1");
       if (rest.length > 0) client.write(rest);
       pump(program, client, () => idle.refresh());
-      program.once("end", sayLast);
+      program.once("end", endClient);
     };
     const refuse = (answer: Buffer) => {
       const reader = new ResponseReader();
       const read = (bytes: Buffer) => {
         idle.refresh();
-        const told = reader.read(bytes, "close");
+        const forClient = reader.read(bytes, "close");
         status = reader.status;
-        return told;
+        return forClient;
       };
       client.write(read(answer));
-      if (reader.isOver) return sayLast();
+      if (reader.isOver) return endClient();
       pump(
         program,
         client,
         () => {},
         (bytes) => {
           try {
-            const told = read(bytes);
-            if (reader.isOver) setImmediate(sayLast);
-            return told;
+            const forClient = read(bytes);
+            if (reader.isOver) setImmediate(endClient);
+            return forClient;
           } catch (error) {
             settle("lost", error as Error);
             return null;
           }
         },
       );
-      program.once("end", () => reader.endByClose() && sayLast());
+      program.once("end", () => reader.endByClose() && endClient());
     };
-    shakeHands(program, { accept, refuse, fail: (error) => settle("lost", error) });
+    awaitHandshake(program, { accept, refuse, fail: (error) => settle("lost", error) });
     program.on("error", (error) => {
       failure = error;
     });
-    program.once("close", () => isSaid || settle("lost", failure));
+    program.once("close", () => hasSentAll || settle("lost", failure));
     client.on("error", () => {});
-    client.once("close", () => settle(isSaid || client.readableEnded ? "answered" : "left"));
-    // Without an answer there is nothing that half a connection could be good for.
+    client.once("close", () => settle(hasSentAll || client.readableEnded ? "answered" : "left"));
+    // Before the handshake is answered, a half-closed connection is of no use.
     client.once("end", () => {
       if (status === 0) return settle("left");
       program.end();
@@ -117,37 +117,37 @@ export function tunnel(client: Duplex, program: Socket, options: TunnelOptions):
   });
 }
 
-interface Hands {
+interface HandshakeHandlers {
   accept(head: ResponseHead, rest: Buffer): void;
   refuse(answer: Buffer): void;
   fail(error: Error): void;
 }
 
-/** Heads are short; a program that only ever hints is not listened to. */
+/** Limit for the response to the handshake, including informational responses before it. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 
-/** Waits for the program's answer to the handshake, and says which it is. */
-function shakeHands(program: Socket, hands: Hands): void {
+/** Waits for the program's response to the handshake. */
+function awaitHandshake(program: Socket, handlers: HandshakeHandlers): void {
   let pending: Buffer = Buffer.alloc(0);
   const onData = (bytes: Buffer) => {
     pending = Buffer.concat([pending, bytes]);
     try {
       const answer = readHandshake(pending);
       if (answer.kind === "unfinished") {
-        if (pending.length > MAX_ANSWER_BYTES) throw new Error("the program's answer to the handshake does not end");
+        if (pending.length > MAX_ANSWER_BYTES) throw new Error("the program's response to the handshake is too long");
         return;
       }
       program.off("data", onData);
-      if (answer.kind === "accepted") hands.accept(answer.head, answer.rest);
-      else hands.refuse(answer.answer);
+      if (answer.kind === "accepted") handlers.accept(answer.head, answer.rest);
+      else handlers.refuse(answer.answer);
     } catch (error) {
-      hands.fail(error as Error);
+      handlers.fail(error as Error);
     }
   };
   program.on("data", onData);
 }
 
-/** From one side to the other, no faster than that reads. */
+/** Copies bytes from one side to the other, with backpressure. */
 function pump(from: Duplex, to: Duplex, onPass: () => void, change: (bytes: Buffer) => Buffer | null = (bytes) => bytes): void {
   from.on("data", (bytes: Buffer) => {
     onPass();

@@ -1,24 +1,24 @@
-import { isEverywhere } from "./listen.ts";
+import { isWildcard } from "./listen.ts";
 
-/** The data port's address as a client sees it, who came to the control port by the name in its Host header. */
+/** The data port's URL for a client that used this Host header at the control port. */
 export type DataUrl = (hostHeader: string | undefined) => string;
 
 export interface DataUrlOptions {
   readonly publicUrl: string | null;
-  /** What the server listens on. */
+  /** The address that the server listens on. */
   readonly host: string;
-  /** The data port as this machine sees it. */
+  /** The data port's URL on this machine. */
   readonly localUrl: string;
 }
 
 /**
- * A server that listens on every address does not know by which it is reached; the name by which a client has found the control
- * port is the best word for it. Only whoever sent the name is answered with it, it is nowhere kept, and nothing of it but a plain
- * host name or address goes into a link. Behind a proxy it may be wrong, and then `publicUrl` must be set.
+ * A server that listens on all addresses does not know which of them clients use, so it takes the host name from the client's own
+ * request to the control port. The name is sent back to that client only, is not stored, and must be a plain host name or
+ * address. Behind a proxy it may be wrong; then `publicUrl` must be set.
  */
 export function dataUrlOf({ publicUrl, host, localUrl }: DataUrlOptions): DataUrl {
   if (publicUrl !== null) return always(publicUrl.replace(/\/$/, ""));
-  if (!isEverywhere(host)) return always(localUrl);
+  if (!isWildcard(host)) return always(localUrl);
   const { port } = new URL(localUrl);
   return (hostHeader) => {
     const name = HOST.exec(hostHeader ?? "")?.[1];

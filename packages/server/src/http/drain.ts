@@ -1,48 +1,48 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type Duplex, finished } from "node:stream";
 
-// An answer may come before all of its request has come. What is still on its way is read and thrown away for a while: a client
-// that sends first and reads then would wait for ever, lose the answer together with the connection, or find that connection
-// blocked for its next request.
+// A response may be complete before all of its request has arrived. The rest of the request is read and discarded for a while:
+// otherwise a client that sends everything before it reads would wait for ever, or would lose the response with the connection, or
+// could not send its next request on it.
 
-/** How long a client may go on sending what nobody will read. */
-const LINGER_MS = 2_000;
+/** How long a client may keep sending a request whose rest is discarded. */
+const DRAIN_MS = 2_000;
 
-/** Ends an answer, and its request if need be. */
-export function endAnswer(response: ServerResponse, last: string, onEnd: () => void = () => {}): void {
+/** Ends a response, and discards the rest of its request. */
+export function endResponse(response: ServerResponse, last: string, onEnd: () => void = () => {}): void {
   const { req: request } = response;
-  if (response.shouldKeepAlive || isOver(request)) {
+  if (response.shouldKeepAlive || isReceived(request)) {
     response.end(last, onEnd);
-    endRequest(request);
+    discardRequest(request);
   } else {
-    // Node closes this connection with the answer's end, so that has to wait.
+    // Node closes this connection at the end of the response, so the request is drained first.
     if (last !== "") response.write(last);
-    throwAway(request, () => response.end(onEnd));
+    drain(request, () => response.end(onEnd));
   }
 }
 
-/** The same for an answer that has been sent: only the request is left. */
-export function endRequest(request: IncomingMessage): void {
-  throwAway(request, () => request.complete || request.destroy());
+/** Discards the rest of a request whose response was sent. */
+export function discardRequest(request: IncomingMessage): void {
+  drain(request, () => request.complete || request.destroy());
 }
 
-/** The same for a connection without a request: a last word, and what still comes is thrown away. */
+/** Sends the last bytes on a raw connection, and discards what is still received. */
 export function endConnection(socket: Duplex, last: Buffer): void {
-  const timer = setTimeout(() => socket.destroy(), LINGER_MS);
+  const timer = setTimeout(() => socket.destroy(), DRAIN_MS);
   socket.once("close", () => clearTimeout(timer));
   socket.once("end", () => socket.destroy());
   socket.resume().end(last);
 }
 
-function throwAway(request: IncomingMessage, onOver: () => void): void {
-  if (isOver(request)) return;
-  const timer = setTimeout(onOver, LINGER_MS);
+function drain(request: IncomingMessage, onReceived: () => void): void {
+  if (isReceived(request)) return;
+  const timer = setTimeout(onReceived, DRAIN_MS);
   finished(request.on("data", () => {}).resume(), () => {
     clearTimeout(timer);
-    onOver();
+    onReceived();
   });
 }
 
-function isOver(request: IncomingMessage): boolean {
+function isReceived(request: IncomingMessage): boolean {
   return request.complete || request.destroyed;
 }

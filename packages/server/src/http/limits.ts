@@ -1,16 +1,16 @@
 import type { Server, ServerOptions } from "node:http";
 
-/** What a port bears of clients that are slow, idle or many. */
+/** Limits of a port for slow, idle and too many clients. */
 export interface HttpLimits {
-  /** For a request's headers, and for a new connection's first word. */
+  /** Timeout for the request headers, and for the first request of a connection. */
   readonly headersMs: number;
-  /** For a whole request; its answer may take as long as it likes. */
+  /** Timeout for receiving a whole request; the response may take any time. */
   readonly requestMs: number;
-  /** Whoever comes when so many are connected is turned away. */
+  /** The most open connections; further ones are closed at once. */
   readonly connections: number;
 }
 
-/** Longer than clients and load balancers keep connections, who would lose a request if we closed first. */
+/** Longer than clients and load balancers keep idle connections: they would lose a request if the server closed first. */
 export const KEEP_ALIVE_MS = 75_000;
 
 export function serverOptions({ headersMs, requestMs }: HttpLimits): ServerOptions {
@@ -18,7 +18,7 @@ export function serverOptions({ headersMs, requestMs }: HttpLimits): ServerOptio
     headersTimeout: Math.min(headersMs, requestMs),
     requestTimeout: requestMs,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    // Node looks for the slow only so often.
+    // Node checks for timeouts at this interval.
     connectionsCheckingInterval: Math.min(5_000, Math.ceil(headersMs / 4)),
   };
 }

@@ -1,9 +1,9 @@
 const CR = 13;
 const LF = 10;
-/** A chunk's size in hexadecimal and what may stand behind it, and a trailer's line. */
+/** Limit for a line with a chunk's size, and for a trailer. */
 const MAX_LINE = 8 * 1024;
 
-/** Follows a chunked body to find its end; what the chunks hold is not looked at. */
+/** Finds the end of a chunked body. */
 export class ChunkFollower {
   #state: "size" | "data" | "after data" | "trailer" | "over" = "size";
   #line = "";
@@ -13,7 +13,7 @@ export class ChunkFollower {
     return this.#state === "over";
   }
 
-  /** How many of these bytes belong to the body. Throws when they are no chunks. */
+  /** How many of these bytes belong to the body. Throws when they are not chunks. */
   follow(bytes: Buffer): number {
     let at = 0;
     while (at < bytes.length && this.#state !== "over") {
@@ -32,22 +32,22 @@ export class ChunkFollower {
   #take(byte: number): void {
     if (byte !== LF) {
       if (this.#line.length >= MAX_LINE || (this.#line.endsWith("\r") && byte !== CR))
-        throw new Error("the sandbox's answer has a broken chunk");
+        throw new Error("the sandbox's response has a broken chunk");
       this.#line += String.fromCharCode(byte);
       return;
     }
     const line = this.#line;
     this.#line = "";
-    if (!line.endsWith("\r")) throw new Error("the sandbox's answer has a broken chunk");
+    if (!line.endsWith("\r")) throw new Error("the sandbox's response has a broken chunk");
     if (this.#state === "size") this.#begin(line.slice(0, -1));
     else if (this.#state === "trailer") this.#state = line === "\r" ? "over" : "trailer";
     else if (line === "\r") this.#state = "size";
-    else throw new Error("the sandbox's answer has a chunk that is longer than it says");
+    else throw new Error("the sandbox's response has a chunk that is longer than it says");
   }
 
   #begin(line: string): void {
     const size = /^([0-9a-fA-F]{1,8})(?:[ \t]*;.*)?$/.exec(line)?.[1];
-    if (size === undefined) throw new Error(`the sandbox's answer has a chunk of size '${line.slice(0, 20)}'`);
+    if (size === undefined) throw new Error(`the sandbox's response has a chunk of size '${line.slice(0, 20)}'`);
     this.#left = Number.parseInt(size, 16);
     this.#state = this.#left === 0 ? "trailer" : "data";
   }

@@ -5,16 +5,16 @@ import { type HttpLimits, KEEP_ALIVE_MS, limitConnections, serverOptions } from 
 import { Connection, type Dispatch } from "./connection.ts";
 
 /**
- * An HTTP server with a fast path for short calls: a connection begins with our own reader, and goes over to Node's, for good,
- * at the first request that is not a plain short one.
+ * An HTTP server with a fast path for short calls. A connection begins on the fast path and is handed over to Node's HTTP server,
+ * for good, at the first request that is not a plain short one.
  */
 export class FastPathServer extends Server {
-  readonly #express = new Set<Connection>();
+  readonly #fastConnections = new Set<Connection>();
 
-  /** Connections that have left HTTP behind; Node does not count these. */
+  /** Upgraded connections, which Node's server does not track. */
   readonly #upgraded = new Set<Duplex>();
 
-  /** What `upgrades` says no to is answered as if no upgrade had been offered. */
+  /** If `upgrades` returns false, the request is answered as if it had not asked for an upgrade. */
   constructor(httpLimits: HttpLimits, dispatch: Dispatch, listener: RequestListener, upgrades: (request: IncomingMessage) => boolean) {
     super({ ...serverOptions(httpLimits), shouldUpgradeCallback: upgrades }, listener);
     this.on("upgrade", (_, socket) => {
@@ -27,38 +27,38 @@ export class FastPathServer extends Server {
     this.on("connection", (socket: Socket) => {
       const connection = new Connection(socket, {
         dispatch,
-        onOver: () => this.#express.delete(connection),
+        onOver: () => this.#fastConnections.delete(connection),
         handOver: (pending) => {
-          this.#express.delete(connection);
-          // Put back before Node's parser takes the socket, and let go after.
+          this.#fastConnections.delete(connection);
+          // The bytes are put back before Node's parser takes the socket; reading resumes after.
           socket.pause();
           if (pending !== null) socket.unshift(pending);
           toHttp.call(this, socket);
           socket.resume();
         },
       });
-      this.#express.add(connection);
+      this.#fastConnections.add(connection);
     });
     const { connectionsCheckingInterval } = serverOptions(httpLimits);
-    let round: NodeJS.Timeout;
+    let timer: NodeJS.Timeout;
     this.on("listening", () => {
-      round = setInterval(() => this.#endSilent(httpLimits), connectionsCheckingInterval).unref();
+      timer = setInterval(() => this.#endSilent(httpLimits), connectionsCheckingInterval).unref();
     });
-    this.on("close", () => clearInterval(round));
+    this.on("close", () => clearInterval(timer));
   }
 
   override closeIdleConnections(): void {
     super.closeIdleConnections();
-    for (const connection of this.#express) if (connection.isIdle) connection.end();
+    for (const connection of this.#fastConnections) if (connection.isIdle) connection.end();
   }
 
   override closeAllConnections(): void {
     super.closeAllConnections();
-    for (const connection of this.#express) connection.destroy();
+    for (const connection of this.#fastConnections) connection.destroy();
     for (const socket of this.#upgraded) socket.destroy();
   }
 
   #endSilent({ headersMs }: HttpLimits): void {
-    for (const connection of this.#express) connection.endIfSilent(headersMs, KEEP_ALIVE_MS);
+    for (const connection of this.#fastConnections) connection.endIfSilent(headersMs, KEEP_ALIVE_MS);
   }
 }
