@@ -9,6 +9,7 @@ import { checkProcessEnv } from "./check/process-env.ts";
 import { checkReference } from "./check/reference.ts";
 import { checkSnippets } from "./check/snippets.ts";
 import { checkTypes } from "./check/types.ts";
+import { checkWords } from "./check/words.ts";
 
 const checks: Readonly<Record<string, Check>> = {
   types: checkTypes,
@@ -20,6 +21,7 @@ const checks: Readonly<Record<string, Check>> = {
   "docs links": checkLinks,
   "docs code": checkSnippets,
   "docs reference": checkReference,
+  words: checkWords,
 };
 
 const root = fileURLToPath(new URL("..", import.meta.url));

@@ -11,10 +11,10 @@ describe("checkWords", () => {
       "docs/a.md": "# The door\n",
     });
     expect((await checkWords(tree.path)).map(formatProblem).sort()).toEqual([
-      "docs/a.md:1: 'door': this project says agent API or trainer API",
-      "src/a.ts:1: 'seat': this project says slot",
-      "src/a.ts:2: 'box': this project says sandbox",
-      "src/box-client.ts: 'box': this project says sandbox",
+      "docs/a.md:1: 'door': use agent API or trainer API",
+      "src/a.ts:1: 'seat': use slot",
+      "src/a.ts:2: 'box': use sandbox",
+      "src/box-client.ts: 'box': use sandbox",
     ]);
   });
 

@@ -40,7 +40,7 @@ function events(text: string): Body[] {
 }
 
 describe("the script", () => {
-  it("keeps no requests with keepRequests off, and still counts them", async () => {
+  it("keeps no requests with keepsRequests: false, and still counts them", async () => {
     const counted: number[] = [];
     model = await scriptedOpenAi(({ index }) => `${counted.push(index)}`, { keepsRequests: false });
     await chat({});

@@ -111,8 +111,8 @@ describe.runIf(process.platform === "linux")("a presigned link", () => {
       message: expect.stringMatching(/^not supported on this engine \(process\): presign URL; .*does not name port/),
     });
     const packed = await publish(platform, projects.probe, { isolation: "shared", deployConfig: { ports: [3000] } });
-    const { id: seated } = await platform.create(packed);
-    expect(await platform.ask("POST", `/env-instance/${seated}/presign-url`, { port: 3000 })).toMatchObject({
+    const { id: packedId } = await platform.create(packed);
+    expect(await platform.ask("POST", `/env-instance/${packedId}/presign-url`, { port: 3000 })).toMatchObject({
       status: 501,
       message: expect.stringMatching(/^not supported on this engine \(process\): presign URL; .*share a process/),
     });

@@ -30,7 +30,7 @@ const counter = defineEnvironment({
     { name: "add", input: z.object({ n: z.number() }), run: ({ n }, { state }) => (state.count += n) },
     { name: "wait", run: (_, { signal }) => new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason))) },
     { name: "deaf", timeoutMs: 20, run: () => new Promise(() => {}) },
-    { name: "fail", run: () => Promise.reject(new Error("the shelf is empty")) },
+    { name: "fail", run: () => Promise.reject(new Error("the store is empty")) },
   ],
   rewards: [
     { name: "reached", weight: 0.5, score: ({ state }) => state.count >= 12 },
@@ -213,7 +213,7 @@ describe("a host", () => {
 describe("a call", () => {
   it("that throws is an error result with the message and no stack", async () => {
     const one = await host(counter);
-    expect(await call(await one.create(), one, "fail")).toBe("error: the shelf is empty");
+    expect(await call(await one.create(), one, "fail")).toBe("error: the store is empty");
   });
 
   it("with wrong arguments names the field", async () => {

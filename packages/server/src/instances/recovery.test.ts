@@ -125,11 +125,11 @@ describe("servers side by side", () => {
 
   it("end each other's instances, and set their books right", async () => {
     const { world, one, other, shop, bank } = await openPair();
-    const [apart, seated] = [await one.create(shop), await one.create(bank)];
+    const [apart, placed] = [await one.create(shop), await one.create(bank)];
     await other.instances.destroy(apart.id, ada);
     await vi.waitFor(async () => expect(await world.engine.list()).toHaveLength(1));
-    await other.instances.destroy(seated.id, ada);
-    await expect(one.count(seated)).rejects.toThrow("not found in this process");
+    await other.instances.destroy(placed.id, ada);
+    await expect(one.count(placed)).rejects.toThrow("not found in this process");
     await one.recovery.settle();
     expect(await one.rows.count("leaving", one.serverId)).toBe(0);
     world.later(61);

@@ -73,7 +73,7 @@ export class Metrics {
     gauge("aenv_hosts", "Shared processes", sources.hosts);
     gauge("aenv_starts_waiting", "Starts that wait for their turn", sources.waiting);
     const sumOf = (field: "ready" | "target", isBlank: boolean) => () =>
-      [...sources.pool()].filter(([name]) => (name === "blank") === isBlank).reduce((sum, [, shelf]) => sum + shelf[field], 0);
+      [...sources.pool()].filter(([name]) => (name === "blank") === isBlank).reduce((sum, [, stock]) => sum + stock[field], 0);
     gauge("aenv_pool_blank_ready", "Blank processes that wait", sumOf("ready", true));
     gauge("aenv_pool_blank_target", "Blank processes that should wait", sumOf("target", true));
     gauge("aenv_pool_prepared_ready", "Prepared processes that wait", sumOf("ready", false));

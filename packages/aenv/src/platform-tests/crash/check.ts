@@ -69,8 +69,8 @@ async function findProblem(servers: readonly ServerProcess[], world: World, home
   const { sandboxes, unfinished, processes, slots } = await lookAt(home);
   if (unfinished.length > 0) return `folders are left unfinished: ${unfinished}`;
   if (!isSame(sandboxes, processes)) return `there are the sandboxes ${sandboxes} and processes of ${processes}`;
-  const seated = [...slots.values()].flat();
-  if (!isSame(seated, live)) return `${live} are said to live, and ${seated} sit in sandboxes`;
+  const placed = [...slots.values()].flat();
+  if (!isSame(placed, live)) return `the platform reports ${live} as live, but the sandboxes have ${placed}`;
   const waiting = [...slots.values()].filter((one) => one.length === 0).length;
   const wanted = (await Promise.all(servers.map(waitingProcesses))).reduce((sum, count) => sum + count, 0);
   return waiting <= wanted ? null : `${waiting} sandboxes are empty, and ${wanted} may be`;
