@@ -36,7 +36,6 @@ export {
 export { isObject, type Json, type JsonObject, type JsonSchema, jsonSchemaObject } from "./json.ts";
 export { type BundleManifest, bundleManifest } from "./manifest.ts";
 export { nearestName } from "./nearest.ts";
-export { type Outcome, outcome } from "./outcome.ts";
 export { problemsOf } from "./problems.ts";
 export { type EnvironmentRef, formatRef, nameProblem, parseName, parseRef, splitRef, versionProblem } from "./ref.ts";
 export { fieldLimits, knownFields, text } from "./request-fields.ts";
@@ -75,7 +74,6 @@ export { invalidBundle, TAR_BLOCK, tarPadding, writeTarHeader } from "./tar.ts";
 export { readTar, type TarFile } from "./tar-reader.ts";
 export { type Task, type TaskPage, task, taskPage } from "./task.ts";
 export { type CallToolResult, type ContentBlock, callToolResult, contentBlock, type ToolDescriptor, toolDescriptor } from "./tool.ts";
-export { type Step, step, type Trajectory, trajectory } from "./trajectory.ts";
 export {
   demandVariables,
   type VariableKind,

@@ -42,7 +42,7 @@ describe("a compiled environment", () => {
     });
   });
 
-  it("lists functions, rewards and health with the endpoints and methods that they really have", async () => {
+  it("lists functions, rewards and health with their endpoints and methods", async () => {
     const environment = await compileEnvironment(
       {
         functions: [
@@ -67,7 +67,7 @@ describe("a compiled environment", () => {
     expect(environment.catalogue.health[0]).toMatchObject({ endpoint: "/health", method: "GET" });
   });
 
-  it("refuses two of the same name, and points at the line of the second", async () => {
+  it("refuses two parts of the same name, and points at the line of the second", async () => {
     const first = tool({ name: "add", run });
     const second = tool({ name: "add", run });
     const failure = await compileEnvironment({ tools: [first, second] }, identity).catch((error: unknown) => error);
@@ -77,33 +77,31 @@ describe("a compiled environment", () => {
     expect(place.line).toBeGreaterThan(1);
   });
 
-  it("refuses names, inputs and code that cannot work, and says which", async () => {
+  it("refuses invalid names, inputs and code, and names them", async () => {
     expect(await problemWith({ tools: [{ name: "no spaces", run }] })).toContain("tool 'no spaces': a name has");
     expect(await problemWith({ tools: [{ name: "env/tool", run }] })).toContain("tool 'env/tool': a name has");
-    expect(await problemWith({ tools: [{ name: "constructor", run }] })).toContain("that name belongs to every object");
+    expect(await problemWith({ tools: [{ name: "constructor", run }] })).toContain("the name is reserved");
     expect(await problemWith({ tools: [{ name: "x" }] })).toContain("tool 'x' has no 'run' function");
-    expect(await problemWith({ tools: [{ name: "x", input: z.string(), run }] })).toContain("tool 'x': its input must be an object");
+    expect(await problemWith({ tools: [{ name: "x", input: z.string(), run }] })).toContain("tool 'x': its input must be of type object");
     expect(await problemWith({ tools: [{ name: "x", input: 5, run }] })).toContain("tool 'x': its input must be a zod schema");
     expect(await problemWith({ rewards: [{ name: "r", weight: Number.NaN, score: run }] })).toContain("its weight is NaN");
     expect(await problemWith({ rewards: [{ name: "r" }] })).toContain("reward 'r' has no 'score' function");
     expect(await problemWith(null as unknown as object)).toContain("made by defineEnvironment");
   });
 
-  it("refuses an option that it does not know, and names the one that was meant", async () => {
-    expect(await problemWith({ setUp: run })).toBe("the environment: 'setUp' is no option of it; did you mean 'setup'?");
-    expect(await problemWith({ healthAt: { endpont: "/x" } })).toContain("healthAt of the environment: 'endpont' is no option");
-    expect(await problemWith({ tools: [{ name: "x", inputs: {}, run }] })).toBe(
-      "tool 'x': 'inputs' is no option of it; did you mean 'input'?",
-    );
+  it("refuses an unknown option, and suggests the nearest known one", async () => {
+    expect(await problemWith({ setUp: run })).toBe("the environment: unknown option 'setUp'; did you mean 'setup'?");
+    expect(await problemWith({ healthAt: { endpont: "/x" } })).toContain("healthAt of the environment: unknown option 'endpont'");
+    expect(await problemWith({ tools: [{ name: "x", inputs: {}, run }] })).toBe("tool 'x': unknown option 'inputs'; did you mean 'input'?");
     expect(await problemWith({ tools: [{ name: "x", timeout_ms: 5, run }] })).toContain("did you mean 'timeoutMs'?");
     expect(await problemWith({ rewards: [{ name: "r", wieght: 2, score: run }] })).toContain(
-      "reward 'r': 'wieght' is no option of it; did you mean 'weight'?",
+      "reward 'r': unknown option 'wieght'; did you mean 'weight'?",
     );
-    expect(await problemWith({ rewards: [{ name: "r", run }] })).toContain("reward 'r': 'run' is no option of it; its options are name,");
+    expect(await problemWith({ rewards: [{ name: "r", run }] })).toContain("reward 'r': unknown option 'run'; the options are name,");
     expect(await problemWith({ functions: [{ name: "f", colour: "red", run }] })).toContain("its options are name, description, input,");
   });
 
-  it("leaves fields alone that an environment of a class has for itself", async () => {
+  it("accepts other fields of an environment that is an instance of a class", async () => {
     class Shop {
       readonly open = true;
       setup() {
@@ -113,7 +111,7 @@ describe("a compiled environment", () => {
     await compileEnvironment(new Shop(), identity);
   });
 
-  it("points at the environment's line where a part of it has none of its own", async () => {
+  it("points at the environment's line if a part has no location of its own", async () => {
     const definition = defineEnvironment({ tools: [{ name: "no spaces", run }] });
     const failure = await compileEnvironment(definition as EnvironmentDefinition, identity).catch((error: unknown) => error);
     expect(failure).toMatchObject({
@@ -122,10 +120,10 @@ describe("a compiled environment", () => {
     });
   });
 
-  it("refuses endpoints that belong to the platform or to another function", async () => {
+  it("refuses endpoints that are reserved or used by another function", async () => {
     const named = (endpoint: string) => ({ functions: [{ name: "f", endpoint, run }] });
     for (const taken of ["/mcp", "/env-instance/x", "/task/reward", "/task/reset", "/state/snapshot", "/functions/list"]) {
-      expect(await problemWith(named(taken))).toContain("belongs to the platform");
+      expect(await problemWith(named(taken))).toContain("is reserved for the platform");
     }
     expect(await problemWith(named("search"))).toContain("must be a path that begins with '/'");
     const twice = {
@@ -134,6 +132,6 @@ describe("a compiled environment", () => {
         { name: "b", endpoint: "/x", run },
       ],
     };
-    expect(await problemWith(twice)).toContain("POST /x is taken already by function 'a'");
+    expect(await problemWith(twice)).toContain("POST /x is already used by function 'a'");
   });
 });

@@ -20,14 +20,14 @@ export interface CompiledTool {
   readonly input: CompiledSchema;
   readonly output: OutputShape | null;
   readonly descriptor: ToolDescriptor;
-  /** Some of its arguments are to be repeated in headers (2026 revision of MCP). */
+  /** Clients repeat some of its arguments in headers (2026 revision of MCP). */
   readonly mirrorsArguments: boolean;
 }
 
 /** By name, in the order in which they are listed. */
 export type Toolset = ReadonlyMap<string, CompiledTool>;
 
-/** A function or a single reward at its own address. */
+/** A function or a single reward at its own path. */
 export interface CompiledEndpoint {
   readonly kind: "function" | "reward";
   readonly name: string;
@@ -43,7 +43,7 @@ export interface CompiledReward {
   readonly weight: number;
 }
 
-/** A definition that has been checked and made ready: everything that instances share. */
+/** A checked definition with compiled schemas: what all instances of an environment share. */
 export interface CompiledEnvironment {
   readonly name: string;
   readonly version: string;
@@ -52,7 +52,7 @@ export interface CompiledEnvironment {
   readonly rewards: readonly CompiledReward[];
   /** By `METHOD /path`. */
   readonly endpoints: ReadonlyMap<string, CompiledEndpoint>;
-  /** Where the health check answers, by `METHOD /path`. */
+  /** The routes of the health check, as `METHOD /path`. */
   readonly healthKeys: ReadonlySet<string>;
   readonly catalogue: Catalogue;
   readonly keepsStateInModules: boolean;
@@ -63,17 +63,17 @@ interface Identity {
   readonly version: string;
 }
 
-/** As in MCP. Clients put `<environment>/` before a tool's name, so it has no slash of its own. */
+/** As in MCP, but without a slash: clients put `<environment>/` before a tool's name. */
 const NAME = /^[A-Za-z0-9_.-]{1,128}$/;
-/** Node's timers fire at once when asked for longer than this. */
+/** Node's timers fire at once for longer delays. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Checks a definition once, so that nothing of it has to be checked when it is called. */
+/** Checks a definition and compiles its schemas once, so that calls need no further checks of the definition. */
 export async function compileEnvironment(definition: EnvironmentDefinition, identity: Identity): Promise<CompiledEnvironment> {
   try {
     return await compile(definition, identity);
   } catch (error) {
-    // A part that is written inside of the environment has no line of its own that we know.
+    // A part that is written inline has no location of its own, so the environment's is used.
     throw isPlatformError(error) ? withLocation(error, locationOf(Object(definition))) : error;
   }
 }
@@ -114,7 +114,7 @@ function checkSetupTimeout(definition: EnvironmentDefinition): void {
   throw invalid(definition, `setupTimeoutMs is ${String(setupTimeoutMs)}; it must be ${allowed}`);
 }
 
-/** Checks a list of tools and makes it ready. */
+/** Checks a list of tools and compiles their schemas. */
 export async function compileTools(definitions: readonly ToolDefinition[]): Promise<Toolset> {
   const tools = new Map<string, CompiledTool>();
   for (const definition of definitions) {
@@ -122,7 +122,7 @@ export async function compileTools(definitions: readonly ToolDefinition[]): Prom
     if (definition.hidden === true) continue;
     const input = await compileInput(definition.input, what);
     if (input.input.type !== undefined && input.input.type !== "object") {
-      throw invalid(definition, `${what}: its input must be an object, not ${JSON.stringify(input.input.type)}`);
+      throw invalid(definition, `${what}: its input must be of type object, not ${JSON.stringify(input.input.type)}`);
     }
     const output = definition.output === undefined ? null : outputShape(await compileSchema(definition.output, `${what}: its output`));
     const mirrorsArguments = JSON.stringify(input.input).includes('"x-mcp-header"');
@@ -176,9 +176,9 @@ function collectEndpoints(functions: readonly CompiledEndpoint[], rewards: reado
   const add = (endpoint: CompiledEndpoint) => {
     const what = `${endpoint.kind} '${endpoint.name}'`;
     assertPathFree(endpoint.method, endpoint.path, endpoint.definition, what);
-    const rival = endpoints.get(keyOf(endpoint));
-    if (rival !== undefined)
-      throw invalid(endpoint.definition, `${what}: ${keyOf(endpoint)} is taken already by ${rival.kind} '${rival.name}'`);
+    const other = endpoints.get(keyOf(endpoint));
+    if (other !== undefined)
+      throw invalid(endpoint.definition, `${what}: ${keyOf(endpoint)} is already used by ${other.kind} '${other.name}'`);
     endpoints.set(keyOf(endpoint), endpoint);
   };
   for (const endpoint of functions) add(endpoint);
@@ -189,21 +189,21 @@ function collectEndpoints(functions: readonly CompiledEndpoint[], rewards: reado
   return endpoints;
 }
 
-/** `/health` always, because the platform asks there, and the author's own address beside it. */
+/** `/health` always, because the platform polls it, and the author's own path. */
 function healthKeysOf(definition: EnvironmentDefinition, endpoints: ReadonlyMap<string, CompiledEndpoint>): ReadonlySet<string> {
   const { endpoint = "/health", method = "GET" } = definition.healthAt ?? {};
   const key = `${method} ${endpoint}`;
   if (key === "GET /health") return new Set([key]);
   assertPathFree(method, endpoint, definition, "the health check");
-  const rival = endpoints.get(key);
-  if (rival !== undefined) throw invalid(definition, `the health check: ${key} is taken already by ${rival.kind} '${rival.name}'`);
+  const other = endpoints.get(key);
+  if (other !== undefined) throw invalid(definition, `the health check: ${key} is already used by ${other.kind} '${other.name}'`);
   return new Set(["GET /health", key]);
 }
 
 function assertPathFree(method: string, path: string, definition: object, what: string): void {
   if (!/^\/[^?#\s]*$/.test(path)) throw invalid(definition, `${what}: its endpoint '${path}' must be a path that begins with '/'`);
   if (isReservedEndpoint(method, path))
-    throw invalid(definition, `${what}: its endpoint '${path}' belongs to the platform; choose another`);
+    throw invalid(definition, `${what}: its endpoint '${path}' is reserved for the platform; choose another`);
 }
 
 function keyOf(endpoint: CompiledEndpoint): string {
@@ -251,7 +251,7 @@ async function compileInput(input: unknown, what: string): Promise<CompiledSchem
   return input === undefined ? anyObject : compileSchema(input as Schema, `${what}: its input`);
 }
 
-/** Names the thing for later errors, once its name and its code are known to be sound. */
+/** Checks name, options and code of a part, and returns its description for error messages. */
 function checkNamed(
   kind: "tool" | "reward" | "function",
   definition: { readonly name: string },
@@ -263,15 +263,16 @@ function checkNamed(
   if (typeof definition.name !== "string" || !NAME.test(definition.name)) {
     throw invalid(definition, `${what}: a name has 1 to 128 letters, digits, '_', '-' or '.'`);
   }
-  // The MCP SDK would take it for a tool that is there already.
-  if (definition.name in Object.prototype) throw invalid(definition, `${what}: that name belongs to every object; choose another`);
-  if (taken.has(definition.name)) throw invalid(definition, `${what} is defined twice; names must be different`);
+  // The MCP SDK would take it for a registered tool.
+  if (definition.name in Object.prototype)
+    throw invalid(definition, `${what}: the name is reserved, because every JavaScript object has a property of that name; choose another`);
+  if (taken.has(definition.name)) throw invalid(definition, `${what} is defined twice; names must be unique`);
   assertKnownOptions(kind, definition, what);
   if (typeof run !== "function") throw invalid(definition, `${what} has no ${kind === "reward" ? "'score'" : "'run'"} function`);
   return what;
 }
 
 function invalid(definition: object, message: string): PlatformError {
-  const place = locationOf(definition);
-  return new PlatformError("environment.invalid", message, place === null ? {} : { details: { place } });
+  const location = locationOf(definition);
+  return new PlatformError("environment.invalid", message, location === null ? {} : { details: { place: location } });
 }

@@ -20,7 +20,7 @@ describe("compileSchema", () => {
     });
   });
 
-  it("does not require what has a default, in the schema that clients see", async () => {
+  it("does not require fields with a default, in the schema for clients", async () => {
     const schema = await compileSchema(nested, "x");
     expect(schema.input.required).toEqual(["city"]);
   });
@@ -68,18 +68,18 @@ describe("compileSchema", () => {
     expect(await check(schema, { n: 4 })).toEqual({ ok: true, value: { n: 4 } });
   });
 
-  it("says what to do about a schema library that cannot describe itself", async () => {
+  it("reports what to do about a schema library without JSON Schema support", async () => {
     const mute = { "~standard": { version: 1, vendor: "mute", validate: (value: unknown) => ({ value }) } } as StandardSchemaV1;
     await expect(compileSchema(mute, "tool 'x': its input")).rejects.toThrow(/'mute' cannot describe itself.*give a JSON Schema object/);
   });
 
-  it("refuses a broken JSON Schema and says where it stands", async () => {
+  it("refuses an invalid JSON Schema and names the part it belongs to", async () => {
     await expect(compileSchema({ type: "objekt" }, "tool 'x': its input")).rejects.toThrow(
       /tool 'x': its input is not a valid JSON Schema/,
     );
   });
 
-  it("never throws on what a client may send", async () => {
+  it("never throws on any JSON value of a client", async () => {
     const schemas = [await compileSchema(nested, "x"), await compileSchema({ type: "object", properties: { a: { type: "array" } } }, "y")];
     await fc.assert(
       fc.asyncProperty(fc.jsonValue(), async (value) => {

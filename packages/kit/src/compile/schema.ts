@@ -4,7 +4,7 @@ import { isStandardSchema, type StandardSchemaV1 } from "../definition/standard-
 
 const TARGET = "draft-2020-12";
 
-/** A schema made ready: it describes itself to clients and checks what they send. */
+/** A compiled schema: its JSON Schemas for clients, and the validator for values. */
 export interface CompiledSchema {
   readonly input: JsonSchema;
   readonly output: JsonSchema;
@@ -13,7 +13,7 @@ export interface CompiledSchema {
 
 export type Checked = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly problem: string };
 
-/** A schema that describes itself as told and accepts everything. */
+/** A schema that describes itself as the given JSON Schema and accepts every value. */
 export function describedOnly(schema: JsonSchema): StandardSchemaV1 {
   const describe = () => schema;
   return {
@@ -23,17 +23,17 @@ export function describedOnly(schema: JsonSchema): StandardSchemaV1 {
 
 const NO_FIELDS = { type: "object", properties: {} };
 
-/** What a tool without an input schema takes: any object, described as one without fields. */
+/** The input of a tool without an input schema: any object, described as one without fields. */
 export const anyObject: CompiledSchema = { input: NO_FIELDS, output: NO_FIELDS, standard: describedOnly(NO_FIELDS) };
 
-/** Makes an author's schema ready; `where` names it in errors. */
+/** Compiles an author's schema; `where` names it in errors. */
 export async function compileSchema(schema: Schema, where: string): Promise<CompiledSchema> {
   if (isStandardSchema(schema)) return compileStandard(schema, where);
   if (isObject(schema)) return compileJsonSchema(schema, where);
   throw new PlatformError("environment.invalid", `${where} must be a zod schema, another Standard Schema or a JSON Schema object`);
 }
 
-/** Checks a value; synchronous whenever the schema is, because most are and a promise costs. */
+/** Checks a value; synchronous if the schema is, because most are and a promise is expensive here. */
 export function check(schema: CompiledSchema, value: unknown): Checked | Promise<Checked> {
   const result = schema.standard["~standard"].validate(value);
   return result instanceof Promise ? result.then(toChecked) : toChecked(result);
@@ -65,11 +65,11 @@ function compileStandard(schema: StandardSchemaV1, where: string): CompiledSchem
   }
 }
 
-/** A JSON Schema's `default`s are filled in, as its author expects. */
+/** Fills in the `default`s of the JSON Schema. */
 async function compileJsonSchema(schema: JsonSchema, where: string): Promise<CompiledSchema> {
-  // Loaded only when an author writes JSON Schema by hand: it would double the start-up time of the others.
+  // Loaded only if an author writes JSON Schema by hand: it doubles the start-up time.
   const isDraft7 = typeof schema.$schema === "string" && schema.$schema.includes("draft-07");
-  // From the default export: in a bundle a CommonJS module that is loaded late has no other.
+  // From the default export: a dynamically imported CommonJS module in a bundle has no other.
   const Ajv = isDraft7 ? (await import("ajv")).default.Ajv : (await import("ajv/dist/2020.js")).default.Ajv2020;
   const ajv = new Ajv({ allErrors: true, strict: false, useDefaults: true, validateFormats: false });
   let validate: import("ajv").ValidateFunction;

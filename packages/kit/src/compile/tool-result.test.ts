@@ -11,40 +11,40 @@ async function convert(value: unknown, output?: z.ZodType): Promise<CallToolResu
 }
 
 describe("toToolResult", () => {
-  it("gives text for a string, and nothing for nothing", async () => {
+  it("converts a string to text, and undefined to no content", async () => {
     expect(await convert("hi")).toEqual({ content: [{ type: "text", text: "hi" }] });
     expect(await convert("")).toEqual({ content: [{ type: "text", text: "" }] });
     expect(await convert(undefined)).toEqual({ content: [] });
     expect(await convert(null)).toEqual({ content: [] });
   });
 
-  it("gives an object both as compact JSON and as structured content", async () => {
+  it("converts an object to compact JSON and to structured content", async () => {
     expect(await convert({ a: 1, b: undefined, at: new Date(0) })).toEqual({
       content: [{ type: "text", text: '{"a":1,"at":"1970-01-01T00:00:00.000Z"}' }],
       structuredContent: { a: 1, at: "1970-01-01T00:00:00.000Z" },
     });
   });
 
-  it("gives numbers, booleans and arrays as JSON text without structure", async () => {
+  it("converts numbers, booleans and arrays to JSON text without structure", async () => {
     expect(await convert(3)).toEqual({ content: [{ type: "text", text: "3" }] });
     expect(await convert(false)).toEqual({ content: [{ type: "text", text: "false" }] });
     expect(await convert([1, "a"])).toEqual({ content: [{ type: "text", text: '[1,"a"]' }] });
     expect(await convert([])).toEqual({ content: [{ type: "text", text: "[]" }] });
   });
 
-  it("passes content blocks and whole results through", async () => {
+  it("passes content blocks and complete results through", async () => {
     const image = { type: "image", data: "aGk=", mimeType: "image/png" };
     expect(await convert(image)).toEqual({ content: [image] });
     expect(await convert([{ type: "text", text: "see" }, image])).toEqual({ content: [{ type: "text", text: "see" }, image] });
     expect(await convert({ content: [image], isError: true })).toEqual({ content: [image], isError: true });
   });
 
-  it("takes what only looks like a block for data", async () => {
+  it("treats a value that only looks like a block as data", async () => {
     expect(await convert({ type: "image", data: 5 })).toMatchObject({ structuredContent: { type: "image", data: 5 } });
     expect(await convert({ content: "plain" })).toMatchObject({ structuredContent: { content: "plain" } });
   });
 
-  it("checks an output schema and gives what it made of the value", async () => {
+  it("checks an output schema and returns the parsed value", async () => {
     const output = z.object({ total: z.number(), currency: z.string().default("EUR") });
     expect(await convert({ total: 3 }, output)).toEqual({
       content: [{ type: "text", text: '{"total":3,"currency":"EUR"}' }],
@@ -53,7 +53,7 @@ describe("toToolResult", () => {
     expect(await convert({ total: "3" }, output)).toMatchObject({ isError: true, content: [{ text: expect.stringContaining("total: ") }] });
   });
 
-  it("holds a whole result to the output schema too, and leaves its blocks alone", async () => {
+  it("checks a complete result against the output schema too, and keeps its blocks", async () => {
     const output = z.object({ total: z.number(), currency: z.string().default("EUR") });
     const content = [{ type: "text", text: "three" }];
     expect(await convert({ content, structuredContent: { total: 3 } }, output)).toEqual({
@@ -72,7 +72,7 @@ describe("toToolResult", () => {
     });
   });
 
-  it("fails for what JSON cannot write, wherever it stands", async () => {
+  it("fails for a part without a JSON form, at any depth", async () => {
     const ring: { self?: unknown } = {};
     ring.self = ring;
     const odd = { n: Number.NaN };
@@ -98,7 +98,7 @@ describe("toToolResult", () => {
     await expect(convert(new Map([["n", Number.NaN]]), z.any())).rejects.toThrow("n is NaN");
   });
 
-  it("gives maps, sets, dates and big integers their form, as text and as structure", async () => {
+  it("converts maps, sets, dates and big integers, in text and structure", async () => {
     const value = { stock: new Map([["chair", 3]]), tags: new Set(["new"]), at: new Date(0), serial: 2n ** 64n };
     const plain = { stock: { chair: 3 }, tags: ["new"], at: "1970-01-01T00:00:00.000Z", serial: "18446744073709551616" };
     expect(await convert(value)).toEqual({ content: [{ type: "text", text: JSON.stringify(plain) }], structuredContent: plain });
@@ -107,7 +107,7 @@ describe("toToolResult", () => {
     expect(await convert(new Date(0))).toEqual({ content: [{ type: "text", text: "1970-01-01T00:00:00.000Z" }] });
   });
 
-  it("keeps what it gave when the environment changes the value later", async () => {
+  it("does not change when the environment changes the value later", async () => {
     const cart = { items: ["chair"] };
     const result = await convert(cart);
     cart.items.push("table");
@@ -123,7 +123,7 @@ describe("toToolResult", () => {
     ["a cut-off signature", Buffer.from("RIFF\0\0"), null],
     ["other bytes", new Uint8Array([1, 2]), null],
     ["no bytes", new Uint8Array(), null],
-  ])("gives %s as a block", async (_, bytes, mimeType) => {
+  ])("converts %s to a block", async (_, bytes, mimeType) => {
     const data = Buffer.from(bytes).toString("base64");
     const block =
       mimeType === null
@@ -136,7 +136,7 @@ describe("toToolResult", () => {
     expect(ContentBlockSchema.safeParse(block).success).toBe(true);
   });
 
-  it("takes bytes for an image's data, and gives bytes inside of data as base64", async () => {
+  it("accepts bytes as an image's data, and converts bytes inside of data to base64", async () => {
     const bytes = new Uint8Array([1, 2]);
     expect(await convert({ type: "image", data: bytes, mimeType: "image/avif" })).toEqual({
       content: [{ type: "image", data: "AQI=", mimeType: "image/avif" }],
@@ -144,13 +144,13 @@ describe("toToolResult", () => {
     expect(await convert({ file: bytes })).toMatchObject({ structuredContent: { file: "AQI=" } });
   });
 
-  it("lets no key by the name of __proto__ into the structure", async () => {
+  it("drops a key named __proto__ from the structure", async () => {
     const hostile = JSON.parse('{"a":1,"__proto__":{"admin":true}}');
     expect(JSON.stringify((await convert(hostile)).structuredContent)).toBe('{"a":1}');
     expect(JSON.stringify((await convert({ content: [], structuredContent: hostile })).structuredContent)).toBe('{"a":1}');
   });
 
-  it("wraps what is not an object, and says so in the schema as the original does", async () => {
+  it("wraps values other than objects, and marks that in the schema as the original does", async () => {
     const shape = outputShape(await compileSchema(z.array(z.number()), "x"));
     expect(shape.advertised).toMatchObject({ type: "object", required: ["result"], "x-fastmcp-wrap-result": true });
     expect(await toToolResult([1, 2], shape, "t")).toEqual({
@@ -159,7 +159,7 @@ describe("toToolResult", () => {
     });
   });
 
-  it("gives a JSON-safe result for every JSON value", async () => {
+  it("returns a JSON-safe result for every JSON value", async () => {
     await fc.assert(
       fc.asyncProperty(fc.jsonValue(), async (value) => {
         const result = await convert(value);

@@ -6,14 +6,14 @@ import { type Checked, type CompiledSchema, check } from "./schema.ts";
 const RESULT = "the tool's result";
 const STRUCTURE = "the tool's structuredContent";
 
-/** A tool's output schema as clients see it; what is not an object is wrapped as `{"result": …}`. */
+/** A tool's output schema as it is advertised to clients; a type other than object is wrapped as `{"result": …}`. */
 export interface OutputShape {
   readonly schema: CompiledSchema;
   readonly advertised: Readonly<Record<string, unknown>>;
   readonly isWrapped: boolean;
 }
 
-/** The mark by which the original's clients know that a result was wrapped. */
+/** The extension field by which the original's clients recognize a wrapped result. */
 const WRAPPED = "x-fastmcp-wrap-result";
 
 export function outputShape(schema: CompiledSchema): OutputShape {
@@ -25,7 +25,7 @@ export function outputShape(schema: CompiledSchema): OutputShape {
   return { schema, advertised, isWrapped };
 }
 
-/** What a tool returned, as MCP carries it: text for the model, and structured content where there is some. */
+/** Converts what a tool returned to an MCP result: text for the model, and structured content if there is some. */
 export function toToolResult(value: unknown, output: OutputShape | null, toolName: string): CallToolResult | Promise<CallToolResult> {
   const whole = readToolResult(value);
   if (output === null) return whole ?? plainResult(value);
@@ -40,7 +40,7 @@ export function toToolResult(value: unknown, output: OutputShape | null, toolNam
     : shapedResult(checked, output, toolName, whole);
 }
 
-/** A failure as the agent sees it: the message, never the stack. */
+/** A failed call as the agent gets it: the message, never the stack. */
 export function toolFailure(message: string): CallToolResult {
   return { content: [{ type: "text", text: message }], isError: true };
 }
@@ -52,7 +52,7 @@ function plainResult(value: unknown): CallToolResult {
   if (block !== null) return { content: [block] };
   const blocks = Array.isArray(value) && value.length > 0 ? readBlocks(value) : null;
   if (blocks !== null) return { content: blocks };
-  // A copy: what travels as structure stays what the text says, even if the environment goes on to change the value.
+  // A copy, so that text and structure agree even if the environment changes the value later.
   const plain = toJson(value, RESULT);
   const content = [{ type: "text", text: textOf(plain) }];
   return isObject(plain) ? { content, structuredContent: withoutProto(plain) } : { content };
@@ -62,7 +62,7 @@ function textOf(plain: Json): string {
   return typeof plain === "string" ? plain : JSON.stringify(plain);
 }
 
-/** An author who gave a whole result chose its blocks; only its structure is what the schema made of it. */
+/** A complete result keeps its author's blocks; only its structure is replaced by the checked value. */
 function shapedResult(checked: Checked, output: OutputShape, toolName: string, whole: CallToolResult | null): CallToolResult {
   if (!checked.ok) return toolFailure(`Output validation error: Invalid structured content for tool ${toolName}: ${checked.problem}`);
   const plain = toJson(checked.value, RESULT);
@@ -74,7 +74,7 @@ function structureOf({ structuredContent }: CallToolResult, output: OutputShape)
   return output.isWrapped && isObject(structuredContent) ? structuredContent.result : structuredContent;
 }
 
-/** The value if it is a whole `tools/call` result, with nothing in it that MCP does not know; else null. */
+/** The value if it is a complete `tools/call` result without unknown fields; else null. */
 function readToolResult(value: unknown): CallToolResult | null {
   if (!isObject(value) || !Array.isArray(value.content)) return null;
   const { content, isError, structuredContent, ...rest } = value;
@@ -89,7 +89,7 @@ function readToolResult(value: unknown): CallToolResult | null {
   return isObject(structure) ? { content: blocks, structuredContent: withoutProto(structure), ...failed } : null;
 }
 
-/** A key of that name would become a prototype in a careless client. */
+/** A client that copies such a key by assignment would change a prototype. */
 function withoutProto(structure: Record<string, unknown>): Record<string, unknown> {
   if (!Object.hasOwn(structure, "__proto__")) return structure;
   return Object.fromEntries(Object.entries(structure).filter(([key]) => key !== "__proto__"));

@@ -7,10 +7,10 @@ type MaybePromise<T> = T | Promise<T>;
 /** zod, any other Standard Schema, or a plain JSON Schema object. */
 export type Schema = StandardSchemaV1 | JsonSchema;
 
-/** What a schema gives to the code behind it; a JSON Schema promises no more than an object. */
+/** The type of a value that a schema has accepted; for a JSON Schema, an object. */
 export type Parsed<S> = S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S> : Record<string, unknown>;
 
-/** What an episode begins with. */
+/** The inputs of an episode. */
 export interface EpisodeContext {
   readonly instanceId: string;
   readonly task: Task | null;
@@ -23,17 +23,17 @@ export type LogLevel = "debug" | "info" | "notice" | "warning" | "error" | "crit
 export type Log = (level: LogLevel, data: unknown) => void;
 
 export interface SetupContext extends EpisodeContext {
-  /** Fires when the client goes away, the time is up, or the instance is ended before its setup is done. */
+  /** Fires when the client disconnects, the timeout is over, or the instance is deleted before its setup is done. */
   readonly signal: AbortSignal;
 }
 
 export interface CallContext<State> extends EpisodeContext {
   readonly state: State;
-  /** Fires when the client cancels, the time is up, or the server shuts down. */
+  /** Fires when the client cancels, the timeout is over, or the server shuts down. */
   readonly signal: AbortSignal;
   /** Sends a log message to the agent's client. */
   readonly log: Log;
-  /** Tells the agent's client how far the call is; ignored if the client did not ask. */
+  /** Reports progress to the agent's client; ignored if the client did not request it. */
   readonly progress: (done: number, total?: number, message?: string) => void;
 }
 
@@ -42,7 +42,7 @@ export interface TasksContext {
 }
 
 export interface ToolContext<State> extends CallContext<State> {
-  /** The arguments as JSON, written as the client wrote them: there `2.0` is not `2`, and an integer of any size is whole. */
+  /** The arguments as the JSON text that the client sent: `2.0` is not `2`, and large integers keep all digits. */
   readonly inputText: () => string;
 }
 
@@ -51,7 +51,7 @@ export interface ToolDefinition<State = unknown, Input = unknown> {
   readonly title?: string;
   readonly description?: string;
   readonly input?: Input & Schema;
-  /** With an output schema the result also travels as `structuredContent`, checked against it. */
+  /** With an output schema, the result is checked against it and also sent as `structuredContent`. */
   readonly output?: Schema;
   /** A hidden tool is neither listed nor callable. */
   readonly hidden?: boolean;
@@ -65,7 +65,7 @@ export interface FunctionDefinition<State = unknown, Input = unknown> {
   readonly name: string;
   readonly description?: string;
   readonly input?: Input & Schema;
-  /** Where it is served; `/functions/<name>` if not given. */
+  /** The path at which it is served; `/functions/<name>` by default. */
   readonly endpoint?: string;
   readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   readonly timeoutMs?: number;
@@ -76,9 +76,9 @@ export interface RewardDefinition<State = unknown, Input = unknown> {
   readonly name: string;
   readonly description?: string;
   readonly input?: Input & Schema;
-  /** Its share in the total; 1 if not given. */
+  /** Its weight in the total; 1 by default. */
   readonly weight?: number;
-  /** An address of its own, beside its part in `/task/reward`. */
+  /** A path of its own, in addition to its part in `/task/reward`. */
   readonly endpoint?: string;
   readonly method?: "GET" | "POST";
   readonly timeoutMs?: number;
@@ -87,7 +87,7 @@ export interface RewardDefinition<State = unknown, Input = unknown> {
 
 export type HealthCheck<State = unknown> = (context: EpisodeContext & { readonly state: State }) => MaybePromise<HealthReport>;
 
-/** How a health check is listed, and where it answers beside `/health`. */
+/** How a health check is listed, and at which path it answers in addition to `/health`. */
 export interface HealthEndpoint {
   readonly name?: string;
   readonly description?: string;
@@ -95,53 +95,53 @@ export interface HealthEndpoint {
   readonly method?: "GET" | "POST";
 }
 
-/** An episode that has just begun, as `observe` sees it. */
+/** A new episode, as `observe` gets it. */
 export interface ObserveContext<State> extends SetupContext {
   readonly state: State;
 }
 
 export interface HealthReport {
-  /** `healthy` and `success` mean that calls may come; anything else means not. */
+  /** `healthy` and `success` mean that the environment accepts calls; any other value means that it does not. */
   readonly status: string;
   readonly [key: string]: unknown;
 }
 
 /**
- * An environment: what it can do, and how an episode's state begins. The state itself is a value.
- * Written as methods, so that an environment with any state passes where the state does not matter, as in `serve`.
+ * An environment: its tools, rewards and functions, and how the state of an episode is created. The state is a value.
+ * Declared as methods, so that an environment with any state type is accepted where the state does not matter, as in `serve`.
  */
 export interface EnvironmentDefinition<State = unknown> {
-  /** Called for each new episode; what it returns is that episode's state. */
+  /** Called for each new episode; returns its state. */
   setup?(context: SetupContext): MaybePromise<State>;
-  /** How long `setup`, `restore` and `observe` may each take; five minutes if not given, `Infinity` for no limit. */
+  /** Timeout for each of `setup`, `restore` and `observe`; five minutes by default, `Infinity` for no limit. */
   readonly setupTimeoutMs?: number;
-  /** What the agent sees first in a new episode; `reset` answers it. The task's `instruction` if not given. */
+  /** The first observation of a new episode, which `reset` returns. The task's `instruction` by default. */
   observe?(context: ObserveContext<State>): unknown;
   tasks?(): MaybePromise<readonly Task[]>;
   /**
-   * The tasks of an instance with these variables, where not every instance has the same; `tasks` is then what is shown of
-   * the environment as a whole. A list is checked once: return the same array for the same tasks.
+   * The tasks of an instance with these variables, if instances differ in their tasks; `tasks` then describes the environment as
+   * a whole. A list is checked once: return the same array for the same tasks.
    */
   tasksOf?(context: TasksContext): MaybePromise<readonly Task[]>;
   readonly tools?: readonly ToolDefinition<State>[];
   /**
-   * The tools of one episode, where not every episode has the same; `tools` is then what is shown of the environment
-   * as a whole. Asked when an episode begins. A list is made ready once: return the same array for the same tools.
+   * The tools of one episode, if episodes differ in their tools; `tools` then describes the environment as a whole. Called when an
+   * episode begins. A list is compiled once: return the same array for the same tools.
    */
   toolsOf?(state: State): readonly ToolDefinition<State>[];
   readonly rewards?: readonly RewardDefinition<State>[];
   readonly functions?: readonly FunctionDefinition<State>[];
   health?(...context: Parameters<HealthCheck<State>>): ReturnType<HealthCheck<State>>;
   readonly healthAt?: HealthEndpoint;
-  /** The state as JSON, for states that are more than plain data. */
+  /** Converts the state to JSON; needed if it is more than plain data. */
   snapshot?(state: State): unknown;
-  /** The way back from `snapshot`. */
+  /** Converts the JSON of `snapshot` back to a state. */
   restore?(snapshot: unknown, context: SetupContext): MaybePromise<State>;
   /** Called when an episode ends: close what `setup` opened. */
   teardown?(state: State): MaybePromise<void>;
 }
 
-/** The same as authors write it: each `run` sees its own `input`, and all see what `setup` returns. */
+/** An `EnvironmentDefinition` as authors write it: each `run` is typed by its own `input` and by what `setup` returns. */
 export interface EnvironmentSource<
   State,
   Inputs extends readonly unknown[],
@@ -165,7 +165,7 @@ export interface EnvironmentSource<
 }
 
 /**
- * Defines an environment with explicit state: it can be reset, copied, forked and packed.
+ * Defines an environment with explicit state: it can be reset and forked, and many instances can share a process.
  *
  * @example
  * export default defineEnvironment({
@@ -183,21 +183,21 @@ export function defineEnvironment<
   return rememberLocation(source as unknown as EnvironmentDefinition<State>, defineEnvironment);
 }
 
-// The state of a tool that stands in a file of its own is whatever its author says it is:
+// The type of the state of a separately defined tool is what its author declares:
 // `tool({ …, run: (input, { state }: CallContext<Shop>) => … })`.
 // biome-ignore-start lint/suspicious/noExplicitAny: unannotated state cannot be known here
 
-/** A tool by itself, to be listed in `tools` elsewhere. */
+/** Defines a single tool, to be listed in `tools` elsewhere. */
 export function tool<Input, State = any>(definition: ToolDefinition<State, Input>): ToolDefinition<State, Input> {
   return rememberLocation(definition, tool);
 }
 
-/** A reward by itself, to be listed in `rewards` elsewhere. */
+/** Defines a single reward, to be listed in `rewards` elsewhere. */
 export function reward<Input, State = any>(definition: RewardDefinition<State, Input>): RewardDefinition<State, Input> {
   return rememberLocation(definition, reward);
 }
 
-/** A function by itself, to be listed in `functions` elsewhere. */
+/** Defines a single function, to be listed in `functions` elsewhere. */
 export function fn<Input, State = any>(definition: FunctionDefinition<State, Input>): FunctionDefinition<State, Input> {
   return rememberLocation(definition, fn);
 }

@@ -1,7 +1,7 @@
 import { nearestName } from "@aenv/contract";
 import type { EnvironmentDefinition, FunctionDefinition, HealthEndpoint, RewardDefinition, ToolDefinition } from "./definition.ts";
 
-/** The options that each part of a definition has; a new one that is missing here fails the type check. */
+/** The options of each part of a definition. An option of the types that is missing here fails the type check. */
 const keys = {
   environment: {
     setup: true,
@@ -55,8 +55,8 @@ const keys = {
 export type Part = keyof typeof keys;
 
 /**
- * What is wrong with the names of a part's options; null if nothing is. A mistyped option would otherwise do nothing in silence.
- * Instances of classes may have fields of their own, so only plain objects are looked at.
+ * Describes the first unknown option of a part; null if all are known. A mistyped option would otherwise be ignored silently.
+ * Instances of classes may have other fields, so only plain objects are checked.
  */
 export function unknownOption(part: Part, definition: object): string | null {
   const prototype: unknown = Object.getPrototypeOf(definition);
@@ -65,7 +65,7 @@ export function unknownOption(part: Part, definition: object): string | null {
     if (Object.hasOwn(keys[part], key)) continue;
     const known = Object.keys(keys[part]);
     const meant = nearestName(key, known);
-    return `'${key}' is no option of it; ${meant === null ? `its options are ${known.join(", ")}` : `did you mean '${meant}'?`}`;
+    return `unknown option '${key}'; ${meant === null ? `the options are ${known.join(", ")}` : `did you mean '${meant}'?`}`;
   }
   return null;
 }

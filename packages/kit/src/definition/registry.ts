@@ -14,8 +14,8 @@ import type {
 import { rememberLocation } from "./source-location.ts";
 
 /**
- * The one-file style: tools, rewards and functions are registered as the author's modules load, and their state is
- * the modules' own. Such an environment has one instance a process: it cannot be forked or packed.
+ * The one-file style: tools, rewards and functions are registered as the author's modules load, and their state is in
+ * module variables. Such an environment has one instance per process and cannot be forked.
  */
 class Registry {
   readonly tools: ToolDefinition[] = [];
@@ -37,7 +37,7 @@ class Registry {
   }
 }
 
-// One per process even if two copies of this module are loaded, as happens when a bundle meets an installed package.
+// One per process even if two copies of this module are loaded, for example from a bundle and from an installed package.
 const KEY = Symbol.for("aenv.kit.registry");
 const holder = globalThis as unknown as Record<symbol, Registry | undefined>;
 holder[KEY] ??= new Registry();
@@ -69,7 +69,7 @@ export function registerFunction<const Input extends Schema>(
   registry.functions.push(rememberLocation({ ...spec, run: handler } as FunctionDefinition, registerFunction));
 }
 
-/** Adds a reward; with several, `/task/reward` answers their weighted total and the components. */
+/** Adds a reward; with several, `/task/reward` returns their weighted total and the components. */
 export function registerReward<const Input extends Schema>(
   spec: WithoutRun<RewardDefinition<undefined, Input>>,
   handler: Handler<Input>,
@@ -87,7 +87,7 @@ export function registerReward(first: WithoutRun<RewardDefinition<undefined, Sch
 }
 
 /** Replaces the default health check; it answers at `/health`, and at an endpoint of its own if it names one. */
-export function registerHealth(place: HealthEndpoint, handler: () => HealthReport | Promise<HealthReport>): void;
+export function registerHealth(endpoint: HealthEndpoint, handler: () => HealthReport | Promise<HealthReport>): void;
 export function registerHealth(handler: () => HealthReport | Promise<HealthReport>): void;
 export function registerHealth(
   first: HealthEndpoint | (() => HealthReport | Promise<HealthReport>),
@@ -99,7 +99,7 @@ export function registerHealth(
   registry.healthAt = typeof first === "function" ? undefined : first;
 }
 
-/** What the loaded modules have registered, or null if nothing; the registry is empty afterwards. */
+/** The environment that the loaded modules have registered, or null if there is none. Clears the registry. */
 export function takeRegistered(): EnvironmentDefinition | null {
   if (registry.isEmpty) return null;
   const { health, healthAt } = registry;
@@ -117,12 +117,12 @@ export function takeRegistered(): EnvironmentDefinition | null {
 
 const oneFile = new WeakSet<EnvironmentDefinition>();
 
-/** True for an environment whose state lives in its modules. */
+/** True for an environment whose state is in module variables. */
 export function keepsStateInModules(definition: EnvironmentDefinition): boolean {
   return oneFile.has(definition);
 }
 
 function requireHandler(handler: unknown, name: string): asserts handler is (...args: never[]) => unknown {
   if (typeof handler === "function") return;
-  throw new PlatformError("environment.invalid", `${name} needs a function to call, but got ${handler === null ? "null" : typeof handler}`);
+  throw new PlatformError("environment.invalid", `${name} needs a handler function, but got ${handler === null ? "null" : typeof handler}`);
 }

@@ -1,24 +1,24 @@
-/** Where in the author's files something was defined, so that errors can point there. */
+/** Where a definition is in the author's files, so that errors can point there. */
 export interface SourceLocation {
   readonly file: string;
   readonly line: number;
   readonly column: number;
 }
 
-const places = new WeakMap<object, SourceLocation>();
+const locations = new WeakMap<object, SourceLocation>();
 
-/** Notes the line that called `caller`, and gives the definition back. */
+/** Stores the line that called `caller` as the location of the definition, and returns the definition. */
 // biome-ignore lint/complexity/noBannedTypes: captureStackTrace takes any function
 export function rememberLocation<T extends object>(definition: T, caller: Function): T {
   const trace: { stack?: string } = {};
   Error.captureStackTrace(trace, caller);
-  const place = firstLocation(trace.stack ?? "");
-  if (place !== null) places.set(definition, place);
+  const location = firstLocation(trace.stack ?? "");
+  if (location !== null) locations.set(definition, location);
   return definition;
 }
 
 export function locationOf(definition: object): SourceLocation | null {
-  return places.get(definition) ?? null;
+  return locations.get(definition) ?? null;
 }
 
 /** The first `file:line:column` of a stack or an error text. */

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { finished } from "node:stream";
 import { isObject, messageOf, PlatformError, sandboxFailure } from "@aenv/contract";
 
-/** The whole body as text, or an error as soon as it is known to be too large. */
+/** Reads the body as text; fails as soon as it is known to be too large. */
 export function readBody(request: IncomingMessage, maxBytes: number): Promise<string> {
   return new Promise((resolve, reject) => {
     const declared = Number(request.headers["content-length"]);
@@ -16,21 +16,21 @@ export function readBody(request: IncomingMessage, maxBytes: number): Promise<st
     });
     request.on("end", () => resolve((chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)).toString("utf8")));
     request.on("error", reject);
-    request.on("aborted", () => reject(new PlatformError("request.cancelled", "the client went away before its request was complete")));
+    request.on("aborted", () => reject(new PlatformError("request.cancelled", "the client disconnected before its request was complete")));
   });
 }
 
-/** Aborts when the client goes away before it has its answer. */
-export function abortWhenGone(controller: AbortController, response: ServerResponse): void {
-  const abort = () => controller.abort(new PlatformError("request.cancelled", "the client went away"));
+/** Aborts when the client disconnects before it has the response. */
+export function abortOnDisconnect(controller: AbortController, response: ServerResponse): void {
+  const abort = () => controller.abort(new PlatformError("request.cancelled", "the client disconnected"));
   if (response.destroyed) abort();
   else response.once("close", () => response.writableFinished || abort());
 }
 
-/** The same as a signal of its own. */
-export function untilGone(response: ServerResponse): AbortSignal {
+/** A signal that fires when the client disconnects before it has the response. */
+export function disconnectSignal(response: ServerResponse): AbortSignal {
   const controller = new AbortController();
-  abortWhenGone(controller, response);
+  abortOnDisconnect(controller, response);
   return controller.signal;
 }
 
@@ -51,30 +51,30 @@ export function sendText(response: ServerResponse, status: number, text: string,
   response.end(text);
 }
 
-/** How long whoever sends too much may go on: a connection that breaks at once may take the answer with it. */
-const LINGER_MS = 2_000;
+/** How long the rest of a request is read before the connection is closed: closing at once may lose the response. */
+const DRAIN_MS = 2_000;
 
-/** Answers in the middle of a request, and closes when the rest of it has come and gone, or soon. */
+/** Responds before the request is complete, and closes the connection when its rest is read or after a timeout. */
 export function sendAndClose(response: ServerResponse, status: number, body: unknown): void {
   if (response.headersSent || response.destroyed) return;
   const text = JSON.stringify(body);
   response.writeHead(status, { connection: "close", "content-type": "application/json", "content-length": Buffer.byteLength(text) });
   response.write(text);
-  const timer = setTimeout(() => response.end(), LINGER_MS);
+  const timer = setTimeout(() => response.end(), DRAIN_MS);
   finished(response.req.resume(), () => {
     clearTimeout(timer);
     response.end();
   });
 }
 
-/** A failure in the sandbox's envelope; a status other than the table's where the original's protocol says so. */
+/** Sends a failure in the sandbox's envelope. A status overrides the error table's, where the original's protocol differs. */
 export function sendFailure(response: ServerResponse, error: unknown, status?: number): void {
   const failure = toPlatformError(error);
   const send = failure.code === "request.too_large" ? sendAndClose : sendJson;
   send(response, status ?? failure.status, sandboxFailure(failure));
 }
 
-/** The same in the control plane's envelope. */
+/** Sends a failure in the envelope of the control API. */
 export function sendControlFailure(response: ServerResponse, error: unknown): void {
   const { status, message, code, retryable } = toPlatformError(error);
   const send = code === "request.too_large" ? sendAndClose : sendJson;

@@ -1,19 +1,19 @@
 import { PlatformError } from "@aenv/contract";
 import type { Log } from "../definition/definition.ts";
 
-/** What an API (MCP or HTTP) passes along with a call. */
+/** What the agent or trainer API passes along with a call. */
 export interface CallHooks {
-  /** Aborted by the API when its client cancels, and by the instance when time is up or the server stops. */
+  /** Aborted by the API when its client cancels, and by the instance at a timeout or when the server stops. */
   readonly controller: AbortController;
   readonly log: Log;
   readonly progress: (done: number, total?: number, message?: string) => void;
-  /** The arguments as the client wrote them, if the API kept them. */
+  /** The arguments as the JSON text that the client sent, if the API kept it. */
   readonly inputText?: () => string;
 }
 
 const silent = () => {};
 
-/** Hooks for callers that hear neither logs nor progress. */
+/** Hooks that ignore logs and progress. */
 export function quietHooks(controller: AbortController = new AbortController()): CallHooks {
   return { controller, log: silent, progress: silent };
 }
@@ -23,14 +23,14 @@ export function isPromise(value: unknown): value is Promise<unknown> {
 }
 
 /**
- * Waits for running code, but not longer than its signal: code that ignores the signal cannot hold the caller.
- * What it returns after that is handed to `onLate`, so that it can be closed; what it throws after that is dropped.
+ * Waits for running code until the signal fires: code that ignores the signal cannot block the caller.
+ * A later result is passed to `onLate`, so that it can be closed; a later error is dropped.
  */
 export function untilAborted<T>(running: PromiseLike<T>, signal: AbortSignal, onLate?: (value: T) => void): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    let isGivenUp = false;
+    let hasAborted = false;
     const onAbort = () => {
-      isGivenUp = true;
+      hasAborted = true;
       reject(signal.reason);
     };
     const done = () => signal.removeEventListener("abort", onAbort);
@@ -39,7 +39,7 @@ export function untilAborted<T>(running: PromiseLike<T>, signal: AbortSignal, on
     running.then(
       (value) => {
         done();
-        if (isGivenUp) onLate?.(value);
+        if (hasAborted) onLate?.(value);
         else resolve(value);
       },
       (error: unknown) => {
@@ -50,15 +50,15 @@ export function untilAborted<T>(running: PromiseLike<T>, signal: AbortSignal, on
   });
 }
 
-/** Aborts with this error when the time is up; call what it returns when the work is done. */
+/** Aborts with this error after the timeout. Call the returned function when the work is done. */
 export function startTimer(controller: AbortController, timeoutMs: number | undefined, error: () => Error): () => void {
   if (timeoutMs === undefined || timeoutMs === Number.POSITIVE_INFINITY) return silent;
   const timer = setTimeout(() => controller.abort(error()), timeoutMs);
   return () => clearTimeout(timer);
 }
 
-/** Aborts when the other signal does; call what it returns when the work is done. */
-export function follow(controller: AbortController, signal: AbortSignal | undefined): () => void {
+/** Aborts when the other signal does. Call the returned function when the work is done. */
+export function forwardAbort(controller: AbortController, signal: AbortSignal | undefined): () => void {
   if (signal === undefined) return silent;
   const onAbort = () => controller.abort(signal.reason);
   if (signal.aborted) onAbort();

@@ -13,7 +13,7 @@ interface Room {
 
 let described = 0;
 
-/** Tells how often it was asked what it takes: that is once when a list is made ready. */
+/** Counts how often its schema is described: once per compiled list. */
 const steps = {
   "~standard": {
     ...z.object({ steps: z.number() })["~standard"],
@@ -80,8 +80,8 @@ const shapesOf = async (client: Client) =>
   ]);
 
 describe.each([
-  ["hot", true],
-  ["cold", false],
+  ["fast", true],
+  ["SDK", false],
 ])("instances with tools of their own, on the %s path", (_, useFastPath) => {
   it("list exactly these, with their own schemas", async () => {
     const served = await start(rooms, useFastPath);
@@ -94,7 +94,7 @@ describe.each([
     await Promise.all([land.close(), water.close()]);
   });
 
-  it("call these by their own schemas, and no other", async () => {
+  it("call these with their own schemas, and no others", async () => {
     const served = await start(rooms, useFastPath);
     const [land, water] = [await create(served, "land"), await create(served, "water")];
     expect(await callTool(land, "move", { steps: 1 })).toEqual({ content: [{ type: "text", text: "1" }] });
@@ -109,7 +109,7 @@ describe.each([
     }
   });
 
-  it("have other tools when an episode of another kind begins, also for a client that has been there before", async () => {
+  it("have other tools when an episode of another kind begins, also in an existing session", async () => {
     const served = await start(rooms, useFastPath);
     const url = await create(served, "land");
     const client = await connect(url);
@@ -125,7 +125,7 @@ describe.each([
 });
 
 describe("lists of tools", () => {
-  it("are made ready once, however many instances have them", async () => {
+  it("are compiled once, however many instances have them", async () => {
     const before = described;
     const list = [walk];
     const { host } = await start({ ...rooms, toolsOf: () => list });
@@ -136,14 +136,14 @@ describe("lists of tools", () => {
     expect(described).toBe(before + 2);
   });
 
-  it("are of no concern to environments that have none: their instances have the definition's", async () => {
+  it("are the definition's if the environment has no toolsOf", async () => {
     const plain = await start({ tools: [dive] });
     const [one, other] = [await plain.host.create(), await plain.host.create()];
     expect(one.tools).toBe(plain.host.environment.tools);
     expect(other.tools).toBe(one.tools);
   });
 
-  it("that are wrong begin no episode, and what its setup opened is closed", async () => {
+  it("that are invalid begin no episode, and its state is torn down", async () => {
     const closed: unknown[] = [];
     const wrong = (toolsOf: () => unknown) => ({
       setup: ({ variables }: { variables: Record<string, string> }) => variables.KIND ?? "first",
@@ -156,7 +156,7 @@ describe("lists of tools", () => {
       return served.host.create({ environment_variables: { KIND: "new" } }).catch((error: Error) => error.message);
     };
     expect(await attempt(() => [dive, dive])).toContain("tool 'dive' is defined twice");
-    expect(await attempt(() => undefined)).toContain("must return a list of tools");
+    expect(await attempt(() => undefined)).toContain("must return an array of tools");
     const fail = () => {
       throw new Error("no such kind");
     };

@@ -2,14 +2,14 @@ import { PlatformError } from "@aenv/contract";
 import { type CompiledEnvironment, compileTools, type Toolset } from "../compile/environment.ts";
 import type { ToolDefinition } from "../definition/definition.ts";
 
-/** Lists that environments have named; with a thousand episodes of one kind there is still one. */
+/** Compiled lists, by the array that `toolsOf` returned; episodes that get the same array share the result. */
 const compiled = new WeakMap<readonly ToolDefinition[], Promise<Toolset>>();
 
 /** The tools of an episode that begins with this state. */
 export async function toolsFor({ name, definition, tools }: CompiledEnvironment, state: unknown): Promise<Toolset> {
   if (definition.toolsOf === undefined) return tools;
   const own = definition.toolsOf(state);
-  if (!Array.isArray(own)) throw new PlatformError("environment.invalid", `toolsOf of '${name}' must return a list of tools`);
+  if (!Array.isArray(own)) throw new PlatformError("environment.invalid", `toolsOf of '${name}' must return an array of tools`);
   let toolset = compiled.get(own);
   if (toolset === undefined) {
     toolset = compileTools(own);

@@ -44,7 +44,7 @@ describe("an exception of the environment's code", () => {
     ["snapshot of instance 'default'", () => ask("POST", "/state/snapshot", {})],
     ["observe of instance 'default'", () => ask("POST", "/task/reset", {})],
     ["setup of instance 'second'", () => ask("POST", "/env-instance", { id: "second" })],
-  ])("in %s is logged with its stack, once, and only its message is answered", async (what, call) => {
+  ])("in %s is logged once with its stack, and only its message is returned", async (what, call) => {
     await start({
       setup: ({ instanceId }: { instanceId: string }) => (instanceId === "second" ? boom() : {}),
       observe: boom,
@@ -67,7 +67,7 @@ describe("an exception of the environment's code", () => {
     expect(lines[0]).toContain("failure-log.test.ts");
   });
 
-  it("is not logged where the call was refused, too slow or cancelled", async () => {
+  it("is not logged if the call was refused, timed out or was cancelled", async () => {
     await start({
       tools: [
         { name: "typed", input: z.object({ n: z.number() }), run: () => "" },
@@ -85,7 +85,7 @@ describe("an exception of the environment's code", () => {
 });
 
 describe("describeFailure", () => {
-  it("tells the causes, and nothing else that hangs on the error", () => {
+  it("includes the causes, and no other property of the error", () => {
     const error = Object.assign(new Error("outer", { cause: new TypeError("inner") }), { headers: { authorization: "sk-secret" } });
     const text = describeFailure("tool 'x'", error);
     expect(text).toMatch(/^tool 'x' failed: Error: outer\n {4}at /);
@@ -93,7 +93,7 @@ describe("describeFailure", () => {
     expect(text).not.toContain("sk-secret");
   });
 
-  it("is bounded, also for causes in a ring", () => {
+  it("is bounded, also for cyclic causes", () => {
     const error = new Error("x".repeat(100_000));
     expect(describeFailure("tool 'x'", error).length).toBeLessThan(8_100);
     const ring = new Error("ring");
@@ -101,13 +101,13 @@ describe("describeFailure", () => {
     expect(describeFailure("tool 'x'", ring).split("caused by").length).toBe(5);
   });
 
-  it("takes whatever is thrown", () => {
+  it("accepts any thrown value", () => {
     expect(describeFailure("tool 'x'", "text")).toBe("tool 'x' failed: text (not an Error, so it has no stack)");
     expect(describeFailure("tool 'x'", undefined)).toContain("undefined");
     expect(describeFailure("tool 'x'", Object.create(null))).toContain("object");
   });
 
-  it("gives a message neither a line of its own nor the terminal", () => {
+  it("keeps a message from imitating log lines or controlling the terminal", () => {
     const error = new Error("a\ntool 'forged' failed: b\u001b[2Jc\rd");
     error.stack = `Error: ${error.message}`;
     expect(describeFailure("tool 'x'", error)).toBe("tool 'x' failed: Error: a\n    tool 'forged' failed: b\\x1b[2Jc\\x0dd");

@@ -1,16 +1,16 @@
 import { isPlatformError } from "@aenv/contract";
 import { NotJsonError } from "../json/to-json.ts";
 
-/** Writes down what the environment's own code has thrown, and in what it was thrown. */
+/** Logs an exception of the environment's code; `what` names the code that threw it. */
 export type FailureLog = (what: string, error: unknown) => void;
 
-/** Longer stacks say nothing new, and one message must not fill the sandbox's log. */
+/** One message must not fill the sandbox's log. */
 const MAX_CHARACTERS = 8_000;
 const MAX_CAUSES = 4;
 
 /**
- * A log of exceptions with their stacks, as text for people. It goes to the sandbox's standard error and never to the
- * agent. Refusals and timeouts have a code and a sentence of their own, and are left out.
+ * A log of exceptions with their stacks, as text. It goes to the sandbox's standard error and never to the agent. Platform
+ * errors, such as refusals and timeouts, have a code and a message of their own and are not logged.
  */
 export function failureLog(write: (text: string) => void = writeStderr): FailureLog {
   return (what, error) => {
@@ -28,9 +28,9 @@ export function describeFailure(what: string, error: unknown): string {
   return text.length <= MAX_CHARACTERS ? text : `${text.slice(0, MAX_CHARACTERS)} … (${text.length - MAX_CHARACTERS} more characters)`;
 }
 
-/** Stacks only: the other properties of an error may hold what nobody should read, such as a request with its headers. */
+/** Stacks only: other properties of an error may contain secrets, such as a request with its headers. */
 function stackOf(error: unknown, depth: number): string {
-  // Its stack is all ours; the path in its message is what leads to the mistake.
+  // Its stack has only frames of the kit; the path in its message leads to the mistake.
   if (error instanceof NotJsonError) return error.message;
   if (!(error instanceof Error)) return `${safeText(error)} (not an Error, so it has no stack)`;
   const own = typeof error.stack === "string" && error.stack !== "" ? error.stack : safeText(error);
@@ -48,7 +48,7 @@ function safeText(value: unknown): string {
   }
 }
 
-/** What a model has written may stand in a message: it gets no line that looks like one of the log's, and no terminal to control. */
+/** A message may contain text of a model: it must not imitate a line of the log or send control characters to a terminal. */
 function printable(text: string): string {
   return (
     text

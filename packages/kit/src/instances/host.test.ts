@@ -53,7 +53,7 @@ async function call(instance: Instance, one: Host, name: string, args: object = 
 }
 
 describe("a host", () => {
-  it("gives every instance a state of its own", async () => {
+  it("gives every instance its own state", async () => {
     const one = await host(counter);
     const [a, b] = [await one.create(), await one.create()];
     expect(await call(a, one, "add", { n: 5 })).toBe("5");
@@ -69,7 +69,7 @@ describe("a host", () => {
     expect(await instance.callEndpoint(peek as never, {}, quietHooks())).toMatchObject({ count: 10, seed: 7, args: ["--fast"] });
   });
 
-  it("has tasks for every kind of instance, where the environment says so, and reads each list once", async () => {
+  it("has the tasks of each instance with tasksOf, and checks each list once", async () => {
     const lists: Record<string, { id: string; kind: string }[]> = {};
     const tasksOf = ({ variables: { KIND = "easy" } }: { variables: Readonly<Record<string, string>> }) =>
       (lists[KIND] ??= [{ id: "only", kind: KIND }]);
@@ -93,7 +93,7 @@ describe("a host", () => {
     }
   });
 
-  it("refuses an unknown task, a taken id and a failing setup, and keeps nothing of them", async () => {
+  it("refuses an unknown task, an id in use and a failing setup, and keeps nothing of them", async () => {
     const one = await host(counter);
     await one.create({ id: "a" });
     await expect(one.create({ task: "nope" })).rejects.toMatchObject({ code: "task.not_found" });
@@ -124,7 +124,7 @@ describe("a host", () => {
     expect(await call(instance, one, "inc")).toBe("2");
   });
 
-  it("keeps the task and the seed over a reset that does not name them", async () => {
+  it("keeps the task and the seed in a reset that does not name them", async () => {
     const one = await host(counter);
     const instance = await one.create({ task: "ten", seed: 7 });
     await one.reset(instance.id, {});
@@ -133,7 +133,7 @@ describe("a host", () => {
     expect(instance.episode).toMatchObject({ task: null, seed: 8 });
   });
 
-  it("answers a reset with the task's instruction or prompt as the observation, and with null where it has neither", async () => {
+  it("returns the task's instruction or prompt as the observation of a reset, or null if it has neither", async () => {
     const one = await host({ tasks: () => [{ id: "a", instruction: "Do a.", prompt: "p" }, { id: "b", prompt: "Do b." }, { id: "c" }] });
     const { id } = await one.create();
     expect(await one.reset(id, { task: "a", seed: 2 })).toEqual({
@@ -146,7 +146,7 @@ describe("a host", () => {
     expect(await one.reset(id, { task: null })).toEqual({ task: null, seed: 2, observation: null });
   });
 
-  it("observes the new episode by its own state, and keeps the old one if that fails", async () => {
+  it("observes the new episode with its own state, and keeps the old one if that fails", async () => {
     const closed: number[] = [];
     let count = 0;
     const one = await host({
@@ -169,7 +169,7 @@ describe("a host", () => {
     expect(await one.reset(instance.id, {})).toMatchObject({ observation: null });
   });
 
-  it("forks into copies that go on from here and then apart", async () => {
+  it("forks into copies that continue independently from the current state", async () => {
     const one = await host(counter);
     const parent = await one.create({ task: "ten", seed: 3 });
     await call(parent, one, "add", { n: 1 });
@@ -180,7 +180,7 @@ describe("a host", () => {
     expect(right?.episode).toMatchObject({ task: { id: "ten" }, seed: 3 });
   });
 
-  it("goes back to a snapshot, also in another instance", async () => {
+  it("restores a snapshot, also in another instance", async () => {
     const one = await host(counter);
     const instance = await one.create();
     await call(instance, one, "add", { n: 4 });
@@ -201,7 +201,7 @@ describe("a host", () => {
     expect(tornDown).toEqual([3]);
   });
 
-  it("aborts calls in flight when their instance is deleted", async () => {
+  it("aborts running calls when their instance is deleted", async () => {
     const one = await host(counter);
     const instance = await one.create();
     const waiting = call(instance, one, "wait");
@@ -221,14 +221,14 @@ describe("a call", () => {
     expect(await call(await one.create(), one, "add", { n: "two" })).toMatch(/^error: .*Invalid arguments for tool add: n: /);
   });
 
-  it("is over when its time is, even if the tool does not listen", async () => {
+  it("ends at its timeout, even if the tool ignores the signal", async () => {
     const one = await host(counter);
     expect(await call(await one.create(), one, "deaf")).toBe("error: tool 'deaf' timed out after 20 ms");
   });
 });
 
 describe("rewards", () => {
-  it("give a weighted total and their components, each with the arguments it wants", async () => {
+  it("return a weighted total and their components, each with its own arguments", async () => {
     const one = await host(counter);
     const instance = await one.create({ task: "ten" });
     await call(instance, one, "add", { n: 3 });
@@ -236,12 +236,12 @@ describe("rewards", () => {
     expect(await instance.reward({}, quietHooks())).toEqual({ reward: 0.5, components: { reached: 1, exact: 0 } });
   });
 
-  it("answer what the function returned if there is a single plain one", async () => {
+  it("return what the function returned if there is a single one of weight 1", async () => {
     const one = await host({ rewards: [{ name: "r", score: () => ({ status: "success", score: 1 }) }] });
     expect(await (await one.create()).reward({}, quietHooks())).toEqual({ status: "success", score: 1 });
   });
 
-  it("that throw, or give no number, are errors and never a zero", async () => {
+  it("that throw, or return no number, are errors and never a zero", async () => {
     const thrower = await (await host({ rewards: [{ name: "r", score: () => Promise.reject(new Error("judge is away")) }] })).create();
     await expect(thrower.reward({}, quietHooks())).rejects.toMatchObject({ code: "reward.failed", message: "judge is away" });
     const silent = await (await host({ rewards: [{ name: "r", score: () => undefined }] })).create();
@@ -254,14 +254,14 @@ describe("rewards", () => {
         ],
       })
     ).create();
-    await expect(nan.reward({}, quietHooks())).rejects.toThrow(/reward 'a' gave NaN/);
+    await expect(nan.reward({}, quietHooks())).rejects.toThrow(/reward 'a' returned NaN/);
     const none = await (await host({})).create();
     await expect(none.reward({}, quietHooks())).rejects.toMatchObject({ code: "reward.missing" });
   });
 });
 
 describe("the one-file style", () => {
-  it("serves one instance, and says why it cannot be copied or reset", async () => {
+  it("serves one instance, and reports why it cannot be forked or reset", async () => {
     let notes = 0;
     registerTool({ name: "note", description: "Notes.", input: z.object({ text: z.string() }) }, ({ text }) => `${++notes}: ${text}`);
     registerReward((input) => ({ score: notes, input }));
@@ -279,7 +279,7 @@ describe("the one-file style", () => {
     }
   });
 
-  it("leaves nothing for the next environment of the process", () => {
+  it("leaves nothing registered for the next environment of the process", () => {
     registerTool({ name: "a", input: z.object({}) }, () => null);
     expect(takeRegistered()?.tools).toHaveLength(1);
     expect(takeRegistered()).toBeNull();

@@ -10,7 +10,7 @@ import {
   type Task,
 } from "@aenv/contract";
 import type { CompiledEnvironment } from "../compile/environment.ts";
-import { follow, untilAborted } from "./call.ts";
+import { forwardAbort, untilAborted } from "./call.ts";
 import { type FailureLog, failureLog } from "./failure-log.ts";
 import { type EpisodeSpec, Instance, moduleStateError } from "./instance.ts";
 import type { HostContext } from "./setup.ts";
@@ -20,14 +20,14 @@ export type InstanceSpec = Pick<CreateInstanceRequest, "id" | "task" | "seed" | 
 
 type Variables = Readonly<Record<string, string>>;
 
-/** One process with many instances of one environment, each with a state of its own. */
+/** The instances of one environment in this process, each with its own state. */
 export class Host implements HostContext {
   readonly environment: CompiledEnvironment;
   readonly tasks: Tasks;
   readonly log: FailureLog;
   readonly #instances = new Map<string, Instance>();
-  /** Ids that are being set up: taken, but not there yet. Their setup can be given up. */
-  readonly #opening = new Map<string, AbortController>();
+  /** Instances that are being set up, by id, with the controller that cancels their setup. */
+  readonly #starting = new Map<string, AbortController>();
   readonly #listeners = new Set<(id: string) => void>();
 
   constructor(environment: CompiledEnvironment, log: FailureLog = failureLog()) {
@@ -65,15 +65,15 @@ export class Host implements HostContext {
     this.#listeners.add(listener);
   }
 
-  /** Sets an instance up; given up when the signal fires, and when the instance is destroyed before it is ready. */
+  /** Sets an instance up. Cancelled when the signal fires, or when the instance is destroyed before it is ready. */
   async create(spec: InstanceSpec = {}, signal?: AbortSignal): Promise<Instance> {
     const id = spec.id ?? newInstanceId(this.environment.name);
-    if (this.#instances.has(id) || this.#opening.has(id)) throw new PlatformError("instance.exists", `instance '${id}' is there already`);
-    if (this.environment.keepsStateInModules && this.#instances.size + this.#opening.size > 0)
+    if (this.#instances.has(id) || this.#starting.has(id)) throw new PlatformError("instance.exists", `instance '${id}' exists already`);
+    if (this.environment.keepsStateInModules && this.#instances.size + this.#starting.size > 0)
       throw moduleStateError(this.environment.name, "add to");
     const controller = new AbortController();
-    const unfollow = follow(controller, signal);
-    this.#opening.set(id, controller);
+    const stopForwarding = forwardAbort(controller, signal);
+    this.#starting.set(id, controller);
     try {
       const { environment_variables: variables = {} } = spec;
       const episode: EpisodeSpec = {
@@ -84,32 +84,32 @@ export class Host implements HostContext {
       };
       const instance = await Instance.open(this, id, episode, controller, spec.snapshot);
       if (controller.signal.aborted) {
-        await instance.close("it was given up before it was ready");
+        await instance.close("it was cancelled before it was ready");
         throw controller.signal.reason;
       }
       this.#instances.set(id, instance);
       return instance;
     } finally {
-      unfollow();
-      this.#opening.delete(id);
+      stopForwarding();
+      this.#starting.delete(id);
     }
   }
 
-  /** All that it takes to go on elsewhere from where the instance stands now. */
-  async opening(id: string, signal?: AbortSignal): Promise<InstanceSpec> {
+  /** The spec of a copy that continues from the current state of the instance, in this process or another one. */
+  async forkSpec(id: string, signal?: AbortSignal): Promise<InstanceSpec> {
     const parent = this.get(id);
     const snapshot = await parent.snapshot(signal);
     const { task, seed, variables, args } = parent.episode;
     return { ...(task !== null && { task: task.id }), seed, environment_variables: { ...variables }, arguments: [...args], snapshot };
   }
 
-  /** Copies that go on from here, each on its own; the ids may be given. */
+  /** Creates copies that continue independently from the current state; the ids may be given. */
   async fork(id: string, wanted: number | readonly string[], signal?: AbortSignal): Promise<Instance[]> {
-    const opening = await this.opening(id, signal);
+    const spec = await this.forkSpec(id, signal);
     const ids = typeof wanted === "number" ? Array.from({ length: wanted }, () => newInstanceId(this.environment.name)) : wanted;
     const copies: Instance[] = [];
     try {
-      for (const copy of ids) copies.push(await this.create({ ...opening, id: copy }, signal));
+      for (const copy of ids) copies.push(await this.create({ ...spec, id: copy }, signal));
       return copies;
     } catch (error) {
       for (const copy of copies) await this.destroy(copy.id);
@@ -126,43 +126,43 @@ export class Host implements HostContext {
     return { task: task === null ? null : taskJson(task), seed, observation };
   }
 
-  /** Ends an instance, also one that is still being set up; true if it was there. */
+  /** Ends an instance, also one that is still being set up; true if it existed. */
   async destroy(id: string, reason = "the instance was deleted"): Promise<boolean> {
     const instance = this.#instances.get(id);
-    if (instance === undefined) return this.#giveUp(id, reason);
+    if (instance === undefined) return this.#cancelStart(id, reason);
     this.#instances.delete(id);
     for (const listener of this.#listeners) listener(id);
     await instance.close(reason);
     return true;
   }
 
-  #giveUp(id: string, reason: string): boolean {
-    const controller = this.#opening.get(id);
+  #cancelStart(id: string, reason: string): boolean {
+    const controller = this.#starting.get(id);
     controller?.abort(new PlatformError("request.cancelled", reason));
     return controller !== undefined;
   }
 
-  /** Aborts every call, and every setup that is not done. */
+  /** Aborts every call and every running setup. */
   abort(reason: string): void {
     for (const instance of this.#instances.values()) instance.abort(reason);
-    for (const id of this.#opening.keys()) this.#giveUp(id, reason);
+    for (const id of this.#starting.keys()) this.#cancelStart(id, reason);
   }
 
-  /** A task of an instance with these variables. */
+  /** The task with this id, among those of an instance with these variables. */
   async task(id: string, variables: Variables): Promise<Task> {
     const found = (await this.tasks.of(variables)).get(id);
     if (found === undefined)
-      throw new PlatformError("task.not_found", `environment '${this.environment.name}' has no task '${id}'; GET /task/list names them`);
+      throw new PlatformError("task.not_found", `environment '${this.environment.name}' has no task '${id}'; GET /task/list lists them`);
     return found;
   }
 
   async close(reason: string): Promise<void> {
-    for (const id of this.#opening.keys()) this.#giveUp(id, reason);
+    for (const id of this.#starting.keys()) this.#cancelStart(id, reason);
     await Promise.all([...this.#instances.keys()].map((id) => this.destroy(id, reason)));
   }
 }
 
-/** An instance as the control plane's wire format has it. */
+/** An instance in the wire format of the control API. */
 export function toRecord(instance: Instance, ip: string): InstanceRecord {
   const since = instance.createdAt.toISOString();
   const { lastActiveAt } = instance;

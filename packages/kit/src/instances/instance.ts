@@ -4,14 +4,14 @@ import { type Checked, type CompiledSchema, check } from "../compile/schema.ts";
 import { toolFailure, toToolResult } from "../compile/tool-result.ts";
 import type { EpisodeContext, FunctionDefinition, HealthReport, RewardDefinition, ToolContext } from "../definition/definition.ts";
 import { jsonOrThrow } from "../json/to-json.ts";
-import { type CallHooks, follow, isPromise, startTimer, toolTimeout, untilAborted } from "./call.ts";
+import { type CallHooks, forwardAbort, isPromise, startTimer, toolTimeout, untilAborted } from "./call.ts";
 import { toScore, total } from "./score.ts";
 import { type EpisodeStart, type HostContext, identityOf, observeOrTearDown, restoreState, setUp, tearDown } from "./setup.ts";
 import { type Snapshot, writeSnapshot } from "./snapshot.ts";
 
 const FAILED = { function: "function.failed", reward: "reward.failed" } as const;
 
-/** How an episode is to begin. */
+/** The inputs of an episode, without the id of its instance. */
 export interface EpisodeSpec {
   readonly task: Task | null;
   readonly seed: number;
@@ -29,11 +29,11 @@ export class Instance {
   #state: unknown;
   #tools: Toolset;
   #running = new Set<AbortController>();
-  /** Resets, restores and snapshots that run or wait; most instances never have one. */
+  /** Controllers of resets, restores and snapshots that run or are queued; most instances never have one. */
   #changes: Set<AbortController> | undefined;
   #isClosed = false;
-  /** Resets and restores stand in line: two at once would leave a state that belongs to neither. */
-  #turn: Promise<unknown> = Promise.resolve();
+  /** Resets and restores run one after the other: two at once would mix their states. Resolves when the last one is done. */
+  #queue: Promise<unknown> = Promise.resolve();
 
   private constructor(host: HostContext, id: string, spec: EpisodeSpec, { state, tools }: EpisodeStart) {
     this.#host = host;
@@ -43,7 +43,7 @@ export class Instance {
     this.#tools = tools;
   }
 
-  /** Sets an instance up, or reads it from a snapshot; whoever holds the controller can give that up. */
+  /** Sets an instance up, or restores it from a snapshot. The controller cancels that. */
   static async open(host: HostContext, id: string, spec: EpisodeSpec, controller: AbortController, snapshot?: unknown): Promise<Instance> {
     const episode = { instanceId: id, ...spec };
     if (snapshot !== undefined && host.environment.keepsStateInModules) throw moduleStateError(host.environment.name, "restore");
@@ -55,7 +55,7 @@ export class Instance {
     return this.#episode;
   }
 
-  /** The same object until another episode begins that has other tools. */
+  /** The same object until an episode with other tools begins. */
   get tools(): Toolset {
     return this.#tools;
   }
@@ -64,7 +64,7 @@ export class Instance {
     return this.#running.size;
   }
 
-  /** Runs a tool. Whatever its code does wrong is the result's `isError`; this never rejects. */
+  /** Runs a tool. A failure of its code becomes a result with `isError`; this never rejects. */
   callTool(tool: CompiledTool, args: unknown, hooks: CallHooks): CallToolResult | Promise<CallToolResult> {
     try {
       const checked = check(tool.input, args ?? {});
@@ -80,7 +80,7 @@ export class Instance {
     return toolFailure(`Input validation error: Invalid arguments for tool ${tool.definition.name}: ${checked.problem}`);
   }
 
-  /** The same for arguments that the tool's schema has already accepted. */
+  /** Like `callTool`, for arguments that the tool's schema has already accepted. */
   runTool(tool: CompiledTool, input: unknown, hooks: CallHooks): CallToolResult | Promise<CallToolResult> {
     const { name, timeoutMs } = tool.definition;
     try {
@@ -97,26 +97,26 @@ export class Instance {
 
   /** The agent gets the message; the stack goes to the log. */
   #toolFailed({ definition }: CompiledTool, error: unknown, { controller }: CallHooks): CallToolResult {
-    this.#note(`tool '${definition.name}'`, error, controller);
+    this.#logFailure(`tool '${definition.name}'`, error, controller);
     return toolFailure(messageOf(error));
   }
 
-  /** What code does after it was told to stop is no failure of it. */
-  #note(what: string, error: unknown, controller?: AbortController): void {
+  /** Failures after an abort are not logged: they are expected. */
+  #logFailure(what: string, error: unknown, controller?: AbortController): void {
     if (controller?.signal.aborted !== true) this.#host.log(`${what} of instance '${this.id}'`, error);
   }
 
-  /** Runs a function, or a reward at its own address, and gives what it returned as JSON carries it. */
+  /** Runs a function, or a reward at its own path, and returns its result as JSON. */
   async callEndpoint(endpoint: CompiledEndpoint, args: unknown, hooks: CallHooks): Promise<Json> {
     const value = await this.#runEndpoint(endpoint, args, hooks);
-    return jsonOrThrow(FAILED[endpoint.kind], value, `what ${endpoint.kind} '${endpoint.name}' returned`);
+    return jsonOrThrow(FAILED[endpoint.kind], value, `the result of ${endpoint.kind} '${endpoint.name}'`);
   }
 
-  /** Errors of the environment's code become ours, with its message. */
+  /** Errors of the environment's code become platform errors with the same message. */
   async #runEndpoint(endpoint: CompiledEndpoint, args: unknown, hooks: CallHooks): Promise<unknown> {
     const what = `${endpoint.kind} '${endpoint.name}'`;
     try {
-      const input = await demand(endpoint.input, args, what);
+      const input = await checkArguments(endpoint.input, args, what);
       const context = this.#context(hooks, input);
       const run = () =>
         endpoint.kind === "reward"
@@ -125,14 +125,14 @@ export class Instance {
       return await this.#run(run, hooks.controller, endpoint.definition.timeoutMs, what);
     } catch (error) {
       if (error instanceof PlatformError) throw error;
-      this.#note(what, error, hooks.controller);
+      this.#logFailure(what, error, hooks.controller);
       throw new PlatformError(FAILED[endpoint.kind], messageOf(error), { cause: error });
     }
   }
 
   /**
-   * The episode's reward. A single plain reward answers what its function returned, as the original does; several, or
-   * weighted ones, answer the total and the components.
+   * The episode's reward. For a single reward of weight 1 it is what the reward's function returned, as in the original; otherwise
+   * the weighted total and the components.
    */
   async reward(args: unknown, hooks: CallHooks): Promise<Json> {
     const { rewards, name } = this.#host.environment;
@@ -144,7 +144,7 @@ export class Instance {
       const value = await this.#score(first, args, hooks);
       const { name: part } = first.definition;
       if (value === undefined || typeof value === "number") toScore(value, part);
-      return jsonOrThrow("reward.failed", value, `what reward '${part}' returned`);
+      return jsonOrThrow("reward.failed", value, `the result of reward '${part}'`);
     }
     const parts: { name: string; weight: number; score: number }[] = [];
     for (const one of rewards) {
@@ -163,16 +163,16 @@ export class Instance {
     );
   }
 
-  /** The environment's own health check, or ours if it has none. */
+  /** Runs the environment's own health check, or the default one. */
   async health(): Promise<HealthReport> {
     const { definition } = this.#host.environment;
     if (definition.health !== undefined) {
       try {
         const report = await definition.health({ ...this.#episode, state: this.#state });
-        return jsonOrThrow("health.failed", report, "what the health check returned") as unknown as HealthReport;
+        return jsonOrThrow("health.failed", report, "the result of the health check") as unknown as HealthReport;
       } catch (error) {
         if (error instanceof PlatformError) throw new PlatformError("health.failed", error.message, { cause: error });
-        this.#note("health check", error);
+        this.#logFailure("health check", error);
         throw new PlatformError("health.failed", messageOf(error), { cause: error });
       }
     }
@@ -184,9 +184,9 @@ export class Instance {
     };
   }
 
-  /** Begins a new episode and gives its first observation. If its setup fails the old one goes on. */
+  /** Begins a new episode and returns its first observation. If its setup fails, the old episode continues. */
   reset(spec: EpisodeSpec, signal?: AbortSignal): Promise<Json> {
-    return this.#inTurn("reset", signal, async (controller) => {
+    return this.#enqueue("reset", signal, async (controller) => {
       const episode = { instanceId: this.id, ...spec };
       const start = await setUp(this.#host, episode, controller);
       const observation = await observeOrTearDown(this.#host, start.state, episode, controller);
@@ -196,7 +196,7 @@ export class Instance {
   }
 
   snapshot(signal?: AbortSignal): Promise<Snapshot> {
-    return this.#inTurn("snapshot", signal, async ({ signal: own }) => {
+    return this.#enqueue("snapshot", signal, async ({ signal: own }) => {
       const { environment, log } = this.#host;
       try {
         return await untilAborted(writeSnapshot(environment.definition, this.#state, identityOf(environment)), own);
@@ -209,22 +209,22 @@ export class Instance {
   }
 
   restore(snapshot: unknown, signal?: AbortSignal): Promise<void> {
-    return this.#inTurn("restore", signal, async (controller) => {
+    return this.#enqueue("restore", signal, async (controller) => {
       const start = await restoreState(this.#host, snapshot, this.#episode, controller);
       this.#replace(this.#episode, start, "the state was restored from a snapshot");
     });
   }
 
-  /** Aborts what still runs and lets the environment close what its setup opened. */
+  /** Aborts running calls, then runs the environment's teardown. */
   async close(reason: string): Promise<void> {
     this.#isClosed = true;
     this.abort(reason);
-    await this.#turn;
+    await this.#queue;
     await tearDown(this.#host, this.id, this.#state);
     this.#state = undefined;
   }
 
-  /** Aborts calls, and what would replace the state: a setup that hangs must not hold up the end. */
+  /** Aborts calls, resets and restores: a setup that hangs must not block the end of the instance. */
   abort(reason: string): void {
     this.#abortCalls(reason);
     for (const controller of this.#changes ?? []) controller.abort(new PlatformError("request.cancelled", reason));
@@ -250,7 +250,7 @@ export class Instance {
     };
   }
 
-  /** Runs author code; synchronous code is answered at once, asynchronous code is watched. */
+  /** Runs author code. The result of synchronous code is returned at once; asynchronous code gets a timeout and can be aborted. */
   #run(code: () => unknown, controller: AbortController, timeoutMs: number | undefined, what: string): unknown {
     this.lastActiveAt = Date.now();
     const value = code();
@@ -273,13 +273,13 @@ export class Instance {
     void tearDown(this.#host, this.id, old);
   }
 
-  /** Changes of the whole state come one after the other, and each can be given up: by its caller's signal, or by the instance's end. */
-  #inTurn<T>(verb: string, signal: AbortSignal | undefined, work: (controller: AbortController) => Promise<T>): Promise<T> {
+  /** Runs changes of the whole state one after the other. Each can be aborted by its caller's signal or by the end of the instance. */
+  #enqueue<T>(verb: string, signal: AbortSignal | undefined, work: (controller: AbortController) => Promise<T>): Promise<T> {
     const controller = new AbortController();
-    const unfollow = follow(controller, signal);
+    const stopForwarding = forwardAbort(controller, signal);
     this.#changes ??= new Set();
     this.#changes.add(controller);
-    const mine = this.#turn
+    const result = this.#queue
       .then(() => {
         const { name, keepsStateInModules } = this.#host.environment;
         if (keepsStateInModules) throw moduleStateError(name, verb);
@@ -288,22 +288,22 @@ export class Instance {
         return work(controller);
       })
       .finally(() => {
-        unfollow();
+        stopForwarding();
         this.#changes?.delete(controller);
       });
-    this.#turn = mine.catch(() => {});
-    return mine;
+    this.#queue = result.catch(() => {});
+    return result;
   }
 }
 
 export function moduleStateError(name: string, verb: string): PlatformError {
   return new PlatformError(
     "instance.unsupported",
-    `environment '${name}' keeps its state in its modules (register*), so one process holds one instance and cannot ${verb} it; use defineEnvironment with 'setup' to make the state a value`,
+    `environment '${name}' keeps its state in its modules (register*), so a process has one instance and cannot ${verb} it; use defineEnvironment with 'setup' to make the state a value`,
   );
 }
 
-async function demand(schema: CompiledSchema, args: unknown, what: string): Promise<unknown> {
+async function checkArguments(schema: CompiledSchema, args: unknown, what: string): Promise<unknown> {
   const checked = await check(schema, args ?? {});
   if (checked.ok) return checked.value;
   throw new PlatformError("request.invalid", `invalid arguments for ${what}: ${checked.problem}`);
@@ -311,7 +311,7 @@ async function demand(schema: CompiledSchema, args: unknown, what: string): Prom
 
 let lastUtilization = performance.eventLoopUtilization();
 
-/** The share of time since the last look in which the process was busy: near 1, its answers come late. */
+/** The share of time since the last call in which the event loop was busy; near 1, answers are delayed. */
 function loopUtilization(): number {
   const now = performance.eventLoopUtilization();
   const { utilization } = performance.eventLoopUtilization(now, lastUtilization);

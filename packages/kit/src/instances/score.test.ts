@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { toScore, total } from "./score.ts";
 
 describe("toScore", () => {
-  it("takes numbers, booleans and objects with a reward or a score", () => {
+  it("accepts numbers, booleans and objects with a reward or a score", () => {
     expect(toScore(0.5, "r")).toBe(0.5);
     expect(toScore(true, "r")).toBe(1);
     expect(toScore(false, "r")).toBe(0);
@@ -11,7 +11,7 @@ describe("toScore", () => {
     expect(toScore({ status: "success", score: 1.0 }, "r")).toBe(1);
   });
 
-  it("never makes a number of what is none", () => {
+  it("never converts another value to a number", () => {
     const none = fc.oneof(
       fc.string(),
       fc.constantFrom(undefined, null, Number.NaN, Number.POSITIVE_INFINITY, 1n, Symbol("x"), () => 1),
@@ -20,7 +20,7 @@ describe("toScore", () => {
     );
     fc.assert(
       fc.property(none, (value) => {
-        expect(() => toScore(value, "r")).toThrow(/reward 'r' gave/);
+        expect(() => toScore(value, "r")).toThrow(/reward 'r' returned/);
       }),
     );
   });

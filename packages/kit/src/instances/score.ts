@@ -1,6 +1,6 @@
 import { isObject, PlatformError, type Reward } from "@aenv/contract";
 
-/** One reward function's answer as a number; what is none is an error, because a 0 made of it would be a lie. */
+/** The result of a reward function as a number. Anything else is an error: it must not count as 0. */
 export function toScore(value: unknown, name: string): number {
   const score = isObject(value) ? (value.reward ?? value.score) : value;
   if (typeof score === "boolean") return score ? 1 : 0;
@@ -8,11 +8,11 @@ export function toScore(value: unknown, name: string): number {
   const shown = typeof score === "string" ? JSON.stringify(score) : isObject(score) ? "an object" : String(score);
   throw new PlatformError(
     "reward.failed",
-    `reward '${name}' gave ${shown}; it must give a finite number, a boolean, or an object with 'reward' or 'score'`,
+    `reward '${name}' returned ${shown}; it must return a finite number, a boolean, or an object with 'reward' or 'score'`,
   );
 }
 
-/** The weighted total of several rewards, and what it is made of. */
+/** The weighted total of several rewards, and its components. */
 export function total(parts: readonly { readonly name: string; readonly weight: number; readonly score: number }[]): Reward {
   const components: Record<string, number> = {};
   let sum = 0;

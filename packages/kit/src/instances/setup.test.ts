@@ -23,7 +23,7 @@ afterEach(async () => {
   lines = [];
 });
 
-/** Code of an environment that is entered, and goes on when the test says so. */
+/** Code of an environment that waits until the test lets it continue. */
 function held<T>() {
   const { promise, resolve } = Promise.withResolvers<T>();
   const entered = Promise.withResolvers<SetupContext>();
@@ -45,7 +45,7 @@ describe("a teardown that fails", () => {
       },
     ],
     ["rejects", () => Promise.reject(new Error("busy"))],
-  ])("is logged and stops neither a reset nor an end when it %s", async (_, teardown) => {
+  ])("is logged and stops neither a reset nor a delete when it %s", async (_, teardown) => {
     const one = await host({ setup: () => ({}), teardown });
     await one.create({ id: "a" });
     await one.reset("a", {});
@@ -74,13 +74,13 @@ describe("a teardown that fails", () => {
   it("is not waited for longer than its limit", async () => {
     const one = await host({ teardown: forever });
     await tearDown(one, "a", {}, 1);
-    expect(lines[0]).toContain("teardown of instance 'a' failed: Error: it is not done after 1 ms");
+    expect(lines[0]).toContain("teardown of instance 'a' failed: Error: it did not finish within 1 ms");
     hosts.length = 0;
   });
 });
 
 describe("a setup that hangs", () => {
-  it("fails when its time is over, and its signal fires", async () => {
+  it("fails at its timeout, and its signal fires", async () => {
     const setup = held();
     const one = await host({ setup: setup.run, setupTimeoutMs: 1 });
     await expect(one.create({ id: "a" })).rejects.toMatchObject({
@@ -91,7 +91,7 @@ describe("a setup that hangs", () => {
     expect(lines).toEqual([]);
   });
 
-  it("is given up when its caller goes away, and what it returns later is closed", async () => {
+  it("is cancelled when its client disconnects, and a state that it returns later is torn down", async () => {
     const setup = held<string>();
     const closed = Promise.withResolvers<string>();
     const one = await host({ setup: setup.run, teardown: closed.resolve });
@@ -109,7 +109,7 @@ describe("a setup that hangs", () => {
   it.each([
     ["is deleted", (one: Host) => one.destroy("a")],
     ["the process ends", (one: Host) => one.close("the server is shutting down")],
-  ])("is given up when its instance %s", async (_, end) => {
+  ])("is cancelled when its instance %s", async (_, end) => {
     const setup = held();
     const one = await host({ setup: setup.run });
     const creating = one.create({ id: "a" });
@@ -117,7 +117,7 @@ describe("a setup that hangs", () => {
     await Promise.all([expect(creating).rejects.toMatchObject({ code: "request.cancelled" }), end(one)]);
   });
 
-  it("in a reset or a restore leaves the old episode, and does not hold up the end", async () => {
+  it("in a reset or a restore keeps the old episode, and does not block a delete", async () => {
     let isFirst = true;
     const closed: unknown[] = [];
     const one = await host({
@@ -151,7 +151,7 @@ describe("a setup that hangs", () => {
     await expect(instance.reset({ task: null, seed: 1, variables: {}, args: [] })).rejects.toMatchObject({ code: "instance.gone" });
   });
 
-  it("in observe fails the reset when its time is over, and closes the new state", async () => {
+  it("in observe fails the reset at its timeout, and tears the new state down", async () => {
     let count = 0;
     const closed: unknown[] = [];
     const one = await host({
@@ -165,7 +165,7 @@ describe("a setup that hangs", () => {
     expect(closed).toEqual([2]);
   });
 
-  it("in a snapshot does not hold up the end", async () => {
+  it("in a snapshot does not block a delete", async () => {
     const one = await host({ snapshot: forever, restore: forever });
     const instance = await one.create({ id: "a" });
     const writing = expect(instance.snapshot()).rejects.toMatchObject({ code: "request.cancelled" });

@@ -8,30 +8,30 @@ import type { FailureLog } from "./failure-log.ts";
 import { observe } from "./observation.ts";
 import { readSnapshot } from "./snapshot.ts";
 
-/** What all instances of a process share. */
+/** What the instances of a process share. */
 export interface HostContext {
   readonly environment: CompiledEnvironment;
   readonly log: FailureLog;
 }
 
-/** What an episode begins with. */
+/** The result of a setup or a restore. */
 export interface EpisodeStart {
   readonly state: unknown;
   readonly tools: Toolset;
 }
 
-/** Long enough for data to be fetched and services to come up; an environment that needs more says so. */
+/** Long enough to fetch data and start services; an environment that needs more sets `setupTimeoutMs`. */
 export const DEFAULT_SETUP_TIMEOUT_MS = 5 * 60_000;
-/** After this an instance is gone even if its teardown still runs. */
+/** After this an instance counts as ended even if its teardown still runs. */
 const TEARDOWN_TIMEOUT_MS = 30_000;
 
-/** A new episode's state, made by `setup`. */
+/** Creates the state of a new episode with `setup`. */
 export function setUp(host: HostContext, episode: EpisodeContext, controller: AbortController): Promise<EpisodeStart> {
   const { definition } = host.environment;
-  return begin(host, episode, controller, "setup", (context) => definition.setup?.(context));
+  return startEpisode(host, episode, controller, "setup", (context) => definition.setup?.(context));
 }
 
-/** An earlier state, read from a snapshot. */
+/** Restores an earlier state from a snapshot. */
 export function restoreState(
   host: HostContext,
   snapshot: unknown,
@@ -39,12 +39,12 @@ export function restoreState(
   controller: AbortController,
 ): Promise<EpisodeStart> {
   const { definition } = host.environment;
-  return begin(host, episode, controller, "restore", (context) =>
+  return startEpisode(host, episode, controller, "restore", (context) =>
     readSnapshot(definition, snapshot, identityOf(host.environment), context),
   );
 }
 
-/** What the agent of a new episode sees first. A state that cannot be shown begins no episode, so it is closed. */
+/** The first observation of a new episode. If it fails, the episode does not begin and its state is torn down. */
 export async function observeOrTearDown(
   host: HostContext,
   state: unknown,
@@ -53,15 +53,15 @@ export async function observeOrTearDown(
 ): Promise<Json> {
   try {
     const context = { ...episode, signal: controller.signal };
-    const seen = await bounded(host, controller, "observe", () => observe(host.environment, state, context));
-    return jsonOrThrow("instance.setup_failed", seen, `what observe of '${host.environment.name}' returned`);
+    const observation = await withTimeout(host, controller, "observe", () => observe(host.environment, state, context));
+    return jsonOrThrow("instance.setup_failed", observation, `the result of observe of '${host.environment.name}'`);
   } catch (error) {
     await tearDown(host, episode.instanceId, state);
-    throw explain(host, "observe", episode.instanceId, error, controller);
+    throw toSetupError(host, "observe", episode.instanceId, error, controller);
   }
 }
 
-/** Lets the environment close what its setup opened. Never fails: the instance is gone whatever its teardown does. */
+/** Runs the environment's teardown. Never fails: errors are logged, and the instance ends anyway. */
 export async function tearDown(
   { environment, log }: HostContext,
   instanceId: string,
@@ -72,7 +72,7 @@ export async function tearDown(
   if (definition.teardown === undefined) return;
   const what = `teardown of instance '${instanceId}'`;
   const controller = new AbortController();
-  const stop = startTimer(controller, timeoutMs, () => new Error(`it is not done after ${timeoutMs} ms and is not waited for any longer`));
+  const stop = startTimer(controller, timeoutMs, () => new Error(`it did not finish within ${timeoutMs} ms and is no longer waited for`));
   try {
     const running = definition.teardown(state);
     if (isPromise(running)) await untilAborted(running, controller.signal);
@@ -87,7 +87,7 @@ export function identityOf(environment: CompiledEnvironment): string {
   return `${environment.name}@${environment.version}`;
 }
 
-async function begin(
+async function startEpisode(
   host: HostContext,
   episode: EpisodeContext,
   controller: AbortController,
@@ -99,7 +99,7 @@ async function begin(
   let state: unknown;
   try {
     const context = { ...episode, signal: controller.signal };
-    state = await bounded(
+    state = await withTimeout(
       host,
       controller,
       step,
@@ -107,19 +107,19 @@ async function begin(
       (late) => void close(late),
     );
   } catch (error) {
-    throw explain(host, step, instanceId, error, controller);
+    throw toSetupError(host, step, instanceId, error, controller);
   }
   try {
     return { state, tools: await toolsFor(host.environment, state) };
   } catch (error) {
-    // A state whose tools cannot be named begins no episode, so what it holds open is closed.
+    // Without tools the episode does not begin, so its state is torn down.
     await close(state);
-    throw explain(host, "toolsOf", instanceId, error, controller);
+    throw toSetupError(host, "toolsOf", instanceId, error, controller);
   }
 }
 
-/** Runs the environment's code; waits for it until the signal fires or the environment's own limit is over. */
-function bounded<T>(
+/** Runs the environment's code and waits until it is done, the signal fires, or the environment's timeout is over. */
+function withTimeout<T>(
   host: HostContext,
   controller: AbortController,
   step: string,
@@ -132,14 +132,14 @@ function bounded<T>(
   const { definition, name } = host.environment;
   const { setupTimeoutMs = DEFAULT_SETUP_TIMEOUT_MS } = definition;
   const stop = startTimer(controller, setupTimeoutMs, () => {
-    const advice = "make it quicker, or raise setupTimeoutMs in the definition";
+    const advice = "make it faster, or raise setupTimeoutMs in the definition";
     return new PlatformError("instance.start_timeout", `${step} of '${name}' did not finish within ${setupTimeoutMs} ms; ${advice}`);
   });
   return untilAborted(running as Promise<T>, controller.signal, onLate).finally(stop);
 }
 
-/** Failures of the environment's code become ours, and their stacks go to the log; a cancelled start was no failure of it. */
-function explain(
+/** Logs failures of the environment's code and converts them to platform errors. An aborted start is no failure. */
+function toSetupError(
   { environment, log }: HostContext,
   step: string,
   instanceId: string,

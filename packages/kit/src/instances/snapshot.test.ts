@@ -12,7 +12,7 @@ async function roundTrip(state: unknown): Promise<unknown> {
 }
 
 describe("a snapshot", () => {
-  it("brings every plain value back as it was", async () => {
+  it("restores every plain value", async () => {
     // A key named __proto__ is refused, as any library should.
     const key = fc.string().filter((name) => name !== "__proto__");
     const plain = fc.anything({ key, withMap: true, withSet: true, withDate: true, withBigInt: true, withNullPrototype: false });
@@ -23,7 +23,7 @@ describe("a snapshot", () => {
     );
   });
 
-  it("keeps what is shared shared, and rings closed", async () => {
+  it("keeps shared references and cycles", async () => {
     const order = { id: 1 };
     const state: Record<string, unknown> = { first: order, byId: new Map([[1, order]]) };
     state.self = state;
@@ -32,14 +32,14 @@ describe("a snapshot", () => {
     expect(back.self).toBe(back);
   });
 
-  it("is refused where the state holds code, with the place and the way out", async () => {
+  it("is refused if the state contains code, with its path and the remedy", async () => {
     const state = { shop: { orders: [{ cancel: () => {} }] } };
     const failure = await writeSnapshot({}, state, "e@1").catch((error: unknown) => error);
     expect(isPlatformError(failure, "snapshot.unsupported")).toBe(true);
     expect((failure as Error).message).toMatch(/state\.shop\.orders\[0\]\.cancel .*define snapshot and restore/);
   });
 
-  it("goes through the environment's own snapshot and restore if there are any", async () => {
+  it("uses the environment's own snapshot and restore if defined", async () => {
     class Shop {
       readonly stock: number;
       constructor(stock: number) {
@@ -56,12 +56,12 @@ describe("a snapshot", () => {
 
   it("of another environment, or damaged, is refused", async () => {
     const written = await writeSnapshot({}, { a: 1 }, "e@1");
-    await expect(readSnapshot({}, written, "other@1", context)).rejects.toThrow(/it is of 'e@1', and this is 'other@1'/);
+    await expect(readSnapshot({}, written, "other@1", context)).rejects.toThrow(/it is of environment 'e@1', but this is 'other@1'/);
     await expect(readSnapshot({}, { ...written, data: "[[" }, "e@1", context)).rejects.toMatchObject({ code: "snapshot.invalid" });
     await expect(readSnapshot({}, 5, "e@1", context)).rejects.toMatchObject({ code: "snapshot.invalid" });
   });
 
-  it("made of garbage never breaks the process", async () => {
+  it("made of arbitrary data is refused with a platform error", async () => {
     await fc.assert(
       fc.asyncProperty(fc.oneof(fc.string(), fc.json()), async (data) => {
         const garbage = { environment: "e@1", format: "graph", data };

@@ -3,19 +3,19 @@ import { DevalueError, parse, stringify } from "devalue";
 import type { EnvironmentDefinition, SetupContext } from "../definition/definition.ts";
 import { jsonOrThrow } from "../json/to-json.ts";
 
-/** A state written down: plain JSON that another process of the same environment can go on from. */
+/** A serialized state: JSON from which another process of the same environment can continue. */
 export interface Snapshot {
   readonly environment: string;
-  /** `graph`: our encoding of plain data; `custom`: whatever the environment's own `snapshot` gave. */
+  /** `graph`: plain data, encoded by devalue; `custom`: the result of the environment's own `snapshot`. */
   readonly format: "graph" | "custom";
   readonly data: unknown;
 }
 
-/** Writes a state down; maps, sets, dates, cycles and shared references are kept. */
+/** Serializes a state; maps, sets, dates, cycles and shared references are kept. */
 export async function writeSnapshot(definition: EnvironmentDefinition, state: unknown, environment: string): Promise<Snapshot> {
   if (definition.snapshot !== undefined) {
     const data: unknown = await definition.snapshot(state);
-    return { environment, format: "custom", data: jsonOrThrow("snapshot.unsupported", data, "what snapshot returned") };
+    return { environment, format: "custom", data: jsonOrThrow("snapshot.unsupported", data, "the result of snapshot") };
   }
   try {
     return { environment, format: "graph", data: stringify(state) };
@@ -35,10 +35,11 @@ export async function readSnapshot(
   environment: string,
   context: SetupContext,
 ): Promise<unknown> {
-  if (!isObject(snapshot) || typeof snapshot.environment !== "string") throw damaged("it is not an object that state/snapshot has given");
-  if (snapshot.environment !== environment) throw damaged(`it is of '${snapshot.environment}', and this is '${environment}'`);
+  if (!isObject(snapshot) || typeof snapshot.environment !== "string")
+    throw damaged("it is not a snapshot that state/snapshot has returned");
+  if (snapshot.environment !== environment) throw damaged(`it is of environment '${snapshot.environment}', but this is '${environment}'`);
   if (snapshot.format === "custom") {
-    if (definition.restore === undefined) throw damaged("it needs the environment's own 'restore', and there is none");
+    if (definition.restore === undefined) throw damaged("it needs 'restore', which the environment does not define");
     return await definition.restore(snapshot.data, context);
   }
   if (snapshot.format !== "graph" || typeof snapshot.data !== "string") throw damaged(`its format '${String(snapshot.format)}' is unknown`);

@@ -7,12 +7,12 @@ import type { FailureLog } from "./failure-log.ts";
 /** By id, in the order in which they are listed. */
 export type TaskSet = ReadonlyMap<string, Task>;
 
-/** An environment's tasks: those of the environment as a whole, asked for once, or an instance's own. */
+/** The tasks of an environment as a whole, loaded once, and those of single instances. */
 export class Tasks {
   readonly #definition: EnvironmentDefinition;
   readonly #log: FailureLog;
-  /** Lists that the environment has named; instances of one kind share theirs. */
-  readonly #read = new WeakMap<readonly Task[], TaskSet>();
+  /** Checked lists, by the array that `tasksOf` returned; instances that get the same array share the result. */
+  readonly #checked = new WeakMap<readonly Task[], TaskSet>();
   #common: Promise<TaskSet> | undefined;
 
   constructor(definition: EnvironmentDefinition, log: FailureLog) {
@@ -31,23 +31,23 @@ export class Tasks {
   async of(variables: Readonly<Record<string, string>>): Promise<TaskSet> {
     if (this.#definition.tasksOf === undefined) return this.common();
     const { tasksOf } = this.#definition;
-    const own = await this.#ask("tasksOf", () => tasksOf.call(this.#definition, { variables }));
-    if (!Array.isArray(own)) throw new PlatformError("environment.invalid", "tasksOf must return a list of tasks");
-    let tasks = this.#read.get(own);
+    const own = await this.#run("tasksOf", () => tasksOf.call(this.#definition, { variables }));
+    if (!Array.isArray(own)) throw new PlatformError("environment.invalid", "tasksOf must return an array of tasks");
+    let tasks = this.#checked.get(own);
     if (tasks === undefined) {
       tasks = readTasks(own);
-      this.#read.set(own, tasks);
+      this.#checked.set(own, tasks);
     }
     return tasks;
   }
 
   async #load(): Promise<TaskSet> {
-    const list = (await this.#ask("tasks", () => this.#definition.tasks?.())) ?? [];
-    if (!Array.isArray(list)) throw new PlatformError("environment.invalid", "tasks must return a list of tasks");
+    const list = (await this.#run("tasks", () => this.#definition.tasks?.())) ?? [];
+    if (!Array.isArray(list)) throw new PlatformError("environment.invalid", "tasks must return an array of tasks");
     return readTasks(list);
   }
 
-  async #ask<T>(what: string, list: () => T): Promise<Awaited<T>> {
+  async #run<T>(what: string, list: () => T): Promise<Awaited<T>> {
     try {
       return await list();
     } catch (error) {
@@ -63,12 +63,12 @@ function readTasks(list: readonly Task[]): TaskSet {
   for (const [at, one] of list.entries()) {
     const parsed = taskSchema.safeParse(one);
     if (!parsed.success)
-      throw new PlatformError("environment.invalid", `task ${at + 1} is wrong: ${parsed.error.issues.map(describeIssue).join("; ")}`);
+      throw new PlatformError("environment.invalid", `task ${at + 1} is invalid: ${parsed.error.issues.map(describeIssue).join("; ")}`);
     if (tasks.has(parsed.data.id)) {
       const first = list.findIndex(({ id }) => id === parsed.data.id);
       throw new PlatformError(
         "environment.invalid",
-        `tasks ${first + 1} and ${at + 1} have the same id '${parsed.data.id}'; ids must be different`,
+        `tasks ${first + 1} and ${at + 1} have the same id '${parsed.data.id}'; ids must be unique`,
       );
     }
     taskJson(parsed.data);
@@ -81,7 +81,7 @@ function describeIssue({ path, message }: z.core.$ZodIssue): string {
   return path.length === 0 ? message : `${path.join(".")}: ${message}`;
 }
 
-/** A task as clients see it; the environment's own code is given it as it was written. */
+/** A task as JSON, for clients; the environment's own code gets it as its author wrote it. */
 export function taskJson(one: Task): Task {
   return jsonOrThrow("environment.invalid", one, `task '${one.id}'`) as unknown as Task;
 }

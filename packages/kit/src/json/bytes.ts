@@ -9,7 +9,7 @@ export function toBase64(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
 }
 
-/** Bytes as MCP carries them: an image if they are one that models take, else a resource. */
+/** Bytes as an MCP content block: an image if the format is one that models accept, else a resource. */
 export function toBlock(bytes: Uint8Array): ContentBlock {
   const data = toBase64(bytes);
   const mimeType = imageTypeOf(bytes);
@@ -17,7 +17,7 @@ export function toBlock(bytes: Uint8Array): ContentBlock {
   return { type: "resource", resource: { uri: "aenv://tool-result", mimeType: "application/octet-stream", blob: data } };
 }
 
-/** How the kinds of image begin; null stands for a byte that may be any. */
+/** Magic bytes of image formats; null matches any byte. */
 const SIGNATURES: readonly (readonly [string, readonly (number | null)[]])[] = [
   ["image/png", [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]],
   ["image/jpeg", [0xff, 0xd8, 0xff]],

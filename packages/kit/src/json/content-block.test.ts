@@ -5,7 +5,7 @@ import { block } from "../mcp/testing/requests.ts";
 import { readBlock, readBlocks } from "./content-block.ts";
 
 describe("readBlock", () => {
-  it("takes for a block what MCP's own schema takes, and reads it the same way", () => {
+  it("accepts exactly what MCP's own schema accepts, with the same result", () => {
     fc.assert(
       fc.property(fc.oneof(block, fc.jsonValue()), (value) => {
         const parsed = ContentBlockSchema.safeParse(value);
@@ -15,17 +15,17 @@ describe("readBlock", () => {
     );
   });
 
-  it("leaves out fields that MCP does not know", () => {
+  it("drops fields that MCP does not define", () => {
     expect(readBlock({ type: "text", text: "a", colour: "red" })).toEqual({ type: "text", text: "a" });
   });
 
-  it("is not misled by names that every object has", () => {
+  it("does not accept names of Object.prototype as types", () => {
     for (const type of ["constructor", "toString", "__proto__"]) expect(readBlock({ type })).toBeNull();
   });
 });
 
 describe("readBlocks", () => {
-  it("gives all or nothing", () => {
+  it("returns all blocks, or null", () => {
     const text = { type: "text", text: "a" };
     expect(readBlocks([text, text])).toEqual([text, text]);
     expect(readBlocks([text, { type: "text" }])).toBeNull();

@@ -28,7 +28,7 @@ const icon = z.object({
   theme: z.enum(["light", "dark"]).optional(),
 });
 
-/** MCP's content blocks. An unknown field is left out: clients may be strict about what they take. */
+/** MCP's content blocks. Unknown fields are dropped, because clients may be strict. */
 const blocks: Readonly<Record<string, z.ZodType>> = {
   text: z.object({ type: z.literal("text"), text: z.string(), ...decoration }),
   image: z.object({ type: z.literal("image"), data: base64, mimeType: z.string(), ...decoration }),
@@ -52,18 +52,18 @@ const blocks: Readonly<Record<string, z.ZodType>> = {
 };
 
 /**
- * The value as a content block if it is one by MCP's own schema, else null: then it is only data that looks like one.
- * Bytes are one too.
+ * The value as a content block if it matches MCP's own schema, else null: then it is data that only looks like a block.
+ * Bytes are converted to a block.
  */
 export function readBlock(value: unknown): ContentBlock | null {
   if (isBytes(value)) return toBlock(value);
   if (!isObject(value) || typeof value.type !== "string" || !Object.hasOwn(blocks, value.type)) return null;
-  const parsed = blocks[value.type]?.safeParse(plainOrNull(value));
+  const parsed = blocks[value.type]?.safeParse(jsonOrNull(value));
   return parsed?.success === true ? (parsed.data as ContentBlock) : null;
 }
 
-/** What cannot be written is found again, with the whole path to it, when the value is taken for data. */
-function plainOrNull(value: unknown): unknown {
+/** Null for a value without a JSON form; the error with its path follows when the value is converted as data. */
+function jsonOrNull(value: unknown): unknown {
   try {
     return toJson(value, "the block");
   } catch (error) {
@@ -72,7 +72,7 @@ function plainOrNull(value: unknown): unknown {
   }
 }
 
-/** All of them as blocks, or null if one is none. */
+/** All values as blocks, or null if one of them is not a block. */
 export function readBlocks(values: readonly unknown[]): ContentBlock[] | null {
   const read: ContentBlock[] = [];
   for (const value of values) {

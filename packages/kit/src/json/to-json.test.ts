@@ -12,7 +12,7 @@ const problemOf = (value: unknown): string => {
 };
 
 describe("toJson", () => {
-  it("gives every JSON value back as it is, and as a copy", () => {
+  it("returns an equal copy of every JSON value", () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const plain = toJson(value, "it");
@@ -23,7 +23,7 @@ describe("toJson", () => {
     );
   });
 
-  it("either keeps everything that a value holds, or refuses it", () => {
+  it("either keeps every part of a value, or refuses it", () => {
     const odd = fc.constantFrom<unknown>(
       Number.NaN,
       Number.POSITIVE_INFINITY,
@@ -95,7 +95,7 @@ describe("toJson", () => {
     ["an object without a prototype", Object.assign(Object.create(null), { a: 1 }), { a: 1 }],
     ["boxed values", [Object(1), Object("a"), Object(true), Object(2n)], [1, "a", true, "2"]],
     ["one object twice", twice(), { a: { n: 1 }, b: { n: 1 } }],
-  ])("gives %s its obvious form", (_, value, expected) => {
+  ])("converts %s", (_, value, expected) => {
     expect(toJson(value, "it")).toEqual(expected);
   });
 
@@ -110,12 +110,12 @@ describe("toJson", () => {
     ["a symbol", Symbol("x"), "it is a symbol"],
     ["an Error", { last: new TypeError("x") }, "last is an Error; throw it, or return its message"],
     ["a Promise", { rows: Promise.resolve(1) }, "rows is a Promise; await it"],
-    ["a generator", [(function* () {})()], "[0] is a generator or another iterator; make a list of it"],
-    ["an iterator of a Map", { keys: new Map().keys() }, "keys is a generator or another iterator; make a list of it"],
+    ["a generator", [(function* () {})()], "[0] is a generator or another iterator; convert it to an array"],
+    ["an iterator of a Map", { keys: new Map().keys() }, "keys is a generator or another iterator; convert it to an array"],
     [
       "a regular expression",
       { match: /x/ },
-      "match is an instance of RegExp without a field that JSON would show; return plain data, or give it a toJSON method",
+      "match is an instance of RegExp without enumerable fields; return plain data, or give it a toJSON method",
     ],
     [
       "an object with private fields only",
@@ -125,32 +125,32 @@ describe("toJson", () => {
           return this.#cash;
         }
       })(),
-      "it is an instance of Till without a field that JSON would show; return plain data, or give it a toJSON method",
+      "it is an instance of Till without enumerable fields; return plain data, or give it a toJSON method",
     ],
     ["a value in a Map", new Map([["first key", { n: Number.NaN }]]), '["first key"].n is NaN; JSON has only finite numbers'],
     ["a value in a Map with other keys", new Map([[1, Number.NaN]]), "[0][1] is NaN; JSON has only finite numbers"],
     ["a value in a Set", { all: new Set([1, () => 1]) }, "all[1] is a function"],
     ["what a toJSON gives", { a: { toJSON: () => ({ b: Number.NaN }) } }, "a.b is NaN; JSON has only finite numbers"],
     ["what the whole value's toJSON gives", { toJSON: () => [Number.NaN] }, "[0] is NaN; JSON has only finite numbers"],
-    ["a cycle", ring(), "next.next.back is an object that it is inside of: a cycle"],
+    ["a cycle", ring(), "next.next.back is a reference to an object that contains it (a cycle)"],
     ["a toJSON without end", endless(), expect.stringContaining("nested deeper than 1000 levels") as never],
     ["a value that is too deep", deep(1_001), expect.stringContaining("nested deeper than 1000 levels") as never],
-  ])("refuses %s, with the way there", (_, value, problem) => {
+  ])("refuses %s, with its path", (_, value, problem) => {
     expect(problemOf(value)).toEqual(problem);
   });
 
-  it("keeps a key by the name of __proto__ a key", () => {
+  it("keeps a key named __proto__ as a key", () => {
     const plain = toJson(new Map([["__proto__", { admin: true }]]), "it");
     expect(JSON.stringify(plain)).toBe('{"__proto__":{"admin":true}}');
     expect((plain as { admin?: unknown }).admin).toBeUndefined();
   });
 
-  it("takes a value of a thousand levels, and names a long path in short", () => {
+  it("accepts a value of a thousand levels, and shortens a long path", () => {
     expect(problemOf(deep(1_000))).toMatch(/^accepted/);
     expect(problemOf(deep(999, Number.NaN)).length).toBeLessThan(300);
   });
 
-  it("passes on what a getter throws", () => {
+  it("rethrows what a getter throws", () => {
     const value = {
       get total(): number {
         throw new Error("not counted yet");
@@ -160,7 +160,7 @@ describe("toJson", () => {
   });
 });
 
-/** All that a value holds at its ends, as text; null if something in it has no form. */
+/** The leaves of a value as text; null if one of them has no JSON form. */
 function leavesOf(value: unknown): string[] | null {
   if (typeof value === "function" || typeof value === "symbol" || value instanceof Error || value instanceof RegExp) return null;
   if (typeof value === "number" && !Number.isFinite(value)) return null;

@@ -2,18 +2,18 @@ import { types } from "node:util";
 import { type ErrorCode, type Json, PlatformError } from "@aenv/contract";
 import { toBase64 } from "./bytes.ts";
 
-/** A value that JSON has no form for. The message says where it is, as in `cart.items[2].when`. */
+/** A value without a JSON form. The message contains its path, such as `cart.items[2].when`. */
 export class NotJsonError extends TypeError {
   override readonly name = "NotJsonError";
 }
 
-/** Deeper values are a mistake, and would exhaust the stack of whoever reads them. */
+/** Deeper values are a mistake, and would exhaust the stack of a recursive reader. */
 const MAX_DEPTH = 1_000;
 const MAX_PATH = 200;
 
 /**
- * A copy of a value as JSON carries it, or an error that leads to what JSON cannot carry: nothing is lost in silence.
- * `what` names the value in the error. The guide "Write an environment" has the table of what becomes of which value.
+ * A copy of a value as JSON, or an error with the path of the part that has no JSON form: nothing is dropped silently.
+ * `what` names the value in the error. The guide "Write an environment" has a table of the conversions.
  */
 export function toJson(value: unknown, what: string): Json {
   const trail: Trail = { parents: [], keys: [] };
@@ -26,7 +26,7 @@ export function toJson(value: unknown, what: string): Json {
   }
 }
 
-/** The same for what is no tool's: a value that cannot be written is an error of this code. */
+/** Like `toJson`, but throws a platform error with this code. */
 export function jsonOrThrow(code: ErrorCode, value: unknown, what: string): Json {
   try {
     return toJson(value, what);
@@ -36,7 +36,7 @@ export function jsonOrThrow(code: ErrorCode, value: unknown, what: string): Json
   }
 }
 
-/** For what a tool tells its client on the way: what cannot be written is described instead, for that must not end the call. */
+/** For log messages of a tool: a value without a JSON form is replaced by a description, so that the call does not fail. */
 export function toLogData(value: unknown): Json {
   if (value === undefined) return null;
   if (value instanceof Error) return String(value);
@@ -47,10 +47,10 @@ export function toLogData(value: unknown): Json {
   }
 }
 
-/** Null is the root's. */
+/** Null for the root. */
 type Key = string | number | null;
 
-/** Where the walk is: the objects that it is inside of, and the keys that lead there. Not unwound by an error, so it tells where that was. */
+/** The position of the traversal: the enclosing objects and their keys. An error does not unwind it, so it then has the path of the error. */
 interface Trail {
   readonly parents: object[];
   readonly keys: Key[];
@@ -65,7 +65,7 @@ class Refusal extends Error {
   }
 }
 
-/** Undefined for what is left out of an object, as JSON does with it. */
+/** Undefined for a value that is left out of an object, as JSON.stringify does. */
 function plain(value: unknown, key: Key, trail: Trail): Json | undefined {
   switch (typeof value) {
     case "string":
@@ -91,7 +91,7 @@ function plainObject(value: object, key: Key, trail: Trail): Json | undefined {
   const isList = Array.isArray(value);
   const isOrdinary = isList || isOrdinaryObject(value);
   if (!isOrdinary) {
-    // Before toJSON: Buffer's writes every byte as a number, and Date's a null for what is no date.
+    // Before toJSON: that of Buffer writes every byte as a number, and that of an invalid Date returns null.
     if (types.isDate(value)) return plainDate(value, key);
     if (types.isUint8Array(value)) return toBase64(value);
   }
@@ -101,7 +101,7 @@ function plainObject(value: object, key: Key, trail: Trail): Json | undefined {
   if (!isOrdinary) {
     const form = formOf(value, key, trail);
     if (form !== undefined) return form;
-    if (Object.keys(value).length === 0) throw new Refusal(key, unshown(value));
+    if (Object.keys(value).length === 0) throw new Refusal(key, describeOpaque(value));
   }
   return within(value, key, trail, plainFields);
 }
@@ -111,7 +111,7 @@ function isOrdinaryObject(value: object): boolean {
   return prototype === Object.prototype || prototype === null;
 }
 
-/** Goes one level down; a value that contains itself, or is too deep, is refused. */
+/** Descends one level. Refuses a value that contains itself or is too deep. */
 function within<T extends object>(value: T, key: Key, trail: Trail, copy: (value: T, trail: Trail) => Json): Json {
   const { parents, keys } = trail;
   enter(value, key, parents);
@@ -123,12 +123,12 @@ function within<T extends object>(value: T, key: Key, trail: Trail, copy: (value
 }
 
 function enter(value: object, key: Key, parents: object[]): void {
-  if (parents.includes(value)) throw new Refusal(key, "an object that it is inside of: a cycle");
+  if (parents.includes(value)) throw new Refusal(key, "a reference to an object that contains it (a cycle)");
   if (parents.length >= MAX_DEPTH) throw new Refusal(key, `nested deeper than ${MAX_DEPTH} levels`);
   parents.push(value);
 }
 
-/** What toJSON gives stands in the value's place, and is not asked for a toJSON of its own if it is the value again. */
+/** Uses the result of toJSON instead of the value. If that is the value itself, its toJSON is not called again. */
 function plainGiven(value: object, toJson: (key: string) => unknown, key: Key, trail: Trail): Json | undefined {
   const given = toJson.call(value, key === null ? "" : String(key));
   if (given === value) return within(value, key, trail, Array.isArray(value) ? (plainItems as never) : plainFields);
@@ -168,7 +168,7 @@ function plainMap(map: ReadonlyMap<unknown, unknown>, trail: Trail): Json {
   return copy;
 }
 
-/** An assignment to `__proto__` would change the object instead of adding a field. */
+/** An assignment to `__proto__` would set the prototype instead of adding a field. */
 function set(copy: Record<string, Json>, key: string, value: Json): void {
   if (key === "__proto__") Object.defineProperty(copy, key, { value, enumerable: true, configurable: true, writable: true });
   else copy[key] = value;
@@ -179,7 +179,7 @@ function plainDate(date: Date, key: Key): string {
   return date.toISOString();
 }
 
-/** The form of the language's own kinds of object; undefined for those that have none. */
+/** The JSON form of built-in objects; undefined for other objects. */
 function formOf(value: object, key: Key, trail: Trail): Json | undefined {
   if (types.isMap(value)) return within(value, key, trail, plainMap);
   if (types.isSet(value)) return within(value, key, trail, (all) => plainItems([...all], trail));
@@ -191,12 +191,12 @@ function formOf(value: object, key: Key, trail: Trail): Json | undefined {
   return undefined;
 }
 
-/** Something that would be written as `{}` and is not that. */
-function unshown(value: object): string {
-  if (typeof (value as { next?: unknown }).next === "function") return "a generator or another iterator; make a list of it";
+/** Describes an object that JSON.stringify would write as `{}` although it is not empty data. */
+function describeOpaque(value: object): string {
+  if (typeof (value as { next?: unknown }).next === "function") return "a generator or another iterator; convert it to an array";
   const { constructor: made } = value as { constructor?: unknown };
   const name = typeof made === "function" && made.name !== "" ? `an instance of ${made.name}` : "an object";
-  return `${name} without a field that JSON would show; return plain data, or give it a toJSON method`;
+  return `${name} without enumerable fields; return plain data, or give it a toJSON method`;
 }
 
 function pathOf(keys: readonly Key[]): string {

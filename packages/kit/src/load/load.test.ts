@@ -70,28 +70,28 @@ describe("loadEnvironment", () => {
     expect(failure.details.place).toMatchObject({ file: join(root, "src/index.mjs"), line: 3 });
   });
 
-  it("says what is wrong with a project that defines nothing, or too much", async () => {
+  it("reports what is wrong with a project that defines no environment, or two", async () => {
     await expect(loadEnvironment(await project({ "config.json": config }))).rejects.toThrow(/has no code: write src\/index\.ts/);
     await expect(loadEnvironment(await project({ "config.json": config, "src/index.mjs": "export const a = 1;" }))).rejects.toThrow(
       /src\/index\.mjs defines no environment/,
     );
     const both = { "config.json": config, "src/index.mjs": `${oneFile("x")} ${stateful}` };
     await expect(loadEnvironment(await project(both))).rejects.toThrow(/use one of the two styles/);
-    await expect(loadEnvironment("/no/such/place")).rejects.toThrow(/there is no file or folder '\/no\/such\/place'/);
+    await expect(loadEnvironment("/no/such/place")).rejects.toThrow(/no such file or folder: '\/no\/such\/place'/);
   });
 
-  it("refuses a config.json that is not JSON, or names what is not there", async () => {
+  it("refuses a config.json that is not JSON, or whose main does not exist", async () => {
     await expect(loadEnvironment(await project({ "config.json": "{," }))).rejects.toThrow(/config\.json is not valid JSON/);
     const missing = JSON.stringify({ name: "shop", version: "1", main: "src/x.ts" });
     await expect(loadEnvironment(await project({ "config.json": missing }))).rejects.toThrow(
-      /main is "src\/x\.ts", and there is no such file/,
+      /main is "src\/x\.ts", but this file does not exist/,
     );
     await expect(loadEnvironment(await project({ "config.json": '{"name":"Shop","version":"1"}' }))).rejects.toThrow(/name is "Shop"/);
   });
 });
 
 describe("dataPath", () => {
-  it("finds a data file from the project's root, and nothing outside of it", async () => {
+  it("resolves a data file from the project's root, and no path outside of it", async () => {
     const root = await project({ "config.json": config, "src/index.mjs": stateful });
     await loadEnvironment(root);
     expect(dataPath("data/orders.json")).toBe(join(root, "data/orders.json"));

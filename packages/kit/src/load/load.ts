@@ -21,17 +21,17 @@ export interface LoadedEnvironment {
 const ROOT = Symbol.for("aenv.kit.root");
 const holder = globalThis as unknown as Record<symbol, string | undefined>;
 
-/** A data file of the environment, found in the project while developing and in the bundle when published. */
+/** The path of a data file of the environment: in the project during development, in the bundle when published. */
 export function dataPath(path: string): string {
   const full = resolve(holder[ROOT] ?? process.cwd(), path);
   const inside = relative(holder[ROOT] ?? process.cwd(), full);
   if (inside.startsWith("..") || isAbsolute(inside)) {
-    throw new PlatformError("environment.invalid", `dataPath('${path}') leads out of the project; data files are kept inside it`);
+    throw new PlatformError("environment.invalid", `dataPath('${path}') leads out of the project; data files must be inside it`);
   }
   return full;
 }
 
-/** Where `dataPath` begins. */
+/** Sets the folder against which `dataPath` resolves. */
 export function setDataRoot(root: string): void {
   holder[ROOT] = root;
 }
@@ -40,7 +40,7 @@ export function setDataRoot(root: string): void {
 export async function loadEnvironment(path: string): Promise<LoadedEnvironment> {
   const full = resolve(path);
   const found = await stat(full).catch(() => null);
-  if (found === null) throw new PlatformError("environment.invalid", `there is no file or folder '${path}'`);
+  if (found === null) throw new PlatformError("environment.invalid", `no such file or folder: '${path}'`);
   const root = found.isDirectory() ? full : await projectOf(full);
   const config = await readConfig(root);
   const entries = found.isDirectory() ? await findEntries(root, config) : [full];
@@ -74,10 +74,10 @@ async function importEntry(entry: string, root: string): Promise<{ default?: unk
   try {
     return (await import(pathToFileURL(entry).href)) as { default?: unknown };
   } catch (error) {
-    const place = locationInProject(error, root) ?? { file: entry, line: 1, column: 1 };
-    if (error instanceof PlatformError) throw withLocation(error, place);
-    const where = `${relative(root, place.file)}:${place.line}`;
-    throw new PlatformError("environment.invalid", `${where}: ${messageOf(error)}`, { cause: error, details: { place } });
+    const location = locationInProject(error, root) ?? { file: entry, line: 1, column: 1 };
+    if (error instanceof PlatformError) throw withLocation(error, location);
+    const where = `${relative(root, location.file)}:${location.line}`;
+    throw new PlatformError("environment.invalid", `${where}: ${messageOf(error)}`, { cause: error, details: { place: location } });
   }
 }
 
@@ -99,7 +99,7 @@ export async function findEntries(root: string, config: EnvironmentConfig | null
   if (config?.main !== undefined) {
     const main = join(root, config.main);
     if ((await stat(main).catch(() => null))?.isFile()) return [main];
-    throw invalid(`config.json: main is "${config.main}", and there is no such file`);
+    throw invalid(`config.json: main is "${config.main}", but this file does not exist`);
   }
   const source = join(root, "src");
   const files = (await readdir(source, { withFileTypes: true }).catch(() => [])).filter((one) => one.isFile()).map((one) => one.name);
@@ -109,7 +109,7 @@ export async function findEntries(root: string, config: EnvironmentConfig | null
   throw invalid(`${basename(root)} has no code: write src/index.ts, or name another file as 'main' in config.json`);
 }
 
-/** The nearest folder with a config.json, else the file's own. */
+/** The nearest parent folder with a config.json, else the file's own folder. */
 async function projectOf(file: string): Promise<string> {
   for (let at = dirname(file); at !== dirname(at); at = dirname(at)) {
     if ((await stat(join(at, "config.json")).catch(() => null))?.isFile()) return at;

@@ -14,11 +14,11 @@ describe("the text of arguments", () => {
     expect(argumentsText('{"id":"x","params":{"name":"tell"}}', "x")).toBe("{}");
   });
 
-  it("is found among several messages by the id", () => {
+  it("is found in a batch by the id", () => {
     expect(argumentsText(`[{"method":"ping","id":6},${CALL}]`, 7)).toBe(ARGUMENTS);
   });
 
-  it("says what was sent, whatever that was", () => {
+  it("is equal to the arguments that were sent", () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (given) => {
         const body = JSON.stringify({ id: 1, params: { arguments: given } });
@@ -28,13 +28,13 @@ describe("the text of arguments", () => {
   });
 });
 
-describe("a tool that asks for it", () => {
+describe("a tool that reads inputText", () => {
   const open: Served[] = [];
   afterEach(async () => {
     for (const served of open.splice(0)) await served.close();
   });
 
-  it.each([true, false])("is told how its arguments were written (hot path: %s)", async (useFastPath) => {
+  it.each([true, false])("gets its arguments as they were sent (fast path: %s)", async (useFastPath) => {
     const environment = defineEnvironment({ tools: [{ name: "tell", run: (_, { inputText }) => inputText() }] });
     const served = await serve(environment, { port: 0, useFastPath });
     open.push(served);

@@ -1,15 +1,15 @@
-/** A number with the text it was written as; `JSON.stringify` writes that text again. */
+/** The source text of a parsed number. */
 interface NumberSource {
   readonly source: string;
 }
 
-/** Both are in every Node that we run on, and not yet in TypeScript's library. */
+/** Both exist in every supported version of Node, and are not yet in TypeScript's library. */
 const { parse, rawJSON } = JSON as unknown as {
   parse(text: string, reviver: (key: string, value: unknown, context: NumberSource) => unknown): unknown;
   rawJSON(text: string): unknown;
 };
 
-/** The arguments of a `tools/call` in a request's body, alone or among others, as they are written there. */
+/** The arguments of a `tools/call` as JSON, with numbers as they are written in the body, which may be a batch. */
 export function argumentsText(body: string, id: string | number): string {
   const whole = parse(body, (_, value, { source }) => (typeof value === "number" ? rawJSON(source) : value));
   const messages = (Array.isArray(whole) ? whole : [whole]) as { id?: unknown; params?: { arguments?: unknown } }[];

@@ -22,7 +22,7 @@ const environment = defineEnvironment({
     {
       name: "break",
       run: () => {
-        throw new Error("the lever came off");
+        throw new Error("broken lever");
       },
     },
     {
@@ -57,9 +57,9 @@ afterEach(async () => {
   for (const served of open.splice(0)) await served.close();
 });
 
-describe("a tool that goes wrong", () => {
+describe("a failing tool", () => {
   it("is a result with the message and no stack", async () => {
-    expect(await callTool(await start(), "break")).toEqual({ content: [{ type: "text", text: "the lever came off" }], isError: true });
+    expect(await callTool(await start(), "break")).toEqual({ content: [{ type: "text", text: "broken lever" }], isError: true });
   });
 
   it("says which field of its arguments is wrong", async () => {
@@ -77,17 +77,17 @@ describe("a tool that goes wrong", () => {
   });
 });
 
-describe("a request that is not right", () => {
+describe("an invalid request", () => {
   const ping = { jsonrpc: "2.0", id: 1, method: "ping" };
 
   it.each([
     ["malformed JSON", { headers: jsonHeaders, body: '{"jsonrpc":' }, 400, -32700],
-    ["no JSON at all", { headers: jsonHeaders, body: "" }, 400, -32700],
-    ["JSON that is no message", { headers: jsonHeaders, body: [1, 2] }, 400, -32600],
+    ["an empty body", { headers: jsonHeaders, body: "" }, 400, -32700],
+    ["JSON that is not a message", { headers: jsonHeaders, body: [1, 2] }, 400, -32600],
     ["another content type", { headers: { ...jsonHeaders, "content-type": "text/plain" }, body: ping }, 415, -32000],
     ["no content type", { headers: { accept: jsonHeaders.accept }, body: ping }, 415, -32000],
     ["an Accept that leaves out streams", { headers: { ...jsonHeaders, accept: "application/json" }, body: ping }, 406, -32000],
-    ["a revision that nobody knows", { headers: { ...jsonHeaders, "mcp-protocol-version": "1999-01-01" }, body: ping }, 400, -32000],
+    ["an unknown revision", { headers: { ...jsonHeaders, "mcp-protocol-version": "1999-01-01" }, body: ping }, 400, -32000],
     ["another method", { method: "PUT", headers: jsonHeaders, body: ping }, 405, -32000],
     ["GET without a session", { method: "GET", headers: { accept: "text/event-stream" } }, 405, -32000],
     ["an unknown tool", toolCall("subtract"), 200, -32602],
@@ -99,7 +99,7 @@ describe("a request that is not right", () => {
     expect(await callTool(url, "add", { n: 1 })).toMatchObject({ structuredContent: { total: 1 } });
   });
 
-  it("gets 413 when it is too large, and the server lives on", async () => {
+  it("gets 413 when it is too large, and the server keeps running", async () => {
     const url = await start({ maxBodyBytes: 1_000 });
     const large = toolCall("add", { n: 1, more: "x".repeat(2_000) });
     expect(await exchange(url, large)).toMatchObject({ status: 413, headers: { connection: "close" }, messages: [{ id: null }] });

@@ -5,7 +5,7 @@ import type { LogLevel } from "../definition/definition.ts";
 import { readBody, sendAndClose } from "../http/exchange.ts";
 import type { Instance } from "../instances/instance.ts";
 import { FastPath } from "./fast-path.ts";
-import { isId, LOG_LEVELS, readPlain } from "./message.ts";
+import { isId, LOG_LEVELS, parsePlainRequest } from "./message.ts";
 import { SdkServer } from "./sdk-server.ts";
 import type { Session } from "./session.ts";
 import { sendWebResponse, toWebRequest } from "./web.ts";
@@ -15,7 +15,7 @@ export interface McpOptions {
   readonly streamAfterMs: number;
   readonly pingMs: number;
   readonly maxSessions: number;
-  /** Off in the test that compares the two paths. */
+  /** False in the test that compares both implementations. */
   readonly useFastPath: boolean;
 }
 
@@ -23,18 +23,18 @@ export interface McpOptions {
 export class McpEndpoint {
   readonly #environment: CompiledEnvironment;
   readonly #options: McpOptions;
-  readonly #hot: FastPath;
-  /** Only for instances whose clients have needed it. */
-  readonly #cold = new Map<string, SdkServer>();
+  readonly #fastPath: FastPath;
+  /** By instance id; created when a request first needs it. */
+  readonly #sdkServers = new Map<string, SdkServer>();
 
   constructor(environment: CompiledEnvironment, options: McpOptions) {
     this.#environment = environment;
     this.#options = options;
-    this.#hot = new FastPath(environment, options);
+    this.#fastPath = new FastPath(environment, options);
   }
 
   async answer(instance: Instance, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (request.method !== "POST") return this.#goCold(instance, request, response, undefined, undefined);
+    if (request.method !== "POST") return this.#answerWithSdk(instance, request, response, undefined, undefined);
     let text: string;
     try {
       text = await readBody(request, this.#options.maxBodyBytes);
@@ -42,56 +42,56 @@ export class McpEndpoint {
       if (!isPlatformError(error, "request.too_large")) throw error;
       return sendAndClose(response, 413, { jsonrpc: "2.0", error: { code: -32000, message: error.message }, id: null });
     }
-    if (!isJson(request.headers["content-type"])) return this.#goCold(instance, request, response, text, undefined);
+    if (!isJson(request.headers["content-type"])) return this.#answerWithSdk(instance, request, response, text, undefined);
     let body: unknown;
     try {
       body = JSON.parse(text);
     } catch {
-      return this.#goCold(instance, request, response, text, undefined);
+      return this.#answerWithSdk(instance, request, response, text, undefined);
     }
     const session = this.#sessionOf(instance, request);
     if (session !== undefined) {
-      const plain = this.#options.useFastPath ? readPlain(request.headers, body) : null;
-      if (plain !== null && this.#hot.takes(plain, instance) && !(plain.isModern && session !== null)) {
+      const plain = this.#options.useFastPath ? parsePlainRequest(request.headers, body) : null;
+      if (plain !== null && this.#fastPath.canAnswer(plain, instance) && !(plain.isModern && session !== null)) {
         if (session !== null) response.setHeader("mcp-session-id", session.id);
-        return this.#hot.answer(plain, text, instance, session, response);
+        return this.#fastPath.answer(plain, text, instance, session, response);
       }
       if (session !== null && applyToSession(session, body)) return void response.writeHead(202).end();
     }
-    return this.#goCold(instance, request, response, text, body);
+    return this.#answerWithSdk(instance, request, response, text, body);
   }
 
-  /** The request's session; null if it names none, undefined if it names one that is not there. */
+  /** The request's session; null if it names none, undefined if it names an unknown one. */
   #sessionOf(instance: Instance, request: IncomingMessage): Session | null | undefined {
     const id = request.headers["mcp-session-id"];
     if (typeof id !== "string") return null;
-    return this.#cold.get(instance.id)?.sessions.find(id) ?? undefined;
+    return this.#sdkServers.get(instance.id)?.sessions.find(id) ?? undefined;
   }
 
-  async #goCold(
+  async #answerWithSdk(
     instance: Instance,
     request: IncomingMessage,
     response: ServerResponse,
     text: string | undefined,
     body: unknown,
   ): Promise<void> {
-    let cold = this.#cold.get(instance.id);
-    if (cold === undefined) {
-      cold = new SdkServer(this.#environment, instance, this.#options);
-      this.#cold.set(instance.id, cold);
+    let server = this.#sdkServers.get(instance.id);
+    if (server === undefined) {
+      server = new SdkServer(this.#environment, instance, this.#options);
+      this.#sdkServers.set(instance.id, server);
     }
-    const answer = await cold.answer(toWebRequest(request, response, text), text, body);
+    const answer = await server.answer(toWebRequest(request, response, text), text, body);
     await sendWebResponse(answer, response);
   }
 
-  /** Ends the sessions and streams of an instance that is gone. */
+  /** Ends the sessions and streams of an instance that has ended. */
   forget(instanceId: string): void {
-    void this.#cold.get(instanceId)?.close();
-    this.#cold.delete(instanceId);
+    void this.#sdkServers.get(instanceId)?.close();
+    this.#sdkServers.delete(instanceId);
   }
 
   close(): void {
-    for (const id of [...this.#cold.keys()]) this.forget(id);
+    for (const id of [...this.#sdkServers.keys()]) this.forget(id);
   }
 }
 
@@ -100,8 +100,8 @@ function isJson(contentType: string | undefined): boolean {
 }
 
 /**
- * Some of what a session says concerns calls that the hot path runs. True if the message is dealt with;
- * a log level is also for the SDK, which answers it.
+ * Applies messages of a session that concern calls on the fast path. True if the message needs no further answer;
+ * a log level is also passed to the SDK, which answers it.
  */
 function applyToSession(session: Session, body: unknown): boolean {
   if (!isObject(body) || !isObject(body.params)) return false;

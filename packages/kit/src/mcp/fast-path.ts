@@ -11,20 +11,20 @@ import { Reply } from "./reply.ts";
 import type { Session } from "./session.ts";
 
 export interface FastPathOptions {
-  /** How long a call may take before its answer becomes a stream. */
+  /** The response to a call becomes a stream after this time. */
   readonly streamAfterMs: number;
   readonly pingMs: number;
 }
 
-/** A list of tools as it goes out, by the 2025 revisions and by that of 2026. */
+/** The result of `tools/list` as JSON text, for the 2025 revisions and for that of 2026. */
 interface SerializedList {
   readonly legacy: string;
   readonly modern: string;
 }
 
 /**
- * Answers `tools/list` and `tools/call`, which are nearly all that an agent ever sends, at a tenth of the SDK's cost.
- * What it answers is what the SDK would answer; a differential test holds it to that.
+ * Answers `tools/list` and `tools/call`, which are nearly all requests of an agent, at a tenth of the SDK's cost.
+ * Its responses are those of the SDK; a differential test compares them.
  */
 export class FastPath {
   readonly #options: FastPathOptions;
@@ -36,14 +36,14 @@ export class FastPath {
     this.#modernMeta = { "io.modelcontextprotocol/serverInfo": { name, version } };
   }
 
-  takes({ method, name, isModern }: PlainRequest, { tools }: Instance): boolean {
+  canAnswer({ method, name, isModern }: PlainRequest, { tools }: Instance): boolean {
     if (method === "tools/list") return true;
     const tool = tools.get(name);
-    // What a client has to repeat in headers the SDK checks.
+    // Arguments that are repeated in headers are checked by the SDK.
     return tool !== undefined && !(isModern && tool.mirrorsArguments);
   }
 
-  /** Answers a request that it takes. */
+  /** Answers a request for which `canAnswer` is true. */
   answer(request: PlainRequest, body: string, instance: Instance, session: Session | null, response: ServerResponse): void {
     const reply = new Reply(response, this.#options.pingMs);
     const id = JSON.stringify(request.id);
@@ -59,7 +59,7 @@ export class FastPath {
     else this.#follow(result, request, session, controller, response, reply, id);
   }
 
-  /** Written once for all episodes that have the same tools. */
+  /** Serialized once for all episodes that have the same tools. */
   #listOf(toolset: Toolset): SerializedList {
     let list = this.#lists.get(toolset);
     if (list === undefined) {
@@ -82,8 +82,8 @@ export class FastPath {
   ): void {
     const toStream = setTimeout(() => reply.openStream(), this.#options.streamAfterMs);
     session?.calls.set(request.id, controller);
-    // With a session the client cancels by a message, and a broken connection means only that. Without one, hanging up is all it can do.
-    if (session === null) response.once("close", () => response.writableFinished || controller.abort(new Error("the client went away")));
+    // With a session the client cancels by a message, and a lost connection cancels nothing. Without one, a disconnect cancels the call.
+    if (session === null) response.once("close", () => response.writableFinished || controller.abort(new Error("the client disconnected")));
     void result.then((done) => {
       clearTimeout(toStream);
       session?.calls.delete(request.id);

@@ -2,16 +2,16 @@ import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { MODERN_VERSION, readPlain } from "./message.ts";
+import { MODERN_VERSION, parsePlainRequest } from "./message.ts";
 import { modernToolCall, toolCall } from "./testing/calls.ts";
 import { jsonHeaders, messagesOf } from "./testing/exchange.ts";
 import { anyRequest } from "./testing/requests.ts";
 
 const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "add", arguments: { n: 1 } } };
 
-describe("readPlain", () => {
-  it("reads calls and lists of the 2025 revisions", () => {
-    expect(readPlain(jsonHeaders, call)).toEqual({
+describe("parsePlainRequest", () => {
+  it("parses calls and lists of the 2025 revisions", () => {
+    expect(parsePlainRequest(jsonHeaders, call)).toEqual({
       id: 1,
       method: "tools/call",
       isModern: false,
@@ -20,19 +20,22 @@ describe("readPlain", () => {
       progressToken: undefined,
       logLevel: null,
     });
-    expect(readPlain(jsonHeaders, { jsonrpc: "2.0", id: "a", method: "tools/list" })).toMatchObject({ id: "a", method: "tools/list" });
+    expect(parsePlainRequest(jsonHeaders, { jsonrpc: "2.0", id: "a", method: "tools/list" })).toMatchObject({
+      id: "a",
+      method: "tools/list",
+    });
     for (const version of ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"]) {
-      expect(readPlain({ ...jsonHeaders, "mcp-protocol-version": version }, call)).toMatchObject({ isModern: false });
+      expect(parsePlainRequest({ ...jsonHeaders, "mcp-protocol-version": version }, call)).toMatchObject({ isModern: false });
     }
-    expect(readPlain(jsonHeaders, { ...call, params: { name: "add", _meta: { progressToken: 5, other: {} } } })).toMatchObject({
+    expect(parsePlainRequest(jsonHeaders, { ...call, params: { name: "add", _meta: { progressToken: 5, other: {} } } })).toMatchObject({
       arguments: undefined,
       progressToken: 5,
     });
   });
 
-  it("reads whole envelopes of the 2026 revision", () => {
+  it("parses complete envelopes of the 2026 revision", () => {
     const { headers = {}, body } = modernToolCall("add", {}, { "io.modelcontextprotocol/logLevel": "info", progressToken: "p" });
-    expect(readPlain(headers, body)).toMatchObject({ isModern: true, name: "add", logLevel: "info", progressToken: "p" });
+    expect(parsePlainRequest(headers, body)).toMatchObject({ isModern: true, name: "add", logLevel: "info", progressToken: "p" });
   });
 
   it.each<[string, Record<string, string>, unknown]>([
@@ -55,7 +58,7 @@ describe("readPlain", () => {
     ["a revision that it does not know", { "mcp-protocol-version": "2030-01-01" }, call],
     ["the 2026 revision without an envelope", { "mcp-protocol-version": MODERN_VERSION }, call],
   ])("leaves the rest to the SDK: %s", (_, headers, body) => {
-    expect(readPlain({ ...jsonHeaders, ...headers }, body)).toBeNull();
+    expect(parsePlainRequest({ ...jsonHeaders, ...headers }, body)).toBeNull();
   });
 
   it.each<[string, Record<string, string>, object]>([
@@ -67,12 +70,12 @@ describe("readPlain", () => {
     ["capabilities with details", {}, { "io.modelcontextprotocol/clientCapabilities": { elicitation: { form: {} } } }],
     ["a level that is none", {}, { "io.modelcontextprotocol/logLevel": "loud" }],
     ["a key of the protocol's that it does not know", {}, { "io.modelcontextprotocol/novelty": 1 }],
-  ])("leaves an envelope to the SDK that is not whole, or not simple: %s", (_, headers, meta) => {
+  ])("leaves an incomplete or unusual envelope to the SDK: %s", (_, headers, meta) => {
     const { headers: whole = {}, body } = modernToolCall("add", {}, meta);
-    expect(readPlain({ ...whole, ...headers }, body)).toBeNull();
+    expect(parsePlainRequest({ ...whole, ...headers }, body)).toBeNull();
   });
 
-  it("never takes what the SDK would refuse, and takes it for the revision that the SDK would", async () => {
+  it("never accepts what the SDK refuses, and detects the same revision as the SDK", async () => {
     const names = ["text", "echo"];
     const handler = createMcpHandler(({ era }) => {
       const server = new McpServer({ name: "judge", version: "1" });
@@ -83,8 +86,8 @@ describe("readPlain", () => {
     let taken = 0;
     await fc.assert(
       fc.asyncProperty(anyRequest(names), async ({ headers, body }) => {
-        const plain = readPlain(headers, body);
-        // Without a JSON content type or a tool of that name the request never comes to the hot path.
+        const plain = parsePlainRequest(headers, body);
+        // Without a JSON content type or a tool of that name the request never reaches the fast path.
         if (plain === null || headers["content-type"] !== "application/json") return;
         if (plain.method === "tools/call" && !names.includes(plain.name)) return;
         taken++;
@@ -103,9 +106,9 @@ describe("readPlain", () => {
 });
 
 describe("the calls that the tests make", () => {
-  it("are plain unless they say otherwise", () => {
+  it("are plain by default", () => {
     const { headers = {}, body } = toolCall("add");
-    expect(readPlain(headers, body)).not.toBeNull();
-    expect(readPlain(headers, toolCall("add", {}, { isOdd: true }).body)).toBeNull();
+    expect(parsePlainRequest(headers, body)).not.toBeNull();
+    expect(parsePlainRequest(headers, toolCall("add", {}, { isOdd: true }).body)).toBeNull();
   });
 });

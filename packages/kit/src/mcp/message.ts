@@ -13,7 +13,7 @@ const CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities";
 const LOG_LEVEL_KEY = "io.modelcontextprotocol/logLevel";
 const ENVELOPE_KEYS: ReadonlySet<string> = new Set([VERSION_KEY, CLIENT_KEY, CAPABILITIES_KEY, LOG_LEVEL_KEY]);
 
-/** A `tools/list` or `tools/call` so plain that nothing about it needs the SDK's judgement. */
+/** A valid `tools/list` or `tools/call` without unusual fields, so that the fast path can answer it. */
 export interface PlainRequest {
   readonly id: string | number;
   readonly method: "tools/list" | "tools/call";
@@ -21,15 +21,15 @@ export interface PlainRequest {
   readonly name: string;
   readonly arguments: Record<string, unknown> | undefined;
   readonly progressToken: string | number | undefined;
-  /** The lowest level that the client asked to hear in this request; only the 2026 revision says it here. */
+  /** The lowest log level that the client requested in this request; only in the 2026 revision. */
   readonly logLevel: LogLevel | null;
 }
 
 /**
- * The request, if it is plain: well-formed beyond doubt, of a revision that we know, with the headers it needs.
- * Everything else, the wrong and the merely unusual, is left to the SDK, which knows what to answer.
+ * The request, if it is well-formed, of a known revision, with the required headers and without unusual fields; else null.
+ * Invalid and unusual requests are left to the SDK.
  */
-export function readPlain(headers: IncomingHttpHeaders, body: unknown): PlainRequest | null {
+export function parsePlainRequest(headers: IncomingHttpHeaders, body: unknown): PlainRequest | null {
   if (!isObject(body) || body.jsonrpc !== "2.0" || !isId(body.id)) return null;
   const { id, method } = body;
   if (method !== "tools/call" && method !== "tools/list") return null;
@@ -42,7 +42,7 @@ export function readPlain(headers: IncomingHttpHeaders, body: unknown): PlainReq
   const { progressToken } = meta;
   if (progressToken !== undefined && !isId(progressToken)) return null;
 
-  const isModern = readsAsModern(headers, meta, method, params.name);
+  const isModern = isModernRequest(headers, meta, method, params.name);
   if (isModern === null) return null;
   const logLevel = meta[LOG_LEVEL_KEY] === undefined ? null : (meta[LOG_LEVEL_KEY] as LogLevel);
 
@@ -56,7 +56,7 @@ export function readPlain(headers: IncomingHttpHeaders, body: unknown): PlainReq
   return { id, method, isModern, name, arguments: args, progressToken, logLevel };
 }
 
-/** The SDK leaves out an argument by the name of `__proto__`. */
+/** The SDK drops an argument named `__proto__`. */
 function isPlainArguments(args: unknown): args is Record<string, unknown> {
   return isObject(args) && !Object.hasOwn(args, "__proto__");
 }
@@ -69,8 +69,8 @@ function acceptsBoth(accept: string | undefined): boolean {
   return accept?.includes("application/json") === true && accept.includes("text/event-stream");
 }
 
-/** True for a whole 2026 envelope, false for none at all, null for anything between. */
-function readsAsModern(headers: IncomingHttpHeaders, meta: Record<string, unknown>, method: string, name: unknown): boolean | null {
+/** True for a complete 2026 envelope, false for none, null for an incomplete or unusual one. */
+function isModernRequest(headers: IncomingHttpHeaders, meta: Record<string, unknown>, method: string, name: unknown): boolean | null {
   const version = headers["mcp-protocol-version"];
   const hasEnvelope = Object.keys(meta).some((key) => key.startsWith("io.modelcontextprotocol/"));
   if (!hasEnvelope) return version === undefined || LEGACY_VERSIONS.has(version as string) ? false : null;

@@ -63,8 +63,8 @@ const said = (messages: readonly unknown[]) =>
     return method === undefined ? "result" : (params?.data?.heard ?? params?.progress);
   });
 
-describe("a call that ends at once", () => {
-  it.each(["quick", "soon"])("is answered as plain JSON (%s)", async (name) => {
+describe("a short call", () => {
+  it.each(["quick", "soon"])("is answered as JSON (%s)", async (name) => {
     const answer = await exchange(await start(), toolCall(name));
     expect(answer.headers["content-type"]).toBe("application/json");
     expect(answer.headers["content-length"]).toBe(String(answer.text.length));
@@ -72,8 +72,8 @@ describe("a call that ends at once", () => {
   });
 });
 
-describe("a call that takes longer", () => {
-  it("becomes a stream that pings until the result is there", async () => {
+describe("a long call", () => {
+  it("is answered as a stream with pings until the result", async () => {
     const url = await start({ streamAfterMs: 1, pingMs: 2 });
     const stream = await converse(url, toolCall("wait"));
     expect(stream.headers["content-type"]).toBe("text/event-stream");
@@ -98,7 +98,7 @@ describe("a call that takes longer", () => {
     expect(block).toContain("at last");
   });
 
-  it("is ended by the tool's own time limit", async () => {
+  it("is ended by the tool's own timeout", async () => {
     expect(await callTool(await start(), "too_slow")).toEqual({
       content: [{ type: "text", text: "tool 'too_slow' timed out after 1 ms" }],
       isError: true,
@@ -106,8 +106,8 @@ describe("a call that takes longer", () => {
   });
 });
 
-describe("what a tool says while it works", () => {
-  it("comes before the result, in order", async () => {
+describe("a notification of a running tool", () => {
+  it("is sent before the result, in order", async () => {
     const { messages, headers } = await exchange(await start(), toolCall("tell", {}, { meta: { progressToken: "p" } }));
     expect(headers["content-type"]).toBe("text/event-stream");
     expect(said(messages)).toEqual([1, "debug", "info", "warning", "error", 2, "result"]);
@@ -119,11 +119,11 @@ describe("what a tool says while it works", () => {
     expect(messages[1]).toEqual({ jsonrpc: "2.0", method: "notifications/message", params: { level: "debug", data: { heard: "debug" } } });
   });
 
-  it("leaves out progress that nobody asked for", async () => {
+  it("is not sent for progress that the client did not request", async () => {
     expect(said((await exchange(await start(), toolCall("tell"))).messages)).toEqual(["debug", "info", "warning", "error", "result"]);
   });
 
-  it("is heard from the level on that the session has set", async () => {
+  it("is sent from the log level of the session on", async () => {
     const url = await start();
     const [one, other] = [await openSession(url), await openSession(url)];
     await exchange(url, sessionMessage(one, { id: 1, method: "logging/setLevel", params: { level: "warning" } }));
@@ -131,7 +131,7 @@ describe("what a tool says while it works", () => {
     expect(said((await exchange(url, toolCall("tell", {}, { sessionId: other }))).messages)).toHaveLength(5);
   });
 
-  it("is heard in the 2026 revision only by a request that names a level", async () => {
+  it("is sent in the 2026 revision only for a request that names a level", async () => {
     const url = await start();
     const silent = await exchange(url, modernToolCall("tell"));
     expect(said(silent.messages)).toEqual(["result"]);
@@ -140,14 +140,14 @@ describe("what a tool says while it works", () => {
     expect(said((await exchange(url, modernToolCall("tell", {}, meta))).messages)).toEqual(["warning", "error", "result"]);
   });
 
-  it("goes unheard after the result, and does no harm", async () => {
+  it("is ignored after the result", async () => {
     const url = await start();
     expect(await callTool(url, "keep_talking")).toMatchObject({ content: [{ text: "the end" }] });
     keptLog?.("info", "one more thing");
     expect(await callTool(url, "quick")).toMatchObject({ content: [{ text: "at once" }] });
   });
 
-  it.each([true, false])("is described if JSON cannot carry it, and the call goes on (hot path: %s)", async (useFastPath) => {
+  it.each([true, false])("is described if it has no JSON form, and the call goes on (fast path: %s)", async (useFastPath) => {
     const { messages } = await exchange(await start({ useFastPath }), toolCall("tell_nonsense"));
     const logs = messages.filter((one) => (one as { method?: string }).method === "notifications/message");
     expect(logs.map((one) => (one as { params: { data: unknown } }).params.data)).toEqual([

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 
-/** One HTTP answer to one JSON-RPC request: plain JSON if it comes at once, a stream if it must speak earlier. */
+/** The HTTP response to one JSON-RPC request: JSON, or an event stream if notifications come first or the call takes long. */
 export class Reply {
   readonly #response: ServerResponse;
   readonly #pingMs: number;
@@ -13,7 +13,7 @@ export class Reply {
     this.#pingMs = pingMs;
   }
 
-  /** Turns the answer into a stream; comments on it keep silent clients and proxies from giving up. */
+  /** Starts an event stream. Periodic comments keep clients and proxies from timing out. */
   openStream(): void {
     if (this.#isStream || this.#response.headersSent || this.#response.destroyed) return;
     this.#isStream = true;
@@ -27,21 +27,21 @@ export class Reply {
     this.#response.once("close", () => clearInterval(this.#pings));
   }
 
-  /** Speaks before the result; what comes after it goes unheard. */
+  /** Sends a notification before the result; ignored after it. */
   notify(method: string, params: unknown): void {
     if (this.#isDone) return;
     let message: string;
     try {
       message = JSON.stringify({ jsonrpc: "2.0", method, params });
     } catch {
-      // What JSON cannot carry goes unheard; the call that said it goes on.
+      // A notification without a JSON form is dropped; the call goes on.
       return;
     }
     this.openStream();
     this.#event(message);
   }
 
-  /** The last word: a whole JSON-RPC message, already written as JSON. */
+  /** Sends the response: a complete JSON-RPC message as JSON text. */
   finish(message: string): void {
     this.#isDone = true;
     clearInterval(this.#pings);

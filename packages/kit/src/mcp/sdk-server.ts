@@ -12,19 +12,19 @@ import { Sessions } from "./session.ts";
 
 type McpSdk = typeof import("@modelcontextprotocol/server");
 
-// Loaded when the first request needs it: it costs more than all the rest of an environment's start.
+// Loaded when the first request needs it: that takes longer than the rest of an environment's start.
 let loading: Promise<McpSdk> | undefined;
 const loadSdk = () => (loading ??= import("@modelcontextprotocol/server"));
 
-/** The text of the request that a call belongs to: the SDK passes on only what it has parsed. */
-const sent = new AsyncLocalStorage<string>();
+/** The body of the request that a call belongs to: the SDK passes on only the parsed message. */
+const requestText = new AsyncLocalStorage<string>();
 
 export interface SdkServerOptions {
   readonly pingMs: number;
   readonly maxSessions: number;
 }
 
-/** The protocol's breadth for one instance, as the MCP SDK serves it: both eras, sessions, and every error's exact shape. */
+/** Serves the whole MCP protocol for one instance with the MCP SDK: all revisions, sessions, and the exact form of every error. */
 export class SdkServer {
   readonly sessions: Sessions;
   readonly #environment: CompiledEnvironment;
@@ -39,17 +39,17 @@ export class SdkServer {
     this.sessions = new Sessions(options.maxSessions);
   }
 
-  /** `text` is what was sent, `body` the parsed JSON, if there was any. */
+  /** `text` is the request body, `body` the parsed JSON; undefined if there is none. */
   async answer(request: Request, text: string | undefined, body: unknown): Promise<Response> {
     const sdk = await loadSdk();
-    return sent.run(text ?? "", () => this.#answer(sdk, request, body));
+    return requestText.run(text ?? "", () => this.#answer(sdk, request, body));
   }
 
   async #answer(sdk: McpSdk, request: Request, body: unknown): Promise<Response> {
     const parsed = body === undefined ? {} : { parsedBody: body };
-    // Sessions come second: whoever sends something else than JSON is told so, whatever session it names.
-    const isOther = request.method === "POST" && !sdk.isJsonContentType(request.headers.get("content-type"));
-    if (isOther) return this.#stateless(sdk).fetch(request);
+    // Checked before the session: a body that is not JSON is refused whatever the session.
+    const isNotJson = request.method === "POST" && !sdk.isJsonContentType(request.headers.get("content-type"));
+    if (isNotJson) return this.#stateless(sdk).fetch(request);
     const sessionId = request.headers.get("mcp-session-id");
     if (sessionId !== null && (await isLegacy(sdk, request, body))) {
       const session = this.sessions.find(sessionId);
@@ -98,13 +98,13 @@ function buildServer(sdk: McpSdk, { name, version }: CompiledEnvironment): McpSe
     { name, version },
     {
       capabilities: { tools: { listChanged: false }, logging: {} },
-      // Another episode's tools are one change, not one for each tool.
+      // A new episode with other tools is one change, not one per tool.
       debouncedNotificationMethods: ["notifications/tools/list_changed"],
     },
   );
 }
 
-/** The tools that a server of the SDK knows: its instance's, also when another episode has begun. */
+/** Keeps the tools that are registered at a server of the SDK equal to those of the instance's current episode. */
 class OfferedTools {
   readonly #server: McpServer;
   #offered: Toolset | null = null;
@@ -128,7 +128,7 @@ function registerTool(server: McpServer, tool: CompiledTool, instance: Instance)
     ...(definition.title !== undefined && { title: definition.title }),
     ...(definition.description !== undefined && { description: definition.description }),
     ...(definition.annotations !== undefined && { annotations: definition.annotations as ToolAnnotations }),
-    // The SDK checks the arguments with the author's schema; the result's schema it only advertises, runTool has checked it.
+    // The SDK checks the arguments with the author's schema. It only advertises the output schema: runTool checks the result.
     inputSchema: input.standard as StandardSchemaWithJson,
     ...(output !== null && { outputSchema: describedOnly(output.advertised) as StandardSchemaWithJson }),
   };
@@ -142,7 +142,7 @@ type StandardSchemaWithJson = StandardSchemaV1 & Parameters<McpServer["registerT
 
 function hooksFor(context: ServerContext): CallHooks {
   const { signal, id, _meta: meta } = context.mcpReq;
-  const body = sent.getStore();
+  const body = requestText.getStore();
   const controller = new AbortController();
   signal.addEventListener("abort", () => controller.abort(signal.reason), { once: true });
   const token = meta?.progressToken;
@@ -158,7 +158,7 @@ function hooksFor(context: ServerContext): CallHooks {
   };
 }
 
-/** Without a body there is nothing that could claim the 2026 revision. */
+/** A request without a body cannot be of the 2026 revision. */
 async function isLegacy(sdk: McpSdk, request: Request, body: unknown): Promise<boolean> {
   return body === undefined || sdk.isLegacyRequest(request, body);
 }

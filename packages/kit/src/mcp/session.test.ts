@@ -26,7 +26,7 @@ const isThere = async (url: string, sessionId: string) =>
   (await exchange(url, sessionMessage(sessionId, { id: 1, method: "tools/list" }))).status === 200;
 
 describe("a session", () => {
-  it("begins with initialize, and its answers carry its id", async () => {
+  it("begins with initialize, and its responses have its id", async () => {
     const { url } = await start();
     const sessionId = await openSession(url, "2025-06-18");
     expect(sessionId).toMatch(/^[0-9a-f]{32}$/);
@@ -36,7 +36,7 @@ describe("a session", () => {
     expect(await callTool(url, "count", {}, { sessionId })).toEqual({ content: [{ type: "text", text: "default 1" }] });
   });
 
-  it("may listen on a stream of its own, one at a time", async () => {
+  it("may open a stream, one at a time", async () => {
     const { url } = await start({ pingMs: 2 });
     const sessionId = await openSession(url);
     const listening = { method: "GET", headers: { accept: "text/event-stream", "mcp-session-id": sessionId } };
@@ -47,7 +47,7 @@ describe("a session", () => {
     stream.hangUp();
   });
 
-  it("ends with DELETE, and the calls that it has running with it", async () => {
+  it("ends with DELETE, which aborts its running calls", async () => {
     const { url, wait } = await start();
     const sessionId = await openSession(url);
     const call = callTool(url, "wait", {}, { sessionId });
@@ -58,7 +58,7 @@ describe("a session", () => {
     expect(await isThere(url, sessionId)).toBe(false);
   });
 
-  it("that is not known is answered 404, whatever is asked of it", async () => {
+  it("that is unknown is answered with 404, for any request", async () => {
     const { url } = await start();
     const headers = { ...jsonHeaders, "mcp-session-id": "stranger" };
     const error = { code: -32001, message: "Session not found" };
@@ -71,12 +71,12 @@ describe("a session", () => {
     }
   });
 
-  it("makes room for a new one when there are too many, unless it is at work", async () => {
+  it("is ended when there are too many, unless it has running calls", async () => {
     const { url, wait } = await start({ maxSessions: 2 });
     const [busy, idle] = [await openSession(url), await openSession(url)];
     const call = callTool(url, "wait", {}, { sessionId: busy });
     await wait.entered();
-    // Used last, but the busy one stays all the same.
+    // Least recently used, but it has a running call, so it stays.
     expect(await isThere(url, idle)).toBe(true);
     const newest = await openSession(url);
     expect(await isThere(url, idle)).toBe(false);
@@ -86,7 +86,7 @@ describe("a session", () => {
     expect(await isThere(url, busy)).toBe(true);
   });
 
-  it("makes room in the order of last use", async () => {
+  it("is ended in the order of last use", async () => {
     const { url } = await start({ maxSessions: 2 });
     const [first, second] = [await openSession(url), await openSession(url)];
     expect(await isThere(url, first)).toBe(true);
@@ -122,7 +122,7 @@ describe("cancelling", () => {
     stream.hangUp();
   });
 
-  it("leaves other calls alone, those of other sessions too", async () => {
+  it("does not affect other calls, nor those of other sessions", async () => {
     const { url, wait } = await start();
     const [one, other] = [await openSession(url), await openSession(url)];
     const call = callTool(url, "wait", {}, { sessionId: one, id: 1 });
@@ -140,8 +140,8 @@ describe("cancelling", () => {
   });
 });
 
-describe("hanging up", () => {
-  it.each([false, true])("fires the tool's signal where there is no session to cancel by (on the SDK's path: %s)", async (isOdd) => {
+describe("a disconnect", () => {
+  it.each([false, true])("fires the tool's signal without a session (on the SDK's path: %s)", async (isOdd) => {
     const { url, wait } = await start();
     const entered = wait.entered();
     await hangUpWhen(entered, url, toolCall("wait", {}, { isOdd }));
@@ -153,7 +153,7 @@ describe("hanging up", () => {
     const sessionId = await openSession(url);
     const entered = wait.entered();
     await hangUpWhen(entered, url, toolCall("wait", {}, { sessionId, isOdd }));
-    // Another round trip: whatever the server does about the broken connection, it has done by now.
+    // Another round trip, so that the server has handled the lost connection.
     expect(await isThere(url, sessionId)).toBe(true);
     expect((await entered).signal.aborted).toBe(false);
     expect(served.host.callsInFlight).toBe(1);
@@ -163,7 +163,7 @@ describe("hanging up", () => {
 });
 
 describe("instances in one process", () => {
-  it("see neither each other's sessions nor each other's state", async () => {
+  it("share neither sessions nor state", async () => {
     const { served, url } = await start();
     const at = (id: string) => `${served.url}/env-instance/${id}/mcp`;
     for (const id of ["a", "b"]) await served.host.create({ id });
@@ -174,7 +174,7 @@ describe("instances in one process", () => {
     expect(await callTool(at("b"), "count")).toMatchObject({ content: [{ text: "b 1" }] });
   });
 
-  it("take their sessions, streams and calls with them when they are deleted", async () => {
+  it("end their sessions, streams and calls when they are deleted", async () => {
     const { served, wait } = await start();
     await served.host.create({ id: "a" });
     const url = `${served.url}/env-instance/a/mcp`;

@@ -2,19 +2,19 @@ import type { McpServer, WebStandardStreamableHTTPServerTransport } from "@model
 import type { LogLevel } from "../definition/definition.ts";
 import type { Instance } from "../instances/instance.ts";
 
-/** A client of the 2025 revisions that has said hello. */
+/** The session of a client of the 2025 revisions. */
 export interface Session {
   readonly id: string;
   readonly transport: WebStandardStreamableHTTPServerTransport;
   readonly server: McpServer;
-  /** What the server offers, brought up to date before it is asked. */
+  /** The tools of the server, updated before each request. */
   readonly tools: { offer(instance: Instance): void };
-  /** Calls that the hot path runs, by request id, so that the client can cancel them. */
+  /** Calls on the fast path, by request id, so that the client can cancel them. */
   readonly calls: Map<string | number, AbortController>;
   logLevel: LogLevel;
 }
 
-/** An instance's sessions; when there are too many, the one unused for longest makes room. */
+/** The sessions of an instance; when there are too many, the least recently used idle one is ended. */
 export class Sessions {
   readonly #byId = new Map<string, Session>();
   readonly #max: number;

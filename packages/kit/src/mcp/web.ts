@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-/** Node's request as the web's, its body already read; it aborts when the client goes away. */
+/** Converts a Node request, whose body is already read, to a web Request; it aborts when the client disconnects. */
 export function toWebRequest(request: IncomingMessage, response: ServerResponse, body: string | undefined): Request {
   const controller = new AbortController();
   response.once("close", () => response.writableFinished || controller.abort());
@@ -12,7 +12,7 @@ export function toWebRequest(request: IncomingMessage, response: ServerResponse,
   return new Request(url, { method, headers, signal: controller.signal, ...(body !== undefined && method === "POST" && { body }) });
 }
 
-/** Sends the web's response as Node's, streaming its body with back-pressure. */
+/** Sends a web Response as a Node response, streaming its body with back-pressure. */
 export async function sendWebResponse(answer: Response, response: ServerResponse): Promise<void> {
   if (response.destroyed) return void answer.body?.cancel();
   response.writeHead(answer.status, Object.fromEntries(answer.headers));

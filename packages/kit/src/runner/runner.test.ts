@@ -11,7 +11,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 const runnerFile = fileURLToPath(new URL("./start.js", import.meta.url));
 const kit = new URL("../index.ts", import.meta.url).href;
 
-/** A bundle as `aenv build` makes it, but with this very kit. */
+/** A bundle as `aenv build` creates it, but with the kit of this repository. */
 const bundle = {
   "main.js": `
     import { defineEnvironment, serve } from ${JSON.stringify(kit)};
@@ -70,7 +70,7 @@ describe("the blank runner", () => {
     return running.ask("POST", "/bind", { folder, variables });
   }
 
-  it("passes the engine's mark on to its children, whatever the variables say", async () => {
+  it("passes the engine's marker on to its children, whatever the variables are", async () => {
     const running = await start();
     expect(await bind(running, { AENV_SANDBOX: "forged" })).toMatchObject({ status: 200 });
     expect(await running.ask("POST", "/env-instance", { id: "a" })).toMatchObject({ status: 200 });
@@ -84,7 +84,7 @@ describe("the blank runner", () => {
     expect(await running.ask("POST", "/env-instance", {})).toEqual(blank);
   });
 
-  it("becomes the environment of the bundle it is given, with its variables set before any of its code runs", async () => {
+  it("serves the environment of the bundle, and sets its variables before any of its code runs", async () => {
     const running = await start();
     expect(await bind(running, { GREETING: "sold" })).toEqual({
       status: 200,
@@ -100,14 +100,14 @@ describe("the blank runner", () => {
     }
   });
 
-  it("becomes the same when it is bound before anyone needs it", async () => {
+  it("serves the same when it is bound in advance", async () => {
     const running = await start();
     expect(await running.ask("POST", "/bind", { folder: join(tree.path, "bundle"), isAhead: true })).toMatchObject({ status: 200 });
     expect(await running.ask("GET", "/env-instance/list")).toMatchObject({ status: 200, body: { data: { items: [] } } });
     expect(await running.ask("POST", "/env-instance", { id: "a" })).toMatchObject({ status: 200, body: { data: { status: "Running" } } });
   });
 
-  it("answers whoever comes through a gateway, under any name", async () => {
+  it("answers requests with any Host header, since the gateway checks it", async () => {
     const running = await start();
     await bind(running);
     const socketPath = join(tree.path, "sandbox/s");
@@ -115,7 +115,7 @@ describe("the blank runner", () => {
     expect(await answerOf({ socketPath, method: "GET", path: "/env-instance/list", headers })).toMatchObject({ status: 200 });
   });
 
-  it("is bound once only", async () => {
+  it("can be bound only once", async () => {
     const running = await start();
     const answers = await Promise.all([bind(running), bind(running)]);
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409]);
@@ -127,9 +127,17 @@ describe("the blank runner", () => {
     ["is not JSON", "{", /JSON/],
     ["names no folder", {}, /'folder' must be an absolute path/],
     ["names a folder that depends on where one stands", { folder: "bundle" }, /absolute path, not "bundle"/],
-    ["has a variable whose name holds a '='", { folder: "/", variables: { "A=B": "1" } }, /'A=B' or its value is no environment variable/],
-    ["has a variable that holds a NUL byte", { folder: "/", variables: { A: "a\0b" } }, /'A' or its value is no environment variable/],
-    ["has a variable that is no text", { folder: "/", variables: { PORT: 80 } }, /'PORT' must be a text, not 80/],
+    [
+      "has a variable whose name contains '='",
+      { folder: "/", variables: { "A=B": "1" } },
+      /'A=B' or its value is not valid for an environment variable/,
+    ],
+    [
+      "has a variable that contains a NUL byte",
+      { folder: "/", variables: { A: "a\0b" } },
+      /'A' or its value is not valid for an environment variable/,
+    ],
+    ["has a variable that is no text", { folder: "/", variables: { PORT: 80 } }, /'PORT' must be a string, not 80/],
   ])("refuses a request that %s, and stays blank", async (_, body, words) => {
     const running = await start();
     expect(await running.ask("POST", "/bind", body)).toMatchObject({ status: 400, body: { error: expect.stringMatching(words) } });
@@ -143,7 +151,7 @@ describe("the blank runner", () => {
     ["is not there", { "config.json": "{}" }, /main\.js/],
     ["knows nothing of waiting processes", { "main.js": "export default {};" }, /serveOn.*build it again/],
     ["fails to serve", { "main.js": "export const serveOn = () => { throw new Error('closed'); };" }, /^main\.js:1: closed$/],
-  ])("says where, and ends, when the bundle's code %s", async (_, files, words) => {
+  ])("reports the line, and exits, when the bundle's code %s", async (_, files, words) => {
     tree.write(inFolder("broken", files));
     const running = await start();
     const answer = await bind(running, {}, join(tree.path, "broken"));
@@ -154,7 +162,7 @@ describe("the blank runner", () => {
     expect(await running.exit).toBe(1);
   });
 
-  it("ends when it is told to, blank or bound", async () => {
+  it("exits at POST /stop, blank or bound", async () => {
     const blank = await start();
     expect(await blank.ask("POST", "/stop")).toMatchObject({ status: 200 });
     expect(await blank.exit).toBe(0);
@@ -164,7 +172,7 @@ describe("the blank runner", () => {
     expect(await bound.exit).toBe(0);
   });
 
-  it("lets calls in flight finish before it ends on a signal", async () => {
+  it("lets running calls finish before it exits on a signal", async () => {
     const running = await start();
     await bind(running);
     await running.ask("POST", "/env-instance", { id: "a" });
@@ -175,21 +183,21 @@ describe("the blank runner", () => {
     expect(await running.exit).toBe(0);
   });
 
-  it("ends when its sandbox's folder is gone", async () => {
+  it("exits when its sandbox's folder is removed", async () => {
     const running = await start();
     await bind(running);
     rmSync(join(tree.path, "sandbox"), { recursive: true });
     expect(await running.exit).toBe(0);
   });
 
-  it("keeps compiled code for the next process where it is told to", async () => {
+  it("keeps compiled code for the next process in the given cache folder", async () => {
     const cache = join(tree.path, "cache");
     const running = await start("--compile-cache", cache);
     await bind(running);
     await expect.poll(() => existsSync(cache) && readdirSync(cache, { recursive: true }).length, { timeout: 5_000 }).toBeGreaterThan(5);
   });
 
-  it("says what it needs", async () => {
+  it("names the missing option", async () => {
     const child = spawn(process.execPath, [runnerFile], { stdio: ["ignore", "ignore", "pipe"] });
     const [[text], [code]] = await Promise.all([once(child.stderr, "data"), once(child, "exit")]);
     expect(String(text)).toContain("--socket <path>");

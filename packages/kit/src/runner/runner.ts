@@ -8,22 +8,22 @@ import type { runnerRoutes } from "@aenv/contract";
 import { firstLocation, type SourceLocation } from "../definition/source-location.ts";
 import type { Served, ServeOptions } from "../serve/serve.ts";
 
-// The blank runner: a process that is started before anyone needs it, and becomes an environment when it is told which.
+// The blank runner: a process that is started in advance and is bound to an environment later.
 //
-// It imports nothing of the rest of the kit: a bundle brings its own, and what is loaded here would only be paid twice.
+// It imports no other code of the kit at run time: a bundle has its own copy, and loading it twice would cost time.
 
 /** What a bundle's main.js exports. */
 interface Bundle {
   readonly name: string;
   readonly version: string;
-  /** Serves the environment, without an instance, on a server that listens already. */
+  /** Serves the environment, without an instance, on a listening server. */
   serveOn(server: Server, options: ServeOptions): Promise<Served>;
 }
 
 interface BindRequest {
   readonly folder: string;
   readonly variables: Readonly<Record<string, string>>;
-  /** Nobody waits yet: what is slow the first time is done now. */
+  /** The process is bound in advance, so it warms up before the first request. */
   readonly isAhead: boolean;
 }
 
@@ -32,10 +32,10 @@ type State =
   | { readonly kind: "binding" | "failed"; readonly folder: string }
   | { readonly kind: "bound"; readonly folder: string; readonly served: Served; readonly answer: RequestListener };
 
-// An `import` would read every export of node:http, and its WebSocket loads all of undici, which takes longer than all the rest.
+// An `import` would evaluate every export of node:http, and its WebSocket loads all of undici, which takes longer than all the rest.
 const { createServer } = process.getBuiltinModule("node:http");
 
-/** The variable by which the engine knows the processes of a sandbox. */
+/** The environment variable by which the engine finds the processes of a sandbox. */
 const MARKER = "AENV_SANDBOX";
 /** Typed by the route table, whose module is not loaded here. */
 const BIND: typeof runnerRoutes.bind.path = "/bind";
@@ -55,10 +55,10 @@ class Runner {
 
   start(): void {
     this.#server.listen(this.#socket);
-    // One that is needed at once has no time for it.
+    // Delayed, so that a runner that is bound at once does not lose time.
     setTimeout(() => this.#state.kind === "blank" && warmUp(), WARM_UP_AFTER_MS).unref();
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => this.#stop());
-    // Whoever takes the socket away has no more use for us, or is no more.
+    // Without its socket the runner cannot be reached: it was replaced, or its server has ended.
     setInterval(() => {
       if (!existsSync(this.#socket)) this.#stop();
     }, ORPHAN_CHECK_MS).unref();
@@ -72,9 +72,9 @@ class Runner {
   }
 
   async #onBind(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    let asked: BindRequest;
+    let bind: BindRequest;
     try {
-      asked = parseBind(await readBody(request));
+      bind = parseBind(await readBody(request));
     } catch (error) {
       refuse(response, 400, "request.invalid", (error as Error).message);
       return;
@@ -84,42 +84,42 @@ class Runner {
       return;
     }
     try {
-      const { name, version } = await this.#bind(asked);
+      const { name, version } = await this.#bind(bind);
       sendJson(response, 200, { success: true, data: { name, version } });
     } catch (error) {
-      // The author's code may have run in part, so this process is of no use to anyone else.
-      this.#state = { kind: "failed", folder: asked.folder };
-      const { code, message, place } = explain(error, asked.folder);
+      // The author's code may have run in part, so this process cannot be bound again.
+      this.#state = { kind: "failed", folder: bind.folder };
+      const { code, message, place } = explain(error, bind.folder);
       refuse(response, 400, code, message, { place }, () => process.exit(1));
     }
   }
 
   async #bind({ folder, variables, isAhead }: BindRequest): Promise<Bundle> {
     this.#state = { kind: "binding", folder };
-    // Children inherit the mark by which the engine finds them, whatever the variables say.
-    const { [MARKER]: mark } = process.env;
-    Object.assign(process.env, variables, mark !== undefined && { [MARKER]: mark });
+    // The marker by which the engine finds child processes must not be overwritten.
+    const { [MARKER]: marker } = process.env;
+    Object.assign(process.env, variables, marker !== undefined && { [MARKER]: marker });
     if (isAhead) await warmUp();
     const bundle: Partial<Bundle> = await import(pathToFileURL(join(folder, "main.js")).href);
     if (typeof bundle.serveOn !== "function") {
       throw new Error("main.js exports no function 'serveOn': the bundle was made by an older version; build it again");
     }
     const own = this.#server.listeners("request");
-    // A gateway stands in front, and whose names it answers to is its own business.
+    // Host names are not checked here: the gateway does that.
     const served = await bundle.serveOn(this.#server, { first: null, host: "0.0.0.0", warmsUp: isAhead });
-    // The bundle answers from now on, but what is asked of this process itself is kept from it.
+    // The bundle answers from now on, except for the routes of the runner itself.
     const [answer] = this.#server.listeners("request").filter((one) => !own.includes(one)) as RequestListener[];
     if (answer === undefined) throw new Error("the bundle's serveOn did not take the server");
     this.#server.off("request", answer);
     this.#state = { kind: "bound", folder, served, answer };
-    // Written now rather than at the end, which may come by force.
+    // Written now, because the process may be killed.
     setTimeout(flushCompileCache, 1_000).unref();
     return bundle as Bundle;
   }
 
   #stop(): void {
     if (this.#state.kind !== "bound") {
-      // Takes the socket's file away too.
+      // Removes the socket file too.
       this.#server.close();
       process.exit(0);
     }
@@ -130,7 +130,7 @@ class Runner {
   }
 }
 
-/** Node loads much of itself only when it is touched; what every kit touches is touched before anyone waits. */
+/** Node loads many built-in modules lazily; those that every kit uses are loaded here. */
 async function warmUp(): Promise<void> {
   await Promise.all(["node:crypto", "node:fs/promises", "node:timers/promises", "node:zlib"].map((name) => import(name)));
   new Response(new Blob(["warm"]).stream(), { headers: new Headers() });
@@ -143,9 +143,10 @@ function parseBind(text: string): BindRequest {
   if (typeof folder !== "string" || !isAbsolute(folder))
     throw new Error(`'folder' must be an absolute path, not ${JSON.stringify(folder)}`);
   for (const [name, value] of Object.entries(variables)) {
-    if (typeof value !== "string") throw new Error(`the variable '${name}' must be a text, not ${JSON.stringify(value)}`);
-    // The system would cut them off or take them for another variable.
-    if (name === "" || /[=\0]/.test(name) || value.includes("\0")) throw new Error(`'${name}' or its value is no environment variable`);
+    if (typeof value !== "string") throw new Error(`the variable '${name}' must be a string, not ${JSON.stringify(value)}`);
+    // The system would truncate them or read them as another variable.
+    if (name === "" || /[=\0]/.test(name) || value.includes("\0"))
+      throw new Error(`'${name}' or its value is not valid for an environment variable`);
   }
   return { folder, variables, isAhead: isAhead === true };
 }
@@ -159,15 +160,15 @@ async function readBody(request: IncomingMessage): Promise<string> {
   return text;
 }
 
-/** What went wrong, and on which line of the bundle as far as that is known. */
+/** The error's code and message, and its line in the bundle if known. */
 function explain(error: unknown, folder: string): { code: string; message: string; place: SourceLocation | null } {
   const { code, message, details, stack } = error as Error & { code?: unknown; details?: { place?: SourceLocation } };
-  const isOurs = typeof code === "string" && /^[a-z]+\.[a-z_]+$/.test(code);
+  const isPlatformCode = typeof code === "string" && /^[a-z]+\.[a-z_]+$/.test(code);
   const known = details?.place ?? null;
   const place = known ?? locationInside(folder, stack ?? "");
   const text = message ?? String(error);
   return {
-    code: isOurs ? code : "environment.invalid",
+    code: isPlatformCode ? code : "environment.invalid",
     message: known !== null || place === null ? text : `${relative(realpath(folder), place.file)}:${place.line}: ${text}`,
     place,
   };
@@ -196,10 +197,10 @@ function sendJson(response: ServerResponse, status: number, body: object, onSent
   response.end(text);
 }
 
-// The cache is switched on before this file is loaded.
+// The compile cache is enabled in start.js, before this file is loaded.
 const { values } = parseArgs({ options: { socket: { type: "string" }, "compile-cache": { type: "string" } } });
 if (values.socket === undefined) {
-  console.error("the runner needs a place to listen: --socket <path>");
+  console.error("the runner needs a socket to listen on: --socket <path>");
   process.exit(2);
 }
 new Runner(values.socket).start();

@@ -9,7 +9,7 @@ import {
   type Route,
   splitRef,
 } from "@aenv/contract";
-import { parseObject, readBody, sendControl, sendControlFailure, untilGone } from "../http/exchange.ts";
+import { disconnectSignal, parseObject, readBody, sendControl, sendControlFailure } from "../http/exchange.ts";
 import { type Host, toRecord } from "../instances/host.ts";
 import type { Instance } from "../instances/instance.ts";
 import { parseRequest } from "./trainer-api.ts";
@@ -31,7 +31,7 @@ const handlers: Readonly<Record<HostRouteName, Handler>> = {
   create: async ({ response }, host, body) => {
     const spec = parseRequest(createInstanceRequest, await body());
     checkEnvironment(spec.envName, host);
-    const [instance] = await unlessCancelled(response, host, [await host.create(spec, untilGone(response))]);
+    const [instance] = await unlessCancelled(response, host, [await host.create(spec, disconnectSignal(response))]);
     return toRecord(instance as Instance, IP);
   },
   list: (_, host) => ({ items: host.list().map((instance) => toRecord(instance, IP)) }),
@@ -47,10 +47,10 @@ const handlers: Readonly<Record<HostRouteName, Handler>> = {
   },
   fork: async ({ response, segments }, host, body) => {
     const { count, ids } = parseRequest(forkRequest, await body());
-    const forks = await unlessCancelled(response, host, await host.fork(idOf(segments), ids ?? count ?? 1, untilGone(response)));
+    const forks = await unlessCancelled(response, host, await host.fork(idOf(segments), ids ?? count ?? 1, disconnectSignal(response)));
     return forks.map((instance) => toRecord(instance, IP));
   },
-  opening: ({ response, segments }, host) => host.opening(idOf(segments), untilGone(response)),
+  opening: ({ response, segments }, host) => host.forkSpec(idOf(segments), disconnectSignal(response)),
 };
 
 const routes = Object.entries(hostRoutes) as [HostRouteName, Route][];

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
 
-it("slots ten thousand instances in one process, each with its own state, and leaks none of them", { timeout: 180_000 }, async () => {
+it("serves ten thousand instances in one process, each with its own state, and leaks none", { timeout: 180_000 }, async () => {
   const script = fileURLToPath(new URL("./fixtures/many-instances.ts", import.meta.url));
   const { stdout } = await promisify(execFile)(process.execPath, ["--expose-gc", script, "10000"]);
   const { wrong, live, left, before, after } = JSON.parse(stdout);

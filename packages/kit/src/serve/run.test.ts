@@ -13,7 +13,7 @@ interface Told {
   readonly stderr: string;
 }
 
-/** Runs a project until it is served or has failed, and tells what the process said. */
+/** Runs a project until it is served or has failed, and returns what the process printed. */
 async function run(source: string, ask: (url: string) => Promise<unknown> = async () => {}): Promise<Told & { readonly file: string }> {
   using tree = temporaryTree({ "config.json": { name: "shop", version: "1.0.0" }, "src/index.ts": source });
   const child = spawn(process.execPath, [main, tree.path, "--port", "0"], { stdio: ["ignore", "pipe", "pipe"] });
@@ -52,10 +52,10 @@ describe("a process with an environment", () => {
   it.each<[string, string, number, string]>([
     ["top-level code", `${begin}\nconst shop: any = null;\nshop.open();\n`, 4, "Cannot read properties of null"],
     [
-      "a call of ours with something wrong",
+      "a wrong call of the kit",
       `import { registerTool } from ${JSON.stringify(kit)};\n\nregisterTool({ name: "x" }, 5 as never);\n`,
       3,
-      "needs a function to call",
+      "needs a handler function",
     ],
     [
       "setup",
@@ -70,7 +70,7 @@ describe("a process with an environment", () => {
       "tasks 1 and 3 have the same id 'a'",
     ],
     ["a mistyped option", `${begin}\nexport default defineEnvironment({ setUp: () => 1 } as never);\n`, 3, "did you mean 'setup'?"],
-  ])("that cannot be served because of %s tells the file and the line", async (_, source, line, message) => {
+  ])("that cannot be served because of %s reports the file and the line", async (_, source, line, message) => {
     const { events, file } = await run(source);
     expect(events).toEqual([expect.objectContaining({ event: "failed", file, line, message: expect.stringContaining(message) })]);
   });

@@ -9,18 +9,18 @@ export interface Runnable {
   readonly name: string;
   readonly version: string;
   readonly definition: EnvironmentDefinition;
-  /** The project's folder; with it, failures of the author's code are told with file and line. */
+  /** The project's folder; with it, failures of the author's code are reported with file and line. */
   readonly root?: string;
 }
 
 export interface RunOptions extends Pick<ServeOptions, "homePage"> {
-  /** Refuses an environment whose tasks are wrong, such as two of one id, before it is served; for whoever is writing it. */
+  /** Refuses an environment with invalid tasks, such as two with one id, before it is served; for development. */
   readonly checksTasks?: boolean;
 }
 
 /**
- * Serves an environment as a process of its own: it says on standard output, one JSON line an event, when it is ready or
- * why it cannot be, and goes on until it is told to stop.
+ * Serves an environment as a process of its own until a signal stops it. Writes events to standard output, one JSON object per
+ * line: when it is ready, or why it failed.
  */
 export async function runSandbox(
   load: () => Promise<Runnable>,
@@ -32,12 +32,12 @@ export async function runSandbox(
     const loaded = await load();
     const { name, version } = loaded;
     const served = await serveLoaded(loaded, options, checksTasks);
-    say({ event: "ready", name, version, url: served.url, port: served.port, pid: process.pid });
+    writeEvent({ event: "ready", name, version, url: served.url, port: served.port, pid: process.pid });
     stopOnSignal(served);
   } catch (error) {
     const details = isPlatformError(error) ? error.details : {};
     const code = isPlatformError(error) ? error.code : "internal";
-    say({ event: "failed", code, message: messageOf(error), ...(details.place as object | undefined) });
+    writeEvent({ event: "failed", code, message: messageOf(error), ...(details.place as object | undefined) });
     process.exitCode = 1;
   }
 }
@@ -50,11 +50,11 @@ async function serveLoaded({ name, version, definition, root }: Runnable, option
   } catch (error) {
     if (!isPlatformError(error)) throw error;
     const line = root === undefined ? null : locationInProject(error.cause, root);
-    throw withLocation(error, line ?? (isAuthors(error) ? locationOf(definition) : null));
+    throw withLocation(error, line ?? (isAuthorError(error) ? locationOf(definition) : null));
   }
 }
 
-/** Tasks that cannot be listed now may be there later; tasks that are wrong will be wrong then too. */
+/** Tasks that cannot be listed now may be available later; invalid tasks stay invalid. */
 async function checkTasks(served: Served): Promise<void> {
   try {
     await served.host.tasks.common();
@@ -65,7 +65,7 @@ async function checkTasks(served: Served): Promise<void> {
   }
 }
 
-function isAuthors(error: PlatformError): boolean {
+function isAuthorError(error: PlatformError): boolean {
   return isPlatformError(error, "environment.invalid", "instance.setup_failed", "instance.start_timeout");
 }
 
@@ -87,11 +87,11 @@ function readOptions(argv: readonly string[]) {
   };
 }
 
-/** The first signal lets calls in flight finish; a second one ends the process as it would have without us. */
+/** The first signal lets running calls finish; a second one has its default effect and ends the process. */
 function stopOnSignal(served: Served): void {
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     process.once(signal, () => {
-      say({ event: "stopping", signal });
+      writeEvent({ event: "stopping", signal });
       served.close().then(
         () => process.exit(0),
         () => process.exit(1),
@@ -100,6 +100,6 @@ function stopOnSignal(served: Served): void {
   }
 }
 
-function say(event: object): void {
+function writeEvent(event: object): void {
   process.stdout.write(`${JSON.stringify(event)}\n`);
 }

@@ -52,7 +52,7 @@ async function callTool(served: Served, name: string, args: object = {}, prefix 
   return JSON.parse(message).result.content[0].text;
 }
 
-/** A promise and its key, to hold a tool open for exactly as long as the test wants. */
+/** A promise and the function that resolves it, to keep a tool running for exactly as long as the test needs. */
 function gate(): { promise: Promise<string>; open: (value: string) => void } {
   let open: (value: string) => void = () => {};
   const promise = new Promise<string>((resolve) => {
@@ -89,7 +89,7 @@ describe("the trainer API", () => {
     expect(await post(served, "/functions/odd")).toEqual({ status: 200, body: { success: true, data: "10" } });
   });
 
-  it("answers 500 with the message for whatever goes wrong in a function or a reward", async () => {
+  it("answers 500 with the message for every failure in a function or a reward", async () => {
     const served = await start(shop);
     expect(await post(served, "/functions/fail")).toMatchObject({ status: 500, body: { success: false, error: "out of paper" } });
     expect(await post(served, "/task/reward", { bad: 1 })).toMatchObject({
@@ -103,7 +103,7 @@ describe("the trainer API", () => {
     expect(await post(served, "/functions/peek", [1])).toMatchObject({ status: 500, body: { error: expect.stringContaining("an array") } });
   });
 
-  it("honours custom endpoints and methods, and reads a query by the schema", async () => {
+  it("serves custom endpoints and methods, and parses a query by the schema", async () => {
     const served = await start(shop);
     expect(await ask(served, `/catalogue/search?q=12&n=3&tags=${encodeURIComponent('["a"]')}`)).toEqual({
       status: 200,
@@ -113,21 +113,21 @@ describe("the trainer API", () => {
     expect((await post(served, "/catalogue/search")).status).toBe(405);
   });
 
-  it("answers 404 and 405 in words, as the original does", async () => {
+  it("answers 404 and 405 as text, as the original does", async () => {
     const served = await start(shop);
     expect(await ask(served, "/nowhere")).toEqual({ status: 404, body: "Not Found" });
     expect(await ask(served, "/task/reward")).toEqual({ status: 405, body: "Method Not Allowed" });
     expect(await post(served, "/health")).toEqual({ status: 405, body: "Method Not Allowed" });
   });
 
-  it("pages tasks by split, and refuses an offset that is none", async () => {
+  it("pages tasks by split, and refuses an invalid offset", async () => {
     const served = await start(shop);
     expect(await ask(served, "/task/list?offset=1&limit=1&split=train")).toMatchObject({
       body: { data: { items: [{ id: "t1" }], total: 3 } },
     });
     expect(await ask(served, "/task/list?offset=-1")).toMatchObject({
       status: 400,
-      body: { error: "offset is '-1'; it must be a whole number from 0 on" },
+      body: { error: "offset is '-1'; it must be a non-negative integer" },
     });
   });
 
@@ -162,7 +162,7 @@ describe("health", () => {
     });
   });
 
-  it("is the environment's own if it defines one, and 503 when it is not well", async () => {
+  it("is the environment's own report if it defines one, with 503 when it is unhealthy", async () => {
     let status = "healthy";
     const served = await start({ health: () => ({ status, disk: 3 }) });
     expect(await ask(served, "/health")).toEqual({ status: 200, body: { success: true, data: { status: "healthy", disk: 3 } } });
@@ -170,7 +170,7 @@ describe("health", () => {
     expect(await ask(served, "/health")).toEqual({ status: 503, body: { success: true, data: { status: "unhealthy", disk: 3 } } });
   });
 
-  it("answers under its own name and address too, and at /health all the same", async () => {
+  it("answers at its own path too, and still at /health", async () => {
     registerHealth({ name: "pulse", description: "Feels it.", endpoint: "/pulse", method: "POST" }, () => ({ status: "healthy", bpm: 60 }));
     const served = await start(takeRegistered() as object);
     const healthy = { status: 200, body: { success: true, data: { status: "healthy", bpm: 60 } } };
@@ -179,18 +179,18 @@ describe("health", () => {
     const listed = (await ask(served, "/functions/list")).body as { data: { health: object[] } };
     expect(listed.data.health).toMatchObject([{ name: "pulse", description: "Feels it.", endpoint: "/pulse", method: "POST" }]);
     await expect(start({ health: () => ({ status: "healthy" }), healthAt: { endpoint: "/mcp" } })).rejects.toThrow(
-      /belongs to the platform/,
+      /is reserved for the platform/,
     );
   });
 
-  it("that throws is a failure", async () => {
+  it("is a failure if the check throws", async () => {
     const served = await start({ health: () => Promise.reject(new Error("no pulse")) });
     expect(await ask(served, "/health")).toMatchObject({ status: 500, body: { success: false, error: "no pulse" } });
   });
 });
 
 describe("many instances in one process", () => {
-  it("are made, found, forked and ended in the control plane's words", async () => {
+  it("are created, found, forked and deleted with the control API's envelope", async () => {
     const served = await start(shop);
     const created = await post(served, "/env-instance", { envName: "shop@1.0.0", id: "a", task: "t0", environment_variables: { X: "1" } });
     expect(created).toMatchObject({
@@ -215,7 +215,7 @@ describe("many instances in one process", () => {
     for (const gone of ["/env-instance/a", "/env-instance/a/health"]) expect((await ask(served, gone)).status).toBe(404);
   });
 
-  it("are not left behind for a maker who went away while they were set up", async () => {
+  it("are deleted if their client disconnected during setup", async () => {
     const { promise: isReady, resolve: go } = Promise.withResolvers<void>();
     let begun = 0;
     let ended = 0;
@@ -236,7 +236,7 @@ describe("many instances in one process", () => {
     await expect.poll(() => [served.host.size, ended]).toEqual([1, 1]);
   });
 
-  it("refuse what is wrong with a clear answer", async () => {
+  it("refuse invalid requests with a clear error", async () => {
     const served = await start(shop);
     expect(await post(served, "/env-instance", { id: "Not Valid" })).toMatchObject({
       status: 400,
@@ -252,7 +252,7 @@ describe("many instances in one process", () => {
     expect((await ask(served, "/env-instance/default", { method: "PUT" })).status).toBe(405);
   });
 
-  it("may begin without a first one", async () => {
+  it("may start without a first one", async () => {
     const served = await start(shop, { first: null });
     expect((await ask(served, "/health")).status).toBe(404);
     await post(served, "/env-instance", { id: "a" });
@@ -271,7 +271,7 @@ describe("a server on loopback", () => {
     });
   }
 
-  it("turns away pages that reach it under another name", async () => {
+  it("refuses requests with another Host or Origin", async () => {
     const served = await start(shop);
     expect(await statusFor(served, { host: "evil.example" })).toBe(403);
     expect(await statusFor(served, { host: "127.0.0.1.evil.example" })).toBe(403);
@@ -281,14 +281,14 @@ describe("a server on loopback", () => {
     expect(await statusFor(served, { origin: "http://localhost:5173" })).toBe(200);
   });
 
-  it("admits the names it is told", async () => {
+  it("accepts the host names in allowedHosts", async () => {
     const served = await start(shop, { allowedHosts: ["dev.example"] });
     expect(await statusFor(served, { host: "dev.example:8081", origin: "https://dev.example" })).toBe(200);
   });
 });
 
 describe("a body that is too large", () => {
-  it("is refused with 413, declared or not, and the server lives on", async () => {
+  it("is refused with 413, declared or not, and the server keeps running", async () => {
     const served = await start(shop, { maxBodyBytes: 1_000 });
     const large = JSON.stringify({ text: "x".repeat(5_000) });
     expect(await post(served, "/functions/peek", large)).toMatchObject({ status: 413, body: { errorInfo: { code: "request.too_large" } } });
@@ -306,7 +306,7 @@ describe("a body that is too large", () => {
 });
 
 describe("closing", () => {
-  it("lets calls in flight finish and turns new ones away", async () => {
+  it("lets running calls finish and refuses new ones", async () => {
     const entered = gate();
     const leave = gate();
     const served = await start({
@@ -329,7 +329,7 @@ describe("closing", () => {
     await closed;
   });
 
-  it("aborts what does not finish within the grace", async () => {
+  it("aborts calls that do not finish within the grace period", async () => {
     const entered = gate();
     const served = await start(
       {
@@ -351,14 +351,14 @@ describe("closing", () => {
     expect(await answer).toBe("the server is shutting down");
   });
 
-  it("may be asked twice", async () => {
+  it("is idempotent", async () => {
     const served = await start(shop);
     await Promise.all([served.close(), served.close()]);
   });
 });
 
-describe("a server that listens already", () => {
-  it("is served on where it is, and is closed in the same way", async () => {
+describe("a listening server", () => {
+  it("serves the environment, and is closed in the same way", async () => {
     const server = createServer().listen(0, "127.0.0.1");
     await once(server, "listening");
     const served = await start(shop, { server });
@@ -370,7 +370,7 @@ describe("a server that listens already", () => {
 });
 
 describe("garbage", () => {
-  it("on the wire gets a protocol error or a closed connection, and the server lives on", async () => {
+  it("on the wire gets a protocol error or a closed connection, and the server keeps running", async () => {
     const served = await start(shop);
     for (const garbage of [
       "\x00\x01\x02\r\n\r\n",
@@ -391,12 +391,12 @@ describe("garbage", () => {
   it("on an occupied port is an error that names it", async () => {
     const served = await start(shop);
     await expect(serve(shop as EnvironmentDefinition, { port: served.port })).rejects.toThrow(
-      new RegExp(`cannot listen on 127.0.0.1:${served.port}: something else listens there already`),
+      new RegExp(`cannot listen on 127.0.0.1:${served.port}: another process listens there already`),
     );
   });
 });
 
-describe("a client that goes away", () => {
+describe("a client that disconnects", () => {
   it.each([
     ["create", "/env-instance", { id: "second" }],
     ["reset", "/task/reset", {}],
@@ -425,18 +425,18 @@ describe("a client that goes away", () => {
   });
 });
 
-describe("what JSON cannot carry", () => {
+describe("a value without a JSON form", () => {
   const odd = { cart: { items: [0, 1, { when: new Date(Number.NaN) }] } };
   const problem = (what: string) => `${what} cannot be written as JSON: cart.items[2].when is an invalid Date`;
 
   it.each([
-    ["function", "function.failed", "what function 'peek' returned", (served: Served) => post(served, "/functions/peek")],
-    ["reward", "reward.failed", "what reward 'score' returned", (served: Served) => post(served, "/task/reward")],
-    ["snapshot", "snapshot.unsupported", "what snapshot returned", (served: Served) => post(served, "/state/snapshot")],
+    ["function", "function.failed", "the result of function 'peek'", (served: Served) => post(served, "/functions/peek")],
+    ["reward", "reward.failed", "the result of reward 'score'", (served: Served) => post(served, "/task/reward")],
+    ["snapshot", "snapshot.unsupported", "the result of snapshot", (served: Served) => post(served, "/state/snapshot")],
     ["task", "environment.invalid", "task 'a'", (served: Served) => ask(served, "/task/list")],
-    ["health check", "health.failed", "what the health check returned", (served: Served) => ask(served, "/health")],
-    ["observation", "instance.setup_failed", "what observe of 'shop' returned", (served: Served) => post(served, "/task/reset")],
-  ])("is refused in a %s, with the way there", async (_, code, what, call) => {
+    ["health check", "health.failed", "the result of the health check", (served: Served) => ask(served, "/health")],
+    ["observation", "instance.setup_failed", "the result of observe of 'shop'", (served: Served) => post(served, "/task/reset")],
+  ])("is refused in a %s, with its path", async (_, code, what, call) => {
     const served = await start({
       observe: () => odd,
       snapshot: () => odd,
@@ -450,7 +450,7 @@ describe("what JSON cannot carry", () => {
     expect(await callTool(served, "peek")).toBe(problem("the tool's result"));
   });
 
-  it("is not what has an obvious form", async () => {
+  it("is no value that has a documented conversion", async () => {
     const form = { when: new Date(0), stock: new Map([["chair", new Set([1])]]), big: 5n };
     const plain = { when: "1970-01-01T00:00:00.000Z", stock: { chair: [1] }, big: "5" };
     let given: unknown;
@@ -473,7 +473,7 @@ describe("what JSON cannot carry", () => {
     expect((await post(served, "/task/reset", { task: "a" })).body).toMatchObject({
       data: { task: { id: "a", ...plain }, observation: plain },
     });
-    // The environment's own code gets the task as it was written.
+    // The environment's own code gets the task as its author wrote it.
     expect(given).toEqual({ id: "a", ...form });
   });
 });

@@ -16,42 +16,42 @@ import { warmUp } from "./warm-up.ts";
 export interface ServeOptions {
   readonly name?: string;
   readonly version?: string;
-  /** Loopback unless told otherwise; a sandbox behind a gateway listens on 0.0.0.0. */
+  /** Loopback by default; a sandbox behind a gateway listens on 0.0.0.0. */
   readonly host?: string;
-  /** 8081, where the original's clients look; 0 takes any free port. */
+  /** 8081 by default, as the original's clients expect; 0 takes any free port. */
   readonly port?: number;
   /** A unix socket instead of host and port. */
   readonly socketPath?: string;
-  /** A server that listens already, instead of host, port and socket; from now on it is ours, to close too. */
+  /** A listening server, instead of host, port and socket. `close` closes it too. */
   readonly server?: Server;
-  /** Names beside loopback's own by which a server on loopback may be addressed. */
+  /** Host names that a server on loopback accepts besides those of loopback. */
   readonly allowedHosts?: readonly string[];
-  /** How the first instance begins; null for a process that starts without one. */
+  /** The first instance; null to start without one. */
   readonly first?: InstanceSpec | null;
   readonly maxBodyBytes?: number;
-  /** A tool call that takes longer is answered as a stream. */
+  /** The response to a tool call becomes a stream after this time. */
   readonly streamAfterMs?: number;
-  /** How often a silent stream shows that it lives. */
+  /** Interval of the comments that keep an idle stream open. */
   readonly pingMs?: number;
   readonly maxSessions?: number;
-  /** How long calls in flight may go on after `close`. */
+  /** How long running calls may take to finish after `close`. */
   readonly graceMs?: number;
-  /** Where spans of traced calls go, as OTLP over HTTP; OTEL_EXPORTER_OTLP_ENDPOINT unless given. */
+  /** OTLP/HTTP endpoint for the spans of traced calls; OTEL_EXPORTER_OTLP_ENDPOINT by default. */
   readonly otlpUrl?: string;
-  /** Answer everything through the MCP SDK; for comparison only. */
+  /** False answers all MCP requests through the MCP SDK; for comparison only. */
   readonly useFastPath?: boolean;
-  /** Makes the first call as quick as later ones, for a process that is started before anyone needs it. */
+  /** Runs a dummy environment once, so that the first call is as fast as later ones; for a process that is started in advance. */
   readonly warmsUp?: boolean;
-  /** Answers `GET /`, for a page that people look at; 404 if not given. */
+  /** Answers `GET /` with a page for browsers; 404 by default. */
   readonly homePage?: (request: IncomingMessage, response: ServerResponse, host: Host) => Promise<void>;
-  /** Where exceptions of the environment's code are written, with their stacks; standard error unless given. */
+  /** Writes exceptions of the environment's code, with their stacks; to standard error by default. */
   readonly writeLog?: (text: string) => void;
 }
 
 const MEBIBYTE = 1024 * 1024;
 const AGENT_PATHS: ReadonlySet<string> = new Set(pathsBelowInstance("agent"));
 
-// An `import` would read every export of node:http, and its WebSocket loads all of undici: a third of an environment's start.
+// An `import` would evaluate every export of node:http, and its WebSocket loads all of undici: a third of the start-up time.
 const { createServer } = process.getBuiltinModule("node:http");
 
 /** A served environment. `await using` closes it. */
@@ -59,7 +59,7 @@ export interface Served extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
   readonly host: Host;
-  /** Takes no more calls, lets those in flight finish, then ends every instance. */
+  /** Refuses new calls, lets running ones finish, then ends every instance. */
   close(): Promise<void>;
 }
 
@@ -112,7 +112,7 @@ class Sandbox {
     this.#tracer = otlpUrl === undefined || otlpUrl === "" ? null : new SandboxTracer(otlpUrl, host.environment);
     this.#server = options.server ?? createServer();
     this.#server.on("request", (request, response) => this.#onRequest(request, response));
-    // Clients keep connections for longer than Node's five seconds, and lose a request if the server closes first.
+    // Clients keep connections open longer than Node's default of five seconds, and lose a request if the server closes first.
     this.#server.keepAliveTimeout = 75_000;
   }
 
@@ -128,7 +128,7 @@ class Sandbox {
     }
     const address = this.#server.address() as AddressInfo | string;
     const boundPort = typeof address === "string" ? 0 : address.port;
-    const close = once1(() => this.#close());
+    const close = memoize(() => this.#close());
     return {
       url: typeof address === "string" ? `unix:${address}` : `http://${host.includes(":") ? `[${host}]` : host}:${boundPort}`,
       port: boundPort,
@@ -144,7 +144,7 @@ class Sandbox {
       this.#answering--;
       if (this.#answering === 0) this.#onIdle?.();
     });
-    this.#tracer?.follow(request, response);
+    this.#tracer?.trace(request, response);
     this.#answer(request, response).catch((error: unknown) => {
       this.#host.log(`${request.method} ${request.url}`, error);
       sendFailure(response, error);
@@ -155,7 +155,7 @@ class Sandbox {
     this.#hostRule.check(request.headers, request.rawHeaders);
     if (this.#isDraining) {
       response.setHeader("connection", "close");
-      throw new PlatformError("server.draining", "this server is shutting down; ask another, or later");
+      throw new PlatformError("server.draining", "this server is shutting down; try another server, or try again later");
     }
     const url = request.url ?? "/";
     const at = url.indexOf("?");
@@ -183,7 +183,7 @@ class Sandbox {
     const closed = once(this.#server, "close");
     this.#server.close();
     this.#server.closeIdleConnections();
-    // Streams that only listen would never end by themselves.
+    // Streams that only wait for messages would never end.
     this.#mcp.close();
     const isIdle = await this.#untilIdle(this.#options.graceMs ?? 10_000);
     if (!isIdle) {
@@ -196,7 +196,7 @@ class Sandbox {
     await closed;
   }
 
-  /** True once every answer is out; false when that took too long. */
+  /** True once every response is sent; false after the time limit. */
   #untilIdle(limitMs: number): Promise<boolean> {
     if (this.#answering === 0) return Promise.resolve(true);
     return new Promise((resolve) => {
@@ -221,18 +221,18 @@ function segmentsOf(path: string): string[] | null {
   }
 }
 
-function once1<T>(work: () => Promise<T>): () => Promise<T> {
+function memoize<T>(work: () => Promise<T>): () => Promise<T> {
   let running: Promise<T> | undefined;
   return () => (running ??= work());
 }
 
 function cannotListen(error: unknown, where: string): PlatformError {
   const code = (error as NodeJS.ErrnoException).code;
-  const why = code === "EADDRINUSE" ? "something else listens there already; choose another port" : (error as Error).message;
+  const why = code === "EADDRINUSE" ? "another process listens there already; choose another port" : (error as Error).message;
   return new PlatformError("internal", `cannot listen on ${where}: ${why}`, { cause: error, details: { code } });
 }
 
-/** The first instance of a sandbox of its own finds its variables where a container's platform puts them. */
+/** The first instance of a dedicated sandbox gets its variables from the process environment, as in a container. */
 function ownVariables(): Record<string, string> {
   const variables: Record<string, string> = {};
   for (const [key, value] of Object.entries(process.env)) if (value !== undefined) variables[key] = value;

@@ -2,18 +2,18 @@ import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 const FLUSH_MS = 1_000;
-const MAX_WAITING = 2_000;
+const MAX_PENDING = 2_000;
 const SERVER_KIND = 2;
 const ERROR_STATUS = 2;
 
 /**
- * Spans of what this process answers, sent to an OTLP collector as JSON. Only calls that come with a trace are recorded.
- * Written out here because the whole of OpenTelemetry would weigh more than all the rest of an environment.
+ * Spans of the requests that this process answers, sent to an OTLP collector as JSON. Only requests with a sampled traceparent
+ * are recorded. Implemented here because the OpenTelemetry packages are larger than the rest of an environment.
  */
 export class SandboxTracer {
   readonly #url: string;
   readonly #resource: object;
-  #waiting: object[] = [];
+  #pending: object[] = [];
   #timer: NodeJS.Timeout | undefined;
 
   constructor(endpoint: string, environment: { readonly name: string; readonly version: string }) {
@@ -23,13 +23,13 @@ export class SandboxTracer {
     };
   }
 
-  follow(request: IncomingMessage, response: ServerResponse): void {
+  trace(request: IncomingMessage, response: ServerResponse): void {
     const [, traceId, parentSpanId] = /^00-([0-9a-f]{32})-([0-9a-f]{16})-01$/.exec(String(request.headers.traceparent)) ?? [];
     if (traceId === undefined) return;
     const began = now();
     response.once("close", () => {
-      if (this.#waiting.length >= MAX_WAITING) return;
-      this.#waiting.push({
+      if (this.#pending.length >= MAX_PENDING) return;
+      this.#pending.push({
         traceId,
         spanId: randomBytes(8).toString("hex"),
         parentSpanId,
@@ -44,12 +44,12 @@ export class SandboxTracer {
     });
   }
 
-  /** Sends what waits. A collector that is away loses spans, never calls. */
+  /** Sends the pending spans. If the collector is unreachable, they are lost; calls are not affected. */
   async flush(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const spans = this.#waiting;
-    this.#waiting = [];
+    const spans = this.#pending;
+    this.#pending = [];
     if (spans.length === 0) return;
     const body = JSON.stringify({ resourceSpans: [{ resource: this.#resource, scopeSpans: [{ scope: { name: "aenv" }, spans }] }] });
     const headers = { "content-type": "application/json" };
@@ -61,7 +61,7 @@ function text(key: string, value: string): object {
   return { key, value: { stringValue: value } };
 }
 
-/** Nanoseconds since 1970 as the text that OTLP wants. */
+/** Nanoseconds since 1970, as text, as OTLP requires. */
 function now(): string {
   return `${BigInt(Math.round((performance.timeOrigin + performance.now()) * 1_000)) * 1_000n}`;
 }

@@ -13,7 +13,7 @@ import {
 import type { z } from "zod";
 import type { CompiledEndpoint } from "../compile/environment.ts";
 import type { CompiledSchema } from "../compile/schema.ts";
-import { abortWhenGone, parseObject, readBody, sendFailure, sendText, untilGone } from "../http/exchange.ts";
+import { abortOnDisconnect, disconnectSignal, parseObject, readBody, sendFailure, sendText } from "../http/exchange.ts";
 import { type CallHooks, quietHooks } from "../instances/call.ts";
 import type { Host } from "../instances/host.ts";
 import type { Instance } from "../instances/instance.ts";
@@ -44,10 +44,10 @@ const handlers: Readonly<Record<RouteName, Handler>> = {
     return { items: items.map(taskJson), total };
   },
   reset: async (call, host, maxBodyBytes) =>
-    host.reset(call.instance.id, parseRequest(resetRequest, await bodyOf(call, maxBodyBytes)), untilGone(call.response)),
-  snapshot: async (call) => call.instance.snapshot(untilGone(call.response)),
+    host.reset(call.instance.id, parseRequest(resetRequest, await bodyOf(call, maxBodyBytes)), disconnectSignal(call.response)),
+  snapshot: async (call) => call.instance.snapshot(disconnectSignal(call.response)),
   restore: async (call, _, maxBodyBytes) => {
-    await call.instance.restore((await bodyOf(call, maxBodyBytes)).snapshot, untilGone(call.response));
+    await call.instance.restore((await bodyOf(call, maxBodyBytes)).snapshot, disconnectSignal(call.response));
     return null;
   },
 };
@@ -110,7 +110,7 @@ async function argumentsOf(call: TrainerRequest, endpoint: CompiledEndpoint, max
   return bodyOf(call, maxBodyBytes);
 }
 
-/** A query knows only text: what the schema does not want as text is read as JSON. */
+/** Query values are text: a value whose schema is not a string is parsed as JSON. */
 function fromQuery(query: URLSearchParams, schema: CompiledSchema): Record<string, unknown> {
   const properties = isObject(schema.input.properties) ? schema.input.properties : {};
   const args: Record<string, unknown> = {};
@@ -139,11 +139,11 @@ function page(tasks: TaskPage["items"], query: URLSearchParams): TaskPage {
 function wholeNumber(query: URLSearchParams, name: string, otherwise: number): number {
   const text = query.get(name);
   if (text === null) return otherwise;
-  if (!/^\d{1,9}$/.test(text)) throw new PlatformError("request.invalid", `${name} is '${text}'; it must be a whole number from 0 on`);
+  if (!/^\d{1,9}$/.test(text)) throw new PlatformError("request.invalid", `${name} is '${text}'; it must be a non-negative integer`);
   return Number(text);
 }
 
-/** The request's fields, or an error that names the first wrong one. */
+/** The parsed request, or an error that names the invalid fields. */
 export function parseRequest<S extends z.ZodType>(schema: S, value: unknown): z.infer<S> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
@@ -152,6 +152,6 @@ export function parseRequest<S extends z.ZodType>(schema: S, value: unknown): z.
 
 function hooksFor({ response }: TrainerRequest): CallHooks {
   const controller = new AbortController();
-  abortWhenGone(controller, response);
+  abortOnDisconnect(controller, response);
   return quietHooks(controller);
 }

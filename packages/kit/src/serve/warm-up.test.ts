@@ -3,7 +3,7 @@ import { defineEnvironment, type EnvironmentDefinition } from "../definition/def
 import { type Served, serve } from "./serve.ts";
 import { warmUp } from "./warm-up.ts";
 
-it("serves an environment of its own, has it answer, and leaves nothing of it", async () => {
+it("serves a dummy environment, calls it, and leaves nothing of it", async () => {
   const opened: Served[] = [];
   const ended: string[] = [];
   await warmUp(async (definition) => {
@@ -16,7 +16,7 @@ it("serves an environment of its own, has it answer, and leaves nothing of it", 
   await expect(fetch(`${opened[0]?.url}/env-instance/list`)).rejects.toThrow();
 });
 
-it("runs nothing of the author's before an instance is asked for", async () => {
+it("runs no code of the author before an instance is created", async () => {
   let ran = 0;
   const environment = defineEnvironment({
     setup: () => ++ran,
@@ -28,6 +28,6 @@ it("runs nothing of the author's before an instance is asked for", async () => {
   expect(ran).toBe(0);
 });
 
-it("is no reason to fail", async () => {
+it("does not fail if the dummy environment cannot be served", async () => {
   await warmUp(() => Promise.reject(new Error("no port is free")));
 });

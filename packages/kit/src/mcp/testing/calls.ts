@@ -6,7 +6,7 @@ export interface CallOptions {
   readonly id?: string | number;
   readonly sessionId?: string;
   readonly meta?: object;
-  /** Something that the hot path leaves to the SDK, and the SDK ignores. */
+  /** A field that makes the fast path leave the request to the SDK, which ignores it. */
   readonly isOdd?: boolean;
 }
 

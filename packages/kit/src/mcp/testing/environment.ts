@@ -21,7 +21,7 @@ const orderJson = {
 
 const LEVELS = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"] as const satisfies readonly LogLevel[];
 
-/** What a talkative tool says before it answers: log lines, and progress. */
+/** Notifications of a tool before its result: log lines and progress. */
 export const speech = z.object({
   said: z.array(
     z.union([
@@ -39,7 +39,7 @@ function speak({ said }: z.infer<typeof speech>, { log, progress }: CallContext<
   return said.length;
 }
 
-/** Tools of every kind, whose behaviour their arguments decide: what they return, throw and say. */
+/** Tools of every kind; their arguments decide what they return, throw and send. */
 export const everyTool = defineEnvironment({
   setup: () => undefined,
   tools: [

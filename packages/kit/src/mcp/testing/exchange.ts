@@ -1,10 +1,10 @@
 import { Agent, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
 
-/** A request exactly as it goes onto the wire: no header is added but what HTTP itself needs. */
+/** A request as it is sent: no header is added except those that HTTP requires. */
 export interface RawRequest {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Anything but text is written as JSON. */
+  /** A value other than a string is sent as JSON. */
   readonly body?: unknown;
   readonly signal?: AbortSignal;
 }
@@ -13,13 +13,13 @@ export interface Exchange {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
-  /** The JSON-RPC messages of the answer, however they were framed. */
+  /** The JSON-RPC messages of the response, whether JSON or a stream. */
   readonly messages: readonly unknown[];
 }
 
 const agent = new Agent({ keepAlive: true });
 
-/** Sends a request and reads the whole answer. */
+/** Sends a request and reads the whole response. */
 export function exchange(url: string, { method = "POST", headers = {}, body, signal }: RawRequest): Promise<Exchange> {
   return new Promise((resolve, reject) => {
     const request = httpRequest(url, { method, agent, headers, ...(signal !== undefined && { signal }) }, (response) => {
@@ -59,7 +59,7 @@ function dataOf(event: string): string {
 /** The headers of a well-behaved client of the 2025 revisions. */
 export const jsonHeaders = { "content-type": "application/json", accept: "application/json, text/event-stream" };
 
-/** Says hello as a client of a 2025 revision; returns the session's id. */
+/** Initializes a session as a client of a 2025 revision; returns its id. */
 export async function openSession(url: string, protocolVersion = "2025-11-25"): Promise<string> {
   const params = { protocolVersion, capabilities: {}, clientInfo: { name: "test", version: "1" } };
   const hello = await exchange(url, { headers: jsonHeaders, body: { jsonrpc: "2.0", id: 0, method: "initialize", params } });
@@ -72,7 +72,7 @@ export async function openSession(url: string, protocolVersion = "2025-11-25"): 
   return id;
 }
 
-/** An answer that is read as it comes. */
+/** A response that is read as it arrives. */
 export interface Conversation {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -81,7 +81,7 @@ export interface Conversation {
   hangUp(): void;
 }
 
-/** Sends a request and returns when the answer begins. */
+/** Sends a request and returns when the response begins. */
 export async function converse(url: string, { method = "POST", headers = {}, body }: RawRequest): Promise<Conversation> {
   const request = httpRequest(url, { method, agent: false, headers });
   request.end(body === undefined || typeof body === "string" ? body : JSON.stringify(body));
@@ -106,7 +106,7 @@ async function* readBlocks(response: IncomingMessage): AsyncGenerator<string, un
   }
 }
 
-/** Sends a request and goes away before it is answered, once `isTime` resolves. */
+/** Sends a request and disconnects before the response, once `isTime` resolves. */
 export async function hangUpWhen(isTime: Promise<unknown>, url: string, { headers = {}, body }: RawRequest): Promise<void> {
   const request = httpRequest(url, { method: "POST", agent: false, headers });
   const gone = new Promise<void>((resolve) => request.on("close", resolve).on("error", () => {}));

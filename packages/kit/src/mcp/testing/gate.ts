@@ -1,11 +1,11 @@
 import type { CallContext } from "../../definition/definition.ts";
 
-/** A tool that waits until the test lets it go, so that nothing has to be timed. */
+/** A tool that waits until the test releases it, so that tests need no timing. */
 export interface Gate {
   readonly tool: { readonly name: string; run(input: unknown, context: CallContext<unknown>): Promise<unknown> };
-  /** Resolves when the tool is called, with what it was given. */
+  /** Resolves with the input when the tool is called. */
   entered(): Promise<CallContext<unknown>>;
-  /** Lets the oldest waiting call answer. */
+  /** Releases the oldest waiting call. */
   open(value: unknown): void;
   /** Why the call's signal fired. */
   aborted(context: CallContext<unknown>): Promise<string>;

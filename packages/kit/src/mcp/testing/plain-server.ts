@@ -13,7 +13,7 @@ import {
 import { z } from "zod";
 import { order, speech } from "./environment.ts";
 
-/** The tools that the plain server has; elsewhere they have the same names and do the same. */
+/** The tools of this server; the environment has the same tools. */
 export const CORE_TOOLS: readonly string[] = [
   "text",
   "nothing",
@@ -30,7 +30,7 @@ export interface PlainServer extends AsyncDisposable {
   readonly url: string;
 }
 
-/** A server made of nothing but the MCP SDK, wired as its documentation says: the measure for ours. */
+/** A server that uses only the MCP SDK, as documented: the reference for the kit's. */
 export async function servePlain(identity: { readonly name: string; readonly version: string }): Promise<PlainServer> {
   const sessions = new Map<string, WebStandardStreamableHTTPServerTransport>();
   const stateless = createMcpHandler(() => build(identity));

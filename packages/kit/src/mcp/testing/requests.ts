@@ -8,7 +8,7 @@ export const SESSIONS = [
   { version: "2024-11-05", level: "emergency" },
 ] as const;
 
-export interface Drawn extends RawRequest {
+export interface GeneratedRequest extends RawRequest {
   readonly headers: Readonly<Record<string, string>>;
   /** An index into SESSIONS, `none`, or `unknown` for a session that does not exist. */
   readonly session: number | "none" | "unknown";
@@ -23,19 +23,19 @@ const json = fc.jsonValue({ maxDepth: 2 });
 const word = fc.string({ maxLength: 6 });
 const smallInteger = fc.integer({ min: -2, max: 4 });
 
-/** Rarely more than nothing. */
+/** Mostly undefined. */
 function rarely<T extends object>(more: fc.Arbitrary<T>, weight = 12): fc.Arbitrary<T | object> {
   return mostly(fc.constant({}), more, weight);
 }
 
 const merged = (...parts: readonly fc.Arbitrary<object>[]): fc.Arbitrary<Record<string, unknown>> =>
-  fc.tuple(...parts).map((compiled) => Object.fromEntries(compiled.flatMap((part) => Object.entries(part))));
+  fc.tuple(...parts).map((sample) => Object.fromEntries(sample.flatMap((part) => Object.entries(part))));
 
 const base64 = fc.constantFrom("", "aGk=", "aGk", "not base64!");
 const annotations = fc.record({ audience: fc.constant(["user"]), priority: fc.constantFrom(0.5, 3) }, { requiredKeys: [] });
 const decoration = fc.record({ annotations: mostly(annotations, json, 3), _meta: mostly(fc.constant({ a: 1 }), json, 3), extra: json });
 
-/** Blocks as MCP knows them, and things that only look like it. */
+/** MCP's content blocks, and values that only look like one. */
 export const block: fc.Arbitrary<Record<string, unknown>> = merged(
   fc.oneof(
     fc.record({ type: fc.constant("text"), text: mostly(word, json) }),
@@ -77,7 +77,7 @@ const said = fc.oneof(
   fc.record({ done: fc.double({ noNaN: true, noDefaultInfinity: true }), total: smallInteger, message: word }, { requiredKeys: ["done"] }),
 );
 
-/** Arguments that fit the tool, or nearly. */
+/** Arguments that match the tool's schema, or nearly. */
 function argumentsFor(name: string): fc.Arbitrary<object> {
   if (name.startsWith("order")) return order;
   if (name.startsWith("speak")) return fc.record({ said: mostly(fc.array(said, { maxLength: 4 }), json) });
@@ -117,7 +117,7 @@ const envelope = merged(
   rarely(fc.record({ [`${META}/logLevel`]: mostly(fc.constantFrom("debug", "info", "error"), json) }), 1),
 );
 
-/** Leaves out one of the keys now and then. */
+/** Sometimes leaves out one of the keys. */
 function withGaps(whole: fc.Arbitrary<object>): fc.Arbitrary<object> {
   return fc.tuple(whole, mostly(fc.constant(-1), fc.nat(2), 10)).map(([value, gap]) => {
     return Object.fromEntries(Object.entries(value).filter((_, index) => index !== gap));
@@ -153,12 +153,12 @@ function call(names: readonly string[], meta: fc.Arbitrary<object>): fc.Arbitrar
       surplus: rarely(fc.dictionary(word, json, { maxKeys: 1 }), 30),
       hasParams: mostly(fc.constant(true), fc.constant(false), 40),
     })
-    .map((compiled) => {
-      const { call: own, meta: _meta, more } = compiled.params;
+    .map((sample) => {
+      const { call: own, meta: _meta, more } = sample.params;
       const hasMeta = typeof _meta !== "object" || _meta === null || Object.keys(_meta).length > 0;
-      const whole = { ...(compiled.method === "tools/call" && own), ...more, ...(hasMeta && { _meta }) };
-      const body = { ...compiled.head, method: compiled.method, ...(compiled.hasParams && { params: whole }), ...compiled.surplus };
-      return { method: compiled.method, name: compiled.method === "tools/call" ? own.name : undefined, body };
+      const whole = { ...(sample.method === "tools/call" && own), ...more, ...(hasMeta && { _meta }) };
+      const body = { ...sample.head, method: sample.method, ...(sample.hasParams && { params: whole }), ...sample.surplus };
+      return { method: sample.method, name: sample.method === "tools/call" ? own.name : undefined, body };
     });
 }
 
@@ -180,13 +180,13 @@ function present(headers: Readonly<Record<string, string>>): Record<string, stri
   return Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== ""));
 }
 
-/** A header can carry only part of what a name can hold. */
+/** A header allows fewer characters than a name. */
 function asHeader(value: unknown): string {
   return value === undefined ? "" : String(value).replaceAll(/[^\x21-\x7e]/g, "");
 }
 
 /** Requests of the 2025 revisions, with or without a session. */
-const legacyRequest = (names: readonly string[]): fc.Arbitrary<Drawn> =>
+const legacyRequest = (names: readonly string[]): fc.Arbitrary<GeneratedRequest> =>
   fc
     .record({
       call: call(names, merged(progress, oddMeta)),
@@ -201,8 +201,8 @@ const legacyRequest = (names: readonly string[]): fc.Arbitrary<Drawn> =>
       session,
     }));
 
-/** Requests of the 2026 revision: envelopes whole and broken, headers that match and that do not. */
-const modernRequest = (names: readonly string[]): fc.Arbitrary<Drawn> =>
+/** Requests of the 2026 revision: valid and invalid envelopes, matching and other headers. */
+const modernRequest = (names: readonly string[]): fc.Arbitrary<GeneratedRequest> =>
   fc
     .record({
       call: call(names, merged(progress, oddMeta, envelope)),
@@ -225,8 +225,8 @@ const modernRequest = (names: readonly string[]): fc.Arbitrary<Drawn> =>
       session,
     }));
 
-/** Bodies that are no single request: batches, notifications, answers, other JSON, and no JSON at all. */
-const oddRequest = (names: readonly string[]): fc.Arbitrary<Drawn> =>
+/** Bodies that are not a single request: batches, notifications, responses, other JSON, and text that is not JSON. */
+const oddRequest = (names: readonly string[]): fc.Arbitrary<GeneratedRequest> =>
   fc.record({
     headers: plainHeaders.map(present),
     body: fc.oneof(
@@ -242,8 +242,8 @@ const oddRequest = (names: readonly string[]): fc.Arbitrary<Drawn> =>
     session: fc.constantFrom("none" as const, 0, "unknown" as const),
   });
 
-/** Requests to a server with tools of these names, of all revisions and of none; about half of them are sound. */
-export function anyRequest(names: readonly string[]): fc.Arbitrary<Drawn> {
+/** Requests to a server with tools of these names, of all revisions and of none; about half of them are valid. */
+export function anyRequest(names: readonly string[]): fc.Arbitrary<GeneratedRequest> {
   return fc.oneof(
     { weight: 10, arbitrary: legacyRequest(names) },
     { weight: 10, arbitrary: modernRequest(names) },
