@@ -24,7 +24,7 @@ function bench(...args: readonly string[]): Promise<{ code: number; stdout: stri
 }
 
 describe("npm run bench", () => {
-  it("prints one JSON array of rows and nothing else on stdout when asked for JSON", async () => {
+  it("prints one JSON array of rows and nothing else on stdout with --json", async () => {
     const { code, stdout, stderr } = await bench("--only", "fast", "--json");
     expect(code).toBe(0);
     expect(row.array().parse(JSON.parse(stdout))).toEqual([
@@ -39,7 +39,7 @@ describe("npm run bench", () => {
     expect(stdout).toMatch(/fast.*a.*2 ms.*b: 1 ms.*2 x.*ratio <= 1\.5.*missed/);
   });
 
-  it("refuses an unknown suite with exit code 2 and names those there are", async () => {
+  it("rejects an unknown suite with exit code 2 and lists the existing ones", async () => {
     const { code, stdout, stderr } = await bench("--only", "fast,slow", "--json");
     expect({ code, stdout, stderr }).toEqual({
       code: 2,
@@ -48,13 +48,13 @@ describe("npm run bench", () => {
     });
   });
 
-  it("refuses an unknown option with exit code 2", async () => {
+  it("rejects an unknown option with exit code 2", async () => {
     const { code, stderr } = await bench("--onyl", "fast");
     expect(code).toBe(2);
     expect(stderr).toContain("--onyl");
   });
 
-  it("says which suites and parts it left out, and why", async () => {
+  it("names the skipped suites and parts, with the reasons", async () => {
     const { stderr } = await bench("--only", "fast,absent");
     expect(stderr).toContain("left out: fast, d: there is no d here");
     expect(stderr).toContain("left out: absent: no moon tonight");
@@ -76,7 +76,7 @@ describe("npm run bench", () => {
     expect(row.array().parse(saved.rows)).toHaveLength(2);
   });
 
-  it("leaves the saved results alone when only some suites run, unless told to save", async () => {
+  it("keeps the saved results when only some suites run, unless --save is set", async () => {
     await bench("--only", "fast");
     expect(await readdir(results)).toEqual([]);
     await bench("--only", "fast", "--save");

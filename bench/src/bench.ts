@@ -16,7 +16,7 @@ Measures, each thing beside something else on the same machine in the same run.
   --help         show this
 `;
 
-/** Gives the exit code. An aim that is missed is still a measurement; only one that could not be made is a failure. */
+/** Returns the exit code. A missed aim is not a failure; a measurement that could not be made is. */
 export async function runBench(suites: readonly Suite[], argv: readonly string[], results: URL): Promise<number> {
   const options = readOptions(argv);
   if (typeof options === "string") return refuse(options);
@@ -69,7 +69,7 @@ interface Options {
   readonly help: boolean;
 }
 
-/** The options, or what is wrong with them. */
+/** The options, or the problem with them. */
 function readOptions(argv: readonly string[]): Options | string {
   try {
     const { values } = parseArgs({

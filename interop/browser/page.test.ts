@@ -40,7 +40,7 @@ describeNeeding("browser", "the page of aenv run, in Chromium", () => {
     running = spawn(process.execPath, argv, { cwd: tree.path, stdio: ["ignore", "pipe", "ignore"] });
     url = await readyUrl(running);
     const { chromium } = await import("playwright-core");
-    // The page is our own, and a container's root has no sandbox.
+    // The page is trusted, and Chromium's sandbox does not work for root in a container.
     browser = await chromium.launch({ executablePath: chromiumPath() as string, args: ["--no-sandbox"] });
   }, 60_000);
   afterAll(async () => {
@@ -61,7 +61,7 @@ describeNeeding("browser", "the page of aenv run, in Chromium", () => {
     return { page, problems };
   }
 
-  it("calls a tool with what the form says, plays a task, and asks for the reward", async () => {
+  it("calls a tool with the form's values, starts a task, and gets the reward", async () => {
     const { page, problems } = await open();
     const form = page.getByRole("form", { name: "add" });
     await form.getByLabel("n *").fill("3");
@@ -79,7 +79,7 @@ describeNeeding("browser", "the page of aenv run, in Chromium", () => {
     await page.close();
   });
 
-  it("shows what an environment says as text, and runs nothing of it", async () => {
+  it("shows an environment's output as text, and never runs it", async () => {
     const { page, problems } = await open();
     const form = page.getByRole("form", { name: "fail" });
     await form.getByRole("button", { name: "Call" }).click();
@@ -107,7 +107,7 @@ describeNeeding("browser", "the page of aenv run, in Chromium", () => {
   });
 });
 
-/** Where it is served, from the first event that says so. */
+/** The server's URL, from the first event that contains it. */
 async function readyUrl(child: ChildProcess): Promise<string> {
   for await (const line of createInterface({ input: child.stdout as NodeJS.ReadableStream })) {
     const event = JSON.parse(line) as { event: string; url?: string };

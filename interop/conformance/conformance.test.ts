@@ -7,7 +7,7 @@ import { type Check, type Findings, listScenarios, runSuite } from "./suite.ts";
 
 const REVISIONS = ["2025-11-25", "2026-07-28"] as const;
 
-/** `scenario`, or `scenario:check` where only that check does not apply. */
+/** `scenario`, or `scenario:check` if only that check does not apply. */
 const excused = new Set(notApplicable.flatMap((entry) => entry.scenarios));
 
 describeNeeding("conformance", "the official MCP conformance suite", () => {
@@ -30,13 +30,13 @@ describeNeeding("conformance", "the official MCP conformance suite", () => {
     tree?.[Symbol.dispose]();
   });
 
-  it.each([...REVISIONS, "extension"])("runs every scenario that it has for %s", (group) => {
+  it.each([...REVISIONS, "extension"])("runs all scenarios for %s", (group) => {
     const expected = [...scenarios].filter(([, groups]) => groups.includes(group)).map(([name]) => name);
     expect(expected.length).toBeGreaterThan(0);
     expect([...(found.get(group)?.keys() ?? [])].sort()).toEqual(expected.sort());
   });
 
-  it.each([...REVISIONS, "extension"])("finds nothing wrong for %s but what does not apply", (group) => {
+  it.each([...REVISIONS, "extension"])("has only failures that do not apply for %s", (group) => {
     const wrong: string[] = [];
     for (const [scenario, checks] of found.get(group) ?? []) {
       for (const check of checks) {
@@ -48,7 +48,7 @@ describeNeeding("conformance", "the official MCP conformance suite", () => {
     expect(wrong).toEqual([]);
   });
 
-  it("has no entry in not-applicable.json that has come to pass, or is gone from the suite", () => {
+  it("has no entry in not-applicable.json that passes now or is not in the suite", () => {
     const stale = [...excused].filter((entry) => {
       const runs = [...found.values()].filter((findings) => findings.has(scenarioOf(entry)));
       return runs.length === 0 || !runs.every((findings) => isNeeded(entry, findings));
@@ -61,7 +61,7 @@ function scenarioOf(entry: string): string {
   return entry.split(":")[0] ?? "";
 }
 
-/** True if without this entry something would be wrong. */
+/** True if the suite fails without this entry. */
 function isNeeded(entry: string, findings: Findings): boolean {
   const checks = findings.get(scenarioOf(entry)) ?? [];
   const checkId = entry.split(":")[1];
@@ -73,7 +73,7 @@ function isWrong({ status }: Check): boolean {
   return status === "FAILURE" || status === "WARNING";
 }
 
-/** The suite checks every message against the protocol's schema, whatever the scenario is about; nothing excuses that. */
+/** The suite checks every message against the protocol's schema in all scenarios; these failures are never accepted. */
 function isOfWire({ id }: Check): boolean {
   return id.startsWith("wire-schema-");
 }

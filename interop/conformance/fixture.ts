@@ -4,7 +4,7 @@ import { defineEnvironment } from "@aenv/kit";
 const RED_PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
 const SILENCE = "UklGRiQAAABXQVZFZm10IBAAAAABAAEARKwAAIhYAQACABAAZGF0YQAAAAA=";
 
-/** The tools that the conformance suite looks for, by the names and the behaviour it expects. */
+/** The tools that the conformance suite expects, with their names and behaviour. */
 export const fixture = defineEnvironment({
   tools: [
     { name: "test_simple_text", description: "Answers a line of text.", run: () => "This is a simple text response for testing." },

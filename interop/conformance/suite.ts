@@ -12,7 +12,7 @@ export interface Check {
   readonly errorMessage?: string;
 }
 
-/** What the suite found, by scenario. */
+/** The suite's results by scenario. */
 export type Findings = ReadonlyMap<string, readonly Check[]>;
 
 /** The suite's server scenarios, each with the revisions it belongs to, or `extension`. */
@@ -22,7 +22,7 @@ export async function listScenarios(): Promise<ReadonlyMap<string, readonly stri
   return new Map(lines.map(([, name = "", revisions = ""]) => [name, revisions.split(",")]));
 }
 
-/** Runs every scenario of a revision against the server, or all there are if none is named. */
+/** Runs all scenarios of a revision against the server, or of all revisions if none is given. */
 export async function runSuite(serverUrl: string, folder: string, revision?: string): Promise<Findings> {
   const only = revision === undefined ? [] : ["--spec-version", revision];
   const { output } = await run("server", "--url", `${serverUrl}/mcp`, "--suite", "all", "--output-dir", folder, ...only);
@@ -36,7 +36,7 @@ export async function runSuite(serverUrl: string, folder: string, revision?: str
   return findings;
 }
 
-/** The suite ends with an error when a scenario fails, which is ours to judge. */
+/** The suite exits with an error when a scenario fails; the tests evaluate the results. */
 async function run(...args: readonly string[]): Promise<{ readonly output: string }> {
   try {
     const { stdout } = await promisify(execFile)(process.execPath, [command, ...args], { timeout: 120_000, maxBuffer: 64 * 1024 * 1024 });

@@ -4,26 +4,26 @@ import { afterAll, describe, expect, it } from "vitest";
 import { watchNetwork } from "./quiet.ts";
 import { openShop } from "./shop.ts";
 
-/** One visit to the shop: what the framework's own tool loop is given. */
+/** The inputs of one run of the framework's tool loop. */
 export interface Visit {
   readonly env: ToolSource;
   /** The scripted model's address. */
   readonly baseUrl: string;
-  /** Whether the framework is to ask the model for a stream. */
+  /** Whether the framework requests a stream from the model. */
   readonly stream: boolean;
   readonly signal: AbortSignal;
 }
 
 export interface Framework {
-  /** Runs the framework's own tool loop until the model calls no more tools; answers with the model's last words. */
+  /** Runs the framework's own tool loop until the model calls no more tools; returns the model's last text. */
   run(visit: Visit): Promise<string>;
-  /** What the framework makes of a name that models take; nothing, if not given. */
+  /** How the framework changes valid tool names; not at all if absent. */
   rename?(name: string): string;
-  /** What it does when the environment cannot be reached: most end the run, some tell the model and go on. */
+  /** What it does when the environment cannot be reached: most end the run, some pass the error to the model and continue. */
   readonly whenLost: "ends the run" | "tells the model";
 }
 
-/** What every framework has to show with the tools of a served environment and a scripted model. */
+/** The tests of every framework, with the tools of a served environment and a scripted model. */
 export function describeFramework(title: string, { run, rename = (name) => name, whenLost }: Framework): void {
   const talk: readonly ScriptedTurn[] = [
     { toolCalls: [{ name: "orders_cancel", arguments: { id: "42" } }] },
@@ -43,7 +43,7 @@ export function describeFramework(title: string, { run, rename = (name) => name,
       { stream: false, how: "without a stream" },
       { stream: true, how: "with a stream" },
     ])("$how", ({ stream }) => {
-      it("offers the tools under names that models take, their schemas untouched and not strict", async () => {
+      it("offers the tools under valid names, with unchanged schemas and not strict", async () => {
         await using model = await scriptedOpenAi(["Hello."]);
         await using shop = await openShop();
         expect(await run({ env: shop.env, baseUrl: model.baseUrl, stream, signal })).toBe("Hello.");
@@ -64,7 +64,7 @@ export function describeFramework(title: string, { run, rename = (name) => name,
         expect(model.requests[0]?.stream).toBe(stream);
       });
 
-      it("plays calls with nested and optional arguments, tells the model what failed, and ends with its answer", async () => {
+      it("runs calls with nested and optional arguments, passes failures to the model, and ends with its answer", async () => {
         await using model = await scriptedOpenAi(talk);
         await using shop = await openShop();
         expect(await run({ env: shop.env, baseUrl: model.baseUrl, stream, signal })).toBe("Order 42 is cancelled.");
@@ -107,13 +107,13 @@ export function describeFramework(title: string, { run, rename = (name) => name,
       }
     });
 
-    it("reaches nobody but the model and the environment", () => {
+    it("connects only to the model and the environment", () => {
       expect(network.outside).toEqual([]);
     });
   });
 }
 
-/** Which edition of JSON Schema it is means nothing to a model; some frameworks name their own. */
+/** Ignores `$schema`, which some frameworks replace and models do not use. */
 function withoutDialect({ $schema: _, ...schema }: Readonly<Record<string, unknown>> = {}): object {
   return schema;
 }

@@ -12,7 +12,7 @@ describeFramework("LangChain JS", {
     const input = { messages: [{ role: "user", content: "Please cancel order 42." }] };
     if (!stream) return (await agent.invoke(input, { signal })).messages.at(-1)?.text ?? "";
     let answer = "";
-    // The mode "messages" makes the model stream; of the states that "values" gives, the last holds the answer.
+    // The mode "messages" makes the model stream; the last state of "values" has the answer.
     for await (const [mode, state] of await agent.stream(input, { signal, streamMode: ["messages", "values"] })) {
       if (mode === "values") answer = state.messages.at(-1)?.text ?? "";
     }

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { Socket } from "node:net";
 
-// Set before a framework is loaded: what a machine has set up for daily use must not make the tests send traces.
+// Set before a framework is loaded, so that the developer's own settings do not make the tests send traces.
 Object.assign(process.env, {
   OPENAI_AGENTS_DISABLE_TRACING: "1",
   MASTRA_TELEMETRY_DISABLED: "1",
@@ -10,7 +10,7 @@ Object.assign(process.env, {
   LANGCHAIN_TRACING_V2: "false",
 });
 
-/** Notes every host outside this machine that anything in this process tries to reach. */
+/** Records every host outside this machine that this process tries to reach. */
 export function watchNetwork(): { readonly outside: readonly string[]; stop(): void } {
   const outside: string[] = [];
   const note = (host: string) => {

@@ -2,7 +2,7 @@ import { defineEnvironment, serve } from "@aenv/kit";
 import { Environment } from "@aenv/sdk";
 import { z } from "zod";
 
-/** An order is cancelled, orders are searched by a nested filter with optional fields, a till fails, a clerk dawdles. */
+/** Tools to cancel an order and to search with nested optional filters, one that fails, and one that is slow. */
 const shop = defineEnvironment({
   setup: () => ({ cancelled: [] as string[], dawdling: Promise.withResolvers<void>(), interrupted: Promise.withResolvers<void>() }),
   tools: [
@@ -56,13 +56,13 @@ const shop = defineEnvironment({
   ],
 });
 
-/** The shop, served over HTTP, and the SDK's view of it. */
+/** The shop served over HTTP, and the SDK's environment for it. */
 export async function openShop() {
   const served = await serve(shop, { name: "shop", version: "1.0.0", port: 0 });
   const env = new Environment("shop@1.0.0", { instanceUrl: served.url, maxRetries: 0 });
   return {
     env,
-    /** The environment goes away, while the SDK still believes in it. */
+    /** Stops the server while the SDK's environment is open. */
     lose: () => served.close(),
     async [Symbol.asyncDispose]() {
       await env.release();

@@ -6,7 +6,7 @@ import { describeNeeding } from "@aenv/testing";
 import { expect, it } from "vitest";
 
 describeNeeding("frameworks", "the adapters' types", () => {
-  it("fit the types of the frameworks themselves", { timeout: 120_000 }, () => {
+  it("are compatible with the frameworks' types", { timeout: 120_000 }, () => {
     const project = fileURLToPath(new URL("..", import.meta.url));
     const tsc = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin/tsc");
     const { status, stdout } = spawnSync(process.execPath, [tsc, "--noEmit", "-p", project], { encoding: "utf8" });

@@ -33,7 +33,7 @@ async def call(env, tool, arguments, timeout=None):
 
 async def shared():
     """What every environment server must do alike."""
-    # The original's own health check knows no address but localhost, so it is not waited for here.
+    # The original's health check only supports localhost, so it is skipped here.
     async with Environment(NAME, skip_for_healthy=True) as env:
         return {
             "tools": await env.list_tools(),
@@ -105,10 +105,10 @@ async def talk():
 async def long_call(address):
     """A call longer than the silence that the client bears (60 s by default, 2 s here), with pings and without."""
 
-    async def timed(patience, **options):
+    async def timed(timeout, **options):
         env = Environment(NAME, timeout=2, **options)
         started = time.monotonic()
-        answer = await call(env, "slow", {"seconds": 5}, timeout=patience)
+        answer = await call(env, "slow", {"seconds": 5}, timeout=timeout)
         await env.release()
         return {"answer": answer, "seconds": time.monotonic() - started}
 

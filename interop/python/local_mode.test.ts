@@ -6,7 +6,7 @@ import { z } from "zod";
 import { freeLoopback, ORIGINAL_PORT, useFromPython } from "./original.ts";
 import { twin } from "./twin.ts";
 
-/** Beside the twin's tools: one that talks while it works, and one that takes its time. */
+/** The twin's tools, one that logs while it runs, and one that is slow. */
 const environment: EnvironmentDefinition = {
   ...(twin as EnvironmentDefinition),
   tools: [
@@ -96,7 +96,7 @@ describeNeeding("python", "the original Python SDK in local mode, unchanged", ()
     });
   });
 
-  it("hears what a tool logs, and how far it is", { timeout: 60_000 }, async () => {
+  it("receives a tool's log and progress", { timeout: 60_000 }, async () => {
     const { talk } = await useFromPython(address, ["talk"]);
     expect(talk).toEqual({
       result: text("talked"),
@@ -109,7 +109,7 @@ describeNeeding("python", "the original Python SDK in local mode, unchanged", ()
     });
   });
 
-  it("gets the answer of a call that is longer than the silence it bears, thanks to pings and only thanks to them", {
+  it("gets the result of a call that is longer than its read timeout, but only with pings", {
     timeout: 90_000,
   }, async () => {
     const { long_call: long } = await useFromPython(address, ["long_call"], silentAddress);

@@ -8,7 +8,7 @@ import { vi } from "vitest";
 
 const here = import.meta.dirname;
 
-/** The original's clients know no port but 8081; all of 127/8 is loopback, so there is an address that nobody else uses. */
+/** The original's clients only support port 8081; all of 127/8 is loopback, so each test gets an address of its own. */
 export const ORIGINAL_PORT = 8081;
 
 export function freeLoopback(): string {
@@ -35,7 +35,7 @@ export interface OriginalServer extends AsyncDisposable {
   readonly url: string;
 }
 
-/** Serves twin.py with the original's own server. */
+/** Serves twin.py with the original's server. */
 export async function serveOriginal(): Promise<OriginalServer> {
   const address = freeLoopback();
   const args = ["-m", "aenv.main", join(here, "twin.py"), "--host", address, "--port", String(ORIGINAL_PORT)];
@@ -60,7 +60,7 @@ async function answers(url: string, server: ChildProcess, said: readonly string[
   );
 }
 
-/** At once: it would wait for clients that keep their streams open. */
+/** SIGKILL, because it would wait for clients with open streams. */
 async function end(server: ChildProcess): Promise<void> {
   if (server.exitCode !== null || server.signalCode !== null) return;
   server.kill("SIGKILL");

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { freeLoopback, ORIGINAL_PORT, type OriginalServer, serveOriginal, useFromPython } from "./original.ts";
 import { twin } from "./twin.ts";
 
-describeNeeding("python", "the original Python environment server and ours", () => {
+describeNeeding("python", "the original Python environment server and AEnv's", () => {
   let original: OriginalServer;
   let ours: Served;
   const ourAddress = freeLoopback();
@@ -24,14 +24,14 @@ describeNeeding("python", "the original Python environment server and ours", () 
     delete process.env.DUMMY_INSTANCE_IP;
   });
 
-  /** Our SDK in local mode, as a person sets it. */
+  /** The AEnv SDK in local mode, by environment variables. */
   async function withSdk<T>(address: string, use: (env: Environment) => Promise<T>): Promise<T> {
     process.env.DUMMY_INSTANCE_IP = `http://${address}`;
     await using env = new Environment("twin@1.0.0", { skipHealthCheck: true });
     return await use(env);
   }
 
-  it("serve our SDK in local mode alike", { timeout: 60_000 }, async () => {
+  it("behave the same with the AEnv SDK in local mode", { timeout: 60_000 }, async () => {
     const visit = (env: Environment) =>
       useTwin(env, [
         ["get_weather", { city: "Beijing" }],
@@ -55,7 +55,7 @@ describeNeeding("python", "the original Python environment server and ours", () 
     expect(await withSdk(ourAddress, visit)).toEqual(theirs);
   });
 
-  it("tell our SDK alike what went wrong in a tool, a function and a reward", { timeout: 60_000 }, async () => {
+  it("give the AEnv SDK the same errors of a tool, a function and a reward", { timeout: 60_000 }, async () => {
     for (const address of [original.address, ourAddress]) {
       await withSdk(address, async (env) => {
         expect(await env.callTool("fail", { why: "no wind" })).toMatchObject({ isError: true, text: expect.stringContaining("no wind") });
@@ -67,7 +67,7 @@ describeNeeding("python", "the original Python environment server and ours", () 
     }
   });
 
-  it("the original refuses a request of more than 4 MiB, and our SDK says so and goes on", { timeout: 60_000 }, async () => {
+  it("the original rejects a request of more than 4 MiB, and the AEnv SDK reports it and continues", { timeout: 60_000 }, async () => {
     await withSdk(original.address, async (env) => {
       expect((await env.callTool("greet", { name: "Ada" })).text).toBe("Hello, Ada!");
       const name = "a".repeat(5 * 1024 * 1024);
@@ -77,7 +77,7 @@ describeNeeding("python", "the original Python environment server and ours", () 
     });
   });
 
-  it("our SDK without the data plane asks nothing of either", { timeout: 60_000 }, async () => {
+  it("the AEnv SDK without the data plane sends no request to either", { timeout: 60_000 }, async () => {
     for (const address of [original.address, ourAddress]) {
       process.env.DUMMY_INSTANCE_IP = `http://${address}`;
       await using env = await Environment.create("twin@1.0.0", { dataPlane: false });
@@ -87,14 +87,14 @@ describeNeeding("python", "the original Python environment server and ours", () 
     }
   });
 
-  it("serve the original's own client alike", { timeout: 60_000 }, async () => {
+  it("behave the same with the original's client", { timeout: 60_000 }, async () => {
     const [theirs, mine] = await Promise.all(
       [original.address, ourAddress].map(async (address) => alikeOnly((await useFromPython(address, ["shared"])).shared as Report)),
     );
     expect(mine).toEqual(theirs);
   });
 
-  it("answer of the trainer API alike", { timeout: 60_000 }, async () => {
+  it("answer the same on the trainer API", { timeout: 60_000 }, async () => {
     const json = { "content-type": "application/json" };
     for (const [method, path, body] of [
       ["POST", "/functions/get_weather_func", '{"city":"Rome"}'],
@@ -136,7 +136,7 @@ async function useTwin(env: Environment, calls: readonly (readonly [string, Reco
   };
 }
 
-/** What a schema asks for, however it is written. */
+/** A schema in a normal form. */
 function fieldsOf(schema: Record<string, unknown>) {
   const { properties = {}, required = [] } = schema as {
     properties?: Record<string, { type?: string; default?: unknown }>;
@@ -152,7 +152,7 @@ interface Report {
   readonly [part: string]: unknown;
 }
 
-/** The words of errors are each server's own; that there is one, and of which kind, is not. */
+/** Error messages may differ; whether there is an error, and its kind, may not. */
 function alikeOnly({ tools, functions, ...rest }: Report): object {
   const parts = Object.entries(rest).map(([name, part]) => {
     if (!isRecord(part)) return [name, part];
@@ -170,7 +170,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Our envelope says more than the original's; what the original's says stays as it is. */
+/** AEnv's envelope has more fields than the original's; only the original's fields are compared. */
 function withoutOurs(body: unknown): unknown {
   if (!isRecord(body)) return body;
   const { errorInfo: _, ...rest } = body;

@@ -74,7 +74,7 @@ async def long_call():
         "talking": await call(env, "talk", {"times": 12, "everyMs": 300}, timeout=20),
         "gone": await call(env, "wait", {"ms": 60000}, timeout=1),
     }
-    # The call that was given up is one that the environment was told of.
+    # The environment is notified of the aborted call.
     for _ in range(50):
         report["waits"] = await env.call_function("waits", {})
         if report["waits"] == ["aborted"]:

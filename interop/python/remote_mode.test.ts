@@ -19,7 +19,7 @@ describeNeeding("python", "the original Python SDK in remote mode, unchanged", (
 });
 
 function describeRemoteMode(openStore: () => Promise<Partial<RedisServer> & { readonly url: string }>): void {
-  // Its clients know no ports but 8080 and 8081; all of 127/8 is loopback, so there is an address that nobody else uses.
+  // Its clients only support the ports 8080 and 8081; all of 127/8 is loopback, so each test gets an address of its own.
   const host = freeLoopback();
   const url = `http://${host}`;
   let store: Awaited<ReturnType<typeof openStore>>;
@@ -63,7 +63,7 @@ function describeRemoteMode(openStore: () => Promise<Partial<RedisServer> & { re
         updated_at: expect.stringMatching(/Z$/),
       },
       ready: null,
-      // An extra of the package brings it; without that, the SDK itself says so.
+      // It needs an extra of the package; without it the SDK reports that.
       openai_tools: expect.toSatisfy((answer) => answer.raised === "ImportError" || answer.length === 2),
       presigned: { raised: "EnvironmentError", message: expect.stringContaining(NOT_NAMED) },
       at_once: Array.from({ length: 16 }, (_, n) => `${n}`),
@@ -72,13 +72,15 @@ function describeRemoteMode(openStore: () => Promise<Partial<RedisServer> & { re
     expect(await platform.demand("GET", "/env-instance/*/list?status=Running")).toEqual([]);
   });
 
-  it("opens by hand, releases, and opens another by the next call", { timeout: 60_000 }, async () => {
+  it("opens explicitly, releases, and opens another by the next call", { timeout: 60_000 }, async () => {
     const life = await report("life");
     expect(life).toMatchObject({ opened: true, added: text("2"), anew: text("3") });
     expect(life.second).not.toBe(life.first);
   });
 
-  it("hears a long call while it runs, and gives one up that the environment is told of", { timeout: 60_000 }, async () => {
+  it("receives messages of a long call while it runs, and aborts one, of which the environment is notified", {
+    timeout: 60_000,
+  }, async () => {
     expect(await report("long_call")).toEqual({
       talking: text("talked"),
       gone: { raised: "ToolError", message: expect.stringContaining("Timed out") },
@@ -87,7 +89,7 @@ function describeRemoteMode(openStore: () => Promise<Partial<RedisServer> & { re
     });
   });
 
-  it("passes variables on, and is not disturbed by what only other engines need", { timeout: 60_000 }, async () => {
+  it("passes variables on, and accepts options that only other engines support", { timeout: 60_000 }, async () => {
     expect(await report("options")).toEqual({
       GREETING: text("hi"),
       envNAME: text("probe"),
@@ -98,7 +100,7 @@ function describeRemoteMode(openStore: () => Promise<Partial<RedisServer> & { re
     });
   });
 
-  it("asks for mounts that this engine cannot make: they are accepted and shown, and an event and a warning say so", async () => {
+  it("requests mounts that this engine does not support: they are accepted and shown, with an event and a warning", async () => {
     const { id, none, ...seen } = await report("mounts");
     expect(seen).toEqual({ status: "Running", shown: [{ id: "OSS_1", remote_dir: "/data", local_dir: "/workspace" }] });
     const warning = "mount_points ignored, nothing is mounted: the engine 'process' cannot do it";
@@ -109,7 +111,7 @@ function describeRemoteMode(openStore: () => Promise<Partial<RedisServer> & { re
     for (const one of [id, none]) await platform.demand("DELETE", `/env-instance/${one}`);
   }, 60_000);
 
-  it("takes a create of newer clients, which leave out the variables that nobody has set", { timeout: 60_000 }, async () => {
+  it("accepts a create request of newer clients, which leave out variables that are not set", { timeout: 60_000 }, async () => {
     const deployConfig = { environment_variables: { GREETING: "from the config" } };
     const ref = await publish(platform, projects.probe, { version: "1.9.0", deployConfig });
     const body = { envName: ref, datasource: "", ttl: "30m", arguments: [] };
@@ -123,14 +125,14 @@ function describeRemoteMode(openStore: () => Promise<Partial<RedisServer> & { re
       return told;
     };
     expect(await read(body)).toBe("from the config | probe | 1.9.0");
-    // Older ones always send the two names, newer ones beside variables of their own.
+    // Older clients always send the two names, newer ones only together with other variables.
     const pair = { envNAME: "probe", envversion: "1.9.0" };
     expect(await read({ ...body, environment_variables: pair })).toBe("from the config | probe | 1.9.0");
     expect(await read({ ...body, environment_variables: { GREETING: "mine", ...pair } })).toBe("mine | probe | 1.9.0");
     await platform.demand("DELETE", "/env/probe/1.9.0");
   });
 
-  it("reads what went wrong, and gets the latest version if it names none", { timeout: 60_000 }, async () => {
+  it("reads errors, and gets the latest version without a version", { timeout: 60_000 }, async () => {
     const message = (part: string) => ({ raised: "EnvironmentError", message: expect.stringContaining(part) });
     expect(await report("mistakes")).toEqual({
       unknown: message("Environment not found: 'nowhere@1.0.0'"),
@@ -193,7 +195,7 @@ function describeRemoteMode(openStore: () => Promise<Partial<RedisServer> & { re
     });
     afterAll(() => tree?.[Symbol.dispose]());
 
-    // Its home and the folder it is called in are the test's own: it writes into both.
+    // Its home and its working folder are temporary, because it writes into both.
     const aenv = (...args: string[]) =>
       run(join(dirname(pythonPath), "aenv"), args, {
         cwd: join(tree.path, "project"),
@@ -217,7 +219,7 @@ function describeRemoteMode(openStore: () => Promise<Partial<RedisServer> & { re
       expect(await aenv("get", "nowhere")).toMatchObject({ code: 1, stderr: expect.stringContaining("Environment not found") });
     });
 
-    it("is refused another content under the same version, and may push it under the next", COMMANDS, async () => {
+    it("cannot push different content under the same version, but under the next", COMMANDS, async () => {
       tree.write({ "project/config.json": project({ deployConfig: { cpu: "2" } }) });
       expect(await aenv("push")).toMatchObject({ code: 1 });
       expect((await aenv("push", "--version", "1.0.1")).code).toBe(0);
@@ -225,7 +227,7 @@ function describeRemoteMode(openStore: () => Promise<Partial<RedisServer> & { re
       expect(JSON.parse((await aenv("get", "py-demo")).stdout)).toMatchObject({ deploy_config: { cpu: "1" } });
     });
 
-    it("uploads its files by the link it is given, when its storage is the hub", COMMANDS, async () => {
+    it("uploads its files by the hub's link, when its storage is the hub", COMMANDS, async () => {
       await aenv("config", "set", "storage_config.type", "aenv_hub");
       expect(await aenv("push", "--version", "2.0.0")).toMatchObject({ code: 0 });
       const link = await platform.demand("POST", "/env/py-demo/2.0.0/sign?style=read");
@@ -251,7 +253,7 @@ function describeRemoteMode(openStore: () => Promise<Partial<RedisServer> & { re
       expect(await aenv("instance", "delete", "echo-unknown", "--yes")).toMatchObject({ code: 1 });
     });
 
-    it("creates an instance that stays", COMMANDS, async () => {
+    it("creates an instance that keeps running", COMMANDS, async () => {
       const { stdout } = await aenv("instance", "create", "echo@1.0.0", "--keep-alive", "--ttl", "5m");
       const [, id] = /Instance ID: (\S+)/.exec(stdout) ?? [];
       expect(await platform.demand("GET", `/env-instance/${id}`)).toMatchObject({ status: "Running", ttl: "5m" });
@@ -271,7 +273,7 @@ async function callVariable(dataUrl: string, headers: Record<string, string>, na
   return result.content[0].text;
 }
 
-/** A config.json as the original's `aenv init` writes it, and then some. */
+/** A config.json of the original's `aenv init`, with more fields. */
 function project(change: { readonly deployConfig?: object }): object {
   return {
     name: "py-demo",

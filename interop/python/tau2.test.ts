@@ -35,7 +35,7 @@ const callsOf = ({ evaluation_criteria: { actions } }: Task) => actions.map((act
 
 describeNeeding("python", "the original Python SDK's loop over tau2, unchanged", () => {
   describeNeeding("tau2-data", "with the benchmark's data", () => {
-    // Its clients know no ports but 8080 and 8081; all of 127/8 is loopback, so there is an address that nobody else uses.
+    // Its clients only support the ports 8080 and 8081; all of 127/8 is loopback, so each test gets an address of its own.
     const host = freeLoopback();
     let platform: Platform;
     let ref: string;
@@ -54,7 +54,7 @@ describeNeeding("python", "the original Python SDK's loop over tau2, unchanged",
       return JSON.parse(stdout.trim().split("\n").at(-1) ?? "");
     };
 
-    it("talks with a user played by a model, and is rewarded for what it did and said", { timeout: 90_000 }, async () => {
+    it("talks with a user simulated by a model, and gets a reward for its actions and messages", { timeout: 90_000 }, async () => {
       const task = findTask("airline", ({ evaluation_criteria: { actions, communicate_info } }) => {
         return (communicate_info ?? []).length > 0 && actions.length > 0;
       });
@@ -89,7 +89,7 @@ describeNeeding("python", "the original Python SDK's loop over tau2, unchanged",
       expect(report).not.toHaveProperty("ended");
     });
 
-    it("works alone on a ticket with the tools of both sides, and ends by itself", { timeout: 90_000 }, async () => {
+    it("works alone on a ticket with the tools of agent and user, and ends the episode itself", { timeout: 90_000 }, async () => {
       const task = findTask("telecom", ({ evaluation_criteria: { actions } }) => new Set(actions.map(({ name }) => name)).size > 4);
       const calls = callsOf(task);
       const variables = { TAU2_DOMAIN: "telecom", TAU2_TASK_ID: task.id, TAU2_SOLO_MODE: "true" };
@@ -106,7 +106,7 @@ describeNeeding("python", "the original Python SDK's loop over tau2, unchanged",
       expect(report.answers).toHaveLength(calls.length);
     });
 
-    it("releases what it has played with", async () => {
+    it("releases its instances", async () => {
       expect(await platform.demand("GET", "/env-instance/*/list?status=Running")).toEqual([]);
     });
   });

@@ -3,7 +3,7 @@ import { z } from "zod";
 
 const city = z.object({ city: z.string() });
 
-/** The environment of twin.py as an author of the kit writes it. */
+/** The environment of twin.py, written with the kit. */
 export const twin = defineEnvironment({
   tools: [
     {

@@ -8,7 +8,7 @@ export interface Answered {
   readonly body: string;
 }
 
-/** One request and its whole answer, through undici's lowest-level API: the cheaper the load generator, the more the figure shows the server. */
+/** One request and its whole answer, through undici's lowest-level API: a cheap load generator leaves more CPU to the server. */
 export function send(pool: Pool, method: Dispatcher.HttpMethod, path: string, body: string | null, headers: Headers): Promise<Answered> {
   return new Promise((resolve, reject) => {
     let status = 0;
@@ -22,7 +22,7 @@ export function send(pool: Pool, method: Dispatcher.HttpMethod, path: string, bo
           status = statusCode;
           answerHeaders = received;
         },
-        // What is measured here is ASCII, so a character never spans two chunks.
+        // All answers are ASCII, so a character never spans two chunks.
         onResponseData(_, chunk) {
           text += chunk.toString("latin1");
         },

@@ -1,7 +1,7 @@
 /** Where requests go. */
 export interface Address {
   readonly url: string;
-  /** What stands before every path: one server may hold many that are spoken to alike. */
+  /** Prefix of every path: one server may have many instances with the same routes. */
   readonly prefix?: string;
 }
 
@@ -11,7 +11,7 @@ export interface Address {
  */
 export interface LoadJob extends Address {
   readonly lanes: number;
-  /** Whether each lane opens an MCP session first, for servers that know no calls without. */
+  /** Whether each lane opens an MCP session first, for servers that require one. */
   readonly hasSession?: boolean;
   readonly steps: readonly Step[];
 }
@@ -20,11 +20,11 @@ export interface Step {
   readonly method: "GET" | "POST" | "DELETE";
   readonly path: string;
   readonly body?: string;
-  /** Every answer must be a 200 that holds this text, or the run fails. */
+  /** Every answer must be a 200 that contains this text, or the run fails. */
   readonly expect: string;
 }
 
-/** Whichever comes first ends a run. */
+/** The limit that is reached first ends a run. */
 export interface Limits {
   readonly turns: number;
   readonly ms: number;
@@ -43,7 +43,7 @@ export function toolCall(name: string, args: object, expect: string, path = "/mc
 }
 
 export function rpc(method: string, params: object, expect: string, path = "/mcp"): Step {
-  // A hole that stands alone is a number, not a string.
+  // A value that is only a placeholder becomes a number, not a string.
   const body = JSON.stringify({ jsonrpc: "2.0", id: "{n}", method, params }).replaceAll('"{n}"', "{n}");
   return { method: "POST", path, body, expect };
 }

@@ -23,7 +23,7 @@ describe("Load", () => {
   });
   afterEach(() => new Promise((resolve) => void server.close(resolve)));
 
-  it("takes each turn once, and goes through its steps in order", async () => {
+  it("runs each turn once, with its steps in order", async () => {
     await using load = new Load();
     const step = (path: string) => ({ method: "GET", path, expect: `this is ${path}` }) as const;
     const sample = await load.measure(target, { lanes: 1, steps: [step("/a-{n}"), step("/b-{n}")] }, { turns: 3, ms: 10_000 });
@@ -39,7 +39,7 @@ describe("Load", () => {
     expect(requests.filter((one) => one !== "GET /health").sort()).toEqual(Array.from({ length: 20 }, (_, n) => `GET /${n}`).sort());
   });
 
-  it("puts what a target stands behind before every path", async () => {
+  it("puts the target's prefix before every path", async () => {
     await using load = new Load();
     const below = { ...target, prefix: "/env-instance/a" };
     await load.measure(below, { lanes: 1, steps: [{ method: "GET", path: "/mcp", expect: "/mcp" }] }, { turns: 1, ms: 10_000 });
@@ -54,7 +54,7 @@ describe("Load", () => {
   });
 });
 
-describe("the servers that are measured", () => {
+describe("the measured servers", () => {
   const echo = toolCall("echo", { text: "hello" }, '"text":"hello"');
 
   it("answer the same call with the same text, with and without a session", async () => {

@@ -1,7 +1,7 @@
 import { Child } from "../processes/child.ts";
 import type { Address, Limits, LoadJob, LoadResult } from "./job.ts";
 
-/** Something under load: where it listens, and what it has used. */
+/** A server under load: its URL and its CPU time. */
 export interface Target extends Address {
   cpuUs(): Promise<number>;
 }
@@ -12,7 +12,7 @@ export interface Sample extends LoadResult {
   readonly cpuUsPerTurn: number;
 }
 
-/** A process that sends requests, so that sending them does not take the server's time. */
+/** A process that sends requests, so that the client does not use the server's CPU time. */
 export class Load implements AsyncDisposable {
   readonly #child = new Child(new URL("./worker.ts", import.meta.url));
 

@@ -3,7 +3,7 @@ import { answerParent } from "../processes/answer.ts";
 import { type Answered, type Headers, send } from "./exchange.ts";
 import type { Limits, LoadJob, LoadResult, Step } from "./job.ts";
 
-/** A step with its holes found, so that filling them costs little. */
+/** A step with its placeholders located, so that filling them is cheap. */
 interface Template {
   readonly method: Step["method"];
   readonly path: readonly string[];
@@ -29,7 +29,7 @@ let turnsTaken = 0;
 
 answerParent({ prepare, run, finish });
 
-/** Opens every lane's connection, and its session, before the clock runs. */
+/** Opens every lane's connection and session before the measurement. */
 async function prepare(job: LoadJob): Promise<void> {
   const { url, prefix = "" } = job;
   const pool = new Pool(url, { connections: job.lanes, pipelining: 1 });

@@ -9,7 +9,7 @@ import { findReference } from "./reference.ts";
 import type { Scale } from "./scale.ts";
 import { World } from "./world.ts";
 
-/** More than one owner may make in a second unless the platform is told so. */
+/** Raises the default rate limit per owner, which is lower than this suite needs. */
 const SETTINGS = { createsPerSecond: 1_000_000 };
 
 /** Golden actions per second in fresh worlds, called directly, without HTTP; compared with the Python reference if it is installed. */
@@ -33,7 +33,7 @@ export async function measureDirect(report: Report, { rounds, directMs }: Scale)
   }
 }
 
-/** The same over MCP through the gateway, beside a sandbox of the same bundle that is asked directly. */
+/** The same over MCP through the gateway, compared with direct calls to a sandbox of the same bundle. */
 export async function measureGateway(report: Report, { rounds, episodes }: Scale): Promise<void> {
   await using world = await World.open("airline");
   const plays = (await world.ask("plays", undefined)).filter((play) => play.length > 0);

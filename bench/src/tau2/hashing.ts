@@ -3,7 +3,7 @@ import type { Report } from "../suite.ts";
 import type { Scale } from "./scale.ts";
 import { World } from "./world.ts";
 
-/** The hash of the database after a write, beside a dump of all of it: how episodes are compared with golden ones. */
+/** The hash of the database after a write, compared with a hash of the whole dump. Episodes are compared by this hash. */
 export async function measureHashing(report: Report, { writes }: Scale): Promise<void> {
   for (const name of ["airline", "retail"]) {
     report.say(`hashes of ${name} after a write`);

@@ -3,13 +3,13 @@ import { describe, expect, it } from "vitest";
 import { findReference } from "./reference.ts";
 
 describe("the Python reference", () => {
-  it("is missing by name where no checkout is given, or none is there", async () => {
+  it("reports a missing checkout, not set or not found", async () => {
     expect(await findReference("")).toContain("AENV_TAU2_CHECKOUT names no checkout");
     expect(await findReference("/nowhere")).toContain("holds no src/tau2");
   });
 });
 
-/** As much of the reference as the script talks to: two tasks, of which the second fails if the first's world is still there. */
+/** The part of the reference that the script uses: two tasks, of which the second fails if the first's world still exists. */
 const registry = `
 from types import SimpleNamespace as Record
 
@@ -28,7 +28,7 @@ registry = Record(get_env_constructor=lambda name: World, get_tasks_loader=lambd
 `;
 
 describeNeeding("python", "a checkout of the reference", () => {
-  it("is asked for its rate", async () => {
+  it("reports its rate", async () => {
     using tree = temporaryTree({
       "src/tau2/__init__.py": "",
       "src/tau2/registry.py": registry,
@@ -40,7 +40,7 @@ describeNeeding("python", "a checkout of the reference", () => {
     expect(await reference.rate("airline")).toBeGreaterThan(0);
   });
 
-  it("whose packages are not there is missing by name", async () => {
+  it("reports missing packages", async () => {
     using tree = temporaryTree({ "src/tau2/__init__.py": "", "src/tau2/registry.py": "import a_package_that_is_not_there" });
     expect(await findReference(tree.path)).toContain("cannot load tau2: ModuleNotFoundError");
   });

@@ -7,7 +7,7 @@ import { PYTHON } from "../original/original.ts";
 
 /** The Python reference, if this machine can run it. */
 export interface Reference {
-  /** Golden actions of a domain per second, in fresh worlds. */
+  /** Golden actions of a domain per second, in new worlds. */
   rate(domain: string): Promise<number>;
 }
 
@@ -27,7 +27,7 @@ export async function findReference(checkout = process.env.AENV_TAU2_CHECKOUT ??
 
 async function rateOf(checkout: string, domain: string): Promise<number> {
   const { stdout } = await python(checkout, [fileURLToPath(new URL("./reference.py", import.meta.url)), domain]);
-  // Whatever else it prints comes before.
+  // The last line of its output; other output comes before.
   const { calls, seconds } = JSON.parse(stdout.trim().split("\n").at(-1) ?? "") as { calls: number; seconds: number };
   return calls / seconds;
 }

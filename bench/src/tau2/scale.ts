@@ -1,16 +1,16 @@
-/** How much is measured; the test of the suite measures little. */
+/** The size of the measurement; the suite's test uses small numbers. */
 export interface Scale {
   readonly rounds: number;
   readonly directMs: number;
-  /** Instances that are played through in a round. */
+  /** Instances that run all their calls in a round. */
   readonly episodes: number;
-  /** Instances that are created and asked once in a round, and fresh processes beside them. */
+  /** Instances that are created and called once in a round, and new processes to compare with. */
   readonly firsts: number;
   readonly coldStarts: number;
-  /** Worlds that are made without a platform, and copies of the database beside them. */
+  /** Worlds that are created without a platform, and copies of the database to compare with. */
   readonly worlds: number;
   readonly copies: number;
-  /** Instances that live at once. */
+  /** Instances that are live at the same time. */
   readonly many: number;
   /** Golden actions that write, after which the whole database is dumped and hashed. */
   readonly writes: number;

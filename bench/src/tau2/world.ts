@@ -2,7 +2,7 @@ import type { Question } from "../platform/trainer.ts";
 import { Child } from "../processes/child.ts";
 import { dataPath } from "./data.ts";
 
-/** What the process with a domain in it can be asked, and with what. */
+/** The queries that a domain's process answers, with their parameters. */
 export interface Ask {
   readonly open: { readonly dataPath: string; readonly domain: string };
   readonly plays: undefined;
@@ -34,7 +34,7 @@ export interface Hashes {
   readonly different: number;
 }
 
-/** A domain in a process of its own, called directly, without HTTP. */
+/** A domain in its own process, called directly, without HTTP. */
 export class World implements AsyncDisposable {
   readonly #child = new Child(new URL("./world-worker.ts", import.meta.url), [], { nodeOptions: ["--expose-gc"] });
 

@@ -3,8 +3,8 @@ import type { AddressInfo } from "node:net";
 import { answerParent } from "../../processes/answer.ts";
 import { usageAnswers } from "../../processes/usage.ts";
 
-// The least that can be called a JSON-RPC server: it reads the body, parses it, and says the text back.
-// Nothing is checked, nothing can fail well: no server that does its work could cost less.
+// A minimal JSON-RPC server: it reads the body, parses it, and echoes the text.
+// It validates nothing and handles no errors: no complete server can be cheaper.
 const server = createServer((request, response) => {
   const chunks: Buffer[] = [];
   request.on("data", (chunk: Buffer) => chunks.push(chunk));
