@@ -2,7 +2,7 @@ import { environment, environmentStatuses, errorTable, instance, resetResult, se
 import { z } from "zod";
 import { roles } from "../access/access.ts";
 
-// What routes answer, for `/openapi.json`. The test of that document holds real answers to it.
+// Schemas of responses, for `/openapi.json`. A test compares real responses with that document.
 
 export const done = z.literal(true);
 export const deleted = z.literal("Deleted successfully");
@@ -31,7 +31,7 @@ export const environments = {
         keepsStateInModules: z.boolean(),
       })
       .nullable()
-      .describe("what a start of it has shown; null if it was not started"),
+      .describe("what the verification start reported; null if it was not verified"),
     history: z.array(event),
   }),
   versions: z.array(
@@ -47,7 +47,7 @@ export const environments = {
       history: z.array(event),
     }),
   ),
-  deleted: z.array(z.string()).describe("the versions that are gone"),
+  deleted: z.array(z.string()).describe("the deleted versions"),
   exists: z.object({ exists: z.boolean(), status: z.int().optional() }),
   status: z.object({ status: z.enum(environmentStatuses) }),
   link: z.url(),
@@ -62,7 +62,7 @@ const instanceRecord = instance.extend({
   reason: z.string().nullable().describe("why it failed or ended"),
   task: z.string().nullable(),
   seed: z.int(),
-  agent_url: z.url().describe("MCP for agents: tools and nothing else"),
+  agent_url: z.url().describe("the agent API: MCP, tools only"),
   data_url: z.url(),
 });
 const failedItem = z.object({
@@ -82,7 +82,7 @@ export const instances = {
     failed: z.int(),
   }),
   reset: resetResult,
-  snapshot: z.unknown().describe("the state; give it to a creation to go on from there"),
+  snapshot: z.unknown().describe("the state; pass it as `snapshot` when creating an instance to continue from it"),
   events: z.array(z.object({ at: time, what: z.string() })),
   link: z.object({ url: z.url(), expires_at: time }),
 };
@@ -104,6 +104,6 @@ const tokenRecord = z.object({
 });
 export const tokens = {
   some: z.array(tokenRecord),
-  made: tokenRecord.extend({ token: z.string().describe("shown this once") }),
+  made: tokenRecord.extend({ token: z.string().describe("returned only once") }),
   whoami: z.object({ owner: z.string(), roles: z.array(z.enum(roles)), token: z.string().nullable().describe("its id") }),
 };

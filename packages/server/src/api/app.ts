@@ -9,22 +9,22 @@ import { type HttpLimits, limitConnections, serverOptions } from "../http/limits
 import { type Actor, type Audit, isRefusal } from "../operations/audit.ts";
 import type { Traced, Tracing } from "../operations/tracing.ts";
 import type { ShownText } from "../shown-text.ts";
-import { demandDeclaredLength, readBody } from "./body.ts";
+import { checkContentLength, readBody } from "./body.ts";
 import { sendFailure } from "./failure.ts";
 import { parseJson } from "./json-body.ts";
-import { type ApiRoute, type Ask, bodyLimits } from "./route.ts";
+import { type ApiRequest, type ApiRoute, bodyLimits } from "./route.ts";
 
 export interface AppOptions {
   readonly routes: readonly ApiRoute[];
   readonly access: Access;
   readonly hostRule: HostRule;
   readonly logger: FastifyBaseLogger;
-  /** How long a small body may take; see `readBody`. */
+  /** Timeout for a small body; see `readBody`. */
   readonly bodyTimeoutMs: number;
   readonly httpLimits: HttpLimits;
   readonly tracing: Tracing;
   readonly audit: Audit;
-  /** What clients may read of a message. */
+  /** Removes from messages what clients must not read. */
   readonly shown: ShownText;
   readonly onAnswer: (answer: ApiAnswer) => void;
 }
@@ -32,15 +32,15 @@ export interface AppOptions {
 export interface ApiAnswer {
   readonly requestId: string;
   readonly method: string;
-  /** As the table has it, with names for what changes. */
+  /** The route's template, such as `/env-instance/:id`. */
   readonly route: string;
-  /** Of a route about one instance. */
+  /** Set for a route about one instance. */
   readonly instanceId: string | undefined;
   readonly status: number;
   readonly durationMs: number;
 }
 
-/** The control port. The only place that knows what an error's status is. */
+/** The control port. */
 export function createApp(options: AppOptions): FastifyInstance {
   const { requestTimeout = 0, keepAliveTimeout = 0, ...http } = serverOptions(options.httpLimits);
   const app = fastify({
@@ -53,7 +53,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },
     // The original's clients send bodies with DELETE and empty bodies with a JSON type; both are harmless.
     forceCloseConnections: "idle",
-    // A path that cannot be read is answered like everything else.
+    // A path that cannot be parsed gets the same error envelope as other failures.
     frameworkErrors: (error, request, reply) => sendFailure(error, request, reply, options.shown),
   });
   limitConnections(app.server, options.httpLimits);
@@ -64,14 +64,14 @@ export function createApp(options: AppOptions): FastifyInstance {
     const bytes = await readBody(payload, { maxBytes: maxBodyBytesOf(one), timeoutMs: options.bodyTimeoutMs });
     return bytes.length === 0 ? undefined : parseJson(bytes.toString("utf8"));
   });
-  // Everything else is a stream that only uploads read: they are never held in memory.
+  // Other content types stay streams. Only uploads read them, without holding them in memory.
   app.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
   const traces = new WeakMap<FastifyRequest, Traced>();
   const callers = new WeakMap<FastifyRequest, Caller>();
   const awaitsContinue = new WeakSet<IncomingMessage>();
-  // Before a byte of the body is read: whoever is refused here costs no memory and is not waited for.
+  // Runs before the body is read, so a refused request costs no memory and no waiting.
   app.addHook("onRequest", async (request, reply) => {
-    // Node remembers it from now on, also when the connection is gone.
+    // After the first read, Node keeps the address even when the connection has closed.
     void request.raw.socket.remoteAddress;
     options.hostRule.check(request.headers, request.raw.rawHeaders);
     traces.set(request, options.tracing.start(`${request.method} ${request.routeOptions.url ?? "none"}`, request.headers));
@@ -82,7 +82,7 @@ export function createApp(options: AppOptions): FastifyInstance {
       callers.set(request, caller);
       options.access.demand(caller, ...one.roles);
     }
-    demandDeclaredLength(request.headers["content-length"], maxBodyBytesOf(one));
+    checkContentLength(request.headers["content-length"], maxBodyBytesOf(one));
     if (awaitsContinue.has(request.raw)) reply.raw.writeContinue();
   });
   app.server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
@@ -90,7 +90,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     app.routing(request, response);
   });
   app.addHook("onSend", async (request, reply) => {
-    // An answer may come before the whole request; the rest of it is read and thrown away below.
+    // The response may be sent before the whole request has arrived; the rest is discarded in onResponse.
     if (request.raw.complete) return;
     reply.removeHeader("connection");
     reply.raw.shouldKeepAlive = true;
@@ -115,7 +115,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     register(
       app,
       one,
-      (request) => callers.get(request) ?? NOBODY,
+      (request) => callers.get(request) ?? ANONYMOUS,
       (data, ask) => {
         if (one.audited !== undefined) options.audit.change(one.audited.event, one.audited.of(data, ask), actorOf(ask.request));
       },
@@ -126,7 +126,7 @@ export function createApp(options: AppOptions): FastifyInstance {
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** None for a path that is not part of the API. */
+    /** Undefined for a path that is not part of the API. */
     readonly one?: ApiRoute;
   }
 }
@@ -135,7 +135,7 @@ function register(
   app: FastifyInstance,
   one: ApiRoute,
   callerOf: (request: FastifyRequest) => Caller,
-  onDone: (data: unknown, ask: Ask<unknown, unknown, unknown>) => void,
+  onDone: (data: unknown, ask: ApiRequest<unknown, unknown, unknown>) => void,
 ): void {
   app.route({
     method: one.method,
@@ -145,7 +145,7 @@ function register(
       const controller = new AbortController();
       reply.raw.once(
         "close",
-        () => reply.raw.writableFinished || controller.abort(new PlatformError("request.cancelled", "the client went away")),
+        () => reply.raw.writableFinished || controller.abort(new PlatformError("request.cancelled", "the client disconnected")),
       );
       const ask = {
         params: parse(one.params, request.params, "path"),
@@ -169,7 +169,7 @@ function bodyOf(one: ApiRoute, body: unknown): unknown {
   return parse(one.body, body, "body");
 }
 
-const NOBODY: Caller = { owner: "", roles: new Set(), tokenId: null, maxInstances: null };
+const ANONYMOUS: Caller = { owner: "", roles: new Set(), tokenId: null, maxInstances: null };
 
 function parse(schema: z.ZodType | undefined, value: unknown, part: string): unknown {
   if (schema === undefined) return undefined;
@@ -183,7 +183,10 @@ function maxBodyBytesOf({ maxBodyBytes = bodyLimits.none }: ApiRoute): number {
 }
 
 function noSuchRoute(request: FastifyRequest): PlatformError {
-  return new PlatformError("route.not_found", `${request.method} ${pathOf(request)} is not part of this API; /openapi.json lists what is`);
+  return new PlatformError(
+    "route.not_found",
+    `${request.method} ${pathOf(request)} is not part of this API; /openapi.json lists all routes`,
+  );
 }
 
 function pathOf(request: FastifyRequest): string {

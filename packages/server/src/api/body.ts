@@ -3,14 +3,14 @@ import { PlatformError } from "@aenv/contract";
 
 export interface BodyLimits {
   readonly maxBytes: number;
-  /** For a body that hardly arrives; a larger one gets more time as it comes. */
+  /** Timeout for a small body; a larger one gets more time as it arrives. */
   readonly timeoutMs: number;
 }
 
-/** A sender that is faster than this is not slow, however much it sends. */
+/** A body that arrives faster than this never times out. */
 const BYTES_PER_MS = 64;
 
-/** Reads a body whole. One that is too large or too slow is an error as soon as that is known; the rest is left unread. */
+/** Reads a whole body. Throws as soon as it is too large or too slow; the rest stays unread. */
 export function readBody(source: Readable, { maxBytes, timeoutMs }: BodyLimits): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -42,13 +42,13 @@ export function readBody(source: Readable, { maxBytes, timeoutMs }: BodyLimits):
   });
 }
 
-/** Refuses a body by the length that its sender declares; one that declares none is measured as it comes. */
-export function demandDeclaredLength(contentLength: string | undefined, maxBytes: number): void {
+/** Refuses a body by its content-length. A body without one is measured while it is read. */
+export function checkContentLength(contentLength: string | undefined, maxBytes: number): void {
   if (contentLength !== undefined && Number(contentLength) > maxBytes) throw tooLarge(maxBytes);
 }
 
 function tooLarge(maxBytes: number): PlatformError {
-  return new PlatformError("request.too_large", `the request body is larger than the ${maxBytes} bytes that this route takes`, {
+  return new PlatformError("request.too_large", `the request body is larger than ${maxBytes} bytes, the limit of this route`, {
     details: { maxBytes },
   });
 }

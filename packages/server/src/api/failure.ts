@@ -4,7 +4,7 @@ import { diskError, diskProblemOf } from "../disk.ts";
 import { endResponse } from "../http/drain.ts";
 import type { ShownText } from "../shown-text.ts";
 
-/** Answers with an error. If the request has not arrived whole, the rest is not waited for and the connection is closed. */
+/** Sends an error response. If the request has not fully arrived, the connection is closed afterwards. */
 export function sendFailure(error: unknown, request: FastifyRequest, reply: FastifyReply, shown: ShownText): void {
   const { code, message, retryable, details } = toClientError(error, request, shown);
   const status = errorTable[code].status;
@@ -30,13 +30,13 @@ export function sendFailure(error: unknown, request: FastifyRequest, reply: Fast
 
 export type ClientError = Pick<PlatformError, "code" | "message" | "retryable" | "details">;
 
-/** An error as clients may see it. */
+/** The part of an error that clients may see. */
 export function toClientError(error: unknown, request: FastifyRequest, shown: ShownText): ClientError {
   const { code, message, retryable, details } = toPlatformError(error, request);
   return { code, message: shown(message), retryable, details };
 }
 
-/** One that nobody has foreseen goes to the log whole. */
+/** Unexpected errors become `internal`; their details go to the log. */
 function toPlatformError(error: unknown, request: FastifyRequest): PlatformError {
   if (isPlatformError(error) && error.code !== "internal") return error;
   const disk = diskProblemOf(error);
@@ -49,7 +49,7 @@ function toPlatformError(error: unknown, request: FastifyRequest): PlatformError
   if (code === "FST_ERR_BAD_URL" || code === "FST_ERR_MAX_PARAM_LENGTH")
     return new PlatformError("route.not_found", `the path cannot be read: ${messageOf(error)}`);
   if (code.startsWith("FST_ERR_CTP")) return new PlatformError("request.invalid", `Invalid request format: ${messageOf(error)}`);
-  // An unexpected error may hold what others must not read, so it goes to the log only.
+  // An unexpected error may contain what clients must not read, so it goes to the log only.
   request.log.error({ err: error }, "unexpected failure");
-  return new PlatformError("internal", `a fault of ours; the server's log says more under request ${request.id}`);
+  return new PlatformError("internal", `an internal error; the server's log has the details under request ${request.id}`);
 }

@@ -23,7 +23,7 @@ const verify = z.object({ verify: z.enum(["true", "false"]).default("true") });
 const readers = ["trainer", "publisher"] as const;
 const publisher = ["publisher"] as const;
 
-/** The hub as the original's clients know it, and what it could not do. */
+/** The hub: the original's routes, and new ones. */
 export function hubRoutes(hub: Hub): ApiRoute[] {
   const tag = "environments" as const;
   const search = (query: z.infer<typeof pageQuery>) => ({
@@ -38,7 +38,7 @@ export function hubRoutes(hub: Hub): ApiRoute[] {
     route({
       method: "POST",
       path: "/env",
-      summary: "Publish a version; the same again changes nothing, other content is refused",
+      summary: "Publish a version; identical content again is a no-op, different content is refused",
       answer: answers.done,
       audited: { event: "environment.published", of: (_, { body }) => [`${body.name}@${body.version}`] },
       tag,
@@ -68,7 +68,7 @@ export function hubRoutes(hub: Hub): ApiRoute[] {
     route({
       method: "GET",
       path: "/api/v1/environments/search",
-      summary: "The same under the name that the original's client asks for",
+      summary: "List environments, at the path of the original's client",
       answer: answers.environments.search,
       tag,
       roles: readers,
@@ -81,7 +81,7 @@ export function hubRoutes(hub: Hub): ApiRoute[] {
     route({
       method: "GET",
       path: "/env/:name",
-      summary: "A name's versions, newest first, each with its story",
+      summary: "The versions of a name, newest first, each with its history",
       answer: answers.environments.versions,
       tag,
       roles: readers,
@@ -91,7 +91,7 @@ export function hubRoutes(hub: Hub): ApiRoute[] {
     route({
       method: "DELETE",
       path: "/env/:name",
-      summary: "Delete every version of a name, or none",
+      summary: "Delete all versions of a name, or none if one cannot be deleted",
       answer: answers.environments.deleted,
       audited: { event: "environment.deleted", of: (_, { params }) => [params.name] },
       tag,
@@ -139,7 +139,7 @@ export function hubRoutes(hub: Hub): ApiRoute[] {
     route({
       method: "GET",
       path: "/env/:name/:version/exists",
-      summary: "Whether there is such a version",
+      summary: "Whether a version exists",
       answer: answers.environments.exists,
       tag,
       roles: readers,
@@ -162,7 +162,7 @@ export function hubRoutes(hub: Hub): ApiRoute[] {
     route({
       method: "POST",
       path: "/env/:name/:version/release",
-      summary: "Release a version: from then on it stays",
+      summary: "Release a version; a released version cannot be deleted",
       answer: answers.done,
       audited: { event: "environment.changed", of: (_, { params }) => [refOf(params)] },
       tag,
@@ -176,7 +176,7 @@ export function hubRoutes(hub: Hub): ApiRoute[] {
     route({
       method: "POST",
       path: "/env/:name/:version/aci_trigger",
-      summary: "The original's build callback: names the image of a version; another one than it has is refused",
+      summary: "The original's build callback: sets the image of a version; a different image is refused",
       answer: z.null(),
       tag,
       roles: publisher,
@@ -193,7 +193,7 @@ export function hubRoutes(hub: Hub): ApiRoute[] {
     route({
       method: "GET",
       path: "/data",
-      summary: "The image of a data set's instance; this server knows no data sets, so there is never one",
+      summary: "The image of a data set's instance; always null, because this server has no data sets",
       answer: z.null(),
       tag,
       roles: readers,
@@ -203,7 +203,7 @@ export function hubRoutes(hub: Hub): ApiRoute[] {
     route({
       method: "POST",
       path: "/env/:name/:version/visibility",
-      summary: "Say who sees a version: private, public, or shared with named owners",
+      summary: "Set a version's visibility: private, public, or shared with named owners",
       answer: answers.done,
       audited: { event: "environment.changed", of: (_, { params }) => [refOf(params)] },
       tag,
@@ -219,7 +219,7 @@ export function hubRoutes(hub: Hub): ApiRoute[] {
     route({
       method: "POST",
       path: "/env/:name/:version/sign",
-      summary: "A link to upload a project's files, or with style=read to download them, once and without a token",
+      summary: "Create a one-time link to upload a project's files, or with style=read to download them; the link needs no token",
       answer: answers.environments.link,
       tag,
       roles: readers,
@@ -234,7 +234,7 @@ export function hubRoutes(hub: Hub): ApiRoute[] {
     route({
       method: "PUT",
       path: "/transfer/:ticket",
-      summary: "Upload by such a link",
+      summary: "Upload through a link",
       answer: enveloped(answers.done),
       maxBodyBytes: bodyLimits.archive,
       tag,
@@ -249,7 +249,7 @@ export function hubRoutes(hub: Hub): ApiRoute[] {
     route({
       method: "GET",
       path: "/transfer/:ticket",
-      summary: "Download by such a link",
+      summary: "Download through a link",
       answer: { type: "application/gzip" },
       tag,
       roles: null,
@@ -260,7 +260,7 @@ export function hubRoutes(hub: Hub): ApiRoute[] {
     route({
       method: "PUT",
       path: "/bundle/:digest",
-      summary: "Upload a bundle under its digest, to publish it afterwards",
+      summary: "Upload a bundle under its digest, before publishing it",
       answer: enveloped(answers.environments.uploaded),
       maxBodyBytes: bodyLimits.archive,
       tag,
@@ -275,7 +275,7 @@ export function hubRoutes(hub: Hub): ApiRoute[] {
     route({
       method: "GET",
       path: "/bundle/:digest",
-      summary: "Whether the caller has uploaded this bundle already",
+      summary: "Whether the caller has uploaded this bundle",
       answer: answers.environments.isUploaded,
       tag,
       roles: publisher,
@@ -300,7 +300,7 @@ function refOf({ name, version }: { name: string; version: string }): string {
   return `${name}@${version}`;
 }
 
-/** This server as the caller has found it: how else it may be reached is not known here. */
+/** This server's origin, from the caller's own request. */
 function originOf({ headers, protocol, host }: FastifyRequest): string {
   return `${headers["x-forwarded-proto"] === "https" ? "https" : protocol}://${host}`;
 }

@@ -1,5 +1,6 @@
 import {
   type CreateInstanceRequest,
+  controlRoutes,
   createInstanceRequest,
   forkRequest,
   type InstanceRecord,
@@ -21,22 +22,22 @@ import { sandboxOptionsOf } from "../instances/sandbox-options.ts";
 import type { ShownText } from "../shown-text.ts";
 import * as answers from "./answers.ts";
 import { toClientError } from "./failure.ts";
-import { type ApiRoute, type Ask, bodyLimits, route } from "./route.ts";
+import { type ApiRequest, type ApiRoute, bodyLimits, endpointOf, route } from "./route.ts";
 
 export interface InstanceRooms {
   readonly instances: Instances;
   readonly list: InstanceList;
   readonly logs: InstanceLogs;
   readonly hub: Hub;
-  /** Where agents and trainers reach the data port. */
+  /** The data port's URL for clients. */
   readonly dataUrl: DataUrl;
-  /** What clients may read of a message. */
+  /** Removes from messages what clients must not read. */
   readonly shown: ShownText;
-  /** Whether an instance's id alone opens nothing there. */
+  /** True if the data port requires a token beside the instance's id. */
   readonly dataNeedsToken: boolean;
 }
 
-/** Where an instance is reached. */
+/** The data port as an instance's record shows it. */
 interface DataPort {
   readonly url: string;
   readonly needsToken: boolean;
@@ -58,7 +59,7 @@ const pageQuery = z.object({
   after: z.string().optional(),
 });
 
-/** A start that takes longer is answered with what is known by then; the client asks again. */
+/** After this time the response has the instance's current status; the client polls. */
 const LONGEST_WAIT_MS = 25_000;
 
 export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
@@ -67,22 +68,22 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
 
   async function create(
     body: z.infer<typeof createBody>,
-    ask: Ask<unknown, unknown, unknown>,
+    ask: ApiRequest<unknown, unknown, unknown>,
     key: string | undefined,
   ): Promise<InstanceRow> {
-    // How long someone waits is not part of what they ask for: the same key may come again and wait longer.
+    // `wait` is not part of the idempotent request: a retry with the same key may wait longer.
     const { wait, ...request } = body;
     const waitMs = waitOf(wait);
-    const row = await instances.create(request, askingOf(ask, key));
+    const row = await instances.create(request, contextOf(ask, key));
     return waitMs === 0 ? row : instances.started(row.id, waitMs, ask.caller, ask.signal);
   }
 
-  const portFor = (ask: Ask<unknown, unknown, unknown>): DataPort => ({ url: dataUrl(headerOf(ask, "host")), needsToken });
+  const portFor = (ask: ApiRequest<unknown, unknown, unknown>): DataPort => ({ url: dataUrl(headerOf(ask, "host")), needsToken });
 
-  const record = (row: InstanceRow, ask: Ask<unknown, unknown, unknown>) => toRecord(row, portFor(ask), null);
+  const record = (row: InstanceRow, ask: ApiRequest<unknown, unknown, unknown>) => toRecord(row, portFor(ask), null);
 
-  /** The answer to a creation has the environment whole, with what the request laid over its deployConfig. */
-  async function fullRecord(row: InstanceRow, ask: Ask<unknown, unknown, CreateInstanceRequest>): Promise<InstanceRecord> {
+  /** The response to a creation has the whole environment; its deployConfig includes the request's sandbox options. */
+  async function fullRecord(row: InstanceRow, ask: ApiRequest<unknown, unknown, CreateInstanceRequest>): Promise<InstanceRecord> {
     const { name, version } = row.environment;
     const environment = await hub.resolve(`${name}@${version}`, ask.caller).catch(() => null);
     if (environment === null) return record(row, ask);
@@ -93,9 +94,8 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
 
   return [
     route({
-      method: "POST",
-      path: "/env-instance",
-      summary: "Create an instance; waits until it runs unless `wait` says otherwise",
+      ...endpointOf(controlRoutes.createInstance),
+      summary: "Create an instance; waits until it runs, unless `wait` is set otherwise",
       answer: answers.instances.one,
       audited: { event: "instance.created", of: (data) => idsOf([data]) },
       tag: "instances",
@@ -107,7 +107,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
     route({
       method: "POST",
       path: "/env-instance/batch",
-      summary: "Create many instances at once; says of each whether it came up",
+      summary: "Create many instances at once; the response has a result for each",
       answer: answers.instances.batch,
       audited: {
         event: "instance.created",
@@ -150,7 +150,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
     route({
       method: "GET",
       path: "/env-instance/:id/list",
-      summary: "List instances of an environment (`*` for all), as the original's clients ask",
+      summary: "List instances of an environment (`*` for all), in the original's format",
       answer: answers.instances.listed,
       tag: "instances",
       roles: trainer,
@@ -165,9 +165,8 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       },
     }),
     route({
-      method: "GET",
-      path: "/env-instance/:id",
-      summary: "Look at an instance; `wait` holds the answer until it runs or has failed",
+      ...endpointOf(controlRoutes.getInstance),
+      summary: "Get an instance; `wait` delays the response until it runs or has failed",
       answer: answers.instances.one,
       tag: "instances",
       roles: trainer,
@@ -182,9 +181,8 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       },
     }),
     route({
-      method: "DELETE",
-      path: "/env-instance/:id",
-      summary: "End an instance",
+      ...endpointOf(controlRoutes.deleteInstance),
+      summary: "Delete an instance",
       answer: answers.deleted,
       audited: { event: "instance.deleted", of: (_, { params }) => [params.id] },
       tag: "instances",
@@ -198,7 +196,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
     route({
       method: "POST",
       path: "/env-instance/:id/renew",
-      summary: "Give an instance more time, from now",
+      summary: "Extend an instance's time to live, from now",
       answer: answers.instances.one,
       tag: "instances",
       roles: trainer,
@@ -217,22 +215,21 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       params: id,
       body: resetRequest,
       maxBodyBytes: bodyLimits.fields,
-      handle: async (ask) => instances.reset(ask.params.id, ask.body, askingOf(ask, undefined)),
+      handle: async (ask) => instances.reset(ask.params.id, ask.body, contextOf(ask, undefined)),
     }),
     route({
       method: "POST",
       path: "/env-instance/:id/snapshot",
-      summary: "Write an instance's state down",
+      summary: "Take a snapshot of an instance's state",
       answer: answers.instances.snapshot,
       tag: "instances",
       roles: trainer,
       params: id,
-      handle: async (ask) => instances.snapshot(ask.params.id, askingOf(ask, undefined)),
+      handle: async (ask) => instances.snapshot(ask.params.id, contextOf(ask, undefined)),
     }),
     route({
-      method: "POST",
-      path: "/env-instance/:id/fork",
-      summary: "Make copies that go on from here",
+      ...endpointOf(controlRoutes.forkInstance),
+      summary: "Fork an instance: create copies that continue from its current state",
       answer: answers.instances.some,
       audited: { event: "instance.created", of: (data) => idsOf(data as readonly unknown[]) },
       tag: "instances",
@@ -241,14 +238,14 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       body: forkRequest,
       maxBodyBytes: bodyLimits.fields,
       handle: async (ask) => {
-        const rows = await instances.fork(ask.params.id, ask.body.count ?? 1, askingOf(ask, headerOf(ask, "idempotency-key")));
+        const rows = await instances.fork(ask.params.id, ask.body.count ?? 1, contextOf(ask, headerOf(ask, "idempotency-key")));
         return rows.map((row) => toRecord(row, portFor(ask), null));
       },
     }),
     route({
       method: "GET",
       path: "/env-instance/:id/events",
-      summary: "What happened to an instance, and why it failed",
+      summary: "The events of an instance, with the reason of a failure",
       answer: answers.instances.events,
       tag: "instances",
       roles: trainer,
@@ -258,7 +255,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
     route({
       method: "GET",
       path: "/env-instance/:id/logs",
-      summary: "What an instance's sandbox printed: the last lines, and with `follow` what comes, as server-sent events",
+      summary: "The log of an instance's sandbox: the last lines, and with `follow` new ones as server-sent events",
       answer: { type: "text/plain", alsoType: "text/event-stream" },
       tag: "instances",
       roles: trainer,
@@ -274,7 +271,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
   ];
 }
 
-/** An instance as the wire has it: the original's fields, then ours. */
+/** The instance's JSON: the original's fields, then ours. */
 export function toRecord(row: InstanceRow, dataPort: DataPort, env: InstanceRecord["env"]): InstanceRecord {
   return {
     id: row.id,
@@ -282,13 +279,13 @@ export function toRecord(row: InstanceRow, dataPort: DataPort, env: InstanceReco
     status: row.status,
     created_at: row.createdAt,
     updated_at: row.updatedAt,
-    // A host token that survives the original SDK's URL parsing; the gateway compares it and never dials it.
+    // A host name that passes the original SDK's URL parser; the gateway compares it and never connects to it.
     ip: row.status === "Running" ? row.id : "",
     ttl: row.ttl,
     owner: row.owner,
     labels: row.labels,
     environment: `${row.environment.name}@${row.environment.version}`,
-    // A replica lives for as long as its service.
+    // A replica lives as long as its service.
     ...(row.service === undefined ? { expires_at: row.expiresAt } : { service: row.service }),
     reason: row.reason,
     task: row.task,
@@ -301,7 +298,7 @@ export function toRecord(row: InstanceRow, dataPort: DataPort, env: InstanceReco
   };
 }
 
-/** As much of an environment as is known without looking it up. */
+/** The fields of an environment that are known without a lookup. */
 export function minimalEnvironment(row: Pick<InstanceRow, "environment" | "createdAt">): InstanceRecord["env"] {
   const { name, version } = row.environment;
   return {
@@ -325,16 +322,16 @@ function waitOf(value: boolean | string | undefined): number {
   return Math.min(ms, LONGEST_WAIT_MS);
 }
 
-function askingOf({ caller, signal }: Ask<unknown, unknown, unknown>, key: string | undefined): RequestContext {
+function contextOf({ caller, signal }: ApiRequest<unknown, unknown, unknown>, key: string | undefined): RequestContext {
   return { caller, signal, ...(key !== undefined && { idempotencyKey: key }) };
 }
 
-function headerOf(ask: Ask<unknown, unknown, unknown>, name: string): string | undefined {
+function headerOf(ask: ApiRequest<unknown, unknown, unknown>, name: string): string | undefined {
   const value = ask.request.headers[name];
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-/** The ids of what was made; of what was not, there is none. */
+/** The ids of the instances that were created. */
 function idsOf(records: readonly unknown[]): string[] {
   return records.flatMap((record) => (record === undefined ? [] : [(record as InstanceRecord).id]));
 }

@@ -1,9 +1,9 @@
 import { messageOf, PlatformError } from "@aenv/contract";
 
-/** Deeper than anyone writes by hand, and not so deep that reading or writing it needs more stack than there is. */
+/** Deep enough for any real request, and shallow enough that recursive code does not overflow the stack. */
 const MAX_DEPTH = 1_000;
 
-/** A body's value; what is nested without end would break whatever walks through it later. */
+/** Parses a body. Extreme nesting is refused: it would overflow the stack of code that walks the value. */
 export function parseJson(text: string): unknown {
   if (depthOf(text) > MAX_DEPTH) throw invalid(`the body is nested deeper than ${MAX_DEPTH} levels`);
   try {

@@ -15,7 +15,7 @@ export interface OperationRooms {
   readonly version: string;
   /** False while the server starts or stops. */
   readonly isReady: () => boolean;
-  /** The routes beside these. */
+  /** All other routes, for `/openapi.json`. */
   readonly others: readonly ApiRoute[];
 }
 
@@ -25,7 +25,7 @@ const readiness = z.object({
   disk: z.enum(["ok", "full", "not writable"]),
 });
 
-/** What should not be public. On the admin port everybody on this machine may ask, elsewhere only administrators. */
+/** Routes that are not public: without a token on the admin port, which is on loopback; for administrators on the control port. */
 export function adminRoutes(metrics: Metrics, config: ServerConfig): ApiRoute[] {
   return [
     route({
@@ -55,7 +55,7 @@ export function operationRoutes(rooms: OperationRooms): ApiRoute[] {
     route({
       method: "GET",
       path: "/health",
-      summary: "Whether the process answers",
+      summary: "Liveness: the process answers",
       answer: { type: "application/json", schema: z.object({}) },
       tag: "operations",
       roles: null,
@@ -65,7 +65,7 @@ export function operationRoutes(rooms: OperationRooms): ApiRoute[] {
     route({
       method: "GET",
       path: "/ready",
-      summary: "Whether calls may come: the store answers, the disk takes files, and the server neither starts nor stops",
+      summary: "Readiness: the store answers, the disk is writable, and the server is neither starting nor stopping",
       answer: { type: "application/json", schema: readiness },
       tag: "operations",
       roles: null,

@@ -6,7 +6,7 @@ import { type ApiRoute, bodyLimits, route } from "./route.ts";
 
 export interface PortRooms {
   readonly presign: Presign;
-  /** Where clients reach the data port. */
+  /** The data port's URL for clients. */
   readonly dataUrl: DataUrl;
 }
 
@@ -21,7 +21,7 @@ export function portRoutes({ presign, dataUrl }: PortRooms): ApiRoute[] {
     route({
       method: "POST",
       path: "/env-instance/:id/presign-url",
-      summary: "Make a short-lived link to a port inside an instance's sandbox, for HTTP and WebSocket",
+      summary: "Create a short-lived link to a port inside an instance's sandbox, for HTTP and WebSocket",
       answer: answers.instances.link,
       audited: { event: "port.opened", of: (_, { params, body }) => [`${params.id}:${body.port}`] },
       tag: "instances",

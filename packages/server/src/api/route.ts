@@ -3,58 +3,63 @@ import { z } from "zod";
 import type { Caller, Role } from "../access/access.ts";
 import type { Change } from "../operations/audit.ts";
 
-/** What a handler is given: the parts of the request, checked, and who sent it. */
-export interface Ask<Params, Query, Body> {
+/** A validated request, and its caller. */
+export interface ApiRequest<Params, Query, Body> {
   readonly params: Params;
   readonly query: Query;
   readonly body: Body;
   readonly caller: Caller;
-  /** Fires when the client goes away. */
+  /** Aborted when the client disconnects. */
   readonly signal: AbortSignal;
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
 }
 
+/** Method and path of a route in the contract, which the SDK uses too. */
+export function endpointOf({ method, path }: { readonly method: Method; readonly path: string }): Pick<ApiRoute, "method" | "path"> {
+  return { method, path };
+}
+
 export type Method = "GET" | "POST" | "PUT" | "DELETE";
 
-/** One line of the API: what is served, who may ask, what it takes and gives. The server and `/openapi.json` are made from it. */
+/** A route of the control port: its roles, parameters and response. The server and `/openapi.json` are built from it. */
 export interface ApiRoute<P extends z.ZodType = z.ZodType, Q extends z.ZodType = z.ZodType, B extends z.ZodType = z.ZodType> {
   readonly method: Method;
   readonly path: string;
   readonly summary: string;
   readonly tag: "environments" | "instances" | "services" | "access" | "operations";
-  /** Any one of these roles; `null` for what everybody may ask. */
+  /** Any one of these roles is enough; `null` if no token is needed. */
   readonly roles: readonly Role[] | null;
   readonly params?: P;
   readonly query?: Q;
   readonly body?: B;
-  /** The data of the answer's envelope; of a route that answers by itself, all of it. */
+  /** The data in the response's envelope; for a raw route, the whole response. */
   readonly answer: z.ZodType | RawAnswer;
   /** The largest body that is read; `bodyLimits.none` unless declared. */
   readonly maxBodyBytes?: number;
-  /** What the audit trail says once it is done: to which names or ids. */
-  readonly audited?: { readonly event: Change; of(data: unknown, ask: Ask<z.infer<P>, z.infer<Q>, z.infer<B>>): readonly string[] };
-  /** Answers by itself: a stream, a file, a text. */
+  /** The audit event after success, and the names or ids that it is about. */
+  readonly audited?: { readonly event: Change; of(data: unknown, ask: ApiRequest<z.infer<P>, z.infer<Q>, z.infer<B>>): readonly string[] };
+  /** Sends the response itself: a stream, a file, a text. */
   readonly isRaw?: boolean;
-  handle(ask: Ask<z.infer<P>, z.infer<Q>, z.infer<B>>): Promise<unknown>;
+  handle(ask: ApiRequest<z.infer<P>, z.infer<Q>, z.infer<B>>): Promise<unknown>;
 }
 
-/** An answer without an envelope of ours. */
+/** A response without the envelope. */
 export interface RawAnswer {
   readonly type: string;
-  /** What it is instead if the request says so. */
+  /** Another content type that the request can choose. */
   readonly alsoType?: string;
   readonly schema?: z.ZodType;
 }
 
-/** The answer of a route that sends an envelope by itself. */
+/** The response of a raw route that sends the envelope itself. */
 export function enveloped(data: z.ZodType): RawAnswer {
   return { type: "application/json", schema: z.object({ success: z.literal(true), code: z.literal(0), message: z.string(), data }) };
 }
 
 const KIBIBYTE = 1_024;
 
-/** How large the bodies of a kind of route may be. */
+/** Limits for request bodies, by kind of route. */
 export const bodyLimits = {
   /** Routes that read no body; the original's clients send small ones even so. */
   none: 16 * KIBIBYTE,
@@ -70,7 +75,7 @@ export const bodyLimits = {
   archive: 512 * KIBIBYTE ** 2,
 } as const;
 
-/** Keeps a route's own types while it is written, and lets routes stand in one list. */
+/** Checks a route's own types, and returns it as the common type for a list. */
 export function route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType>(one: ApiRoute<P, Q, B>): ApiRoute {
   return one as unknown as ApiRoute;
 }

@@ -1,4 +1,11 @@
-import { createServiceRequest, PlatformError, type ServiceRecord, servicePrefix, updateServiceRequest } from "@aenv/contract";
+import {
+  createServiceRequest,
+  PlatformError,
+  type ServiceRecord,
+  servicePrefix,
+  serviceRoutes as table,
+  updateServiceRequest,
+} from "@aenv/contract";
 import { z } from "zod";
 import type { DataUrl } from "../http/data-url.ts";
 import type { Hub } from "../hub/hub.ts";
@@ -7,7 +14,7 @@ import { statusOf } from "../services/row.ts";
 import type { SeenService, Services } from "../services/services.ts";
 import * as answers from "./answers.ts";
 import { minimalEnvironment } from "./instance-routes.ts";
-import { type ApiRoute, type Ask, bodyLimits, route } from "./route.ts";
+import { type ApiRequest, type ApiRoute, bodyLimits, endpointOf, route } from "./route.ts";
 
 export interface ServiceRooms {
   readonly services: Services;
@@ -20,14 +27,13 @@ const id = z.object({ id: z.string().min(1).max(253) });
 export function serviceRoutes({ services, hub, dataUrl }: ServiceRooms): ApiRoute[] {
   const trainer = ["trainer", "publisher"] as const;
 
-  const record = (seen: SeenService, { request }: Ask<unknown, unknown, unknown>) =>
+  const record = (seen: SeenService, { request }: ApiRequest<unknown, unknown, unknown>) =>
     toRecord(seen, `${dataUrl(request.headers.host)}${servicePrefix(seen.row.id)}`.replace(/^https?:\/\//, ""));
 
   return [
     route({
-      method: "POST",
-      path: "/env-service",
-      summary: "Create a service: replicas of an environment that are kept alive, behind one address",
+      ...endpointOf(table.createService),
+      summary: "Create a service: replicas of an environment that are kept running behind one URL",
       answer: answers.services.one,
       audited: { event: "service.created", of: (data) => [(data as ServiceRecord).id] },
       tag: "services",
@@ -66,9 +72,8 @@ export function serviceRoutes({ services, hub, dataUrl }: ServiceRooms): ApiRout
       },
     }),
     route({
-      method: "GET",
-      path: "/env-service/:id",
-      summary: "Look at a service",
+      ...endpointOf(table.getService),
+      summary: "Get a service",
       answer: answers.services.one,
       tag: "services",
       roles: trainer,
@@ -76,9 +81,8 @@ export function serviceRoutes({ services, hub, dataUrl }: ServiceRooms): ApiRout
       handle: async (ask) => record(await services.get(ask.params.id, ask.caller), ask),
     }),
     route({
-      method: "PUT",
-      path: "/env-service/:id",
-      summary: "Change how many replicas a service has, or add variables, for which its replicas are made anew",
+      ...endpointOf(table.updateService),
+      summary: "Change the number of replicas, or add variables; new variables restart the replicas",
       answer: answers.services.one,
       audited: { event: "service.changed", of: (_, { params }) => [params.id] },
       tag: "services",
@@ -95,14 +99,13 @@ export function serviceRoutes({ services, hub, dataUrl }: ServiceRooms): ApiRout
           );
         }
         const seen = await services.update(ask.params.id, { replicas, variables }, ask.caller);
-        // What was asked for is underway, whatever runs at this moment.
+        // The change has only begun, whatever the replicas' current status is.
         return { ...record(seen, ask), status: "Updating" };
       },
     }),
     route({
-      method: "DELETE",
-      path: "/env-service/:id",
-      summary: "End a service and its replicas; `deleteStorage` takes its storage away too",
+      ...endpointOf(table.deleteService),
+      summary: "Delete a service and its replicas; `deleteStorage` deletes its storage too",
       answer: answers.deleted,
       audited: { event: "service.deleted", of: (_, { params }) => [params.id] },
       tag: "services",
@@ -117,7 +120,7 @@ export function serviceRoutes({ services, hub, dataUrl }: ServiceRooms): ApiRout
   ];
 }
 
-/** A service as the wire has it: the original's fields, then ours. */
+/** The service's JSON: the original's fields, then ours. */
 function toRecord({ row, available }: SeenService, url: string): ServiceRecord {
   return {
     id: row.id,

@@ -21,7 +21,7 @@ export function tokenRoutes(tokens: Tokens): ApiRoute[] {
     route({
       method: "POST",
       path: "/token",
-      summary: "Create a token; it is shown in this answer and never again",
+      summary: "Create a token; only this response contains it",
       answer: answers.tokens.made,
       audited: { event: "token.created", of: (data) => [(data as TokenRow).id] },
       tag: "access",
@@ -69,7 +69,7 @@ export function tokenRoutes(tokens: Tokens): ApiRoute[] {
     route({
       method: "GET",
       path: "/whoami",
-      summary: "Who the token makes its bearer",
+      summary: "The owner and the roles of the caller's token",
       answer: answers.tokens.whoami,
       tag: "access",
       roles: ["admin", "publisher", "trainer", "agent"],

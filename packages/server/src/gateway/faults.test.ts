@@ -51,7 +51,7 @@ describe.each(Object.entries(paths))("the gateway reports, on the %s path", (_, 
     sent.end();
     const answer = await responseOf(sent);
     const text = await textOf(answer);
-    expect([answer.statusCode, text]).toEqual([500, expect.stringContaining("the server's log says more under request mine")]);
+    expect([answer.statusCode, text]).toEqual([500, expect.stringContaining("the server's log has the details under request mine")]);
     expect(text).not.toContain("fire");
     expect(gateway.faults).toMatchObject([
       { of: "platform", code: "internal", requestId: "mine", error: { message: "the disk is on fire" } },
