@@ -29,7 +29,7 @@ const odd = [
 ];
 
 describe("a server on loopback", () => {
-  it("answers to loopback's names and the ones it is told, whatever came before", () => {
+  it("accepts loopback's names and allowedHosts, whatever the request before had", () => {
     const rule = hostRuleFor("127.0.0.1", ["lab.example"]);
     const refused = [undefined, "", "evil.example", "evil.example:80", "localhost.evil.example", "lab.example.evil"];
     for (const host of refused) expect(() => rule.check({ host })).toThrow(/does not answer to Host/);
@@ -42,8 +42,8 @@ describe("a server on loopback", () => {
   });
 });
 
-describe("a server beyond loopback", () => {
-  it("has names that it cannot know", () => {
+describe("a server that listens beyond loopback", () => {
+  it("accepts any plain host name", () => {
     const rule = hostRuleFor("0.0.0.0", []);
     for (const host of ["anything.example", "my_service:8080", "10.0.0.1", "[fe80::1]:80", "EXAMPLE.org"]) rule.check({ host });
     rule.check({ host: "anything.example", origin: "https://console.example" });
@@ -57,7 +57,7 @@ describe.each(["127.0.0.1", "0.0.0.0"])("a server on %s", (listenHost) => {
     expect(() => hostRuleFor(listenHost, ["evil.example"]).check({ host })).toThrow(/does not answer to Host/);
   });
 
-  it("refuses two Host headers, whichever of them is a good one", () => {
+  it("refuses two Host headers, even if one of them is allowed", () => {
     const rule = hostRuleFor(listenHost, []);
     const raw = ["Host", "localhost", "Accept", "host", "HOST", "localhost"];
     expect(() => rule.check({ host: "localhost" }, raw)).toThrow(/several Host headers/);
@@ -66,7 +66,7 @@ describe.each(["127.0.0.1", "0.0.0.0"])("a server on %s", (listenHost) => {
 });
 
 describe("hostName", () => {
-  it("finds the name that a URL with this host has, or none", () => {
+  it("returns the host name as a URL parser does, or null", () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -89,7 +89,7 @@ describe("hostName", () => {
     );
   });
 
-  it("takes every domain and address, with a port or without", () => {
+  it("accepts every domain and address, with or without a port", () => {
     fc.assert(
       fc.property(fc.oneof(fc.domain(), fc.ipV4()), fc.nat(65_535), (name, port) => {
         expect(hostName(name)).toBe(name.toLowerCase());

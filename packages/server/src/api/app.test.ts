@@ -63,7 +63,7 @@ describe("a request without the right to its route", () => {
     expect(handled).not.toHaveBeenCalled();
   });
 
-  it("does not keep its connection by sending nothing, or by sending without end", async () => {
+  it("does not keep its connection open by sending nothing, or by sending without end", async () => {
     await using app = await startApp(routes);
     const silent = app.connect().send("POST /notes HTTP/1.1", ...json, "Content-Length: 500", "", "");
     const endless = app.connect().send("POST /notes HTTP/1.1", ...json, "Transfer-Encoding: chunked", "", "");
@@ -75,7 +75,7 @@ describe("a request without the right to its route", () => {
     for (const answer of await Promise.all([silent.closed(), endless.closed()])) expect(answer).toMatch(/^HTTP\/1.1 401 /);
   });
 
-  it("is refused on an upload and on HEAD alike, and nothing is said about a path that is not there", async () => {
+  it("is refused on uploads and HEAD alike, and an unknown path is not revealed", async () => {
     await using app = await startApp(routes);
     const upload = app.connect().send("PUT /archive HTTP/1.1", "Host: localhost", "Content-Length: 1000000", "", "");
     expect(await upload.says(/"requestId"/)).toMatch(/^HTTP\/1.1 401 /);
@@ -85,7 +85,7 @@ describe("a request without the right to its route", () => {
     expect(await nowhere.says(/"requestId"/)).toMatch(/^HTTP\/1.1 404 [\s\S]*route.not_found/);
   });
 
-  it("reads its answer even if it goes on sending", async () => {
+  it("can read the response even if it keeps sending", async () => {
     await using app = await startApp(routes);
     const connection = app.connect().send("POST /notes HTTP/1.1", ...json, "Content-Length: 3000000", "", "x".repeat(3_000_000));
     expect(await connection.closed()).toMatch(/^HTTP\/1.1 401 [\s\S]*access.unauthenticated/);
@@ -93,7 +93,7 @@ describe("a request without the right to its route", () => {
 });
 
 describe("a body", () => {
-  it("that is declared larger than its route takes is refused at once", async () => {
+  it("with a content-length above the route's limit is refused at once", async () => {
     await using app = await startApp(routes);
     const { token } = await app.tokens.create({ owner: "ada", roles: ["admin"] });
     const authorization = `Authorization: Bearer ${token}`;
@@ -105,7 +105,7 @@ describe("a body", () => {
     expect(handled).not.toHaveBeenCalled();
   });
 
-  it("that comes in chunks is cut at the limit of its route", async () => {
+  it("that is chunked is refused at the limit of its route", async () => {
     await using app = await startApp(routes);
     const { token } = await app.tokens.create({ owner: "ada", roles: ["trainer"] });
     const connection = app.connect();
@@ -113,11 +113,11 @@ describe("a body", () => {
     // The last chunk never comes.
     connection.send("320", "x".repeat(800), "320", "x".repeat(800), "");
     const answer = await connection.says(/"requestId"/);
-    expect(answer).toMatch(/^HTTP\/1.1 413 [\s\S]*larger than the 1000 bytes/);
+    expect(answer).toMatch(/^HTTP\/1.1 413 [\s\S]*larger than 1000 bytes/);
     expect(handled).not.toHaveBeenCalled();
   });
 
-  it("that does not arrive in time is given up", async () => {
+  it("that does not arrive in time is refused", async () => {
     await using app = await startApp(routes, { bodyTimeoutMs: 50 });
     const { token } = await app.tokens.create({ owner: "ada", roles: ["trainer"] });
     const connection = app.connect();
@@ -126,7 +126,7 @@ describe("a body", () => {
     expect(handled).not.toHaveBeenCalled();
   });
 
-  it("of a client that asks whether to go on is asked for once its right is known", async () => {
+  it("with Expect: 100-continue is requested after authorization", async () => {
     await using app = await startApp(routes);
     const { token } = await app.tokens.create({ owner: "ada", roles: ["trainer"] });
     const connection = app.connect();

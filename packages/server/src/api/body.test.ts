@@ -6,7 +6,7 @@ import { readBody } from "./body.ts";
 const patient = { timeoutMs: 60_000 };
 
 describe("readBody", () => {
-  it("reads a body whole if it is within the limit, however it is cut, and refuses it otherwise", async () => {
+  it("reads a whole body within the limit, however it is split, and refuses a larger one", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.uint8Array({ minLength: 1, maxLength: 20 }), { maxLength: 10 }),
@@ -32,7 +32,7 @@ describe("readBody", () => {
     expect(source.isPaused()).toBe(true);
   });
 
-  it("gives a client up that sends too little in the time it has, and one that leaves", async () => {
+  it("refuses a client that sends too slowly, and one that disconnects", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
     try {
       const slow = new PassThrough();

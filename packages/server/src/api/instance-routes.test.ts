@@ -4,7 +4,7 @@ import { ada, openRoom, openWorld } from "../instances/fixtures/room.ts";
 import { startApp } from "./fixtures/app.ts";
 import { instanceRoutes } from "./instance-routes.ts";
 
-describe("a client that leaves before it is answered", () => {
+describe("a client that disconnects before the response", () => {
   it.each([
     ["reset", "/task/reset"],
     ["snapshot", "/state/snapshot"],

@@ -18,7 +18,7 @@ describe("parseJson", () => {
     expect(() => parseJson("[".repeat(1_000_000))).toThrow("nested deeper");
   });
 
-  it("says what is wrong without quoting what it was sent", () => {
+  it("says what is wrong without quoting the body", () => {
     for (const text of [
       "secret",
       '{"key":"secret",}',
@@ -32,7 +32,7 @@ describe("parseJson", () => {
     }
   });
 
-  it("counts no brackets inside of strings", () => {
+  it("does not count brackets inside strings", () => {
     for (const text of ["[".repeat(5_000), `\\"${"{".repeat(5_000)}`, "\\\\"])
       expect(parseJson(JSON.stringify([text, "]"]))).toEqual([text, "]"]);
   });

@@ -10,12 +10,12 @@ const DEAF = "deaf-sandbox";
 const soon = { timeout: 10_000 };
 const post = (length: number) => `POST /env-instance/${DEAF}/mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${length}\r\n\r\n`;
 
-describe("a client that leaves while its sandbox does not read", () => {
+describe("a client that disconnects while its sandbox does not read", () => {
   it.each([
     ["a short request", 60_000],
     ["a request of a megabyte", 1_000_000],
     ["a request that is larger than all buffers between client and sandbox", 14_000_000],
-  ])("is noticed within %s, and its call is released", async (_, length) => {
+  ])("is detected within %s, and its call is released", async (_, length) => {
     await using gateway = await openGateway(() => {});
     using sandbox = await putRawSandbox(gateway, DEAF, (socket) => void socket.pause());
     using wire = await openWire(gateway.url);
@@ -30,7 +30,7 @@ describe("a client that leaves while its sandbox does not read", () => {
     expect(gateway.faults).toEqual([]);
   });
 
-  it("is given up after a while if its request is larger than can be held, and so is one that waits", async () => {
+  it("has its call aborted after a while if the request is too large to read ahead, and so has a client that waits", async () => {
     await using gateway = await openGateway(() => {}, { stall: { lookAfterMs: 100, giveUpAfterMs: 300 } });
     using _sandbox = await putRawSandbox(gateway, DEAF, (socket) => void socket.pause());
     using leaving = await openWire(gateway.url);
@@ -46,7 +46,7 @@ describe("a client that leaves while its sandbox does not read", () => {
     expect(gateway.uses.slice(2)).toEqual([`end ${DEAF}`, `end ${DEAF}`]);
   });
 
-  it("is told from one that waits, whose request goes on when the sandbox reads", async () => {
+  it("is distinguished from one that waits, whose request continues when the sandbox reads", async () => {
     await using gateway = await openGateway(() => {});
     let received = 0;
     const length = 30_000_000;
@@ -60,7 +60,7 @@ describe("a client that leaves while its sandbox does not read", () => {
     wire.write(post(length));
     wire.socket.write(Buffer.alloc(length));
     await vi.waitUntil(() => sandbox.sockets.size === 1, soon);
-    // It has been looked for an end by then, and none was found.
+    // By then the gateway has read ahead and found no end.
     await untilStill(() => wire.socket.bytesWritten - wire.socket.writableLength);
     for (const socket of sandbox.sockets) socket.resume();
     await wire.hear(/^HTTP\/1\.1 200 OK.*done$/s);
@@ -76,7 +76,7 @@ describe("a request's body", () => {
     return { request, lookAhead, body: new RequestBody(request as unknown as IncomingMessage, lookAhead, limits, () => {}) };
   }
 
-  it("is held in memory no further than usual at first, and further when nothing is taken", async () => {
+  it("is buffered up to the usual limit at first, and beyond it when the sandbox does not read", async () => {
     const { request, lookAhead, body } = open();
     const before = lookAhead.left;
     request.write(Buffer.alloc(64 * 1024));
@@ -87,7 +87,7 @@ describe("a request's body", () => {
     expect(lookAhead.left).toBe(before);
   });
 
-  it("shares the memory for that with others, and gives it back whatever happens", async () => {
+  it("shares the memory for reading ahead with other requests, and always returns it", async () => {
     const lookAhead = new LookAhead(20 * 1024 * 1024);
     const all = [open(lookAhead), open(lookAhead), open(lookAhead)];
     for (const { request } of all) request.write(Buffer.alloc(64 * 1024));
@@ -101,7 +101,7 @@ describe("a request's body", () => {
   });
 });
 
-/** As much as the connection takes, until all is sent. */
+/** Writes as much as the connection accepts, until everything is sent. */
 function pour(socket: Socket, length: number): void {
   const piece = Buffer.alloc(Math.min(length, 1_000_000));
   let left = length;
@@ -121,7 +121,7 @@ async function takeAll(body: RequestBody | undefined): Promise<number> {
   return size;
 }
 
-/** Until a number has stayed the same for longer than the gateway waits before it looks for an end. */
+/** Waits until a number has been constant for longer than the gateway waits before it reads ahead. */
 async function untilStill(read: () => number): Promise<void> {
   let before = -1;
   await vi.waitUntil(

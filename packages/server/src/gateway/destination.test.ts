@@ -8,12 +8,12 @@ const byHeaders = (id?: string, url?: string) => ({
 });
 
 describe("the destination of a call", () => {
-  it("stands in the path, for any MCP client", () => {
+  it("is in the path, for any MCP client", () => {
     expect(readDestination("/env-instance/shop-abc/mcp", {})).toEqual({ api: "trainer", instanceId: "shop-abc", path: "/mcp" });
     expect(readDestination("/env-instance/shop-abc/functions/peek", {})).toMatchObject({ path: "/functions/peek" });
   });
 
-  it("may be a service, whose replica the gateway chooses, whatever the headers say", () => {
+  it("may be a service, whose replica the gateway chooses, regardless of the headers", () => {
     const headers = byHeaders("shop-abc", "http://shop-abc:8081");
     expect(readDestination("/env-service/tools/mcp", headers)).toEqual({ api: "service", serviceId: "tools", path: "/mcp" });
     expect(readDestination("/env-service/tools/task/reward", {})).toMatchObject({ serviceId: "tools", path: "/task/reward" });
@@ -24,7 +24,7 @@ describe("the destination of a call", () => {
       expect(() => readDestination(`/env-service/tools${path}`, {})).toThrow(/is not a route of an instance/);
   });
 
-  it("stands in the original's headers, whose URL is compared and never believed", () => {
+  it("is in the original's headers, whose URL is compared and never used as an address", () => {
     expect(readDestination("/mcp", byHeaders("shop-abc", "http://shop-abc:8081"))).toEqual({
       api: "trainer",
       instanceId: "shop-abc",
@@ -37,7 +37,7 @@ describe("the destination of a call", () => {
     expect(() => readDestination("/mcp", {})).toThrow("AEnvCore-MCPProxy-URL header is required");
   });
 
-  it("of an agent link is its tools and nothing else", () => {
+  it("of an agent link is /mcp only", () => {
     expect(readDestination("/agent/key/mcp", {})).toEqual({ api: "agent", agentKey: "key", path: "/mcp" });
     for (const path of [
       "/agent/key/task/reward",
@@ -51,7 +51,7 @@ describe("the destination of a call", () => {
     }
   });
 
-  it("is never one of the control port's, however it is written", () => {
+  it("is never a route of the platform, however it is written", () => {
     for (const verb of ["", "/", "/fork", "/opening", "/list", "/fork/", "/%66ork", "/openin%67/"]) {
       expect(() => readDestination(`/env-instance/a${verb}`, {})).toThrow(/is not a route of an instance/);
       if (verb !== "") expect(() => readDestination(verb, byHeaders("shop-abc"))).toThrow(/is not a route of an instance/);
@@ -61,14 +61,14 @@ describe("the destination of a call", () => {
     expect(readDestination("/env-instance/a/functions/fork", {})).toMatchObject({ path: "/functions/fork" });
   });
 
-  it("is never found by climbing out of the instance's own folder", () => {
+  it("never leaves the instance's prefix through dot segments", () => {
     for (const path of ["/../b/mcp", "/./fork", "/x/../../b", "/%2e%2e/b/mcp", "/mcp/.."]) {
       expect(() => readDestination(`/env-instance/a${path}`, {})).toThrow(/is not a route of an instance/);
       expect(() => readDestination(path, byHeaders("shop-abc"))).toThrow(/is not a route of an instance/);
     }
   });
 
-  it("is read from every path without breaking", () => {
+  it("is read from every path, or refused with an error code", () => {
     fc.assert(
       fc.property(fc.string(), fc.option(fc.string(), { nil: undefined }), fc.option(fc.webUrl(), { nil: undefined }), (path, id, url) => {
         try {

@@ -7,7 +7,7 @@ const PATH = `/env-instance/${ID}/mcp`;
 const headers = { "x-request-id": "mine" };
 
 describe.each(Object.entries(paths))("the gateway reports, on the %s path", (_, open) => {
-  it("a sandbox that is gone, with the request's and the instance's id and the cause", async () => {
+  it("a lost sandbox, with the ids of the request and the instance and the cause", async () => {
     await using gateway = await openGateway((_, response) => void response.end());
     await gateway.killSandbox();
     const sent = open(gateway.url + PATH, { headers });
@@ -18,7 +18,7 @@ describe.each(Object.entries(paths))("the gateway reports, on the %s path", (_, 
     ]);
   });
 
-  it("a sandbox that breaks off within its answer", async () => {
+  it("a sandbox that disconnects within its response", async () => {
     await using gateway = await openGateway((_, response) => {
       response.writeHead(200, { "content-length": 10 }).write("half", () => response.destroy());
     });
@@ -29,7 +29,7 @@ describe.each(Object.entries(paths))("the gateway reports, on the %s path", (_, 
     expect(gateway.faults).toMatchObject([{ of: "sandbox", requestId: "mine", instanceId: ID, error: expect.any(Error) }]);
   });
 
-  it("a sandbox that does not speak HTTP, by an agent's link and without its key", async () => {
+  it("a sandbox that does not speak HTTP, called through an agent link, without the link's key", async () => {
     await using gateway = await openGateway(() => {});
     const sandbox = createServer((socket) => void socket.on("error", () => {}).end("220 ready for mail\r\n\r\n")).listen(0, "127.0.0.1");
     await once(sandbox, "listening");
@@ -44,7 +44,7 @@ describe.each(Object.entries(paths))("the gateway reports, on the %s path", (_, 
     sandbox.close();
   });
 
-  it("what nobody foresaw, and names the request to the client", async () => {
+  it("an unexpected error, and gives the client the request's id", async () => {
     await using gateway = await openGateway(() => {});
     gateway.breakStore(new Error("the disk is on fire"));
     const sent = open(`${gateway.url}/agent/${AGENT_KEY}/mcp`, { headers });
@@ -58,7 +58,7 @@ describe.each(Object.entries(paths))("the gateway reports, on the %s path", (_, 
     ]);
   });
 
-  it("no client that leaves, and no refusal", async () => {
+  it("neither clients that disconnect nor refused calls", async () => {
     let begun = 0;
     await using gateway = await openGateway(() => void begun++);
     const gone = open(gateway.url + PATH);

@@ -12,7 +12,7 @@ interface Visit {
   readonly response: ServerResponse;
 }
 
-/** A sandbox that does nothing by itself: each visit is handed to the test. */
+/** A sandbox that does nothing by itself: each request is handed to the test. */
 function visits() {
   const waiting: Visit[] = [];
   const takers: ((visit: Visit) => void)[] = [];
@@ -44,7 +44,7 @@ function* repeat(piece: Buffer, times: number): Generator<Buffer> {
 
 describe.each(Object.entries(paths))("on the %s path", (_, open) => {
   describe("the gateway streams", () => {
-    it("an answer event by event, pings included, before the next one is written", async () => {
+    it("a response event by event, pings included, before the next one is written", async () => {
       const sandbox = visits();
       await using gateway = await openGateway(sandbox.answer);
       const sent = open(gateway.url + byId(), { headers: { accept: "text/event-stream" } });
@@ -77,7 +77,7 @@ describe.each(Object.entries(paths))("on the %s path", (_, open) => {
       expect(await textOf(await responseOf(sent))).toBe("thanks");
     });
 
-    it("both at once: an answer may begin before the request ends", async () => {
+    it("both at once: a response may begin before the request ends", async () => {
       const sandbox = visits();
       await using gateway = await openGateway(sandbox.answer);
       const sent = open(gateway.url + byId(), { method: "POST" });
@@ -128,7 +128,7 @@ describe.each(Object.entries(paths))("on the %s path", (_, open) => {
   });
 
   describe("a gibibyte", () => {
-    it("passes, and little of it is ever held", { timeout: 60_000 }, async () => {
+    it("passes, and little of it is buffered at any time", { timeout: 60_000 }, async () => {
       const piece = Buffer.alloc(1024 * 1024);
       const received: number[] = [];
       await using gateway = await openGateway(async (request, response) => {
@@ -178,7 +178,7 @@ describe.each(Object.entries(paths))("on the %s path", (_, open) => {
       expect(await textOf(answer)).toBe("data: {}\n\n");
     });
 
-    it("nothing that is the platform's own or speaks of one connection only", async () => {
+    it("neither the platform's own headers nor hop-by-hop headers", async () => {
       const sandbox = visits();
       await using gateway = await openGateway(sandbox.answer);
       const sent = open(`${gateway.url}/mcp`, {
@@ -230,7 +230,7 @@ describe.each(Object.entries(paths))("on the %s path", (_, open) => {
       expect(seen).toEqual([`${method} `, `${method} `, `${method} body`]);
     });
 
-    it("that the client went away, before an answer, within one, and within its own request", async () => {
+    it("that the client disconnected: before a response, within one, and within its own request", async () => {
       const sandbox = visits();
       await using gateway = await openGateway(sandbox.answer);
       const before = open(gateway.url + byId(), { method: "POST" });
@@ -257,7 +257,7 @@ describe.each(Object.entries(paths))("on the %s path", (_, open) => {
       expect(gateway.calls.map((call) => call.end)).toEqual(["left", "left", "left"]);
     });
 
-    it("that the sandbox broke off, rather than a whole answer", async () => {
+    it("that the sandbox disconnected, rather than a complete response", async () => {
       const sandbox = visits();
       await using gateway = await openGateway(sandbox.answer);
       const sent = open(gateway.url + byId());
@@ -269,7 +269,7 @@ describe.each(Object.entries(paths))("on the %s path", (_, open) => {
       await expect(textOf(answer)).rejects.toThrow(/aborted/);
     });
 
-    it("no more than the last word of a sandbox that hints first", async () => {
+    it("only the final response of a sandbox that sends informational ones first", async () => {
       await using gateway = await openGateway((_, response) => {
         response.writeEarlyHints({ link: "</a>; rel=preload" });
         response.writeProcessing();
@@ -281,7 +281,7 @@ describe.each(Object.entries(paths))("on the %s path", (_, open) => {
   });
 
   describe("the gateway keeps connections", () => {
-    it("to a sandbox and to a client, for one call after the other", async () => {
+    it("to a sandbox and to a client, from one call to the next", async () => {
       await using gateway = await openGateway(hello);
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
       const ports = new Set<number | undefined>();
@@ -296,7 +296,7 @@ describe.each(Object.entries(paths))("on the %s path", (_, open) => {
       expect(ports.size).toBe(1);
     });
 
-    it("usable after a call that was refused, its body unread", async () => {
+    it("usable after a call that was refused before its body was read", async () => {
       await using gateway = await openGateway(hello);
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
       for (const id of ["shop-nobody", ID]) {
@@ -396,7 +396,7 @@ describe.each(Object.entries(paths))("on the %s path", (_, open) => {
       },
     );
 
-    it("a client that never ends its request, for a while", async () => {
+    it("a client that never ends its request, and closes the connection after a while", async () => {
       await using gateway = await openGateway(hello);
       const sent = open(gateway.url + byId("/mcp", "shop-nobody"), { method: "POST" });
       sent.write("for ever");
@@ -405,7 +405,7 @@ describe.each(Object.entries(paths))("on the %s path", (_, open) => {
       await once(sent, "close");
     });
 
-    it("a body that is larger than allowed, said or found out", async () => {
+    it("a body that is too large, by its content-length or while it is read", async () => {
       await using gateway = await openGateway(
         async (request, response) => {
           await textOf(request).catch(() => {});
@@ -425,7 +425,7 @@ describe.each(Object.entries(paths))("on the %s path", (_, open) => {
       expect((await responseOf(fits)).statusCode).toBe(200);
     });
 
-    it("a WebSocket, which it does not speak, and a tunnel, which it does not dig", async () => {
+    it("a WebSocket and a CONNECT tunnel, which it does not support", async () => {
       await using gateway = await openGateway(hello);
       const { port } = new URL(gateway.url);
       const talk = async (text: string) => {
@@ -442,7 +442,7 @@ describe.each(Object.entries(paths))("on the %s path", (_, open) => {
       expect(gateway.sandboxSockets.size).toBe(0);
     });
 
-    it("everybody, that it drains", async () => {
+    it("every client while it drains", async () => {
       await using gateway = await openGateway(hello);
       gateway.gateway.drain();
       expect(await ask(gateway.url + byId())).toMatchObject({ status: 503, code: "server.draining", retryable: true, retryAfter: "1" });
@@ -451,7 +451,7 @@ describe.each(Object.entries(paths))("on the %s path", (_, open) => {
   });
 
   describe("the agent API", () => {
-    it("opens the tools", async () => {
+    it("gives access to the tools", async () => {
       const sandbox = visits();
       await using gateway = await openGateway(sandbox.answer);
       const sent = open(`${gateway.url}/agent/${AGENT_KEY}/mcp?x=1`, { method: "POST" });
@@ -462,7 +462,7 @@ describe.each(Object.entries(paths))("on the %s path", (_, open) => {
       expect(await textOf(await responseOf(sent))).toBe("tools");
     });
 
-    it("never tells the instance's id, which would open the trainer's", async () => {
+    it("never reveals the instance's id, which would give access to the trainer API", async () => {
       await using gateway = await openGateway(hello);
       await gateway.put({ id: "shop-starting", agentKey: "k1", status: "Creating", slot: null });
       await gateway.put({ id: "shop-failed", agentKey: "k2", status: "Failed", reason: "it ran out of memory" });
@@ -489,7 +489,7 @@ describe.each(Object.entries(paths))("on the %s path", (_, open) => {
     const statusOf = async (url: string, headers: Record<string, string> = {}) =>
       (await fetch(url, { method: "POST", body: "{}", headers })).status;
 
-    it("another owner's instance is not found, in whatever state it is", async () => {
+    it("another owner's instance is not found, whatever its status", async () => {
       await using gateway = await openGateway(hello, { isAccessOn: true });
       await gateway.put({ id: "shop-starting", agentKey: "k1", status: "Creating", slot: null });
       await gateway.put({ id: "shop-failed", agentKey: "k2", status: "Failed", reason: "a secret reason" });
@@ -504,7 +504,7 @@ describe.each(Object.entries(paths))("on the %s path", (_, open) => {
       expect(await statusOf(gateway.url + byId(), await role(gateway, "root", "admin"))).toBe(200);
     });
 
-    it("a wrong token opens nothing, an agent's only tools, and none is needed where ids are keys", async () => {
+    it("a wrong token gives no access, an agent's only to tools, and none is needed where ids are keys", async () => {
       await using gateway = await openGateway(hello, { isAccessOn: true });
       expect(await statusOf(gateway.url + byId(), { authorization: "Bearer aenv_wrong" })).toBe(401);
       const agent = await role(gateway, "ada", "agent");
@@ -513,7 +513,7 @@ describe.each(Object.entries(paths))("on the %s path", (_, open) => {
       expect(await statusOf(gateway.url + byId())).toBe(200);
     });
 
-    it("ids are no keys when the setting says so, but agent links are", async () => {
+    it("ids are not keys when the setting is off, but agent links are", async () => {
       await using gateway = await openGateway(hello, { isAccessOn: true, idsAreKeys: false });
       expect(await statusOf(gateway.url + byId())).toBe(401);
       expect(await statusOf(gateway.url + byId(), await role(gateway, "ada", "trainer"))).toBe(200);

@@ -5,10 +5,10 @@ import { acceptedHead, handshakeHead, readHandshake } from "./handshake.ts";
 const ACCEPT = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: WebSocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: x=\r\n\r\n";
 const HINT = "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n";
 
-describe("a program's answer to a handshake", () => {
+describe("a program's response to a handshake", () => {
   const hints = fc.nat({ max: 3 }).map((count) => HINT.repeat(count));
 
-  it("is unfinished until its head is whole, and accepted from then on, with whatever follows", () => {
+  it("is unfinished until its head is complete, then accepted, with the bytes that follow", () => {
     fc.assert(
       fc.property(hints, fc.uint8Array({ maxLength: 20 }), fc.nat(), (before, after, cut) => {
         const head = Buffer.from(before + ACCEPT, "latin1");
@@ -19,7 +19,7 @@ describe("a program's answer to a handshake", () => {
     );
   });
 
-  it("is a refusal if it is any final answer, and is kept whole without the hints before it", () => {
+  it("is a refusal if it is any other final response, kept whole without the informational ones before it", () => {
     fc.assert(
       fc.property(hints, fc.integer({ min: 200, max: 599 }), (before, status) => {
         const refusal = `HTTP/1.1 ${status} No\r\ncontent-length: 2\r\n\r\nno`;
@@ -33,7 +33,7 @@ describe("a program's answer to a handshake", () => {
     (text) => expect(() => readHandshake(Buffer.from(text))).toThrow(),
   );
 
-  it("is told to the client with its own headers, and with those of one connection as the gateway writes them", () => {
+  it("is passed on with its own headers, and with the gateway's hop-by-hop headers", () => {
     const answer = readHandshake(Buffer.from(ACCEPT.replace("\r\n\r\n", "\r\nKeep-Alive: timeout=5\r\nX-A: 1\r\nX-A: 2\r\n\r\n")));
     const head = answer.kind === "accepted" ? acceptedHead(answer.head, (headers) => ({ ...headers, more: "said" })) : "";
     expect(head.split("\r\n")).toEqual([
@@ -50,7 +50,7 @@ describe("a program's answer to a handshake", () => {
   });
 });
 
-it("a handshake is written with the path as it came", () => {
+it("a handshake is written with the path unchanged", () => {
   expect(handshakeHead("/a%2Fb?c", { host: "127.0.0.1:3000", cookie: ["a=1", "b=2"] })).toBe(
     "GET /a%2Fb?c HTTP/1.1\r\nhost: 127.0.0.1:3000\r\ncookie: a=1\r\ncookie: b=2\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\r\n",
   );

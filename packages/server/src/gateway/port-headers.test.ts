@@ -25,7 +25,7 @@ describe("a redirect of the program behind a link", () => {
 describe("cookies of the program behind a link", () => {
   const word = fc.stringMatching(/^[A-Za-z0-9_]{1,12}$/);
 
-  it("come back under their own names through the same link only", () => {
+  it("come back under their own names, through the same link only", () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(word, word), { maxLength: 5 }), word, word, (pairs, one, two) => {
         fc.pre(one !== two);
@@ -42,7 +42,7 @@ describe("cookies of the program behind a link", () => {
     );
   });
 
-  it("are kept below the link and at no other name", () => {
+  it("are limited to the link's path and to the host that set them", () => {
     expect(cookieFrom("a=1; Path=/; Domain=example.com; Secure; HttpOnly", place)).toMatch(
       /^aenv-[0-9a-f]{12}-a=1; Path=\/port\/abc\/; Secure; HttpOnly$/,
     );

@@ -18,7 +18,7 @@ describe.each(Object.entries(paths))("a presigned link on the %s path", (_, open
     return { status: answer.statusCode, headers: answer.headers, text: await textOf(answer) };
   };
 
-  it("carries every method, path, query and body to its port", async () => {
+  it("forwards every method, path, query and body to its port", async () => {
     await using port = await openPort(tell);
     const url = port.url + (await port.link());
     for (const method of ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND"]) {
@@ -38,7 +38,7 @@ describe.each(Object.entries(paths))("a presigned link on the %s path", (_, open
     expect(new Set(port.dialled)).toEqual(new Set([3000]));
   });
 
-  it("tells the program its own host and nothing that was meant for the platform", async () => {
+  it("shows the program its own host and no headers for the platform", async () => {
     await using port = await openPort(tell);
     const { text } = await ask(port.url + (await port.link()), {
       headers: {
@@ -67,7 +67,7 @@ describe.each(Object.entries(paths))("a presigned link on the %s path", (_, open
     expect([status, headers.location]).toEqual([302, `/data${link}/login`]);
   });
 
-  it("is answered with 502 while nothing listens, without a word about the sandbox", async () => {
+  it("is answered with 502 while nothing listens, without details of the sandbox", async () => {
     await using port = await openPort(null);
     const { status, headers, text } = await ask(port.url + (await port.link()));
     expect([status, headers["retry-after"]]).toEqual([502, "1"]);
@@ -76,12 +76,12 @@ describe.each(Object.entries(paths))("a presigned link on the %s path", (_, open
     expect(text).not.toContain("sandbox-secret");
   });
 
-  it("is answered with 502 when the program hangs up", async () => {
+  it("is answered with 502 when the program disconnects", async () => {
     await using port = await openPort((request) => void request.socket.destroy());
     expect(await ask(port.url + (await port.link()))).toMatchObject({ status: 502, text: expect.stringMatching(/sandbox\.lost/) });
   });
 
-  it("opens nothing when it is unknown, expired, of an instance that has ended, or of an earlier one of the same id", async () => {
+  it("is refused when it is unknown, expired, of an instance that has ended, or of an earlier instance with the same id", async () => {
     let now = new Date("2026-01-01T00:00:00.000Z");
     await using port = await openPort(tell, { now: () => now });
     const rows = [
@@ -106,7 +106,7 @@ describe.each(Object.entries(paths))("a presigned link on the %s path", (_, open
     expect((await ask(port.url + valid)).status).toBe(404);
   });
 
-  it("does not tell the id of an instance that is starting or has failed", async () => {
+  it("does not reveal the id of an instance that is starting or has failed", async () => {
     await using port = await openPort(tell);
     for (const [status, expected] of [
       ["Creating", 503],
@@ -120,7 +120,7 @@ describe.each(Object.entries(paths))("a presigned link on the %s path", (_, open
     }
   });
 
-  it("cuts off what is still in flight when it expires", async () => {
+  it("aborts calls in flight when it expires", async () => {
     const now = new Date();
     await using port = await openPort((_, response) => void response.write("begun"), { now: () => now });
     const sent = open(port.url + (await port.link(300)));

@@ -12,7 +12,7 @@ const ask = (method: string, more = "", body = "") =>
 /** A request that announces trailers takes the regular path; a plain one takes the fast path. */
 const paths = { regular: "Trailer: x\r\n", fast: "" } as const;
 
-/** Answers each request with the next of these texts, whichever connection it comes by. */
+/** Answers each request with the next of these texts, on whichever connection it arrives. */
 function saying(...answers: string[]): (socket: Socket) => void {
   return (socket) => {
     socket.on("data", () => {
@@ -24,7 +24,7 @@ function saying(...answers: string[]): (socket: Socket) => void {
 
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nnext";
 
-describe.each(Object.entries(paths))("an answer of a sandbox, on the %s path", (_, more) => {
+describe.each(Object.entries(paths))("a response of a sandbox, on the %s path", (_, more) => {
   const get = ask("GET", more);
 
   it.each([
@@ -71,7 +71,7 @@ describe.each(Object.entries(paths))("an answer of a sandbox, on the %s path", (
     expect(await wire.hear(/next$/)).toMatch(/^HTTP\/1\.1 200 OK/);
   });
 
-  it("after hints is passed on without them", async () => {
+  it("after informational responses is passed on without them", async () => {
     await using gateway = await openGateway(() => {});
     const hints = "HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
     using _sandbox = await putRawSandbox(gateway, ID, saying(hints + OK));
@@ -103,7 +103,7 @@ describe.each(Object.entries(paths))("an answer of a sandbox, on the %s path", (
     ["with a port that is none", "localhost:abc"],
     ["of two names", "localhost, evil.com"],
     ["of another name", "evil.com"],
-  ])("is not asked for under a Host %s", async (_, host) => {
+  ])("is not requested under a Host %s", async (_, host) => {
     await using gateway = await openGateway((_, response) => void response.end("never"));
     using wire = await openWire(gateway.url);
     wire.write(get.replace("Host: localhost", `Host: ${host}`));

@@ -10,7 +10,7 @@ import { openPort } from "./fixtures/port.ts";
 const echo = () => createServer((_, response) => void response.writeHead(404).end()).on("upgrade", echoWebSocket);
 const ACCEPT = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n";
 
-/** A program that speaks after the handshake as the test says. */
+/** A program whose behaviour after the handshake the test defines. */
 const speaking = (speak: (socket: Duplex, head: Buffer) => void) =>
   createServer().on("upgrade", (_, socket, head) => {
     socket.on("error", () => {});
@@ -86,7 +86,7 @@ describe("a WebSocket through a presigned link", () => {
     await vi.waitUntil(() => port.uses.length === 2);
   });
 
-  it("tells the program its own address and nothing of the platform's", async () => {
+  it("shows the program its own address and no headers for the platform", async () => {
     const server = createServer();
     const asked = once(server, "upgrade");
     await using port = await openPort(server);
@@ -121,7 +121,7 @@ describe("a WebSocket through a presigned link", () => {
     expect(answer).toContain(`Path=${link}/`);
   });
 
-  it("passes on a refusal of the program as it is, and ends", async () => {
+  it("passes on the program's refusal unchanged, and ends", async () => {
     const refuse: RequestListener = (_, response) => void response.writeHead(403, { "x-why": "closed" }).end("members only");
     for (const program of [
       createServer(refuse),
@@ -137,7 +137,7 @@ describe("a WebSocket through a presigned link", () => {
     }
   });
 
-  it("is refused where nothing listens, by a link that is none, and by a program that does not speak HTTP", async () => {
+  it("is refused where nothing listens, through an unknown link, and by a program that does not speak HTTP", async () => {
     await using nothing = await openPort(null);
     await using odd = await openPort(createServer().on("connection", (socket) => socket.end("220 mail\r\n\r\n")));
     await using other = await openPort(
@@ -158,14 +158,14 @@ describe("a WebSocket through a presigned link", () => {
     expect(odd.faults).toMatchObject([{ of: "sandbox", code: "sandbox.lost", instanceId: ID, api: "port" }]);
   });
 
-  it("is refused for what is no handshake", async () => {
+  it("is refused for a request that is not a handshake", async () => {
     await using port = await openPort(echo());
     const client = await openRaw(port.url, await port.link(), "Content-Length: 5\r\n");
     expect(await heard(client, /\}$/)).toMatch(/^HTTP\/1\.1 400 .*begins with GET and without a body/s);
     client.destroy();
   });
 
-  it("is not carried to an instance or a service, through either API", async () => {
+  it("is refused for an instance or a service, through either API", async () => {
     await using port = await openPort(echo());
     for (const path of [
       `/env-instance/${ID}/mcp`,
@@ -181,7 +181,7 @@ describe("a WebSocket through a presigned link", () => {
     expect(port.sandboxSockets.size).toBe(0);
   });
 
-  it("closes on both sides when either is gone", async () => {
+  it("closes on both sides when either disconnects", async () => {
     await using port = await openPort(speaking((socket) => void socket.resume().on("end", () => socket.end())));
     const [first, second] = [await openRaw(port.url, await port.link()), await openRaw(port.url, await port.link())];
     for (const client of [first, second]) await heard(client, /\r\n\r\n$/);
@@ -253,7 +253,7 @@ describe("a WebSocket through a presigned link", () => {
     }
   });
 
-  it("is one of so many to an instance", async () => {
+  it("is limited in number per instance", async () => {
     await using port = await openPort(echo(), { tunnels: { perInstance: 2 } });
     const sockets = [await openSocket(port.url + (await port.link())), await openSocket(port.url + (await port.link()))];
     const third = await openRaw(port.url, await port.link());
@@ -265,7 +265,7 @@ describe("a WebSocket through a presigned link", () => {
     await vi.waitUntil(() => port.calls.length === 4);
   });
 
-  it("is waited for by a server that stops, and ended when the time for that is over", async () => {
+  it("delays the stop of the server, and is closed when the grace period ends", async () => {
     await using port = await openPort(echo());
     const socket = await openSocket(port.url + (await port.link()));
     port.gateway.drain();
@@ -282,8 +282,8 @@ describe("a WebSocket through a presigned link", () => {
   });
 });
 
-describe("an offer to upgrade to something else", () => {
-  it("is passed over, and the request is answered", async () => {
+describe("an upgrade to another protocol", () => {
+  it("is ignored, and the request is answered", async () => {
     await using port = await openPort(echo());
     const client = connect(Number(new URL(port.url).port), "127.0.0.1");
     client.write(`GET /env-instance/${ID}/health HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n`);

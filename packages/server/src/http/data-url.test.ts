@@ -5,7 +5,7 @@ import { dataUrlOf } from "./data-url.ts";
 const everywhere = { publicUrl: null, host: "0.0.0.0", localUrl: "http://localhost:8081" };
 
 describe("the data port's address in links", () => {
-  it("is what the server was told, whatever a request says", () => {
+  it("is the configured public URL, whatever the request's Host is", () => {
     const told = dataUrlOf({ ...everywhere, publicUrl: "https://agents.example/" });
     expect(told("elsewhere.example:8080")).toBe("https://agents.example");
   });

@@ -15,7 +15,7 @@ const post = (body: string, more = "") =>
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
 
 describe("one connection", () => {
-  it("carries short calls, long ones and the gateway's own words, one after the other", async () => {
+  it("carries short calls, long ones and the gateway's own responses, one after the other", async () => {
     await using gateway = await openGateway(echo);
     using wire = await openWire(gateway.url);
     wire.write(get("/health"));
@@ -40,7 +40,7 @@ describe("one connection", () => {
     ]);
   });
 
-  it("may bring a request's head and body apart, and the next request before the answer", async () => {
+  it("may deliver a request's head and body separately, and the next request before the response", async () => {
     await using gateway = await openGateway(echo);
     using wire = await openWire(gateway.url);
     const [head = "", body = ""] = post("apart").split(/(?<=\r\n\r\n)/);
@@ -54,7 +54,7 @@ describe("one connection", () => {
     expect((await wire.hear(/third/)).match(/POST [a-z]+/g)).toEqual(["POST first", "POST second", "POST third"]);
   });
 
-  it("ends when its client is silent for too long, whatever it has said before", async () => {
+  it("is closed when its client is silent for too long, at any point of a request", async () => {
     await using gateway = await openGateway(echo, { httpLimits: { headersMs: 100, requestMs: 200, connections: 10 } });
     for (const start of ["", "POST /", post("half").slice(0, -4), post("half").slice(0, -2)]) {
       using wire = await openWire(gateway.url);
@@ -63,7 +63,7 @@ describe("one connection", () => {
     }
   });
 
-  it("ends at once when it is idle and the server closes, and after its call when it is not", async () => {
+  it("is closed at once when it is idle and the server closes, and after its call when it is busy", async () => {
     const waiting: ServerResponse[] = [];
     await using gateway = await openGateway((_, response) => void waiting.push(response));
     using idle = await openWire(gateway.url);
@@ -80,7 +80,7 @@ describe("one connection", () => {
   });
 });
 
-describe("a line to a sandbox", () => {
+describe("a connection to a sandbox", () => {
   it("is used again, and not after the sandbox has closed it", async () => {
     await using gateway = await openGateway(echo);
     using wire = await openWire(gateway.url);
@@ -99,10 +99,10 @@ describe("a line to a sandbox", () => {
   });
 
   it.each([
-    ["no HTTP", "220 ready for mail\r\n\r\n"],
+    ["not HTTP", "220 ready for mail\r\n\r\n"],
     ["of two lengths", "HTTP/1.1 200 mail\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nx"],
     ["in broken chunks", "HTTP/1.1 200 mail\r\ntransfer-encoding: chunked\r\n\r\nmail\r\n"],
-  ])("whose sandbox speaks %s is refused to the client, who is told no more than that", async (_, words) => {
+  ])("whose sandbox's response is %s gives the client a 502 without details", async (_, words) => {
     await using gateway = await openGateway(echo);
     const sandbox = createServer((socket) => void socket.on("error", () => {}).end(words)).listen(0, "127.0.0.1");
     await once(sandbox, "listening");

@@ -4,14 +4,14 @@ import { ResponseReader } from "./response.ts";
 
 const bytes = (text: string) => Buffer.from(text, "latin1");
 
-/** What the client hears when the answer comes in these pieces, and the reader after it. */
+/** The client's bytes when the response arrives in these pieces, and the reader afterwards. */
 function hear(pieces: readonly string[]) {
   const reader = new ResponseReader();
   const heard = pieces.map((piece) => reader.read(bytes(piece), "keep-alive").toString("latin1")).join("");
   return { reader, heard };
 }
 
-/** The text in pieces that end at these places. */
+/** The text in pieces that end at these positions. */
 function cut(text: string, places: readonly number[]): string[] {
   const at = [0, ...places.map((place) => place % text.length).sort((a, b) => a - b), text.length];
   return at.slice(1).map((end, index) => text.slice(at[index], end));
@@ -19,8 +19,8 @@ function cut(text: string, places: readonly number[]): string[] {
 
 const size = (text: string) => text.length.toString(16);
 
-describe("a sandbox's answer", () => {
-  it("is told with its own headers, each as often as it was said, and the connection's are ours", () => {
+describe("a sandbox's response", () => {
+  it("is passed on with its own headers, repeated ones too, and with the gateway's connection headers", () => {
     const { heard, reader } = hear([
       "HTTP/1.1 201 Made\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\nConnection: keep-alive\r\nKeep-Alive: timeout=9\r\nContent-Length: 2\r\n\r\nok",
     ]);
@@ -28,7 +28,7 @@ describe("a sandbox's answer", () => {
     expect([reader.status, reader.isOver, reader.sandboxKeepsMs]).toEqual([201, true, 8_000]);
   });
 
-  it("is the same in whatever pieces it comes, and ends with its last byte", () => {
+  it("is the same however it is split into pieces, and ends with its last byte", () => {
     const chunks = fc.array(fc.string({ unit: "binary", minLength: 1 }), { maxLength: 5 }).map((parts) => {
       const told = parts.map((part) => `${size(bytes(part).toString("latin1"))};x=1\r\n${bytes(part).toString("latin1")}\r\n`).join("");
       return { how: "transfer-encoding: chunked", body: `${told}0\r\ntrailer: 1\r\n\r\n` };
@@ -51,13 +51,13 @@ describe("a sandbox's answer", () => {
     );
   });
 
-  it("that says no length lasts until the sandbox hangs up, and so does the client's connection", () => {
+  it("without a length lasts until the sandbox closes its connection, and so does the client's connection", () => {
     const { heard, reader } = hear(["HTTP/1.1 200 OK\r\n\r\nso", " long"]);
     expect(heard).toBe("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nso long");
     expect([reader.isOver, reader.endByClose(), reader.endsConnection]).toEqual([false, true, true]);
   });
 
-  it("is not over when the sandbox hangs up too early", () => {
+  it("is not complete when the sandbox closes its connection too early", () => {
     for (const start of [
       "",
       "HTTP/1.1 200",
@@ -68,17 +68,38 @@ describe("a sandbox's answer", () => {
     }
   });
 
-  it("has no body where HTTP says so", () => {
+  it("with the same head as the one before is read from its own body, tag and connection", () => {
+    const reader = new ResponseReader();
+    const head = "HTTP/1.1 200 OK\r\nmcp-session-id: s\r\ncontent-length: 2\r\n\r\n";
+    const next = (text: string, tag: string | undefined, connection: string) => {
+      reader.start(tag);
+      return reader.read(bytes(text), connection).toString("latin1");
+    };
+    const expected = (session: string, connection: string, body: string) =>
+      `HTTP/1.1 200 OK\r\nmcp-session-id: ${session}\r\ncontent-length: 2\r\nconnection: ${connection}\r\n\r\n${body}`;
+    expect(next(`${head}ab`, undefined, "keep-alive")).toBe(expected("s", "keep-alive", "ab"));
+    expect(next(`${head}cd`, undefined, "keep-alive")).toBe(expected("s", "keep-alive", "cd"));
+    expect(next(`${head}ef`, undefined, "close")).toBe(expected("s", "close", "ef"));
+    const tagged = next(`${head}gh`, "tag", "close");
+    expect(tagged).not.toContain("mcp-session-id: s\r\n");
+    expect([reader.isOver, reader.sandboxKeepsMs]).toEqual([true, 4_000]);
+    expect(next(`${head}i`, undefined, "close")).toBe(expected("s", "close", "i"));
+    expect(reader.isOver).toBe(false);
+    expect(next(`${head}jk and more`, undefined, "close")).toBe(expected("s", "close", "jk"));
+    expect(reader.sandboxKeepsMs).toBe(0);
+  });
+
+  it("has no body with status 204", () => {
     expect(hear(["HTTP/1.1 204 No Content\r\n\r\n"]).reader.isOver).toBe(true);
   });
 
-  it("comes after what was only a hint", () => {
+  it("comes after informational responses", () => {
     const { heard } = hear(["HTTP/1.1 103 Early Hints\r\nlink: a\r\n\r\nHTTP/1.1 200 OK\r\n", "content-length: 0\r\n\r\n"]);
     expect(heard).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
   });
 
   it.each([
-    ["no HTTP", "SSH-2.0-OpenSSH\r\n\r\n"],
+    ["not HTTP", "SSH-2.0-OpenSSH\r\n\r\n"],
     ["two lengths", "HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n"],
     ["a length and chunks", "HTTP/1.1 200 OK\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n"],
     ["a length that is none", "HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n"],
