@@ -7,14 +7,14 @@ import { mock } from "./mock/domain.ts";
 import { retail } from "./retail/domain.ts";
 import { telecom, telecomWorkflow } from "./telecom/domain.ts";
 
-/** Every domain by name. A new one is a folder and a line here. */
+/** All domains by name. A new domain is a folder and a line here. */
 export const domains: ReadonlyMap<string, DomainDefinition> = new Map(
   [airline, mock, retail, telecom, telecomWorkflow].map((domain) => [domain.name, domain]),
 );
 
 const opened = new Map<string, Domain>();
 
-/** A domain with the files of a data directory; read once per process. */
+/** A domain with the files of a data directory, which are read once per process. */
 export function openDomain(name: string, dataPath: string): Domain {
   const key = `${dataPath}\0${name}`;
   let domain = opened.get(key);

@@ -1,4 +1,4 @@
-/** Every airport by its three letters, in the order in which they are listed. */
+/** All airports by code, in listing order. */
 export const airports = [
   ["SFO", "San Francisco"],
   ["JFK", "New York"],

@@ -82,7 +82,7 @@ function newId(db: FlightDb): string {
   return id;
 }
 
-/** Bags are priced as they were given, not as the reservation stores them: 1.0 makes the price a float, "1" makes none. */
+/** The price uses the arguments, not the stored counts: 1.0 gives a float, "1" raises an error. */
 function priceOf({ flights, passengers, insurance }: Reservation, nonfreeBaggages: PyValue): PyValue {
   const travellers = passengers.length;
   let total: PyValue = insurance === "yes" ? INSURANCE_PRICE * travellers : 0;

@@ -6,10 +6,10 @@ import type { PyValue } from "../../python/values/values.ts";
 import { type FlightDb, type FlightInfo, ReservationFlight } from "./model.ts";
 import { availableDayOf, getFlight } from "./records.ts";
 
-/** In dollars, for each bag that is not free. */
+/** Price in dollars of each bag that is not free. */
 export const BAG_PRICE = 50;
 
-/** A flight at today's price, if there are seats for all. The same flight asked for twice is not counted together. */
+/** A flight at its current price, if it has enough seats. The same flight given twice is checked separately. */
 export function fareOf(db: FlightDb, { flight_number, date }: FlightInfo, cabin: PyValue, seatsNeeded: number): ReservationFlight {
   const flight = getFlight(db, flight_number);
   const day = availableDayOf(flight, flight_number, date);
@@ -20,7 +20,7 @@ export function fareOf(db: FlightDb, { flight_number, date }: FlightInfo, cabin:
   return ReservationFlight.create({ flight_number, origin, destination, date, price: itemAt(day.prices, cabin) });
 }
 
-/** What the reference says when it reaches flights that were left as they were given. */
+/** The error that the reference raises for flights that were not converted into records. */
 export function unreadFlights(argument: PyValue): Error {
   const [first = null] = elementsOf(argument);
   return attributeError(typeName(first), "flight_number");

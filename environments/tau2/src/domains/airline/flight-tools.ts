@@ -34,7 +34,7 @@ export const searchOnestopFlight = read({
       assign(first, "date", date);
       const arrival = first.scheduled_arrival_time_est;
       const nextDate = arrival.includes("+1") ? dayAfter(str(date)) : date;
-      // The arrival is compared as text, `+1` included: a departure in the same minute of the next day is missed.
+      // As in the reference, times are compared as strings with `+1`: a departure in the same minute of the next day is not found.
       for (const second of directFlights(db, { origin: first.destination, destination, date: nextDate }, arrival)) {
         assign(second, "date", nextDate);
         connections.push([first, second]);
@@ -57,7 +57,7 @@ interface Wanted {
   readonly date: PyValue;
 }
 
-/** None as an airport means any. Flights without a free seat are shown as well. */
+/** None as an airport matches any. Flights without free seats are included. */
 function directFlights(db: FlightDb, { origin, destination, date }: Wanted, leaveAfter: string | null = null): DirectFlight[] {
   const hits: DirectFlight[] = [];
   for (const flight of db.flights.values()) {
@@ -83,7 +83,7 @@ function directFlights(db: FlightDb, { origin, destination, date }: Wanted, leav
   return hits;
 }
 
-/** Knows one month only, and puts no zero before a single digit. */
+/** As in the reference, works for one month only and does not pad the day. */
 function dayAfter(date: string): string {
   return `2024-05-${Number(date.slice(-2)) + 1}`;
 }

@@ -47,7 +47,7 @@ const Flight = model(
   { module },
 );
 
-/** A flight as a search shows it; `date` is set by the search for connections only. */
+/** A flight in a search result; only the search for connections sets `date`. */
 export const DirectFlight = model(
   "DirectFlight",
   {
@@ -97,7 +97,7 @@ const User = model(
 
 export const Payment = model("Payment", { payment_id: text, amount: int }, { module });
 
-/** A flight as an agent asks for it. */
+/** A flight in the arguments of a tool. */
 export const FlightInfo = model("FlightInfo", { flight_number: text, date: text }, { module });
 
 export const ReservationFlight = model(

@@ -1,6 +1,6 @@
 import { integer, type JsonSchema, type ParameterSpec, parameter, parametersSchema, text } from "../../core/tools/parameters.ts";
 
-/** Parameters that several tools have. */
+/** Parameters of several tools. */
 export const reservationId = text("The reservation, by its six characters, for example 'ZFA04Y'.");
 export const userId = text("The user's id, for example 'sara_doe_496'.");
 export const origin = text("Where it departs: an airport's three letters, for example 'JFK'.");
@@ -22,7 +22,7 @@ export const newFlights = records("FlightInfo", "Every flight that the trip is t
 export const passengers = records("Passenger", "Everyone who travels.");
 export const payments = records("Payment", "How the price is paid; the amounts add up to it exactly.");
 
-/** What the lists hold, for a tool's `definitions`. */
+/** The schemas of the list items, for a tool's `definitions`. */
 export const FlightInfo = definition("FlightInfo", { flight_number: flightNumber, date });
 export const Passenger = definition("Passenger", {
   first_name: text("The passenger's first name."),

@@ -7,7 +7,7 @@ import type { PyValue } from "../../python/values/values.ts";
 import { type FlightDb, Payment, type User } from "./model.ts";
 import { editUser } from "./records.ts";
 
-/** Every payment must be good for itself: two of one gift card may exceed it together. */
+/** Payments are checked separately: two with one gift card may exceed its balance together. */
 export function checkPayments(user: User, payments: readonly Payment[]): void {
   for (const { payment_id, amount } of payments) {
     const method = user.payment_methods.get(payment_id);
@@ -18,7 +18,7 @@ export function checkPayments(user: User, payments: readonly Payment[]): void {
   }
 }
 
-/** A certificate is used up whatever it was worth; used twice, it is gone the second time, and what was taken stays taken. */
+/** A certificate is removed whatever its amount. If it is used twice, the second use fails, and earlier payments are kept. */
 export function takePayments(db: FlightDb, userId: PyValue, payments: readonly Payment[]): void {
   const { payment_methods } = editUser(db, userId);
   for (const { payment_id, amount } of payments) {
@@ -29,14 +29,14 @@ export function takePayments(db: FlightDb, userId: PyValue, payments: readonly P
   }
 }
 
-/** Pays, or with a negative total refunds, a change of a reservation; null if there is nothing to pay. */
+/** The payment for a change of a reservation, a refund if the total is negative; null if there is nothing to pay. */
 export function payChange(db: FlightDb, userId: PyValue, paymentId: PyValue, total: PyValue): Payment | null {
   const method = lookup(editUser(db, userId).payment_methods, paymentId);
   if (method === undefined) throw valueError("Payment method not found");
   if (method.source === "certificate") throw valueError("Certificate cannot be used to update reservation");
   if (method.source === "gift_card") {
     if (isOrdered(method.amount, "<", total)) throw valueError("Gift card balance is not enough");
-    // Taken before the payment is made: a total with a fraction is refused below, but the card has paid.
+    // As in the reference, the balance is reduced before the payment is validated: a total with a fraction is refused below, but the balance is already reduced.
     assign(method, "amount", subtract(method.amount, total));
   }
   return equals(total, 0) ? null : Payment.create({ payment_id: paymentId, amount: total });

@@ -18,7 +18,7 @@ export function getFlight(db: FlightDb, number: PyValue): Flight {
   return found(db.flights.find(number), `Flight ${str(number)} not found`);
 }
 
-/** The same records, but to be changed. */
+/** The same records, for editing. */
 export function editUser(db: FlightDb, id: PyValue): User {
   return found(db.users.edit(id), `User ${str(id)} not found`);
 }
@@ -27,14 +27,14 @@ export function editReservation(db: FlightDb, id: PyValue): Reservation {
   return found(db.reservations.edit(id), `Reservation ${str(id)} not found`);
 }
 
-/** How a flight stands on a date. */
+/** The status of a flight on a date. */
 export function dayOf(flight: Flight, number: PyValue, date: PyValue): FlightDay {
   return found(lookup(flight.dates, date), `Flight ${str(number)} not found on date ${str(date)}`);
 }
 
 export type FlightDay = Flight["dates"] extends Dict<infer Day> ? Day : never;
 
-/** The same of a flight that can still be booked. */
+/** The status of a flight that can be booked on a date. */
 export function availableDayOf(flight: Flight, number: PyValue, date: PyValue): AvailableDay {
   const day = dayOf(flight, number, date);
   if (day.status !== "available") throw valueError(`Flight ${str(number)} not available on date ${str(date)}`);
@@ -47,8 +47,8 @@ function found<T>(record: T | undefined, complaint: string): T {
 }
 
 /**
- * The records of a list argument; null when an element is no dict, for then the reference leaves the argument as it was given.
- * Nothing at all, even an empty text, is a list of no records.
+ * The records of a list argument; null if an element is not a dict, because then the reference does not convert the argument.
+ * Any falsy value, even an empty string, is an empty list.
  */
 export function recordsOf<M extends Model>(argument: PyValue, model: M): ReturnType<M["create"]>[] | null {
   const elements = [...elementsOf(argument)];

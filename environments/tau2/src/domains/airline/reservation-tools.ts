@@ -14,7 +14,7 @@ import { editReservation, getReservation, getUser, recordsOf } from "./records.t
 
 const { read, write } = toolsOf<Side<FlightDb>>();
 
-/** Each cancellation doubles the history; the reference would go on until its memory is full. */
+/** Each cancellation doubles the history; the reference has no limit. */
 const MAX_PAYMENTS = 50_000;
 
 export const getReservationDetails = read({
@@ -32,7 +32,7 @@ export const cancelReservation = write({
     const reservation = editReservation(db, reservation_id);
     const history = reservation.payment_history;
     if (history.length > MAX_PAYMENTS) throw new PyError("OverflowError", `a history of ${history.length} payments is too long to refund`);
-    // Refunds are written down only: no balance grows, no seat is freed. A second cancellation refunds the refunds, too.
+    // As in the reference, refunds are only recorded: no balance and no seat count changes. A second cancellation refunds the refunds too.
     const refunds = history.map(({ payment_id, amount }) => Payment.create({ payment_id, amount: signed("-", amount) }));
     reservation.payment_history = [...history, ...refunds];
     assign(reservation, "status", "cancelled");
@@ -97,7 +97,7 @@ export const updateReservationPassengers = write({
   parameters: { reservation_id: parameters.reservationId, passengers: parameters.passengers },
   definitions: { Passenger: parameters.Passenger },
   run({ reservation_id, passengers }, { db }) {
-    // What is no list of records is stored as it was given, if only its length is right.
+    // As in the reference, a value that is not a list of records is stored unchanged if its length is right.
     const next = recordsOf(passengers, Passenger) ?? copy(passengers);
     const reservation = editReservation(db, reservation_id);
     if (lengthOf(next) !== lengthOf(reservation.passengers)) throw valueError("Number of passengers does not match");

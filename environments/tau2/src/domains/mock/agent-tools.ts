@@ -23,7 +23,7 @@ const createTask = write({
     if (users.find(user_id) === undefined) throw valueError(`User ${str(user_id)} not found`);
     const task_id = `task_${db.tasks.size + 1}`;
     const task = Task.create({ task_id, title, description, status: "pending" });
-    // There is no check for an id that is taken: after a gap an older task is replaced.
+    // As in the reference, the id is not checked: after a gap an existing task is replaced.
     db.tasks.set(task_id, task);
     users.edit(user_id)?.tasks.push(task_id);
     return task;

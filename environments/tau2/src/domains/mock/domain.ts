@@ -3,7 +3,7 @@ import { mockTools } from "./agent-tools.ts";
 import { MockDb, MockUserDb } from "./model.ts";
 import { mockUserTools } from "./user-tools.ts";
 
-/** The smallest domain: tasks and notifications, made to try everything else with. */
+/** The smallest domain, for tests: tasks and notifications. */
 export const mock: DomainDefinition = {
   name: "mock",
   agent: { toolkit: mockTools, model: MockDb, file: "db.json" },

@@ -7,14 +7,14 @@ import type { PyValue } from "../../python/values/values.ts";
 import { editUser, paymentMethodOf, userOf } from "./lookups.ts";
 import { GiftCard, type PaymentMethod, type RetailDb } from "./model.ts";
 
-/** Only gift cards run dry: other methods are good for any amount. */
+/** Only gift cards have a balance; other methods can pay any amount. */
 export function mustCover(method: PaymentMethod, amount: PyValue, what: string): void {
   if (GiftCard.isInstance(method) && isOrdered(method.balance, "<", amount)) {
     throw valueError(`Insufficient gift card balance to pay for ${what}`);
   }
 }
 
-/** Takes an amount from a gift card, or gives it back if it is negative; other methods keep no balance. */
+/** Takes an amount from a gift card, or adds it if it is negative; other methods have no balance. */
 export function charge(db: RetailDb, userId: string, methodId: PyValue, amount: PyValue): void {
   changeBalance(db, userId, methodId, (balance) => subtract(balance, amount));
 }

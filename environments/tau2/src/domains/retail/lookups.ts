@@ -8,7 +8,7 @@ export function orderOf(db: RetailDb, id: PyValue): Order {
   return found(attribute(db, "orders").find(id), "Order");
 }
 
-/** The order to change; to be taken when nothing can be refused any more. */
+/** The order for editing; call it after all checks. */
 export function editOrder(db: RetailDb, id: PyValue): Order {
   return found(attribute(db, "orders").edit(id), "Order");
 }

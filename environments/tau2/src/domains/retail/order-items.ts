@@ -42,7 +42,7 @@ export const exchangeDeliveredOrderItems = write({
 
     const order = editOrder(db, order_id);
     order.status = "exchange requested";
-    // Each list is sorted by itself: which item becomes which is not kept.
+    // As in the reference, each list is sorted separately, so the pairs are lost.
     order.exchange_items = sorted(item_ids);
     order.exchange_new_items = sorted(new_item_ids);
     assign(order, "exchange_payment_method_id", payment_method_id);
@@ -83,11 +83,11 @@ export const modifyPendingOrderItems = write({
     );
     charge(db, user_id, payment_method_id, difference);
     for (const [old, replacement] of pairs) {
-      // Looked for among the ids as they are by now, so an item may change twice.
+      // Searches the current ids, so an item may change twice.
       const item = itemOf(order.items, old);
       assign(item, "item_id", replacement);
       if (last === null) continue;
-      // A quirk of the reference: all of them get price and options of the last replacement.
+      // As in the reference, all items get the price and options of the last replacement.
       item.price = last.price;
       item.options = last.options;
     }
@@ -130,7 +130,7 @@ export const returnDeliveredOrderItems = write({
   },
 });
 
-/** Ids that were found are texts. */
+/** Ids that were found are strings. */
 function sorted(ids: PyValue): string[] {
   return [...elementsOf(ids)].map(str).sort(compareText);
 }

@@ -32,7 +32,7 @@ export const cancelPendingOrder = write({
     if (status !== "pending") throw valueError("Non-pending order cannot be cancelled");
     assertHashable(reason);
     if (!isIn(reason, CANCEL_REASONS)) throw valueError("Invalid reason");
-    // Every entry is refunded, even one that is a refund itself.
+    // As in the reference, every entry is refunded, even refunds.
     const refunds = payment_history.map(({ amount, payment_method_id }) => {
       const refund = OrderPayment.create({ transaction_type: "refund", amount, payment_method_id });
       credit(db, user_id, payment_method_id, amount);
@@ -52,7 +52,7 @@ export const modifyPendingOrderAddress = write({
   details: "First tell the user what will change, and go on only after a clear yes.",
   parameters: { order_id: orderId, ...address },
   run({ order_id, ...parts }, { db }) {
-    mustBePending(orderOf(db, order_id));
+    assertPending(orderOf(db, order_id));
     const changed = UserAddress.create(parts);
     const order = editOrder(db, order_id);
     order.address = changed;
@@ -70,7 +70,7 @@ export const modifyPendingOrderPayment = write({
   },
   run({ order_id, payment_method_id }, { db }) {
     const { status, user_id, payment_history } = orderOf(db, order_id);
-    mustBePending({ status });
+    assertPending({ status });
     const method = paymentMethodOf(userOf(db, user_id), payment_method_id);
     const [paid] = payment_history;
     if (paid === undefined || payment_history.length > 1 || paid.transaction_type !== "payment") {
@@ -92,7 +92,7 @@ export const modifyPendingOrderPayment = write({
   },
 });
 
-/** With items modified or not. */
-function mustBePending({ status }: Pick<Order, "status">): void {
+/** Accepts `pending` and `pending (items modified)`. */
+function assertPending({ status }: Pick<Order, "status">): void {
   if (!status.includes("pending")) throw valueError("Non-pending order cannot be modified");
 }

@@ -1,6 +1,6 @@
 import { text } from "../../core/tools/parameters.ts";
 
-/** Parameters that several tools have. */
+/** Parameters of several tools. */
 export const orderId = text("The order's id with its leading '#', such as '#W0000000'.");
 export const userId = text("The user's id, such as 'sara_doe_496'.");
 export const differenceMethodId = text(

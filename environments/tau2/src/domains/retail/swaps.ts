@@ -7,13 +7,13 @@ import { Dict, type PyValue } from "../../python/values/values.ts";
 import { variantOf } from "./lookups.ts";
 import type { OrderItem, RetailDb, Variant } from "./model.ts";
 
-/** The id of an item in an order, and that of the item to have instead. */
+/** The id of an item in an order, and that of its replacement. */
 export type Swap = readonly [old: PyValue, replacement: PyValue];
 
-/** Refuses ids that the order does not hold as often as they are asked for. */
+/** Refuses ids that occur less often in the order than in the argument. */
 export function mustHoldItems(items: readonly OrderItem[], ids: PyValue, complaint: (id: PyValue) => string): void {
   const asked = [...elementsOf(ids)];
-  // Python counts in lists and texts, not in dicts.
+  // Lists and strings have `count()`, dicts do not.
   if (ids instanceof Dict && asked.length > 0) throw attributeError("dict", "count");
   const held = items.map(({ item_id }) => item_id);
   for (const id of asked) if (count(asked, id) > count(held, id)) throw valueError(complaint(id));
@@ -23,13 +23,13 @@ function count(ids: readonly PyValue[], id: PyValue): number {
   return ids.filter((candidate) => equals(candidate, id)).length;
 }
 
-/** By position; both are as long. */
+/** Pairs by position; both lists have the same length. */
 export function pairsOf(ids: PyValue, newIds: PyValue): Swap[] {
   const replacements = [...elementsOf(newIds)];
   return [...elementsOf(ids)].map((old, i) => [old, replacements[i] ?? null]);
 }
 
-/** What all swaps cost together, and what the last one is for. Without any swap it is the int 0. */
+/** The price difference of all swaps, and the last replacement. Without swaps the difference is the int 0. */
 export function priceSwaps(
   db: RetailDb,
   items: readonly OrderItem[],
@@ -49,7 +49,7 @@ export function priceSwaps(
   return { difference, last };
 }
 
-/** The first of that id. */
+/** The first item with that id. */
 export function itemOf(items: readonly OrderItem[], id: PyValue): OrderItem {
   const item = items.find(({ item_id }) => equals(item_id, id));
   if (item === undefined) throw valueError(`Item ${str(id)} not found`);

@@ -21,7 +21,7 @@ export const findUserIdByNameZip = read({
     zip: text("The zip code of the user's address, such as '12345'."),
   },
   run({ first_name, last_name, zip }, { db }) {
-    // A name that is no text is noticed only when it comes to comparing it.
+    // As in the reference, a name that is not a string raises only when it is compared.
     for (const { user_id, name, address } of attribute(db, "users").values()) {
       if (lower(name.first_name) === lower(first_name) && lower(name.last_name) === lower(last_name) && equals(address.zip, zip)) {
         return user_id;

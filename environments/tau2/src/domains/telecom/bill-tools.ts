@@ -48,7 +48,7 @@ export const billHelpers = [
     name: "suspend_line_for_overdue_bill",
     parameters: ["customer_id", "line_id", "new_bill_id", "contract_ended"],
     run({ customer_id, line_id, new_bill_id, contract_ended }, { db }) {
-      // Whose line it is does not matter here.
+      // As in the reference, the line may belong to another customer.
       const line = getLine(db, line_id);
       if (line.status !== LineStatus.ACTIVE) throw valueError("Line must be active to suspend for unpaid bill");
       const amount = getPlan(db, line.plan_id).price_per_month;

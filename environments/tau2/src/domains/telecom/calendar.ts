@@ -1,17 +1,17 @@
 import { PyDate } from "../../python/values/datetime.ts";
 
-/** The domain's clock stands still: every tool acts on this day. */
+/** The domain has a fixed date: every tool acts on this day. */
 export const TODAY = new PyDate(2025, 2, 25);
 
 export const CYCLE_END = new PyDate(2025, 2, 28);
 
-/** Last month's end: when a contract that is made to have ended did. */
+/** The end of the last month: the end date of contracts that `contract_ended` ends. */
 export const LAST_MONTH_END = new PyDate(2025, 1, 31);
 
-/** A bill that is still being written is for the month to come. */
+/** The period of a draft bill: the next month. */
 export const NEXT_PERIOD = periodOf(new PyDate(2025, 3, 1), new PyDate(2025, 3, 31));
 
-/** A bill that is overdue is for the month that has passed. */
+/** The period of an overdue bill: the last month. */
 export const LAST_PERIOD = periodOf(new PyDate(2025, 1, 1), LAST_MONTH_END);
 
 function periodOf(start: PyDate, end: PyDate) {

@@ -7,12 +7,12 @@ import { NEXT_PERIOD, TODAY } from "./calendar.ts";
 import { billsOf, getCustomer } from "./lookups.ts";
 import { Bill, BillStatus, type Customer, LineItem, type TelecomDb } from "./model.ts";
 
-/** The agent's side remembers how many bills it has opened, for their ids. */
+/** The agent's side counts the bills that it has opened, for their ids. */
 export type AgentSide = Side<TelecomDb, Dict<number>>;
 
 export const freshMemory = (): Dict<number> => Dict.of({ openedBills: 0 });
 
-/** Puts a charge on the customer's draft bill; one is opened if there is none. */
+/** Adds a charge to the customer's draft bill, which is opened if there is none. */
 export function chargeOnce(side: AgentSide, customerId: PyValue, amount: PyValue, description: string): void {
   const customer = getCustomer(side.db, customerId);
   const draft = billsOf(side.db, customer).find(({ status }) => status === BillStatus.DRAFT);
@@ -30,7 +30,7 @@ export function addBill(db: TelecomDb, customer: Customer, bill: Bill): void {
   customer.bill_ids.push(bill.bill_id);
 }
 
-/** Counted, not drawn: the same episode has the same bills, and so the same hashes. */
+/** The id is a counter, not random, so that equal episodes have equal hashes. */
 function openDraft({ db, memory }: AgentSide, customer: Customer): Bill {
   const count = (memory.get("openedBills") ?? 0) + 1;
   memory.set("openedBills", count);

@@ -5,7 +5,7 @@ import { TelecomUserDb } from "./phone/model.ts";
 import { sync } from "./sync.ts";
 import { telecomUserTools } from "./user-tools.ts";
 
-/** A phone that does not work, and a carrier's support: the user has to be led through the repair. */
+/** A carrier's technical support: the agent guides the user through the repair of a phone. */
 export const telecom: DomainDefinition = {
   name: "telecom",
   folder: "telecom",
@@ -17,7 +17,7 @@ export const telecom: DomainDefinition = {
   sync,
 };
 
-/** The same, but technical support goes by a workflow instead of a manual. */
+/** The same, but the policy has a workflow for technical support instead of a manual. */
 export const telecomWorkflow: DomainDefinition = {
   ...telecom,
   name: "telecom-workflow",

@@ -15,7 +15,7 @@ export const getCustomer = (db: TelecomDb, id: PyValue): Customer =>
 export const getLineByPhone = (db: TelecomDb, phoneNumber: PyValue): Line =>
   first(attribute(db, "lines"), "phone_number", phoneNumber, "Line with phone number");
 
-/** By their own number or by that of one of their lines. */
+/** By the customer's own number or that of one of their lines. */
 export function getCustomerByPhone(db: TelecomDb, phoneNumber: PyValue): Customer {
   for (const customer of attribute(db, "customers")) {
     if (equals(customer.phone_number, phoneNumber)) return customer;
@@ -24,7 +24,7 @@ export function getCustomerByPhone(db: TelecomDb, phoneNumber: PyValue): Custome
   throw valueError(`Customer with phone number ${str(phoneNumber)} not found`);
 }
 
-/** A line that has to be the customer's own. */
+/** A line that must belong to the customer. */
 export function getLineOf(db: TelecomDb, customerId: PyValue, lineId: PyValue): Line {
   const customer = getCustomer(db, customerId);
   if (!isIn(lineId, customer.line_ids)) throw valueError(`Line ${str(lineId)} not found for customer ${str(customerId)}`);
@@ -35,7 +35,7 @@ export function billsOf(db: TelecomDb, customer: Customer): Bill[] {
   return customer.bill_ids.map((id) => getBill(db, id));
 }
 
-/** The first that fits; an argument of another type fits nothing. */
+/** The first row with that value; a value of another type matches none. */
 function first<Row extends PyObject>(rows: readonly Row[], field: keyof Row & string, wanted: PyValue, noun: string): Row {
   const row = rows.find((candidate) => equals(candidate[field] as PyValue, wanted));
   if (row === undefined) throw valueError(`${noun} ${str(wanted)} not found`);

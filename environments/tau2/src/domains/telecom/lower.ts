@@ -2,7 +2,7 @@ import { attributeError } from "../../python/errors.ts";
 import { typeName } from "../../python/values/types.ts";
 import type { PyValue } from "../../python/values/values.ts";
 
-/** `value.lower()`, which only texts have. */
+/** `value.lower()`, which only strings have. */
 export function lowered(value: PyValue): string {
   if (typeof value !== "string") throw attributeError(typeName(value), "lower");
   return value.toLowerCase();

@@ -112,7 +112,7 @@ export const Customer = model(
     payment_methods: withDefault(list(PaymentMethod), () => []),
     line_ids: withDefault(list(text), () => []),
     bill_ids: withDefault(list(text), () => []),
-    // A default is not converted: without a time given, this stays a date.
+    // Defaults are not converted, so this default stays a date.
     created_at: withDefault(datetime, new PyDate(2025, 1, 1)),
     last_extension_date: withDefault(nullable(date), null),
     goodwill_credit_used_this_year: withDefault(number, float(0)),

@@ -7,12 +7,12 @@ import { BillStatus, LineStatus, type TelecomDb } from "./model.ts";
 import { PaymentRequest, type TelecomUserDb, type UserSurroundings } from "./phone/model.ts";
 
 /**
- * Tells the phone what its line may do, and carries requests and payments of bills between the two sides.
- * The phone does not look for a network again because of it: its user has to do something first.
+ * Copies the state of the line to the phone, and payment requests and payments between the two sides.
+ * The phone does not search for a network because of it: that needs an action of the user.
  */
 export function sync({ tools, userTools }: Environment): void {
   if (tools === null || userTools === null) return;
-  // Either side may have been handed the other's database; then the first field that is missing is complained about.
+  // Either side may have the other's database; then the first missing field raises an error.
   const surroundings = attribute(userTools.db as TelecomUserDb, "surroundings");
   if (surroundings.phone_number === null) return;
   const db = tools.db as TelecomDb;

@@ -69,7 +69,7 @@ export const setApnSettings = write({
   definitions,
   run({ apn_settings }, { db }) {
     const device = deviceOf(db);
-    // What is no object is kept as it is, and missed by whoever reads it next.
+    // As in the reference, a value that is not a dict is stored, and the next read raises an error.
     assign(device, "active_apn_settings", apn_settings instanceof Dict ? ApnSettings.create(apn_settings) : apn_settings);
     const { apn_name } = apnOf(device, "apn_name");
     searchNetwork(db);

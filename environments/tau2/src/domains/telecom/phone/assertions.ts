@@ -9,7 +9,7 @@ import { canSendMms, deviceOf, doesDataWork, speedOf, surroundingsOf } from "./n
 
 const { helper } = toolsOf<PhoneSide>();
 
-/** They judge the phone as its last search left it. */
+/** They check the phone after its last network search. */
 export const assertions = [
   expecting("assert_airplane_mode_status", (db) => deviceOf(db).airplane_mode),
   helper({

@@ -76,7 +76,7 @@ export const VpnDetails = model(
   options,
 );
 
-/** In the order in which they are listed. */
+/** In listing order. */
 export const PERMISSIONS = ["sms", "storage", "phone", "network"] as const;
 
 const permission = withDefault(bool, false);
@@ -168,5 +168,5 @@ export type PhoneDevice = Instance<typeof PhoneDevice>;
 export type UserSurroundings = Instance<typeof UserSurroundings>;
 export type TelecomUserDb = Instance<typeof TelecomUserDb>;
 
-/** The phone remembers the VPN profile that it connects with. */
+/** The user's side keeps the VPN profile that the phone connects with. */
 export type PhoneSide = Side<TelecomUserDb, Dict<VpnDetails>>;

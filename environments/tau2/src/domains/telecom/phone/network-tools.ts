@@ -63,7 +63,7 @@ export const setNetworkModePreference = write({
   definitions: { NetworkModePreference: { enum: modeNames, title: "NetworkModePreference", type: "string" } },
   run({ mode }, { db }) {
     const chosen = typeof mode === "string" ? MODES.find(({ value }) => value === mode) : mode;
-    // What is no text at all is kept as the preference before anybody notices.
+    // As in the reference, a value that is not a string is stored before the error is raised.
     if (chosen !== undefined) {
       assign(deviceOf(db), "network_mode_preference", chosen);
       searchNetwork(db);
@@ -165,7 +165,7 @@ export const networkHelpers = [
     ];
   }),
   turning("turn_data_off", (db) => turn(toggleData, false, db), "Data connection broken."),
-  // Unlike its opposite it leaves the network as it was found last.
+  // Unlike turn_data_off, it does not search for a network.
   turning("turn_data_on", (db) => assign(deviceOf(db), "data_enabled", true), "Data connection restored."),
 ];
 

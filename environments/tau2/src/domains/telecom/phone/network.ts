@@ -26,14 +26,14 @@ export function simStatusOf(device: PhoneDevice): PyEnum {
   return device.sim_card_missing ? SimStatus.MISSING : device.sim_card_status;
 }
 
-/** The APN settings; they may have been overwritten with anything, and then the field that is asked for is missing. */
+/** The APN settings. They may have been overwritten with any value; then the error names the field `wanted`. */
 export function apnOf(device: PhoneDevice, wanted: (keyof ApnSettings & string) | "model_copy"): ApnSettings {
   const settings: PyValue = device.active_apn_settings;
   if (!ApnSettings.isInstance(settings)) throw attributeError(typeName(settings), wanted);
   return settings;
 }
 
-/** Looks for a network and stays with what is found. Whether data may be used is another matter. */
+/** Searches for a network and updates the connection. Whether mobile data works is checked elsewhere. */
 export function searchNetwork(db: TelecomUserDb): void {
   const device = deviceOf(db);
   const surroundings = surroundingsOf(db);
@@ -51,7 +51,7 @@ function connect(device: PhoneDevice, surroundings: UserSurroundings): void {
   device.network_signal_strength = signalOf(surroundings, technology);
 }
 
-/** A preference that is none at all is taken for 4G. */
+/** An invalid preference counts as 4G. */
 function technologyFor(preference: PyEnum, surroundings: UserSurroundings): PyEnum {
   switch (preference) {
     case NetworkModePreference.FOUR_G_5G_PREFERRED: {
@@ -86,7 +86,7 @@ export function doesDataWork(db: TelecomUserDb): boolean {
   return device.data_enabled && !surroundings.mobile_data_usage_exceeded;
 }
 
-/** Slowest and fastest, in Mbps. */
+/** Lowest and highest speed, in Mbps. */
 const RANGES = new Map([
   [NetworkTechnology.TWO_G, [0.1, 0.4]],
   [NetworkTechnology.THREE_G, [1, 5]],
@@ -102,7 +102,7 @@ const WEIGHTS = new Map([
 ]);
 
 export interface Speed {
-  /** Null without a connection. */
+  /** Null if there is no connection. */
   readonly mbps: number | null;
   readonly words: string;
 }
@@ -125,7 +125,7 @@ function wordsFor(mbps: number): string {
   return mbps < 100 ? "Good" : "Excellent";
 }
 
-/** Picture messages need more than data: a faster network, the carrier's address for them, and an app that may send them. */
+/** MMS needs mobile data, a network faster than 2G, an MMSC URL, no MMS over Wi-Fi, and the permissions of the messaging app. */
 export function canSendMms(db: TelecomUserDb): boolean {
   if (!doesDataWork(db)) return false;
   const device = deviceOf(db);

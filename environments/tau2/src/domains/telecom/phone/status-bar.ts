@@ -12,7 +12,7 @@ const SIGNALS = new Map([
   [SignalStrength.EXCELLENT, "📶⁴ Excellent"],
 ]);
 
-/** What stands at the top of the phone's screen. */
+/** The status bar of the phone. */
 export function statusBar(db: TelecomUserDb): string {
   const device = deviceOf(db);
   const indicators = device.airplane_mode ? ["✈️ Airplane Mode"] : cellularIndicators(device);
@@ -34,7 +34,7 @@ function cellularIndicators(device: PhoneDevice): string[] {
   return indicators;
 }
 
-/** How most tools answer: what they did, and the bar as it is now. */
+/** The answer of most tools: a message and the current status bar. */
 export function withStatusBar(message: string, db: TelecomUserDb): string {
   return `${message}\n${statusBar(db)}`;
 }

@@ -1,7 +1,7 @@
 import { NetworkStatus, type PhoneDevice, SignalStrength, type TelecomUserDb } from "./model.ts";
 import { deviceOf, searchNetwork } from "./network.ts";
 
-/** Flips a switch of the phone and tells what it is now. */
+/** Toggles a setting of the phone and returns its new value. */
 export type Toggle = (db: TelecomUserDb) => boolean;
 
 export const onOff = (isOn: boolean): "ON" | "OFF" => (isOn ? "ON" : "OFF");
@@ -46,7 +46,7 @@ export const toggleWifiCalling: Toggle = (db) => {
   return device.wifi_calling_enabled;
 };
 
-/** Flips once, and back if that was wrong: what a flip brings about happens even where the switch stood right before. */
+/** As in the reference, toggles once, and again if the value is wrong: the side effects happen even if the setting was right before. */
 export function turn(toggle: Toggle, wanted: boolean, db: TelecomUserDb): void {
   if (toggle(db) !== wanted) toggle(db);
 }

@@ -10,7 +10,7 @@ import { dropVpn } from "./switches.ts";
 
 const { read, write, helper } = toolsOf<PhoneSide>();
 
-/** The one profile that a phone has. Connecting uses this very object, so what breaks the connection breaks the profile. */
+/** The only profile of a phone. A connection uses the same object, so breaking the connection breaks the profile. */
 export const freshMemory = (): Dict<VpnDetails> =>
   Dict.of({
     vpnProfile: VpnDetails.create({
@@ -65,7 +65,7 @@ export const vpnHelpers = [
   }),
 ];
 
-/** False if there was a connection already. */
+/** False if it was already connected. */
 function connect({ db, memory }: PhoneSide): boolean {
   const device = deviceOf(db);
   if (device.vpn_connected) return false;
