@@ -3,8 +3,8 @@ import type { ServerConfig } from "../config.ts";
 import { shownConfig } from "../config.ts";
 import type { DiskProbe } from "../disk.ts";
 import type { Metrics } from "../operations/metrics.ts";
-import { openApi, openApiPage } from "../operations/openapi.ts";
 import type { Store } from "../stores/store.ts";
+import { openApi, openApiPage } from "./openapi.ts";
 import { type ApiRoute, route } from "./route.ts";
 
 export interface OperationRooms {

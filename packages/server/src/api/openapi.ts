@@ -1,6 +1,6 @@
 import { errorTable } from "@aenv/contract";
 import { z } from "zod";
-import { type ApiRoute, enveloped } from "../api/route.ts";
+import { type ApiRoute, enveloped } from "./route.ts";
 
 /** The API's description, made from the very table that serves it. */
 export function openApi(routes: readonly ApiRoute[], version: string): Record<string, unknown> {
