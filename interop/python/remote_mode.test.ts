@@ -11,7 +11,7 @@ const COMMANDS = { timeout: 240_000 };
 const text = (line: string) => ({ content: [{ type: "text", text: line }], is_error: false });
 
 const NOT_NAMED =
-  "presign_url failed: not supported on this engine (process): presign URL; the environment's config.json does not name port 8080";
+  "presign_url failed: not supported on this engine (process): presign URL; the environment's config.json does not list port 8080";
 
 describeNeeding("python", "the original Python SDK in remote mode, unchanged", () => {
   describe("with the store on SQLite", () => describeRemoteMode(async () => ({ url: "" })));

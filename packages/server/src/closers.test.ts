@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { Closers } from "./closers.ts";
 
 describe("closers", () => {
-  it("have their turn in reverse, each whatever became of the others, and only once", async () => {
+  it("are called in reverse order, all of them despite failures, and only once", async () => {
     const closers = new Closers();
     const closed: number[] = [];
     for (const n of [1, 2, 3, 4]) {

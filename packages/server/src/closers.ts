@@ -1,4 +1,4 @@
-/** What has been opened, and how it is closed again: the last first, each whatever became of the others. */
+/** Closes resources in reverse order of opening. A failure does not keep the others from being closed. */
 export class Closers {
   readonly #closers: (() => unknown)[] = [];
 
@@ -6,7 +6,7 @@ export class Closers {
     this.#closers.push(close);
   }
 
-  /** Rejects with the first failure, after all have had their turn. */
+  /** Rejects with the first failure, after all were called. */
   async close(): Promise<void> {
     const failures: unknown[] = [];
     for (const close of this.#closers.splice(0).reverse()) {

@@ -6,14 +6,14 @@ import { readServerConfig } from "./config.ts";
 
 const dataDir = (flags: Record<string, string>, variables: Record<string, string> = {}) => readServerConfig({ flags, variables }).dataDir;
 
-it("keeps the data of benchmarks below the home, or where it is told", () => {
+it("keeps the data of benchmarks below the home by default", () => {
   expect(dataDir({})).toBe(`${homedir()}/.aenv/data`);
   expect(dataDir({ home: "/srv/aenv" })).toBe("/srv/aenv/data");
   expect(dataDir({ home: "/srv/aenv" }, { AENV_DATA_DIR: "~/data" })).toBe(`${homedir()}/data`);
   expect(dataDir({ dataDir: "/mnt/data" }, { AENV_DATA_DIR: "/srv/data" })).toBe("/mnt/data");
 });
 
-it("reads a setting from the file that its variable names, without the end of its line; what stands in the variable itself wins", () => {
+it("reads a setting from the file that its _FILE variable names, without the line end; the plain variable takes precedence", () => {
   using tree = temporaryTree({ store: "redis://:pass word@redis.example:6379\n", hosts: "a.example,b.example" });
   const variables = { AENV_STORE_FILE: join(tree.path, "store"), AENV_ALLOWED_HOSTS_FILE: join(tree.path, "hosts") };
   const { store, allowedHosts } = readServerConfig({ flags: {}, variables });
@@ -21,11 +21,11 @@ it("reads a setting from the file that its variable names, without the end of it
   expect(readServerConfig({ flags: {}, variables: { ...variables, AENV_STORE: "memory:" } }).store).toBe("memory:");
 });
 
-it("says which file of a setting cannot be read", () => {
+it("names the file of a setting that cannot be read", () => {
   const variables = { AENV_STORE_FILE: "/nowhere/store" };
   expect(() => readServerConfig({ flags: {}, variables })).toThrow("the file /nowhere/store of AENV_STORE_FILE cannot be read");
 });
 
-it("takes no file for the folder of the data", () => {
-  expect(() => dataDir({ dataDir: import.meta.filename })).toThrow(/dataDir is .*config\.test\.ts; that is not a folder/);
+it("refuses a file as the data folder", () => {
+  expect(() => dataDir({ dataDir: import.meta.filename })).toThrow(/dataDir is .*config\.test\.ts, which is not a folder/);
 });

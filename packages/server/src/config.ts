@@ -12,55 +12,57 @@ const flag = z.union([z.boolean(), z.enum(["true", "false"]).transform((text) =>
 const count = number.int().min(0);
 const bytes = z.union([z.number().int().min(0), z.string().transform(readBytes)], { error: "must be a size such as 10 GiB" });
 
-/** Everything that can be set, with its default and what it means. */
+/** Every setting with its default and description. */
 export const serverConfig = z.strictObject({
   home: z
     .string()
     .default(() => homeFolder(undefined))
-    .describe("where the database, bundles and sandboxes are kept"),
+    .describe("folder of the database, the bundles and the sandboxes"),
   dataDir: z
     .string()
     .default("")
-    .describe("where benchmarks' data is kept, which sandboxes are told as AENV_DATA_DIR; data below home unless set"),
-  host: z.string().default("127.0.0.1").describe("the address to listen on"),
-  controlPort: port.default(8080).describe("control and hub"),
-  dataPort: port.default(8081).describe("the gateway to instances"),
-  adminPort: port.nullable().default(null).describe("metrics and the configuration, on loopback only; none unless set"),
-  publicUrl: z.url().nullable().default(null).describe("the data port's address as clients see it, for agent links"),
-  store: z.string().default("").describe("memory:, sqlite:FILE or redis://…; SQLite below home unless set"),
-  access: z.enum(["auto", "on", "off"]).default("auto").describe("whether tokens are needed; auto: only beyond loopback"),
-  idsAreKeys: flag.default(true).describe("an instance's unguessable id is enough on the data port, as the original's clients need"),
-  allowProcessEngine: flag.default(false).describe("let strangers beyond loopback run code in plain processes of this machine"),
-  allowedHosts: z.array(z.string()).default([]).describe("names beside loopback's own by which a server on loopback may be addressed"),
-  defaultTtl: duration.default("30m").describe("how long an instance lives if nobody says"),
-  idleAfter: duration.nullable().default(null).describe("ends instances that nobody has used for so long"),
-  startTimeout: duration.default("60s").describe("how long a start may take"),
-  poolMin: count.default(1).describe("blank processes that always wait"),
-  poolMax: count.default(8).describe("processes that wait at most, of each kind: blank, or ready for one environment"),
-  poolPerOwner: count.default(32).describe("processes that wait at most, ready for the environments of one owner"),
-  poolTotal: count.default(48).describe("processes that wait at most, in all"),
-  maxHosts: count.min(1).default(availableParallelism()).describe("shared processes for each owner and environment"),
-  memoryMb: count.min(64).default(2_048).describe("memory of one process"),
-  maxInstances: count.min(1).default(25_000).describe("live instances of one owner"),
-  createsPerSecond: number.positive().default(2_000).describe("creations a second of one owner"),
-  blobBytes: bytes.default(10 * 1024 ** 3).describe("bytes of bundles of one owner"),
-  startsAtOnce: count.min(1).default(64).describe("starts that run at the same time; the others wait in turn"),
-  verifications: count
-    .min(1)
-    .default(4)
-    .describe("bundles that are verified at the same time when they are published; the others wait in turn"),
-  verificationsPerOwner: count.min(1).default(2).describe("the same of one owner"),
-  round: duration.default("3s").describe("how often this server says that it lives, and tidies up"),
-  silence: duration.default("10s").describe("how long a server on another machine may be silent before it is taken for dead"),
-  headersTimeout: duration.default("20s").describe("how long a client may take over a request's headers, or over its first word"),
-  requestTimeout: duration.default("30m").describe("how long a client may take over a whole request; an answer may take longer"),
+    .describe("folder of the benchmarks' data, passed to sandboxes as AENV_DATA_DIR; default: data below home"),
+  host: z.string().default("127.0.0.1").describe("address to listen on"),
+  controlPort: port.default(8080).describe("port of the control API and the hub"),
+  dataPort: port.default(8081).describe("port of the gateway to instances"),
+  adminPort: port.nullable().default(null).describe("port of the metrics and the configuration, on loopback only; none by default"),
+  publicUrl: z.url().nullable().default(null).describe("URL of the data port as clients reach it, used in agent links"),
+  store: z.string().default("").describe("memory:, sqlite:FILE or redis://…; default: SQLite below home"),
+  access: z
+    .enum(["auto", "on", "off"])
+    .default("auto")
+    .describe("whether tokens are required; auto: only if the server listens beyond loopback"),
+  idsAreKeys: flag
+    .default(true)
+    .describe("accept an instance's unguessable id instead of a token on the data port, as the original's clients require"),
+  allowProcessEngine: flag.default(false).describe("allow clients beyond loopback to run code in plain processes of this machine"),
+  allowedHosts: z.array(z.string()).default([]).describe("additional Host names that a server on loopback accepts"),
+  defaultTtl: duration.default("30m").describe("lifetime of an instance if the request sets none"),
+  idleAfter: duration.nullable().default(null).describe("instances that are unused for this long are ended; none by default"),
+  startTimeout: duration.default("60s").describe("timeout of a start"),
+  poolMin: count.default(1).describe("blank processes that are always kept ready"),
+  poolMax: count.default(8).describe("most ready processes of each kind: blank, or prepared for one environment"),
+  poolPerOwner: count.default(32).describe("most ready processes prepared for the environments of one owner"),
+  poolTotal: count.default(48).describe("most ready processes in total"),
+  maxHosts: count.min(1).default(availableParallelism()).describe("most shared processes per owner and environment"),
+  memoryMb: count.min(64).default(2_048).describe("memory limit of one process, in MiB"),
+  maxInstances: count.min(1).default(25_000).describe("most live instances of one owner"),
+  createsPerSecond: number.positive().default(2_000).describe("most creations per second of one owner"),
+  blobBytes: bytes.default(10 * 1024 ** 3).describe("storage quota for the bundles of one owner"),
+  startsAtOnce: count.min(1).default(64).describe("most concurrent starts; further ones are queued"),
+  verifications: count.min(1).default(4).describe("most concurrent verifications of published bundles; further ones are queued"),
+  verificationsPerOwner: count.min(1).default(2).describe("most concurrent verifications of one owner"),
+  round: duration.default("3s").describe("interval of the heartbeat and of maintenance"),
+  silence: duration.default("10s").describe("a server on another machine without a heartbeat for this long is considered dead"),
+  headersTimeout: duration.default("20s").describe("timeout for the request headers, also for the first bytes of a connection"),
+  requestTimeout: duration.default("30m").describe("timeout for receiving a whole request; the response may take longer"),
   bodyTimeout: duration
     .default("30s")
     .describe("timeout for a JSON body on the control port; a large one gets more while it arrives at 64 KiB a second"),
-  maxConnections: count.min(1).default(20_000).describe("open connections of each port"),
-  maxBodyBytes: bytes.nullable().default(null).describe("the largest request through the gateway; none unless set"),
-  logLevel: z.enum(["trace", "debug", "info", "warn", "error", "silent"]).default("info").describe("how much is logged, on stderr"),
-  otlpUrl: z.url().nullable().default(null).describe("where traces go, as OTLP over HTTP; none unless set"),
+  maxConnections: count.min(1).default(20_000).describe("most open connections per port"),
+  maxBodyBytes: bytes.nullable().default(null).describe("largest request body through the gateway; unlimited by default"),
+  logLevel: z.enum(["trace", "debug", "info", "warn", "error", "silent"]).default("info").describe("log level; logs go to stderr"),
+  otlpUrl: z.url().nullable().default(null).describe("URL of an OTLP collector (HTTP) for traces; none by default"),
 });
 export type ServerConfig = z.infer<typeof serverConfig>;
 
@@ -76,7 +78,7 @@ export function fileVariableOf(key: string): string {
   return `${variableOf(key)}_FILE`;
 }
 
-/** What the command line says over what the environment says over what the file says. */
+/** Flags override environment variables, which override the file. */
 export function readServerConfig(options: {
   readonly flags: Readonly<Record<string, unknown>>;
   readonly variables: Readonly<Record<string, string | undefined>>;
@@ -93,11 +95,11 @@ export function readServerConfig(options: {
   const home = homeFolder(parsed.data.home);
   const config = { ...parsed.data, home, dataDir: dataFolder(dataDir, home) };
   if (statSync(config.dataDir, { throwIfNoEntry: false })?.isDirectory() === false)
-    throw new PlatformError("request.invalid", `the server's configuration is wrong: dataDir is ${config.dataDir}; that is not a folder`);
+    throw new PlatformError("request.invalid", `the server's configuration is wrong: dataDir is ${config.dataDir}, which is not a folder`);
   return { ...config, store: store === "" ? `sqlite:${join(home, "server.db")}` : store };
 }
 
-/** The same for people to look at: a password in it is hidden. */
+/** The configuration for display, with passwords hidden. */
 export function shownConfig(config: ServerConfig): Record<string, unknown> {
   const hidden = (text: string) => text.replace(/(:\/\/[^:@/]*):[^@/]*@/, "$1:***@").replace(/([?&]\w*password=)[^&]*/gi, "$1***");
   return Object.fromEntries(Object.entries(config).map(([key, value]) => [key, typeof value === "string" ? hidden(value) : value]));
@@ -113,7 +115,7 @@ function fromVariables(variables: Readonly<Record<string, string | undefined>>):
   return found;
 }
 
-/** A value that is not to stand in the environment, where other processes of the same user can read it. */
+/** Reads a value from a file, for secrets: other processes of the user can read environment variables. */
 function fromValueFile(variables: Readonly<Record<string, string | undefined>>, key: string): string | undefined {
   const file = variables[fileVariableOf(key)];
   if (file === undefined || file === "") return undefined;
@@ -135,7 +137,7 @@ function readFile(file: string): Record<string, unknown> {
 function invalid(error: z.ZodError, given: Readonly<Record<string, unknown>>): PlatformError {
   const problems = error.issues.map((issue) => {
     if (issue.code === "unrecognized_keys")
-      return `'${issue.keys.join("', '")}' is not a setting; known are ${Object.keys(serverConfig.shape).join(", ")}`;
+      return `'${issue.keys.join("', '")}' is not a setting; the settings are ${Object.keys(serverConfig.shape).join(", ")}`;
     const key = String(issue.path[0] ?? "");
     return `${key} is ${JSON.stringify(given[key])}; ${issue.message}`;
   });

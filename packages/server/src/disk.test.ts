@@ -7,7 +7,7 @@ import { DiskProbe, diskError, diskProblemOf } from "./disk.ts";
 const errno = (code: string, path?: string) => Object.assign(new Error(`${code}: open '/srv/aenv/x'`), { code, ...(path && { path }) });
 
 describe("diskProblemOf", () => {
-  it("finds the disk's part in an error, however deep, and only the disk's", () => {
+  it("finds a disk problem at any depth of causes, and nothing else", () => {
     expect(diskProblemOf(errno("ENOSPC"))).toBe("full");
     expect(diskProblemOf(new Error("a", { cause: new Error("b", { cause: errno("EROFS") }) }))).toBe("not writable");
     expect(diskProblemOf(errno("EACCES", "/srv/aenv/x"))).toBe("not writable");
@@ -17,7 +17,7 @@ describe("diskProblemOf", () => {
     expect(diskProblemOf(ring)).toBeNull();
   });
 
-  it("becomes an error that names no folder", () => {
+  it("becomes an error without paths", () => {
     const error = diskError("full", errno("ENOSPC"));
     expect(error).toMatchObject({ code: "store.unavailable", status: 503, retryable: true });
     expect(error.message).not.toContain("/srv");
@@ -25,7 +25,7 @@ describe("diskProblemOf", () => {
 });
 
 describe("a disk probe", () => {
-  it("says whether files can be written, and leaves none", async () => {
+  it("checks whether files can be written, and leaves none behind", async () => {
     using tree = temporaryTree();
     mkdirSync(join(tree.path, "home"));
     expect(await new DiskProbe([join(tree.path, "home")]).check()).toBeNull();

@@ -3,7 +3,7 @@ import { rm, statfs, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PlatformError } from "@aenv/contract";
 
-/** What keeps this server from writing. */
+/** Why the server cannot write. */
 export type DiskProblem = "full" | "not writable";
 
 const PROBLEMS: Readonly<Record<string, DiskProblem>> = {
@@ -12,10 +12,10 @@ const PROBLEMS: Readonly<Record<string, DiskProblem>> = {
   EROFS: "not writable",
   EIO: "not writable",
 };
-/** These say the same of a file, and other things of a process or a port. */
+/** Disk problems only for errors with a path; for processes and ports they mean something else. */
 const FILE_PROBLEMS = ["EACCES", "EPERM"];
 
-/** The disk's part in an error or in one of its causes; null if it has none. */
+/** The disk problem behind an error or one of its causes; null if there is none. */
 export function diskProblemOf(error: unknown): DiskProblem | null {
   for (let at = error, depth = 0; at instanceof Error && depth < 10; at = at.cause, depth++) {
     const { code = "", path } = at as NodeJS.ErrnoException;
@@ -26,17 +26,17 @@ export function diskProblemOf(error: unknown): DiskProblem | null {
   return null;
 }
 
-/** What clients are told of it: that it is the server's trouble and may be over later, and nothing of where its files are. */
+/** The error for clients: retryable, and without the server's paths. */
 export function diskError(problem: DiskProblem, cause: unknown): PlatformError {
-  const message = `the server's disk is ${problem}, so nothing was stored; try again later, or ask the server's operator`;
+  const message = `the server's disk is ${problem}, so nothing was stored; try again later, or contact the operator of the server`;
   return new PlatformError("store.unavailable", message, { cause, details: { retryAfterSeconds: 10 } });
 }
 
 /** With less than this, writes are about to fail. */
 const MIN_FREE_BYTES = 2 ** 20;
-const BELIEVE_MS = 1_000;
+const CACHE_MS = 1_000;
 
-/** Whether files can be written in some folders, found out by writing one, at most once a second. */
+/** Checks whether folders are writable by writing a file, at most once a second. */
 export class DiskProbe {
   readonly #folders: readonly string[];
   #last: { readonly at: number; readonly problem: Promise<DiskProblem | null> } | null = null;
@@ -47,11 +47,11 @@ export class DiskProbe {
 
   check(): Promise<DiskProblem | null> {
     const now = performance.now();
-    if (this.#last === null || now - this.#last.at >= BELIEVE_MS) this.#last = { at: now, problem: this.#look() };
+    if (this.#last === null || now - this.#last.at >= CACHE_MS) this.#last = { at: now, problem: this.#probe() };
     return this.#last.problem;
   }
 
-  async #look(): Promise<DiskProblem | null> {
+  async #probe(): Promise<DiskProblem | null> {
     for (const folder of this.#folders) {
       const problem = await probe(folder);
       if (problem !== null) return problem;

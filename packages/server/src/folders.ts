@@ -1,14 +1,14 @@
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 
-/** Where everything of this machine's user is kept: as said, else `~/.aenv`. */
-export function homeFolder(said: string | undefined): string {
-  return said ? absolute(said) : join(homedir(), ".aenv");
+/** The home folder: the given one, else `~/.aenv`. */
+export function homeFolder(given: string | undefined): string {
+  return given ? absolute(given) : join(homedir(), ".aenv");
 }
 
-/** Where the data of benchmarks is kept, a folder each: as said, else below the home. */
-export function dataFolder(said: string | undefined, home: string): string {
-  return said ? absolute(said) : join(home, "data");
+/** The folder of the benchmarks' data: the given one, else `data` below the home. */
+export function dataFolder(given: string | undefined, home: string): string {
+  return given ? absolute(given) : join(home, "data");
 }
 
 function absolute(path: string): string {

@@ -1,4 +1,4 @@
-/** Work that is done again and again, one round at a time, until it is told to stop. */
+/** Periodic work; rounds never overlap. */
 export interface Rounds {
   stop(): Promise<void>;
 }

@@ -1,12 +1,12 @@
-/** A text without the names of the server's own folders: for clients, whom they are no business of. */
+/** Removes the paths of the server's folders from a text, so that clients do not see them. */
 export type ShownText = (text: string) => string;
 
-/** `folders` by what is written instead of each: `{ "<home>": "/srv/aenv" }`. */
+/** `folders` maps each placeholder to the folder that it replaces: `{ "<home>": "/srv/aenv" }`. */
 export function hideFolders(folders: Readonly<Record<string, string>>): ShownText {
   const hidden = Object.entries(folders)
     .map(([name, folder]) => ({ name, folder: folder.replace(/\/+$/, "") }))
     .filter(({ folder }) => folder.length > 1)
-    // A folder inside another one is hidden by its own name.
+    // Longest first: a folder inside another one has its own placeholder.
     .sort((one, other) => other.folder.length - one.folder.length);
   return (text) => hidden.reduce((sum, { name, folder }) => (sum.includes(folder) ? sum.replaceAll(folder, name) : sum), text);
 }

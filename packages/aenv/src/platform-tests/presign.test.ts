@@ -108,7 +108,7 @@ describe.runIf(process.platform === "linux")("a presigned link", () => {
     const unnamed = await freePort();
     expect(await platform.ask("POST", `/env-instance/${id}/presign-url`, { port: unnamed })).toMatchObject({
       status: 501,
-      message: expect.stringMatching(/^not supported on this engine \(process\): presign URL; .*does not name port/),
+      message: expect.stringMatching(/^not supported on this engine \(process\): presign URL; .*does not list port/),
     });
     const packed = await publish(platform, projects.probe, { isolation: "shared", deployConfig: { ports: [3000] } });
     const { id: packedId } = await platform.create(packed);

@@ -4,10 +4,10 @@ import type { Tokens } from "./tokens.ts";
 
 export { type Caller, type Role, roles } from "./caller.ts";
 
-/** With access off, whoever reaches the server may do everything: it listens on loopback only. */
-const ANYBODY: Caller = { owner: "default", roles: new Set(roles), tokenId: null, maxInstances: null };
+/** The caller if access is off: all rights. */
+const LOCAL_CALLER: Caller = { owner: "default", roles: new Set(roles), tokenId: null, maxInstances: null };
 
-/** Decides who someone is and what they may do. Asked before any room is entered. */
+/** Authentication and authorization: who the caller is, and which roles it needs. */
 export class Access {
   readonly tokens: Tokens;
   readonly isOn: boolean;
@@ -18,7 +18,7 @@ export class Access {
   }
 
   async identify(authorization: string | undefined): Promise<Caller> {
-    if (!this.isOn) return ANYBODY;
+    if (!this.isOn) return LOCAL_CALLER;
     if (authorization === undefined) throw unauthenticated("Missing Authorization header");
     const match = /^bearer +(\S+)$/i.exec(authorization.trim());
     if (match === null) throw unauthenticated("Authorization header format should be Bearer <token>");
@@ -31,15 +31,15 @@ export class Access {
     if (caller.roles.has("admin") || anyOf.some((role) => caller.roles.has(role))) return;
     throw new PlatformError(
       "access.denied",
-      `this needs the role ${anyOf.join(" or ")}; the token has ${[...caller.roles].join(", ") || "none"}`,
+      `this requires the role ${anyOf.join(" or ")}; the token has ${[...caller.roles].join(", ") || "none"}`,
     );
   }
 }
 
-/** What an operator should be warned of: that nobody is asked for a token and not only this machine can ask. */
+/** The warning for a server that is reachable from other machines without tokens; null if there is no need. */
 export function exposureWarning(host: string, isOn: boolean): string | null {
   if (isOn || isLoopback(host)) return null;
-  return `access is off and the server listens on ${host}: everybody who reaches it may do everything; set access to 'auto' or 'on'`;
+  return `access is off and the server listens on ${host}: every client that can reach it has all rights; set access to 'auto' or 'on'`;
 }
 
 function unauthenticated(message: string): PlatformError {

@@ -5,10 +5,10 @@ export type Role = (typeof roles)[number];
 export interface Caller {
   readonly owner: string;
   readonly roles: ReadonlySet<Role>;
-  /** Null where access is off. */
+  /** Null if access is off. */
   readonly tokenId: string | null;
-  /** The token's own limit on live instances, where it has one. */
+  /** The token's own limit on live instances, if it has one. */
   readonly maxInstances: number | null;
-  /** The environments that the token is good for; all if there are none. */
+  /** The environments that the token is valid for; all if empty. */
   readonly scopes?: readonly string[];
 }

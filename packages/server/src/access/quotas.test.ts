@@ -4,7 +4,7 @@ import { Quotas } from "./quotas.ts";
 const limits = { instances: 10, createsPerSecond: 2, blobBytes: 100 };
 
 describe("quotas", () => {
-  it("admit a second's worth at once, then as time goes by, and say when", () => {
+  it("admit a burst of one second, then the rate, and say when to retry", () => {
     let now = 0;
     const quotas = new Quotas(limits, {}, () => now);
     quotas.admitCreate("ada");
@@ -16,7 +16,7 @@ describe("quotas", () => {
     expect(() => quotas.admitCreate("ada")).toThrow();
   });
 
-  it("admit creations whatever happens to the clock", () => {
+  it("admit creations after the system clock was changed", () => {
     vi.useFakeTimers({ toFake: ["Date"], now: new Date("2030-01-01") });
     try {
       const quotas = new Quotas({ ...limits, createsPerSecond: 1_000_000 });
@@ -30,7 +30,7 @@ describe("quotas", () => {
     }
   });
 
-  it("are an owner's own where some are set, also for owners with odd names", () => {
+  it("use an owner's own limits if set, also for owners with unusual names", () => {
     const quotas = new Quotas(limits, { ada: { instances: 99 } });
     expect(quotas.instanceLimit("ada")).toBe(99);
     expect(quotas.blobLimit("ada")).toBe(100);

@@ -1,6 +1,6 @@
 import { PlatformError } from "@aenv/contract";
 
-/** What one owner may have. */
+/** The limits of one owner. */
 export interface Limits {
   readonly instances: number;
   readonly createsPerSecond: number;
@@ -12,14 +12,14 @@ interface Bucket {
   at: number;
 }
 
-/** Keeps one owner from taking what all others need. Limits by owner, else the server's own. */
+/** Limits per owner; the server's limits apply where an owner has none of its own. */
 export class Quotas {
   readonly #limits: Limits;
   readonly #byOwner: Readonly<Record<string, Partial<Limits>>>;
   readonly #monotonicMs: () => number;
   readonly #buckets = new Map<string, Bucket>();
 
-  /** The rate is measured on a clock that nobody sets: one that is set back would refuse creations for as long. */
+  /** Rates use a monotonic clock: setting the system clock back must not block creations. */
   constructor(
     limits: Limits,
     byOwner: Readonly<Record<string, Partial<Limits>>> = {},
@@ -42,7 +42,7 @@ export class Quotas {
     return this.of(owner).blobBytes;
   }
 
-  /** Takes part of the owner's rate; the error says when there will be enough again. A second's worth may come at once. */
+  /** Token bucket per owner, with a burst of one second. The error says when to retry. */
   admitCreate(owner: string, count = 1): void {
     const rate = this.of(owner).createsPerSecond;
     const now = this.#monotonicMs();

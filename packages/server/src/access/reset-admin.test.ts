@@ -9,7 +9,7 @@ import { Tokens, tokenRows } from "./tokens.ts";
 const now = () => new Date();
 
 async function check(url: string): Promise<void> {
-  // As the server has it open all the while.
+  // The server keeps the store open.
   const store = await openStore(url);
   try {
     const tokens = new Tokens(tokenRows(store), now);
@@ -29,22 +29,22 @@ async function check(url: string): Promise<void> {
 }
 
 describe("resetAdmin", () => {
-  it("makes a token beside a server on SQLite that runs, and revokes the others if it is told to", async () => {
+  it("creates a token while a server on SQLite runs, and revokes the others if requested", async () => {
     using tree = temporaryTree();
     await check(`sqlite:${join(tree.path, "server.db")}`);
   });
 
-  it("makes no store where there is none", async () => {
+  it("does not create a missing store", async () => {
     using tree = temporaryTree();
     const file = join(tree.path, "server.db");
-    for (const store of [`sqlite:${file}`, file]) await expect(resetAdmin({ store })).rejects.toThrow(/no server has kept its data in/);
+    for (const store of [`sqlite:${file}`, file]) await expect(resetAdmin({ store })).rejects.toThrow(/does not exist; pass the server/);
     expect(existsSync(file)).toBe(false);
     await expect(resetAdmin({ store: "memory:" })).rejects.toThrow(/restart the server/);
   });
 });
 
 describeNeeding("redis", "resetAdmin on Redis", () => {
-  it("does the same", async () => {
+  it("works with Redis too", async () => {
     await using redis = await startRedis();
     await check(redis.url);
   });

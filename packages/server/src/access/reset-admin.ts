@@ -7,25 +7,25 @@ import { Tokens, tokenRows } from "./tokens.ts";
 export interface NewAdmin {
   readonly id: string;
   readonly owner: string;
-  /** Shown this once: only its hash is kept. */
+  /** Shown only once: the store keeps its hash. */
   readonly token: string;
   /** Ids of the administrators' tokens that were revoked. */
   readonly revoked: readonly string[];
 }
 
 /**
- * Makes an administrator's token in the store of a server, for a lost one. Whoever may write to the store may do that, and nobody
- * else. The server may run meanwhile: it knows the new token at once, and takes a revoked one for two seconds more at the most.
+ * Creates an administrator's token directly in a server's store, to replace a lost one. It needs write access to the store. The server
+ * may be running: it accepts the new token at once, and a revoked one for at most two seconds more.
  */
 export async function resetAdmin(
   config: Pick<ServerConfig, "store">,
   { owner = "admin", revokesOthers = false }: { readonly owner?: string; readonly revokesOthers?: boolean } = {},
 ): Promise<NewAdmin> {
-  demandStoreThere(config.store);
+  assertStoreExists(config.store);
   const store = await openStore(config.store);
   try {
     const tokens = new Tokens(tokenRows(store), () => new Date());
-    const { token, row } = await tokens.create({ owner, roles: ["admin"], note: "made by aenv token reset-admin" });
+    const { token, row } = await tokens.create({ owner, roles: ["admin"], note: "created by aenv token reset-admin" });
     const others = revokesOthers ? (await tokens.list()).filter(({ id, roles }) => id !== row.id && roles.includes("admin")) : [];
     for (const { id } of others) await tokens.revoke(id);
     return { id: row.id, owner, token, revoked: others.map(({ id }) => id) };
@@ -34,17 +34,14 @@ export async function resetAdmin(
   }
 }
 
-/** A new store would be no server's, and a token in it good for nothing. */
-function demandStoreThere(url: string): void {
+/** A token in a newly created store would be useless, because no server uses it. */
+function assertStoreExists(url: string): void {
   if (/^memory:/i.test(url))
     throw new PlatformError(
       "store.invalid",
-      "the store is in memory, where only its server reaches it; restart the server for a new token",
+      "the store is in memory, which only its server can access; restart the server to get a new token",
     );
   const file = sqliteFileOf(url);
   if (file !== null && !existsSync(file))
-    throw new PlatformError(
-      "store.invalid",
-      `no server has kept its data in ${file}; name its home with --home, or its store with --store`,
-    );
+    throw new PlatformError("store.invalid", `${file} does not exist; pass the server's home with --home, or its store with --store`);
 }

@@ -3,11 +3,11 @@ import type { Caller } from "./caller.ts";
 
 const SCOPE = /^[a-z0-9-]*\*?$/;
 
-/** Names of environments that a token is good for: `tau2`, or `shop-*` for all that begin so. None means all. */
+/** The environments that a token is valid for: names such as `tau2`, or prefixes such as `shop-*`. Empty means all. */
 export function parseScopes(scopes: readonly string[]): readonly string[] {
   const wrong = scopes.find((scope) => scope === "" || !SCOPE.test(scope));
   if (wrong === undefined) return scopes;
-  throw new PlatformError("request.invalid", `scope is '${wrong}'; give an environment's name, or the beginning of names and '*'`);
+  throw new PlatformError("request.invalid", `scope is '${wrong}'; write an environment's name, or a prefix and '*'`);
 }
 
 export function isInScope(caller: Caller, environmentName: string): boolean {

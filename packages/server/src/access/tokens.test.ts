@@ -11,7 +11,7 @@ function open(now: () => Date = () => new Date(0)) {
 }
 
 describe("a token", () => {
-  it("is shown once, and only its hash is kept", async () => {
+  it("is returned once, and only its hash is stored", async () => {
     const { tokens, rows } = open();
     const { token, row } = await tokens.create({ owner: "ada", roles: ["trainer"] });
     expect(token).toMatch(/^aenv_[0-9a-f]{12}_[\w-]{27}$/);
@@ -20,7 +20,7 @@ describe("a token", () => {
     expect(await tokens.verify(token)).toMatchObject({ owner: "ada", tokenId: row.id });
   });
 
-  it("is refused when it is changed, cut, unknown, too old or revoked", async () => {
+  it("is refused if it is changed, truncated, unknown, expired or revoked", async () => {
     let now = 0;
     const { tokens } = open(() => new Date(now));
     const { token, row } = await tokens.create({ owner: "ada", roles: ["trainer"], expiresAt: new Date(60_000) });
@@ -37,7 +37,7 @@ describe("a token", () => {
     expect(await tokens.revoke(row.id)).toBe(false);
   });
 
-  it("says when it was last used, to the minute", async () => {
+  it("records its last use, to the minute", async () => {
     let now = 1_000;
     const { tokens } = open(() => new Date(now));
     const { token } = await tokens.create({ owner: "ada", roles: ["trainer"] });
@@ -48,14 +48,14 @@ describe("a token", () => {
     await expect.poll(async () => (await tokens.list())[0]?.lastUsedAt).toBe("1970-01-01T00:02:00.000Z");
   });
 
-  it("is not made for an owner, a role or a scope that makes no sense", async () => {
+  it("is not created for an invalid owner, role or scope", async () => {
     const { tokens } = open();
     await expect(tokens.create({ owner: "a b", roles: ["trainer"] })).rejects.toThrow(/owner is 'a b'/);
     await expect(tokens.create({ owner: "a", roles: [] })).rejects.toThrow(/give one or more of admin, publisher, trainer, agent/);
     await expect(tokens.create({ owner: "a", roles: ["trainer"], scopes: ["Tau2"] })).rejects.toThrow(/scope is 'Tau2'/);
   });
 
-  it("is good for the environments of its scopes only", async () => {
+  it("is valid only for the environments of its scopes", async () => {
     const { tokens } = open();
     const { token } = await tokens.create({ owner: "ada", roles: ["trainer"], scopes: ["tau2", "shop-*"] });
     const caller = await tokens.verify(token);
@@ -64,7 +64,7 @@ describe("a token", () => {
   });
 });
 
-/** A store that holds its first read back; by the time it is let go, its answer may be old. */
+/** A store that delays the result of its first read, which may be outdated when it arrives. */
 class SlowStore extends MemoryStore {
   readonly hasRead = Promise.withResolvers<void>();
   readonly isLetGo = Promise.withResolvers<void>();
@@ -78,7 +78,7 @@ class SlowStore extends MemoryStore {
 }
 
 describe("a revocation", () => {
-  it("holds for a verification that had read the token before it, and for all later ones", async () => {
+  it("applies to a verification that read the token before it, and to all later ones", async () => {
     const store = new SlowStore();
     const tokens = new Tokens(new Collection<TokenRow>(store, "token", () => ({})), () => new Date(0));
     const { token, row } = await tokens.create({ owner: "ada", roles: ["trainer"] });
@@ -92,7 +92,7 @@ describe("a revocation", () => {
 });
 
 describe("a verified token", () => {
-  it("is not believed for longer when the clock is set back, nor after its end", async () => {
+  it("is not cached for longer if the clock is set back, nor after it expires", async () => {
     let now = 3_600_000;
     let monotonic = 0;
     const rows = new Collection<TokenRow>(new MemoryStore(), "token", () => ({}));
@@ -105,7 +105,7 @@ describe("a verified token", () => {
     expect(await tokens.verify(token)).not.toBeNull();
     now += 1_000;
     expect(await tokens.verify(token)).toBeNull();
-    // As another server on the same store revokes it.
+    // Revoked by another server on the same store.
     await rows.remove(row.id);
     now = 0;
     expect(await tokens.verify(token)).not.toBeNull();
@@ -115,13 +115,13 @@ describe("a verified token", () => {
 });
 
 describe("access", () => {
-  it("is warned of where it is off and others can reach the server", () => {
+  it("causes a warning if it is off and other machines can reach the server", () => {
     expect(exposureWarning("0.0.0.0", false)).toMatch(/access is off and the server listens on 0\.0\.0\.0/);
     expect(["127.0.0.1", "::1", "localhost"].map((host) => exposureWarning(host, false))).toEqual([null, null, null]);
     expect(exposureWarning("0.0.0.0", true)).toBeNull();
   });
 
-  it("asks for a token only where it is on, and says what is wrong with one", async () => {
+  it("requires a token only if it is on, and explains a refusal", async () => {
     const { tokens } = open();
     expect((await new Access(tokens, false).identify(undefined)).roles.has("admin")).toBe(true);
     const access = new Access(tokens, true);
@@ -130,7 +130,7 @@ describe("access", () => {
     await expect(access.identify("Bearer nope")).rejects.toMatchObject({ code: "access.unauthenticated", message: "Invalid token" });
     const { token } = await tokens.create({ owner: "ada", roles: ["trainer"] });
     const caller = await access.identify(`bearer ${token}`);
-    expect(() => access.demand(caller, "publisher")).toThrow(/needs the role publisher; the token has trainer/);
+    expect(() => access.demand(caller, "publisher")).toThrow(/requires the role publisher; the token has trainer/);
     access.demand(caller, "publisher", "trainer");
   });
 });

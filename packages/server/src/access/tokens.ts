@@ -5,7 +5,7 @@ import type { Store } from "../stores/store.ts";
 import { type Caller, type Role, roles } from "./caller.ts";
 import { parseScopes } from "./scopes.ts";
 
-/** A token as the store keeps it: its hash, never itself. */
+/** A stored token: only its hash, never the token. */
 export interface TokenRow {
   readonly id: string;
   readonly hash: string;
@@ -15,7 +15,7 @@ export interface TokenRow {
   readonly createdAt: string;
   readonly expiresAt: string | null;
   readonly lastUsedAt: string | null;
-  /** This owner's own limits; null for the server's. */
+  /** The limit of this token; null for the server's limit. */
   readonly maxInstances: number | null;
   readonly scopes: readonly string[];
 }
@@ -33,20 +33,20 @@ export function tokenRows(store: Store): Collection<TokenRow> {
   return new Collection<TokenRow>(store, "token", () => ({}));
 }
 
-/** How long an answer is believed: a revoked token works at most this much longer on another replica. */
-const BELIEVE_MS = 2_000;
-/** Last use is shown to people; to the minute is enough, and spares a write a request. */
-const NOTE_USE_EVERY_MS = 60_000;
+/** How long a verification is cached: a revoked token works for at most this much longer on other servers. */
+const CACHE_MS = 2_000;
+/** The time of last use is stored to the minute, which avoids a write per request. */
+const RECORD_USE_EVERY_MS = 60_000;
 const OWNER = /^[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}$/;
 
 /** Tokens `aenv_<id>_<secret>`: 160 random bits, so a plain hash is enough to keep them safe at rest. */
 export class Tokens {
   readonly #rows: Collection<TokenRow>;
   readonly #now: () => Date;
-  /** For how long a verification is believed is measured here: a clock that is set back must not prolong it. */
+  /** Measures the cache time: setting the system clock back must not prolong it. */
   readonly #monotonicMs: () => number;
-  readonly #believed = new Map<string, { readonly caller: Caller; readonly expiresAt: string | null; readonly untilMs: number }>();
-  /** Counts the steps of revocations: a row that was read before one may be gone after it. */
+  readonly #verified = new Map<string, { readonly caller: Caller; readonly expiresAt: string | null; readonly untilMs: number }>();
+  /** Incremented by revocations, to detect that a row was read before one. */
   #revocations = 0;
 
   constructor(rows: Collection<TokenRow>, now: () => Date, monotonicMs: () => number = () => performance.now()) {
@@ -55,7 +55,7 @@ export class Tokens {
     this.#monotonicMs = monotonicMs;
   }
 
-  /** The token itself is in this answer only; nobody can read it again. */
+  /** Only this result contains the token; it cannot be read again. */
   async create(spec: NewToken): Promise<{ token: string; row: TokenRow }> {
     if (!OWNER.test(spec.owner))
       throw new PlatformError("request.invalid", `owner is '${spec.owner}'; use 1 to 64 letters, digits, '_', '.', '@' and '-'`);
@@ -64,7 +64,7 @@ export class Tokens {
       throw new PlatformError("request.invalid", `roles are '${spec.roles.join(",")}'; give one or more of ${roles.join(", ")}`);
     }
     if (spec.expiresAt !== undefined && Number.isNaN(spec.expiresAt.getTime()))
-      throw new PlatformError("request.invalid", "expiresAt is no date; write it as 2030-01-31T00:00:00Z");
+      throw new PlatformError("request.invalid", "expiresAt is not a date; write it as 2030-01-31T00:00:00Z");
     const id = randomBytes(6).toString("hex");
     const secret = randomBytes(20).toString("base64url");
     const row: TokenRow = {
@@ -83,20 +83,20 @@ export class Tokens {
     return { token: `aenv_${id}_${secret}`, row };
   }
 
-  /** Who the token makes its bearer, or null. */
+  /** The caller that the token identifies, or null. */
   async verify(token: string): Promise<Caller | null> {
     const now = this.#now().getTime();
-    const known = this.#believed.get(token);
-    if (known !== undefined && known.untilMs > this.#monotonicMs() && !isOver(known, now)) return known.caller;
+    const known = this.#verified.get(token);
+    if (known !== undefined && known.untilMs > this.#monotonicMs() && !hasExpired(known, now)) return known.caller;
     const [, id, secret] = /^aenv_([0-9a-f]{12})_([\w-]{27})$/.exec(token) ?? [];
     if (id === undefined || secret === undefined) return null;
     const row = await this.#find(id);
-    if (row === null || !isSame(row.hash, hashOf(secret)) || isOver(row, now)) return null;
-    void this.#noteUse(row, now).catch(() => {});
+    if (row === null || !isSame(row.hash, hashOf(secret)) || hasExpired(row, now)) return null;
+    void this.#recordUse(row, now).catch(() => {});
     const { owner, roles: given, maxInstances, scopes, expiresAt } = row;
     const caller: Caller = { owner, roles: new Set(given), tokenId: id, maxInstances, scopes };
-    if (this.#believed.size >= 10_000) this.#believed.clear();
-    this.#believed.set(token, { caller, expiresAt, untilMs: this.#monotonicMs() + BELIEVE_MS });
+    if (this.#verified.size >= 10_000) this.#verified.clear();
+    this.#verified.set(token, { caller, expiresAt, untilMs: this.#monotonicMs() + CACHE_MS });
     return caller;
   }
 
@@ -106,21 +106,21 @@ export class Tokens {
     return found.sort((a, b) => a.createdAt.localeCompare(b.createdAt));
   }
 
-  /** True if there was such a token. */
+  /** False if there was no such token. */
   async revoke(id: string): Promise<boolean> {
-    this.#forget();
+    this.#clearCache();
     const wasThere = await this.#rows.remove(id);
-    // Once more: a verification that has read the row before it was removed may have ended in between.
-    this.#forget();
+    // Again: a verification that read the row before its removal may have been cached in between.
+    this.#clearCache();
     return wasThere;
   }
 
-  #forget(): void {
+  #clearCache(): void {
     this.#revocations++;
-    this.#believed.clear();
+    this.#verified.clear();
   }
 
-  /** The row as it is when no revocation has come between. */
+  /** The row, read again if a revocation happened during the read. */
   async #find(id: string): Promise<TokenRow | null> {
     for (;;) {
       const revocations = this.#revocations;
@@ -129,13 +129,13 @@ export class Tokens {
     }
   }
 
-  async #noteUse(row: TokenRow, now: number): Promise<void> {
-    if (row.lastUsedAt !== null && now - Date.parse(row.lastUsedAt) < NOTE_USE_EVERY_MS) return;
+  async #recordUse(row: TokenRow, now: number): Promise<void> {
+    if (row.lastUsedAt !== null && now - Date.parse(row.lastUsedAt) < RECORD_USE_EVERY_MS) return;
     await this.#rows.update(row.id, (latest) => ({ ...latest, lastUsedAt: new Date(now).toISOString() }));
   }
 }
 
-function isOver({ expiresAt }: Pick<TokenRow, "expiresAt">, now: number): boolean {
+function hasExpired({ expiresAt }: Pick<TokenRow, "expiresAt">, now: number): boolean {
   return expiresAt !== null && Date.parse(expiresAt) <= now;
 }
 

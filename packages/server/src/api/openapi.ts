@@ -2,7 +2,7 @@ import { errorTable } from "@aenv/contract";
 import { z } from "zod";
 import { type ApiRoute, enveloped } from "./route.ts";
 
-/** The API's description, made from the very table that serves it. */
+/** The OpenAPI description, generated from the route table that serves the API. */
 export function openApi(routes: readonly ApiRoute[], version: string): Record<string, unknown> {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const one of routes) {
@@ -15,7 +15,7 @@ export function openApi(routes: readonly ApiRoute[], version: string): Record<st
     info: {
       title: "AEnv",
       version,
-      description: "Environments for agentic reinforcement learning: the hub, the instances and who may use them.",
+      description: "Environments for agentic reinforcement learning: hub, instances, services and tokens.",
     },
     paths,
     components: {
@@ -55,8 +55,8 @@ function describe(one: ApiRoute): Record<string, unknown> {
     ...(one.maxBodyBytes !== undefined && { "x-max-body-bytes": one.maxBodyBytes }),
     ...(one.body !== undefined && { requestBody: { content: { "application/json": { schema: toJsonSchema(one.body) } } } }),
     responses: {
-      200: { description: "done", content: contentOf(one.answer) },
-      default: { description: "what went wrong", content: { "application/json": { schema: ref("Error") } } },
+      200: { description: "success", content: contentOf(one.answer) },
+      default: { description: "error", content: { "application/json": { schema: ref("Error") } } },
     },
   };
 }
@@ -89,19 +89,19 @@ function ref(name: string): Record<string, string> {
   return { $ref: `#/components/schemas/${name}` };
 }
 
-/** A page that shows the description, made of nothing but itself. */
+/** A self-contained page that shows the description. */
 export function openApiPage(description: Record<string, unknown>): string {
   const paths = description.paths as Record<string, Record<string, { summary: string; tags: string[]; "x-roles"?: string[] }>>;
   const rows = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(
       ([method, one]) =>
-        `<tr><td class="m ${method}">${method.toUpperCase()}</td><td><code>${escapeHtml(path)}</code></td><td>${escapeHtml(one.summary)}</td><td>${one["x-roles"]?.join(" or ") ?? "everybody"}</td></tr>`,
+        `<tr><td class="m ${method}">${method.toUpperCase()}</td><td><code>${escapeHtml(path)}</code></td><td>${escapeHtml(one.summary)}</td><td>${one["x-roles"]?.join(" or ") ?? "all"}</td></tr>`,
     ),
   );
   return `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>AEnv API</title>
 <style>body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;color:#1b2733}table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.4rem .6rem;border-bottom:1px solid #e3e8ee;vertical-align:top}.m{font-weight:600}.get{color:#0a6cb8}.post{color:#1a7f37}.put{color:#9a6700}.delete{color:#cf222e}code{background:#f4f6f8;padding:.1rem .3rem;border-radius:.2rem}@media(prefers-color-scheme:dark){body{background:#11161c;color:#dbe3ea}td,th{border-color:#2a333d}code{background:#1c242c}}</style>
-<h1>AEnv API</h1><p>The same as a document for programs: <a href="/openapi.json">/openapi.json</a></p>
-<table><thead><tr><th>Method</th><th>Path</th><th>What it does</th><th>Who may</th></tr></thead><tbody>${rows.join("")}</tbody></table></html>`;
+<h1>AEnv API</h1><p>OpenAPI document: <a href="/openapi.json">/openapi.json</a></p>
+<table><thead><tr><th>Method</th><th>Path</th><th>Description</th><th>Roles</th></tr></thead><tbody>${rows.join("")}</tbody></table></html>`;
 }
 
 function escapeHtml(text: string): string {

@@ -11,7 +11,7 @@ import type { DataUrl } from "../http/data-url.ts";
 import type { Hub } from "../hub/hub.ts";
 import { toRecord as toEnvironmentRecord } from "../hub/versions/record.ts";
 import { statusOf } from "../services/row.ts";
-import type { SeenService, Services } from "../services/services.ts";
+import type { ServiceState, Services } from "../services/services.ts";
 import * as answers from "./answers.ts";
 import { minimalEnvironment } from "./instance-routes.ts";
 import { type ApiRequest, type ApiRoute, bodyLimits, endpointOf, route } from "./route.ts";
@@ -27,7 +27,7 @@ const id = z.object({ id: z.string().min(1).max(253) });
 export function serviceRoutes({ services, hub, dataUrl }: ServiceRooms): ApiRoute[] {
   const trainer = ["trainer", "publisher"] as const;
 
-  const record = (seen: SeenService, { request }: ApiRequest<unknown, unknown, unknown>) =>
+  const record = (seen: ServiceState, { request }: ApiRequest<unknown, unknown, unknown>) =>
     toRecord(seen, `${dataUrl(request.headers.host)}${servicePrefix(seen.row.id)}`.replace(/^https?:\/\//, ""));
 
   return [
@@ -121,7 +121,7 @@ export function serviceRoutes({ services, hub, dataUrl }: ServiceRooms): ApiRout
 }
 
 /** The service's JSON: the original's fields, then ours. */
-function toRecord({ row, available }: SeenService, url: string): ServiceRecord {
+function toRecord({ row, available }: ServiceState, url: string): ServiceRecord {
   return {
     id: row.id,
     env: minimalEnvironment(row),

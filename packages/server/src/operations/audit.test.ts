@@ -11,8 +11,8 @@ function open() {
 
 const eve = { owner: null, requestId: "r1", client: "10.0.0.9" };
 
-describe("the audit trail", () => {
-  it("has a line for every change, with who made it from where", () => {
+describe("the audit log", () => {
+  it("has a line for every change, with owner and client address", () => {
     const { audit, written } = open();
     const ada = { owner: "ada", requestId: "r1", client: "10.0.0.1" };
     audit.change("instance.created", ["a", "b"], ada);
@@ -23,7 +23,7 @@ describe("the audit trail", () => {
     ]);
   });
 
-  it("has one line for a client's refusals of a kind, and then one an interval with their number", () => {
+  it("has one line for a client's refusals of a kind, and then one per interval with their number", () => {
     const { audit, written, clock } = open();
     for (let n = 0; n < 1_000; n++) audit.refused("control", 401, eve);
     audit.refused("control", 403, eve);
@@ -43,12 +43,12 @@ describe("the audit trail", () => {
     audit.flush();
     clock.now = 5 * REPEAT_MS;
     audit.flush();
-    // Whoever was quiet for an interval begins anew.
+    // After a quiet interval a client starts again.
     audit.refused("control", 401, eve);
     expect(written.slice(5).map((event) => event.event)).toEqual(["refused.more", "refused"]);
   });
 
-  it("stays short however many clients an attacker has", () => {
+  it("stays short for an attacker with many clients", () => {
     const { audit, written, clock } = open();
     for (let n = 0; n < 50_000; n++) audit.refused("control", 401, { ...eve, client: `10.0.${n >> 8}.${n & 255}` });
     expect(written.length).toBeLessThan(1_010);
@@ -57,7 +57,7 @@ describe("the audit trail", () => {
     expect(written.at(-1)).toMatchObject({ event: "refused.more", client: null, count: 48_999 });
   });
 
-  it("counts every refusal, written or not, and tells the rest at the end", () => {
+  it("counts every refusal, and writes the remaining counts at the end", () => {
     fc.assert(
       fc.property(fc.array(fc.record({ waitMs: fc.nat(REPEAT_MS), client: fc.constantFrom("a", "b"), flushes: fc.boolean() })), (steps) => {
         const { audit, written, clock } = open();

@@ -1,12 +1,12 @@
-/** Who did something, from where, under which request. Owner and request are null where there is none or nobody knows. */
+/** The origin of an action. Owner and request id are null if there is none or it is unknown. */
 export interface Actor {
   readonly owner: string | null;
   readonly requestId: string | null;
-  /** The address of the connection's other end: a client's, or that of the proxy before it. */
+  /** The remote address of the connection: the client's or its proxy's. */
   readonly client: string | null;
 }
 
-/** A change that somebody has made. `subjects` are what it was made to: names, ids; never a secret. */
+/** A change. Its `subjects` are the names or ids of what was changed; never a secret. */
 export type Change =
   | "environment.published"
   | "environment.changed"
@@ -22,11 +22,11 @@ export type Change =
 
 export type RefusalStatus = 401 | 403 | 429;
 
-/** All that is ever written to the audit trail. */
+/** Every entry of the audit log. */
 export type AuditEvent =
   | ({ readonly event: Change; readonly subjects: readonly string[] } & Actor)
   | ({ readonly event: "refused"; readonly port: "control" | "data"; readonly status: RefusalStatus } & Actor)
-  /** So many refusals more of a client since the one that was written, none of which is written by itself. */
+  /** The number of further refusals of a client that were not written individually. */
   | {
       readonly event: "refused.more";
       readonly port: "control" | "data";
@@ -51,16 +51,16 @@ interface Repeated {
   more: number;
 }
 
-/** A client's refusals are written once in this time, and then how many more there were. */
+/** In this interval one refusal of a client is written, and then the number of further ones. */
 export const REPEAT_MS = 60_000;
-/** So many clients are told apart; all others are counted together, so that nobody fills the log or the memory. */
+/** Clients that are counted separately; all others are counted together, to bound log and memory. */
 const MAX_CLIENTS = 1_000;
 
 export function isRefusal(status: number): status is RefusalStatus {
   return status === 401 || status === 403 || status === 429;
 }
 
-/** Writes down who changed what and who was refused. */
+/** Writes changes and refused requests to the audit log. */
 export class Audit {
   readonly #write: (event: AuditEvent) => void;
   readonly #monotonicMs: () => number;
@@ -97,7 +97,7 @@ export class Audit {
     this.#write(refusal);
   }
 
-  /** Writes how many refusals were not written, of clients whose time is over; to be called now and then. */
+  /** Writes the number of suppressed refusals of clients whose interval is over. Called periodically. */
   flush(now = this.#monotonicMs()): void {
     for (const [key, { first, since, more }] of this.#repeated) {
       if (now - since < REPEAT_MS) continue;
@@ -106,7 +106,7 @@ export class Audit {
       const { port, status, client } = first;
       const seconds = Math.round((Math.min(now, this.#monotonicMs()) - since) / 1_000);
       this.#write({ event: "refused.more", port, status, client, count: more, seconds });
-      // It goes on being counted, so that an attack is one line an interval.
+      // Counting continues, so that an attack is one line per interval.
       if (now !== Number.POSITIVE_INFINITY) this.#repeated.set(key, { first, since: now, more: 0 });
     }
   }

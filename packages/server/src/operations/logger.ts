@@ -1,6 +1,6 @@
 import { type Logger, pino } from "pino";
 
-/** Fields whose values never reach a log, wherever they stand. */
+/** Fields whose values are never logged, at any depth up to three. */
 const SECRETS = [
   "authorization",
   "cookie",
@@ -16,7 +16,7 @@ const SECRETS = [
   "agent_url",
 ];
 
-/** One JSON line an event. Bodies are not logged at all; what could be a secret is taken out of the rest. */
+/** One JSON line per event. Bodies are not logged, and possible secrets are redacted. */
 export function createLogger(level: string, destination?: NodeJS.WritableStream): Logger {
   const paths = SECRETS.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]);
   const options = { level, base: { service: "aenv" }, redact: { paths, censor: "[hidden]" }, timestamp: pino.stdTimeFunctions.isoTime };

@@ -5,14 +5,14 @@ export interface MetricSources {
   readonly pool: () => ReadonlyMap<string, { readonly ready: number; readonly target: number }>;
   readonly hosts: () => number;
   readonly waiting: () => number;
-  /** Bundles of which no process can be started ahead, because the last try failed. */
+  /** Bundles without ready processes because the last start failed. */
   readonly poolTroubled: () => number;
   readonly verifications: () => { readonly running: number; readonly waiting: number };
 }
 
 const MS = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000];
 
-/** What Prometheus sees. Labels are route templates, APIs and codes: never ids, owners or paths, which have no end. */
+/** The Prometheus metrics. Labels are route templates, APIs and codes; never ids, owners or paths, which are unbounded. */
 export class Metrics {
   readonly registry = new Registry();
   readonly #requests: Counter;
@@ -34,7 +34,7 @@ export class Metrics {
     });
     this.#requestMs = new Histogram({
       name: "aenv_api_request_duration_ms",
-      help: "Time of a control request",
+      help: "Duration of a request on the control port",
       labelNames: ["method", "endpoint"],
       buckets: MS,
       registers,
@@ -47,7 +47,7 @@ export class Metrics {
     });
     this.#callMs = new Histogram({
       name: "aenv_api_mcp_request_duration_ms",
-      help: "Time of a call through the gateway",
+      help: "Duration of a call through the gateway",
       labelNames: ["door"],
       buckets: MS,
       registers,
@@ -55,7 +55,7 @@ export class Metrics {
     this.#starts = new Counter({ name: "aenv_instance_starts_total", help: "Starts by result", labelNames: ["result"], registers });
     this.#startMs = new Histogram({
       name: "aenv_instance_start_duration_ms",
-      help: "From the request to a running instance",
+      help: "Duration from the request to a running instance",
       buckets: MS,
       registers,
     });
@@ -69,22 +69,18 @@ export class Metrics {
           this.set(await read());
         },
       });
-    gauge("aenv_instances_live", "Instances that start or run", sources.liveInstances);
+    gauge("aenv_instances_live", "Instances that are starting or running", sources.liveInstances);
     gauge("aenv_hosts", "Shared processes", sources.hosts);
-    gauge("aenv_starts_waiting", "Starts that wait for their turn", sources.waiting);
+    gauge("aenv_starts_waiting", "Queued starts", sources.waiting);
     const sumOf = (field: "ready" | "target", isBlank: boolean) => () =>
-      [...sources.pool()].filter(([name]) => (name === "blank") === isBlank).reduce((sum, [, stock]) => sum + stock[field], 0);
-    gauge("aenv_pool_blank_ready", "Blank processes that wait", sumOf("ready", true));
-    gauge("aenv_pool_blank_target", "Blank processes that should wait", sumOf("target", true));
-    gauge("aenv_pool_prepared_ready", "Prepared processes that wait", sumOf("ready", false));
-    gauge("aenv_pool_prepared_target", "Prepared processes that should wait", sumOf("target", false));
-    gauge(
-      "aenv_pool_backed_off",
-      "Kinds of processes that cannot be started ahead and are tried again after a pause",
-      sources.poolTroubled,
-    );
-    gauge("aenv_verifications_running", "Verifications of bundles that run", () => sources.verifications().running);
-    gauge("aenv_verifications_waiting", "Verifications of bundles that wait for their turn", () => sources.verifications().waiting);
+      [...sources.pool()].filter(([name]) => (name === "blank") === isBlank).reduce((sum, [, size]) => sum + size[field], 0);
+    gauge("aenv_pool_blank_ready", "Blank processes that are ready", sumOf("ready", true));
+    gauge("aenv_pool_blank_target", "Target number of ready blank processes", sumOf("target", true));
+    gauge("aenv_pool_prepared_ready", "Prepared processes that are ready", sumOf("ready", false));
+    gauge("aenv_pool_prepared_target", "Target number of ready prepared processes", sumOf("target", false));
+    gauge("aenv_pool_backed_off", "Kinds of ready processes whose start failed and is retried after a pause", sources.poolTroubled);
+    gauge("aenv_verifications_running", "Running verifications of bundles", () => sources.verifications().running);
+    gauge("aenv_verifications_waiting", "Queued verifications of bundles", () => sources.verifications().waiting);
   }
 
   request(method: string, endpoint: string, status: number, durationMs: number): void {

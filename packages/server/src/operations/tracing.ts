@@ -1,25 +1,25 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Span } from "@opentelemetry/api";
 
-/** A piece of work in a trace. */
+/** A span. */
 export interface Traced {
-  /** What the next hop must be sent so that its work hangs below this. */
+  /** The trace headers for the next hop, so that its spans become children of this one. */
   readonly headers: Readonly<Record<string, string>>;
   end(attributes: Readonly<Record<string, string | number>>, isFailure: boolean): void;
 }
 
 export interface Tracing {
-  /** Begins work below what the caller's W3C headers name. */
+  /** Starts a span below the one that the caller's W3C headers name. */
   start(name: string, incoming: IncomingHttpHeaders): Traced;
   close(): Promise<void>;
 }
 
 const untraced: Traced = { headers: {}, end: () => {} };
 
-/** Without a place to send traces nothing is recorded, and what the caller sent passes through unchanged. */
+/** Records nothing; the headers of the caller pass through unchanged. */
 export const noTracing: Tracing = { start: () => untraced, close: async () => {} };
 
-/** Traces to an OTLP collector. Loaded only when asked for: it costs more to load than all other rooms. */
+/** Sends traces to an OTLP collector. Imported lazily: it takes longer to load than the rest of the server. */
 export async function openTracing(url: string, version: string): Promise<Tracing> {
   const [
     { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, defaultTextMapGetter, defaultTextMapSetter },

@@ -20,8 +20,8 @@ const CONNECT_MS = 10_000;
 const IDLE_MS = 60_000;
 
 /**
- * Connections to ports inside sandboxes. Each one is made by the sandbox's engine, which checks that the port is the sandbox's own.
- * A sandbox's id is never used again, so a connection that is kept never leads to another sandbox.
+ * Connections to ports inside sandboxes. The sandbox's engine opens each one and checks that the port belongs to the sandbox.
+ * Sandbox ids are never reused, so a pooled connection never leads to another sandbox.
  */
 export class PortClients {
   readonly #find: (sandboxId: string) => Promise<Sandbox | null>;
@@ -46,9 +46,9 @@ export class PortClients {
     return client.pool;
   }
 
-  /** A connection for one caller alone. */
+  /** A connection that is not pooled. */
   async connect({ sandboxId, port }: SandboxPort, signal: AbortSignal): Promise<Socket> {
-    const sandbox = this.#sandboxes.get(sandboxId) ?? (await this.#look(sandboxId));
+    const sandbox = this.#sandboxes.get(sandboxId) ?? (await this.#findSandbox(sandboxId));
     if (sandbox?.connect === undefined) throw new PlatformError("sandbox.lost", `sandbox '${sandboxId}' is gone`);
     return sandbox.connect(port, AbortSignal.any([signal, AbortSignal.timeout(CONNECT_MS)]));
   }
@@ -68,13 +68,13 @@ export class PortClients {
         );
       },
       keepAliveTimeout: 30_000,
-      // The program may take as long as it likes; the caller and the link's expiry decide how long that is.
+      // No timeouts: the caller and the expiry of the link limit the duration.
       headersTimeout: 0,
       bodyTimeout: 0,
     });
   }
 
-  async #look(sandboxId: string): Promise<Sandbox | null> {
+  async #findSandbox(sandboxId: string): Promise<Sandbox | null> {
     const sandbox = await this.#find(sandboxId);
     if (sandbox === null) return null;
     this.#sandboxes.set(sandboxId, sandbox);
@@ -95,7 +95,7 @@ export class PortClients {
     for (const [key, { pool, usedAt }] of this.#clients) {
       if (now - usedAt < IDLE_MS) continue;
       this.#clients.delete(key);
-      // What is in flight finishes.
+      // Requests in flight finish.
       void pool.close().catch(() => {});
     }
   }

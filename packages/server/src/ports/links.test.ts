@@ -15,7 +15,7 @@ function open() {
 }
 
 describe("a link to a port", () => {
-  it("opens its port for every server on the store until it expires, and is then removed", async () => {
+  it("works on every server of the store until it expires, and is then deleted", async () => {
     const { store, links, other, pass } = open();
     const { token, expiresAt } = await links.issue(instance, 3000, 60_000);
     expect(expiresAt).toBe("2026-01-01T12:01:00.000Z");
@@ -29,7 +29,7 @@ describe("a link to a port", () => {
     expect(await store.list("port-link", { limit: 10 })).toEqual([]);
   });
 
-  it("cannot be read from the store, and is no other link", async () => {
+  it("cannot be read from the store, and no other text is accepted", async () => {
     const { store, links } = open();
     const [one, two] = [await links.issue(instance, 3000, 60_000), await links.issue(instance, 3000, 60_000)];
     expect(one.token).toMatch(/^[\w-]{32}$/);
@@ -40,7 +40,7 @@ describe("a link to a port", () => {
     }
   });
 
-  it("is refused when an instance has a thousand that are still valid, and expired ones do not count", async () => {
+  it("is refused if an instance has a thousand valid ones; expired ones do not count", async () => {
     const { links, pass } = open();
     for (let n = 0; n < 1_000; n++) await links.issue(instance, 3000, 60_000);
     await expect(links.issue(instance, 3000, 60_000)).rejects.toMatchObject({ code: "quota.exceeded" });

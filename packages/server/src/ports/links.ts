@@ -7,7 +7,7 @@ import type { Store } from "../stores/store.ts";
 /** What a presigned link opens: one port of one instance. */
 export interface PortLinkRow {
   readonly instanceId: string;
-  /** An id may be used again after its instance has ended; the time of creation tells the two apart. */
+  /** An id may be reused after its instance has ended; the time of creation distinguishes them. */
   readonly instanceCreatedAt: string;
   readonly port: number;
   readonly expiresAt: string;
@@ -19,7 +19,7 @@ export interface OpenPortLink extends PortLinkRow {
 }
 
 export interface PortLink {
-  /** 192 random bits, safe in a path: whoever has it may use the port until the link expires. */
+  /** 192 random bits, safe in a path. Knowing it permits use of the port until the link expires. */
   readonly token: string;
   readonly expiresAt: string;
 }
@@ -28,7 +28,7 @@ export interface PortLink {
 const MAX_OPEN = 1_000;
 const TOKEN = /^[\w-]{32}$/;
 
-/** Presigned links to ports inside sandboxes. The store holds only a token's hash, so every server that shares it knows the link. */
+/** Presigned links to ports inside sandboxes. The store holds only a token's hash, and every server that shares the store accepts the link. */
 export class PortLinks {
   readonly #rows: Collection<PortLinkRow>;
   readonly #now: () => Date;
@@ -63,7 +63,7 @@ export class PortLinks {
     return row === null || leftMs <= 0 ? null : { ...row, leftMs };
   }
 
-  /** Removes what has expired. */
+  /** Deletes expired links. */
   collect(): Promise<void> {
     return this.#collect();
   }

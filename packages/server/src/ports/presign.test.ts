@@ -5,28 +5,28 @@ import { portProblem } from "./presign.ts";
 const can = { images: false, isolates: false, limits: false, findsStrays: true, ports: true, mounts: false, initCommand: false };
 const configOf = (deployConfig: object): EnvironmentConfig => parseConfig({ name: "shop", version: "1.0.0", deployConfig });
 
-describe("a link can be made", () => {
-  it.each([{ port: 3000 }, { ports: [80, 3000] }, { service: { port: 3000 } }])("to a port that the config names: %j", (deployConfig) => {
+describe("a link can be created", () => {
+  it.each([{ port: 3000 }, { ports: [80, 3000] }, { service: { port: 3000 } }])("to a port that the config lists: %j", (deployConfig) => {
     expect(portProblem(configOf(deployConfig), 3000, { can })).toBeNull();
   });
 
-  it("to any port of a sandbox with a network of its own", () => {
+  it("to any port of a sandbox with its own network", () => {
     expect(portProblem(configOf({}), 3000, { can: { ...can, isolates: true } })).toBeNull();
   });
 });
 
-describe("no link can be made", () => {
-  it("to a port that the config does not name", () => {
+describe("no link can be created", () => {
+  it("to a port that the config does not list", () => {
     for (const deployConfig of [{}, { port: 80 }, { ports: [80] }]) {
-      expect(portProblem(configOf(deployConfig), 3000, { can })).toMatch(/does not name port 3000; add it to deployConfig\.ports/);
+      expect(portProblem(configOf(deployConfig), 3000, { can })).toMatch(/does not list port 3000; add it to deployConfig\.ports/);
     }
   });
 
-  it("where instances share a process", () => {
+  it("if instances share a process", () => {
     expect(portProblem(configOf({ ports: [3000], isolation: "shared" }), 3000, { can })).toMatch(/share a process/);
   });
 
-  it("where the system does not tell who listens", () => {
+  it("if the engine cannot tell which process listens", () => {
     expect(portProblem(configOf({ ports: [3000] }), 3000, { can: { ...can, ports: false } })).toMatch(/cannot tell which process/);
   });
 });

@@ -15,10 +15,10 @@ export interface PresignOptions {
 }
 
 export const DEFAULT_MINUTES = 5;
-/** A link that is asked for longer is made for this long. */
+/** The longest lifetime of a link; longer requests are shortened. */
 export const MAX_MINUTES = 24 * 60;
 
-/** Makes links to ports inside sandboxes. */
+/** Creates links to ports inside sandboxes. */
 export class Presign {
   readonly #options: PresignOptions;
 
@@ -26,7 +26,7 @@ export class Presign {
     this.#options = options;
   }
 
-  /** Allowed as soon as the instance exists: whether something listens on the port is only known when the link is used. */
+  /** Allowed as soon as the instance exists; whether a process listens on the port is checked when the link is used. */
   async link(id: string, port: number, minutes: number, caller: Caller): Promise<PortLink> {
     const { instances, links, engine } = this.#options;
     const row = await instances.get(id, caller);
@@ -38,10 +38,10 @@ export class Presign {
     return links.issue(row, port, Math.min(minutes, MAX_MINUTES) * 60_000);
   }
 
-  /** Whoever may see the instance may use its environment, also if that was shared only at the time. */
+  /** Resolved with all rights: a caller that may see the instance may use its environment, even if that is no longer shared. */
   async #configOf({ owner, environment: { name, version } }: InstanceRow): Promise<EnvironmentConfig> {
-    const platform: Caller = { owner, roles: new Set(["admin"]), tokenId: null, maxInstances: null };
-    return (await this.#options.hub.resolve(`${name}@${version}`, platform)).config;
+    const admin: Caller = { owner, roles: new Set(["admin"]), tokenId: null, maxInstances: null };
+    return (await this.#options.hub.resolve(`${name}@${version}`, admin)).config;
   }
 }
 
@@ -51,12 +51,12 @@ export function portProblem(config: EnvironmentConfig, port: number, { can }: Pi
   if (isolationOf(config) === "shared") {
     return 'instances of this environment share a process, so a port is not one instance\'s own; set deployConfig.isolation to "instance"';
   }
-  // Sandboxes without a network of their own share the machine's ports: only what the publisher has named is opened.
-  if (can.isolates || namedPorts(config).includes(port)) return null;
-  return `the environment's config.json does not name port ${port}; add it to deployConfig.ports and publish a new version`;
+  // Sandboxes without their own network share the machine's ports: only ports listed by the publisher are allowed.
+  if (can.isolates || listedPorts(config).includes(port)) return null;
+  return `the environment's config.json does not list port ${port}; add it to deployConfig.ports and publish a new version`;
 }
 
-function namedPorts({ deployConfig }: EnvironmentConfig): readonly unknown[] {
+function listedPorts({ deployConfig }: EnvironmentConfig): readonly unknown[] {
   const { port, ports, service } = deployConfig ?? {};
   return [port, service?.port, ...(Array.isArray(ports) ? ports : [])];
 }

@@ -25,20 +25,20 @@ function plan(row: ServiceRow, seen: Map<string, InstanceRow> = new Map()): Slot
   return planSlots(row, seen, NOW, () => `new-${++count}`);
 }
 
-describe("the places of a service", () => {
-  it("are as many as replicas are asked for, and stay while these live", () => {
+describe("the slots of a service", () => {
+  it("match the number of replicas, and stay while these live", () => {
     expect(plan(serviceOf(2)).map(({ instanceId }) => instanceId)).toEqual(["new-1", "new-2"]);
     const slots = [slot("a"), slot("b")];
     expect(plan(serviceOf(2, slots), seenOf({ a: "Running", b: "Creating" }))).toEqual(slots);
   });
 
-  it("are given up by those first that do not run, when there are too many", () => {
+  it("of replicas that do not run are removed first if there are too many", () => {
     const slots = [slot("a"), slot("b"), slot("c")];
     const left = plan(serviceOf(1, slots), seenOf({ a: "Creating", b: "Running", c: "Creating" }));
     expect(left.map(({ instanceId }) => instanceId)).toEqual(["b"]);
   });
 
-  it("are filled again at once if someone ended a replica, and ever later if it keeps failing", () => {
+  it("are refilled at once after a deletion, and with growing delays after failures", () => {
     const [ended] = plan(serviceOf(1, [slot("a")]), seenOf({ a: "Terminated" }));
     expect(ended).toEqual({ instanceId: "new-1", generation: 2, failures: 0, notBefore: NOW.toISOString() });
     const pauses = [0, 1, 5, 20].map((failures) => {
@@ -50,7 +50,7 @@ describe("the places of a service", () => {
     expect(steady?.failures).toBe(0);
   });
 
-  it("of an old state are kept until new ones run, one by one", () => {
+  it("of an old generation are kept until new ones run, one by one", () => {
     const old = [slot("a", 1), slot("b", 1)];
     const running = { a: "Running", b: "Running" } as const;
     const first = plan(serviceOf(2, old), seenOf(running));
@@ -61,18 +61,18 @@ describe("the places of a service", () => {
     expect(third.map(({ instanceId }) => instanceId)).toEqual(["c", "d"]);
   });
 
-  it("of an old state go first where a storage is one replica's alone", () => {
+  it("of an old generation are removed first if the service has storage", () => {
     const next = plan(serviceOf(1, [slot("a", 1)], { storage: "data" }), seenOf({ a: "Running" }));
     expect(next.map(({ instanceId }) => instanceId)).toEqual(["new-1"]);
   });
 
-  it("of a new state that do not run yet are given up, when fewer are asked for while old ones still serve", () => {
+  it("of a new generation that do not run yet are removed if the number is reduced while old ones serve", () => {
     const slots = [slot("a", 1), slot("b", 1), slot("c"), slot("d")];
     const left = plan(serviceOf(2, slots), seenOf({ a: "Running", b: "Running", c: "Creating", d: "Creating" }));
     expect(left.map(({ instanceId }) => instanceId)).toEqual(["a", "b", "c"]);
   });
 
-  it("are never more than asked for and one, and come to rest once everything runs", () => {
+  it("never exceed the requested number by more than one, and are stable once everything runs", () => {
     const statuses = fc.constantFrom<InstanceRow["status"]>("Creating", "Running", "Failed", "Terminated");
     const before = fc.array(fc.record({ status: statuses, generation: fc.constantFrom(1, 2) }), { maxLength: 6 });
     fc.assert(

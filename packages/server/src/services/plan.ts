@@ -1,14 +1,14 @@
 import { type InstanceRow, isLive } from "../instances/row.ts";
 import type { ServiceRow, Slot } from "./row.ts";
 
-/** Who ran this long and then failed has not failed to start. */
+/** A replica that ran this long before it failed does not count as a failed start. */
 const STEADY_MS = 60_000;
 const LONGEST_PAUSE_MS = 60_000;
 
 /**
- * The places that a service should have now, given what stands in those it has. What has ended is started again, after a while if
- * it keeps failing. After a change, the old ones go one by one as new ones run, so that there are never fewer than asked for and at
- * most one more; only with a storage, which is one replica's alone, the old one goes first.
+ * The slots that a service should have now, given the instances in its current ones. An ended replica is replaced, with growing delays
+ * if it keeps failing. After a change, old replicas are replaced one by one as new ones run, so that there are never fewer than
+ * requested and at most one more. A service with storage has one replica, whose old instance ends first.
  */
 export function planSlots(row: ServiceRow, seen: ReadonlyMap<string, InstanceRow>, now: Date, newId: () => string): Slot[] {
   const isCurrent = (slot: Slot) => slot.generation === row.generation;
@@ -19,25 +19,25 @@ export function planSlots(row: ServiceRow, seen: ReadonlyMap<string, InstanceRow
   const runs = (slot: Slot) => seen.get(slot.instanceId)?.status === "Running";
   const current = row.slots
     .filter(isCurrent)
-    .map((slot) => (hasEnded(slot) ? anew(slot, seen.get(slot.instanceId) as InstanceRow, now, newId()) : slot))
+    .map((slot) => (hasEnded(slot) ? replacement(slot, seen.get(slot.instanceId) as InstanceRow, now, newId()) : slot))
     .sort((one, other) => Number(runs(other)) - Number(runs(one)));
   const running = Math.min(row.replicas, current.filter(runs).length);
-  const spared = row.storage === null ? Math.max(0, row.replicas - running) : 0;
-  const old = row.slots.filter((slot) => !isCurrent(slot) && runs(slot)).slice(0, spared);
+  const oldLimit = row.storage === null ? Math.max(0, row.replicas - running) : 0;
+  const old = row.slots.filter((slot) => !isCurrent(slot) && runs(slot)).slice(0, oldLimit);
   const wanted = Math.min(row.replicas, row.replicas + (old.length > 0 ? 1 : 0) - old.length);
   const kept = current.slice(0, Math.max(wanted, running));
   while (kept.length < wanted) kept.push(slotOf(newId(), row.generation, 0, now));
   return [...old, ...kept];
 }
 
-/** The same place after a start has failed, for another try. */
+/** The slot after a failed start, with the delay before the next attempt. */
 export function afterFailure(slot: Slot, now: Date): Slot {
   return slotOf(slot.instanceId, slot.generation, slot.failures + 1, now);
 }
 
-function anew({ generation, failures }: Slot, ended: InstanceRow, now: Date, id: string): Slot {
+function replacement({ generation, failures }: Slot, ended: InstanceRow, now: Date, id: string): Slot {
   const livedMs = Date.parse(ended.updatedAt) - Date.parse(ended.createdAt);
-  // What someone has ended did not fail.
+  // A deleted instance did not fail.
   return slotOf(id, generation, ended.status === "Failed" && livedMs < STEADY_MS ? failures + 1 : 0, now);
 }
 

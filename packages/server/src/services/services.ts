@@ -20,9 +20,9 @@ export interface ServicesOptions {
   readonly quotas: Quotas;
   readonly storage: Storage;
   readonly now: () => Date;
-  /** What clients may read of the reason of a failure. */
+  /** Removes server paths from the reason of a failure. */
   readonly shown: ShownText;
-  /** Told of work that nobody waits for and that failed; it is tried again in the next round. */
+  /** Called when background work failed; it is retried in the next round. */
   readonly onFailure: (error: unknown) => void;
 }
 
@@ -32,7 +32,7 @@ export interface NewService {
   readonly replicas: number;
   readonly variables: Readonly<Record<string, string>>;
   readonly owner?: string | undefined;
-  /** Null for a service without one; empty for one named after its environment. */
+  /** Null for no storage; empty for one named after the environment. */
   readonly storage: string | null;
 }
 
@@ -41,23 +41,23 @@ export interface ServiceChange {
   readonly variables?: Readonly<Record<string, string>> | undefined;
 }
 
-export interface SeenService {
+export interface ServiceState {
   readonly row: ServiceRow;
   readonly available: number;
 }
 
-/** Named sets of replicas that are kept alive. A row says what should be; every round brings what is nearer to it. */
+/** Named sets of replicas that are kept alive. The row holds the desired state; each round reconciles the replicas with it. */
 export class Services {
   readonly #options: ServicesOptions;
-  /** Services that are being worked on here, and whether something has changed since. */
-  readonly #underway = new Map<string, { isStale: boolean; readonly done: Promise<void> }>();
+  /** Services that are being reconciled here, and whether they changed meanwhile. */
+  readonly #running = new Map<string, { isStale: boolean; readonly done: Promise<void> }>();
   #isClosing = false;
 
   constructor(options: ServicesOptions) {
     this.#options = options;
   }
 
-  async create(service: NewService, caller: Caller): Promise<SeenService> {
+  async create(service: NewService, caller: Caller): Promise<ServiceState> {
     const { hub, quotas, rows, now } = this.#options;
     const { name, version } = await hub.resolve(service.envName, caller);
     demandVariables(service.variables, { name, version });
@@ -68,7 +68,7 @@ export class Services {
       id,
       owner,
       environment: { name, version },
-      replicas: demandReplicas(service.replicas, service.storage),
+      replicas: checkReplicas(service.replicas, service.storage),
       variables: service.variables,
       generation: 1,
       slots: [],
@@ -79,60 +79,60 @@ export class Services {
       createdAt: since,
       updatedAt: since,
     };
-    await this.#demandWithinLimits(row.replicas, 0, owner, caller);
+    await this.#assertWithinLimits(row.replicas, 0, owner, caller);
     quotas.admitCreate(owner);
     const max = quotas.instanceLimit(owner);
     const inserted = await rows.insert(id, row, { limit: { index: "owner", value: owner, max } });
-    if (inserted === "exists") throw new PlatformError("service.exists", `service '${id}' is there already; choose another name`);
+    if (inserted === "exists") throw new PlatformError("service.exists", `service '${id}' already exists; choose another name`);
     if (inserted === "limit") throw new PlatformError("quota.exceeded", `Service count exceeds limit: ${max}; delete some`);
     this.nudge(id);
     return { row, available: 0 };
   }
 
-  async get(id: string, caller: Caller): Promise<SeenService> {
-    return this.#look(await this.#get(id, caller));
+  async get(id: string, caller: Caller): Promise<ServiceState> {
+    return this.#withAvailable(await this.#get(id, caller));
   }
 
-  /** Those of an environment, `name` or `name@version`, or all; nobody sees another owner's. */
-  async list(ref: string, caller: Caller): Promise<SeenService[]> {
+  /** The caller's services of an environment, `name` or `name@version`, or all. */
+  async list(ref: string, caller: Caller): Promise<ServiceState[]> {
     const { name, version } = splitRef(ref);
     const where = caller.roles.has("admin") ? { index: "all", value: "yes" } : { index: "owner", value: caller.owner };
-    const found: SeenService[] = [];
+    const found: ServiceState[] = [];
     for await (const { value: row } of this.#options.rows.each(where)) {
       if (!maySee(row, caller) || row.leaving !== null) continue;
       if (name !== "" && row.environment.name !== name) continue;
       if (version !== "" && row.environment.version !== version) continue;
-      found.push(await this.#look(row));
+      found.push(await this.#withAvailable(row));
     }
     return found;
   }
 
-  /** Changes how many there should be, or adds variables, for which replicas are made anew. */
-  async update(id: string, change: ServiceChange, caller: Caller): Promise<SeenService> {
+  /** Changes the number of replicas, or adds variables, which replaces the replicas. */
+  async update(id: string, change: ServiceChange, caller: Caller): Promise<ServiceState> {
     const { rows, now } = this.#options;
     const known = await this.#get(id, caller);
     demandVariables(change.variables ?? {}, known.environment);
-    if (change.replicas !== undefined) await this.#demandWithinLimits(change.replicas, known.replicas, known.owner, caller);
+    if (change.replicas !== undefined) await this.#assertWithinLimits(change.replicas, known.replicas, known.owner, caller);
     const row = await rows.update(id, (latest) => {
       if (latest.leaving !== null) return null;
-      const replicas = demandReplicas(change.replicas ?? latest.replicas, latest.storage);
+      const replicas = checkReplicas(change.replicas ?? latest.replicas, latest.storage);
       const variables = { ...latest.variables, ...change.variables };
       const isSame = Object.entries(variables).every(([key, value]) => latest.variables[key] === value);
       return {
         ...latest,
         variables,
         replicas,
-        maxInstances: replicas > latest.replicas ? wider(latest.maxInstances, caller.maxInstances) : latest.maxInstances,
+        maxInstances: replicas > latest.replicas ? higherLimit(latest.maxInstances, caller.maxInstances) : latest.maxInstances,
         generation: isSame ? latest.generation : latest.generation + 1,
         updatedAt: now().toISOString(),
       };
     });
     if (row === null) throw notFound(id);
     this.nudge(id);
-    return this.#look(row);
+    return this.#withAvailable(row);
   }
 
-  /** Ends a service and its replicas; its storage stays unless it is said. One that is not there is as good as gone. */
+  /** Deletes a service and its replicas, and its storage if requested. A missing service is not an error. */
   async remove(id: string, deletesStorage: boolean, caller: Caller): Promise<void> {
     const found = await this.#options.rows.find(id);
     if (found === null || !maySee(found.value, caller)) return;
@@ -140,35 +140,35 @@ export class Services {
       ...row,
       leaving: { deletesStorage: deletesStorage || (row.leaving?.deletesStorage ?? false) },
     }));
-    await this.#work(id);
+    await this.#reconcileSoon(id);
   }
 
-  /** Brings every service nearer to what it should be, and ends replicas of services that are no more. */
+  /** Reconciles every service, and ends replicas of deleted services. */
   async tidy(): Promise<void> {
     const { rows, instanceRows, instances } = this.#options;
     for await (const { key } of rows.each({ index: "all", value: "yes" })) {
       if (this.#isClosing) return;
-      await this.#work(key).catch(this.#options.onFailure);
+      await this.#reconcileSoon(key).catch(this.#options.onFailure);
     }
     for await (const { value } of instanceRows.each({ index: "isReplica", value: "yes" })) {
       if ((await rows.find(value.service ?? "")) === null) await instances.end(value.id, "its service was deleted");
     }
   }
 
-  /** Something has happened to a service: it is looked after soon. */
+  /** Reconciles a service soon. */
   nudge(id: string): void {
-    this.#work(id).catch(this.#options.onFailure);
+    this.#reconcileSoon(id).catch(this.#options.onFailure);
   }
 
-  /** Looks after nothing any more. */
+  /** Stops reconciling. */
   async close(): Promise<void> {
     this.#isClosing = true;
-    await Promise.allSettled([...this.#underway.values()].map(({ done }) => done));
+    await Promise.allSettled([...this.#running.values()].map(({ done }) => done));
   }
 
-  /** One at a time for each service; what comes meanwhile makes it go round once more. */
-  #work(id: string): Promise<void> {
-    const known = this.#underway.get(id);
+  /** One run at a time per service; a request during a run causes another run. */
+  #reconcileSoon(id: string): Promise<void> {
+    const known = this.#running.get(id);
     if (known !== undefined) {
       known.isStale = true;
       return known.done;
@@ -182,11 +182,11 @@ export class Services {
             await this.#reconcile(id);
           }
         } finally {
-          this.#underway.delete(id);
+          this.#running.delete(id);
         }
       }),
     };
-    this.#underway.set(id, work);
+    this.#running.set(id, work);
     return work.done;
   }
 
@@ -194,8 +194,8 @@ export class Services {
     const { rows, now } = this.#options;
     const found = await rows.find(id);
     if (found === null) return;
-    if (found.value.leaving !== null) return this.#finish(found);
-    const seen = await this.#seen(found.value);
+    if (found.value.leaving !== null) return this.#finishDeletion(found);
+    const seen = await this.#instancesOf(found.value);
     const slots = planSlots(found.value, seen, now(), () => newInstanceId(found.value.environment.name));
     const row = { ...found.value, slots, reason: reasonOf(found.value, seen) };
     if (JSON.stringify(row) !== JSON.stringify(found.value) && !(await rows.swap(found, row))) return this.#reconcile(id);
@@ -205,12 +205,12 @@ export class Services {
     }
   }
 
-  /** Ends the replicas that have no place. The row is read after them: whoever has a place has it before it exists. */
+  /** Ends replicas without a slot. The row is read after the replicas, because a slot is written before its replica exists. */
   async #endSurplus(id: string): Promise<void> {
     const { rows, instances } = this.#options;
-    const live = await this.#live(id);
+    const live = await this.#liveReplicas(id);
     const wanted = new Set((await rows.find(id))?.value.slots.map(({ instanceId }) => instanceId));
-    for (const one of live) if (!wanted.has(one.id)) await instances.end(one.id, "its service does not need it any more");
+    for (const one of live) if (!wanted.has(one.id)) await instances.end(one.id, "its service no longer needs it");
   }
 
   async #start(row: ServiceRow, slot: Slot): Promise<void> {
@@ -224,24 +224,24 @@ export class Services {
         platformVariables: { AENV_TYPE: "service", ...(folder !== null && { AENV_STORAGE: folder }) },
       });
     } catch (error) {
-      // Another server was faster, or this one goes.
+      // Another server started it, or this one is closing.
       if (this.#isClosing || isPlatformError(error, "instance.exists", "server.draining")) return;
       const later = (one: Slot) => (one.instanceId === slot.instanceId ? afterFailure(one, now()) : one);
       await rows.update(row.id, (latest) => ({ ...latest, slots: latest.slots.map(later), reason: shown(messageOf(error)) }));
     }
   }
 
-  async #finish({ key, rev, value: row }: Versioned<ServiceRow>): Promise<void> {
+  async #finishDeletion({ key, rev, value: row }: Versioned<ServiceRow>): Promise<void> {
     const { rows, instances, storage } = this.#options;
-    for (const { id } of await this.#live(key)) await instances.end(id, "its service was deleted");
-    // Another server may have finished it, and someone made it anew.
+    for (const { id } of await this.#liveReplicas(key)) await instances.end(id, "its service was deleted");
+    // Another server may have deleted it, and it may have been created again.
     if ((await rows.find(key))?.rev !== rev) return;
     if (row.leaving?.deletesStorage && row.storage !== null && !(await this.#isShared(row))) await storage.remove(row.owner, row.storage);
     await rows.remove(key, rev);
   }
 
-  /** More replicas than its owner or the caller's token may have instances would never all run. */
-  async #demandWithinLimits(replicas: number, before: number, owner: string, { maxInstances }: Caller): Promise<void> {
+  /** Refuses more replicas than the limits on instances of the owner and of the token allow. */
+  async #assertWithinLimits(replicas: number, before: number, owner: string, { maxInstances }: Caller): Promise<void> {
     if (replicas <= before) return;
     const { quotas, instanceRows } = this.#options;
     const refuse = (max: number, whose: string) => {
@@ -274,11 +274,11 @@ export class Services {
     return found.value;
   }
 
-  async #look(row: ServiceRow): Promise<SeenService> {
-    return { row, available: availableOf(row, await this.#seen(row)) };
+  async #withAvailable(row: ServiceRow): Promise<ServiceState> {
+    return { row, available: availableOf(row, await this.#instancesOf(row)) };
   }
 
-  async #seen(row: ServiceRow): Promise<Map<string, InstanceRow>> {
+  async #instancesOf(row: ServiceRow): Promise<Map<string, InstanceRow>> {
     const seen = new Map<string, InstanceRow>();
     for (const { instanceId } of row.slots) {
       const found = await this.#options.instanceRows.find(instanceId);
@@ -287,14 +287,14 @@ export class Services {
     return seen;
   }
 
-  async #live(id: string): Promise<InstanceRow[]> {
+  async #liveReplicas(id: string): Promise<InstanceRow[]> {
     const found: InstanceRow[] = [];
     for await (const { value } of this.#options.instanceRows.each({ index: "service", value: id })) found.push(value);
     return found;
   }
 }
 
-/** One owner's service is another's 404. */
+/** A service of another owner is reported as not found. */
 export function maySee(row: ServiceRow, caller: Caller): boolean {
   return isInScope(caller, row.environment.name) && (caller.roles.has("admin") || row.owner === caller.owner);
 }
@@ -303,19 +303,19 @@ export function notFound(id: string): PlatformError {
   return new PlatformError("service.not_found", `service '${id}' not found`);
 }
 
-function demandReplicas(replicas: number, storage: string | null): number {
+function checkReplicas(replicas: number, storage: string | null): number {
   if (storage === null || replicas <= 1) return replicas;
   throw new PlatformError("request.invalid", "When creating PVC (storageSize specified), replicas must be 1");
 }
 
-/** The limit under which a service is started again: it was raised by a token that may have as many. */
-function wider(one: number | null, other: number | null): number | null {
+/** The higher of two limits; null is unlimited. */
+function higherLimit(one: number | null, other: number | null): number | null {
   return one === null || other === null ? null : Math.max(one, other);
 }
 
 function reasonOf(row: ServiceRow, seen: ReadonlyMap<string, InstanceRow>): string | null {
   const failed = [...seen.values()].find((one) => one.status === "Failed");
   if (failed !== undefined) return failed.reason;
-  const isWhole = availableOf(row, seen) === row.replicas && [...seen.values()].every(isLive);
-  return isWhole ? null : row.reason;
+  const isComplete = availableOf(row, seen) === row.replicas && [...seen.values()].every(isLive);
+  return isComplete ? null : row.reason;
 }

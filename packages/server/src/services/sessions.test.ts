@@ -5,7 +5,7 @@ import { readSession, tagOf, tagSession } from "./sessions.ts";
 describe("a session's id", () => {
   const text = fc.string({ minLength: 1 });
 
-  it("comes back as the replica gave it, with the replica's tag", () => {
+  it("is split into the replica's id and tag", () => {
     fc.assert(
       fc.property(text, text, (instanceId, id) => {
         const tag = tagOf(instanceId);
@@ -14,7 +14,7 @@ describe("a session's id", () => {
     );
   });
 
-  it("does not tell the id of the replica's instance", () => {
+  it("does not reveal the id of the replica's instance", () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[a-z]{3,10}-[a-z2-7]{20}$/), (instanceId) => {
         expect(tagOf(instanceId)).toMatch(/^[0-9a-f]{16}$/);

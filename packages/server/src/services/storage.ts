@@ -1,7 +1,7 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Folders that outlive the replicas of services; those of one owner share them by name. */
+/** Persistent folders of services. Services of one owner share a folder by name. */
 export class Storage {
   readonly #root: string;
 
@@ -19,7 +19,7 @@ export class Storage {
     await rm(this.#folder(owner, name), { recursive: true, force: true });
   }
 
-  /** Names are checked when they come in; an owner may be called anything. */
+  /** Storage names were validated in the request; owners are escaped here. */
   #folder(owner: string, name: string): string {
     return join(this.#root, `o-${encodeURIComponent(owner).replaceAll(".", "%2E")}`, name);
   }

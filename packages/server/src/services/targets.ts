@@ -5,18 +5,18 @@ import type { ServiceRow } from "./row.ts";
 import { notFound } from "./services.ts";
 import { tagOf } from "./sessions.ts";
 
-/** How long a change of a service may go unnoticed at the gateway. */
-const BELIEVE_MS = 500;
-const REMEMBERED = 100_000;
+/** How long the gateway caches a service. */
+const CACHE_MS = 500;
+const MAX_CACHED = 100_000;
 
 type Ready = Extract<Target, { kind: "ready" }>;
 
-/** Which replica a call to a service goes to. */
+/** Chooses the replica for a call to a service. */
 export class ServiceTargets {
   readonly #rows: Collection<ServiceRow>;
   readonly #targets: Targets;
-  readonly #known = new Map<string, { readonly row: ServiceRow; readonly at: number }>();
-  /** The tags of a service's replicas; a row is never changed, only replaced. */
+  readonly #cache = new Map<string, { readonly row: ServiceRow; readonly at: number }>();
+  /** The tags of a service's replicas by row: rows are replaced, never mutated. */
   readonly #tags = new WeakMap<ServiceRow, ReadonlyMap<string, string>>();
   #turn = 0;
 
@@ -26,22 +26,22 @@ export class ServiceTargets {
   }
 
   async get(id: string): Promise<ServiceRow> {
-    const known = this.#known.get(id);
-    return known !== undefined && performance.now() - known.at < BELIEVE_MS ? known.row : this.#read(id);
+    const known = this.#cache.get(id);
+    return known !== undefined && performance.now() - known.at < CACHE_MS ? known.row : this.#read(id);
   }
 
-  /** A replica that runs; each in its turn. */
+  /** A running replica, round-robin. */
   async pick(row: ServiceRow): Promise<Ready> {
-    // If none runs of those that memory knows, others may have taken their places.
+    // If no cached replica runs, the row may have changed.
     const ready = (await this.#pick(row)) ?? (await this.#pick(await this.#read(row.id)));
     if (ready !== null) return ready;
-    throw new PlatformError("service.unavailable", `service '${row.id}' has no replica that runs; try again in a moment`);
+    throw new PlatformError("service.unavailable", `service '${row.id}' has no running replica; try again in a moment`);
   }
 
   /** The replica that opened a session, if it still runs. */
   async withSession(row: ServiceRow, tag: string): Promise<Ready | null> {
     const known = this.#tagsOf(row).get(tag);
-    // It may have been started since memory was last refreshed.
+    // It may have been started after the row was cached.
     const instanceId = known ?? this.#tagsOf(await this.#read(row.id)).get(tag);
     if (instanceId === undefined) return null;
     const target = this.#targets.peek(instanceId) ?? (await this.#targets.find(instanceId));
@@ -59,21 +59,21 @@ export class ServiceTargets {
 
   async #read(id: string): Promise<ServiceRow> {
     const row = (await this.#rows.find(id))?.value ?? null;
-    this.#known.delete(id);
+    this.#cache.delete(id);
     if (row === null || row.leaving !== null) throw notFound(id);
-    keep(this.#known, id, { row, at: performance.now() });
+    keep(this.#cache, id, { row, at: performance.now() });
     return row;
   }
 
   async #pick({ slots }: ServiceRow): Promise<Ready | null> {
     const ids = slots.map(({ instanceId }) => instanceId);
     const first = this.#turn++ % Math.max(1, ids.length);
-    const inTurn = [...ids.slice(first), ...ids.slice(0, first)];
-    for (const id of inTurn) {
+    const rotated = [...ids.slice(first), ...ids.slice(0, first)];
+    for (const id of rotated) {
       const target = this.#targets.peek(id);
       if (target?.kind === "ready") return target;
     }
-    for (const id of inTurn) {
+    for (const id of rotated) {
       const target = await this.#targets.find(id);
       if (target.kind === "ready") return target;
     }
@@ -84,7 +84,7 @@ export class ServiceTargets {
 function keep<T>(map: Map<string, T>, key: string, value: T): void {
   map.delete(key);
   map.set(key, value);
-  if (map.size <= REMEMBERED) return;
+  if (map.size <= MAX_CACHED) return;
   for (const oldest of map.keys()) {
     map.delete(oldest);
     return;

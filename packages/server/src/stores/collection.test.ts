@@ -19,7 +19,7 @@ describe("a collection", () => {
     expect(await things.list({ where: { index: "owner", value: "bob" }, limit: 2 })).toMatchObject([{ key: "a" }]);
   });
 
-  it("asks for the change again when someone came between", async () => {
+  it("applies the change again after a concurrent change", async () => {
     const store = new MemoryStore();
     const things = new Collection<number>(store, "thing", () => ({}));
     await things.insert("a", 1);
@@ -27,7 +27,7 @@ describe("a collection", () => {
     const seen: number[] = [];
     const result = await things.update("a", (n) => {
       seen.push(n);
-      // Done before it returns, as all that this store does.
+      // Synchronous, like every operation of this store.
       void store.swap("thing", "a", rev, 10, {});
       return n + 1;
     });
@@ -36,7 +36,7 @@ describe("a collection", () => {
     expect((await things.find("a"))?.value).toBe(11);
   });
 
-  it("leaves a row that the change does not want, and does not make one that is not there", async () => {
+  it("leaves a row if the change returns null, and does not create a missing one", async () => {
     const things = open();
     await things.insert("a", { n: 1, owner: "ada" });
     const before = await things.find("a");
@@ -46,7 +46,7 @@ describe("a collection", () => {
     expect(await things.find("b")).toBeNull();
   });
 
-  it.each([0, 1, 499, 500, 501, 1200])("goes through all of %i rows once, in order", async (count) => {
+  it.each([0, 1, 499, 500, 501, 1200])("iterates over all of %i rows once, in order", async (count) => {
     const things = open();
     const keys = Array.from({ length: count }, (_, n) => String(n).padStart(5, "0"));
     for (const [n, key] of keys.entries()) await things.insert(key, { n, owner: n % 2 === 0 ? "ada" : "bob" });
@@ -61,7 +61,7 @@ describe("a collection", () => {
     expect(ofAda).toBe(Math.ceil(count / 2));
   });
 
-  it("goes on past rows that are removed on the way", async () => {
+  it("continues after rows that are removed meanwhile", async () => {
     const things = open();
     for (let n = 0; n < 1100; n++) await things.insert(String(n).padStart(5, "0"), { n, owner: "ada" });
     let removed = 0;

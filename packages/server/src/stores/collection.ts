@@ -1,6 +1,6 @@
 import type { Indexes, InsertOptions, InsertResult, ListOptions, Store, Versioned } from "./store.ts";
 
-/** One kind of row, typed, with its indexes derived from the value so that the two cannot disagree. */
+/** Typed access to one kind of row. Indexes are derived from the value, so that they always match it. */
 export class Collection<T> {
   readonly #store: Store;
   readonly #kind: string;
@@ -25,8 +25,8 @@ export class Collection<T> {
   }
 
   /**
-   * Changes a row by a pure function, again and again until nobody came between; null from `change` means leave it.
-   * Answers the row as it stands afterwards, or null if it is gone or was left.
+   * Changes a row by a pure function, repeated until no concurrent change interferes; null from `change` leaves the row.
+   * Returns the new row, or null if it does not exist or was left.
    */
   async update(key: string, change: (value: T) => T | null): Promise<T | null> {
     for (;;) {
@@ -46,7 +46,7 @@ export class Collection<T> {
     return this.#store.list<T>(this.#kind, options);
   }
 
-  /** All rows that match, page by page: what it sees first may have changed when it ends. */
+  /** All matching rows, page by page; not a snapshot. */
   async *each(where?: ListOptions["where"]): AsyncIterable<Versioned<T>> {
     let after: string | undefined;
     for (;;) {

@@ -8,11 +8,11 @@ import type { Store } from "./store.ts";
 export interface StoreSuite {
   /** Opens one more store on the same backend; the suite closes it. */
   readonly open: () => Promise<Store>;
-  /** Why the whole suite cannot run here. */
+  /** The reason to skip the whole suite. */
   readonly skipAll?: string | false;
 }
 
-/** What every store does alike. Each test takes kinds of its own, so that none sees what another left. */
+/** The behaviour of every store. Each test uses its own kinds, so that tests are independent. */
 export function describeStore(name: string, { open, skipAll = false }: StoreSuite): void {
   const title = skipAll === false ? `the ${name} store` : `the ${name} store (${skipAll})`;
   describe.skipIf(skipAll !== false)(title, () => {
@@ -41,7 +41,7 @@ const newKind = () => `kind-${randomUUID()}`;
 const texts = ["", " ", "*", ":", "{", "}", "{a}b", "%", "%2F", "\n", "\0", "'\"\\", "a=b", "..", "__proto__", "ключ", "鍵", "é", "😀"];
 
 function describeRows(both: Both): void {
-  it("finds nothing where nothing is", async () => {
+  it("finds nothing for an unknown key", async () => {
     const [store] = both();
     const kind = newKind();
     expect(await store.get(kind, "a")).toBeNull();
@@ -51,7 +51,7 @@ function describeRows(both: Both): void {
     expect(await store.remove(kind, "a")).toBe(false);
   });
 
-  it("gives a copy of what was inserted, each time", async () => {
+  it("returns a new copy of the inserted value on every read", async () => {
     const [store] = both();
     const kind = newKind();
     const value = { list: [1], left: undefined };
@@ -62,7 +62,7 @@ function describeRows(both: Both): void {
     expect((await store.get(kind, "a"))?.value).toEqual({ list: [1] });
   });
 
-  it("keeps the first row of a key and says that it exists", async () => {
+  it("keeps the first row of a key and returns 'exists'", async () => {
     const [store] = both();
     const kind = newKind();
     expect(await store.insert(kind, "a", 1, { owner: "ada" })).toBe("inserted");
@@ -72,7 +72,7 @@ function describeRows(both: Both): void {
     expect(await store.insert(newKind(), "a", 3, {})).toBe("inserted");
   });
 
-  it("swaps only for those who saw the last revision", async () => {
+  it("swaps only with the latest revision", async () => {
     const [store] = both();
     const kind = newKind();
     await store.insert(kind, "a", 1, {});
@@ -84,7 +84,7 @@ function describeRows(both: Both): void {
     expect(row?.rev).toBeGreaterThan(rev);
   });
 
-  it("removes any revision, or only the one that is named", async () => {
+  it("removes any revision, or only the given one", async () => {
     const [store] = both();
     const kind = newKind();
     await store.insert(kind, "a", 1, {});
@@ -98,7 +98,7 @@ function describeRows(both: Both): void {
     expect(await store.get(kind, "a")).toBeNull();
   });
 
-  it("never takes a key that came back for the row that was there before", async () => {
+  it("never confuses a re-inserted key with the removed row", async () => {
     const [store] = both();
     const kind = newKind();
     await store.insert(kind, "a", "old", {});
@@ -110,7 +110,7 @@ function describeRows(both: Both): void {
     expect((await store.get(kind, "a"))?.value).toBe("new");
   });
 
-  it("agrees with a model under any sequence of commands, whichever of two stores takes them", async () => {
+  it("agrees with a model for any sequence of commands, sent to either of two stores", async () => {
     await fc.assert(
       fc.asyncProperty(commands, async (sequence) => {
         const model: Model = { rows: new Map(), pastRevs: new Map() };
@@ -134,7 +134,7 @@ function describeText(both: Both): void {
     expect(await store.count(kind, { index: text, value: text })).toBe(0);
   });
 
-  it("mixes up no two kinds, keys or index values, however alike they look", async () => {
+  it("distinguishes similar kinds, keys and index values", async () => {
     const [store] = both();
     const stem = newKind();
     const kinds = ["", ":a", "}", "{", "%7D", ":row:a"].map((end) => stem + end);
@@ -149,7 +149,7 @@ function describeText(both: Both): void {
     }
   });
 
-  it("gives back any JSON under any key", async () => {
+  it("returns any JSON under any key", async () => {
     const [store] = both();
     const kind = newKind();
     await fc.assert(
@@ -161,7 +161,7 @@ function describeText(both: Both): void {
     );
   });
 
-  it("refuses half a character instead of changing it", async () => {
+  it("refuses a lone surrogate instead of replacing it", async () => {
     const [store] = both();
     const kind = newKind();
     const refusal = expect.objectContaining({ code: "request.invalid", message: '"\\ud83d" is not well-formed Unicode' });
@@ -174,7 +174,7 @@ function describeText(both: Both): void {
     expect(await store.list(kind, { limit: 1 })).toEqual([]);
   });
 
-  it("keeps a value of a mebibyte", async () => {
+  it("stores a value of a mebibyte", async () => {
     const [store, other] = both();
     const kind = newKind();
     const text = "häuser 😀 ".repeat(2 ** 17).slice(0, 2 ** 20 - 2);
@@ -221,7 +221,7 @@ function describeIndexes(both: Both): void {
     expect(await counts()).toEqual([0, 0, 0, 0]);
   });
 
-  it("inserts up to the limit, then says so, unless the key is there already", async () => {
+  it("inserts up to the limit, then returns 'limit', or 'exists' for an existing key", async () => {
     const [store] = both();
     const kind = newKind();
     const limit = { index: "owner", value: "ada", max: 2 };
@@ -238,7 +238,7 @@ function describeIndexes(both: Both): void {
 }
 
 function describeRaces(both: Both): void {
-  it("loses no increment of many at once", async () => {
+  it("loses no concurrent increment", async () => {
     const kind = newKind();
     const counters = both().map((store) => new Collection<{ n: number }>(store, kind, ({ n }) => ({ parity: String(n % 2) })));
     await counters[0]?.insert("counter", { n: 0 });
@@ -250,7 +250,7 @@ function describeRaces(both: Both): void {
     expect(await counters[1]?.count("parity", "1")).toBe(0);
   });
 
-  it("never holds more rows than the limit, however many come at once", async () => {
+  it("never exceeds the limit under concurrent inserts", async () => {
     const kind = newKind();
     const limit = { index: "owner", value: "ada", max: 7 };
     const results = await Promise.all(
@@ -261,7 +261,7 @@ function describeRaces(both: Both): void {
     expect(await both()[0].count(kind, limit)).toBe(7);
   });
 
-  it("lets one of many insert, swap or remove a row", async () => {
+  it("lets exactly one of many concurrent callers insert, swap or remove a row", async () => {
     const kind = newKind();
     const sides = Array.from({ length: 20 }, (_, i) => both()[i % 2] as Store);
     const inserted = await Promise.all(sides.map((store, i) => store.insert(kind, "a", i, {})));
@@ -276,7 +276,7 @@ function describeRaces(both: Both): void {
 }
 
 function describeLife(both: Both, open: () => Promise<Store>): void {
-  it("shows each store what the other wrote", async () => {
+  it("shows each store what the other one wrote", async () => {
     const [store, other] = both();
     const kind = newKind();
     await store.insert(kind, "a", 1, { owner: "ada" });
@@ -289,7 +289,7 @@ function describeLife(both: Both, open: () => Promise<Store>): void {
     expect(await other.count(kind, { index: "owner", value: "bob" })).toBe(0);
   });
 
-  it("answers until it is closed, and then says that it is", async () => {
+  it("responds until it is closed, and then fails with a clear error", async () => {
     const store = await open();
     await expect(store.ping()).resolves.toBeUndefined();
     await store.close();
@@ -302,7 +302,7 @@ function describeLife(both: Both, open: () => Promise<Store>): void {
   });
 }
 
-/** The keys of all pages, each asked for after the last key of the page before. */
+/** The keys of all pages. */
 async function pages(store: Store, kind: string, limit: number, where?: { index: string; value: string }): Promise<string[]> {
   const keys: string[] = [];
   for (;;) {

@@ -20,15 +20,15 @@ describe("openStore", () => {
 
   it.each([
     ["", "it is empty"],
-    ["redis", "'redis' names no kind of store and no file"],
-    ["postgres://ada:secret@host/db", "'postgres:' is no kind of store"],
+    ["redis", "'redis' is neither a kind of store nor a file"],
+    ["postgres://ada:secret@host/db", "'postgres:' is not a kind of store"],
     ["memory:x", "'memory:' takes nothing after the colon"],
     ["sqlite:", "it names no file"],
     ["sqlite:/a/folder/", "it names no file"],
     ["sqlite://host/server.db", "a SQLite file cannot be on another host"],
-    ["sqlite:~/server.db", "'~' means nothing here: write the whole path"],
-    ["~/server.db", "'~' means nothing here: write the whole path"],
-    ["sqlite::memory:", "for a store that forgets everything write memory:"],
+    ["sqlite:~/server.db", "'~' is not expanded: write the absolute path"],
+    ["~/server.db", "'~' is not expanded: write the absolute path"],
+    ["sqlite::memory:", "for a store in memory write memory:"],
   ])("refuses '%s' and says what it takes", async (url, why) => {
     await expect(openStore(url)).rejects.toMatchObject({
       code: "store.invalid",
@@ -37,11 +37,11 @@ describe("openStore", () => {
     expect(existsSync("~")).toBe(false);
   });
 
-  it("says that nobody listens there", async () => {
+  it("reports that nothing listens at the address", async () => {
     await expect(openStore("redis://ada:secret@127.0.0.1:1")).rejects.toMatchObject({
       code: "store.unavailable",
       message:
-        "Redis at 127.0.0.1:1 cannot be reached: connect ECONNREFUSED 127.0.0.1:1. Check that it runs and that this machine may reach it",
+        "Redis at 127.0.0.1:1 cannot be reached: connect ECONNREFUSED 127.0.0.1:1. Check that it runs and is reachable from this machine",
     });
   });
 });

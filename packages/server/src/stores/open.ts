@@ -4,7 +4,7 @@ import type { Store } from "./store.ts";
 
 /**
  * Opens the store that a URL names: `memory:`, `sqlite:/path/server.db` or just the path, `redis://…`, `rediss://…`,
- * `redis+sentinel://…`, `redis+cluster://…`. Loads only what that store needs.
+ * `redis+sentinel://…`, `redis+cluster://…`. Imports only that store's code.
  */
 export async function openStore(url: string): Promise<Store> {
   const [, scheme = "", rest = ""] = /^([a-z][a-z0-9+.-]*):(.*)$/is.exec(url) ?? [];
@@ -26,15 +26,15 @@ export async function openStore(url: string): Promise<Store> {
       return RedisStore.open(url);
     }
     case "":
-      // A word alone is more likely a slip than a file name.
+      // A single word is more likely a mistake than a file name.
       if (isAbsolute(url) || /[\\/]/.test(url) || /\.(?:db|sqlite3?)$/.test(url)) return openSqlite(url);
-      throw refuse(url === "" ? "it is empty" : `'${url}' names no kind of store and no file`);
+      throw refuse(url === "" ? "it is empty" : `'${url}' is neither a kind of store nor a file`);
     default:
-      throw refuse(`'${scheme}:' is no kind of store`);
+      throw refuse(`'${scheme}:' is not a kind of store`);
   }
 }
 
-/** The file of a store that is one; null for every other kind. */
+/** The file of a SQLite store; null for other kinds. */
 export function sqliteFileOf(url: string): string | null {
   const [, scheme, rest = ""] = /^([a-z][a-z0-9+.-]*):(.*)$/is.exec(url) ?? [];
   if (scheme === undefined) return url;
@@ -48,8 +48,8 @@ function sqlitePath(rest: string): string {
 async function openSqlite(path: string): Promise<Store> {
   if (path === "" || path.endsWith("/")) throw refuse("it names no file");
   if (path.startsWith("//")) throw refuse("a SQLite file cannot be on another host");
-  if (path.startsWith("~")) throw refuse("'~' means nothing here: write the whole path");
-  if (path === ":memory:") throw refuse("for a store that forgets everything write memory:");
+  if (path.startsWith("~")) throw refuse("'~' is not expanded: write the absolute path");
+  if (path === ":memory:") throw refuse("for a store in memory write memory:");
   const { SqliteStore } = await import("./sqlite/store.ts");
   return SqliteStore.open(path);
 }

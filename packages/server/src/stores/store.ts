@@ -1,6 +1,6 @@
 /**
- * A value and the revision under which it was read; a change names the revision it is based on. A key's revisions only grow,
- * also when it was removed and came back.
+ * A value and its revision. A change names the revision that it is based on. The revisions of a key only grow, also when the key is
+ * removed and inserted again.
  */
 export interface Versioned<T> {
   readonly key: string;
@@ -12,11 +12,11 @@ export interface Versioned<T> {
 export type Indexes = Readonly<Record<string, string>>;
 
 export interface InsertOptions {
-  /** Insert only while fewer than `max` rows have this index value; checked and done as one step. */
+  /** Insert only while fewer than `max` rows have this index value; checked atomically. */
   readonly limit?: { readonly index: string; readonly value: string; readonly max: number };
 }
 
-/** A key that is there already `exists`, whatever the limit. */
+/** `exists` takes precedence over `limit`. */
 export type InsertResult = "inserted" | "exists" | "limit";
 
 export interface ListOptions {
@@ -27,16 +27,16 @@ export interface ListOptions {
 }
 
 /**
- * Rows of JSON by kind and key. Every change is one atomic step and names what it expects to find, so that replicas
- * that share a store never overwrite each other unseen.
+ * Rows of JSON by kind and key. Every change is atomic and names the state it expects, so that servers that share a store never
+ * overwrite each other's changes unnoticed.
  */
 export interface Store {
   readonly name: string;
   get<T>(kind: string, key: string): Promise<Versioned<T> | null>;
   insert<T>(kind: string, key: string, value: T, indexes: Indexes, options?: InsertOptions): Promise<InsertResult>;
-  /** False if the row is gone or someone changed it since `rev`. */
+  /** Compare-and-set: false if the row is gone or has changed since `rev`. */
   swap<T>(kind: string, key: string, rev: number, value: T, indexes: Indexes): Promise<boolean>;
-  /** False if the row was not there (or, with `rev`, has changed). */
+  /** False if the row does not exist or, with `rev`, has changed. */
   remove(kind: string, key: string, rev?: number): Promise<boolean>;
   list<T>(kind: string, options: ListOptions): Promise<Versioned<T>[]>;
   count(kind: string, where: { readonly index: string; readonly value: string }): Promise<number>;

@@ -38,7 +38,7 @@ describe("a server that asks for tokens", { timeout: 60_000 }, () => {
     expect(made).toMatchObject({ owner: "ada", roles: ["trainer"], token: expect.stringMatching(/^aenv_/) });
     expect(await runJson(["list", "--json"], at(made.token))).toEqual([]);
     const denied = await aenv(["token", "list"], at(made.token));
-    expect([denied.code, denied.stderr]).toEqual([77, expect.stringContaining("needs the role admin")]);
+    expect([denied.code, denied.stderr]).toEqual([77, expect.stringContaining("requires the role admin")]);
 
     const listed = await aenv(["token", "list", "--owner", "ada", "--json"], at(admin));
     expect(JSON.parse(listed.stdout)).toMatchObject([{ id: made.id, owner: "ada", expiresAt: expect.any(String) }]);
@@ -80,7 +80,7 @@ describe("a server whose administrator's token is lost", { timeout: 60_000 }, ()
     const at = (token: string) => ({ env: { HOME: "/nonexistent", AENV_SYSTEM_URL: url, AENV_API_KEY: token } });
     const made = (await runJson(["token", "reset-admin", "--home", home, "--json"], at(""))) as { id: string; token: string };
     expect(await runJson(["token", "list", "--json"], at(made.token))).toContainEqual(
-      expect.objectContaining({ id: made.id, roles: ["admin"], note: "made by aenv token reset-admin" }),
+      expect.objectContaining({ id: made.id, roles: ["admin"], note: "created by aenv token reset-admin" }),
     );
     expect((await aenv(["token", "list"], at(admin))).code).toBe(0);
     const { code, stdout } = await aenv(["token", "reset-admin", "--owner", "root", "--revoke-others", "--home", home], at(""));
@@ -90,7 +90,7 @@ describe("a server whose administrator's token is lost", { timeout: 60_000 }, ()
     expect((await aenv(["token", "list"], at(made.token))).code).not.toBe(0);
     expect((await aenv(["token", "list"], at(token))).code).toBe(0);
     const nowhere = await aenv(["token", "reset-admin", "--home", join(tree.path, "nowhere")], at(""));
-    expect([nowhere.code, nowhere.stderr]).toEqual([expect.any(Number), expect.stringContaining("no server has kept its data")]);
+    expect([nowhere.code, nowhere.stderr]).toEqual([expect.any(Number), expect.stringContaining("does not exist; pass the server")]);
   });
 });
 

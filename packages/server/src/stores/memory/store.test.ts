@@ -6,7 +6,7 @@ const rows = new MemoryRows();
 describeStore("memory", { open: async () => new MemoryStore(rows) });
 
 describe("the memory store", () => {
-  it("shares nothing with another unless told to", async () => {
+  it("is isolated from other stores by default", async () => {
     const store = new MemoryStore();
     await store.insert("thing", "a", 1, {});
     expect(await new MemoryStore().get("thing", "a")).toBeNull();

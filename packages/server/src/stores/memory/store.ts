@@ -16,14 +16,14 @@ interface Kind {
   readonly indexes: Map<string, Map<string, SortedKeys>>;
 }
 
-/** What stores of one process can share, as replicas share a database. */
+/** Rows that several stores of one process share, as servers share a database. */
 export class MemoryRows {
   readonly kinds = new Map<string, Kind>();
-  /** Counts over all rows, so that a key that comes back never repeats a revision. */
+  /** One counter for all rows, so that a key that is inserted again never repeats a revision. */
   lastRev = 0;
 }
 
-/** For tests, and for a server that may forget everything. Each method does its work before it returns: nothing comes between. */
+/** For tests, and for a server without persistence. Each method is synchronous inside, and therefore atomic. */
 export class MemoryStore implements Store {
   readonly name = "memory";
   readonly #shared: MemoryRows;
@@ -40,44 +40,44 @@ export class MemoryStore implements Store {
 
   async insert<T>(kind: string, key: string, value: T, indexes: Indexes, options: InsertOptions = {}): Promise<InsertResult> {
     checkRow(kind, key, indexes);
-    const room = this.#kind(kind);
-    if (room.rows.has(key)) return "exists";
+    const table = this.#kind(kind);
+    if (table.rows.has(key)) return "exists";
     const { limit } = options;
-    if (limit !== undefined && (room.indexes.get(limit.index)?.get(limit.value)?.size ?? 0) >= limit.max) return "limit";
-    this.#write(room, key, encode(value), indexes);
-    room.keys.add(key);
+    if (limit !== undefined && (table.indexes.get(limit.index)?.get(limit.value)?.size ?? 0) >= limit.max) return "limit";
+    this.#write(table, key, encode(value), indexes);
+    table.keys.add(key);
     return "inserted";
   }
 
   async swap<T>(kind: string, key: string, rev: number, value: T, indexes: Indexes): Promise<boolean> {
     checkRow(kind, key, indexes);
-    const room = this.#kind(kind);
-    const row = room.rows.get(key);
+    const table = this.#kind(kind);
+    const row = table.rows.get(key);
     if (row?.rev !== rev) return false;
     const text = encode(value);
-    unlist(room, key, row.indexes);
-    this.#write(room, key, text, indexes);
+    removeFromIndexes(table, key, row.indexes);
+    this.#write(table, key, text, indexes);
     return true;
   }
 
   async remove(kind: string, key: string, rev?: number): Promise<boolean> {
     checkText(kind, key);
-    const room = this.#kind(kind);
-    const row = room.rows.get(key);
+    const table = this.#kind(kind);
+    const row = table.rows.get(key);
     if (row === undefined || (rev !== undefined && row.rev !== rev)) return false;
-    unlist(room, key, row.indexes);
-    room.rows.delete(key);
-    room.keys.delete(key);
+    removeFromIndexes(table, key, row.indexes);
+    table.rows.delete(key);
+    table.keys.delete(key);
     return true;
   }
 
   async list<T>(kind: string, options: ListOptions): Promise<Versioned<T>[]> {
     checkQuery(kind, options);
     const { where, after, limit } = options;
-    const room = this.#kind(kind);
-    const keys = where === undefined ? room.keys : room.indexes.get(where.index)?.get(where.value);
+    const table = this.#kind(kind);
+    const keys = where === undefined ? table.keys : table.indexes.get(where.index)?.get(where.value);
     const page = keys?.page(after, limit) ?? [];
-    return page.flatMap((key) => read<T>(room, key) ?? []);
+    return page.flatMap((key) => read<T>(table, key) ?? []);
   }
 
   async count(kind: string, where: { readonly index: string; readonly value: string }): Promise<number> {
@@ -103,25 +103,25 @@ export class MemoryStore implements Store {
     return kind;
   }
 
-  #write(room: Kind, key: string, text: string, indexes: Indexes): void {
+  #write(table: Kind, key: string, text: string, indexes: Indexes): void {
     this.#shared.lastRev += 1;
-    room.rows.set(key, { rev: this.#shared.lastRev, text, indexes: { ...indexes } });
+    table.rows.set(key, { rev: this.#shared.lastRev, text, indexes: { ...indexes } });
     for (const [name, value] of Object.entries(indexes)) {
-      const values = getOrAdd(room.indexes, name, () => new Map<string, SortedKeys>());
+      const values = getOrAdd(table.indexes, name, () => new Map<string, SortedKeys>());
       getOrAdd(values, value, () => new SortedKeys()).add(key);
     }
   }
 }
 
-function read<T>(room: Kind, key: string): Versioned<T> | null {
-  const row = room.rows.get(key);
+function read<T>(table: Kind, key: string): Versioned<T> | null {
+  const row = table.rows.get(key);
   return row === undefined ? null : { key, rev: row.rev, value: decode<T>(row.text) };
 }
 
-/** Takes a row out of its indexes; an index value that nobody has any more goes too. */
-function unlist(room: Kind, key: string, indexes: Indexes): void {
+/** Removes a row from its indexes, and index values without rows. */
+function removeFromIndexes(table: Kind, key: string, indexes: Indexes): void {
   for (const [name, value] of Object.entries(indexes)) {
-    const values = room.indexes.get(name);
+    const values = table.indexes.get(name);
     const keys = values?.get(value);
     keys?.delete(key);
     if (keys?.size === 0) values?.delete(value);

@@ -43,17 +43,17 @@ describe("parseAddress", () => {
   });
 
   it.each([
-    ["redis:cache", "it has not the form of a Redis address"],
-    ["redis://", "it has not the form of a Redis address"],
+    ["redis:cache", "it is not a Redis address"],
+    ["redis://", "it is not a Redis address"],
     ["redis://ada:secret", "a host is empty, or its port is not a number"],
-    ["redis://:secret@", "it has not the form of a Redis address"],
+    ["redis://:secret@", "it is not a Redis address"],
     ["redis://cache:70000", "a port is not between 1 and 65535"],
     ["redis://one,two", "it has several hosts; for those write redis+sentinel:// or redis+cluster://"],
     ["redis://cache/secret", "its database is not a number"],
     ["redis://cache/0/1", "its path has more than a database"],
-    ["redis://cache?password=secret", "after the '?' only prefix may stand"],
+    ["redis://cache?password=secret", "after the '?' only prefix is allowed"],
     ["redis://:secret%@cache", "a '%' in it is not followed by two hexadecimal digits; write %25 for a '%'"],
-    ["redis+sentinel://one,two", "it does not name the group that the sentinels watch"],
+    ["redis+sentinel://one,two", "it does not name the group that the sentinels monitor"],
     ["redis+sentinel://one/main/0/1", "its path has more than a group and a database"],
     ["redis+cluster://one/1", "a cluster has no databases to choose from"],
   ])("refuses %s without repeating it", (url, why) => {
@@ -64,7 +64,7 @@ describe("parseAddress", () => {
     expect(read).not.toThrow("secret");
   });
 
-  it("gives back any login, host and database that were written into a URL", () => {
+  it("parses any login, host and database of a URL", () => {
     const host = fc.oneof(fc.domain(), fc.ipV4()).filter((name) => !name.includes(","));
     const secret = fc.string({ unit: "grapheme", minLength: 1 });
     fc.assert(
@@ -77,7 +77,7 @@ describe("parseAddress", () => {
     );
   });
 
-  it("shows nothing of a URL that it refuses", () => {
+  it("does not quote a URL that it refuses", () => {
     const junk = fc.stringMatching(/^[A-Z0-9:@/?#%,[\]]*SECRET[A-Z0-9:@/?#%,[\]]*$/);
     fc.assert(
       fc.property(fc.constantFrom("redis", "rediss", "redis+sentinel", "redis+cluster"), junk, (scheme, rest) => {
@@ -92,7 +92,7 @@ describe("parseAddress", () => {
 });
 
 describe("describeAddress", () => {
-  it("says where, and never with what login", () => {
+  it("shows the hosts, never the login", () => {
     const describeUrl = (url: string) => describeAddress(parseAddress(url));
     expect(describeUrl("redis://ada:secret@[::1]:7000/3")).toBe("Redis at [::1]:7000");
     expect(describeUrl("redis+sentinel://:secret@one,two/main?sentinelPassword=secret")).toBe("the Redis sentinel at one:26379,two:26379");

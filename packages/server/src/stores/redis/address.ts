@@ -14,7 +14,7 @@ interface Common {
   readonly prefix: string;
 }
 
-/** Where Redis is, as a URL says it. */
+/** A parsed Redis URL. */
 export type RedisAddress =
   | (Common & { readonly mode: "single"; readonly db: number })
   | (Common & { readonly mode: "sentinel"; readonly db: number; readonly group: string; readonly sentinelPassword?: string })
@@ -29,10 +29,10 @@ const FORMS = {
   cluster: "redis+cluster://[user:password@]host[:port],host[:port]",
 } as const;
 
-/** Errors show nothing of the URL but its kind: a password may stand anywhere in one that is wrong. */
+/** Errors do not quote the URL: in an invalid one a password may be anywhere. */
 export function parseAddress(url: string): RedisAddress {
   const parts = SHAPE.exec(url)?.groups;
-  if (parts === undefined) throw wrong("single", "it has not the form of a Redis address");
+  if (parts === undefined) throw wrong("single", "it is not a Redis address");
   const mode = (parts.mode ?? "single") as RedisAddress["mode"];
   const query = readQuery(mode, parts.query ?? "");
   const common = {
@@ -50,7 +50,7 @@ export function parseAddress(url: string): RedisAddress {
       return { mode, ...common, db: readDatabase(mode, path[0]) };
     case "sentinel": {
       const [group = "", db, ...rest] = path.map((part) => decodePart(mode, part));
-      if (group === "") throw wrong(mode, "it does not name the group that the sentinels watch");
+      if (group === "") throw wrong(mode, "it does not name the group that the sentinels monitor");
       if (rest.length > 0) throw wrong(mode, "its path has more than a group and a database");
       const sentinelPassword = query.get("sentinelPassword");
       return { mode, ...common, group, db: readDatabase(mode, db), ...(sentinelPassword !== null && { sentinelPassword }) };
@@ -61,7 +61,7 @@ export function parseAddress(url: string): RedisAddress {
   }
 }
 
-/** For messages: says where, and keeps every secret. */
+/** For messages, without secrets. */
 export function describeAddress(address: RedisAddress): string {
   const hosts = address.hosts.map(({ host, port }) => `${host.includes(":") ? `[${host}]` : host}:${port}`).join(",");
   return address.mode === "single" ? `Redis at ${hosts}` : `the Redis ${address.mode} at ${hosts}`;
@@ -97,7 +97,7 @@ function readQuery(mode: RedisAddress["mode"], text: string): URLSearchParams {
   const query = new URLSearchParams(text);
   const known = mode === "sentinel" ? ["prefix", "sentinelPassword"] : ["prefix"];
   for (const name of query.keys()) {
-    if (!known.includes(name)) throw wrong(mode, `after the '?' only ${known.join(" and ")} may stand`);
+    if (!known.includes(name)) throw wrong(mode, `after the '?' only ${known.join(" and ")} is allowed`);
   }
   return query;
 }

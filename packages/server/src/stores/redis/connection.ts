@@ -4,41 +4,41 @@ import { Cluster, type CommonRedisOptions, Redis } from "ioredis";
 import { describeAddress, type RedisAddress } from "./address.ts";
 
 export interface ConnectionOptions {
-  /** How long Redis may be away before calls fail; 10 s bridges a restart or a failover. */
-  readonly patienceMs?: number;
+  /** How long Redis may be unreachable before calls fail; 10 s covers a restart or a failover. */
+  readonly outageMs?: number;
 }
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const PING_TIMEOUT_MS = 2_000;
 
-/** Answers that say "not now", or "not here" to a cluster's client: nothing was done, and soon it may work. */
-const NOT_NOW = /^(?:LOADING|READONLY|TRYAGAIN|CLUSTERDOWN|MASTERDOWN|BUSY) /;
-const NOT_HERE = /^(?:MOVED|ASK) /;
-/** The client's own words for a command that never left. */
+/** Replies that mean that nothing was done and that a retry may succeed; MOVED and ASK only from a cluster. */
+const TEMPORARY = /^(?:LOADING|READONLY|TRYAGAIN|CLUSTERDOWN|MASTERDOWN|BUSY) /;
+const REDIRECTED = /^(?:MOVED|ASK) /;
+/** The client's error message for a command that was not sent. */
 const NOT_SENT = /enableOfflineQueue/;
-/** What the client says of a command when there is no connection; why there is none was said before. */
-const SAYS_NOTHING = /enableOfflineQueue|^(?:Connection is closed|Reached the max retries|Command aborted|Failed to refresh slots)/;
+/** Errors of the client that only mean "no connection"; an earlier error has the reason. */
+const WITHOUT_REASON = /enableOfflineQueue|^(?:Connection is closed|Reached the max retries|Command aborted|Failed to refresh slots)/;
 
 /**
- * A client that comes back by itself, and the one place that decides what to send again.
+ * A client that reconnects automatically, and the only place that decides what is sent again.
  *
- * The client itself queues nothing while Redis is away and repeats nothing: a command must not run long after its caller
- * gave up. `run` repeats instead, for as long as Redis has been away for less than our patience. When a connection breaks
- * before an answer, nobody knows whether the command ran, so only commands that may run twice are given to `run`: reads, and
- * changes that leave a receipt.
+ * The client itself queues and repeats nothing while Redis is unreachable: a command must not run long after its caller
+ * gave up. Instead `run` repeats commands until Redis has been unreachable for `outageMs`. If a connection breaks before the
+ * reply, it is unknown whether the command ran, so `run` is only for commands that may run twice: reads, and changes with a
+ * receipt.
  */
 export class RedisConnection {
   readonly #client: Redis | Cluster;
   readonly #where: string;
-  readonly #patienceMs: number;
-  /** How long a change's receipt must be kept: longer than the change is ever repeated, and than its last repetition is underway. */
+  readonly #outageMs: number;
+  /** How long a receipt is kept: longer than a change is repeated, including its last repetition in flight. */
   readonly receiptMs: number;
   readonly #closing = new AbortController();
   #lostAt: number | null = null;
-  #lastTrouble = "nothing answers there";
+  #lastError = "no response";
 
-  static async open(address: RedisAddress, { patienceMs = 10_000 }: ConnectionOptions = {}): Promise<RedisConnection> {
-    const connection = new RedisConnection(address, patienceMs);
+  static async open(address: RedisAddress, { outageMs = 10_000 }: ConnectionOptions = {}): Promise<RedisConnection> {
+    const connection = new RedisConnection(address, outageMs);
     try {
       await connection.#client.connect();
       await connection.#refuseEviction();
@@ -49,18 +49,18 @@ export class RedisConnection {
     }
   }
 
-  private constructor(address: RedisAddress, patienceMs: number) {
+  private constructor(address: RedisAddress, outageMs: number) {
     this.#where = describeAddress(address);
-    this.#patienceMs = patienceMs;
-    this.receiptMs = 2 * patienceMs + 40_000;
+    this.#outageMs = outageMs;
+    this.receiptMs = 2 * outageMs + 40_000;
     this.#client = createClient(address);
-    for (const event of ["error", "node error"]) this.#client.on(event, (error: unknown) => this.#note(error));
+    for (const event of ["error", "node error"]) this.#client.on(event, (error: unknown) => this.#recordError(error));
     this.#client.on("close", () => {
       this.#lostAt ??= performance.now();
     });
     this.#client.on("ready", () => {
       this.#lostAt = null;
-      this.#lastTrouble = "the connection broke";
+      this.#lastError = "the connection broke";
     });
   }
 
@@ -73,18 +73,17 @@ export class RedisConnection {
       try {
         return await send(this.#client);
       } catch (error) {
-        if (isAnswer(error) && !this.#mayPass(error)) throw this.#refused(error);
-        mayHaveChanged ||= does === "changes" && !isAnswer(error) && !NOT_SENT.test(messageOf(error));
-        this.#note(error);
+        if (isReply(error) && !this.#isTemporary(error)) throw this.#refused(error);
+        mayHaveChanged ||= does === "changes" && !isReply(error) && !NOT_SENT.test(messageOf(error));
+        this.#recordError(error);
         const now = performance.now();
-        if (now - (this.#lostAt ?? startedAt) > this.#patienceMs || now - startedAt > this.#patienceMs)
-          throw this.#unavailable(mayHaveChanged);
+        if (now - (this.#lostAt ?? startedAt) > this.#outageMs || now - startedAt > this.#outageMs) throw this.#unavailable(mayHaveChanged);
       }
       await delay(pauseMs, undefined, { signal: this.#closing.signal }).catch(() => {});
     }
   }
 
-  /** Does not wait for Redis to come back. */
+  /** Does not wait for a reconnect. */
   async ping(): Promise<void> {
     if (this.#closing.signal.aborted) throw this.#closed();
     if (this.#client.status !== "ready") throw this.#unavailable();
@@ -97,7 +96,7 @@ export class RedisConnection {
         }),
       ]);
     } catch (error) {
-      this.#note(error);
+      this.#recordError(error);
       throw this.#unavailable();
     } finally {
       timer.abort();
@@ -111,28 +110,28 @@ export class RedisConnection {
     this.#client.disconnect();
   }
 
-  /** A Redis that throws keys away when it is full would lose rows without a word. */
+  /** A Redis that evicts keys when it is full would lose rows silently. */
   async #refuseEviction(): Promise<void> {
     const info = await this.#client.info("memory").catch(() => "");
     const policy = /^maxmemory_policy:(allkeys-\S+)/m.exec(info)?.[1];
     if (policy === undefined) return;
     const advice = "set maxmemory-policy to noeviction, or use another Redis";
-    throw new PlatformError("store.invalid", `${this.#where} throws any key away when it is full (maxmemory-policy ${policy}): ${advice}`);
+    throw new PlatformError("store.invalid", `${this.#where} evicts keys when it is full (maxmemory-policy ${policy}): ${advice}`);
   }
 
-  #note(error: unknown): void {
+  #recordError(error: unknown): void {
     const message = messageOf(error).replace(/\.$/, "");
-    if (!SAYS_NOTHING.test(message)) this.#lastTrouble = message.startsWith("All sentinels") ? "no sentinel answers" : message;
+    if (!WITHOUT_REASON.test(message)) this.#lastError = message.startsWith("All sentinels") ? "no sentinel answers" : message;
   }
 
-  #mayPass(answer: Error): boolean {
-    return NOT_NOW.test(answer.message) || (this.#client instanceof Cluster && NOT_HERE.test(answer.message));
+  #isTemporary(reply: Error): boolean {
+    return TEMPORARY.test(reply.message) || (this.#client instanceof Cluster && REDIRECTED.test(reply.message));
   }
 
-  /** Never with the client's own error as cause: that one carries the command, values and passwords with it. */
+  /** Without the client's error as cause: it contains the command with its values and passwords. */
   #unavailable(mayHaveChanged = false): PlatformError {
     const doubt = mayHaveChanged ? "; the change may have been made" : "";
-    const message = `${this.#where} cannot be reached: ${this.#lastTrouble}${doubt}. Check that it runs and that this machine may reach it`;
+    const message = `${this.#where} cannot be reached: ${this.#lastError}${doubt}. Check that it runs and is reachable from this machine`;
     return new PlatformError("store.unavailable", message, { details: { mayHaveChanged } });
   }
 
@@ -145,8 +144,8 @@ export class RedisConnection {
   }
 }
 
-/** An error that Redis itself sent, as opposed to one of the way there. */
-function isAnswer(error: unknown): error is Error {
+/** An error reply of Redis, as opposed to a connection error. */
+function isReply(error: unknown): error is Error {
   return error instanceof Error && error.name === "ReplyError";
 }
 
@@ -158,7 +157,7 @@ function createClient(address: RedisAddress): Redis | Cluster {
     ...(password !== undefined && { password }),
     ...(isTls && { tls: {} }),
     connectTimeout: CONNECT_TIMEOUT_MS,
-    // A connection that has nothing to say for so long is dead, whatever the system thinks.
+    // A connection that is silent for this long is considered dead.
     socketTimeout: CONNECT_TIMEOUT_MS,
     maxRetriesPerRequest: 0,
     reconnectOnError: (error) => error.message.startsWith("READONLY"),
@@ -178,12 +177,12 @@ function createClient(address: RedisAddress): Redis | Cluster {
         ...(sentinelPassword !== undefined && { sentinelPassword }),
         ...(isTls && { enableTLSForSentinelMode: true, sentinelTLS: {} }),
         retryStrategy: pause,
-        // An attempt begins where the last one stopped; after one more whole round over the sentinels it has failed, like any other.
+        // An attempt continues where the last one stopped; it fails after one more round over all sentinels.
         sentinelRetryStrategy: (round) => (round === 1 ? 0 : null),
       });
     }
     case "cluster":
-      // Without a strategy for nodes the client forgets one that restarts, and finds it again late or never.
+      // Without a retry strategy for nodes the client drops a restarting node, and finds it again late or never.
       return new Cluster([...hosts], { redisOptions, ...common, clusterRetryStrategy: pause, clusterNodeRetryStrategy: pause });
   }
 }

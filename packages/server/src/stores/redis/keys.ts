@@ -3,20 +3,20 @@ import { PlatformError } from "@aenv/contract";
 export const DEFAULT_PREFIX = "aenv";
 
 /**
- * Every key name, in one place. What stands in braces decides on which node of a cluster a key lives: all keys of a kind
- * share it, so that one script can change a row and its indexes.
+ * Every key name. The part in braces determines the cluster node of a key. All keys of a kind share it, so that one script can
+ * change a row and its indexes.
  *
  *     {aenv:instance}:row:<key>             hash: v = value as JSON, r = revision, i = its indexes as a JSON list
  *     {aenv:instance}:keys                  sorted set of all keys
  *     {aenv:instance}:index:<name>=<value>  sorted set of the keys of rows with this index value
- *     {aenv:instance}:rev                   the last revision that was given out
+ *     {aenv:instance}:rev                   the last revision
  *     {aenv:instance}:done:<change>         a receipt: this change was made; expires
  */
 export class Keys {
   readonly #prefix: string;
 
   constructor(prefix = DEFAULT_PREFIX) {
-    if (/[{}]/.test(prefix)) throw new PlatformError("store.invalid", `the Redis prefix '${prefix}' has a brace: choose one without`);
+    if (/[{}]/.test(prefix)) throw new PlatformError("store.invalid", `the Redis prefix '${prefix}' contains a brace: choose one without`);
     this.#prefix = prefix;
   }
 
@@ -28,9 +28,9 @@ export class Keys {
 export class KindKeys {
   readonly keys: string;
   readonly rev: string;
-  /** Scripts add a row's key to this. */
+  /** Prefix of a row's key in scripts. */
   readonly rowBase: string;
-  /** Scripts add what `indexEnd` gives to this. */
+  /** Prefix of an index in scripts, before `indexEnd`. */
   readonly indexBase: string;
   readonly #tag: string;
 

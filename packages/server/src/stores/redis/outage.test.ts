@@ -16,17 +16,17 @@ describeNeeding("redis", "when Redis or the way to it fails", () => {
     closers.push(() => redis[Symbol.asyncDispose]());
   });
 
-  async function openStore(url = redis.url, patienceMs?: number): Promise<RedisStore> {
-    const store = await RedisStore.open(url, patienceMs === undefined ? {} : { patienceMs });
+  async function openStore(url = redis.url, outageMs?: number): Promise<RedisStore> {
+    const store = await RedisStore.open(url, outageMs === undefined ? {} : { outageMs });
     closers.push(() => store.close());
     return store;
   }
 
-  /** A store whose answers can be lost, and that has used each script before: the answer is not just a wish for the script. */
-  async function openBrittle(patienceMs?: number): Promise<{ store: RedisStore; wire: Wire }> {
+  /** A store whose replies can be dropped. Each script was used before, so that a dropped reply is not just NOSCRIPT. */
+  async function openBrittle(outageMs?: number): Promise<{ store: RedisStore; wire: Wire }> {
     const wire = await openWire(redis.port);
     closers.push(() => wire[Symbol.asyncDispose]());
-    const store = await openStore(wire.url, patienceMs);
+    const store = await openStore(wire.url, outageMs);
     await store.insert("warm", "up", 1, {});
     await store.swap("warm", "up", (await store.get("warm", "up"))?.rev ?? 0, 2, {});
     await store.remove("warm", "up");
@@ -77,7 +77,7 @@ describeNeeding("redis", "when Redis or the way to it fails", () => {
     },
   );
 
-  it("says so while Redis is gone, fails after its patience and then at once, and works again without a new store", async () => {
+  it("fails its ping while Redis is down, fails calls after the timeout and then at once, and recovers by itself", async () => {
     const store = await openStore(redis.url, 1_000);
     await store.insert("thing", "a", 1, {});
     await redis.stop();
@@ -98,7 +98,7 @@ describeNeeding("redis", "when Redis or the way to it fails", () => {
     expect(await store.insert("thing", "b", 1, {})).toBe("inserted");
   });
 
-  it("notices a Redis that hangs, and finishes what it began when that ends", async () => {
+  it("notices a Redis that hangs, and finishes pending calls when it responds again", async () => {
     const store = await openStore();
     redis.signal("SIGSTOP");
     const insert = store.insert("thing", "a", 1, {});
@@ -108,7 +108,7 @@ describeNeeding("redis", "when Redis or the way to it fails", () => {
     await store.ping();
   });
 
-  it("closes while Redis is gone, and ends what waits for it", async () => {
+  it("closes while Redis is down, and rejects pending calls", async () => {
     const store = await openStore();
     await redis.stop("SIGKILL");
     const waiting = store.get("thing", "a");
@@ -116,7 +116,7 @@ describeNeeding("redis", "when Redis or the way to it fails", () => {
     await expect(waiting).rejects.toMatchObject({ code: "store.unavailable", message: expect.stringContaining("is closed") });
   });
 
-  it("knows its insert again when the answer was lost, even if the row is gone by then", async () => {
+  it("recognizes its insert after a lost reply, even if the row was removed", async () => {
     const { store, wire } = await openBrittle();
     const other = await openStore();
     const lost = wire.loseNextAnswer(async () => {
@@ -128,7 +128,7 @@ describeNeeding("redis", "when Redis or the way to it fails", () => {
     expect(await store.count("thing", { index: "owner", value: "ada" })).toBe(0);
   });
 
-  it("knows its swap again when the answer was lost, even if others have swapped since", async () => {
+  it("recognizes its swap after a lost reply, even if others have swapped since", async () => {
     const { store, wire } = await openBrittle();
     const other = new Collection<number>(await openStore(), "thing", () => ({}));
     const counter = new Collection<number>(store, "thing", () => ({}));
@@ -142,7 +142,7 @@ describeNeeding("redis", "when Redis or the way to it fails", () => {
     expect((await counter.find("n"))?.value).toBe(13);
   });
 
-  it("knows its removal again when the answer was lost, and spares the row that came after", async () => {
+  it("recognizes its removal after a lost reply, and keeps a row inserted since", async () => {
     const { store, wire } = await openBrittle();
     const other = await openStore();
     await store.insert("thing", "a", "old", {});
@@ -154,7 +154,7 @@ describeNeeding("redis", "when Redis or the way to it fails", () => {
     expect((await store.get("thing", "a"))?.value).toBe("new");
   });
 
-  it("says that a change may have been made when it never heard", async () => {
+  it("reports that a change may have been made if no reply arrived", async () => {
     const { store, wire } = await openBrittle(200);
     const lost = wire.loseNextAnswer(async () => {
       await wire[Symbol.asyncDispose]();

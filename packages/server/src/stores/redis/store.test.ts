@@ -20,7 +20,7 @@ describeNeeding("redis", "with a real Redis", () => {
 
   describeStore("redis", { open: () => RedisStore.open(redis.url) });
 
-  it("leaves nothing of removed rows but the revision and receipts that expire", async () => {
+  it("keeps only the revision and expiring receipts of removed rows", async () => {
     const store = await RedisStore.open(`${redis.url}/1`);
     await store.insert("thing", "a", 1, { owner: "ada" });
     await store.swap("thing", "a", (await store.get("thing", "a"))?.rev ?? 0, 2, { owner: "bob" });
@@ -35,7 +35,7 @@ describeNeeding("redis", "with a real Redis", () => {
     await store.close();
   });
 
-  it("keeps the rows of two prefixes apart", async () => {
+  it("separates the rows of two prefixes", async () => {
     const one = await RedisStore.open(`${redis.url}?prefix=one`);
     const two = await RedisStore.open(`${redis.url}?prefix=two`);
     await one.insert("thing", "a", 1, {});
@@ -55,7 +55,7 @@ describeNeeding("redis", "with a real Redis", () => {
     });
   });
 
-  it("teaches Redis its scripts again when they are forgotten", async () => {
+  it("sends its scripts again if Redis has lost them", async () => {
     const store = await RedisStore.open(redis.url);
     await store.insert("forgotten", "a", 1, {});
     await admin.script("FLUSH");
@@ -66,7 +66,7 @@ describeNeeding("redis", "with a real Redis", () => {
     await store.close();
   });
 
-  it("gives out revisions that grow even if Redis forgot the last one", async () => {
+  it("assigns growing revisions even if Redis lost the last one", async () => {
     const store = await RedisStore.open(redis.url);
     await store.insert("amnesia", "a", 1, {});
     const rev = (await store.get("amnesia", "a"))?.rev ?? 0;
@@ -76,16 +76,16 @@ describeNeeding("redis", "with a real Redis", () => {
     await store.close();
   });
 
-  it("refuses a Redis that throws keys away when it is full", async () => {
+  it("refuses a Redis that evicts keys", async () => {
     await admin.config("SET", "maxmemory-policy", "allkeys-lru");
     await expect(RedisStore.open(redis.url)).rejects.toMatchObject({
       code: "store.invalid",
-      message: `Redis at 127.0.0.1:${redis.port} throws any key away when it is full (maxmemory-policy allkeys-lru): set maxmemory-policy to noeviction, or use another Redis`,
+      message: `Redis at 127.0.0.1:${redis.port} evicts keys when it is full (maxmemory-policy allkeys-lru): set maxmemory-policy to noeviction, or use another Redis`,
     });
     await admin.config("SET", "maxmemory-policy", "noeviction");
   });
 
-  it("passes on why Redis refuses a change", async () => {
+  it("passes on the reason for a refused change", async () => {
     const store = await RedisStore.open(redis.url);
     await admin.config("SET", "maxmemory", "1");
     await expect(store.insert("thing", "a", 1, {})).rejects.toMatchObject({
@@ -106,7 +106,7 @@ describeNeeding("redis", "with a Redis that wants a password", () => {
 
   const urlWith = (login: string) => redis.url.replace("//", `//${login}@`);
 
-  it.each([":open%3Asesame", "ada:l%40velace"])("lets in '%s'", async (login) => {
+  it.each([":open%3Asesame", "ada:l%40velace"])("connects with the login '%s'", async (login) => {
     const store = await RedisStore.open(urlWith(login));
     expect(await store.insert("thing", login, 1, {})).toBe("inserted");
     await store.close();
@@ -121,13 +121,13 @@ describeNeeding("redis", "with a Redis that wants a password", () => {
     },
   );
 
-  it("says that a password is missing", async () => {
+  it("reports a missing password", async () => {
     await expect(RedisStore.open(redis.url)).rejects.toThrow("NOAUTH");
   });
 });
 
 describe("Keys", () => {
-  it("refuses a prefix that would break up a cluster's keys", () => {
-    expect(() => new Keys("a}b")).toThrow("the Redis prefix 'a}b' has a brace: choose one without");
+  it("refuses a prefix that would spread a kind over cluster nodes", () => {
+    expect(() => new Keys("a}b")).toThrow("the Redis prefix 'a}b' contains a brace: choose one without");
   });
 });

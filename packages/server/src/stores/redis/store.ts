@@ -10,14 +10,13 @@ import { insertScript, listScript, removeScript, type Script, swapScript } from 
 /**
  * Rows that several servers share.
  *
- * Each change is one script, so it is made whole or not at all. When an answer is lost, the change is sent again under the
- * same name, which the client chose: the script leaves a receipt of that name beside the change and, where it finds one,
- * answers as it did the first time. So a swap whose answer was lost is never taken for someone else's, and an insert is not
- * repeated after another has removed the row. Only when Redis stays away for longer than our patience does a change end in
- * an error, and then it may have been made.
+ * Each change is one script, so it is atomic. If a response is lost, the change is sent again with the same id, which the client
+ * chose. The script stores a receipt under that id and, if it finds one, returns the same result again. So a swap whose response was
+ * lost is never mistaken for another server's, and an insert is not repeated after another server removed the row. Only if Redis is
+ * unreachable for longer than `outageMs`, a change fails with an error; then it may have been made.
  *
- * What was answered is as safe as Redis keeps it: with `appendfsync always` it survives a crash of Redis; with the usual
- * `everysec`, or when a replica takes over, the last second may be lost. Revisions are not used twice even then.
+ * Durability is that of Redis: with `appendfsync always` a change survives a crash of Redis; with the default `everysec`, or after a
+ * failover to a replica, the last second may be lost. Revisions are not reused even then.
  */
 export class RedisStore implements Store {
   readonly name = "redis";
@@ -115,7 +114,7 @@ export class RedisStore implements Store {
     return this.#connection.run("changes", (client) => script.run(client, keys, args));
   }
 
-  /** A name for one change, the same however often it is sent. */
+  /** The id of one change, the same for every repetition. */
   #receipt(keys: KindKeys): string {
     this.#changes += 1;
     return keys.done(`${this.#self}.${this.#changes}`);

@@ -39,14 +39,14 @@ describeNeeding("redis", "in a cluster of two", () => {
 
   describeStore("redis cluster", { open: () => RedisStore.open(url) });
 
-  it("spreads kinds over the nodes, and each kind stays whole", async () => {
+  it("spreads kinds over the nodes, each kind on one node", async () => {
     const store = await RedisStore.open(url);
     await Promise.all(Array.from({ length: 20 }, (_, i) => store.insert(`kind-${i}`, "a", i, { owner: "ada" })));
     for (const node of nodes) expect(await ask(node, "DBSIZE")).toBeGreaterThan(0);
     await store.close();
   });
 
-  it("survives a node that is restarted", { timeout: 60_000 }, async () => {
+  it("survives the restart of a node", { timeout: 60_000 }, async () => {
     const store = await RedisStore.open(url);
     for (const node of nodes) {
       await node.stop();
@@ -57,7 +57,7 @@ describeNeeding("redis", "in a cluster of two", () => {
     await store.close();
   });
 
-  it("says so while all nodes are gone, and works again when they are back", { timeout: 60_000 }, async () => {
+  it("fails its ping while all nodes are down, and recovers when they are back", { timeout: 60_000 }, async () => {
     const store = await RedisStore.open(url);
     for (const node of nodes) await node.stop();
     await expect(store.ping()).rejects.toMatchObject({ code: "store.unavailable", message: expect.stringContaining("cannot be reached") });
@@ -74,7 +74,7 @@ describeNeeding("redis", "watched by a sentinel", () => {
     for (const server of servers.reverse()) await server[Symbol.asyncDispose]();
   });
 
-  it("follows the group when a replica takes over", { timeout: 60_000 }, async () => {
+  it("follows a failover to a replica", { timeout: 60_000 }, async () => {
     const master = await startRedis();
     servers.push(master);
     const replica = await startRedis({ replicaof: `127.0.0.1 ${master.port}` });
@@ -89,7 +89,7 @@ describeNeeding("redis", "watched by a sentinel", () => {
     const knowsReplica = async () => expect(await ask(sentinel, "SENTINEL", "REPLICAS", "main")).toHaveLength(1);
     await vi.waitFor(knowsReplica, { timeout: 20_000 });
 
-    const store = await RedisStore.open(`redis+sentinel://127.0.0.1:${sentinel.port}/main`, { patienceMs: 25_000 });
+    const store = await RedisStore.open(`redis+sentinel://127.0.0.1:${sentinel.port}/main`, { outageMs: 25_000 });
     await store.insert("thing", "a", 1, { owner: "ada" });
     await vi.waitFor(async () => expect(await ask(replica, "DBSIZE")).toBe(await ask(master, "DBSIZE")), { timeout: 20_000 });
     await master.stop("SIGKILL");
@@ -99,7 +99,7 @@ describeNeeding("redis", "watched by a sentinel", () => {
     expect(await ask(replica, "INFO", "replication")).toContain("role:master");
   });
 
-  it("says that no sentinel answers", async () => {
+  it("reports that no sentinel responds", async () => {
     await expect(RedisStore.open("redis+sentinel://127.0.0.1:1,127.0.0.1:2/main")).rejects.toMatchObject({
       code: "store.unavailable",
       message: expect.stringContaining("the Redis sentinel at 127.0.0.1:1,127.0.0.1:2 cannot be reached: "),

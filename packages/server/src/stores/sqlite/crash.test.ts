@@ -13,7 +13,7 @@ import { SqliteStore } from "./store.ts";
 const writer = fileURLToPath(new URL("fixtures/writer.ts", import.meta.url));
 
 describe("a process killed while it writes", () => {
-  it("leaves all that it finished, at most the one change more that it was at, and a sound file", { timeout: 60_000 }, async () => {
+  it("leaves all finished changes, at most one more, and an intact file", { timeout: 60_000 }, async () => {
     using tree = temporaryTree();
     const path = `${tree.path}/server.db`;
     const model = new MemoryStore();
@@ -41,7 +41,7 @@ describe("a process killed while it writes", () => {
   });
 });
 
-/** How many changes a writer had told of when it was gone; it is killed after the given number. */
+/** The number of changes a writer reported before it was killed, which happens after the given number. */
 async function writeAndDie(path: string, first: number, changes: number): Promise<number> {
   const child = spawn(process.execPath, [writer, path, String(first)], { stdio: ["ignore", "pipe", "inherit"] });
   const exit = once(child, "exit");

@@ -1,7 +1,7 @@
 import { isPlatformError, PlatformError } from "@aenv/contract";
 import Database from "better-sqlite3";
 
-/** What SQLite reports, with the file and what to do about it. */
+/** A SQLite error with the file and the next step. */
 export function explain(error: unknown, path: string): Error {
   if (isPlatformError(error)) return error;
   if (error instanceof TypeError && error.message === "The database connection is not open") {
@@ -10,31 +10,31 @@ export function explain(error: unknown, path: string): Error {
   if (!(error instanceof Error)) return new Error(String(error));
   if ("syscall" in error) return cannotOpen(path, error.message, error);
   if (!(error instanceof Database.SqliteError)) return error;
-  const told = `${error.message} (${error.code})`;
+  const reported = `${error.message} (${error.code})`;
   const is = (...codes: readonly string[]) => codes.some((code) => error.code === code || error.code.startsWith(`${code}_`));
-  if (is("SQLITE_CORRUPT", "SQLITE_NOTADB")) return damaged(path, told, error);
+  if (is("SQLITE_CORRUPT", "SQLITE_NOTADB")) return damaged(path, reported, error);
   if (is("SQLITE_BUSY", "SQLITE_LOCKED")) {
-    return unavailable(`another process holds ${path} and does not let go: find it and end it, or try again`, error);
+    return unavailable(`${path} is locked by another process: stop that process, or try again`, error);
   }
-  if (is("SQLITE_FULL")) return unavailable(`no room left on the disk of ${path}: free some, then try again`, error);
+  if (is("SQLITE_FULL")) return unavailable(`the disk of ${path} is full: free some space, then try again`, error);
   if (is("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH")) {
-    return cannotOpen(path, told, error);
+    return cannotOpen(path, reported, error);
   }
-  if (is("SQLITE_IOERR")) return unavailable(`reading or writing ${path} failed: ${told}. Check the disk`, error);
-  return new PlatformError("internal", `${path}: ${told}`, { cause: error });
+  if (is("SQLITE_IOERR")) return unavailable(`reading or writing ${path} failed: ${reported}. Check the disk`, error);
+  return new PlatformError("internal", `${path}: ${reported}`, { cause: error });
 }
 
-export function damaged(path: string, told: string, cause?: unknown): PlatformError {
+export function damaged(path: string, reported: string, cause?: unknown): PlatformError {
   return new PlatformError(
     "store.damaged",
-    `${path} is damaged or no SQLite database: ${told}. Stop all servers that use it and put a backup in its place, or save what can be ` +
-      `read with 'sqlite3 ${path} .recover | sqlite3 saved.db', or move it away to begin anew`,
+    `${path} is damaged or not a SQLite database: ${reported}. Stop all servers that use it and restore a backup, or recover what can be ` +
+      `read with 'sqlite3 ${path} .recover | sqlite3 saved.db', or move it away to start with an empty store`,
     { cause },
   );
 }
 
-function cannotOpen(path: string, told: string, cause: unknown): PlatformError {
-  return unavailable(`cannot open ${path} for writing: ${told}. Name a file in a folder that this user may write in`, cause);
+function cannotOpen(path: string, reported: string, cause: unknown): PlatformError {
+  return unavailable(`cannot open ${path} for writing: ${reported}. Choose a file in a folder that this user can write to`, cause);
 }
 
 function unavailable(message: string, cause: unknown): PlatformError {

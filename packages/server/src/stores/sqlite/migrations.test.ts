@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { migrate, migrations } from "./migrations.ts";
 import { SqliteStore } from "./store.ts";
 
-/** A file as the first version left it, with two rows. */
+/** A file of version 1 with two rows. */
 function writeVersion1(path: string): void {
   const db = new Database(path);
   migrate(db, migrations.slice(0, 1));
@@ -33,7 +33,7 @@ function withDatabase<R>(path: string, look: (db: Database.Database) => R): R {
 const versions = (path: string) => withDatabase(path, (db) => db.prepare("SELECT version FROM versions ORDER BY 1").pluck().all());
 
 describe("opening a file of an older version", () => {
-  it("brings it up to date and keeps its rows", async () => {
+  it("migrates it and keeps its rows", async () => {
     using tree = temporaryTree();
     const path = `${tree.path}/old.db`;
     writeVersion1(path);
@@ -66,7 +66,7 @@ describe("opening a file of an older version", () => {
     await store.close();
   });
 
-  it("leaves it as it was if a step fails", () => {
+  it("leaves it unchanged if a step fails", () => {
     using tree = temporaryTree();
     const path = `${tree.path}/old.db`;
     writeVersion1(path);
@@ -78,8 +78,8 @@ describe("opening a file of an older version", () => {
   });
 });
 
-describe("opening a file that we cannot know", () => {
-  it("refuses one of a newer version, and leaves it alone", async () => {
+describe("opening an unsupported file", () => {
+  it("refuses one of a newer version, and leaves it unchanged", async () => {
     using tree = temporaryTree();
     const path = `${tree.path}/new.db`;
     await SqliteStore.open(path).close();
@@ -87,7 +87,7 @@ describe("opening a file that we cannot know", () => {
     expect(() => SqliteStore.open(path)).toThrow(
       expect.objectContaining({
         code: "store.invalid",
-        message: `${path} is of version 99, but this server knows versions up to ${migrations.length}: it was used by a newer one. Run that server, or give this one another file.`,
+        message: `${path} has version 99, but this server supports versions up to ${migrations.length}: it was used by a newer server. Run that server, or give this one another file.`,
       }),
     );
     expect(versions(path).at(-1)).toBe(99);
@@ -97,6 +97,6 @@ describe("opening a file that we cannot know", () => {
     using tree = temporaryTree();
     const path = `${tree.path}/music.db`;
     withDatabase(path, (db) => db.exec("CREATE TABLE songs (title TEXT)"));
-    expect(() => SqliteStore.open(path)).toThrow(`${path} is a database of another program (it has a table 'songs'): name another file`);
+    expect(() => SqliteStore.open(path)).toThrow(`${path} is a database of another program (it has a table 'songs'): choose another file`);
   });
 });

@@ -2,14 +2,13 @@ import { PlatformError } from "@aenv/contract";
 import type { Database } from "better-sqlite3";
 
 export interface Migration {
-  /** What is true afterwards; kept in the version table for those who look into the file. */
+  /** A description, stored in the version table. */
   readonly makes: string;
   readonly sql: string;
 }
 
 /**
- * Each step once, in this order; version 2 is the second. A step that was ever released stays as it is: what should be
- * different becomes a new step.
+ * Applied once each, in this order; step 2 leads to version 2. A released step never changes: a correction is a new step.
  */
 export const migrations: readonly Migration[] = [
   {
@@ -28,7 +27,7 @@ export const migrations: readonly Migration[] = [
       INSERT INTO revision VALUES (0);`,
   },
   {
-    // Limits are checked on every insert: counting an owner's rows each time would grow with their number.
+    // Limits are checked on every insert; without this table counting would take longer with every row.
     makes: "the number of rows with an index value, kept by triggers",
     sql: `
       CREATE TABLE counts (
@@ -54,7 +53,7 @@ export const migrations: readonly Migration[] = [
   },
 ];
 
-/** Brings a database to the last version, in one step: all or nothing, also when several processes open it at once. */
+/** Migrates a database to the latest version in one transaction, also if several processes open it at once. */
 export function migrate(db: Database, steps: readonly Migration[] = migrations): void {
   if (versionOf(db) === steps.length) return;
   db.transaction(() => {
@@ -62,7 +61,7 @@ export function migrate(db: Database, steps: readonly Migration[] = migrations):
     if (version > steps.length) {
       throw new PlatformError(
         "store.invalid",
-        `${db.name} is of version ${version}, but this server knows versions up to ${steps.length}: it was used by a newer one. ` +
+        `${db.name} has version ${version}, but this server supports versions up to ${steps.length}: it was used by a newer server. ` +
           "Run that server, or give this one another file.",
       );
     }
@@ -79,7 +78,7 @@ export function migrate(db: Database, steps: readonly Migration[] = migrations):
   }).immediate();
 }
 
-/** 0 for a file that we have not used yet. */
+/** 0 for a new file. */
 function versionOf(db: Database): number {
   const isOurs = db.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'versions'").get() !== undefined;
   return isOurs ? (db.prepare<[], number>("SELECT coalesce(max(version), 0) FROM versions").pluck().get() ?? 0) : 0;
@@ -88,5 +87,5 @@ function versionOf(db: Database): number {
 function refuseForeign(db: Database): void {
   const table = db.prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table' LIMIT 1").pluck().get();
   if (table === undefined) return;
-  throw new PlatformError("store.invalid", `${db.name} is a database of another program (it has a table '${table}'): name another file`);
+  throw new PlatformError("store.invalid", `${db.name} is a database of another program (it has a table '${table}'): choose another file`);
 }

@@ -1,13 +1,13 @@
 import type { Database } from "better-sqlite3";
 
-/** A row as it comes out of a list. */
+/** A row of a list. */
 export interface ListedRow {
   readonly key: string;
   readonly rev: number;
   readonly value: string;
 }
 
-/** What a change needs to know of the row that it replaces. */
+/** The fields of a replaced row that a change needs. */
 export interface StoredRow {
   readonly id: number;
   readonly rev: number;
@@ -16,7 +16,7 @@ export interface StoredRow {
 
 export type Statements = ReturnType<typeof prepare>;
 
-/** All that is ever asked of the database, prepared once. Every WHERE is the front of a primary key or unique index. */
+/** Every SQL statement, prepared once. Every WHERE uses a prefix of a primary key or unique index. */
 export function prepare(db: Database) {
   return {
     get: db.prepare<[kind: string, key: string], ListedRow>("SELECT key, rev, value FROM rows WHERE kind = ? AND key = ?"),
@@ -38,7 +38,7 @@ export function prepare(db: Database) {
     count: db
       .prepare<[kind: string, name: string, value: string], number>("SELECT rows FROM counts WHERE kind = ? AND name = ? AND value = ?")
       .pluck(),
-    // The empty key is a key too, so "after nothing" cannot be written as "after the empty key".
+    // The empty string is a valid key, so the first page needs its own statement.
     list: db.prepare<[kind: string, limit: number], ListedRow>("SELECT key, rev, value FROM rows WHERE kind = ? ORDER BY key LIMIT ?"),
     listAfter: db.prepare<[kind: string, after: string, limit: number], ListedRow>(
       "SELECT key, rev, value FROM rows WHERE kind = ? AND key > ? ORDER BY key LIMIT ?",

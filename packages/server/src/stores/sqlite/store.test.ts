@@ -15,14 +15,14 @@ afterAll(() => tree[Symbol.dispose]());
 describeStore("sqlite", { open: async () => SqliteStore.open(`${tree.path}/server.db`) });
 
 describe("the sqlite store", () => {
-  it("makes the folders on the way and a file that only its owner reads", async () => {
+  it("creates missing folders and a file that only its owner can read", async () => {
     const path = `${tree.path}/home/data/server.db`;
     await using opened = disposable(SqliteStore.open(path));
     await opened.store.insert("token", "a", 1, {});
     for (const file of [path, `${path}-wal`, `${path}-shm`]) expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
-  it("finds all that it asks for by an index, and sorts nothing", async () => {
+  it("uses an index for every statement, and never sorts", async () => {
     const path = `${tree.path}/plans.db`;
     await SqliteStore.open(path).close();
     const db = new Database(path);
@@ -35,7 +35,7 @@ describe("the sqlite store", () => {
     db.close();
   });
 
-  it("can be opened by several processes at the same moment, when there is no file yet", { timeout: 60_000 }, async () => {
+  it("can be created by several processes at the same time", { timeout: 60_000 }, async () => {
     const path = `${tree.path}/rush/server.db`;
     const opener = fileURLToPath(new URL("fixtures/opener.ts", import.meta.url));
     const children = Array.from({ length: 4 }, () => spawn(process.execPath, [opener, path], { stdio: ["ignore", "ignore", "inherit"] }));
@@ -45,7 +45,7 @@ describe("the sqlite store", () => {
     expect(await opened.store.count("thing", { index: "by", value: "opener" })).toBe(40);
   });
 
-  it("says that another process holds the file, and goes on when it lets go", async () => {
+  it("reports that another process locks the file, and continues after the unlock", async () => {
     const path = `${tree.path}/busy.db`;
     await using opened = disposable(SqliteStore.open(path, { busyTimeoutMs: 20 }));
     const holder = new Database(path);
@@ -53,7 +53,7 @@ describe("the sqlite store", () => {
     await expect(opened.store.insert("thing", "a", 1, {})).rejects.toMatchObject({
       code: "store.unavailable",
       retryable: true,
-      message: `another process holds ${path} and does not let go: find it and end it, or try again`,
+      message: `${path} is locked by another process: stop that process, or try again`,
     });
     expect(await opened.store.get("thing", "a")).toBeNull();
     holder.close();
@@ -61,8 +61,8 @@ describe("the sqlite store", () => {
   });
 });
 
-describe("opening a sqlite store that is no good", () => {
-  it("says that a file is no database, and what to do", () => {
+describe("opening an unusable sqlite store", () => {
+  it("reports that a file is not a database, and the next step", () => {
     const path = `${tree.path}/letter.db`;
     writeFileSync(path, "Dear database,\n".repeat(100));
     expect(() => SqliteStore.open(path)).toThrow(
@@ -70,13 +70,13 @@ describe("opening a sqlite store that is no good", () => {
         code: "store.damaged",
         retryable: false,
         message: expect.stringMatching(
-          /letter\.db is damaged or no SQLite database: .*put a backup in its place, or save what can be read/,
+          /letter\.db is damaged or not a SQLite database: .*restore a backup, or recover what can be read/,
         ),
       }),
     );
   });
 
-  it.each(["the first page", "any page", "the end"])("says that a file is damaged at %s", async (place) => {
+  it.each(["the first page", "any page", "the end"])("reports a file that is damaged at %s", async (place) => {
     const path = `${tree.path}/damaged-${place.replaceAll(" ", "-")}.db`;
     const store = SqliteStore.open(path);
     for (let i = 0; i < 200; i++) await store.insert("thing", `row-${i}`, "x".repeat(2000), { owner: "ada" });
@@ -97,7 +97,7 @@ describe("opening a sqlite store that is no good", () => {
     );
   });
 
-  it("says where it may not write", () => {
+  it("reports a path that it cannot write to", () => {
     writeFileSync(`${tree.path}/file`, "");
     for (const path of [`${tree.path}/file/server.db`, tree.path]) {
       expect(() => SqliteStore.open(path)).toThrow(

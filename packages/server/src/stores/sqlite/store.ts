@@ -8,13 +8,13 @@ import { migrate } from "./migrations.ts";
 import { type ListedRow, prepare, type Statements, type StoredRow } from "./statements.ts";
 
 export interface SqliteOptions {
-  /** How long a change waits for one of another process; this process stands still meanwhile. */
+  /** How long a change waits for another process's change; this process is blocked meanwhile. */
   readonly busyTimeoutMs?: number;
 }
 
 /**
- * One file. A change is on its way to the disk when its promise resolves: it survives the end of this process, and a power
- * cut may take the last moments but never leaves half a change (WAL, `synchronous=NORMAL`).
+ * One file. A change is handed to the operating system when its promise resolves: it survives the end of this process. A power
+ * failure may lose the last changes, but never leaves half a change (WAL, `synchronous=NORMAL`).
  */
 export class SqliteStore implements Store {
   readonly name = "sqlite";
@@ -22,17 +22,17 @@ export class SqliteStore implements Store {
   readonly #statements: Statements;
   readonly #write: (work: () => unknown) => unknown;
 
-  /** Opens the file, or makes it, and brings it to the last version. */
+  /** Opens or creates the file, and migrates it to the latest version. */
   static open(path: string, { busyTimeoutMs = 5_000 }: SqliteOptions = {}): SqliteStore {
     let db: Database.Database | undefined;
     try {
       mkdirSync(dirname(path), { recursive: true });
-      // Tokens and variables stand in it: made for its owner alone, which SQLite then does for the files beside it too.
+      // It contains tokens and variables, so only its owner may read it; SQLite gives its other files the same mode.
       closeSync(openSync(path, "a", 0o600));
       db = new Database(path, { timeout: busyTimeoutMs });
       db.pragma("journal_mode = WAL");
       db.pragma("synchronous = NORMAL");
-      // Each checkpoint waits for the disk: rarer and larger ones stop us less often.
+      // A checkpoint waits for the disk: fewer, larger ones block less often.
       db.pragma("wal_autocheckpoint = 4000");
       const found = db.pragma("quick_check(1)", { simple: true });
       if (found !== "ok") throw damaged(path, String(found));
@@ -47,7 +47,7 @@ export class SqliteStore implements Store {
   private constructor(db: Database.Database) {
     this.#db = db;
     this.#statements = prepare(db);
-    // Takes the write lock at once: a change that began as a read could not wait for another process's change to end.
+    // Takes the write lock at the start: a transaction that begins with a read cannot wait for another process's change.
     this.#write = db.transaction((work: () => unknown) => work()).immediate;
   }
 
@@ -81,7 +81,7 @@ export class SqliteStore implements Store {
       const entriesText = JSON.stringify(entries);
       update.run(nextRev.get() as number, text, entriesText, row.id);
       if (entriesText === row.indexes) return true;
-      // Most changes touch one or two entries of many.
+      // Most changes affect one or two of many index entries.
       const [before, after] = [new Map<string, string>(JSON.parse(row.indexes)), new Map(entries)];
       for (const [name, was] of before) if (after.get(name) !== was) removeIndex.run(kind, name, was, key);
       for (const [name, is] of after) if (before.get(name) !== is) addIndex.run(kind, name, is, key, row.id);
