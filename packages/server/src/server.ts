@@ -49,31 +49,31 @@ import { openStore, sqliteFileOf } from "./stores/open.ts";
 
 export interface ServerParts {
   readonly config: ServerConfig;
-  /** The blank runner's command line; the server knows environments only by their HTTP APIs . */
+  /** The blank runner's command line; the server uses environments only through their HTTP APIs. */
   readonly runner: readonly string[];
   readonly version: string;
-  /** Processes of this machine unless told otherwise. */
+  /** Processes of this machine by default. */
   readonly engine?: SandboxEngine;
 }
 
 export interface RunningServer extends AsyncDisposable {
   readonly controlUrl: string;
   readonly dataUrl: string;
-  /** On loopback only; null unless configured. */
+  /** On loopback only; null if not configured. */
   readonly adminUrl: string | null;
   readonly access: Access;
-  /** Makes an administrator's token where tokens are needed and there is none yet, so that others can be made with it; else null. */
+  /** Creates an administrator's token if tokens are required and there is none yet; else null. */
   firstToken(): Promise<string | null>;
-  /** Takes nothing new, lets calls in flight finish, and ends or hands over what runs. */
+  /** Refuses new requests, lets calls in flight finish, and ends the instances or leaves them to other servers. */
   close(): Promise<void>;
 }
 
 const SWEEP_MS = 5 * 60_000;
 const GRACE_MS = 10_000;
-/** Longer than it takes from a creation to the first answer of a tool. */
+/** Longer than from a creation to the first result of a tool. */
 const REFILL_AFTER_MS = 100;
 
-/** Opens every room; if one cannot be opened, those that are open are closed again. */
+/** Opens every component. If one fails to open, those that are open are closed again. */
 export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const closers = new Closers();
   try {
@@ -84,7 +84,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   }
 }
 
-/** Puts the rooms together. The only place that knows concrete classes. */
+/** Wires the components together. The only place that knows concrete classes. */
 async function open(parts: ServerParts, closers: Closers): Promise<RunningServer> {
   const { config } = parts;
   assertSafe(config);
@@ -143,7 +143,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     memoryMb: config.memoryMb,
     versionStatus: (name, version) => hub.recencyOf(name, version),
     onFillFailure: (environment, error) =>
-      logger.warn({ err: error, environment }, "no process can be started ahead; it is tried again after growing pauses"),
+      logger.warn({ err: error, environment }, "starting a ready process failed; it is retried with growing delays"),
     now: () => performance.now(),
   });
   const verifier = new Verifier({
@@ -177,13 +177,13 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     location: `${hostname()}:${await realpath(config.home)}`,
     isAlone,
     maxHosts: config.maxHosts,
-    // They wait for an instance just as the processes of the pool do.
+    // Empty hosts are ready processes like those of the pool.
     maxEmptyHosts: config.poolTotal,
     defaultTtl: config.defaultTtl,
     defaultIdleSeconds: config.idleAfter === null ? null : parseDuration(config.idleAfter) / 1_000,
     startTimeoutMs,
     roundMs,
-    // Who says so rarely that it lives cannot be expected to say it often.
+    // With a long heartbeat interval the lease must be longer too.
     leaseMs: Math.max(parseDuration(config.silence), 3 * roundMs),
     now,
     shown,
@@ -194,8 +194,8 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
       if (!isLive(row)) metrics.ended(row.status);
       logger.debug({ instanceId: row.id, status: row.status, reason: row.reason }, "instance");
     },
-    onTakeOver: (recovered) => logger.warn(recovered, "another server is gone; what it left is looked after"),
-    onFailure: (error) => logger.error({ err: error }, "looking after the instances failed; it is tried again"),
+    onTakeOver: (recovered) => logger.warn(recovered, "another server is dead; its instances were taken over"),
+    onFailure: (error) => logger.error({ err: error }, "maintenance of the instances failed; it is retried"),
   });
   const services = new Services({
     rows: serviceTable,
@@ -206,7 +206,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     storage: new Storage(config.home),
     now,
     shown,
-    onFailure: (error) => logger.error({ err: error }, "looking after the services failed; it is tried again"),
+    onFailure: (error) => logger.error({ err: error }, "reconciling the services failed; it is retried"),
   });
   const metrics = new Metrics({
     liveInstances: () => rows.count("live", "yes"),
@@ -248,13 +248,13 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     onUsed: (row) => instances.release(row),
     onCall: ({ api, status, end, durationMs, requestId, instanceId, owner, client }) => {
       metrics.call(api ?? "none", status, end, durationMs);
-      // Not what a sandbox itself has answered.
+      // Only refusals by the gateway, not responses of a sandbox.
       if (end === "refused" && isRefusal(status)) audit.refused("data", status, { owner, requestId, client });
       logger.debug({ requestId, instanceId, api, status, end, durationMs }, "call");
     },
     onFault: ({ of, error, ...fault }) => {
       if (of === "platform") logger.error({ ...fault, err: error }, "a call failed unexpectedly");
-      else logger.warn({ ...fault, err: error }, "a sandbox was lost or did not answer a call with proper HTTP");
+      else logger.warn({ ...fault, err: error }, "a sandbox was lost or did not respond with valid HTTP");
     },
   });
   const servers = [gateway.server];
@@ -295,7 +295,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   const serviceRounds = startRounds(
     () => services.tidy(),
     roundMs,
-    (error) => logger.error({ err: error }, "a round of services failed"),
+    (error) => logger.error({ err: error }, "a round of the services failed"),
   );
   closers.add(async () => {
     await services.close();
@@ -307,7 +307,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     await links.collect();
     await hub.collect();
   };
-  const onFailure = (error: unknown) => logger.error({ err: error }, "a sweep failed");
+  const onFailure = (error: unknown) => logger.error({ err: error }, "a cleanup failed");
   const sweeps = startRounds(sweep, SWEEP_MS, onFailure);
   closers.add(() => sweeps.stop());
   await app.ready();
@@ -318,9 +318,9 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     servers.push(admin.server);
     await listen(admin.server, "127.0.0.1", config.adminPort);
   }
-  void pool.warmUp().catch((error: unknown) => logger.error({ err: error }, "the pool cannot be filled"));
+  void pool.warmUp().catch((error: unknown) => logger.error({ err: error }, "filling the pool failed"));
   isReady = wasReady = true;
-  void services.tidy().catch((error: unknown) => logger.error({ err: error }, "looking after the services failed"));
+  void services.tidy().catch((error: unknown) => logger.error({ err: error }, "reconciling the services failed"));
   closers.add(() => {
     isReady = false;
     instances.refuseNew();
@@ -345,7 +345,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     access,
     firstToken: async () => {
       if (!access.isOn || (await tokens.list()).length > 0) return null;
-      const { token, row } = await tokens.create({ owner: "admin", roles: ["admin"], note: "made at the first start" });
+      const { token, row } = await tokens.create({ owner: "admin", roles: ["admin"], note: "created at the first start" });
       audit.change("token.created", [row.id], { owner: null, requestId: null, client: null });
       return token;
     },
@@ -354,12 +354,12 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   };
 }
 
-/** A process is a weak wall: who lets strangers in must say that it is meant. */
+/** Plain processes isolate little, so listening beyond loopback needs an explicit setting. */
 function assertSafe(config: ServerConfig): void {
   if (isLoopback(config.host) || config.allowProcessEngine) return;
   throw new PlatformError(
     "request.invalid",
-    `listening on ${config.host} lets others run code in plain processes of this machine, which isolate little; set allowProcessEngine if that is meant, or listen on 127.0.0.1`,
+    `listening on ${config.host} lets others run code in plain processes of this machine, which isolate little; set allowProcessEngine to allow it, or listen on 127.0.0.1`,
   );
 }
 

@@ -47,7 +47,7 @@ describe("path escapes", () => {
     "EVIL",
   ];
 
-  it("in names and versions are refused, wherever a name is taken, and write nothing", async () => {
+  it("in names and versions are refused on every route that takes a name, and write nothing", async () => {
     const before = readdirSync(platform.home).sort();
     for (const evil of escapes) {
       const coded = encodeURIComponent(evil);
@@ -103,7 +103,7 @@ describe("path escapes", () => {
   });
 });
 
-describe("a server of its own that is weighed", () => {
+describe("the memory of a server", () => {
   let child: ChildPlatform;
   let instanceId: string;
   beforeAll(async () => {
@@ -113,8 +113,8 @@ describe("a server of its own that is weighed", () => {
   });
   afterAll(() => child?.close());
 
-  it("is not blown up by a decompression bomb", { timeout: 60_000 }, async () => {
-    // Four gibibytes of nothing, four mebibytes on the wire.
+  it("does not grow with a decompression bomb", { timeout: 60_000 }, async () => {
+    // 4 GiB of zeros, 4 MiB compressed.
     const member = gzipSync(Buffer.alloc(64 * MEBIBYTE));
     const bomb = Buffer.concat(Array.from({ length: 64 }, () => member));
     const before = child.peakMb() ?? 0;
@@ -128,7 +128,7 @@ describe("a server of its own that is weighed", () => {
     await answersOn(child);
   });
 
-  it("streams a body of a gibibyte or refuses it, and grows by little", { timeout: 120_000 }, async () => {
+  it("grows little with a body of a gibibyte, streamed or refused", { timeout: 120_000 }, async () => {
     const before = child.peakMb() ?? 0;
     const noise = randomBytes(MEBIBYTE);
     const json = { "content-type": "application/json" };
@@ -139,7 +139,7 @@ describe("a server of its own that is weighed", () => {
       { url: urlOf(child, "probe-nobody"), method: "POST", headers: json, expected: [404] },
       { url: `${child.controlUrl}/env`, method: "POST", headers: json, expected: [413] },
       { url: `${child.controlUrl}/nowhere`, method: "POST", headers: gzip, expected: [404] },
-      // Stored and not squeezed, so that all of it is read before it is found to be something else.
+      // Stored without compression, so that all of it is read before it is refused.
       {
         url: `${child.controlUrl}/bundle/sha256:${"1".repeat(64)}`,
         method: "PUT",
@@ -160,8 +160,8 @@ describe("a server of its own that is weighed", () => {
   });
 });
 
-describe("a server that asks for tokens", () => {
-  it("holds no body of a client without one", { timeout: 60_000 }, async () => {
+describe("a server that requires tokens", () => {
+  it("does not buffer the body of a client without one", { timeout: 60_000 }, async () => {
     await using child = await startChild({ access: "on", logLevel: "warn" });
     const before = child.peakMb() ?? 0;
     const headers = { "content-type": "application/json" };
@@ -182,7 +182,7 @@ describe("slow loris", () => {
   });
   afterAll(() => platform?.close());
 
-  it.each(["controlUrl", "dataUrl"] as const)("is not waited for on the %s, whatever it dawdles over", async (port) => {
+  it.each(["controlUrl", "dataUrl"] as const)("is disconnected on the %s in every phase of a request", async (port) => {
     const url = new URL(platform[port]);
     const ways = {
       nothing: [],
@@ -215,7 +215,7 @@ describe("slow loris", () => {
     await answersOn(platform);
   });
 
-  it("is no tool call that takes longer than a request may", async () => {
+  it("does not affect a tool call that takes longer than the request timeout", async () => {
     const { id } = await platform.create(await publish(platform, projects.probe));
     expect((await callTool(urlOf(platform, id), "wait", { ms: 1_900 })).text).toBe("waited");
   });
@@ -227,7 +227,7 @@ const CONNECTIONS = 10_000;
 describe.skipIf(openFiles < CONNECTIONS + 2_000)(
   `ten thousand idle connections${openFiles < CONNECTIONS + 2_000 ? ` (needs open files: only ${openFiles} are allowed here)` : ""}`,
   () => {
-    it("are borne on either port, no more than are allowed, and the server answers", { timeout: 120_000 }, async () => {
+    it("are accepted on both ports up to the limit, and the server still responds", { timeout: 120_000 }, async () => {
       await using child = await startChild(
         { maxConnections: CONNECTIONS + 200, headersTimeout: "5m", logLevel: "warn" },
         CONNECTIONS + 2_000,
@@ -321,7 +321,7 @@ describe("garbage", () => {
     { maxKeys: 5 },
   );
 
-  it("as JSON and headers is answered on every route with what is wrong, never with a fault of ours", { timeout: 120_000 }, async () => {
+  it("as JSON and headers gets a client error on every route, never an internal error", { timeout: 120_000 }, async () => {
     const routes = (await routesOf(platform)).filter(
       ({ method, path }) => !(method === "DELETE" && path === "/env-instance/{id}") && !path.endsWith("/logs"),
     );
@@ -356,7 +356,7 @@ describe("garbage", () => {
     expect((await callTool(urlOf(platform, id), "count")).status).toBe(200);
   });
 
-  it("that is no JSON at all, or far too deep, is refused on every route that takes some", { timeout: 60_000 }, async () => {
+  it("that is not JSON, or nested too deeply, is refused on every route with a body", { timeout: 60_000 }, async () => {
     const deep = "[".repeat(200_000) + "]".repeat(200_000);
     const nested = `{"envName":"probe","snapshot":${deep},"metadata":${deep},"environment_variables":{}}`;
     for (const { method, path } of await routesOf(platform)) {
@@ -405,7 +405,7 @@ describe("garbage", () => {
     expect((await callTool(urlOf(platform, id), "count")).status).toBe(200);
   });
 
-  it.each(["controlUrl", "dataUrl"] as const)("that is no HTTP is refused on the %s", async (port) => {
+  it.each(["controlUrl", "dataUrl"] as const)("that is not HTTP is refused on the %s", async (port) => {
     const url = new URL(platform[port]);
     const lines = fc.oneof(
       fc.uint8Array({ minLength: 1, maxLength: 200 }),
@@ -435,7 +435,7 @@ describe("garbage", () => {
         socket.setEncoding("latin1").on("data", (text: string) => {
           answer += text;
         });
-        // It may break off: what it was sent is not worth reading to the end.
+        // The server may close the connection without reading the rest.
         await new Promise((resolve) => socket.once("close", resolve));
         if (answer !== "") expect(answer).toMatch(/^HTTP\/1\.1 4\d\d /);
       }),
@@ -446,7 +446,7 @@ describe("garbage", () => {
 });
 
 function expectClean(what: string, answer: Answer): void {
-  // Whatever was sent, it was the sender's mistake or it was fine; 501 says that this environment cannot do what was asked.
+  // Success or a client error; 501 means that this environment does not support the request.
   expect([what, answer.message, answer.status]).toEqual([
     what,
     answer.message,
@@ -476,7 +476,7 @@ async function send(
   return { ...(value as Answer), status: response.status, headers: response.headers };
 }
 
-/** Sends piece after piece until so many are sent or an answer comes. */
+/** Sends chunks until all are sent or a response arrives. */
 async function pour(
   url: string,
   options: { method: string; headers: Record<string, string> },
@@ -505,7 +505,7 @@ async function pour(
   return { status: response.statusCode, sent: count };
 }
 
-/** How a gzip file begins, and a piece of it that is stored as it is. */
+/** The header of a gzip file, and a stored (uncompressed) block. */
 function storedGzip(): Buffer {
   return Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255]);
 }

@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => platform?.close());
 
-/** Bodies that a route takes, where an empty one would not do. */
+/** Valid bodies, for routes that refuse an empty one. */
 const bodies: Readonly<Record<string, unknown>> = {
   "POST /env-instance/{id}/renew": { ttl: "1h" },
   "POST /env-instance/{id}/fork": { count: 1 },
@@ -36,13 +36,13 @@ const bodies: Readonly<Record<string, unknown>> = {
   "PUT /env/{name}/{version}": { status: "Failed" },
 };
 
-/** How a stranger's question is put where the plain one is about something else: whether a name is still free, for an upload. */
+/** Requests of another owner, for routes where the default request has another meaning (an upload checks whether a name is free). */
 const queries: Readonly<Record<string, string>> = { "POST /env/{name}/{version}/sign": "?style=read" };
 
-/** What a stranger is told instead of 404, because the question itself is theirs to ask. */
+/** The status for another owner instead of 404, for routes that are allowed to any owner. */
 const harmless: Readonly<Record<string, unknown>> = {
   "GET /env-service/{id}/list": [],
-  // What is not there is as good as deleted, as in the original.
+  // Deleting what does not exist succeeds, as in the original.
   "DELETE /env-service/{id}": "Deleted successfully",
   "GET /env-instance/{id}/list": [],
   "GET /env/{name}/{version}/exists": { exists: false },
@@ -55,7 +55,7 @@ const send = (token: Token | undefined, method: string, path: string, body?: unk
 const fixedRoutes = Object.values(instanceRoutes).filter(({ method }) => method !== "*");
 
 describe("every route of the control port", () => {
-  it("asks for a token, and for a right one, unless it is everybody's", async () => {
+  it("requires a valid token, unless it is public", async () => {
     const routes = await routesOf(platform);
     expect(routes.length).toBeGreaterThan(30);
     for (const { method, path, roles } of routes) {
@@ -72,7 +72,7 @@ describe("every route of the control port", () => {
     }
   });
 
-  it("is closed to a token that is an agent's, but for its own name", async () => {
+  it("refuses an agent's token, except for its own name", async () => {
     const opened: string[] = [];
     for (const { method, path, roles } of await routesOf(platform)) {
       if (roles === null) continue;
@@ -82,7 +82,7 @@ describe("every route of the control port", () => {
     expect(opened).toEqual(["GET /whoami 200"]);
   });
 
-  it("is as if nothing of another owner's were there", async () => {
+  it("reports what belongs to another owner as not found", async () => {
     const [name = "", version = ""] = ref.split("@");
     const { artifacts } = (await platform.demand("GET", `/env/${name}/${version}`, undefined, ada)) as { artifacts: { content: string }[] };
     const digest = artifacts[0]?.content ?? "";
@@ -91,7 +91,7 @@ describe("every route of the control port", () => {
     const before = await platform.demand("GET", `/env/${name}/${version}`, undefined, ada);
     const routes = (await routesOf(platform)).filter(({ path, roles }) => path.includes("{") && roles?.includes("admin") === false);
     expect(routes.length).toBeGreaterThan(20);
-    // What ends things comes last, so that the owner's own calls below find them.
+    // Deletions come last, so that the owner's calls below find the objects.
     routes.sort((a, b) => Number(a.method === "DELETE") - Number(b.method === "DELETE"));
 
     for (const { method, path } of routes) {
@@ -106,7 +106,7 @@ describe("every route of the control port", () => {
     expect(await platform.demand("GET", `/env/${name}/${version}`, undefined, ada)).toEqual(before);
     expect((await callTool(urlOf(platform, instance.id), "count")).status).toBe(200);
 
-    // The same by the owner is found: it was not the question that was wrong. What it changes is a version of its own.
+    // The same request of the owner succeeds, so the request itself was valid. It changes a separate version.
     await publish(platform, projects.probe, { version: "2.0.0", headers: ada });
     const mine = await platform.create("probe@2.0.0", {}, ada);
     for (const { method, path } of routes) {
@@ -118,7 +118,7 @@ describe("every route of the control port", () => {
     }
   });
 
-  it("lists nothing of another owner's", async () => {
+  it("lists nothing of another owner", async () => {
     for (const path of [
       "/env",
       "/env-instance/list",
@@ -132,7 +132,7 @@ describe("every route of the control port", () => {
     }
   });
 
-  it("starts nothing of another owner's, and publishes nothing over it", async () => {
+  it("starts no environment of another owner, and does not publish under its name", async () => {
     expect(await send(eve, "POST", "/env-instance", { envName: ref })).toMatchObject({
       status: 404,
       error: { code: "environment.not_found" },
@@ -145,7 +145,7 @@ describe("every route of the control port", () => {
     expect(await platform.demand("GET", "/env/probe/1.0.0", undefined, ada)).toMatchObject({ publisher: "ada" });
   });
 
-  it("takes the owner from the token, whatever the request says", async () => {
+  it("takes the owner from the token, not from the request", async () => {
     const stolen = await platform.create(await publish(platform, projects.tally, { headers: eve }), { owner: "ada" }, eve);
     expect(stolen.owner).toBe("eve");
     expect((await send(ada, "GET", `/env-instance/${stolen.id}`)).status).toBe(404);
@@ -154,14 +154,14 @@ describe("every route of the control port", () => {
 });
 
 describe("the data port", () => {
-  it("is as if another owner's instance were not there, for who shows a token", async () => {
+  it("reports another owner's instance as not found to a caller with a token", async () => {
     for (const { method, path } of fixedRoutes) {
       const url = urlOf(platform, instance.id, path.replace(":name", "count"));
       expect([path, (await fetch(url, { method, headers: eve })).status]).toEqual([path, 404]);
     }
   });
 
-  it("does not open to a guess: ids near a real one, parts of it, and other spellings", async () => {
+  it("accepts no guess: similar ids, parts of an id, and other spellings", async () => {
     const { id } = instance;
     const near = [...Array(20).keys()].map(
       (at) => id.slice(0, at - 20) + (id.at(at - 20) === "a" ? "b" : "a") + (at === 19 ? "" : id.slice(at - 19)),
@@ -189,7 +189,7 @@ describe("the data port", () => {
     expect(asHost.status).toBe(404);
   });
 
-  it("gives ids of a hundred random bits, none twice", async () => {
+  it("uses ids of a hundred random bits, each once", async () => {
     const items = await platform.demand(
       "POST",
       "/env-instance/batch",
@@ -202,13 +202,13 @@ describe("the data port", () => {
     ]);
     expect(new Set(ids).size).toBe(100);
     for (const one of ids) expect(one).toMatch(/^[a-z2-7]{20}$/);
-    // Each of the 32 letters at each of the 20 places, more or less: none of them is fixed.
+    // About all 32 letters occur at each of the 20 positions: none of them is fixed.
     for (let at = 0; at < 20; at++) expect(new Set(ids.map((one) => one[at])).size).toBeGreaterThan(20);
   });
 });
 
-describe("the routes by which a sandbox makes and ends its slots", () => {
-  it("are the platform's alone, however they are written", async () => {
+describe("the routes that create and delete slots in a sandbox", () => {
+  it("are reserved for the platform, in every spelling", async () => {
     const shared = await publish(platform, projects.probe, { isolation: "shared", headers: ada });
     const { id } = await platform.create(shared, { environment_variables: { KEY: "hidden" } }, ada);
     const { hostname, port } = new URL(platform.dataUrl);
@@ -252,7 +252,7 @@ describe("the routes by which a sandbox makes and ends its slots", () => {
 });
 
 describe("an agent's token on the data port", () => {
-  it("opens the tools of its owner's instances, and nothing else of them", async () => {
+  it("gives access to the tools of its owner's instances, and nothing else", async () => {
     const rpc = { jsonrpc: "2.0", id: 1, method: "tools/list" };
     const headers = { ...agent, "content-type": "application/json", accept: "application/json, text/event-stream" };
     const listed = await fetch(urlOf(platform, instance.id), { method: "POST", headers, body: JSON.stringify(rpc) });
@@ -283,11 +283,11 @@ describe("an agent link", () => {
     "/logs",
   ];
 
-  it("opens the tools", async () => {
+  it("gives access to the tools", async () => {
     expect((await callTool(`${linkOf()}/mcp`, "variable", { name: "X" })).status).toBe(200);
   });
 
-  it("is refused with 403 on every route of the trainer's", async () => {
+  it("is refused with 403 on every trainer route", async () => {
     for (const { method, path, api } of fixedRoutes) {
       if (api === "agent") continue;
       const answer = await fetch(linkOf() + path.replace(":name", "count"), { method, headers: ada });
@@ -296,11 +296,11 @@ describe("an agent link", () => {
     }
   });
 
-  it("is refused however the path is written, and whatever headers say", async () => {
+  it("is refused on trainer routes in every spelling of the path, and with any headers", async () => {
     const { hostname, port } = new URL(platform.dataUrl);
     const key = new URL(linkOf()).pathname;
     for (const trick of tricks) {
-      // Not by fetch, which would tidy the path up.
+      // Not with fetch, which would normalize the path.
       const sent = request({ hostname, port, path: key + trick, method: "POST", agent: false });
       sent.end("{}");
       const [response] = await once(sent, "response");
@@ -311,7 +311,7 @@ describe("an agent link", () => {
     expect((await fetch(`${linkOf()}/task/reward`, { method: "POST", headers })).status).toBe(403);
   });
 
-  it("is no id, no name on the control port, and no token", async () => {
+  it("is not accepted as an id, as a name on the control port, or as a token", async () => {
     const key = new URL(linkOf()).pathname.split("/").at(-1) as string;
     expect((await fetch(urlOf(platform, key, "/task/reward"), { method: "POST" })).status).toBe(404);
     expect((await fetch(`${platform.dataUrl}/mcp`, { headers: { "AEnvCore-EnvInstance-ID": key } })).status).toBe(404);
@@ -319,14 +319,14 @@ describe("an agent link", () => {
     expect((await send({ authorization: `Bearer ${key}` }, "GET", "/whoami")).status).toBe(401);
   });
 
-  it("reaches no hidden thing through the tools: tasks, rewards and functions are not among them", async () => {
+  it("does not expose tasks, rewards and functions as tools", async () => {
     for (const name of ["reward", "counted", "waits", "reset", "task/reward", "../task/reward"])
       expect((await callTool(`${linkOf()}/mcp`, name)).text ?? "").not.toMatch(/^\d|begun/);
   });
 });
 
 describe("a header that names an address", () => {
-  it("is never dialled, in whatever shape it comes", async () => {
+  it("is never connected to, in any form", async () => {
     const seen: string[] = [];
     const trap = createServer((socket) => {
       seen.push(String(socket.remotePort));

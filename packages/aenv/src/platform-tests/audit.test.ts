@@ -9,8 +9,8 @@ interface Line {
   readonly [field: string]: unknown;
 }
 
-describe("the audit trail of a server", () => {
-  it("says who changed what and who was refused, from where, and no secret", { timeout: 60_000 }, async () => {
+describe("the audit log of a server", () => {
+  it("records changes and refusals with owner and client address, and no secret", { timeout: 60_000 }, async () => {
     const child = await startChild({ access: "on", maxInstances: 3 });
     let secrets: string[] = [];
     let ids: string[] = [];

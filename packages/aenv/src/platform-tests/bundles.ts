@@ -9,7 +9,7 @@ import { LOAD_TIMEOUT_MS } from "../project/load-errors.ts";
 import { readProject } from "../project/project.ts";
 
 export interface BundleOptions {
-  /** `shared` puts many instances into one process; the name then ends in `-shared`, for it is another environment. */
+  /** `shared` runs many instances in one process; the name then ends in `-shared`, because it is another environment. */
   readonly isolation?: "instance" | "shared";
   readonly version?: string;
   readonly deployConfig?: Readonly<Record<string, unknown>>;
@@ -22,14 +22,14 @@ export interface Bundle {
 }
 
 const root = fileURLToPath(new URL("../../../..", import.meta.url));
-/** Also for compiled code, which is found by its contents too. */
+/** Also used for compiled code, which is keyed by content too. */
 export const cacheFolder = join(root, "node_modules/.cache/aenv-platform");
-/** All that goes into a bundle besides the project. */
+/** Everything that goes into a bundle besides the project. */
 const ingredients = ["packages/contract", "packages/kit", "packages/sdk", "packages/aenv/src/bundle", "package-lock.json"];
 
 const made = new Map<string, Promise<Bundle>>();
 
-/** Bundles a project once, and again only when something has changed that goes into it. */
+/** Bundles a project, cached until one of its inputs changes. */
 export function bundleOf(path: string, options: BundleOptions = {}): Promise<Bundle> {
   const key = JSON.stringify([path, options]);
   let bundle = made.get(key);
@@ -56,7 +56,7 @@ async function make(path: string, { isolation = "instance", version, deployConfi
   if (bytes === null) {
     ({ bytes } = await bundleProject({ ...project, config }, { timeoutMs: LOAD_TIMEOUT_MS, onOutput: () => {} }));
     mkdirSync(cacheFolder, { recursive: true });
-    // Whole or not at all: another test may look for it now.
+    // Written atomically: another test may read it now.
     const part = `${file}.${randomUUID()}`;
     writeFileSync(part, bytes);
     renameSync(part, file);
@@ -72,7 +72,7 @@ function addTo(hash: ReturnType<typeof createHash>, path: string): void {
   }
 }
 
-/** Null for a folder, and for what is not there. */
+/** Null for a folder or a missing file. */
 function read(file: string): Uint8Array | null {
   try {
     return readFileSync(file);

@@ -1,22 +1,22 @@
 import type { Platform } from "./platform.ts";
 
-/** What a tool answered, or how the call was refused. */
+/** The result of a tool, or the refusal of the call. */
 export interface Called {
   readonly status: number;
   /** The first text of the result. */
   readonly text: string | null;
   readonly isError: boolean;
-  /** Of a refusal: its code and what it says. */
+  /** Code and message of a refusal. */
   readonly code: string | null;
   readonly message: string | null;
 }
 
-/** Where an instance is reached on the data port. */
+/** The URL of an instance on the data port. */
 export function urlOf(platform: Pick<Platform, "dataUrl">, id: string, path = "/mcp"): string {
   return `${platform.dataUrl}/env-instance/${id}${path}`;
 }
 
-/** A call of a tool as the wire has it. */
+/** A tool call as a JSON-RPC request. */
 export function toolCall(name: string, args: object = {}): RequestInit {
   return {
     method: "POST",
@@ -25,7 +25,7 @@ export function toolCall(name: string, args: object = {}): RequestInit {
   };
 }
 
-/** Calls a tool at a URL and reads the whole answer, be it JSON or a stream. */
+/** Calls a tool at a URL and reads the whole response, JSON or a stream. */
 export async function callTool(url: string, name: string, args: object = {}, more: RequestInit = {}): Promise<Called> {
   const call = toolCall(name, args);
   const response = await fetch(url, { ...call, ...more, headers: { ...call.headers, ...more.headers } });

@@ -9,21 +9,21 @@ import { cacheFolder } from "./bundles.ts";
 import { clientOf, type Platform } from "./platform.ts";
 import { endProcesses, leftOf } from "./processes.ts";
 
-/** A platform in a process of its own: to be weighed, and to have its log read. */
+/** A platform in a separate process, to measure its memory and read its log. */
 export interface ChildPlatform extends Pick<Platform, "controlUrl" | "dataUrl" | "ask" | "demand" | "create">, AsyncDisposable {
   readonly home: string;
-  /** Of an admin. */
+  /** An administrator's token. */
   readonly token: string;
-  /** All that it has logged. */
+  /** Its whole log. */
   readonly log: () => string;
-  /** The most memory that it ever had, in MB; null where the system does not tell. */
+  /** Its peak memory in MiB; null if the system does not report it. */
   readonly peakMb: () => number | null;
   close(): Promise<void>;
 }
 
 const script = fileURLToPath(new URL("fixtures/server.ts", import.meta.url));
 
-/** `openFiles` is how many it needs at once, if that is more than usual. */
+/** `openFiles` raises the limit of open files. */
 export async function startChild(flags: Readonly<Record<string, unknown>> = {}, openFiles?: number): Promise<ChildPlatform> {
   const home = realpathSync(mkdtempSync(join(tmpdir(), "aenv-child-")));
   const settings = JSON.stringify({ home, controlPort: 0, dataPort: 0, poolMin: 0, ...flags });
@@ -63,7 +63,7 @@ export async function startChild(flags: Readonly<Record<string, unknown>> = {}, 
   };
 }
 
-/** A process cannot raise its own limit; the shell that becomes it can. */
+/** Node cannot raise its own limit; the shell that starts it can. */
 export function withOpenFiles(command: readonly string[], openFiles: number | undefined): readonly string[] {
   return openFiles === undefined ? command : ["/bin/sh", "-c", `ulimit -n ${openFiles} && exec "$@"`, "sh", ...command];
 }

@@ -9,7 +9,7 @@ import { type Answer, projects, publish, startPlatform } from "./platform.ts";
 const digest = `sha256:${"0".repeat(64)}`;
 const archive = () => gzipSync(randomBytes(300_000));
 
-/** Writes until nothing more fits. */
+/** Fills the disk. */
 function fill(file: string): void {
   for (const size of [65_536, 4_096, 512, 1]) {
     const piece = Buffer.alloc(size);
@@ -22,7 +22,7 @@ function fill(file: string): void {
 }
 
 describeNeeding("tmpfs", "a server whose disk is full", () => {
-  it("says so on /ready and with 503 to whoever wants to store something, names no folder, and goes on when there is room again", async () => {
+  it("is reported on /ready and with 503 for requests that store something, without paths, until space is free again", async () => {
     using disk = mountSmallDisk(24);
     await using platform = await startPlatform({ home: disk.path });
     const probe = await publish(platform, projects.probe);
@@ -50,7 +50,7 @@ describeNeeding("tmpfs", "a server whose disk is full", () => {
     expect(batch.data.items.map((item: { error: { code: string } }) => item.error.code)).toEqual(Array(2).fill("store.unavailable"));
     expect(JSON.stringify(batch.data)).not.toContain(disk.path);
     expect(JSON.stringify(await ready())).not.toContain(disk.path);
-    // What needs no room is answered as ever.
+    // Requests that store nothing still succeed.
     expect((await platform.ask("GET", "/env")).status).toBe(200);
 
     rmSync(join(disk.path, "filler"));

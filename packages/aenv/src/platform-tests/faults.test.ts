@@ -3,7 +3,7 @@ import { callTool } from "./calls.ts";
 import { startChild } from "./child.ts";
 import { projects, publish } from "./platform.ts";
 
-it("a sandbox that dies during a call is in the server's log once, under the request's and the instance's id", async () => {
+it("logs a sandbox that dies during a call once, with the ids of the request and the instance", async () => {
   await using child = await startChild({ logLevel: "warn" });
   const { id, agent_url: link } = await child.create(await publish(child, projects.probe));
   const called = await callTool(String(link), "crash", {}, { headers: { "x-request-id": "the-crash" } });

@@ -9,12 +9,12 @@ describe("links", () => {
   });
   afterAll(() => platform?.close());
 
-  it("for agents lead to where the server says that it is found", async () => {
+  it("for agents use the public URL of the server", async () => {
     const { agent_url: link } = await platform.create(await publish(platform, projects.tally));
     expect(link).toMatch(/^https:\/\/agents\.example\/agent\/[a-z2-7]{20}\/mcp$/);
   });
 
-  it("for files lead to where the caller has found the server, and work once", async () => {
+  it("for files use the address that the caller used, and work once", async () => {
     const { port } = new URL(platform.controlUrl);
     const sign = async (query: string, headers = {}) => {
       const answer = await fetch(`http://localhost:${port}/env/files/1.0.0/sign${query}`, { method: "POST", headers });

@@ -14,13 +14,13 @@ describe("an instance's log", () => {
   const print = (line: string) => callFunction(platform, id, "print", { line });
   const logs = (query: string, more: RequestInit = {}) => fetch(`${platform.controlUrl}/env-instance/${id}/logs${query}`, more);
 
-  it("is what its sandbox printed, as many of the last lines as are asked for", async () => {
+  it("is the output of its sandbox, limited to the requested number of last lines", async () => {
     for (const line of ["one", "two", "three"]) await print(line);
     expect(await (await logs("?tail=2")).text()).toBe("two\nthree\n");
     expect(await (await logs("?tail=0")).text()).toBe("");
   });
 
-  it("has the stack of what a tool threw, which the agent is not told", async () => {
+  it("has the stack of an exception of a tool, which the agent does not see", async () => {
     const { id: echo } = await platform.create(await publish(platform, projects.echo));
     const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "remember", arguments: { name: "color" } } };
     const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
@@ -34,7 +34,7 @@ describe("an instance's log", () => {
       .toMatch(/tool 'remember' of instance '.*' failed: Error: nothing is remembered as 'color'.*\n {4}at .*:\d+:\d+/);
   });
 
-  it("is followed line by line, and no line can pose as an event of its own", async () => {
+  it("is streamed line by line, and no line can forge an event", async () => {
     const stop = new AbortController();
     const response = await logs("?tail=1&follow=true", { signal: stop.signal });
     expect(response.headers.get("content-type")).toContain("text/event-stream");
@@ -53,7 +53,7 @@ describe("an instance's log", () => {
     expect(heard.split("\n\n").filter((event) => event !== "" && !event.startsWith("data: "))).toEqual([]);
   });
 
-  it("of an instance that has ended says that it has", async () => {
+  it("is refused for an ended instance", async () => {
     await platform.demand("DELETE", `/env-instance/${id}`);
     expect(await platform.ask("GET", `/env-instance/${id}/logs`)).toMatchObject({ status: 410, error: { code: "instance.gone" } });
   });

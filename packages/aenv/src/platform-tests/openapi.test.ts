@@ -14,7 +14,7 @@ beforeAll(async () => {
   platform = await startPlatform();
   const description = (await (await fetch(`${platform.controlUrl}/openapi.json`)).json()) as { paths: typeof paths };
   ({ paths } = description);
-  // Formats are notes for readers; the shapes are what is checked.
+  // Formats are annotations; only the structure is checked.
   const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
   ajv.addSchema({ $id: "api", ...description });
   const pointer = (part: string) => part.replaceAll("~", "~0").replaceAll("/", "~1");
@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(() => platform?.close());
 
-/** Asks, and holds the answer to the description. */
+/** Sends a request, and validates the response against the description. */
 async function ask(method: string, path: string, values: Record<string, string> = {}, body?: unknown, query = ""): Promise<Answer> {
   const target = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(values[name] ?? ""));
   const isArchive = body instanceof Uint8Array;
@@ -46,8 +46,8 @@ async function ask(method: string, path: string, values: Record<string, string> 
   return answer;
 }
 
-describe("the description of the API", () => {
-  it("says of every route what it answers, and how errors look", () => {
+describe("the OpenAPI description", () => {
+  it("has a response schema and an error schema for every route", () => {
     const routes = Object.entries(paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, one]) => ({ method, path, one })),
     );
@@ -62,7 +62,7 @@ describe("the description of the API", () => {
     }
   });
 
-  it("is what real answers are like: environments", async () => {
+  it("matches real responses: environments", async () => {
     const ref = await publish(platform, projects.probe);
     const [name = "", version = ""] = ref.split("@");
     const one = { name, version };
@@ -85,7 +85,7 @@ describe("the description of the API", () => {
     await ask("DELETE", "/env/{name}/{version}", { name: "image", version: "1.0.0" });
   });
 
-  it("is what real answers are like: instances and services", async () => {
+  it("matches real responses: instances and services", async () => {
     const ref = await publish(platform, projects.probe);
     const { id } = (await ask("POST", "/env-instance", {}, { envName: ref, datasource: "a/b:c", labels: { a: "b" } })).data;
     const { data } = await ask("POST", "/env-instance/batch", {}, { requests: [{ envName: ref }, { envName: "nowhere" }] });
@@ -111,7 +111,7 @@ describe("the description of the API", () => {
     await ask("GET", "/env-service/{id}", { id: service });
   });
 
-  it("is what real answers are like: tokens and the server itself", async () => {
+  it("matches real responses: tokens and the server itself", async () => {
     const { id } = (await ask("POST", "/token", {}, { owner: "ada", expiresAt: "2099-01-01T00:00:00Z", maxInstanceCount: 3 })).data;
     await ask("GET", "/token");
     await ask("DELETE", "/token/{id}", { id });

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { projects, publish, startPlatform } from "./platform.ts";
 
-describe("a platform of a test's own", () => {
-  it("runs what is published on it, and leaves nothing behind", async () => {
+describe("a test platform", () => {
+  it("runs published environments, and leaves nothing behind", async () => {
     const platform = await startPlatform();
     try {
       const ref = await publish(platform, projects.tally);
@@ -16,7 +16,7 @@ describe("a platform of a test's own", () => {
     expect(existsSync(platform.home)).toBe(false);
   });
 
-  it("answers a reset with the task, the seed and the first observation, on both ports", async () => {
+  it("responds to a reset with the task, the seed and the first observation, on both ports", async () => {
     await using platform = await startPlatform();
     const { id } = await platform.create(await publish(platform, projects.echo));
     const begun = { task: { id: "greet", split: "train" }, seed: 3, observation: "Echo the word 'hello'." };
@@ -27,14 +27,14 @@ describe("a platform of a test's own", () => {
     expect(await answer.json()).toMatchObject({ success: true, data: begun });
   });
 
-  it("fails at its end when something of it is left", async () => {
+  it("fails on close if something is left", async () => {
     const platform = await startPlatform({ store: "memory:" });
     mkdirSync(join(platform.home, "sandboxes", ".left"), { recursive: true });
     await expect(platform.close()).rejects.toThrow("has left 1 sandboxes (.left) and 0 processes");
     expect(existsSync(platform.home)).toBe(false);
   });
 
-  it.each(["echo", "probe"] as const)("slots %s in a shared process or in one of its own", async (name) => {
+  it.each(["echo", "probe"] as const)("runs %s in a shared process or in its own process", async (name) => {
     await using platform = await startPlatform();
     for (const isolation of ["instance", "shared"] as const) {
       const ref = await publish(platform, projects[name], { isolation });

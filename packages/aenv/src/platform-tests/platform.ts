@@ -11,41 +11,41 @@ import { type BundleOptions, bundleOf, cacheFolder } from "./bundles.ts";
 import { endProcesses, leftOf } from "./processes.ts";
 
 export interface PlatformOptions {
-  /** `memory:`, `sqlite:FILE` or `redis://…`; SQLite in the platform's home unless set. */
+  /** `memory:`, `sqlite:FILE` or `redis://…`; default: SQLite in the platform's home. */
   readonly store?: string;
   /** Any setting of the server's configuration. */
   readonly flags?: Readonly<Record<string, unknown>>;
-  /** A home that outlives this platform, for restarts and replicas; whoever gives it takes it away. */
+  /** A home that outlives this platform, for restarts and several servers; the caller deletes it. */
   readonly home?: string;
 }
 
-/** A whole server of the test's own: on loopback, on free ports, in a temporary home. */
+/** A complete server for a test: on loopback, on free ports, in a temporary home. */
 export interface Platform extends AsyncDisposable {
   readonly home: string;
   readonly controlUrl: string;
   readonly dataUrl: string;
   readonly server: RunningServer;
-  /** A new token as the header that shows it. */
+  /** A new token as an Authorization header. */
   token(owner: string, ...roles: readonly Role[]): Promise<{ readonly authorization: string }>;
-  /** Asks the control port; a value is sent as JSON, bytes as an archive. */
+  /** Sends a request to the control port; a value is sent as JSON, bytes as an archive. */
   ask(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Answer>;
-  /** The same for what must succeed: only the data. */
+  /** The same for requests that must succeed; returns the data. */
   demand(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<unknown>;
   create(ref: string, request?: Readonly<Record<string, unknown>>, headers?: Readonly<Record<string, string>>): Promise<InstanceRecord>;
-  /** Closes the server, takes its home away, and fails if a process or a sandbox of it is left. Idempotent. */
+  /** Closes the server, deletes its home, and fails if a process or a sandbox is left. Idempotent. */
   close(): Promise<void>;
 }
 
 type Role = "admin" | "publisher" | "trainer" | "agent";
 
-/** What the control port answers. */
+/** A response of the control port. */
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly success: boolean;
   readonly code: number;
   readonly message: string;
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  // biome-ignore lint/suspicious/noExplicitAny: tests read responses of every shape
   readonly data: any;
   readonly error?: { readonly code: string; readonly retryable: boolean; readonly requestId: string };
 }
@@ -56,11 +56,11 @@ const runner = createRequire(import.meta.url).resolve("@aenv/kit/runner");
 /** Projects that tests publish. */
 export const projects = {
   echo: join(root, "environments/echo"),
-  /** Tools that wait, talk, crash, count bytes and tell their variables. */
+  /** Tools that wait, print, crash, count bytes and return their variables. */
   probe: fileURLToPath(new URL("fixtures/probe", import.meta.url)),
   /** The one-file style: its state is in its module. */
   tally: fileURLToPath(new URL("fixtures/tally", import.meta.url)),
-  /** Serves HTTP and WebSocket on a port of its own. */
+  /** Serves HTTP and WebSocket on its own port. */
   window: fileURLToPath(new URL("fixtures/window", import.meta.url)),
 } as const;
 
@@ -91,7 +91,7 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Plat
   return { home, server, token, ...clientOf(server), close, [Symbol.asyncDispose]: close };
 }
 
-/** What a test asks a server, wherever that runs. */
+/** Requests of a test to a server in any process. */
 export function clientOf(server: { readonly controlUrl: string; readonly dataUrl: string }) {
   const { controlUrl, dataUrl } = server;
   const ask: Platform["ask"] = async (method, path, body, headers = {}) => {
@@ -117,11 +117,11 @@ export function clientOf(server: { readonly controlUrl: string; readonly dataUrl
 
 export interface PublishOptions extends BundleOptions {
   readonly headers?: Readonly<Record<string, string>>;
-  /** Ports that only the published config names, so that a port found at test time needs no bundle of its own. */
+  /** Ports that only the published config lists, so that a port chosen at test time needs no new bundle. */
   readonly ports?: readonly number[];
 }
 
-/** Publishes a project and answers its `name@version`. */
+/** Publishes a project and returns its `name@version`. */
 export async function publish(platform: Pick<Platform, "demand">, project: string, options: PublishOptions = {}): Promise<string> {
   const { headers = {}, ports, ...rest } = options;
   const { config, digest, bytes } = await bundleOf(project, rest);
@@ -132,7 +132,7 @@ export async function publish(platform: Pick<Platform, "demand">, project: strin
   return `${config.name}@${config.version}`;
 }
 
-/** A port of 127.0.0.1 on which nothing listened a moment ago. */
+/** A free port of 127.0.0.1. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -142,7 +142,7 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** Takes what is left of a platform away, and fails if that was more than its files. */
+/** Deletes what is left of a platform, and fails if that is more than its files. */
 async function clear(home: string, isOwnHome: boolean): Promise<void> {
   if (!isOwnHome) return;
   const processes = await leftOf(home);

@@ -8,7 +8,7 @@ import { endProcesses, processesOf } from "./processes.ts";
 describe.runIf(process.platform === "linux")("a presigned link", () => {
   let platform: Platform;
   let port: number;
-  /** Its config names the free port, and the ports of the server itself. */
+  /** Its config lists the free port, and the ports of the server itself. */
   const ref = "window@1.0.0";
   beforeAll(async () => {
     platform = await startPlatform();
@@ -22,7 +22,7 @@ describe.runIf(process.platform === "linux")("a presigned link", () => {
     return data as { url: string; expires_at: string };
   };
 
-  it("leads to a program in a process sandbox once that listens, and dies with the instance", async () => {
+  it("reaches a program in a process sandbox once it listens, until the instance ends", async () => {
     const { id } = await platform.create(ref, { wait: false });
     const { url } = await presign(id, port);
     expect(url).toMatch(new RegExp(`^${platform.dataUrl}/port/[\\w-]{32}$`));
@@ -52,7 +52,7 @@ describe.runIf(process.platform === "linux")("a presigned link", () => {
     await closed;
   });
 
-  it("never leads to a port of anything but its sandbox, whatever the config names", async () => {
+  it("never reaches a port of another process, whatever the config lists", async () => {
     const { id } = await platform.create(ref);
     for (const url of [platform.controlUrl, platform.dataUrl]) {
       const answer = await fetch((await presign(id, portOf(url))).url);
@@ -67,7 +67,7 @@ describe.runIf(process.platform === "linux")("a presigned link", () => {
     await vi.waitFor(async () => expect((await fetch(url)).status).toBe(502));
   });
 
-  it("lasts for five minutes unless told otherwise, and for a day at the most", async () => {
+  it("is valid for five minutes by default, and for at most a day", async () => {
     const { id } = await platform.create(ref);
     for (const [given, minutes] of [
       [undefined, 5],
@@ -84,7 +84,7 @@ describe.runIf(process.platform === "linux")("a presigned link", () => {
     }
   });
 
-  it("is refused with 400 for what is no port or no time, before the instance is looked for", async () => {
+  it("is refused with 400 for an invalid port or duration, before the instance is looked up", async () => {
     for (const body of [
       {},
       { port: 0 },
@@ -103,7 +103,7 @@ describe.runIf(process.platform === "linux")("a presigned link", () => {
     expect(await platform.ask("POST", "/env-instance/nobody/presign-url", { port })).toMatchObject({ status: 404 });
   });
 
-  it("is refused with 501 in the original's words for a port that the config does not name, and for packed instances", async () => {
+  it("is refused with 501 and the original's message for a port that the config does not list, and for shared processes", async () => {
     const { id } = await platform.create(ref);
     const unnamed = await freePort();
     expect(await platform.ask("POST", `/env-instance/${id}/presign-url`, { port: unnamed })).toMatchObject({

@@ -6,7 +6,7 @@ export interface Found {
   readonly command: string;
 }
 
-/** The processes, but for this one, whose command line or environment names the folder. Empty where there is no /proc. */
+/** Other processes whose command line or environment names the folder. Empty without /proc. */
 export function processesOf(folder: string): Found[] {
   if (process.platform !== "linux") return [];
   return readdirSync("/proc")
@@ -16,7 +16,7 @@ export function processesOf(folder: string): Found[] {
     .map(({ pid, command }) => ({ pid, command: command.replaceAll("\0", " ").trim() }));
 }
 
-/** The same, of what should be gone: who was ended a moment ago may still be on its way out. */
+/** The same for processes that should be gone, after giving them time to exit. */
 export async function leftOf(folder: string): Promise<Found[]> {
   let found = processesOf(folder);
   for (let round = 0; found.length > 0 && round < 20; round++) {
@@ -31,7 +31,7 @@ export function endProcesses(processes: readonly Found[]): void {
     try {
       process.kill(pid, "SIGKILL");
     } catch {
-      // It has ended by itself.
+      // It has exited.
     }
   }
 }
@@ -40,7 +40,7 @@ function read(path: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch {
-    // Gone meanwhile, or not ours to look at.
+    // Exited meanwhile, or not readable.
     return "";
   }
 }

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => platform?.close());
 
-describe("a field that is not known", () => {
+describe("an unknown field", () => {
   it.each([
     ["/env-instance", { envName: "probe", tsk: "t1" }, "tsk", "task"],
     ["/env-instance", { envName: "probe", label: { a: "b" } }, "label", "labels"],
@@ -25,20 +25,20 @@ describe("a field that is not known", () => {
     ["/env-service", { envName: "probe", replica: 2 }, "replica", "replicas"],
     ["/token", { owner: "ada", role: ["trainer"] }, "role", "roles"],
     ["/env/probe/1.0.0/visibility", { visiblity: "public" }, "visiblity", "visibility"],
-  ])("is refused by %s with the one that was meant: %j", async (path, body, given, meant) => {
+  ])("is refused by %s with the intended one: %j", async (path, body, given, meant) => {
     const answer = await platform.ask("POST", path.replace("ID", id), body);
     expect(answer).toMatchObject({ status: 400, error: { code: "request.invalid" } });
     expect(answer.message).toContain(`unknown field '${given}'; did you mean '${meant}'?`);
   });
 
-  it("is refused in the change of a service too", async () => {
+  it("is refused in an update of a service too", async () => {
     const { id: service } = (await platform.demand("POST", "/env-service", { envName: probe, replicas: 1 })) as { id: string };
     const answer = await platform.ask("PUT", `/env-service/${service}`, { replcas: 2 });
     expect(answer).toMatchObject({ status: 400, message: expect.stringContaining("did you mean 'replicas'?") });
     await platform.demand("DELETE", `/env-service/${service}`);
   });
 
-  it("is none of those that the original's clients send", async () => {
+  it("does not include those that the original's clients send", async () => {
     const request = { envName: probe, datasource: "", ttl: "30m", arguments: [], mount_points: [] };
     const variables = { envNAME: "probe", envversion: probe.split("@")[1] };
     const made = await platform.create(probe, { ...request, environment_variables: variables });
@@ -49,7 +49,7 @@ describe("a field that is not known", () => {
     });
   });
 
-  it("stays in a published config", async () => {
+  it("is kept in a published config", async () => {
     const config = { name: "loose", version: "1.0.0", colour: "blue", artifacts: [{ type: "image", content: "x" }] };
     expect(await platform.ask("POST", "/env", config)).toMatchObject({ status: 200 });
   });
@@ -94,7 +94,7 @@ describe("a field that is too large", () => {
   });
 });
 
-describe("a time beyond all dates", () => {
+describe("a duration beyond the range of dates", () => {
   it.each([
     ["/env-instance", { ttl: "9999999999h" }],
     ["/env-instance", { ttl: `${"9".repeat(60)}d` }],
@@ -110,7 +110,7 @@ describe("a time beyond all dates", () => {
 });
 
 describe("an error", () => {
-  it("names no folder of the server, whatever the environment's code says", async () => {
+  it("contains no path of the server, even from the environment's code", async () => {
     const { digest, bytes } = bundleOfCode("leaky", "1.0.0", "throw new Error(import.meta.dirname);");
     await platform.demand("PUT", `/bundle/${digest}`, bytes);
     const config = { name: "leaky", version: "1.0.0", artifacts: [{ type: "bundle", content: digest }] };
@@ -129,7 +129,7 @@ describe("an error", () => {
       expect(JSON.stringify(answer)).not.toContain(platform.home);
   });
 
-  it("says a thing once", async () => {
+  it("does not repeat itself", async () => {
     const asked: [string, string, unknown?][] = [
       ["POST", "/env-instance", {}],
       ["POST", "/env-instance", { envName: 5, ttl: [], labels: "x" }],

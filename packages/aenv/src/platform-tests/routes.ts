@@ -1,15 +1,15 @@
 import type { Platform } from "./platform.ts";
 
-/** A line of the server's own route table, as `/openapi.json` has it. */
+/** A route of the control port, from `/openapi.json`. */
 export interface ListedRoute {
   readonly method: string;
-  /** With `{names}` for what changes. */
+  /** With `{name}` for parameters. */
   readonly path: string;
-  /** Null for what everybody may ask. */
+  /** Null for public routes. */
   readonly roles: readonly string[] | null;
 }
 
-/** Every route of the control port: who asks here about "every route" is told of new ones too. */
+/** Every route of the control port, so that tests of "every route" include new ones. */
 export async function routesOf(platform: Pick<Platform, "controlUrl">): Promise<ListedRoute[]> {
   const response = await fetch(`${platform.controlUrl}/openapi.json`);
   const { paths } = (await response.json()) as { paths: Record<string, Record<string, { "x-roles"?: string[] }>> };

@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => platform?.close());
 
 describe("mounts and an init command in a create request", () => {
-  it("are shown in the answer with a warning each, and as events", async () => {
+  it("are returned with a warning each, and as events", async () => {
     const made = await platform.create(probe, { mount_points: MOUNTS, init_command: "sleep 1" });
     expect(made).toMatchObject({
       status: "Running",
@@ -30,7 +30,7 @@ describe("mounts and an init command in a create request", () => {
     expect(items).toEqual(Array(2).fill({ success: true, data: expect.objectContaining({ warnings: [WARNINGS[0]] }) }));
   });
 
-  it("are neither shown nor warned of when they are empty", async () => {
+  it("are neither returned nor warned about if they are empty", async () => {
     const made = await platform.create(probe, { mount_points: [], init_command: "" });
     expect(made).not.toHaveProperty("warnings");
     expect(made.env?.deploy_config).toEqual({ isolation: "instance" });
@@ -42,7 +42,7 @@ describe("mounts and an init command in a create request", () => {
     expect(answer.message).toContain(Object.keys(wrong)[0]);
   });
 
-  it("may name a whole image as datasource, whatever the environment's prefix", async () => {
+  it("may name a full image as datasource, for any prefix of the environment", async () => {
     const ref = await publish(platform, projects.probe, {
       version: "2.0.0",
       deployConfig: { imagePrefix: "registry.example.com/aenv/base" },

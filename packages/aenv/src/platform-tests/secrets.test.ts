@@ -5,7 +5,7 @@ import { callFunction, callTool, urlOf } from "./calls.ts";
 import { type ChildPlatform, startChild } from "./child.ts";
 import { type Answer, projects, publish } from "./platform.ts";
 
-/** Each stands for one kind of secret, and can be told from all other text. */
+/** One unique text per kind of secret. */
 const VARIABLE = "zq-variable-7f3a";
 const ARGUMENT = "zq-argument-91bc";
 const TOOL_INPUT = "zq-tool-input-55de";
@@ -14,7 +14,7 @@ const WRONG_TOKEN = "aenv_0123456789ab_zqWrongTokenzqWrongToken123";
 describe.each(["instance", "shared"] as const)("a secret given to an environment with isolation '%s'", (isolation) => {
   let child: ChildPlatform;
   let secrets: string[];
-  /** Answers that may hold none of them. */
+  /** Responses that must not contain any of them. */
   const answers: { readonly what: string; readonly text: string }[] = [];
 
   const note = (what: string, answer: Answer | Response, text: unknown) => {
@@ -76,31 +76,31 @@ describe.each(["instance", "shared"] as const)("a secret given to an environment
     note("metrics", metrics, await metrics.text());
     const [key = ""] = /[a-z2-7]{20}(?=\/mcp)/.exec(link) ?? [];
     secrets = [VARIABLE, ARGUMENT, TOOL_INPUT, WRONG_TOKEN, secretOf(child.token), secretOf(made.token), key];
-    // The sandbox prints what it is told: that is the environment's own doing, and shown to its owner only.
+    // The environment itself prints the secret, and its log is visible only to its owner.
     expect(await child.ask("DELETE", `/env-instance/${instance.id}`, undefined, ada)).toMatchObject({ success: true });
   });
   afterAll(() => child?.close());
 
-  it("is known to the environment", () => {
+  it("is available to the environment", () => {
     expect(secrets.every((secret) => secret.length > 10)).toBe(true);
     expect(answers.length).toBeGreaterThan(25);
   });
 
-  it("stands in no line of the log", () => {
+  it("is in no line of the log", () => {
     const log = child.log();
     expect(log.split("\n").length).toBeGreaterThan(20);
     for (const secret of secrets) expect(log.split("\n").filter((line) => line.includes(secret))).toEqual([]);
     for (const line of log.split("\n")) if (line !== "") expect(() => JSON.parse(line)).not.toThrow();
   });
 
-  it("stands in no error, and in no answer that is not about it", () => {
+  it("is in no error, and in no unrelated response", () => {
     for (const secret of secrets) expect(answers.filter(({ text }) => text.includes(secret)).map(({ what }) => what)).toEqual([]);
   });
 
-  it("stands in no file of the server's", () => {
+  it("is in no file of the server", () => {
     const files = readdirSync(child.home, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
     expect(files.map(({ name }) => name)).toContain("server.db");
-    // An agent's key is looked up, so the store has to know it.
+    // Agent keys are looked up in the store, so it contains them.
     const hidden = secrets.slice(0, -1);
     for (const { parentPath, name } of files) {
       const text = readFileSync(join(parentPath, name), "latin1");
@@ -109,7 +109,7 @@ describe.each(["instance", "shared"] as const)("a secret given to an environment
   });
 });
 
-/** The owner's answers hold the agent's link; nothing else may. */
+/** Only responses to the owner contain the agent link. */
 function withoutLinks(data: unknown): unknown {
   return JSON.parse(JSON.stringify(data ?? null, (key, value) => (key === "agent_url" ? undefined : value)));
 }

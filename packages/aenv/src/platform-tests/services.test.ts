@@ -25,7 +25,7 @@ const untilRunning = (client: Client, id: string, available: number) =>
     return record;
   }, soon);
 
-/** The ids of a service's replicas: those of the instances without an end. */
+/** The ids of a service's replicas: instances without an expiry. */
 async function replicasOf(client: Client, name = "probe"): Promise<string[]> {
   const { items } = (await client.demand("GET", `/env-instance/list?envName=${name}&status=Running`)) as {
     items: { id: string; ttl: string }[];
@@ -44,7 +44,7 @@ async function pidOf({ service_url: url }: ServiceRecord): Promise<number> {
   return ((await response.json()) as { data: number }).data;
 }
 
-/** Opens an MCP session and answers its id. */
+/** Opens an MCP session and returns its id. */
 async function openSession(url: string): Promise<string> {
   const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
   const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "test", version: "1" } };
@@ -65,7 +65,7 @@ function story(name: string, storeOf: () => string | undefined) {
     });
     afterAll(() => platform?.close());
 
-    it("are created, found, scaled and ended as the wire has it", async () => {
+    it("are created, listed, scaled and deleted with the documented fields", async () => {
       const made = await create(platform, probe, { replicas: 2, owner: "ada", environment_variables: { A: "1" } });
       expect(made).toMatchObject({ status: "Creating", replicas: 2, available_replicas: 0, owner: "ada", pvc_name: "" });
       expect(made.env).toMatchObject({ name: "probe", version: "1.0.0", deploy_config: expect.anything() });
@@ -88,14 +88,14 @@ function story(name: string, storeOf: () => string | undefined) {
       expect(await replicasOf(platform)).toEqual([]);
     });
 
-    it("are reached at one address, by turns, and start again what fails", async () => {
+    it("are reached at one address, round-robin, and restart failed replicas", async () => {
       const made = await create(platform, probe, { replicas: 2, service_name: "turns" });
       expect(made.id).toBe("turns");
       await untilRunning(platform, "turns", 2);
       const pids = new Set(await Promise.all(Array.from({ length: 6 }, () => pidOf(made))));
       expect(pids.size).toBe(2);
       await callTool(mcp(made), "crash").catch(() => {});
-      // One is left and answers all of it.
+      // The remaining replica serves all calls.
       await vi.waitFor(async () => expect((await callTool(mcp(made), "count")).status).toBe(200), soon);
       await untilRunning(platform, "turns", 2);
       const after = new Set(await Promise.all(Array.from({ length: 6 }, () => pidOf(made))));
@@ -125,7 +125,7 @@ describe("a service", () => {
   });
   afterAll(() => platform?.close());
 
-  it("sends a session to the replica that opened it", async () => {
+  it("routes a session to the replica that opened it", async () => {
     const made = await create(platform, probe, { replicas: 2, service_name: "sessions" });
     await untilRunning(platform, "sessions", 2);
     const sessions = await Promise.all(Array.from({ length: 4 }, () => openSession(mcp(made))));
@@ -135,14 +135,14 @@ describe("a service", () => {
     await platform.demand("DELETE", "/env-service/sessions");
   });
 
-  it("makes its replicas anew for a new variable, and there is always one that runs", async () => {
+  it("replaces its replicas for a new variable, while one always runs", async () => {
     const made = await create(platform, probe, { service_name: "changed", environment_variables: { KEPT: "a", SET: "1" } });
     await untilRunning(platform, "changed", 1);
     const read = async (name: string) => (await callTool(mcp(made), "variable", { name })).text;
     expect([await read("KEPT"), await read("SET"), await read("AENV_TYPE")]).toEqual(["a", "1", "service"]);
     await platform.demand("PUT", "/env-service/changed", { environment_variables: { SET: "2" } });
     const seen = new Set<string | null>();
-    // A call that is in flight when the old one goes may be cut off; but nobody is told that there is none.
+    // A call in flight may be cut off when the old replica ends, but no call is refused for lack of replicas.
     for (let value: string | null = null; value !== "2"; ) {
       const called = await callTool(mcp(made), "variable", { name: "SET" });
       value = called.text;
@@ -155,7 +155,7 @@ describe("a service", () => {
     await platform.demand("DELETE", "/env-service/changed");
   });
 
-  it("has a storage of its own that goes only when it is told to", async () => {
+  it("has storage that is deleted only if requested", async () => {
     const request = { service_name: "kept", storage_size: "1Gi", pvc_name: "data" };
     const made = await create(platform, probe, request);
     expect(made.pvc_name).toBe("data");
@@ -167,7 +167,7 @@ describe("a service", () => {
     await create(platform, probe, request);
     await create(platform, probe, { ...request, service_name: "other" });
     await platform.demand("DELETE", "/env-service/other?deleteStorage=true");
-    // The first still uses it.
+    // The first service still uses it.
     expect(existsSync(folder)).toBe(true);
     await platform.demand("DELETE", "/env-service/kept?deleteStorage=true");
     expect(existsSync(folder)).toBe(false);
@@ -180,7 +180,7 @@ describe("a service", () => {
     }
   });
 
-  it("says why it does not come up, and keeps its environment from being deleted", async () => {
+  it("shows why it does not start, and keeps its environment from being deleted", async () => {
     await create(platform, probe, { service_name: "broken", environment_variables: { SETUP: "fail" } });
     await vi.waitFor(async () => {
       expect(await look(platform, "broken")).toMatchObject({ status: "Creating", reason: expect.stringContaining("told to fail") });
@@ -195,8 +195,8 @@ describe("a service", () => {
   });
 });
 
-describe("a service where tokens are in use", () => {
-  it("is its owner's alone, on both ports, and its name opens nothing", async () => {
+describe("a service with access on", () => {
+  it("is accessible only to its owner, on both ports, and its name is not a key", async () => {
     await using platform = await startPlatform({ flags: { round: "50ms", access: "on" } });
     const ada = await platform.token("ada", "publisher");
     const eve = await platform.token("eve", "publisher");
@@ -221,7 +221,7 @@ describe("a service where tokens are in use", () => {
 });
 
 describe("a service's number of replicas", () => {
-  it("is raised only by a token that may have so many instances, of that environment", async () => {
+  it("is raised only by a token whose limit and scopes allow it", async () => {
     await using platform = await startPlatform({ flags: { round: "50ms", access: "on", maxInstances: 20 } });
     const ada = await platform.token("ada", "publisher");
     const limited = async (more: { maxInstances?: number; scopes?: string[] }) => {
@@ -258,7 +258,7 @@ describe("a service whose server is killed", () => {
     rmSync(home, { recursive: true, force: true });
   });
 
-  it("goes on with the replicas that live, and starts those again that do not", async () => {
+  it("keeps live replicas, and restarts dead ones", async () => {
     server = await startServerProcess(home, { flags }).ready;
     const probe = await publish(server, projects.probe);
     await create(server, probe, { replicas: 2, service_name: "lasting", environment_variables: { WORD: "kept" } });
@@ -277,7 +277,7 @@ describe("a service whose server is killed", () => {
     await untilRunning(server, "lasting", 2);
   });
 
-  it("is there whole, or not at all, wherever the server died while it was made, changed and ended", async () => {
+  it("exists completely or not at all, wherever the server died during its creation, update or deletion", async () => {
     for (let moments = 5; moments <= 65; moments += 12) {
       const client = server as ServerProcess;
       await client.dieAfter(moments);
@@ -318,7 +318,7 @@ describeNeeding("redis", "services of two servers on one Redis", () => {
     return starting.ready;
   };
 
-  it("keep a session whichever of them is asked, and say that it is gone when its replica is", async () => {
+  it("route a session through any server, and report it gone with its replica", async () => {
     const servers = (await Promise.all([start(), start()])) as [ServerProcess, ServerProcess];
     await create(servers[0], await publish(servers[0], projects.probe), { replicas: 3, service_name: "talks" });
     await untilRunning(servers[1], "talks", 3);
@@ -327,7 +327,7 @@ describeNeeding("redis", "services of two servers on one Redis", () => {
     const replicas = await replicasOf(servers[0]);
     expect(new Set(sessions.map((session) => session.split(".")[0])).size).toBe(3);
     for (const id of replicas) for (const session of sessions) expect(session).not.toContain(id);
-    // A trailer is announced where the call is to go the long way.
+    // A call with a trailer does not take the fast path.
     for (const headers of [{}, { trailer: "x" }]) {
       for (const url of [...urls, ...urls]) {
         for (const session of sessions) {
@@ -353,7 +353,7 @@ describeNeeding("redis", "services of two servers on one Redis", () => {
     await Promise.all(servers.map((server) => server.stop()));
   });
 
-  it("are looked after by both and by the one that is left, with as many replicas as asked for", async () => {
+  it("are reconciled by both servers and by the remaining one, with the requested number of replicas", async () => {
     const [first, second] = await Promise.all([start(), start()]);
     const probe = await publish(first, projects.probe);
     await create(first, probe, { replicas: 3, service_name: "both" });

@@ -17,7 +17,7 @@ interface SpanRecord {
   readonly parentSpanId?: string;
 }
 
-/** A collector of OTLP over HTTP that keeps what it is sent. */
+/** An OTLP collector over HTTP that stores what it receives. */
 async function collector(): Promise<{
   url: string;
   until: (isEnough: (spans: SpanRecord[]) => boolean) => Promise<SpanRecord[]>;
@@ -46,7 +46,7 @@ async function collector(): Promise<{
   };
 }
 
-/** The caller's trace, kept over awaits: what a program that traces itself sets up. */
+/** The caller's trace context, kept across awaits, as a traced program sets it up. */
 function asyncContexts(): ContextManager {
   const storage = new AsyncLocalStorage<Context>();
   const manager: ContextManager = {

@@ -27,7 +27,7 @@ async function inInstance(id: string, names: readonly string[] = NAMES): Promise
 describe("a caller's variables", () => {
   const refused = { NODE_OPTIONS: "--import=data:text/javascript,1", LD_PRELOAD: "/x.so", PATH: "/tmp", AENV_STORAGE: "/", "A=B": "1" };
 
-  it.each(Object.entries(refused))("are refused with 400 if %s is among them, wherever they come in", async (name, value) => {
+  it.each(Object.entries(refused))("are refused with 400 if %s is among them, on every route", async (name, value) => {
     const environment_variables = { FINE: "1", [name]: value };
     await platform.demand("POST", "/env-service", { envName: probe, service_name: "good", replicas: 1 }).catch(() => {});
     const requests = [
@@ -47,7 +47,7 @@ describe("a caller's variables", () => {
     for (const { message } of batch.items) expect(message).toContain(`'${name}'`);
   });
 
-  it("are over the environment's own, also in a fork", async () => {
+  it("override the environment's own, also in a fork", async () => {
     const { id } = await platform.create(probe, { environment_variables: { BOTH: "request", GREETING: "hi" }, datasource: "case-1" });
     const expected = ["config", "request", "hi", "probe", "1.0.0", "case-1"];
     expect(await inProcess(id)).toEqual(expected);
@@ -56,7 +56,7 @@ describe("a caller's variables", () => {
     expect(await inProcess(fork?.id ?? "")).toEqual(expected);
   });
 
-  it("may be left out: what the original's clients send is then added by the server", async () => {
+  it("may be omitted: the server adds what the original's clients send", async () => {
     const { id } = await platform.create(probe);
     expect(await inProcess(id, ["FROM_CONFIG", "envNAME", "envversion", "NODE_EXTRA_CA_CERTS"])).toEqual([
       "config",
@@ -68,7 +68,7 @@ describe("a caller's variables", () => {
     expect(await inProcess(sent.id, ["envNAME", "envversion"])).toEqual(["probe", "1.0.0"]);
   });
 
-  it("are an instance's own in a shared process, whose environment has only the publisher's", async () => {
+  it("are separate per instance in a shared process, whose environment has only the publisher's", async () => {
     const one = await platform.create(shared, { environment_variables: { GREETING: "one" } });
     const two = await platform.create(shared, { environment_variables: { BOTH: "two" } });
     expect(await inInstance(one.id)).toEqual(["config", "config", "one", "probe-shared", "1.0.0", ""]);
@@ -77,7 +77,7 @@ describe("a caller's variables", () => {
     expect(await callFunction(platform, one.id, "pid")).toBe(await callFunction(platform, two.id, "pid"));
   });
 
-  it("reach a service's replicas with the environment's own, under what the platform sets", async () => {
+  it("reach a service's replicas with the environment's own, overridden by the platform's", async () => {
     const body = { envName: probe, service_name: "vars", environment_variables: { BOTH: "service" }, storage_size: "1Gi" };
     await platform.demand("POST", "/env-service", body);
     const { id } = await vi.waitFor(async () => {
@@ -102,7 +102,7 @@ describe("a caller's variables", () => {
 });
 
 describe("a publisher's config", () => {
-  it("may not set what is the platform's", async () => {
+  it("may not set variables of the platform", async () => {
     const config = { name: "forged", version: "1.0.0", deployConfig: { environment_variables: { AENV_SANDBOX: "/x" } } };
     const answer = await platform.ask("POST", "/env", config);
     expect(answer).toMatchObject({ status: 400, error: { code: "environment.invalid" } });

@@ -69,9 +69,7 @@ describe("opening an unusable sqlite store", () => {
       expect.objectContaining({
         code: "store.damaged",
         retryable: false,
-        message: expect.stringMatching(
-          /letter\.db is damaged or not a SQLite database: .*restore a backup, or recover what can be read/,
-        ),
+        message: expect.stringMatching(/letter\.db is damaged or not a SQLite database: .*restore a backup, or recover what can be read/),
       }),
     );
   });
