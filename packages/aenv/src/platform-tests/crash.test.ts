@@ -12,7 +12,7 @@ import { World } from "./crash/world.ts";
 import { projects, publish } from "./platform.ts";
 import { endProcesses, processesOf } from "./processes.ts";
 
-/** A hundred in CI, `AENV_CRASH_SEEDS=1000` for a long night; with `AENV_CRASH_FIRST` a run begins at another seed. */
+/** CI runs a hundred. `AENV_CRASH_SEEDS=1000` for a long run; `AENV_CRASH_FIRST` is the first seed. */
 const SEEDS = Number(process.env.AENV_CRASH_SEEDS ?? 10);
 const FIRST = Number(process.env.AENV_CRASH_FIRST ?? 1);
 const FLAGS = { poolMin: 0, poolMax: 1, round: "200ms", startTimeout: "10s", maxHosts: 2 };
@@ -35,8 +35,8 @@ describe("a server that is killed at any moment", () => {
   });
 
   /**
-   * One life: load, and death at a moment that matters or at any other, sometimes again while the server comes back. Then
-   * everything must be as it was told, and now and then also after a while without a death.
+   * One run: load, and a kill at a critical step or at any other time, sometimes again while the server recovers. Then all responses
+   * must still be true; sometimes also after more load without a kill.
    */
   async function live(seed: number): Promise<void> {
     const random = new Random(seed);
@@ -64,19 +64,19 @@ describe("a server that is killed at any moment", () => {
   }
 
   it(
-    `keeps its word over ${SEEDS} lives, and leaks nothing`,
+    `loses no acknowledged change and leaks nothing over ${SEEDS} runs`,
     async () => {
       for (let seed = FIRST; seed < FIRST + SEEDS; seed++) {
         await live(seed).catch((cause: unknown) => {
           throw new Error(`seed ${seed}: ${(cause as Error).message}`, { cause });
         });
       }
-      console.log(`${SEEDS} lives: ${JSON.stringify(world.counts)}`);
+      console.log(`${SEEDS} runs: ${JSON.stringify(world.counts)}`);
     },
     SEEDS * 10_000,
   );
 
-  it("leaves nothing when it is asked to stop", async () => {
+  it("leaves nothing when it is stopped", async () => {
     await server.stop();
     expect(await lookAt(home)).toEqual({ sandboxes: [], unfinished: [], processes: [], slots: new Map() });
   });

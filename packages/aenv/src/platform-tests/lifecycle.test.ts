@@ -4,7 +4,7 @@ import { type Platform, projects, publish, startPlatform } from "./platform.ts";
 
 const soon = { timeout: 10_000, interval: 20 };
 
-/** An instance as the control port shows it now. */
+/** The current view of an instance on the control port. */
 const look = (platform: Platform, id: string) => platform.demand("GET", `/env-instance/${id}`) as Promise<Record<string, string>>;
 
 const untilStatus = (platform: Platform, id: string, status: string) =>
@@ -23,7 +23,7 @@ describe.each(["instance", "shared"] as const)("an instance with isolation '%s'"
   });
   afterAll(() => platform?.close());
 
-  it("ends when its time is over, within the second, and everybody is told why", async () => {
+  it("ends within a second of its expiry, and calls and lists report the reason", async () => {
     const { id } = await platform.create(probe);
     expect((await callTool(urlOf(platform, id), "count")).text).toBe("1");
     const { expires_at: due } = (await platform.demand("POST", `/env-instance/${id}/renew`, { ttl: "1s" })) as { expires_at: string };
@@ -39,7 +39,7 @@ describe.each(["instance", "shared"] as const)("an instance with isolation '%s'"
     });
   });
 
-  it("is told its datasource by a variable, and shows the image that it names", async () => {
+  it("gets its datasource in a variable, and shows the image that it names", async () => {
     const made = await platform.create(probe, { datasource: "swebench/astropy-1" });
     expect(made).toMatchObject({ datasource: "swebench/astropy-1", image: "swebench/astropy-1" });
     const [copy] = (await platform.demand("POST", `/env-instance/${made.id}/fork`, { count: 1 })) as { id: string; image: string }[];
@@ -64,7 +64,7 @@ describe.each(["instance", "shared"] as const)("an instance with isolation '%s'"
     await platform.demand("DELETE", `/env-instance/${id}`);
   });
 
-  it("hears that a client has hung up: the tool's signal fires", async () => {
+  it("aborts the tool's signal when the client disconnects", async () => {
     const { id } = await platform.create(probe);
     const gone = new AbortController();
     const call = fetch(urlOf(platform, id), { ...toolCall("wait", { ms: 60_000 }), signal: gone.signal }).catch(() => null);
@@ -75,7 +75,7 @@ describe.each(["instance", "shared"] as const)("an instance with isolation '%s'"
     await platform.demand("DELETE", `/env-instance/${id}`);
   });
 
-  it("says one thing after the other, and each is heard when it is said", async () => {
+  it("streams progress messages as they are sent", async () => {
     const { id } = await platform.create(probe);
     const call = toolCall("talk", { times: 4, everyMs: 400 });
     const body = { ...JSON.parse(String(call.body)) };
@@ -91,7 +91,7 @@ describe.each(["instance", "shared"] as const)("an instance with isolation '%s'"
     await platform.demand("DELETE", `/env-instance/${id}`);
   });
 
-  it("takes a large request, and says of one that is too large for it that it is", async () => {
+  it("accepts a large request, and refuses one above the limit", async () => {
     const { id } = await platform.create(probe);
     const call = async (size: number) => callTool(urlOf(platform, id), "size", { text: "x".repeat(size) });
     expect((await call(10_000_000)).text).toBe("10000000");
@@ -100,7 +100,7 @@ describe.each(["instance", "shared"] as const)("an instance with isolation '%s'"
     await platform.demand("DELETE", `/env-instance/${id}`);
   });
 
-  it("is told apart while it starts, and stays ended when its start finishes late", async () => {
+  it("is reported as starting during its start, and stays ended when its start finishes late", async () => {
     const request = { environment_variables: { SETUP_MS: "700" }, wait: false };
     const { id, status } = await platform.create(probe, request);
     expect(status).toBe("Creating");
@@ -117,7 +117,7 @@ describe.each(["instance", "shared"] as const)("an instance with isolation '%s'"
     await platform.demand("DELETE", `/env-instance/${id}`);
   });
 
-  it("that does not start says why, and keeps the reason to be read", async () => {
+  it("that does not start reports the reason, and keeps it", async () => {
     const answer = await platform.ask("POST", "/env-instance", { envName: probe, environment_variables: { SETUP: "fail" } });
     expect(answer).toMatchObject({ success: false, message: expect.stringContaining("told to fail in setup") });
     const [failed] = (await platform.demand("GET", `/env-instance/${probe}/list?status=Failed`)) as { id: string; reason: string }[];
@@ -132,7 +132,7 @@ describe.each(["instance", "shared"] as const)("an instance with isolation '%s'"
   });
 });
 
-describe("a sandbox that breaks", () => {
+describe("a sandbox that crashes", () => {
   let platform: Platform;
   let own: string;
   let shared: string;
@@ -143,7 +143,7 @@ describe("a sandbox that breaks", () => {
   });
   afterAll(() => platform?.close());
 
-  it("fails its own slots and only those, with the cause", async () => {
+  it("fails its own instances and no others, with the cause", async () => {
     const [left, right, elsewhere, alone] = await Promise.all([
       platform.create(shared, { owner: "ada" }),
       platform.create(shared, { owner: "ada" }),
@@ -163,7 +163,7 @@ describe("a sandbox that breaks", () => {
     for (const { id } of [elsewhere, alone]) await platform.demand("DELETE", `/env-instance/${id}`);
   });
 
-  it("killed by force fails the call that was under way, and its instance", async () => {
+  it("fails the call in flight and its instance if it is killed", async () => {
     const { id } = await platform.create(own);
     const call = callTool(urlOf(platform, id), "wait", { ms: 60_000 });
     await vi.waitFor(async () => expect(await callFunction(platform, id, "waits")).toEqual(["begun"]), soon);
@@ -173,11 +173,11 @@ describe("a sandbox that breaks", () => {
   });
 });
 
-describe("instances that nobody uses", () => {
-  it("are ended by policy, but not while they are used or while a call takes its time", async () => {
+describe("idle instances", () => {
+  it("are ended after the idle time, but not while they are used or during a long call", async () => {
     await using platform = await startPlatform({ flags: { idleAfter: "1s" } });
     const ref = await publish(platform, projects.probe, { isolation: "shared" });
-    // The start takes longer than an instance may be idle, and is none of its idle time.
+    // The start takes longer than the idle time, and does not count as idle.
     const slow = { environment_variables: { SETUP_MS: "1200" } };
     const [idle, used, busy] = await Promise.all([platform.create(ref), platform.create(ref, slow), platform.create(ref, slow)]);
     const long = callTool(urlOf(platform, busy.id), "wait", { ms: 1_700 });
@@ -196,7 +196,7 @@ describe("instances that nobody uses", () => {
 });
 
 describe("a server that is stopped", () => {
-  it("finishes the calls in flight, takes no new ones, and leaves nothing", async () => {
+  it("finishes the calls in flight, refuses new ones, and leaves nothing", async () => {
     await using platform = await startPlatform();
     const ref = await publish(platform, projects.probe);
     const [{ id }, other] = await Promise.all([platform.create(ref), platform.create(ref)]);
@@ -208,7 +208,7 @@ describe("a server that is stopped", () => {
     expect(late?.code ?? "refused").toMatch(/server\.draining|refused/);
     expect((await call).text).toBe("waited");
     await closing;
-    // As soon as the last call is answered, though its client keeps the connection.
+    // As soon as the last call has its response, even if its client keeps the connection open.
     expect(performance.now() - began).toBeLessThan(6_000);
     await expect(fetch(`${platform.controlUrl}/health`)).rejects.toThrow("fetch failed");
   });

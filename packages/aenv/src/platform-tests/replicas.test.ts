@@ -12,12 +12,12 @@ import { World } from "./crash/world.ts";
 import { projects, publish } from "./platform.ts";
 import { endProcesses, processesOf } from "./processes.ts";
 
-/** `AENV_REPLICA_ROUNDS=100` for a long night. */
+/** `AENV_REPLICA_ROUNDS=100` for a long run. */
 const ROUNDS = Number(process.env.AENV_REPLICA_ROUNDS ?? 6);
 
-describeNeeding("redis", "two replicas on one Redis", () => {
+describeNeeding("redis", "two servers on one Redis", () => {
   vi.setConfig({ testTimeout: 60_000 });
-  // One after the other on the same servers: what comes after a failure would only fail too.
+  // The tests use the same servers in order, so after a failure the later ones would fail too.
   let hasFailed = false;
   beforeEach(({ skip, onTestFailed }) => {
     skip(hasFailed, "an earlier test has failed");
@@ -55,12 +55,12 @@ describeNeeding("redis", "two replicas on one Redis", () => {
     rmSync(home, { recursive: true, force: true });
   });
 
-  it("serve the same instances, whichever is asked", async () => {
+  it("serve the same instances", async () => {
     await load(1, 80, async () => {});
     await check(servers, world, home);
   });
 
-  /** One is killed under load, the other goes on with everything, and a third joins. */
+  /** One is killed under load, the other takes over, and a third joins. */
   async function live(round: number): Promise<void> {
     const [victim, other] = (round % 2 === 0 ? servers : [...servers].reverse()) as [ServerProcess, ServerProcess];
     await load(round, 40, () => victim.kill());
@@ -84,7 +84,7 @@ describeNeeding("redis", "two replicas on one Redis", () => {
     ROUNDS * 60_000,
   );
 
-  it("hand over what runs when one goes orderly", async () => {
+  it("hand over their instances when one is stopped", async () => {
     const [victim, other] = servers as [ServerProcess, ServerProcess];
     await load(10, 40, async () => {});
     const before = world.usable.map(({ id }) => id);
@@ -95,7 +95,7 @@ describeNeeding("redis", "two replicas on one Redis", () => {
     servers = [other, await start()];
   });
 
-  it("come back by themselves when Redis was away under load, with all that was acknowledged", async () => {
+  it("recover by themselves after an outage of Redis under load, with all acknowledged changes", async () => {
     await load(20, 40, async () => {
       await redis.stop("SIGKILL");
       await redis.start();
@@ -105,7 +105,7 @@ describeNeeding("redis", "two replicas on one Redis", () => {
     await check(servers, world, home);
   });
 
-  it("say what happened while Redis was away for longer than anyone waits", async () => {
+  it("store what happened during a long outage of Redis", async () => {
     const [first, second] = servers as [ServerProcess, ServerProcess];
     const { id } = await first.create(refs[0]);
     await redis.stop("SIGKILL");
@@ -125,7 +125,7 @@ describeNeeding("redis", "two replicas on one Redis", () => {
     await check(servers, world, home);
   });
 
-  it("leave nothing when both are asked to stop at once", async () => {
+  it("leave nothing when both are stopped at once", async () => {
     await Promise.all(servers.map((server) => server.stop()));
     servers = [];
     expect(await lookAt(home)).toEqual({ sandboxes: [], unfinished: [], processes: [], slots: new Map() });

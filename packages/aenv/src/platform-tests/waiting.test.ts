@@ -4,20 +4,20 @@ import { type Platform, projects, publish, startPlatform } from "./platform.ts";
 
 const soon = { timeout: 20_000, interval: 50 };
 
-/** The value of a metric now. */
+/** The current value of a metric. */
 async function gauge(platform: Platform, name: string): Promise<number> {
   const text = await (await fetch(`${platform.controlUrl}/metrics`)).text();
   return Number(new RegExp(`^${name} (.+)$`, "m").exec(text)?.[1]);
 }
 
-describe("processes that wait", () => {
+describe("warm processes", () => {
   let platform: Platform;
   beforeAll(async () => {
     platform = await startPlatform({ flags: { round: "100ms", poolMax: 3 } });
   });
   afterAll(() => platform?.close());
 
-  it("are kept in reserve for the newest version of an environment, and end when it is deleted", async () => {
+  it("are kept in reserve for the newest version of an environment, and are destroyed when it is deleted", async () => {
     const ref = await publish(platform, projects.probe, { deployConfig: { warm: 2 } });
     const { id } = await platform.create(ref);
     await vi.waitFor(async () => expect(await gauge(platform, "aenv_pool_prepared_ready")).toBeGreaterThanOrEqual(2), soon);
@@ -28,7 +28,7 @@ describe("processes that wait", () => {
     expect(await gauge(platform, "aenv_pool_prepared_target")).toBe(0);
   });
 
-  it("cannot be asked for beyond the limit: the publication is refused with how many there may be", async () => {
+  it("are limited: a publication that asks for more is refused, and the error names the limit", async () => {
     const answer = await platform.ask("POST", "/env", { name: "greedy", version: "1.0.0", deployConfig: { warm: 4 } });
     expect(answer).toMatchObject({
       status: 400,
@@ -40,7 +40,7 @@ describe("processes that wait", () => {
 });
 
 describe("verifications", () => {
-  it("beyond their limit wait, and are answered with 429 and when to come again if their turn does not come", async () => {
+  it("beyond the limit wait, and get a 429 with a retry time if they wait too long", async () => {
     await using platform = await startPlatform({ flags: { verifications: 1, startTimeout: "2s" } });
     const names = ["one", "two", "three", "four"];
     const bundles = names.map((name) => bundleOfCode(name, "1.0.0", "await new Promise(() => setInterval(() => {}, 1_000));"));

@@ -19,19 +19,19 @@ describe("expiry", () => {
     expect(dueNow(row, at(60))).toBe("expire");
   });
 
-  it("comes earlier for who is idle, and never later than the time to live", () => {
+  it("comes earlier for an idle instance, and never later than the time to live", () => {
     const idle = { ...row, idleSeconds: 20 };
     expect(dueNow(idle, at(29))).toBeNull();
     expect(dueNow(idle, at(30))).toBe("idle");
     expect(dueOf({ ...row, idleSeconds: 1_000 })).toEqual({ at: 60_000, what: "expire" });
   });
 
-  it("does not take a start that takes its time for idleness", () => {
+  it("does not count a slow start as idle time", () => {
     expect(dueNow({ ...row, status: "Creating", idleSeconds: 20 }, at(59))).toBeNull();
     expect(dueNow({ ...row, status: "Creating", idleSeconds: 20 }, at(60))).toBe("expire");
   });
 
-  it("keeps the ended for ten minutes, so that the reason can be read", () => {
+  it("keeps ended instances for ten minutes, so that the reason can be read", () => {
     for (const status of ["Failed", "Terminated"] as const) {
       expect(dueNow({ ...row, status }, at(599))).toBeNull();
       expect(dueNow({ ...row, status }, at(600))).toBe("forget");
@@ -40,7 +40,7 @@ describe("expiry", () => {
 });
 
 describe("alarms", () => {
-  it("ring once at their time, also when it is further away than a timer reaches", () => {
+  it("fire once at their time, also when it is further away than a Node timer can wait", () => {
     vi.useFakeTimers();
     try {
       const rung: string[] = [];
@@ -65,8 +65,8 @@ describe("alarms", () => {
   });
 });
 
-describe("what is in demand", () => {
-  it("is what was asked for lately", () => {
+describe("demand", () => {
+  it("is the rate of recent claims", () => {
     const demand = new Demand();
     for (let n = 0; n < 200; n++) demand.note(n * 50);
     expect(demand.perSecond(10_000)).toBeGreaterThan(5);

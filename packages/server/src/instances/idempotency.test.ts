@@ -10,14 +10,14 @@ function open() {
 }
 
 describe("idempotency keys", () => {
-  it("belong to what came first, whoever comes at the same time", async () => {
+  it("belong to the first of concurrent requests", async () => {
     const { keys } = open();
     const reserved = await Promise.all(Array.from({ length: 10 }, (_, at) => keys.reserve("ada", "k", { a: 1 }, [`i-${at}`])));
     expect(new Set(reserved.map(({ instanceIds }) => instanceIds[0])).size).toBe(1);
     expect((await keys.reserve("bob", "k", { a: 1 }, ["b"])).instanceIds).toEqual(["b"]);
   });
 
-  it("know the same request however its fields are ordered, and refuse another", async () => {
+  it("accept the same request with its fields in any order, and refuse a different one", async () => {
     const { keys } = open();
     await keys.reserve("ada", "k", { a: 1, b: { c: [1, { d: 2, e: null }], f: "x" } }, ["i"]);
     expect((await keys.reserve("ada", "k", { b: { f: "x", c: [1, { e: null, d: 2 }] }, a: 1 }, ["j"])).instanceIds).toEqual(["i"]);
@@ -25,7 +25,7 @@ describe("idempotency keys", () => {
     await expect(keys.reserve("ada", "x".repeat(257), {}, ["j"])).rejects.toMatchObject({ code: "request.invalid" });
   });
 
-  it("are remembered for a day, and not much longer", async () => {
+  it("are kept for a day, and not much longer", async () => {
     const { keys, clock, rows } = open();
     await keys.reserve("ada", "k", {}, ["i"]);
     clock.now = new Date(clock.now.getTime() + 24 * 3_600_000);

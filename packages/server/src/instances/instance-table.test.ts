@@ -36,8 +36,8 @@ function openLedger(options: Partial<InstanceTableOptions> & { readonly store?: 
   return { table, failures };
 }
 
-describe("what is due for an instance and fails", () => {
-  it("is tried again with growing pauses, and reported once a minute for each cause", async () => {
+describe("due work that fails", () => {
+  it("is retried with exponential backoff, and reported once a minute for each cause", async () => {
     const tried: number[] = [];
     const { table, failures } = openLedger({
       onDue: async ({ id }) => {
@@ -50,12 +50,12 @@ describe("what is due for an instance and fails", () => {
     expect(tried).toEqual([0, 500, 1_500, 3_500, 7_500, 15_500, 31_500]);
     expect(failures).toHaveLength(1);
     await vi.advanceTimersByTimeAsync(10 * 60_000);
-    // Once a minute from then on, for as long as it takes.
+    // Once a minute from then on.
     expect(tried.slice(7, 10)).toEqual([63_500, 123_500, 183_500]);
     expect(failures.length).toBeLessThanOrEqual(12);
   });
 
-  it("is reported by cause: many instances that fail for the same reason are one line", async () => {
+  it("is reported by cause: many instances that fail for the same reason are one report", async () => {
     const { table, failures } = openLedger({
       onDue: async ({ id }) => {
         throw id.startsWith("a") ? new PlatformError("sandbox.lost", `of ${id}`) : new Error("another fault");
@@ -67,7 +67,7 @@ describe("what is due for an instance and fails", () => {
     expect(failures).toEqual([expect.objectContaining({ code: "sandbox.lost" }), new Error("another fault")]);
   });
 
-  it("is not tried any more when the row is gone", async () => {
+  it("is not retried when the row is gone", async () => {
     let tries = 0;
     const { table } = openLedger({
       onDue: async () => {
@@ -84,7 +84,7 @@ describe("what is due for an instance and fails", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("is tried with short pauses again once it has succeeded", async () => {
+  it("starts again with short pauses after a success", async () => {
     const tried: number[] = [];
     let isBroken = true;
     const { table } = openLedger({
@@ -106,7 +106,7 @@ describe("what is due for an instance and fails", () => {
 });
 
 describe("an insertion whose outcome is unknown", () => {
-  /** The store answers the first insertion with an error: after it was written, or instead of it. */
+  /** The store fails the first insertion: after the row was written, or before. */
   function unsure(isWritten: boolean): Store {
     let isFirst = true;
     return new Proxy(new MemoryStore(), {
@@ -123,7 +123,7 @@ describe("an insertion whose outcome is unknown", () => {
     });
   }
 
-  it("leaves no row that nobody starts", async () => {
+  it("leaves no row in `Creating` that no server starts", async () => {
     const { table } = openLedger({ store: unsure(true) });
     await expect(table.insert(rowOf("a", "key-a"), 10)).rejects.toMatchObject({ code: "store.unavailable" });
     await vi.advanceTimersByTimeAsync(0);

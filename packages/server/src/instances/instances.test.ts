@@ -27,7 +27,7 @@ describe("an instance", () => {
     expect(await world.engine.list()).toHaveLength(deployConfig === SHARED ? 1 : 0);
   });
 
-  it("whose setup fails says why, for ten minutes", async () => {
+  it("whose setup fails reports the reason for ten minutes", async () => {
     const { world, room, ref } = await open(APART);
     const failing = room.create(ref, { environment_variables: { FAIL: "no orders today" } });
     await expect(failing).rejects.toMatchObject({ code: "instance.setup_failed", message: "setup of 'probe' failed: no orders today" });
@@ -47,7 +47,7 @@ describe("an instance", () => {
     expect(await world.engine.list()).toEqual([]);
   });
 
-  it("that is ended while it starts stays ended, and what started late is ended too", async () => {
+  it("that is ended during its start stays ended, and its late sandbox is destroyed", async () => {
     const { world, room, ref } = await open(APART);
     const go = world.gate("setup");
     const context = { caller: ada, signal: room.signal };
@@ -62,7 +62,7 @@ describe("an instance", () => {
     await vi.waitFor(async () => expect(await world.engine.list()).toEqual([]));
   });
 
-  it("in a host that crashes fails with the cause, and only those in that host do", async () => {
+  it("in a host that crashes fails with the cause; instances in other hosts do not", async () => {
     const { world, room, ref } = await open(SHARED, { maxHosts: 1 });
     const other = await world.publish(ada, "bank", SHARED);
     const [first, second] = [await room.create(ref), await room.create(ref)];
@@ -83,7 +83,7 @@ describe("an instance", () => {
     expect(await room.rows.count("live", "yes")).toBe(3);
   });
 
-  it("whose sandbox crashes in its setup says what the sandbox said", async () => {
+  it("whose sandbox crashes during setup reports the exit reason of the sandbox", async () => {
     const { world, room, ref } = await open(APART);
     world.gate("setup");
     const starting = room.create(ref, { environment_variables: { GATE: "setup" } });
@@ -92,7 +92,7 @@ describe("an instance", () => {
       expect(found).toHaveLength(1);
       return found;
     });
-    // Only once it has been bound, or another would take its place.
+    // Only after it has loaded the bundle: before that, another process would replace it.
     await vi.waitFor(() => expect(room.slots.holds(sandbox?.id ?? "")).toBe(true));
     await world.engine.crash(sandbox?.id ?? "", "exit code 9: setup knew better");
     await expect(starting).rejects.toThrow("exit code 9: setup knew better");
@@ -108,14 +108,14 @@ describe("an instance", () => {
       await expect(starting).rejects.toMatchObject({ code: "instance.start_timeout", message });
       const [failed] = room.changes.filter(({ status }) => status === "Failed");
       expect(failed).toMatchObject({ reason: message, reasonCode: "instance.start_timeout", slot: null });
-      // Nobody sits in the shared process any more, so it may be ended.
+      // The shared process is empty now, so it may be closed.
       await room.slots.closeIdleHosts(0);
       expect(await world.engine.list()).toEqual([]);
       expect(await room.create(ref)).toMatchObject({ status: "Running" });
     },
   );
 
-  it("is asked no longer than its client waits: the sandbox sees that the reset was given up", async () => {
+  it("sees its reset aborted when the client disconnects", async () => {
     const { world, room, ref } = await open(APART);
     const row = await room.create(ref);
     const asked = world.hold("/task/reset");
@@ -128,7 +128,7 @@ describe("an instance", () => {
     expect((await room.instances.get(row.id, ada)).events.map(({ what }) => what)).not.toContain("reset");
   });
 
-  it("lives as long as it is told, renewed from now on, and a wrong time is refused", async () => {
+  it("expires after its ttl, counted anew from each renewal; an invalid ttl is refused", async () => {
     const { world, room, ref } = await open(APART);
     const row = await room.create(ref, { ttl: "10m" });
     world.later(9 * 60);
@@ -145,7 +145,7 @@ describe("an instance", () => {
     expect(await world.engine.list()).toEqual([]);
   });
 
-  it("ends when nobody has used it for a while, but not while a call goes on", async () => {
+  it("ends after its idle time, but not during a call", async () => {
     const { world, room, ref } = await open(APART, { idleSeconds: 60 });
     const row = await room.create(ref);
     room.instances.use(row);
@@ -165,10 +165,10 @@ describe("an instance", () => {
   });
 });
 
-describe("a key", () => {
+describe("an idempotency key", () => {
   const context = { caller: ada, signal: new AbortController().signal, idempotencyKey: "k" };
 
-  it("stands for one instance, however often and however fast it is sent", async () => {
+  it("makes one instance, however often it is sent, also concurrently", async () => {
     const { world, room, ref } = await open(APART);
     const rows = await Promise.all(Array.from({ length: 20 }, () => room.instances.create({ envName: ref }, context)));
     const ids = new Set(rows.map(({ id }) => id));
@@ -181,7 +181,7 @@ describe("a key", () => {
     await room.instances.started(other.id, 5_000, bob);
   });
 
-  it("is answered with the same failure again, and with the same instance even when that has ended", async () => {
+  it("gives the same failure again, and the same instance even if that has ended", async () => {
     const { world, room, ref } = await open(APART);
     const request = { envName: ref, environment_variables: { FAIL: "no" } };
     for (let time = 0; time < 3; time++) {
@@ -200,7 +200,7 @@ describe("a key", () => {
     await expect(room.instances.create({ envName: ref }, ended)).rejects.toMatchObject({ code: "instance.gone" });
   });
 
-  it("that nobody has been answered under is good again when the quota is", async () => {
+  it("can be used again if the quota refused its first request", async () => {
     const { room, ref } = await open(APART, { maxInstances: 1 });
     const first = await room.create(ref);
     await expect(room.instances.create({ envName: ref }, context)).rejects.toMatchObject({ code: "quota.exceeded" });
@@ -211,7 +211,7 @@ describe("a key", () => {
 });
 
 describe("forks", () => {
-  it("with a process of their own take processes that wait, and each goes on from where the parent stands", async () => {
+  it("with a process of their own use warm processes, and each continues from the state of its parent", async () => {
     const world = openWorld();
     const room = openRoom(world, { pool: 8 });
     const ref = await world.publish(ada, "probe", { isolation: "instance" });
@@ -255,7 +255,7 @@ describe("forks", () => {
     expect(await room.rows.count("live", "yes")).toBe(3);
   });
 
-  it("are made once, however many ask with the same key at once", async () => {
+  it("are made once for concurrent requests with the same key", async () => {
     const { room, ref } = await open(SHARED);
     const parent = await room.create(ref);
     const context = { caller: ada, signal: room.signal, idempotencyKey: "forks" };
@@ -265,7 +265,7 @@ describe("forks", () => {
     await expect(room.instances.fork(parent.id, 5, context)).rejects.toMatchObject({ code: "request.conflict" });
   });
 
-  it("of an instance that has ended or still starts are refused", async () => {
+  it("of an instance that has ended or is still starting are refused", async () => {
     const { world, room, ref } = await open(APART);
     const context = { caller: ada, signal: room.signal };
     const ended = await room.create(ref);
@@ -279,8 +279,8 @@ describe("forks", () => {
   });
 });
 
-describe("the room", () => {
-  it("lets an owner have exactly as many instances as they may, however many are asked for at once", async () => {
+describe("instances", () => {
+  it("never exceed the quota of an owner, however many are requested at once", async () => {
     const { room, ref } = await open(SHARED, { maxInstances: 10 });
     const results = await Promise.allSettled(Array.from({ length: 100 }, () => room.create(ref)));
     const refused = results.flatMap((result) => (result.status === "rejected" ? [result.reason] : []));
@@ -292,7 +292,7 @@ describe("the room", () => {
     await expect(room.create(ref, {}, limited)).rejects.toMatchObject({ code: "quota.exceeded" });
   });
 
-  it("that closes gives up what still starts after a while, and takes nothing new", async () => {
+  it("are refused after close, which aborts starts in progress after the grace time", async () => {
     const { world, room, ref } = await open(APART);
     world.gate("setup");
     const context = { caller: ada, signal: room.signal };
@@ -308,7 +308,7 @@ describe("the room", () => {
     expect([await world.engine.list(), await room.rows.count("live", "yes"), room.failures]).toEqual([[], 0, []]);
   });
 
-  it("tells of every change with what was before", async () => {
+  it("report every change of a row", async () => {
     const { room, ref } = await open(APART);
     const row = await room.create(ref);
     await room.instances.destroy(row.id, ada);

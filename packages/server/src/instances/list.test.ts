@@ -27,7 +27,7 @@ async function listOf(...rows: Partial<InstanceRow>[]) {
 }
 
 describe("a list of instances", () => {
-  it("shows an owner their own and an admin everybody's, or one owner's", async () => {
+  it("shows an owner its own instances, and an admin all of them or those of one owner", async () => {
     const list = await listOf({}, { owner: "bob" }, {});
     expect(await list({})).toEqual(["i-0000", "i-0002"]);
     expect(await list({ owner: "bob" })).toEqual(["i-0000", "i-0002"]);
@@ -35,7 +35,7 @@ describe("a list of instances", () => {
     expect(await list({ owner: "bob" }, root)).toEqual(["i-0001"]);
   });
 
-  it("is of one environment, of one version, of one status, and leaves out the ended unless they are asked for", async () => {
+  it("filters by environment, version and status, and omits ended instances by default", async () => {
     const bank = { environment: { name: "bank", version: "1.0.0" } };
     const list = await listOf(
       {},
@@ -53,7 +53,7 @@ describe("a list of instances", () => {
     expect(await list({ status: "Failed", envName: "shop" })).toEqual(["i-0004"]);
   });
 
-  it("is of those that bear all the labels", async () => {
+  it("filters by labels, all of which must match", async () => {
     const list = await listOf({ labels: { run: "7", split: "train" } }, { labels: { run: "7" } }, { labels: { run: "8=7" } });
     expect(await list({ label: "run=7" })).toEqual(["i-0000", "i-0001"]);
     expect(await list({ label: ["run=7", "split=train"] })).toEqual(["i-0000"]);
@@ -61,7 +61,7 @@ describe("a list of instances", () => {
     await expect(list({ label: "run" })).rejects.toThrow("label is 'run'; write key=value");
   });
 
-  it("comes in pages that hold each instance once, however few match", async () => {
+  it("returns each instance on exactly one page, however few match", async () => {
     const collection = instanceRows(new MemoryStore());
     for (let at = 0; at < 1_200; at++) {
       const id = `i-${String(at).padStart(4, "0")}`;

@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import { expect, it, vi } from "vitest";
 import { ada, openRoom, openWorld } from "./fixtures/room.ts";
 
-it("closes only when what ended by itself is cleared away, for a process that exits before would leave its files", async () => {
+it("close waits until crashed sandboxes are destroyed: an earlier exit of the process would leave their files", async () => {
   const world = openWorld();
   const room = openRoom(world);
   const { slot } = await room.create(await world.publish(ada, "probe", { isolation: "instance" }));
@@ -22,7 +22,7 @@ it("closes only when what ended by itself is cleared away, for a process that ex
   const closing = room.maintenance.close(0).then(() => {
     isClosed = true;
   });
-  // Far more turns than a close takes that waits for nothing.
+  // Far more event loop turns than a close without waiting takes.
   for (let turn = 0; turn < 200; turn++) await setImmediate();
   expect(isClosed).toBe(false);
   gate.resolve();

@@ -11,18 +11,18 @@ function ttlOf(request: { ttl?: string; ttlIsFallback?: boolean }, configTtl?: s
 }
 
 describe("a new instance's time to live", () => {
-  it("is what was asked for, else what the environment says, else half an hour", () => {
+  it("is that of the request, else of the environment, else the default", () => {
     expect(ttlOf({ ttl: "5m" }, "2h")).toBe("5m");
     expect(ttlOf({}, "2h")).toBe("2h");
     expect(ttlOf({ ttl: "" })).toBe("30m");
   });
 
-  it("is the environment's before one that a client only falls back to", () => {
+  it("is the environment's if the request marks its own as a fallback", () => {
     expect(ttlOf({ ttl: "30m", ttlIsFallback: true }, "2h")).toBe("2h");
     expect(ttlOf({ ttl: "10m", ttlIsFallback: true })).toBe("10m");
   });
 
-  it("that is none is refused", () => {
+  it("is refused if it is not positive", () => {
     expect(() => ttlOf({ ttl: "soon" })).toThrow(/invalid duration 'soon'/);
   });
 });

@@ -8,8 +8,8 @@ async function open() {
   return { world, room, ref: await world.publish(ada, "shop", {}) };
 }
 
-describe("while the store is away", () => {
-  it("a sandbox that ends is remembered, and its instance's row says so as soon as it can", async () => {
+describe("while the store is unavailable", () => {
+  it("the exit of a sandbox is stored in its instance's row as soon as the store is back", async () => {
     const { world, room, ref } = await open();
     const row = await room.create(ref);
     world.cut(true);
@@ -22,7 +22,7 @@ describe("while the store is away", () => {
     );
   });
 
-  it("a start that gets ready is taken back, for nobody can be told of it", async () => {
+  it("a start that cannot be stored is undone", async () => {
     const { world, room, ref } = await open();
     const go = world.gate("setup");
     const context = { caller: ada, signal: room.signal };
@@ -38,7 +38,7 @@ describe("while the store is away", () => {
     expect(await room.instances.get(id, ada)).toMatchObject({ status: "Failed", reasonCode: "store.unavailable" });
   });
 
-  it("a server that is stopped ends its sandboxes, and the next one puts their rows right", async () => {
+  it("a server that is stopped destroys its sandboxes, and the next one corrects their rows", async () => {
     const { world, room, ref } = await open();
     const row = await room.create(ref);
     world.gate("setup");
@@ -56,7 +56,7 @@ describe("while the store is away", () => {
     for (const one of [row.id, id]) expect(await next.instances.get(one, ada)).toMatchObject({ status: "Failed" });
   });
 
-  it("a server that is stopped ends its own sandboxes only: those of another at the same place go on", async () => {
+  it("a server that is stopped destroys only its own sandboxes, not those of another server at the same location", async () => {
     const { world, room, ref } = await open();
     const other = openRoom(world, { isAlone: false });
     await room.create(ref);
@@ -68,7 +68,7 @@ describe("while the store is away", () => {
     expect(await other.count(kept)).toBe(1);
   });
 
-  it("nothing that looks after the instances gives up", async () => {
+  it("maintenance continues", async () => {
     const { world, room, ref } = await open();
     const row = await room.create(ref);
     world.cut(true);

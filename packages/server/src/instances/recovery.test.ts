@@ -5,7 +5,7 @@ import { ada, openRoom, openWorld } from "./fixtures/room.ts";
 
 const SHARED = { isolation: "shared" };
 
-/** A room whose server is killed: nothing of it does anything any more, and everything that it made is there. */
+/** A killed server, which does nothing any more, and the next one, with the sandboxes and rows of the first. */
 async function openTwo() {
   const world = openWorld();
   const dead = openRoom(world);
@@ -15,8 +15,8 @@ async function openTwo() {
   return { world, dead, next: openRoom(world), shop, bank };
 }
 
-describe("a server that comes after one that was killed", () => {
-  it("goes on with what still runs, and ends it in time", async () => {
+describe("a server that starts after another was killed", () => {
+  it("adopts instances that still run, and ends them when they expire", async () => {
     const { world, dead, next, shop, bank } = await openTwo();
     const rows = [await dead.create(shop), await dead.create(bank), await dead.create(bank)];
     for (const row of rows) await dead.count(row);
@@ -32,7 +32,7 @@ describe("a server that comes after one that was killed", () => {
     expect(await next.rows.count("live", "yes")).toBe(0);
   });
 
-  it("says of what did not come up that it did not, and ends what nobody needs", async () => {
+  it("marks instances without a ready sandbox as failed, and destroys sandboxes without an instance", async () => {
     const { world, dead, next, shop } = await openTwo();
     world.gate("setup");
     const context = { caller: ada, signal: dead.signal };
@@ -40,7 +40,7 @@ describe("a server that comes after one that was killed", () => {
     const crashed = await dead.create(shop);
     await world.engine.crash(crashed.slot?.sandboxId ?? "", "out of memory");
     await vi.waitFor(async () => expect(await dead.instances.get(crashed.id, ada)).toMatchObject({ status: "Failed" }));
-    // As if the dead server had never come to say so.
+    // As if the dead server had not stored the failure.
     await dead.rows.update(crashed.id, () => crashed);
     expect(await next.maintenance.open()).toEqual({ adopted: 0, failed: 2, ended: 1 });
     expect(await world.engine.list()).toEqual([]);
@@ -49,7 +49,7 @@ describe("a server that comes after one that was killed", () => {
     expect(await next.instances.get(crashed.id, ada)).toMatchObject({ status: "Failed", reason, reasonCode: null });
   });
 
-  it("clears slots that belong to nobody, at once and again when no start can be underway any more", async () => {
+  it("ends instances without a row in shared sandboxes, at once and again when no start can be in progress any more", async () => {
     const { world, dead, next, bank } = await openTwo();
     const row = await dead.create(bank);
     const { sandboxId = "", address = null } = row.slot ?? {};
@@ -75,7 +75,7 @@ describe("a server that comes after one that was killed", () => {
     expect((await slots()).sort()).toEqual([row.id, other.id].sort());
   });
 
-  it("leaves no fork of a request of which not all were ready", async () => {
+  it("ends all forks of a request if not all were ready", async () => {
     const { world, dead, next, shop } = await openTwo();
     const parent = await dead.create(shop);
     const forks = await dead.instances.fork(parent.id, 3, { caller: ada, signal: dead.signal, idempotencyKey: "k" });
@@ -88,7 +88,7 @@ describe("a server that comes after one that was killed", () => {
     await expect(again).rejects.toMatchObject({ code: "instance.start_failed" });
   });
 
-  it("does not care how often the ones before it were killed while they came back", async () => {
+  it("recovers also if several servers before it were killed during their recovery", async () => {
     const { world, dead, next, shop, bank } = await openTwo();
     const rows = [await dead.create(shop), await dead.create(bank)];
     await next.peers.heartbeat();
@@ -105,7 +105,7 @@ describe("a server that comes after one that was killed", () => {
   });
 });
 
-describe("servers side by side", () => {
+describe("servers on one store", () => {
   async function openPair() {
     const world = openWorld();
     const [one, other] = [openRoom(world, { isAlone: false }), openRoom(world, { isAlone: false })];
@@ -116,14 +116,14 @@ describe("servers side by side", () => {
     return { world, one, other, shop, bank };
   }
 
-  it("leave each other's sandboxes alone", async () => {
+  it("do not touch each other's sandboxes", async () => {
     const { world, one, other, shop } = await openPair();
     await one.create(shop);
     expect(await other.recovery.run()).toEqual({ adopted: 0, failed: 0, ended: 0 });
     expect(await world.engine.list()).toHaveLength(1);
   });
 
-  it("end each other's instances, and set their books right", async () => {
+  it("end each other's instances and release their slots", async () => {
     const { world, one, other, shop, bank } = await openPair();
     const [apart, placed] = [await one.create(shop), await one.create(bank)];
     await other.instances.destroy(apart.id, ada);
@@ -137,7 +137,7 @@ describe("servers side by side", () => {
     expect(await world.engine.list()).toEqual([]);
   });
 
-  it("fork into each other's processes, and whoever keeps one says how it ended", async () => {
+  it("fork into each other's processes, and the server of a process reports its exit", async () => {
     const { world, one, other, bank } = await openPair();
     const parent = await one.create(bank);
     const [fork] = await other.instances.fork(parent.id, 1, { caller: ada, signal: other.signal });
@@ -153,7 +153,7 @@ describe("servers side by side", () => {
     );
   });
 
-  it("hand over what runs, and the last one ends it", async () => {
+  it("hand over their instances at shutdown, and the last one ends them", async () => {
     const { world, one, other, shop, bank } = await openPair();
     const rows = [await one.create(shop), await one.create(bank), await other.create(bank)];
     await one.maintenance.close(1_000);
@@ -164,7 +164,7 @@ describe("servers side by side", () => {
     expect([await world.engine.list(), await other.rows.count("live", "yes"), other.failures]).toEqual([[], 0, []]);
   });
 
-  it("that go at the same time leave nothing either", async () => {
+  it("that shut down at the same time leave nothing", async () => {
     const { world, one, other, shop } = await openPair();
     await Promise.all([one.create(shop), other.create(shop)]);
     await Promise.all([one.maintenance.close(1_000), other.maintenance.close(1_000)]);

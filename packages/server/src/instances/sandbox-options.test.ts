@@ -12,8 +12,8 @@ async function open(deployConfig: object, can = {}) {
   return { world, room, ref: await world.publish(ada, "shop", deployConfig) };
 }
 
-describe("what is asked of the sandbox", () => {
-  it("is the request's, else the environment's own, and an empty value is none", () => {
+describe("sandbox options", () => {
+  it("are those of the request, else of the environment's config; an empty value counts as missing", () => {
     const config = { name: "a", version: "1", deployConfig: { mountPoints: [{ id: "own" }], initCommand: "own" } };
     expect(sandboxOptionsOf(config, { mount_points: MOUNTS, init_command: "run" })).toEqual({ mountPoints: MOUNTS, initCommand: "run" });
     for (const empty of [{}, { mount_points: [], init_command: "" }, { mount_points: null, init_command: null }]) {
@@ -22,7 +22,7 @@ describe("what is asked of the sandbox", () => {
     }
   });
 
-  it("is a warning and an event if the engine cannot do it, on the instance and its forks", async () => {
+  it("give a warning and an event if the engine does not support them, on the instance and its forks", async () => {
     const { world, room, ref } = await open({ isolation: "instance" });
     const row = await room.create(ref, { mount_points: MOUNTS, init_command: "run" });
     expect(row).toMatchObject({ status: "Running", warnings: [NOT_MOUNTED, NOT_RUN] });
@@ -35,12 +35,12 @@ describe("what is asked of the sandbox", () => {
     expect(await room.create(ref)).not.toHaveProperty("warnings");
   });
 
-  it("is a warning too if it stands in the environment's config", async () => {
+  it("give a warning also if they are in the environment's config", async () => {
     const { room, ref } = await open({ mountPoints: MOUNTS });
     expect(await room.create(ref)).toMatchObject({ warnings: [NOT_MOUNTED] });
   });
 
-  it("is told to an engine that can do it, for the instance and its forks, and a process that waits is not used", async () => {
+  it("are passed to an engine that supports them, for the instance and its forks, and no warm process is used", async () => {
     const { world, room, ref } = await open({ isolation: "instance", initCommand: "serve" }, { mounts: true, initCommand: true });
     const row = await room.create(ref, { mount_points: MOUNTS });
     await room.instances.fork(row.id, 1, { caller: ada, signal: room.signal });
@@ -48,7 +48,7 @@ describe("what is asked of the sandbox", () => {
     expect(world.started.map((spec) => spec.sandboxOptions)).toEqual(Array(2).fill({ mountPoints: MOUNTS, initCommand: "serve" }));
   });
 
-  it("cannot be done for one of many instances in a process, whatever the engine can", async () => {
+  it("are ignored with a warning for instances in a shared process, whatever the engine supports", async () => {
     const { room, ref } = await open({ isolation: "shared" }, { mounts: true });
     const reason = "mount_points ignored, nothing is mounted: instances that share a process have no sandbox of their own";
     expect(await room.create(ref, { mount_points: MOUNTS })).toMatchObject({ warnings: [reason] });

@@ -10,7 +10,7 @@ const running = { ...row, status: "Running", slot } as unknown as InstanceRow;
 const ended = { ...row, status: "Terminated", slot: null, reason: "deleted" } as unknown as InstanceRow;
 
 describe("targets", () => {
-  it("are known from memory once they were seen, by id and by agent key", async () => {
+  it("are found in memory after their first use, by id and by agent key", async () => {
     const rows = instanceRows(new MemoryStore());
     const targets = new Targets(rows);
     expect([targets.peek("i"), await targets.find("i"), await targets.findByAgentKey("k")]).toEqual([
@@ -25,7 +25,7 @@ describe("targets", () => {
     expect(targets.peek("i")).toBeNull();
   });
 
-  it("are looked up again after a moment where others may have changed them", async () => {
+  it("are read from the store again when their row is too old", async () => {
     const rows = instanceRows(new MemoryStore());
     const targets = new Targets(rows, 1);
     await rows.insert("i", running);
@@ -38,7 +38,7 @@ describe("targets", () => {
     expect(await targets.find("i")).toEqual({ kind: "unknown" });
   });
 
-  it("that change while they are looked up are what they became", async () => {
+  it("that change during a read are returned in their new state", async () => {
     const rows = instanceRows(new MemoryStore());
     const targets = new Targets(rows);
     await rows.insert("i", running);

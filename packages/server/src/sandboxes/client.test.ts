@@ -9,7 +9,7 @@ import { responseLimits } from "./response-limits.ts";
 
 const PIECE = Buffer.alloc(64 * 1024, 32);
 
-/** A sandbox that answers what it is told to. Only its `/health` is its own, for the engine waits for it. */
+/** A sandbox with the given responses. Only `/health` has its own, because the engine waits for it. */
 async function openSandbox(answer: RequestListener) {
   const engine = new MemoryEngine({
     start: () => (request, response) => void (request.url === "/health" ? response.end("{}") : answer(request, response)),
@@ -34,14 +34,14 @@ async function openSandbox(answer: RequestListener) {
 
 const gone = (response: ServerResponse) => (response.destroyed ? Promise.resolve() : once(response, "close"));
 
-describe("what the server asks a sandbox", () => {
-  it("is answered with the data, up to the limit", async () => {
+describe("a request to a sandbox", () => {
+  it("returns the data, up to the limit", async () => {
     const text = "x".repeat(responseLimits.instance - 100);
     const { ask } = await openSandbox((_, response) => void response.end(JSON.stringify({ success: true, data: text })));
     expect(await ask()).toBe(text);
   });
 
-  it("is not read beyond the limit if the answer never ends: an error names the limit, and the connection is closed", async () => {
+  it("fails at the limit if the response never ends: the error names the limit, and the connection is closed", async () => {
     let sent = 0;
     const closed = Promise.withResolvers<void>();
     const { ask } = await openSandbox(async (_, response) => {
@@ -57,11 +57,11 @@ describe("what the server asks a sandbox", () => {
       details: { limit: responseLimits.instance },
     });
     await closed.promise;
-    // What lies in the buffers of the two sockets, and no more.
+    // What is in the buffers of the two sockets, and no more.
     expect(sent).toBeLessThan(8 * 1024 * 1024);
   });
 
-  it("is not read at all if the answer is said to be too large", async () => {
+  it("does not read a response whose content-length is too large", async () => {
     const closed = Promise.withResolvers<void>();
     const { ask } = await openSandbox((_, response) => {
       response.on("close", () => closed.resolve());
@@ -72,7 +72,7 @@ describe("what the server asks a sandbox", () => {
     await closed.promise;
   });
 
-  it.each(["no headers", "no end"])("is given up after its time if the answer has %s, and the sandbox sees that", async (kind) => {
+  it.each(["no headers", "no end"])("times out if the response has %s, and the sandbox sees it aborted", async (kind) => {
     const closed = Promise.withResolvers<void>();
     const { ask } = await openSandbox((_, response) => {
       response.on("close", () => closed.resolve());
@@ -85,7 +85,7 @@ describe("what the server asks a sandbox", () => {
     await closed.promise;
   });
 
-  it("is given up when the client leaves, and the sandbox sees its request aborted", async () => {
+  it("is aborted when the client disconnects, and the sandbox sees that", async () => {
     const asked = Promise.withResolvers<ServerResponse>();
     const { ask } = await openSandbox((_: IncomingMessage, response) => asked.resolve(response));
     const client = new AbortController();
@@ -112,7 +112,7 @@ describe("what the server asks a sandbox", () => {
     await expect(ask()).rejects.toMatchObject({ code: taken as ErrorCode, message: "no" });
   });
 
-  it("is refused in at most a few thousand characters, for rows keep what is said", async () => {
+  it("fails with a message of at most a few thousand characters, because rows store it", async () => {
     const refusal = { success: false, error: "e".repeat(50_000), errorInfo: { code: "instance.setup_failed", retryable: false } };
     const { ask } = await openSandbox((_, response) => void response.writeHead(500).end(JSON.stringify(refusal)));
     const error = await ask().catch((thrown: unknown) => thrown);

@@ -22,8 +22,8 @@ const demands = fc.uniqueArray(
 );
 const someLimits = fc.record({ each: fc.nat(10), perOwner: fc.nat(20), total: fc.nat(40) });
 
-describe("how many processes may wait", () => {
-  it("is never more than a limit allows, nor more than is wished for", () => {
+describe("the number of warm processes", () => {
+  it("never exceeds a limit, nor what a set asks for", () => {
     fc.assert(
       fc.property(demands, someLimits, (all, { each, perOwner, total }) => {
         const given = allocate(all, { each, perOwner, total });
@@ -35,7 +35,7 @@ describe("how many processes may wait", () => {
     );
   });
 
-  it("is all that is wished for where the limits allow it", () => {
+  it("is all that the sets ask for if the limits allow it", () => {
     fc.assert(
       fc.property(demands, (all) => {
         const given = allocate(all, { each: 40, perOwner: 10_000, total: 10_000 });
@@ -44,7 +44,7 @@ describe("how many processes may wait", () => {
     );
   });
 
-  it("leaves nothing unused that a stock still demands for and may have", () => {
+  it("uses all of the limits that a set can still use", () => {
     fc.assert(
       fc.property(demands, someLimits, (all, { each, perOwner, total }) => {
         const given = allocate(all, { each, perOwner, total });
@@ -60,12 +60,12 @@ describe("how many processes may wait", () => {
     );
   });
 
-  it("goes to what is in demand before it goes to reserves", () => {
+  it("is used for demand before reserves", () => {
     const given = allocate([demand("reserve", { reserve: 8 }), demand("demand", { owner: "bob", demanded: 5 })], { ...limits, total: 6 });
     expect(Object.fromEntries(given)).toEqual({ reserve: 1, demand: 5 });
   });
 
-  it("is as large as the last burst, beyond what one stock may hold otherwise, but not beyond its owner's limit", () => {
+  it("is as large as the last burst, beyond the limit of one set, but not beyond its owner's limit", () => {
     expect(allocate([demand("forked", { demanded: 3, reserve: 2, burst: 12 })], limits).get("forked")).toBe(12);
     expect(allocate([demand("forked", { burst: 100 })], limits).get("forked")).toBe(16);
     expect(allocate([demand("forked", { demanded: 20, burst: 5 })], limits).get("forked")).toBe(8);
@@ -77,7 +77,7 @@ describe("how many processes may wait", () => {
     expect(given.get("blank")).toBe(2);
   });
 
-  it("is shared evenly among stocks that demand for more than there is", () => {
+  it("is shared evenly among sets that ask for more than the limits", () => {
     const given = allocate([demand("a", { owner: "ada", demanded: 8 }), demand("b", { owner: "bob", demanded: 8 })], {
       ...limits,
       total: 7,

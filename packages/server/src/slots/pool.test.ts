@@ -59,7 +59,7 @@ const settled = (pool: Pool, set: string, ready: number) =>
   vi.waitFor(() => expect(pool.sizes().get(set)).toEqual({ ready, target: ready }));
 
 describe("a pool", () => {
-  it("has as many blank processes waiting as it is told, and replaces what is claimed", async () => {
+  it("keeps the set number of blank processes ready, and replaces claimed ones", async () => {
     const { pool, ids } = openPool({ min: 2, limits: { each: 2, perOwner: 2, total: 2 } });
     await pool.warmUp();
     const waiting = await ids();
@@ -70,18 +70,18 @@ describe("a pool", () => {
     expect(await ids()).toHaveLength(3);
   });
 
-  it("begins to replace what is claimed only when whoever claimed it has had time to use it", async () => {
+  it("replaces a claimed process only after a delay", async () => {
     const { pool, ids } = openPool({ min: 1, limits: { each: 1, perOwner: 1, total: 1 }, refillAfterMs: 60_000 });
     await pool.warmUp();
     const waiting = await ids();
     const sandbox = await pool.claim(spec("shop"), signal);
     expect([sandbox.id]).toEqual(waiting);
     expect(await ids()).toEqual(waiting);
-    // Whoever finds none does not wait for that.
+    // A claim on an empty set does not wait for that.
     expect((await pool.claim(spec("shop"), signal)).id).not.toBe(sandbox.id);
   });
 
-  it("starts only so many at once however many are claimed, and those that are waited for first", async () => {
+  it("never starts more at once than the limit, and claimed ones before those ahead", async () => {
     let starting = 0;
     let most = 0;
     const { pool, ids } = openPool({ min: 3, limits: { each: 3, perOwner: 3, total: 3 } }, (program) => async (sandboxSpec, self) => {
@@ -98,7 +98,7 @@ describe("a pool", () => {
     expect(most).toBe(2);
   });
 
-  it("grows with what is asked for, up to its limit, and shrinks when nobody asks any more", async () => {
+  it("grows with the claims, up to its limit, and shrinks without claims", async () => {
     const { pool, clock, ids } = openPool();
     const claimed: Sandbox[] = [];
     for (let n = 0; n < 200; n++) {
@@ -112,7 +112,7 @@ describe("a pool", () => {
     expect((await ids()).sort()).toEqual(claimed.map(({ id }) => id).sort());
   });
 
-  it("prepares processes for a bundle that is asked for again, and forgets the bundle when it is not", async () => {
+  it("prepares processes for a bundle that is claimed again, and forgets the bundle when it is not", async () => {
     const { pool, clock, ids } = openPool();
     const shop = prepared("shop");
     await pool.claim(shop, signal);
@@ -126,7 +126,7 @@ describe("a pool", () => {
     expect(await ids()).toHaveLength(2);
   });
 
-  it("gives no process that was prepared with other variables, and ends those when the environment's have changed", async () => {
+  it("never returns a process that was prepared with other variables, and destroys those when the environment's change", async () => {
     const { pool, ids } = openPool({ min: 0 });
     const before = { ...prepared("shop"), variables: { A: "1" } };
     await pool.claim(before, signal);
@@ -147,11 +147,11 @@ describe("a pool", () => {
     await settled(pool, shop.digest, 2);
   });
 
-  it("replaces what has died waiting, and gives nobody a dead process", async () => {
+  it("replaces processes that died while idle, and never returns a dead one", async () => {
     const { pool, engine, ids } = openPool({ min: 1, limits: { each: 1, perOwner: 1, total: 1 } });
     await pool.warmUp();
     const [first = ""] = await ids();
-    // Both at once: that it died is not known yet when it is claimed.
+    // Both at once: the exit is not known yet when the process is claimed.
     const [, sandbox] = await Promise.all([engine.crash(first, "out of memory"), pool.claim(spec("shop"), signal)]);
     expect(sandbox.id).not.toBe(first);
     await settled(pool, "blank", 1);
@@ -163,14 +163,14 @@ describe("a pool", () => {
     expect(await ids()).not.toContain(second);
   });
 
-  it("says why a bundle cannot be taken, and keeps nothing of it", async () => {
+  it("reports why a bundle cannot be loaded, and keeps no process of it", async () => {
     const { pool, ids } = openPool();
     await expect(pool.claim(spec("broken"), signal)).rejects.toThrow("main.js:1: this bundle is broken");
     await expect(pool.claim(prepared("broken"), signal)).rejects.toMatchObject({ code: "environment.invalid" });
     await vi.waitFor(async () => expect(await ids()).toEqual(await blankOnly(pool, ids)));
   });
 
-  it("tells what a process said that ended while it took a bundle", async () => {
+  it("reports the exit reason of a process that ended while it loaded a bundle", async () => {
     const { pool } = openPool({}, (program) => async (sandboxSpec, self) => {
       const answer = await program(sandboxSpec, self);
       return (request, response) => (request.url === "/bind" ? void self.exit("exit code 3: no such module") : answer(request, response));
@@ -199,7 +199,7 @@ describe("a pool", () => {
     for (const count of [shop, bank, farm, mill]) expect(count).toBeGreaterThan(0);
   });
 
-  it("ends what waits for a version that was deleted, also what is just being started for it", async () => {
+  it("destroys the processes of a deleted version, also those being started", async () => {
     let begin: () => void = () => {};
     let release: () => void = () => {};
     const begun = new Promise<void>((resolve) => (begin = resolve));
@@ -224,7 +224,7 @@ describe("a pool", () => {
     expect(pool.sizes().has(shop.digest)).toBe(false);
   });
 
-  it("keeps nothing in reserve of a version once there is a newer one, and prepares it only while it is asked for", async () => {
+  it("keeps no reserve for a superseded version, and prepares it only while it is claimed", async () => {
     const { pool, clock, status } = openPool();
     const shop = prepared("shop", { warm: 3 });
     await pool.claim(shop, signal);
@@ -238,7 +238,7 @@ describe("a pool", () => {
     expect(pool.sizes().has(shop.digest)).toBe(false);
   });
 
-  it("keeps what waits while it cannot be said whether its version is still there", async () => {
+  it("keeps warm processes while the status of their version cannot be read", async () => {
     const { pool, clock } = openPool({ versionStatus: () => Promise.reject(new Error("the store is away")) });
     const shop = prepared("shop");
     await pool.claim(shop, signal);
@@ -250,7 +250,7 @@ describe("a pool", () => {
     expect(pool.sizes().has(shop.digest)).toBe(false);
   });
 
-  it("has as many prepared processes wait for the next fork as the last one took, for two minutes, within the owner's limit", async () => {
+  it("keeps as many prepared processes ready as the last fork took, for two minutes, within the owner's limit", async () => {
     const { pool, clock, ids } = openPool({ limits: { each: 2, perOwner: 6, total: 100 } });
     const forks = { ...prepared("shop"), together: 5 };
     const fork = () => Promise.all(Array.from({ length: forks.together }, () => pool.claim(forks, signal)));
@@ -265,7 +265,7 @@ describe("a pool", () => {
     expect(pool.sizes().has(forks.digest)).toBe(false);
   });
 
-  it("tries a bundle that cannot be prepared after growing pauses, and says once why", async () => {
+  it("retries a bundle that cannot be prepared with backoff, and reports the cause once", async () => {
     let binds = 0;
     const { pool, clock, failures } = openPool({}, (program) => async (sandboxSpec, self) => {
       const answer = await program(sandboxSpec, self);
@@ -283,7 +283,7 @@ describe("a pool", () => {
       clock.now += 3_000;
       const before = binds;
       await pool.trim();
-      // A fill that begins at all has begun when trim answers; it is over when the trouble is newer.
+      // A fill that begins at all has begun when trim resolves; it is over when there is a newer failure.
       await pool.warmUp();
       tries += binds - before;
     }
@@ -293,7 +293,7 @@ describe("a pool", () => {
     expect(failures).toEqual([["broken@1.0.0", "main.js:1: this bundle is broken"]]);
   });
 
-  it("leaves nothing when it closes, not even what is just being started", async () => {
+  it("leaves no process when it closes, not even one being started", async () => {
     let begin: () => void = () => {};
     const begun = new Promise<void>((resolve) => {
       begin = resolve;
@@ -310,13 +310,13 @@ describe("a pool", () => {
   });
 });
 
-/** The ids of the blank processes that wait beside those that are known. */
+/** The ids of the ready blank processes, without the known ones. */
 async function blankIds(pool: Pool, ids: () => Promise<string[]>, known: readonly string[]): Promise<string[]> {
   const others = (await ids()).filter((id) => !known.includes(id));
   return others.slice(0, pool.sizes().get("blank")?.ready ?? 0);
 }
 
-/** The ids of the blank processes that wait: all that there are. */
+/** The ids of all ready blank processes. */
 async function blankOnly(pool: Pool, ids: () => Promise<string[]>): Promise<string[]> {
   const found = await ids();
   return found.slice(0, pool.sizes().get("blank")?.ready ?? 0);

@@ -11,21 +11,21 @@ const shop = (deployConfig: EnvironmentConfig["deployConfig"] = {}) => ({
 });
 
 describe("an environment's own variables", () => {
-  it("are those of its config in both spellings, and which environment it is", () => {
+  it("are those of its config in both spellings, with its name and version", () => {
     const own = ownVariables(
       shop({ environmentVariables: { A: "camel", B: "camel" }, environment_variables: { B: "snake", PATH: "/opt" } }),
     );
     expect(own).toEqual({ A: "camel", B: "snake", PATH: "/opt", envNAME: "shop", envversion: "1.0.0" });
   });
 
-  it("hold nothing that is the platform's, and never say that it is another environment", () => {
+  it("never contain variables of the platform or another name or version", () => {
     const own = ownVariables(shop({ environment_variables: { AENV_STORAGE: "/other", OTEL_X: "1", envNAME: "bank", "A=B": "1" } }));
     expect(own).toEqual({ envNAME: "shop", envversion: "1.0.0" });
   });
 });
 
 describe("an instance's variables", () => {
-  it("are the caller's over the environment's own, with the name and version filled in", () => {
+  it("are the environment's own, overridden by the caller's, with the name and version filled in", () => {
     const own = ownVariables(shop({ environment_variables: { A: "config", B: "config" } }));
     expect(mergeVariables(own, { B: "request", C: "request", envversion: "" }, {})).toEqual({
       A: "config",
@@ -36,7 +36,7 @@ describe("an instance's variables", () => {
     });
   });
 
-  it("are under the platform's, also when a sandbox tells other ones for its fork", () => {
+  it("are overridden by the platform's, also those that a sandbox reports for a fork", () => {
     const laid = mergeVariables(
       ownVariables(shop()),
       { AENV_STORAGE: "/other", AENV_DATASOURCE: "lie" },
@@ -45,7 +45,7 @@ describe("an instance's variables", () => {
     expect(laid).toEqual({ envNAME: "shop", envversion: "1.0.0", AENV_DATASOURCE: "truth" });
   });
 
-  it("never hold a name of the platform's with anybody else's value", () => {
+  it("never contain a platform variable with a value of the caller", () => {
     const variables = fc.dictionary(
       fc.oneof(fc.string(), fc.constantFrom("AENV_STORAGE", "AENV_TYPE", "aenv_sandbox", "OTEL_A", "A")),
       fc.string(),
@@ -60,7 +60,7 @@ describe("an instance's variables", () => {
     );
   });
 
-  it("are the same only if all names and values are", () => {
+  it("are equal only if all names and values are", () => {
     expect(isSameVariables({ A: "1", B: "2" }, { B: "2", A: "1" })).toBe(true);
     for (const other of [{}, { A: "1" }, { A: "1", B: "3" }, { A: "1", C: "2" }])
       expect(isSameVariables({ A: "1", B: "2" }, other)).toBe(false);

@@ -4,34 +4,33 @@ import { lookAt } from "./sandboxes.ts";
 import type { ServerProcess } from "./server-process.ts";
 import type { Known, World } from "./world.ts";
 
-/** What does not settle in this time does not settle at all. */
+/** How long the platform may take to settle. */
 const SETTLE_MS = 20_000;
 
 /**
- * Asks again, whichever server, for all that was ever asked for; then holds what the platform says against what it said before
- * and against what truly runs.
+ * Repeats all requests at any of the servers; then compares the responses with the earlier ones and with the processes that run.
  */
 export async function check(servers: readonly ServerProcess[], world: World, home: string): Promise<void> {
   let turn = 0;
   const next = () => servers[turn++ % servers.length] as ServerProcess;
   await Promise.all(world.requests.map((request) => send(next(), world, request)));
   const open = world.requests.find(({ answer }) => answer === null);
-  if (open !== undefined) throw new Error(`${open.key} finds no answer`);
+  if (open !== undefined) throw new Error(`${open.key} got no response`);
   await Promise.all(world.known.filter((one) => one.isDeleteSent && !one.isDeleted).map((one) => remove(next(), one)));
   await Promise.all(world.known.map((one) => checkInstance(next(), one)));
   await checkTruth(servers, world, home);
   world.forget();
 }
 
-/** Everybody who was told that their instance runs finds it running, with all that was acknowledged; the deleted stay away. */
+/** An instance that was reported as running still runs, with all acknowledged changes; a deleted one stays deleted. */
 async function checkInstance(server: ServerProcess, one: Known): Promise<void> {
   const { data, status } = await server.ask("GET", `/env-instance/${one.id}?wait=20s`);
-  // A server that goes orderly ends what runs, and may be killed over it.
+  // A server that is stopped ends its instances, and may be killed meanwhile.
   if (data?.reason === "the server was stopped") one.isDeleteSent = one.isDeleted = true;
   if (one.isDeleted) {
     if (status !== 404 && data.status !== "Terminated") throw new Error(`${one.id} was deleted and is ${data.status}`);
     const { status: refusal } = await post(`${server.dataUrl}/env-instance/${one.id}/functions/count`, {});
-    if (refusal !== 404 && refusal !== 410) throw new Error(`${one.id} was deleted, and a call to it is answered ${refusal}`);
+    if (refusal !== 404 && refusal !== 410) throw new Error(`${one.id} was deleted, but a call to it got ${refusal}`);
     return;
   }
   one.hasFailed = data.status === "Failed";
@@ -40,7 +39,7 @@ async function checkInstance(server: ServerProcess, one: Known): Promise<void> {
   one.hasRun = true;
   const { status: answered, text } = await post(`${server.dataUrl}/env-instance/${one.id}/functions/count`, {});
   const count = answered === 200 ? JSON.parse(text).data : null;
-  if (count === null) throw new Error(`${one.id} is said to run, and answers ${answered}: ${text}`);
+  if (count === null) throw new Error(`${one.id} is reported as running, but a call got ${answered}: ${text}`);
   if (count < one.acknowledged || count > one.sent) {
     throw new Error(`${one.id} counts ${count}; ${one.acknowledged} increments were acknowledged and ${one.sent} sent`);
   }
@@ -48,13 +47,13 @@ async function checkInstance(server: ServerProcess, one: Known): Promise<void> {
   await call(server, one);
 }
 
-/** No process that nobody needs, no slot that nobody has, none twice, and nobody without. */
+/** Every live instance is in exactly one sandbox, and no sandbox or process is left over. */
 async function checkTruth(servers: readonly ServerProcess[], world: World, home: string): Promise<void> {
   const deadline = performance.now() + SETTLE_MS;
   for (;;) {
     const problem = await findProblem(servers, world, home);
     if (problem === null) return;
-    // What is being ended may take a moment.
+    // The end of a process takes some time.
     if (performance.now() > deadline) throw new Error(problem);
     await pause(50);
   }
@@ -64,8 +63,8 @@ async function findProblem(servers: readonly ServerProcess[], world: World, home
   const [server] = servers as [ServerProcess];
   const { items } = (await server.demand("GET", "/env-instance/list?limit=1000")) as { items: { id: string; status: string }[] };
   const live = items.filter(({ status }) => status === "Running" || status === "Creating").map(({ id }) => id);
-  const strange = live.find((id) => world.find(id) === undefined);
-  if (strange !== undefined) return `${strange} lives, and nobody was told of it`;
+  const unknown = live.find((id) => world.find(id) === undefined);
+  if (unknown !== undefined) return `${unknown} is live, but no response named it`;
   const { sandboxes, unfinished, processes, slots } = await lookAt(home);
   if (unfinished.length > 0) return `folders are left unfinished: ${unfinished}`;
   if (!isSame(sandboxes, processes)) return `there are the sandboxes ${sandboxes} and processes of ${processes}`;
@@ -73,10 +72,10 @@ async function findProblem(servers: readonly ServerProcess[], world: World, home
   if (!isSame(placed, live)) return `the platform reports ${live} as live, but the sandboxes have ${placed}`;
   const waiting = [...slots.values()].filter((one) => one.length === 0).length;
   const wanted = (await Promise.all(servers.map(waitingProcesses))).reduce((sum, count) => sum + count, 0);
-  return waiting <= wanted ? null : `${waiting} sandboxes are empty, and ${wanted} may be`;
+  return waiting <= wanted ? null : `${waiting} sandboxes are empty, but only ${wanted} may be`;
 }
 
-/** Processes that wait for someone: in the pool, or as hosts between two episodes. */
+/** Processes without an instance: in the pool, or as hosts between two episodes. */
 async function waitingProcesses(server: ServerProcess): Promise<number> {
   const text = await (await fetch(`${server.controlUrl}/metrics`)).text();
   const read = (name: string) => Number(new RegExp(`^${name} (\\d+)$`, "m").exec(text)?.[1] ?? 0);

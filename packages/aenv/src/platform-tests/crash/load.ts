@@ -3,12 +3,12 @@ import type { Random } from "./random.ts";
 import type { ServerProcess } from "./server-process.ts";
 import type { Known, Request, World } from "./world.ts";
 
-/** As many instances as one test keeps alive: each with a process of its own needs memory. */
+/** Limit of live instances: each may need a process of its own, with its memory. */
 const MOST_APART = 5;
 const MOST_SHARED = 12;
 const WORKERS = 4;
 
-/** Uses servers as several clients do at once; what breaks off is only remembered as sent. */
+/** Sends requests like several concurrent clients; a request that is cut off is only recorded as sent. */
 export class Load {
   readonly #servers: ServerProcess[];
   readonly #world: World;
@@ -18,14 +18,14 @@ export class Load {
   #isStopped = false;
 
   constructor(servers: readonly ServerProcess[], world: World, random: Random, refs: readonly [string, string]) {
-    if (servers.length === 0) throw new Error("there is no server to load");
+    if (servers.length === 0) throw new Error("there is no server to send requests to");
     this.#servers = [...servers];
     this.#world = world;
     this.#random = random;
     this.#refs = refs;
   }
 
-  /** Goes on until so many operations have begun, or no server is left; then does `last` while others are still underway. */
+  /** Runs until so many operations have begun, or no server is left; then runs `last` while others are still in progress. */
   async run(operations: number, last: () => Promise<void>): Promise<void> {
     const workers = Promise.all(Array.from({ length: WORKERS }, () => this.#work()));
     workers.catch(() => {
@@ -46,7 +46,7 @@ export class Load {
       try {
         await this.#operate(server);
       } catch (error) {
-        // A server that is killed breaks off; all else is a fault.
+        // A killed server cuts requests off; any other error is a fault.
         if (!isBreak(error)) throw error;
         this.#world.counts.brokenOff++;
         this.#drop(server);
@@ -91,7 +91,7 @@ export class Load {
     await send(server, this.#world, this.#request("fork", `/env-instance/${parent.id}/fork`, { count }, begin));
   }
 
-  /** One to be ended first, where there are many already. */
+  /** An instance to end first if there are many already. */
   #crowded(isShared: boolean): Known | null {
     const alike = this.#world.usable.filter((one) => one.isShared === isShared);
     return alike.length < (isShared ? MOST_SHARED : MOST_APART) ? null : (this.#random.pick(alike) ?? null);
@@ -107,7 +107,7 @@ export class Load {
 
 let keys = 0;
 
-/** Sends a request that bears a key, for the first time or again. */
+/** Sends a request with an idempotency key, for the first time or again. */
 export async function send(server: ServerProcess, world: World, request: Request): Promise<void> {
   const answer = await server.ask("POST", request.path, request.body, { "idempotency-key": request.key });
   if (answer.status === 429 || answer.status === 503) return;
@@ -123,8 +123,8 @@ export async function call(server: ServerProcess, one: Known): Promise<void> {
     params: { name: "count", arguments: {} },
   });
   if (status === 200) one.acknowledged++;
-  // A server that is about to go takes nothing new; one whose store is away may not know.
-  else if (!one.isDeleteSent && status !== 503) throw new Error(`a call to ${one.id} was answered ${status}: ${text}`);
+  // A server that is being stopped refuses new requests, and so does one whose store is unavailable.
+  else if (!one.isDeleteSent && status !== 503) throw new Error(`a call to ${one.id} got ${status}: ${text}`);
 }
 
 export async function remove(server: ServerProcess, one: Known): Promise<void> {
@@ -145,7 +145,7 @@ export async function post(url: string, body: unknown): Promise<{ status: number
   return { status: response.status, text: await response.text() };
 }
 
-/** Whether a request found no server, or lost it. */
+/** Whether a request could not reach its server, or lost the connection. */
 export function isBreak(error: unknown): boolean {
   return error instanceof TypeError && /fetch failed|terminated/.test(error.message);
 }

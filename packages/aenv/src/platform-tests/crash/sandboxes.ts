@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { get } from "node:http";
 import { join } from "node:path";
 
-/** What truly runs in a home, asked of nobody but the system and the sandboxes themselves. */
+/** What runs in a home, as the operating system and the sandboxes report it. */
 export interface Truth {
   /** Ids of sandboxes, by their folders. */
   readonly sandboxes: readonly string[];
@@ -10,7 +10,7 @@ export interface Truth {
   readonly unfinished: readonly string[];
   /** Ids of the sandboxes whose processes run. */
   readonly processes: readonly string[];
-  /** Who sits in each sandbox; an empty list for one that waits for someone. */
+  /** The instances in each sandbox; empty for a warm one. */
   readonly slots: ReadonlyMap<string, readonly string[]>;
 }
 
@@ -23,12 +23,12 @@ export async function lookAt(home: string): Promise<Truth> {
   return { sandboxes, unfinished: names.filter((name) => name.startsWith(".")), processes, slots: new Map(slots) };
 }
 
-/** Ends the sandbox of an instance as the system does when memory runs short. */
+/** Kills the sandbox of an instance like the OOM killer does. */
 export async function killSandboxOf(home: string, instanceId: string): Promise<void> {
   const { slots } = await lookAt(home);
   const [sandbox] = [...slots].find(([, ids]) => ids.includes(instanceId)) ?? [];
   const found = processesIn(join(home, "sandboxes")).find((one) => one.sandbox === sandbox);
-  if (found === undefined) throw new Error(`${instanceId} sits in no sandbox`);
+  if (found === undefined) throw new Error(`${instanceId} is in no sandbox`);
   process.kill(found.pid, "SIGKILL");
 }
 
@@ -38,7 +38,7 @@ function processesIn(folder: string): { pid: number; sandbox: string }[] {
   for (const name of readdirSync("/proc")) {
     if (!/^\d+$/.test(name)) continue;
     const marker = environmentOf(name).find((entry) => entry.startsWith(`AENV_SANDBOX=${folder}/`));
-    // Behind the sandbox's name stands a secret.
+    // A secret follows the sandbox's name.
     if (marker !== undefined)
       found.push({ pid: Number(name), sandbox: marker.slice(`AENV_SANDBOX=${folder}/`.length).split(":")[0] as string });
   }
@@ -61,7 +61,7 @@ function slotsIn(socketPath: string): Promise<string[]> {
       const items: { id: string }[] = response.statusCode === 200 ? JSON.parse(text).data.items : [];
       resolve(items.map(({ id }) => id));
     });
-    // Gone meanwhile.
+    // The sandbox has ended meanwhile.
     request.on("error", () => resolve([])).on("timeout", () => request.destroy());
   });
 }

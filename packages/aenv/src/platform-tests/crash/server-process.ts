@@ -11,17 +11,17 @@ const cache = fileURLToPath(new URL("../../../../../node_modules/.cache/aenv-pla
 export interface ServerProcess extends ReturnType<typeof clientOf> {
   /** What it has logged. */
   log(): string;
-  /** As a power cut does. */
+  /** Kills it with SIGKILL. */
   kill(): Promise<void>;
-  /** Lets it die by itself after so many moments that matter; see fixtures/death.ts. */
+  /** Makes it kill itself after so many critical steps; see fixtures/death.ts. */
   dieAfter(moments: number): Promise<void>;
-  /** Asks it to stop and does not wait. */
+  /** Sends SIGTERM and does not wait. */
   askToStop(): void;
-  /** As an operator does; rejects if the server did not go in good order. */
+  /** Sends SIGTERM; rejects if the exit code is not 0. */
   stop(): Promise<void>;
 }
 
-/** A server that has begun to start: it can be killed before it is there. */
+/** A server that is starting; it can be killed before it is ready. */
 export interface Starting {
   readonly ready: Promise<ServerProcess>;
   kill(): Promise<void>;
@@ -30,7 +30,7 @@ export interface Starting {
 export interface StartOptions {
   /** Any setting of the server's configuration. */
   readonly flags?: Readonly<Record<string, unknown>>;
-  /** How many moments that matter it has, from its very start. */
+  /** It kills itself after so many critical steps, counted from its start; 0 for never. */
   readonly moments?: number;
 }
 
@@ -62,7 +62,7 @@ export function startServerProcess(home: string, { flags = {}, moments = 0 }: St
     if (done) throw new Error(`the server did not start: ${said.join("")}`);
     return { ...clientOf(JSON.parse(value)), log: () => said.join(""), kill, dieAfter, askToStop, stop };
   });
-  // Who kills it does not wait for it.
+  // A caller that kills it does not wait for `ready`.
   ready.catch(() => {});
   return { ready, kill };
 }

@@ -1,17 +1,17 @@
 import type { Answer } from "../platform.ts";
 
-/** Something that was asked for with a key: an instance, or forks. */
+/** A request with an idempotency key: for an instance, or for forks. */
 export interface Request {
   readonly key: string;
   readonly path: string;
   readonly body: Readonly<Record<string, unknown>>;
-  /** What the first answer said, once there was one. */
+  /** The first response; null until there is one. */
   answer: string | null;
   /** The instances in it; empty for an error. */
   readonly known: Known[];
-  /** What the instances' counters may stand at when they begin. */
+  /** The possible first values of the instances' counters. */
   readonly begin: () => Range;
-  /** How often it was asked again after all was over. */
+  /** How often it was repeated after its instances had ended. */
   checks: number;
 }
 
@@ -20,13 +20,13 @@ export interface Range {
   readonly most: number;
 }
 
-/** An instance as its user knows it. */
+/** What a client knows about an instance. */
 export interface Known {
   readonly id: string;
   readonly isShared: boolean;
-  /** Somebody was told that it runs. */
+  /** A response reported it as running. */
   hasRun: boolean;
-  /** Increments that were answered, and all that were sent. */
+  /** Increments with a response, and all increments sent. */
   acknowledged: number;
   sent: number;
   isDeleteSent: boolean;
@@ -34,10 +34,10 @@ export interface Known {
   hasFailed: boolean;
 }
 
-/** Everything that the platform's user has asked for and was told, across all lives of the server. */
+/** All requests and responses of the test, across all restarts of the server. */
 export class World {
   readonly requests: Request[] = [];
-  /** For people who want to know what a run was made of. */
+  /** Statistics of a run. */
   readonly counts = { kills: 0, operations: 0, brokenOff: 0, instances: 0, failedStarts: 0 };
   readonly #byId = new Map<string, Known>();
 
@@ -45,7 +45,7 @@ export class World {
     return [...this.#byId.values()];
   }
 
-  /** Those that may be used: they were seen running and nobody wanted them gone. */
+  /** Instances that can be called: reported as running, and not deleted. */
   get usable(): readonly Known[] {
     return this.known.filter((one) => one.hasRun && !one.isDeleteSent);
   }
@@ -54,7 +54,7 @@ export class World {
     return this.#byId.get(id);
   }
 
-  /** Takes note of an answer; the same request must be answered the same for ever. */
+  /** Records a response; the same request must always get the same one. */
   note(request: Request, answer: Answer): void {
     const records: InstanceAnswer[] = answer.success ? [answer.data].flat() : [];
     const text = answer.success ? JSON.stringify(records.map(identity)) : `${answer.status} ${answer.error?.code}`;
@@ -64,7 +64,7 @@ export class World {
       if (!answer.success) this.counts.failedStarts++;
       for (const record of records) request.known.push(this.#add(record, request.begin()));
     } else if (request.answer !== text) {
-      throw new Error(`${request.key} was answered ${request.answer}, and now ${text} (${answer.message})`);
+      throw new Error(`${request.key} got ${request.answer} first, and now ${text} (${answer.message})`);
     }
     for (const record of records) {
       const known = this.#byId.get(record.id);
@@ -72,7 +72,7 @@ export class World {
     }
   }
 
-  /** Forgets what has ended for good and was looked at once more since: a long test must not remember more and more. */
+  /** Forgets ended instances that were checked once more since: the memory of a long test must not grow. */
   forget(): void {
     for (const request of [...this.requests]) {
       if (request.answer === null || !request.known.every((one) => one.isDeleted || one.hasFailed) || request.checks++ === 0) continue;
