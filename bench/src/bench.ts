@@ -7,7 +7,7 @@ import { drawTable } from "./table.ts";
 
 const HELP = `npm run bench [-- options]
 
-Measures, each thing beside something else on the same machine in the same run.
+Runs measurements, each compared with a baseline on the same machine in the same run.
 
   --only SUITE   run this suite only; several are separated by commas
   --json         print one JSON array of rows on stdout and nothing else
@@ -39,8 +39,8 @@ export async function runBench(suites: readonly Suite[], argv: readonly string[]
   }
   const rows = outcomes.flatMap((outcome) => outcome.rows);
   process.stdout.write(options.json ? `${JSON.stringify(rows, null, 2)}\n` : drawTable(rows));
-  for (const line of outcomes.flatMap((outcome) => outcome.leftOut)) say(`left out: ${line}`);
-  for (const line of outcomes.flatMap((outcome) => outcome.failed)) say(`failed: ${line}`);
+  for (const line of outcomes.flatMap((outcome) => outcome.leftOut)) printLine(`left out: ${line}`);
+  for (const line of outcomes.flatMap((outcome) => outcome.failed)) printLine(`failed: ${line}`);
   return outcomes.some((outcome) => outcome.failed.length > 0) ? 1 : 0;
 }
 
@@ -53,8 +53,8 @@ async function runSuite(suite: Suite): Promise<Outcome> {
   try {
     await suite.run({
       add: (measurement) => void rows.push(toRow(suite.name, measurement)),
-      leaveOut: (what, why) => void leftOut.push(`${suite.name}, ${what}: ${why}`),
-      say: (text) => say(`${suite.name}: ${text}`),
+      skip: (what, why) => void leftOut.push(`${suite.name}, ${what}: ${why}`),
+      progress: (text) => printLine(`${suite.name}: ${text}`),
     });
     return { ...begin, rows, leftOut, failed: [], isComplete: true };
   } catch (error) {
@@ -83,10 +83,10 @@ function readOptions(argv: readonly string[]): Options | string {
 }
 
 function refuse(message: string): number {
-  say(message);
+  printLine(message);
   return 2;
 }
 
-function say(line: string): void {
+function printLine(line: string): void {
   process.stderr.write(`${line}\n`);
 }

@@ -12,9 +12,9 @@ export interface Suite {
 export interface Report {
   add(measurement: Measurement): void;
   /** A part that this machine cannot measure, and why. */
-  leaveOut(what: string, why: string): void;
+  skip(what: string, why: string): void;
   /** Prints the current step. */
-  say(text: string): void;
+  progress(text: string): void;
 }
 
 /** The result of a run. */

@@ -52,9 +52,9 @@ export const fixture = defineEnvironment({
     },
     {
       name: "test_logging_tool",
-      description: "Logs a line, for whoever asked to hear it.",
+      description: "Logs a line.",
       run: (_, { log }) => {
-        log("info", "heard only by those who asked");
+        log("info", "a log line");
         return "logged a line";
       },
     },
@@ -79,7 +79,7 @@ export const fixture = defineEnvironment({
     },
     {
       name: "test_streaming_elicitation",
-      description: "Speaks while it works, and never asks its client anything.",
+      description: "Sends messages while it runs, and no requests to its client.",
       run: async (_, { log, progress }) => {
         log("info", "at work");
         progress(1);
@@ -95,7 +95,7 @@ export const fixture = defineEnvironment({
         properties: { region: { type: "string", "x-mcp-header": "Region" } },
         required: ["region"],
       },
-      run: ({ region }) => `asked for ${region}`,
+      run: ({ region }) => `region ${region}`,
     },
     {
       name: "json_schema_2020_12_tool",

@@ -110,7 +110,7 @@ async def mounts():
 
 
 async def mistakes():
-    """What the client is told when it cannot be."""
+    """The client's errors."""
     return {
         "unknown": await attempt(environment("nowhere@1.0.0").initialize()),
         "no_version": await attempt(latest()),

@@ -1,7 +1,7 @@
 """Plays a tau2 episode with the original SDK, as its example of training on tau2 does, and prints what it saw as one line of JSON.
 
 Arguments: the platform's URL, the environment, its variables as JSON, and what the agent does as JSON: a list of turns
-{"calls": [[tool, arguments], ...], "say": words or null}. It stands for the model, so that nothing has to be downloaded.
+{"calls": [[tool, arguments], ...], "say": words or null}. It replaces the model, so that nothing has to be downloaded.
 """
 
 import asyncio

@@ -15,7 +15,7 @@ const root = fileURLToPath(new URL("../../../", import.meta.url));
 /** An environment bundled by `aenv build`, unpacked as in a sandbox. */
 export interface Bundle extends AsyncDisposable {
   /** Starts it, and resolves when it has answered the first request: a health check, unless another is given. */
-  start(ask?: (url: string) => Promise<void>, variables?: Readonly<Record<string, string>>): Promise<StartedBundle>;
+  start(firstRequest?: (url: string) => Promise<void>, variables?: Readonly<Record<string, string>>): Promise<StartedBundle>;
 }
 
 export interface StartedBundle extends Target, AsyncDisposable {
@@ -32,14 +32,14 @@ export async function buildBundle(project = join(root, "environments/echo")): Pr
   const { archive, main } = JSON.parse(stdout) as { archive: string; main: string };
   await run("tar", ["-xzf", archive, "-C", folder]);
   return {
-    start: (ask = askHealth, variables = {}) => start(join(folder, main), ask, variables),
+    start: (firstRequest = requestHealth, variables = {}) => start(join(folder, main), firstRequest, variables),
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true }),
   };
 }
 
 async function start(
   file: string,
-  ask: (url: string) => Promise<void>,
+  firstRequest: (url: string) => Promise<void>,
   variables: Readonly<Record<string, string>>,
 ): Promise<StartedBundle> {
   const from = performance.now();
@@ -51,7 +51,7 @@ async function start(
   const [line] = await Promise.race([once(sandbox.stdout, "data"), once(sandbox, "exit")]);
   const url = /"url":"(.*?)"/.exec(String(line))?.[1];
   if (url === undefined) throw new Error(`the bundle did not start: ${line}`);
-  await ask(url);
+  await firstRequest(url);
   const startMs = performance.now() - from;
   const pid = sandbox.pid as number;
   return {
@@ -63,7 +63,7 @@ async function start(
   };
 }
 
-function askHealth(url: string): Promise<void> {
+function requestHealth(url: string): Promise<void> {
   return new Promise((resolve, reject) => {
     get(`${url}/health`, { agent: false }, (answer) => {
       answer.resume();

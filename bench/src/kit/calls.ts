@@ -35,7 +35,7 @@ export async function measureCalls(report: Report): Promise<void> {
   await using load = new Load();
 
   for (const lanes of [1, 64]) {
-    report.say(`tool calls at concurrency ${lanes}`);
+    report.progress(`tool calls at concurrency ${lanes}`);
     const job = (step: Step): Omit<LoadJob, keyof Address> => ({ lanes, steps: [step] });
     const contenders = {
       bare: (limits = ROUND) => load.measure(bare, job(echo), limits),

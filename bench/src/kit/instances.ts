@@ -23,7 +23,7 @@ export async function measureInstances(report: Report): Promise<void> {
 }
 
 async function measureMany(report: Report): Promise<void> {
-  report.say(`${COUNT.toLocaleString("en")} instances in one process`);
+  report.progress(`${COUNT.toLocaleString("en")} instances in one process`);
   await using host = await startServer(servers.kit, ["hot"], ["--expose-gc"]);
   // Warm-up: code that is compiled and data that is cached once is not counted.
   await liveAndDie(host);
@@ -66,7 +66,7 @@ async function liveAndDie(host: Server) {
 
 /** The start of an episode: from the create request to the first tool result. */
 async function measureFirstResult(report: Report): Promise<void> {
-  report.say("create to first tool result");
+  report.progress("create to first tool result");
   await using host = await startServer(servers.kit, ["hot"]);
   await using bare = await startServer(servers.bare);
   await using load = new Load();
@@ -95,7 +95,7 @@ async function measureFirstResult(report: Report): Promise<void> {
 
 /** Forks of a prepared state, compared with the same number of setups. */
 async function measureFork(report: Report): Promise<void> {
-  report.say("fork x 32");
+  report.progress("fork x 32");
   await using host = await startServer(servers.kit, ["shop"]);
   await using load = new Load();
   const fork: Step = { method: "POST", path: "/env-instance/default/fork", body: '{"count":32}', expect: '"status":"Running"' };

@@ -16,7 +16,7 @@ const CALLS = 10_000;
 
 /** Start time and memory of a bundled environment. */
 export async function measureStart(report: Report): Promise<void> {
-  report.say("starts of a bundled environment");
+  report.progress("starts of a bundled environment");
   await using bundle = await buildBundle();
   const startsMs = await takeTurns(START_ROUNDS, {
     bundle: async () => {
@@ -34,10 +34,10 @@ export async function measureStart(report: Report): Promise<void> {
   });
 
   if (!existsSync("/proc/self/status")) {
-    report.leaveOut("resident memory", "it is read from /proc, which only Linux has");
+    report.skip("resident memory", "it is read from /proc, which only Linux has");
     return;
   }
-  report.say("resident memory of a bundled environment");
+  report.progress("resident memory of a bundled environment");
   const residentBytes = await takeTurns(MEMORY_ROUNDS, { bundle: () => sandboxMemory(bundle), node: bareNodeMemory });
   const beside = { what: "an idle node -e", value: mib(residentBytes.node.map((one) => one.idle)) };
   report.add({

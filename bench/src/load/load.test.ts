@@ -48,9 +48,9 @@ describe("Load", () => {
 
   it("fails when an answer is not the expected one", async () => {
     await using load = new Load();
-    const ask = (path: string, expect: string) => load.measure(target, { lanes: 1, steps: [{ method: "GET", path, expect }] }, limits);
-    await expect(ask("/fine", "something else")).rejects.toThrow("GET /fine answered 200 without 'something else': this is /fine");
-    await expect(ask("/broken", "")).rejects.toThrow("GET /broken answered 500");
+    const request = (path: string, expect: string) => load.measure(target, { lanes: 1, steps: [{ method: "GET", path, expect }] }, limits);
+    await expect(request("/fine", "something else")).rejects.toThrow("GET /fine answered 200 without 'something else': this is /fine");
+    await expect(request("/broken", "")).rejects.toThrow("GET /broken answered 500");
   });
 });
 

@@ -18,11 +18,11 @@ export class Load implements AsyncDisposable {
 
   async measure(target: Target, job: Omit<LoadJob, keyof Address>, limits: Limits): Promise<Sample> {
     const { url, prefix } = target;
-    await this.#child.ask("prepare", { ...job, url, ...(prefix !== undefined && { prefix }) } satisfies LoadJob);
+    await this.#child.query("prepare", { ...job, url, ...(prefix !== undefined && { prefix }) } satisfies LoadJob);
     const before = await target.cpuUs();
-    const result = await this.#child.ask<LoadResult>("run", limits);
+    const result = await this.#child.query<LoadResult>("run", limits);
     const after = await target.cpuUs();
-    await this.#child.ask("finish");
+    await this.#child.query("finish");
     return { ...result, perSecond: (result.turns * 1_000) / result.elapsedMs, cpuUsPerTurn: (after - before) / result.turns };
   }
 

@@ -15,14 +15,14 @@ const ROUND = { turns: 10_000, ms: 1_000 };
 export async function compareWithOriginal(report: Report, where: string, ours: Target): Promise<void> {
   const lacks = originalLacks();
   if (lacks !== null) {
-    report.leaveOut("beside the original Python stack", lacks);
+    report.skip("beside the original Python stack", lacks);
     return;
   }
   await using python = await startOriginal();
   await using load = new Load();
 
   for (const lanes of [1, 64]) {
-    report.say(`beside Python at concurrency ${lanes}`);
+    report.progress(`beside Python at concurrency ${lanes}`);
     const job = { lanes, hasSession: true, steps: [echo] };
     const contenders = {
       python: (limits = ROUND) => load.measure(python, job, limits),

@@ -15,7 +15,7 @@ const BURST = 16;
 
 /** The start of an episode: from the create request to the first tool result. */
 export async function measureFirstResult(report: Report): Promise<void> {
-  report.say("create to first tool result");
+  report.progress("create to first tool result");
   await using bundle = await buildBundle(projects.ledger);
   await using server = await startPlatformServer();
   await using trainer = await Trainer.open(server);
@@ -23,14 +23,14 @@ export async function measureFirstResult(report: Report): Promise<void> {
   const own = await server.publish("ledger", "instance");
 
   const contenders = {
-    slot: (count = SLOTS) => trainer.ask("firstResults", { ref: slot, count, isPaced: false }),
-    process: (count = PROCESSES) => trainer.ask("firstResults", { ref: own, count, isPaced: true }),
+    slot: (count = SLOTS) => trainer.query("firstResults", { ref: slot, count, isPaced: false }),
+    process: (count = PROCESSES) => trainer.query("firstResults", { ref: own, count, isPaced: true }),
     cold: (count = COLD_STARTS) => coldResults(bundle, count),
   };
   await contenders.slot();
   await contenders.process(4);
   const times = await takeTurns(ROUNDS, contenders);
-  const burst = await trainer.ask("firstResultsAtOnce", { ref: own, count: BURST });
+  const burst = await trainer.query("firstResultsAtOnce", { ref: own, count: BURST });
 
   const cold = times.cold.flat();
   const besideCold = (share: number) => ({ what: "node main.js of the same bundle", value: quantile(cold, share) });

@@ -20,7 +20,7 @@ export async function measureGateway(report: Report): Promise<void> {
   await using server = await startPlatformServer();
   await using trainer = await Trainer.open(server);
   const ref = await server.publish("ledger", "shared");
-  const { ids } = await trainer.ask("create", { ref, count: 1 });
+  const { ids } = await trainer.query("create", { ref, count: 1 });
   const gateway: Target = { url: server.dataUrl, prefix: `/env-instance/${ids[0]}`, cpuUs: server.cpuUs };
   await compareWays(report, gateway, direct);
 
@@ -38,7 +38,7 @@ async function busiest(pids: readonly number[]): Promise<number> {
 async function compareWays(report: Report, gateway: Target, direct: Target): Promise<void> {
   await using load = new Load();
   for (const lanes of [1, 64]) {
-    report.say(`the gateway at concurrency ${lanes}`);
+    report.progress(`the gateway at concurrency ${lanes}`);
     const job = { lanes, steps: [echo] };
     const contenders = {
       direct: (limits = ROUND) => load.measure(direct, job, limits),

@@ -22,22 +22,22 @@ export async function measureMany(report: Report): Promise<void> {
 }
 
 async function measureBatchAndFork(report: Report): Promise<void> {
-  report.say(`a batch of 100, and fork x ${FORKS}`);
+  report.progress(`a batch of 100, and fork x ${FORKS}`);
   await using server = await startPlatformServer(SETTINGS);
   await using trainer = await Trainer.open(server);
   const ledger = await server.publish("ledger", "shared");
   const shop = await server.publish("shop", "shared");
-  const { ids } = await trainer.ask("create", { ref: shop, count: 1 });
+  const { ids } = await trainer.query("create", { ref: shop, count: 1 });
   const [prepared = ""] = ids;
   const timed = async (making: Promise<Made>) => {
     const made = await making;
-    await trainer.ask("end", { ids: made.ids });
+    await trainer.query("end", { ids: made.ids });
     return made.ms;
   };
 
   const batches = {
-    batch: () => timed(trainer.ask("createBatches", { ref: ledger, count: 100, size: 100, lanes: 1 })),
-    singles: () => timed(trainer.ask("create", { ref: ledger, count: 100 })),
+    batch: () => timed(trainer.query("createBatches", { ref: ledger, count: 100, size: 100, lanes: 1 })),
+    singles: () => timed(trainer.query("create", { ref: ledger, count: 100 })),
   };
   for (const warmUp of Object.values(batches)) await warmUp();
   const batchMs = await takeTurns(BATCH_ROUNDS, batches);
@@ -50,8 +50,8 @@ async function measureBatchAndFork(report: Report): Promise<void> {
   });
 
   const forks = {
-    fork: () => timed(trainer.ask("fork", { id: prepared, count: FORKS })),
-    creates: () => timed(trainer.ask("create", { ref: shop, count: FORKS })),
+    fork: () => timed(trainer.query("fork", { id: prepared, count: FORKS })),
+    creates: () => timed(trainer.query("create", { ref: shop, count: FORKS })),
   };
   for (const warmUp of Object.values(forks)) await warmUp();
   const forkMs = await takeTurns(FORK_ROUNDS, forks);
@@ -66,15 +66,15 @@ async function measureBatchAndFork(report: Report): Promise<void> {
 
 /** Forks with a process each, from the pool of processes that have loaded the environment. */
 async function measureOwnForks(report: Report): Promise<void> {
-  report.say(`fork x ${FORKS}, each with a process of its own`);
+  report.progress(`fork x ${FORKS}, each with a process of its own`);
   await using server = await startPlatformServer(SETTINGS);
   await using trainer = await Trainer.open(server);
   const shop = await server.publish("shop", "instance");
-  const { ids } = await trainer.ask("create", { ref: shop, count: 1 });
+  const { ids } = await trainer.query("create", { ref: shop, count: 1 });
   const [parent = ""] = ids;
   const fork = async (isPaced: boolean) => {
-    const made = await trainer.ask("fork", { id: parent, count: FORKS, isPaced });
-    await trainer.ask("end", { ids: made.ids });
+    const made = await trainer.query("fork", { id: parent, count: FORKS, isPaced });
+    await trainer.query("end", { ids: made.ids });
     return made.ms;
   };
   // The first fork finds few waiting processes; after it the pool has grown.
@@ -92,23 +92,23 @@ async function measureOwnForks(report: Report): Promise<void> {
 
 async function measureThousands(report: Report): Promise<void> {
   const many = `${MANY.toLocaleString("en")} live packed instances`;
-  report.say(many);
+  report.progress(many);
   await using server = await startPlatformServer(SETTINGS);
   await using trainer = await Trainer.open(server);
   const ref = await server.publish("ledger", "shared");
-  const make = (count: number) => trainer.ask("createBatches", { ref, count, size: 500, lanes: 2 });
+  const make = (count: number) => trainer.query("createBatches", { ref, count, size: 500, lanes: 2 });
   // Hosts are opened and code is compiled before, so that this memory is not counted.
   const first = await make(1_000);
-  await trainer.ask("callEach", first);
-  await trainer.ask("end", first);
+  await trainer.query("callEach", first);
+  await trainer.query("end", first);
 
   const before = await usedBy(server);
   const { ids, ms: createMs } = await make(MANY);
-  const live = await trainer.ask("live", undefined);
-  const { ms: callMs, wrong } = await trainer.ask("callEach", { ids });
+  const live = await trainer.query("live", undefined);
+  const { ms: callMs, wrong } = await trainer.query("callEach", { ids });
   const full = await usedBy(server);
-  const endMs = await trainer.ask("end", { ids });
-  const left = await trainer.ask("live", undefined);
+  const endMs = await trainer.query("end", { ids });
+  const left = await trainer.query("live", undefined);
 
   const lost = (name: string, value: number) =>
     report.add({ name, value, unit: "instances", aim: { of: "value", is: "at most", limit: 0 } });
@@ -126,7 +126,7 @@ async function measureThousands(report: Report): Promise<void> {
     unit: "KiB",
   });
   if (full.hostBytes === null || before.hostBytes === null) {
-    report.leaveOut("resident memory of hosts", "it is read from /proc, which only Linux has");
+    report.skip("resident memory of hosts", "it is read from /proc, which only Linux has");
     return;
   }
   report.add({

@@ -30,7 +30,7 @@ describe("the measured platform", () => {
 
 it("loses no instance when the measured server is killed", { timeout: 120_000 }, async () => {
   const added: Measurement[] = [];
-  await measureRecovery({ add: (one) => void added.push(one), leaveOut: () => {}, say: () => {} }, { rows: 20, live: 10 });
+  await measureRecovery({ add: (one) => void added.push(one), skip: () => {}, progress: () => {} }, { rows: 20, live: 10 });
   expect(added.map(({ value, unit }) => (unit === "instances" ? value : unit))).toEqual(["s", 0, 0]);
 });
 
@@ -38,21 +38,21 @@ async function visit(server: PlatformServer, trainer: Trainer): Promise<void> {
   const slot = await server.publish("ledger", "shared");
   const own = await server.publish("ledger", "instance");
   const shop = await server.publish("shop", "shared");
-  expect(await trainer.ask("firstResults", { ref: slot, count: 3, isPaced: false })).toHaveLength(3);
-  expect(await trainer.ask("firstResults", { ref: own, count: 1, isPaced: true })).toHaveLength(1);
-  expect(await trainer.ask("firstResultsAtOnce", { ref: own, count: 2 })).toHaveLength(2);
+  expect(await trainer.query("firstResults", { ref: slot, count: 3, isPaced: false })).toHaveLength(3);
+  expect(await trainer.query("firstResults", { ref: own, count: 1, isPaced: true })).toHaveLength(1);
+  expect(await trainer.query("firstResultsAtOnce", { ref: own, count: 2 })).toHaveLength(2);
 
-  const { ids } = await trainer.ask("createBatches", { ref: slot, count: 7, size: 3, lanes: 2 });
+  const { ids } = await trainer.query("createBatches", { ref: slot, count: 7, size: 3, lanes: 2 });
   expect(new Set(ids).size).toBe(7);
-  expect(await trainer.ask("callEach", { ids })).toMatchObject({ wrong: 0 });
+  expect(await trainer.query("callEach", { ids })).toMatchObject({ wrong: 0 });
   // A second call with the same number gives another sum, so a wrong answer is detected.
-  expect(await trainer.ask("callEach", { ids })).toMatchObject({ wrong: 6 });
+  expect(await trainer.query("callEach", { ids })).toMatchObject({ wrong: 6 });
 
-  const { ids: prepared } = await trainer.ask("create", { ref: shop, count: 1 });
-  const { ids: copies } = await trainer.ask("fork", { id: prepared[0] as string, count: 2 });
-  const { ids: apart } = await trainer.ask("create", { ref: own, count: 1 });
-  const { ids: forks } = await trainer.ask("fork", { id: apart[0] as string, count: 2, isPaced: true });
-  expect(await trainer.ask("live", undefined)).toBe(13);
-  await trainer.ask("end", { ids: [...ids, ...prepared, ...copies, ...apart, ...forks] });
-  expect(await trainer.ask("live", undefined)).toBe(0);
+  const { ids: prepared } = await trainer.query("create", { ref: shop, count: 1 });
+  const { ids: copies } = await trainer.query("fork", { id: prepared[0] as string, count: 2 });
+  const { ids: apart } = await trainer.query("create", { ref: own, count: 1 });
+  const { ids: forks } = await trainer.query("fork", { id: apart[0] as string, count: 2, isPaced: true });
+  expect(await trainer.query("live", undefined)).toBe(13);
+  await trainer.query("end", { ids: [...ids, ...prepared, ...copies, ...apart, ...forks] });
+  expect(await trainer.query("live", undefined)).toBe(0);
 }

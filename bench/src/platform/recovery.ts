@@ -15,7 +15,7 @@ export interface RecoverySize {
 /** After a `kill -9`: time until the next server is ready and has adopted all running instances. */
 export async function measureRecovery(report: Report, { rows, live }: RecoverySize = { rows: 20_000, live: 10_000 }): Promise<void> {
   const what = `recovery after kill -9 with ${rows.toLocaleString("en")} rows, ${live.toLocaleString("en")} of them live`;
-  report.say(what);
+  report.progress(what);
   const home = await mkdtemp(join(tmpdir(), "aenv-recovery-"));
   try {
     const ids = await leaveBehind(home, rows, live);
@@ -23,9 +23,9 @@ export async function measureRecovery(report: Report, { rows, live }: RecoverySi
     await using server = await startPlatformServer(SETTINGS, home);
     const readyMs = performance.now() - from;
     await using trainer = await Trainer.open(server);
-    const kept = await trainer.ask("live", undefined);
-    const { wrong } = await trainer.ask("callEach", { ids });
-    await trainer.ask("end", { ids });
+    const kept = await trainer.query("live", undefined);
+    const { wrong } = await trainer.query("callEach", { ids });
+    await trainer.query("end", { ids });
     report.add({ name: `${what}: ready in`, value: readyMs / 1_000, unit: "s", aim: { of: "value", is: "at most", limit: 10 } });
     const lost = (name: string, value: number) =>
       report.add({ name: `${what}: ${name}`, value, unit: "instances", aim: { of: "value", is: "at most", limit: 0 } });
@@ -42,8 +42,8 @@ async function leaveBehind(home: string, rows: number, live: number): Promise<re
   try {
     await using trainer = await Trainer.open(server);
     const ref = await server.publish("ledger", "shared");
-    const { ids } = await trainer.ask("createBatches", { ref, count: rows, size: 500, lanes: 2 });
-    await trainer.ask("end", { ids: ids.slice(live) });
+    const { ids } = await trainer.query("createBatches", { ref, count: rows, size: 500, lanes: 2 });
+    await trainer.query("end", { ids: ids.slice(live) });
     await server.kill();
     return ids.slice(0, live);
   } catch (error) {

@@ -31,16 +31,16 @@ export async function startPlatformServer(settings: Readonly<Record<string, unkn
     endBy: "SIGTERM",
   });
   return {
-    controlUrl: await child.ask<string>("controlUrl"),
-    dataUrl: await child.ask<string>("url"),
-    cpuUs: () => child.ask("cpuUs"),
-    memory: () => child.ask("memory"),
-    publish: (project, isolation) => child.ask("publish", { folder: projects[project], isolation }),
-    sandboxes: () => child.ask("sandboxes"),
+    controlUrl: await child.query<string>("controlUrl"),
+    dataUrl: await child.query<string>("url"),
+    cpuUs: () => child.query("cpuUs"),
+    memory: () => child.query("memory"),
+    publish: (project, isolation) => child.query("publish", { folder: projects[project], isolation }),
+    sandboxes: () => child.query("sandboxes"),
     kill: () => child.kill(),
     [Symbol.asyncDispose]: async () => {
       try {
-        await child.ask("close");
+        await child.query("close");
       } finally {
         await child[Symbol.asyncDispose]();
       }

@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { Pool } from "undici";
 import { type Headers, send } from "../load/exchange.ts";
 import { answerParent } from "../processes/answer.ts";
-import type { Ask, Question } from "./trainer.ts";
+import type { ExpectedCall, Queries } from "./trainer.ts";
 
 // The requests of a trainer, in its own process, so that the client does not use the server's CPU time.
 const LANES = 64;
@@ -12,14 +12,14 @@ const JSON_ONLY: Headers = { "content-type": "application/json" };
 let control: Pool;
 let data: Pool;
 let variables: Readonly<Record<string, string>>;
-let plays: readonly (readonly Question[])[];
+let callSequences: readonly (readonly ExpectedCall[])[];
 
-answerParent({ open, firstResults, firstResultsAtOnce, create, createBatches, fork, callEach, playEach, end, live });
+answerParent({ open, firstResults, firstResultsAtOnce, create, createBatches, fork, callEach, runEach, end, live });
 
 /** Opens the connections before the measurement. */
-async function open({ controlUrl, dataUrl, ...more }: Ask["open"]): Promise<void> {
+async function open({ controlUrl, dataUrl, ...more }: Queries["open"]): Promise<void> {
   variables = more.variables ?? {};
-  plays = more.plays ?? [];
+  callSequences = more.callSequences ?? [];
   control = new Pool(controlUrl, { connections: LANES, pipelining: 1 });
   data = new Pool(dataUrl, { connections: LANES, pipelining: 1 });
   const knocks = Array.from({ length: LANES }, () => [send(control, "GET", "/health", null, {}), send(data, "GET", "/health", null, {})]);
@@ -27,7 +27,7 @@ async function open({ controlUrl, dataUrl, ...more }: Ask["open"]): Promise<void
 }
 
 /** Times from the create request to the first tool result, one instance after another; with a pool, whenever it is full. */
-async function firstResults({ ref, count, isPaced }: Ask["firstResults"]): Promise<number[]> {
+async function firstResults({ ref, count, isPaced }: Queries["firstResults"]): Promise<number[]> {
   const timesMs: number[] = [];
   for (let n = 0; n < count; n++) {
     if (isPaced) await untilPoolIsFull();
@@ -39,7 +39,7 @@ async function firstResults({ ref, count, isPaced }: Ask["firstResults"]): Promi
 }
 
 /** All at once, more than the pool has. */
-async function firstResultsAtOnce({ ref, count }: Ask["firstResultsAtOnce"]): Promise<number[]> {
+async function firstResultsAtOnce({ ref, count }: Queries["firstResultsAtOnce"]): Promise<number[]> {
   await untilPoolIsFull();
   const results = await Promise.all(Array.from({ length: count }, (_, n) => firstResult(ref, n)));
   await end({ ids: results.map(({ id }) => id) });
@@ -54,7 +54,7 @@ async function firstResult(ref: string, n: number): Promise<{ ms: number; id: st
 }
 
 /** One after another. */
-async function create({ ref, count }: Ask["create"]): Promise<Made> {
+async function create({ ref, count }: Queries["create"]): Promise<Made> {
   return timed(async () => {
     const ids: string[] = [];
     for (let n = 0; n < count; n++) ids.push(await createOne(ref));
@@ -63,12 +63,16 @@ async function create({ ref, count }: Ask["create"]): Promise<Made> {
 }
 
 /** One concurrent request per lane, each for a batch. */
-async function createBatches({ ref, count, size, lanes }: Ask["createBatches"]): Promise<Made> {
+async function createBatches({ ref, count, size, lanes }: Queries["createBatches"]): Promise<Made> {
   return timed(async () => {
     const ids: string[] = [];
     await each(lanes, Math.ceil(count / size), async (n) => {
       const wanted = Math.min(size, count - n * size);
-      const { items } = (await ask("POST", "/env-instance/batch", { envName: ref, count: wanted, environment_variables: variables })) as {
+      const { items } = (await request("POST", "/env-instance/batch", {
+        envName: ref,
+        count: wanted,
+        environment_variables: variables,
+      })) as {
         items: Item[];
       };
       const made = items.flatMap((item) => (item.success && item.data.status === "Running" ? item.data.id : []));
@@ -80,10 +84,10 @@ async function createBatches({ ref, count, size, lanes }: Ask["createBatches"]):
   });
 }
 
-async function fork({ id, count, isPaced }: Ask["fork"]): Promise<Made> {
+async function fork({ id, count, isPaced }: Queries["fork"]): Promise<Made> {
   if (isPaced) await untilPoolIsFull();
   return timed(async () => {
-    const copies = (await ask("POST", `/env-instance/${id}/fork`, { count })) as { id: string; status: string }[];
+    const copies = (await request("POST", `/env-instance/${id}/fork`, { count })) as { id: string; status: string }[];
     const ids = copies.filter(({ status }) => status === "Running").map((copy) => copy.id);
     if (ids.length !== count) throw new Error(`of ${count} forks only ${ids.length} run`);
     return ids;
@@ -91,30 +95,30 @@ async function fork({ id, count, isPaced }: Ask["fork"]): Promise<Made> {
 }
 
 /** Calls each instance once. The number makes each answer unique, so a lost or mixed-up instance is detected. */
-async function callEach({ ids }: Ask["callEach"]): Promise<{ ms: number; wrong: number }> {
+async function callEach({ ids }: Queries["callEach"]): Promise<{ ms: number; wrong: number }> {
   let wrong = 0;
   const from = performance.now();
   await each(LANES, ids.length, async (n) => {
-    if ((await complaintAbout(ids[n] as string, firstQuestion(n))) !== null) wrong++;
+    if ((await problemOf(ids[n] as string, firstCall(n))) !== null) wrong++;
   });
   return { ms: performance.now() - from, wrong };
 }
 
 /** Runs all calls of each instance, this many instances at a time. */
-async function playEach({ ids, lanes }: Ask["playEach"]): Promise<{ ms: number; wrong: number; calls: number }> {
+async function runEach({ ids, lanes }: Queries["runEach"]): Promise<{ ms: number; wrong: number; calls: number }> {
   let wrong = 0;
   let calls = 0;
   const from = performance.now();
   await each(lanes, ids.length, async (n) => {
-    for (const question of plays[n % plays.length] ?? []) {
-      if ((await complaintAbout(ids[n] as string, question)) !== null) wrong++;
+    for (const call of callSequences[n % callSequences.length] ?? []) {
+      if ((await problemOf(ids[n] as string, call)) !== null) wrong++;
       calls++;
     }
   });
   return { ms: performance.now() - from, wrong, calls };
 }
 
-async function end({ ids }: Ask["end"]): Promise<number> {
+async function end({ ids }: Queries["end"]): Promise<number> {
   const from = performance.now();
   await each(LANES, ids.length, (n) => endOne(ids[n] as string));
   return performance.now() - from;
@@ -135,8 +139,8 @@ type Item =
   | { readonly success: false; readonly message: string };
 
 async function createOne(ref: string | null): Promise<string> {
-  const request = { ...(ref !== null && { envName: ref }), environment_variables: variables };
-  const { id, status } = (await ask("POST", "/env-instance", request)) as {
+  const body = { ...(ref !== null && { envName: ref }), environment_variables: variables };
+  const { id, status } = (await request("POST", "/env-instance", body)) as {
     id: string;
     status: string;
   };
@@ -145,26 +149,26 @@ async function createOne(ref: string | null): Promise<string> {
 }
 
 async function callOne(id: string, n: number): Promise<void> {
-  const complaint = await complaintAbout(id, firstQuestion(n));
-  if (complaint !== null) throw new Error(complaint);
+  const problem = await problemOf(id, firstCall(n));
+  if (problem !== null) throw new Error(problem);
 }
 
 async function endOne(id: string): Promise<void> {
-  await ask("DELETE", `/env-instance/${id}`);
+  await request("DELETE", `/env-instance/${id}`);
 }
 
-async function ask(method: "POST" | "DELETE", path: string, body?: object): Promise<unknown> {
+async function request(method: "POST" | "DELETE", path: string, body?: object): Promise<unknown> {
   const answer = await send(control, method, path, body === undefined ? null : JSON.stringify(body), body === undefined ? {} : JSON_ONLY);
   if (answer.status !== 200) throw new Error(`${method} ${path} answered ${answer.status}: ${answer.body.slice(0, 500)}`);
   return JSON.parse(answer.body).data;
 }
 
-function firstQuestion(n: number): Question {
-  return plays[n % plays.length]?.[0] ?? { name: "add", arguments: { n }, expect: `"sum is ${n}"` };
+function firstCall(n: number): ExpectedCall {
+  return callSequences[n % callSequences.length]?.[0] ?? { name: "add", arguments: { n }, expect: `"sum is ${n}"` };
 }
 
 /** Calls an instance; returns the problem of the answer, or null. */
-async function complaintAbout(id: string, { name, arguments: args, expect }: Question): Promise<string | null> {
+async function problemOf(id: string, { name, arguments: args, expect }: ExpectedCall): Promise<string | null> {
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: args } });
   const answer = await send(data, "POST", `/env-instance/${id}/mcp`, body, HEADERS);
   if (answer.status === 200 && answer.body.includes(expect)) return null;

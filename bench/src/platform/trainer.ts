@@ -2,7 +2,7 @@ import { Child } from "../processes/child.ts";
 import type { PlatformServer } from "./server.ts";
 
 /** A tool call, and the text that its answer must contain. */
-export interface Question {
+export interface ExpectedCall {
   readonly name: string;
   readonly arguments: unknown;
   readonly expect: string;
@@ -14,11 +14,11 @@ export interface Opening {
   /** Options of every create request. */
   readonly variables?: Readonly<Record<string, string>>;
   /** Calls of instance n are number n of these, modulo their count; without any, each instance adds n to its sum. */
-  readonly plays?: readonly (readonly Question[])[];
+  readonly callSequences?: readonly (readonly ExpectedCall[])[];
 }
 
 /** The commands of a trainer, with their parameters. */
-export interface Ask {
+export interface Queries {
   readonly open: Opening;
   readonly firstResults: { readonly ref: string; readonly count: number; readonly isPaced: boolean };
   readonly firstResultsAtOnce: { readonly ref: string; readonly count: number };
@@ -28,7 +28,7 @@ export interface Ask {
   /** Each start waits until the pool is full. */
   readonly fork: { readonly id: string; readonly count: number; readonly isPaced?: boolean };
   readonly callEach: { readonly ids: readonly string[] };
-  readonly playEach: { readonly ids: readonly string[]; readonly lanes: number };
+  readonly runEach: { readonly ids: readonly string[]; readonly lanes: number };
   readonly end: { readonly ids: readonly string[] };
   readonly live: undefined;
 }
@@ -41,7 +41,7 @@ interface Answers {
   readonly createBatches: Made;
   readonly fork: Made;
   readonly callEach: { readonly ms: number; readonly wrong: number };
-  readonly playEach: { readonly ms: number; readonly wrong: number; readonly calls: number };
+  readonly runEach: { readonly ms: number; readonly wrong: number; readonly calls: number };
   readonly end: number;
   readonly live: number;
 }
@@ -61,12 +61,12 @@ export class Trainer implements AsyncDisposable {
     more: Partial<Opening> = {},
   ): Promise<Trainer> {
     const trainer = new Trainer();
-    await trainer.ask("open", { ...more, controlUrl, dataUrl });
+    await trainer.query("open", { ...more, controlUrl, dataUrl });
     return trainer;
   }
 
-  ask<Name extends keyof Ask>(name: Name, argument: Ask[Name]): Promise<Answers[Name]> {
-    return this.#child.ask(name, argument);
+  query<Name extends keyof Queries>(name: Name, argument: Queries[Name]): Promise<Answers[Name]> {
+    return this.#child.query(name, argument);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

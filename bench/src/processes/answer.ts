@@ -1,5 +1,5 @@
 /** The messages between a parent and its child. */
-export interface Question {
+export interface ExpectedCall {
   readonly id: number;
   readonly name: string;
   readonly argument?: unknown;
@@ -12,10 +12,10 @@ export interface Answer {
 
 /** The child's side: answers the parent's queries until the parent exits. */
 export function answerParent(answers: Readonly<Record<string, (argument: never) => unknown>>, onGone: () => void = process.exit): void {
-  process.on("message", (message) => void answer(message as Question));
+  process.on("message", (message) => void answer(message as ExpectedCall));
   process.once("disconnect", () => onGone());
 
-  async function answer({ id, name, argument }: Question): Promise<void> {
+  async function answer({ id, name, argument }: ExpectedCall): Promise<void> {
     try {
       const known = answers[name];
       if (known === undefined) throw new Error(`cannot answer '${name}'`);

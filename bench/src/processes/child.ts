@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import type { Answer, Question } from "./answer.ts";
+import type { Answer, ExpectedCall } from "./answer.ts";
 import { own } from "./own.ts";
 
 export interface ChildOptions {
@@ -15,7 +15,7 @@ export class Child implements AsyncDisposable {
   readonly #name: string;
   readonly #end: () => Promise<void>;
   readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>();
-  #asked = 0;
+  #queries = 0;
 
   constructor(file: URL, args: readonly string[] = [], { nodeOptions = [], endBy = "SIGKILL" }: ChildOptions = {}) {
     this.#name = `${file.pathname.split("/").at(-1)} ${args.join(" ")}`.trim();
@@ -31,11 +31,11 @@ export class Child implements AsyncDisposable {
     return this.#process.pid as number;
   }
 
-  ask<T = unknown>(name: string, argument?: unknown): Promise<T> {
-    const id = this.#asked++;
+  query<T = unknown>(name: string, argument?: unknown): Promise<T> {
+    const id = this.#queries++;
     const answer = Promise.withResolvers<unknown>();
     this.#waiting.set(id, answer);
-    this.#process.send({ id, name, argument } satisfies Question, (error) => error && this.#failAll(error.message));
+    this.#process.send({ id, name, argument } satisfies ExpectedCall, (error) => error && this.#failAll(error.message));
     return answer.promise as Promise<T>;
   }
 

@@ -11,10 +11,10 @@ export interface Server extends Target, AsyncDisposable {
 export async function startServer(file: URL, args: readonly string[] = [], nodeOptions: readonly string[] = []): Promise<Server> {
   const child = new Child(file, args, { nodeOptions });
   return {
-    url: await child.ask<string>("url"),
+    url: await child.query<string>("url"),
     pid: child.pid,
-    cpuUs: () => child.ask("cpuUs"),
-    memory: () => child.ask("memory"),
+    cpuUs: () => child.query("cpuUs"),
+    memory: () => child.query("memory"),
     [Symbol.asyncDispose]: () => child[Symbol.asyncDispose](),
   };
 }

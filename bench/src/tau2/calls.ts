@@ -15,11 +15,11 @@ const SETTINGS = { createsPerSecond: 1_000_000 };
 /** Golden actions per second in fresh worlds, called directly, without HTTP; compared with the Python reference if it is installed. */
 export async function measureDirect(report: Report, { rounds, directMs }: Scale): Promise<void> {
   const reference = await findReference();
-  if (typeof reference === "string") report.leaveOut("golden actions beside the Python reference", reference);
+  if (typeof reference === "string") report.skip("golden actions beside the Python reference", reference);
   for (const name of ["airline", "retail", "telecom"]) {
-    report.say(`golden actions of ${name} in one process`);
+    report.progress(`golden actions of ${name} in one process`);
     await using world = await World.open(name);
-    const ours = () => world.ask("direct", { ms: directMs });
+    const ours = () => world.query("direct", { ms: directMs });
     await ours();
     const row = { name: `golden actions of ${name}, in one process`, unit: "calls/s" };
     if (typeof reference === "string") {
@@ -36,20 +36,20 @@ export async function measureDirect(report: Report, { rounds, directMs }: Scale)
 /** The same over MCP through the gateway, compared with direct calls to a sandbox of the same bundle. */
 export async function measureGateway(report: Report, { rounds, episodes }: Scale): Promise<void> {
   await using world = await World.open("airline");
-  const plays = (await world.ask("plays", undefined)).filter((play) => play.length > 0);
+  const callSequences = (await world.query("callSequences", undefined)).filter((sequence) => sequence.length > 0);
   await using bundle = await buildBundle(projects.tau2);
   await using sandbox = await bundle.start(undefined, VARIABLES);
   await using server = await startPlatformServer(SETTINGS);
   const ref = await server.publish("tau2", "shared");
-  await using throughGateway = await Trainer.open(server, { variables: VARIABLES, plays });
-  await using pastGateway = await Trainer.open({ controlUrl: sandbox.url, dataUrl: sandbox.url }, { variables: VARIABLES, plays });
+  await using throughGateway = await Trainer.open(server, { variables: VARIABLES, callSequences });
+  await using pastGateway = await Trainer.open({ controlUrl: sandbox.url, dataUrl: sandbox.url }, { variables: VARIABLES, callSequences });
 
   for (const lanes of [1, 64]) {
-    report.say(`golden actions of airline through the gateway at concurrency ${lanes}`);
+    report.progress(`golden actions of airline through the gateway at concurrency ${lanes}`);
     const rateOf = async (trainer: Trainer, ref: string | null) => {
-      const { ids } = await trainer.ask("create", { ref, count: episodes });
-      const { calls, ms, wrong } = await trainer.ask("playEach", { ids, lanes });
-      await trainer.ask("end", { ids });
+      const { ids } = await trainer.query("create", { ref, count: episodes });
+      const { calls, ms, wrong } = await trainer.query("runEach", { ids, lanes });
+      await trainer.query("end", { ids });
       if (wrong > 0) throw new Error(`${wrong} of ${calls} answers were wrong`);
       return (calls * 1_000) / ms;
     };

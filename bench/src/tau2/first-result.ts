@@ -2,7 +2,7 @@ import { Pool } from "undici";
 import { type Bundle, buildBundle } from "../kit/bundle.ts";
 import { send } from "../load/exchange.ts";
 import { projects, startPlatformServer } from "../platform/server.ts";
-import { type Question, Trainer } from "../platform/trainer.ts";
+import { type ExpectedCall, Trainer } from "../platform/trainer.ts";
 import { takeTurns } from "../rounds.ts";
 import { quantile } from "../statistics.ts";
 import type { Report } from "../suite.ts";
@@ -12,16 +12,16 @@ import { World } from "./world.ts";
 
 /** Time from the create request of an airline instance to its first tool result, compared with a newly started process. */
 export async function measureFirstResult(report: Report, { rounds, firsts, coldStarts }: Scale): Promise<void> {
-  report.say("create to first tool result of an airline instance");
+  report.progress("create to first tool result of an airline instance");
   await using world = await World.open("airline");
-  const plays = await world.ask("lookups", { count: 100 });
+  const callSequences = await world.query("lookups", { count: 100 });
   await using bundle = await buildBundle(projects.tau2);
   await using server = await startPlatformServer({ createsPerSecond: 1_000_000 });
   const ref = await server.publish("tau2", "shared");
-  await using trainer = await Trainer.open(server, { variables: VARIABLES, plays });
+  await using trainer = await Trainer.open(server, { variables: VARIABLES, callSequences });
   const contenders = {
-    slot: () => trainer.ask("firstResults", { ref, count: firsts, isPaced: false }),
-    cold: () => coldResults(bundle, plays[0]?.[0] as Question, coldStarts),
+    slot: () => trainer.query("firstResults", { ref, count: firsts, isPaced: false }),
+    cold: () => coldResults(bundle, callSequences[0]?.[0] as ExpectedCall, coldStarts),
   };
   // The first instance of a host reads the data, and its code is not compiled yet.
   await contenders.slot();
@@ -40,16 +40,16 @@ export async function measureFirstResult(report: Report, { rounds, firsts, coldS
   }
 }
 
-async function coldResults(bundle: Bundle, question: Question, count: number): Promise<readonly number[]> {
+async function coldResults(bundle: Bundle, call: ExpectedCall, count: number): Promise<readonly number[]> {
   const timesMs: number[] = [];
   for (let n = 0; n < count; n++) {
-    await using sandbox = await bundle.start((url) => askOnce(url, question), VARIABLES);
+    await using sandbox = await bundle.start((url) => askOnce(url, call), VARIABLES);
     timesMs.push(sandbox.startMs);
   }
   return timesMs;
 }
 
-async function askOnce(url: string, { name, arguments: args, expect }: Question): Promise<void> {
+async function askOnce(url: string, { name, arguments: args, expect }: ExpectedCall): Promise<void> {
   const pool = new Pool(url);
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: args } });
   const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };

@@ -11,7 +11,7 @@ import { World } from "./world.ts";
 /** What an airline instance costs over the first, and thousands of them at once. */
 export async function measureInstances(report: Report, scale: Scale): Promise<void> {
   await using world = await World.open("airline");
-  const copyBytes = await world.ask("copyBytes", { count: scale.copies });
+  const copyBytes = await world.query("copyBytes", { count: scale.copies });
   await measureOne(report, world, copyBytes, scale);
   await measureHost(report, world, copyBytes, scale);
   await measureMany(report, world, scale);
@@ -19,23 +19,23 @@ export async function measureInstances(report: Report, scale: Scale): Promise<vo
 
 async function measureMany(report: Report, world: World, { many }: Scale): Promise<void> {
   const live = `${many.toLocaleString("en")} live airline instances`;
-  report.say(live);
+  report.progress(live);
   await using server = await startPlatformServer({ createsPerSecond: 1_000_000 });
   const ref = await server.publish("tau2", "shared");
-  await using trainer = await Trainer.open(server, { variables: VARIABLES, plays: await world.ask("lookups", { count: 500 }) });
-  const make = (count: number) => trainer.ask("createBatches", { ref, count, size: 250, lanes: 2 });
+  await using trainer = await Trainer.open(server, { variables: VARIABLES, callSequences: await world.query("lookups", { count: 500 }) });
+  const make = (count: number) => trainer.query("createBatches", { ref, count, size: 250, lanes: 2 });
   // Enough that every host is open and has read the data: only additional memory is counted.
   const first = await make(Math.min(many, 200));
-  await trainer.ask("callEach", first);
-  await trainer.ask("end", first);
+  await trainer.query("callEach", first);
+  await trainer.query("end", first);
 
   const before = await hostBytes(server);
   const { ids, ms: createMs } = await make(many);
-  const alive = await trainer.ask("live", undefined);
-  const { ms: callMs, wrong } = await trainer.ask("callEach", { ids });
+  const alive = await trainer.query("live", undefined);
+  const { ms: callMs, wrong } = await trainer.query("callEach", { ids });
   const full = await hostBytes(server);
-  const endMs = await trainer.ask("end", { ids });
-  const left = await trainer.ask("live", undefined);
+  const endMs = await trainer.query("end", { ids });
+  const left = await trainer.query("live", undefined);
 
   const none = { of: "value", is: "at most", limit: 0 } as const;
   report.add({ name: live, value: alive, unit: "instances", aim: { of: "value", is: "at least", limit: many } });
@@ -46,7 +46,7 @@ async function measureMany(report: Report, world: World, { many }: Scale): Promi
   rate("first calls through the gateway at concurrency 64", callMs, "calls/s");
   rate("ends over the API at concurrency 64", endMs, "instances/s");
   if (before === null || full === null) {
-    report.leaveOut("resident memory of hosts", "it is read from /proc, which only Linux has");
+    report.skip("resident memory of hosts", "it is read from /proc, which only Linux has");
     return;
   }
   report.add({
@@ -59,18 +59,18 @@ async function measureMany(report: Report, world: World, { many }: Scale): Promi
 
 /** Memory that a live instance adds to its host after its first call. */
 async function measureHost(report: Report, world: World, copyBytes: number, { many }: Scale): Promise<void> {
-  report.say("what an airline instance adds to its host");
+  report.progress("what an airline instance adds to its host");
   await using host = await startServer(new URL("./servers/host.ts", import.meta.url), [JSON.stringify(VARIABLES)], ["--expose-gc"]);
-  const plays = await world.ask("lookups", { count: 500 });
-  await using trainer = await Trainer.open({ controlUrl: host.url, dataUrl: host.url }, { variables: VARIABLES, plays });
+  const callSequences = await world.query("lookups", { count: 500 });
+  await using trainer = await Trainer.open({ controlUrl: host.url, dataUrl: host.url }, { variables: VARIABLES, callSequences });
   const fill = async (count: number) => {
-    const { ids } = await trainer.ask("create", { ref: null, count });
-    const { wrong } = await trainer.ask("callEach", { ids });
+    const { ids } = await trainer.query("create", { ref: null, count });
+    const { wrong } = await trainer.query("callEach", { ids });
     if (wrong > 0) throw new Error(`${wrong} of ${count} answers were wrong`);
     return ids;
   };
   // Warm-up: data that is read and code that is compiled once is not counted.
-  await trainer.ask("end", { ids: await fill(Math.min(many, 200)) });
+  await trainer.query("end", { ids: await fill(Math.min(many, 200)) });
   const before = await host.memory();
   await fill(many);
   const full = await host.memory();
@@ -91,18 +91,18 @@ async function measureHost(report: Report, world: World, copyBytes: number, { ma
 
 /** Called directly, without HTTP: how long an instance takes to create, and how much memory it holds when its task is done. */
 async function measureOne(report: Report, world: World, copyBytes: number, { worlds, copies }: Scale): Promise<void> {
-  report.say("one airline world beside a copy of the database");
-  await world.ask("creates", { count: worlds });
+  report.progress("one airline world beside a copy of the database");
+  await world.query("creates", { count: worlds });
   report.add({
     name: "a fresh airline world",
-    value: await world.ask("creates", { count: worlds }),
+    value: await world.query("creates", { count: worlds }),
     unit: "us",
-    beside: { what: "structuredClone of the database", value: await world.ask("copies", { count: copies }) },
+    beside: { what: "structuredClone of the database", value: await world.query("copies", { count: copies }) },
     aim: { of: "ratio", is: "at most", limit: 0.01 },
   });
   report.add({
     name: "heap of an airline world whose golden actions are done",
-    value: (await world.ask("held", { count: worlds })) / 1024,
+    value: (await world.query("held", { count: worlds })) / 1024,
     unit: "KiB",
     beside: { what: "a copy of the database", value: copyBytes / 1024 },
     aim: { of: "ratio", is: "at most", limit: 0.01 },

@@ -1,4 +1,4 @@
-"""Plays a domain's golden actions in fresh worlds of the Python reference, and tells how many calls took how long."""
+"""Runs a domain's golden actions in new worlds of the Python reference, and prints the number of calls and their time."""
 
 import json
 import sys

@@ -19,8 +19,8 @@ export async function findReference(checkout = process.env.AENV_TAU2_CHECKOUT ??
   try {
     await python(checkout, ["-c", "import tau2.registry"]);
   } catch (error) {
-    const complaint = String((error as { stderr?: string }).stderr ?? error).trim();
-    return `the Python that was found cannot load tau2: ${complaint.split("\n").at(-1)}`;
+    const problem = String((error as { stderr?: string }).stderr ?? error).trim();
+    return `the Python that was found cannot load tau2: ${problem.split("\n").at(-1)}`;
   }
   return { rate: (domain) => rateOf(checkout, domain) };
 }

@@ -17,8 +17,8 @@ async function measured(...parts: readonly ((report: Report, scale: Scale) => Pr
   const leftOut: string[] = [];
   const report: Report = {
     add: (measurement) => void rows.set(measurement.name, measurement),
-    leaveOut: (what) => void leftOut.push(what),
-    say: () => {},
+    skip: (what) => void leftOut.push(what),
+    progress: () => {},
   };
   for (const part of parts) await part(report, SMALL);
   return { rows, leftOut };

@@ -1,16 +1,16 @@
 import { type Domain, hashValue, readJson, setState, type Task, writeJson } from "@aenv/tau2/core";
 import { openDomain } from "@aenv/tau2/domains";
-import type { Question } from "../platform/trainer.ts";
+import type { ExpectedCall } from "../platform/trainer.ts";
 import { answerParent } from "../processes/answer.ts";
 import { heldBytes } from "../processes/usage.ts";
-import type { Ask, Hashes } from "./world.ts";
+import type { Hashes, Queries } from "./world.ts";
 
 let domain: Domain;
 let tasks: readonly Task[];
 
-answerParent({ open, plays, lookups, direct, creates, copies, held, copyBytes, hashes });
+answerParent({ open, callSequences, lookups, direct, creates, copies, held, copyBytes, hashes });
 
-function open({ dataPath, domain: name }: Ask["open"]): void {
+function open({ dataPath, domain: name }: Queries["open"]): void {
   domain = openDomain(name, dataPath);
   tasks = domain.tasks.select("base");
 }
@@ -33,7 +33,7 @@ function act(world: World, { name, requestor, arguments: args }: Call): string {
 }
 
 /** The agent's golden actions of every task, with the answers that an instance must give over MCP. */
-function plays(): readonly (readonly Question[])[] {
+function callSequences(): readonly (readonly ExpectedCall[])[] {
   return tasks.map((task) => {
     const world = begin(task);
     return actionsOf(task)
@@ -43,7 +43,7 @@ function plays(): readonly (readonly Question[])[] {
 }
 
 /** One lookup call for each customer. */
-function lookups({ count }: Ask["lookups"]): readonly (readonly Question[])[] {
+function lookups({ count }: Queries["lookups"]): readonly (readonly ExpectedCall[])[] {
   const world = domain.create();
   return customers()
     .slice(0, count)
@@ -65,13 +65,13 @@ function overTheWire(action: Action): Call {
 }
 
 /** The expected answer: the observation and the step, so that the answer of another instance is detected. */
-function questionOf(name: string, args: string, observation: string, step: number): Question {
+function questionOf(name: string, args: string, observation: string, step: number): ExpectedCall {
   const answer = JSON.stringify({ observation: observation.trim(), reward: 0, done: false, step });
   return { name, arguments: JSON.parse(args), expect: JSON.stringify(answer).slice(1, -1) };
 }
 
 /** Golden actions of agent and user in new worlds, calls per second, including the creation of the worlds. */
-function direct({ ms }: Ask["direct"]): number {
+function direct({ ms }: Queries["direct"]): number {
   let calls = 0;
   const from = performance.now();
   while (performance.now() - from < ms) {
@@ -85,12 +85,12 @@ function direct({ ms }: Ask["direct"]): number {
 }
 
 /** Microseconds for one new world. */
-function creates({ count }: Ask["creates"]): number {
+function creates({ count }: Queries["creates"]): number {
   return microseconds(count, () => domain.create());
 }
 
 /** Microseconds for one full copy of the database. */
-function copies({ count }: Ask["copies"]): number {
+function copies({ count }: Queries["copies"]): number {
   const database = JSON.parse(domain.data.text(domain.name, "db.json"));
   return microseconds(count, () => structuredClone(database));
 }
@@ -102,7 +102,7 @@ function microseconds(count: number, work: () => unknown): number {
 }
 
 /** Memory of a world after its golden actions. */
-function held({ count }: Ask["held"]): Promise<number> {
+function held({ count }: Queries["held"]): Promise<number> {
   return heldBytes(count, (n) => {
     const task = tasks[n % tasks.length] as Task;
     const world = begin(task);
@@ -111,13 +111,13 @@ function held({ count }: Ask["held"]): Promise<number> {
   });
 }
 
-function copyBytes({ count }: Ask["copyBytes"]): Promise<number> {
+function copyBytes({ count }: Queries["copyBytes"]): Promise<number> {
   const database = JSON.parse(domain.data.text(domain.name, "db.json"));
   return heldBytes(count, () => structuredClone(database));
 }
 
 /** After golden actions that changed the database: the port's hash, and the hash of the whole dump. */
-function hashes({ writes }: Ask["hashes"]): Hashes {
+function hashes({ writes }: Queries["hashes"]): Hashes {
   const incrementalMs: number[] = [];
   const fullMs: number[] = [];
   let different = 0;

@@ -1,11 +1,11 @@
-import type { Question } from "../platform/trainer.ts";
+import type { ExpectedCall } from "../platform/trainer.ts";
 import { Child } from "../processes/child.ts";
 import { dataPath } from "./data.ts";
 
 /** The queries that a domain's process answers, with their parameters. */
-export interface Ask {
+export interface Queries {
   readonly open: { readonly dataPath: string; readonly domain: string };
-  readonly plays: undefined;
+  readonly callSequences: undefined;
   readonly lookups: { readonly count: number };
   readonly direct: { readonly ms: number };
   readonly creates: { readonly count: number };
@@ -17,8 +17,8 @@ export interface Ask {
 
 interface Answers {
   readonly open: undefined;
-  readonly plays: readonly (readonly Question[])[];
-  readonly lookups: readonly (readonly Question[])[];
+  readonly callSequences: readonly (readonly ExpectedCall[])[];
+  readonly lookups: readonly (readonly ExpectedCall[])[];
   readonly direct: number;
   readonly creates: number;
   readonly copies: number;
@@ -40,12 +40,12 @@ export class World implements AsyncDisposable {
 
   static async open(domain: string): Promise<World> {
     const world = new World();
-    await world.ask("open", { dataPath, domain });
+    await world.query("open", { dataPath, domain });
     return world;
   }
 
-  ask<Name extends keyof Ask>(name: Name, argument: Ask[Name]): Promise<Answers[Name]> {
-    return this.#child.ask(name, argument);
+  query<Name extends keyof Queries>(name: Name, argument: Queries[Name]): Promise<Answers[Name]> {
+    return this.#child.query(name, argument);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -81,7 +81,7 @@ describe("the text for the model", () => {
 
   it("says that a tool has failed", async () => {
     expect(await read({ ...textResult("the till is empty"), isError: true })).toBe("Error: the till is empty");
-    expect(await read({ content: [], isError: true })).toBe("Error: the tool failed and did not say why");
+    expect(await read({ content: [], isError: true })).toBe("Error: the tool failed without a message");
   });
 });
 

@@ -4,29 +4,29 @@ import type { ToolSource } from "../mcp/tool-source.ts";
 import { toolNames } from "./names.ts";
 
 export interface AdapterOptions {
-  /** Stands before each tool's name, for an agent that uses several environments: `{ prefix: "shop_" }`. */
+  /** Prefix of each tool's name, for an agent that uses several environments: `{ prefix: "shop_" }`. */
   readonly prefix?: string;
 }
 
-/** A tool as a model uses it: under a name it accepts, and with text for an answer. */
+/** A tool for a model: with a valid name, and with text as its result. */
 export interface ModelTool {
   readonly name: string;
   readonly description: string;
   readonly parameters: ObjectSchema;
-  /** What the tool says to the model, its failures too. Trouble of the platform is thrown: it is not the model's to handle. */
+  /** The tool's result as text, also if the tool failed. Errors of the platform are thrown, because the model cannot handle them. */
   call(args: unknown, signal?: AbortSignal | undefined): Promise<string>;
 }
 
 /**
- * A tool's input schema, as its environment gave it. What stands in `properties` is not looked at; `never` lets each
- * framework read it by its own type for schemas.
+ * A tool's input schema, unchanged from its environment. `properties` are not inspected; their type `never` is assignable to each
+ * framework's own type for schemas.
  */
 export type ObjectSchema = {
   type: "object";
   properties: Record<string, never>;
 };
 
-/** The source's tools as models use them; each adapter only dresses these. */
+/** The source's tools for models; each adapter converts these to its framework's format. */
 export async function modelTools(source: ToolSource, options: AdapterOptions = {}): Promise<ModelTool[]> {
   const tools = await source.listTools();
   const names = toolNames(
@@ -44,12 +44,12 @@ export async function modelTools(source: ToolSource, options: AdapterOptions = {
   }));
 }
 
-/** Models refuse a schema that does not say that it is an object and what it holds; nothing else is added or changed. */
+/** Adds `type` and `properties` if they are missing, because models reject a schema without them. */
 function objectSchema({ inputSchema }: ToolDescriptor): ObjectSchema {
   return { type: "object", properties: {}, ...inputSchema };
 }
 
-/** The arguments as the model wrote them; a text for the model where they are not JSON. Some models write nothing for none. */
+/** Parses a model's arguments; an error text for the model if they are not JSON. Some models send an empty text for no arguments. */
 export function parseArguments(
   text: string,
 ): { readonly ok: true; readonly args: unknown } | { readonly ok: false; readonly text: string } {
@@ -61,15 +61,15 @@ export function parseArguments(
   }
 }
 
-/** So that the model knows that the tool has failed, or was not called at all. */
+/** Marks a text for the model as an error: the tool failed, or was not called. */
 export function failure(text: string): string {
   return `Error: ${text}`;
 }
 
 function modelText(result: ToolResult): string {
-  const said = result.content.map(blockText).join("\n");
-  const text = result.content.length === 0 && result.structuredContent !== undefined ? JSON.stringify(result.structuredContent) : said;
-  return result.isError ? failure(text || "the tool failed and did not say why") : text;
+  const blocks = result.content.map(blockText).join("\n");
+  const text = result.content.length === 0 && result.structuredContent !== undefined ? JSON.stringify(result.structuredContent) : blocks;
+  return result.isError ? failure(text || "the tool failed without a message") : text;
 }
 
 function blockText(block: ContentBlock): string {
@@ -77,7 +77,7 @@ function blockText(block: ContentBlock): string {
   if (type === "text" && typeof text === "string") return text;
   if (type === "resource" && isObject(resource) && typeof resource.text === "string") return resource.text;
   if (type === "resource_link" && typeof uri === "string") return uri;
-  // Base64 in a text costs thousands of tokens and tells the model nothing.
+  // Base64 in a text costs thousands of tokens and is useless to the model.
   if (typeof data === "string") return `[${type} ${String(mimeType ?? "of unknown type")}, left out: this is text only]`;
   return JSON.stringify(block);
 }

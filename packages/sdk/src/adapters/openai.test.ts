@@ -22,7 +22,7 @@ describe("chatTools", () => {
   });
 
   it.each([
-    ["plays a call", "orders_cancel", '{"id":"42"}', "cancelled 42"],
+    ["runs a call", "orders_cancel", '{"id":"42"}', "cancelled 42"],
     ["tells the model that the tool has failed", "orders_cancel", '{"id":"0"}', "Error: no order 0"],
     ["tells the model that its JSON is broken", "orders_cancel", '{"id":', 'Error: the arguments are not valid JSON: {"id":'],
     ["tells the model which tools there are", "refund", "{}", "Error: there is no tool 'refund'; there are: orders_cancel"],
