@@ -54,7 +54,7 @@ async function openSession(url: string): Promise<string> {
   return String(answer.headers.get("mcp-session-id"));
 }
 
-function story(name: string, storeOf: () => string | undefined) {
+function describeServices(name: string, storeOf: () => string | undefined) {
   describe(`services, with the store ${name}`, () => {
     let platform: Platform;
     let probe: string;
@@ -113,8 +113,8 @@ function story(name: string, storeOf: () => string | undefined) {
   });
 }
 
-story("in memory", () => "memory:");
-story("SQLite", () => undefined);
+describeServices("in memory", () => "memory:");
+describeServices("SQLite", () => undefined);
 
 describe("a service", () => {
   let platform: Platform;

@@ -27,7 +27,7 @@ export class Access {
     return caller;
   }
 
-  demand(caller: Caller, ...anyOf: readonly Role[]): void {
+  assertRole(caller: Caller, ...anyOf: readonly Role[]): void {
     if (caller.roles.has("admin") || anyOf.some((role) => caller.roles.has(role))) return;
     throw new PlatformError(
       "access.denied",

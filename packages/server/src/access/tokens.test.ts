@@ -130,7 +130,7 @@ describe("access", () => {
     await expect(access.identify("Bearer nope")).rejects.toMatchObject({ code: "access.unauthenticated", message: "Invalid token" });
     const { token } = await tokens.create({ owner: "ada", roles: ["trainer"] });
     const caller = await access.identify(`bearer ${token}`);
-    expect(() => access.demand(caller, "publisher")).toThrow(/requires the role publisher; the token has trainer/);
-    access.demand(caller, "publisher", "trainer");
+    expect(() => access.assertRole(caller, "publisher")).toThrow(/requires the role publisher; the token has trainer/);
+    access.assertRole(caller, "publisher", "trainer");
   });
 });

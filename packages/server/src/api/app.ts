@@ -80,7 +80,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     if (one.roles !== null) {
       const caller = await options.access.identify(request.headers.authorization);
       callers.set(request, caller);
-      options.access.demand(caller, ...one.roles);
+      options.access.assertRole(caller, ...one.roles);
     }
     checkContentLength(request.headers["content-length"], maxBodyBytesOf(one));
     if (awaitsContinue.has(request.raw)) reply.raw.writeContinue();

@@ -152,7 +152,7 @@ export class Admission {
 
   /** An agent's token gives access to tools only. */
   #checkRole(caller: Caller, { path }: Destination): void {
-    this.#options.access.demand(caller, "trainer", "publisher", ...(isAgentPath(path) ? (["agent"] as const) : []));
+    this.#options.access.assertRole(caller, "trainer", "publisher", ...(isAgentPath(path) ? (["agent"] as const) : []));
   }
 }
 
