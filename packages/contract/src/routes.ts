@@ -45,10 +45,18 @@ export type InstanceRouteName<A extends Api> = {
 /** Routes of the platform's control port for instances. Their roles are in `server/src/api`. */
 export const controlRoutes = {
   createInstance: { method: "POST", path: "/env-instance", does: "create an instance" },
+  createInstances: { method: "POST", path: "/env-instance/batch", does: "create many instances" },
+  pageInstances: { method: "GET", path: "/env-instance/list", does: "list instances, a page at a time" },
   listInstances: { method: "GET", path: "/env-instance/:ref/list", does: "list instances" },
-  getInstance: { method: "GET", path: "/env-instance/:id", does: "look at an instance" },
-  deleteInstance: { method: "DELETE", path: "/env-instance/:id", does: "end an instance" },
-  forkInstance: { method: "POST", path: "/env-instance/:id/fork", does: "make copies that go on from here" },
+  getInstance: { method: "GET", path: "/env-instance/:id", does: "get an instance" },
+  deleteInstance: { method: "DELETE", path: "/env-instance/:id", does: "delete an instance" },
+  renewInstance: { method: "POST", path: "/env-instance/:id/renew", does: "extend the instance's time to live" },
+  resetInstance: { method: "POST", path: "/env-instance/:id/reset", does: "begin a new episode" },
+  snapshotInstance: { method: "POST", path: "/env-instance/:id/snapshot", does: "take a snapshot of the state" },
+  forkInstance: { method: "POST", path: "/env-instance/:id/fork", does: "create copies that continue from the current state" },
+  listEvents: { method: "GET", path: "/env-instance/:id/events", does: "list the instance's events" },
+  readLogs: { method: "GET", path: "/env-instance/:id/logs", does: "read the log of the instance's sandbox" },
+  presignUrl: { method: "POST", path: "/env-instance/:id/presign-url", does: "create a link to a port inside the sandbox" },
 } as const satisfies Record<string, Route>;
 
 /** Routes by which the platform manages the instances in a sandbox. They look like the control port's, so that one client can use both. */
@@ -77,13 +85,13 @@ export const runnerRoutes = {
 /** All routes of a sandbox that serves an environment. */
 export const sandboxRoutes: Readonly<Record<string, SandboxRoute>> = { ...instanceRoutes, ...hostRoutes };
 
-/** Routes that make, change and end services, on the platform's control port. */
+/** Routes that create, change and delete services, on the platform's control port. */
 export const serviceRoutes = {
   createService: { method: "POST", path: "/env-service", does: "create a service" },
   listServices: { method: "GET", path: "/env-service/:ref/list", does: "list services" },
-  getService: { method: "GET", path: "/env-service/:id", does: "look at a service" },
+  getService: { method: "GET", path: "/env-service/:id", does: "get a service" },
   updateService: { method: "PUT", path: "/env-service/:id", does: "change a service" },
-  deleteService: { method: "DELETE", path: "/env-service/:id", does: "end a service and its replicas" },
+  deleteService: { method: "DELETE", path: "/env-service/:id", does: "delete a service and its replicas" },
 } as const satisfies Record<string, Route>;
 
 /** The id of a sandbox's first instance, the one served at the root. */

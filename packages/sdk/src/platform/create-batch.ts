@@ -1,4 +1,12 @@
-import { type CreateInstanceRequest, type ErrorCode, headers, type InstanceRecord, isObject, isPlatformError } from "@aenv/contract";
+import {
+  type CreateInstanceRequest,
+  controlRoutes,
+  type ErrorCode,
+  headers,
+  type InstanceRecord,
+  isObject,
+  isPlatformError,
+} from "@aenv/contract";
 import { EnvironmentError, ValidationError } from "../errors/errors.ts";
 import { readFailure } from "../errors/failure.ts";
 import { StatusError } from "../errors/http-errors.ts";
@@ -59,8 +67,8 @@ export function createBody(request: CreateInstanceRequest, wait: Wait): Record<s
 function batchCall(requests: readonly CreateInstanceRequest[], wait: Wait): BatchCall {
   const key = randomId();
   return {
-    method: "POST",
-    path: "/env-instance/batch",
+    method: controlRoutes.createInstances.method,
+    path: controlRoutes.createInstances.path,
     doing: `create ${requests.length} instances`,
     body: { requests: requests.map((request) => createBody(request, wait)) },
     headers: { [headers.traceId]: key, "idempotency-key": key },

@@ -10,6 +10,7 @@ import {
   isPlatformError,
   type ResetRequest,
   type ResetResult,
+  type Route,
   splitRef,
 } from "@aenv/contract";
 import { poll } from "../async/polling.ts";
@@ -157,7 +158,7 @@ export class SchedulerClient {
   ): Promise<InstancePage> {
     const { ref: envName, ...rest } = filter;
     const label = Object.entries(labels).map(([key, value]) => `label=${encodeURIComponent(`${key}=${value}`)}`);
-    const path = withQuery(["/env-instance/list", label.join("&")].filter(Boolean).join("?"), { envName, ...rest });
+    const path = withQuery([controlRoutes.pageInstances.path, label.join("&")].filter(Boolean).join("?"), { envName, ...rest });
     const data = await this.#list(path, options);
     if (!isObject(data) || !Array.isArray(data.items)) throw new ValidationError("the page of instances is not a list");
     return { items: data.items.map(readInstance), next: typeof data.next === "string" ? data.next : null };
@@ -199,18 +200,17 @@ export class SchedulerClient {
 
   /** The instance ends after this ttl from now. */
   async renewInstance(id: string, ttl: string, options: RequestOptions = {}): Promise<InstanceRecord> {
-    return readInstance(await this.#post(id, "renew", `renew instance '${id}'`, { ttl }, options));
+    return readInstance(await this.#post(controlRoutes.renewInstance, id, `renew instance '${id}'`, { ttl }, options));
   }
 
   /** Begins a new episode and returns its task, seed and first observation; fields that are left out keep their value. */
   async resetInstance(id: string, episode: ResetRequest = {}, options: RequestOptions = {}): Promise<ResetResult> {
-    return readReset(await this.#post(id, "reset", `reset instance '${id}'`, episode, options));
+    return readReset(await this.#post(controlRoutes.resetInstance, id, `reset instance '${id}'`, episode, options));
   }
 
   /** The instance's history, with the reason of a failure. */
   async listEvents(id: string, options: RequestOptions = {}): Promise<InstanceEvent[]> {
-    const route = { method: "GET", path: "/env-instance/:id/events" };
-    const data = await this.#send(route, id, `read the events of instance '${id}'`, "idempotent", options);
+    const data = await this.#send(controlRoutes.listEvents, id, `read the events of instance '${id}'`, "idempotent", options);
     if (!Array.isArray(data)) throw new ValidationError(`the events of '${id}' are not a list`);
     return data as InstanceEvent[];
   }
@@ -219,8 +219,8 @@ export class SchedulerClient {
   async *logs(id: string, { tail, follow, ...options }: LogOptions = {}): AsyncGenerator<string> {
     const answer = await this.#control.open({
       ...options,
-      method: "GET",
-      path: withQuery(`/env-instance/${encodeURIComponent(id)}/logs`, { tail, follow }),
+      method: controlRoutes.readLogs.method,
+      path: withQuery(fillPath(controlRoutes.readLogs, { id }), { tail, follow }),
       doing: `read the logs of instance '${id}'`,
       rule: "idempotent",
       notFound: "instance.not_found",
@@ -245,11 +245,17 @@ export class SchedulerClient {
       throw new ValidationError(`${port} is not a port: it must be from 1 to 65535`);
     if (!(minutes > 0 && Number.isFinite(minutes)))
       throw new ValidationError(`a link cannot be valid for ${minutes} minutes: it must be more than 0`);
-    const route = { method: "POST", path: "/env-instance/:id/presign-url" };
-    const data = await this.#send(route, id, `create a link to port ${port} of instance '${id}'`, "idempotent", options, {
-      body: { port, expiration_time_in_minutes: minutes },
-      notFound: "instance.unsupported",
-    });
+    const data = await this.#send(
+      controlRoutes.presignUrl,
+      id,
+      `create a link to port ${port} of instance '${id}'`,
+      "idempotent",
+      options,
+      {
+        body: { port, expiration_time_in_minutes: minutes },
+        notFound: "instance.unsupported",
+      },
+    );
     const url = isObject(data) ? data.url : undefined;
     if (typeof url === "string" && url !== "") return url;
     throw new ValidationError(
@@ -293,8 +299,8 @@ export class SchedulerClient {
     return this.#control.send({ ...options, method: "GET", path, doing, rule: "idempotent", notFound: "instance.unsupported" });
   }
 
-  #post(id: string, verb: string, doing: string, body: unknown, options: RequestOptions): Promise<unknown> {
-    return this.#send({ method: "POST", path: `/env-instance/:id/${verb}` }, id, doing, "once", options, { body });
+  #post(route: Route, id: string, doing: string, body: unknown, options: RequestOptions): Promise<unknown> {
+    return this.#send(route, id, doing, "once", options, { body });
   }
 
   #send(

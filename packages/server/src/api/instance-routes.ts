@@ -105,8 +105,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       handle: async (ask) => fullRecord(await create(ask.body, ask, headerOf(ask, "idempotency-key")), ask),
     }),
     route({
-      method: "POST",
-      path: "/env-instance/batch",
+      ...endpointOf(controlRoutes.createInstances),
       summary: "Create many instances at once; the response has a result for each",
       answer: answers.instances.batch,
       audited: {
@@ -135,8 +134,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       },
     }),
     route({
-      method: "GET",
-      path: "/env-instance/list",
+      ...endpointOf(controlRoutes.pageInstances),
       summary: "List instances, a page at a time",
       answer: answers.instances.page,
       tag: "instances",
@@ -194,8 +192,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       },
     }),
     route({
-      method: "POST",
-      path: "/env-instance/:id/renew",
+      ...endpointOf(controlRoutes.renewInstance),
       summary: "Extend an instance's time to live, from now",
       answer: answers.instances.one,
       tag: "instances",
@@ -206,8 +203,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       handle: async (ask) => record(await instances.renew(ask.params.id, ask.body.ttl, ask.caller), ask),
     }),
     route({
-      method: "POST",
-      path: "/env-instance/:id/reset",
+      ...endpointOf(controlRoutes.resetInstance),
       summary: "Begin a new episode",
       answer: answers.instances.reset,
       tag: "instances",
@@ -218,8 +214,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       handle: async (ask) => instances.reset(ask.params.id, ask.body, contextOf(ask, undefined)),
     }),
     route({
-      method: "POST",
-      path: "/env-instance/:id/snapshot",
+      ...endpointOf(controlRoutes.snapshotInstance),
       summary: "Take a snapshot of an instance's state",
       answer: answers.instances.snapshot,
       tag: "instances",
@@ -243,8 +238,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       },
     }),
     route({
-      method: "GET",
-      path: "/env-instance/:id/events",
+      ...endpointOf(controlRoutes.listEvents),
       summary: "The events of an instance, with the reason of a failure",
       answer: answers.instances.events,
       tag: "instances",
@@ -253,8 +247,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       handle: async (ask) => (await instances.get(ask.params.id, ask.caller)).events,
     }),
     route({
-      method: "GET",
-      path: "/env-instance/:id/logs",
+      ...endpointOf(controlRoutes.readLogs),
       summary: "The log of an instance's sandbox: the last lines, and with `follow` new ones as server-sent events",
       answer: { type: "text/plain", alsoType: "text/event-stream" },
       tag: "instances",

@@ -1,8 +1,9 @@
+import { controlRoutes } from "@aenv/contract";
 import { z } from "zod";
 import type { DataUrl } from "../http/data-url.ts";
 import { DEFAULT_MINUTES, type Presign } from "../ports/presign.ts";
 import * as answers from "./answers.ts";
-import { type ApiRoute, bodyLimits, route } from "./route.ts";
+import { type ApiRoute, bodyLimits, endpointOf, route } from "./route.ts";
 
 export interface PortRooms {
   readonly presign: Presign;
@@ -19,8 +20,7 @@ const body = z.object({
 export function portRoutes({ presign, dataUrl }: PortRooms): ApiRoute[] {
   return [
     route({
-      method: "POST",
-      path: "/env-instance/:id/presign-url",
+      ...endpointOf(controlRoutes.presignUrl),
       summary: "Create a short-lived link to a port inside an instance's sandbox, for HTTP and WebSocket",
       answer: answers.instances.link,
       audited: { event: "port.opened", of: (_, { params, body }) => [`${params.id}:${body.port}`] },
