@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { describe, it } from "vitest";
-import { ada, openRoom, openWorld } from "../instances/fixtures/room.ts";
+import { ada, openTestServer, openWorld } from "../instances/fixtures/test-server.ts";
 import { startApp } from "./fixtures/app.ts";
 import { instanceRoutes } from "./instance-routes.ts";
 
@@ -10,10 +10,10 @@ describe("a client that disconnects before the response", () => {
     ["snapshot", "/state/snapshot"],
   ])("ends its %s: the sandbox sees its request aborted", async (verb, path) => {
     const world = openWorld();
-    const room = openRoom(world);
-    const { id } = await room.create(await world.publish(ada, "shop", {}));
+    const server = openTestServer(world);
+    const { id } = await server.create(await world.publish(ada, "shop", {}));
     const routes = instanceRoutes({
-      ...room,
+      ...server,
       hub: world.hub,
       dataUrl: () => "http://127.0.0.1",
       shown: (text) => text,

@@ -1,11 +1,11 @@
 import { setImmediate } from "node:timers/promises";
 import { expect, it, vi } from "vitest";
-import { ada, openRoom, openWorld } from "./fixtures/room.ts";
+import { ada, openTestServer, openWorld } from "./fixtures/test-server.ts";
 
 it("close waits until crashed sandboxes are destroyed: an earlier exit of the process would leave their files", async () => {
   const world = openWorld();
-  const room = openRoom(world);
-  const { slot } = await room.create(await world.publish(ada, "probe", { isolation: "instance" }));
+  const server = openTestServer(world);
+  const { slot } = await server.create(await world.publish(ada, "probe", { isolation: "instance" }));
   const [sandbox] = await world.engine.list();
   if (sandbox === undefined) throw new Error("the instance has no sandbox");
   const gate = Promise.withResolvers<void>();
@@ -19,7 +19,7 @@ it("close waits until crashed sandboxes are destroyed: an earlier exit of the pr
   await vi.waitFor(() => expect(isAsked).toBe(true));
 
   let isClosed = false;
-  const closing = room.maintenance.close(0).then(() => {
+  const closing = server.maintenance.close(0).then(() => {
     isClosed = true;
   });
   // Far more event loop turns than a close without waiting takes.

@@ -1,18 +1,18 @@
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, it, vi } from "vitest";
 import { requestSandbox } from "../sandboxes/client.ts";
-import { ada, openRoom, openWorld } from "./fixtures/room.ts";
+import { ada, openTestServer, openWorld } from "./fixtures/test-server.ts";
 
 const SHARED = { isolation: "shared" };
 
 /** A killed server, which does nothing any more, and the next one, with the sandboxes and rows of the first. */
 async function openTwo() {
   const world = openWorld();
-  const dead = openRoom(world);
+  const dead = openTestServer(world);
   await dead.maintenance.open();
   const shop = await world.publish(ada, "shop", {});
   const bank = await world.publish(ada, "bank", SHARED);
-  return { world, dead, next: openRoom(world), shop, bank };
+  return { world, dead, next: openTestServer(world), shop, bank };
 }
 
 describe("a server that starts after another was killed", () => {
@@ -95,9 +95,9 @@ describe("a server that starts after another was killed", () => {
     const { dead: claimed } = await next.peers.claimDeadServers();
     expect(claimed).toHaveLength(1);
     await next.instances.adopt(rows[0] as (typeof rows)[0]);
-    const third = openRoom(world);
+    const third = openTestServer(world);
     expect(await third.maintenance.open()).toEqual({ adopted: 2, failed: 0, ended: 0 });
-    const fourth = openRoom(world);
+    const fourth = openTestServer(world);
     expect(await fourth.maintenance.open()).toEqual({ adopted: 2, failed: 0, ended: 0 });
     for (const row of rows) expect(await fourth.count(row)).toBe(1);
     await fourth.maintenance.close(1_000);
@@ -108,7 +108,7 @@ describe("a server that starts after another was killed", () => {
 describe("servers on one store", () => {
   async function openPair() {
     const world = openWorld();
-    const [one, other] = [openRoom(world, { isAlone: false }), openRoom(world, { isAlone: false })];
+    const [one, other] = [openTestServer(world, { isAlone: false }), openTestServer(world, { isAlone: false })];
     await one.maintenance.open();
     await other.maintenance.open();
     const shop = await world.publish(ada, "shop", {});

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ada, openRoom, openWorld } from "./fixtures/room.ts";
+import { ada, openTestServer, openWorld } from "./fixtures/test-server.ts";
 import { sandboxOptionsOf } from "./sandbox-options.ts";
 
 const MOUNTS = [{ id: "OSS_1", remote_dir: "/data", local_dir: "/workspace" }];
@@ -8,8 +8,8 @@ const NOT_RUN = "init_command ignored, it is not run: the engine 'memory' cannot
 
 async function open(deployConfig: object, can = {}) {
   const world = openWorld(can);
-  const room = openRoom(world);
-  return { world, room, ref: await world.publish(ada, "shop", deployConfig) };
+  const server = openTestServer(world);
+  return { world, server, ref: await world.publish(ada, "shop", deployConfig) };
 }
 
 describe("sandbox options", () => {
@@ -23,34 +23,34 @@ describe("sandbox options", () => {
   });
 
   it("give a warning and an event if the engine does not support them, on the instance and its forks", async () => {
-    const { world, room, ref } = await open({ isolation: "instance" });
-    const row = await room.create(ref, { mount_points: MOUNTS, init_command: "run" });
+    const { world, server, ref } = await open({ isolation: "instance" });
+    const row = await server.create(ref, { mount_points: MOUNTS, init_command: "run" });
     expect(row).toMatchObject({ status: "Running", warnings: [NOT_MOUNTED, NOT_RUN] });
-    const [fork] = await room.instances.fork(row.id, 1, { caller: ada, signal: room.signal });
+    const [fork] = await server.instances.fork(row.id, 1, { caller: ada, signal: server.signal });
     for (const one of [row, fork]) {
       const events = one?.events.map(({ what }) => what);
       expect(events).toEqual(expect.arrayContaining([`warning: ${NOT_MOUNTED}`, `warning: ${NOT_RUN}`]));
     }
     expect(world.started.every((spec) => spec.sandboxOptions === undefined)).toBe(true);
-    expect(await room.create(ref)).not.toHaveProperty("warnings");
+    expect(await server.create(ref)).not.toHaveProperty("warnings");
   });
 
   it("give a warning also if they are in the environment's config", async () => {
-    const { room, ref } = await open({ mountPoints: MOUNTS });
-    expect(await room.create(ref)).toMatchObject({ warnings: [NOT_MOUNTED] });
+    const { server, ref } = await open({ mountPoints: MOUNTS });
+    expect(await server.create(ref)).toMatchObject({ warnings: [NOT_MOUNTED] });
   });
 
   it("are passed to an engine that supports them, for the instance and its forks, and no warm process is used", async () => {
-    const { world, room, ref } = await open({ isolation: "instance", initCommand: "serve" }, { mounts: true, initCommand: true });
-    const row = await room.create(ref, { mount_points: MOUNTS });
-    await room.instances.fork(row.id, 1, { caller: ada, signal: room.signal });
+    const { world, server, ref } = await open({ isolation: "instance", initCommand: "serve" }, { mounts: true, initCommand: true });
+    const row = await server.create(ref, { mount_points: MOUNTS });
+    await server.instances.fork(row.id, 1, { caller: ada, signal: server.signal });
     expect(row.warnings).toBeUndefined();
     expect(world.started.map((spec) => spec.sandboxOptions)).toEqual(Array(2).fill({ mountPoints: MOUNTS, initCommand: "serve" }));
   });
 
   it("are ignored with a warning for instances in a shared process, whatever the engine supports", async () => {
-    const { room, ref } = await open({ isolation: "shared" }, { mounts: true });
+    const { server, ref } = await open({ isolation: "shared" }, { mounts: true });
     const reason = "mount_points ignored, nothing is mounted: instances that share a process have no sandbox of their own";
-    expect(await room.create(ref, { mount_points: MOUNTS })).toMatchObject({ warnings: [reason] });
+    expect(await server.create(ref, { mount_points: MOUNTS })).toMatchObject({ warnings: [reason] });
   });
 });

@@ -105,7 +105,7 @@ describe("a request to a sandbox", () => {
     ["quota.exceeded", "instance.failed"],
     ["access.unauthenticated", "instance.failed"],
     ["made.up", "sandbox.lost"],
-  ])("may be refused with %s, which is taken as %s: a sandbox speaks for itself only", async (code, taken) => {
+  ])("that fails with %s is reported as %s: codes of the platform are not accepted from a sandbox", async (code, taken) => {
     expect(isErrorCode(taken)).toBe(true);
     const refusal = { success: false, error: "no", errorInfo: { code, retryable: false } };
     const { ask } = await openSandbox((_, response) => void response.writeHead(500).end(JSON.stringify(refusal)));
