@@ -31,7 +31,7 @@ type Role = "agent" | "user" | "env";
 
 const GREETING: ParticipantMessage = { role: "assistant", content: "Hi! How can I help you today?", tool_calls: null };
 
-/** A conversation of agent, user and environment, who take turns. It pauses when it is the agent's turn. */
+/** A conversation of agent, user and environment, which take turns. It pauses when it is the agent's turn. */
 export class Orchestrator {
   readonly environment: Environment;
   readonly #options: OrchestratorOptions;

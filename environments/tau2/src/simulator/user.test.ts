@@ -42,8 +42,8 @@ describe("the user simulator", () => {
   });
 
   it("retries when the endpoint is overloaded, but not when it refuses", async () => {
-    let asked = 0;
-    await using model = await scriptedOpenAi(() => (++asked < 3 ? { status: 503, message: "busy" } : "there"));
+    let requests = 0;
+    await using model = await scriptedOpenAi(() => (++requests < 3 ? { status: 503, message: "busy" } : "there"));
     const pauses: number[] = [];
     const pause = async (ms: number) => void pauses.push(ms);
     const user = new UserSimulator({ settings: settingsFor(model.baseUrl), prompt: "Be ann.", tools: [], pause });
@@ -58,21 +58,21 @@ describe("the user simulator", () => {
   });
 
   it.each<[string, RequestListener, string]>([
-    ["never answers", () => {}, "gave no answer within 20 ms"],
-    ["stops in the middle of its answer", (_, response) => response.writeHead(200).write("{"), "gave no answer within 20 ms"],
+    ["never answers", () => {}, "gave no answer within 200 ms"],
+    ["stops in the middle of its answer", (_, response) => response.writeHead(200).write("{"), "gave no answer within 200 ms"],
     ["hangs up", (request) => request.socket.destroy(), "cannot be reached"],
   ])("gives up on an endpoint that %s, after some retries", async (_, listener, problem) => {
-    let asked = 0;
+    let requests = 0;
     const server = createServer((request, response) => {
-      asked++;
+      requests++;
       listener(request, response);
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
-    const settings = { ...settingsFor(baseUrl), timeoutMs: 20 };
+    const settings = { ...settingsFor(baseUrl), timeoutMs: 200 };
     const user = new UserSimulator({ settings, prompt: "Be ann.", tools: [], pause: async () => {} });
     await expect(user.reply([greeting])).rejects.toThrow(problem);
-    expect(asked).toBe(4);
+    expect(requests).toBe(4);
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   });
@@ -138,7 +138,7 @@ describe("a recorded user", () => {
   it("repeats a recorded error", async () => {
     const first = new RecordedUser({ reply: () => Promise.reject(new Error("no line")) });
     await expect(first.reply([])).rejects.toThrow("no line");
-    await expect(new RecordedUser({ reply: () => Promise.reject(new Error("not asked")) }, first.replies).reply([])).rejects.toThrow(
+    await expect(new RecordedUser({ reply: () => Promise.reject(new Error("not called")) }, first.replies).reply([])).rejects.toThrow(
       "no line",
     );
   });

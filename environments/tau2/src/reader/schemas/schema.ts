@@ -99,12 +99,12 @@ export class SchemaWriter {
 
   /** The arguments of `Field(…)` except the default. */
   #fieldOptions(call: Expression & { kind: "call" }, scope: Scope): Schema {
-    const words: Schema = {};
+    const options: Schema = {};
     for (const [name, value] of call.named) {
       const key = name === "description" || name === "title" || name === "examples" ? name : LIMITS.get(name);
-      if (key) words[key] = evaluate(value, scope, this.#project);
+      if (key) options[key] = evaluate(value, scope, this.#project);
     }
-    return words;
+    return options;
   }
 
   #isExternal(expression: Expression, scope: Scope, name: string): boolean {
@@ -158,10 +158,10 @@ export class SchemaWriter {
         return { maxItems: items.length, minItems: items.length, prefixItems, type: "array" };
       }
       case "Annotated": {
-        const words = items.slice(1).filter((item) => item.kind === "call" && this.#isExternal(item.of, scope, "Field"));
+        const fields = items.slice(1).filter((item) => item.kind === "call" && this.#isExternal(item.of, scope, "Field"));
         return Object.assign(
           this.#type(first, scope),
-          ...words.map((word) => this.#fieldOptions(word as Expression & { kind: "call" }, scope)),
+          ...fields.map((field) => this.#fieldOptions(field as Expression & { kind: "call" }, scope)),
         );
       }
     }

@@ -92,21 +92,21 @@ function descriptionOf(
   project: Project,
 ): Pick<ToolSchema, "openai_schema" | "short_desc" | "long_desc"> {
   if (isHidden) return {};
-  const words = readDocstring(method.docstring ?? "");
+  const docstring = readDocstring(method.docstring ?? "");
   const isStatic = method.decorators.some((decorator) => decorator.kind === "name" && decorator.name === "staticmethod");
   const parameters = isStatic ? method.parameters : method.parameters.slice(1);
   const variadic = parameters.find((parameter) => parameter.isVariadic);
   if (variadic)
     throw new ReaderError(`${method.name} takes any number of arguments (${variadic.name}), which a schema cannot describe`, method.line);
   const fields = parameters.map(({ name, annotation, default: value }) => {
-    return { name, annotation, default: value, description: words.parameters.get(name) ?? null, scope };
+    return { name, annotation, default: value, description: docstring.parameters.get(name) ?? null, scope };
   });
-  const summary = words.summary || method.name;
-  const description = words.details ? `${summary}\n\n${words.details}` : summary;
+  const summary = docstring.summary || method.name;
+  const description = docstring.details ? `${summary}\n\n${docstring.details}` : summary;
   const schema = new SchemaWriter(project).write("parameters", fields);
   return {
     openai_schema: { type: "function", function: { name: method.name, description, parameters: schema } },
-    short_desc: words.summary,
-    long_desc: words.details,
+    short_desc: docstring.summary,
+    long_desc: docstring.details,
   };
 }
