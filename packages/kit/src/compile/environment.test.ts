@@ -98,7 +98,7 @@ describe("a compiled environment", () => {
       "reward 'r': unknown option 'wieght'; did you mean 'weight'?",
     );
     expect(await problemWith({ rewards: [{ name: "r", run }] })).toContain("reward 'r': unknown option 'run'; the options are name,");
-    expect(await problemWith({ functions: [{ name: "f", colour: "red", run }] })).toContain("its options are name, description, input,");
+    expect(await problemWith({ functions: [{ name: "f", colour: "red", run }] })).toContain("the options are name, description, input,");
   });
 
   it("accepts other fields of an environment that is an instance of a class", async () => {
