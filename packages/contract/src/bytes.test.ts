@@ -16,7 +16,7 @@ describe("parseBytes", () => {
     expect(parseBytes(text)).toBe(bytes);
   });
 
-  it.each(["", "GiB", "-1", "1 XiB", "ten", "1e3", "1 GiB 2", "9999999 PiB"])("refuses %j and says how to write it", (text) => {
+  it.each(["", "GiB", "-1", "1 XiB", "ten", "1e3", "1 GiB 2", "9999999 PiB"])("refuses %j and describes the format", (text) => {
     expect(() => parseBytes(text)).toThrow("such as 10 GiB");
   });
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { canonicalJson } from "./canonical-json.ts";
 
 describe("canonicalJson", () => {
-  it("gives the same text for any order of keys, and loses nothing", () => {
+  it("returns the same text for any order of keys, and loses nothing", () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const text = canonicalJson(value);

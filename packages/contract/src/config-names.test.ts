@@ -20,16 +20,16 @@ describe("misspelledFields", () => {
     expect(found[0]?.message).toContain(`did you mean ${meant}`);
   });
 
-  it("keeps what is misspelled", () => {
+  it("keeps misspelled fields", () => {
     expect(checkConfig({ ...minimal, deployConfg: { a: 1 } })).toMatchObject({ ok: true, config: { deployConfg: { a: 1 } } });
   });
 
-  it("says nothing of an author's own fields, nor of variables and labels", () => {
+  it("reports neither an author's own fields nor variables and labels", () => {
     const own = { extra: { kept: true }, deployConfig: { environmentVariables: { TTL: "1", ttl: "1" }, labels: { nme: "x" } } };
     expect(misspelledFields({ ...minimal, ...own })).toEqual([]);
   });
 
-  it("takes any JSON without failing", () => {
+  it("accepts any JSON", () => {
     fc.assert(fc.property(fc.jsonValue(), (value) => void misspelledFields(value)));
   });
 });

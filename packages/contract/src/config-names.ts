@@ -4,7 +4,7 @@ import { isObject } from "./json.ts";
 import { nearestName } from "./nearest.ts";
 
 /**
- * Fields of a config that are probably misspelled: they are unknown, and a known name is near, or is known one level deeper. Other unknown
+ * Fields of a config that are probably misspelled: unknown, with a similar known name, or known one level deeper. Other unknown
  * fields are the author's own. All of them are kept.
  */
 export function misspelledFields(value: unknown): ConfigProblem[] {
@@ -24,11 +24,11 @@ function misspelledIn(value: unknown, schema: z.core.$ZodType, path: readonly (s
     const meant = nearestName(name, Object.keys(shape)) ?? deeperName(name, shape);
     if (meant === null) return [];
     const full = [...path, meant].join(".");
-    return [{ path: at, message: `${at.join(".")} is no known field and has no effect; did you mean ${full}?` }];
+    return [{ path: at, message: `${at.join(".")} is not a known field and has no effect; did you mean ${full}?` }];
   });
 }
 
-/** `deployConfig.ttl` for a `ttl` that stands beside `deployConfig`. */
+/** `deployConfig.ttl` for a `ttl` at the level of `deployConfig`. */
 function deeperName(name: string, shape: Readonly<Record<string, z.core.$ZodType>>): string | null {
   for (const [outer, schema] of Object.entries(shape)) {
     const inner = unwrapped(schema);

@@ -80,11 +80,11 @@ function messages(value: unknown): string[] {
 }
 
 describe("parseConfig", () => {
-  it("takes every documented field and gives it back unchanged", () => {
+  it("accepts every documented field and returns it unchanged", () => {
     expect(parseConfig(complete)).toEqual(complete);
   });
 
-  it("refuses variables that only the platform sets, and takes all others of the publisher's", () => {
+  it("refuses variables that only the platform sets, and accepts all others of the publisher", () => {
     const config = (environment_variables: object) => ({ ...minimal, deployConfig: { environment_variables } });
     expect(messages(config({ PATH: "/opt/bin", NODE_OPTIONS: "--no-warnings", A: "1" }))).toEqual([]);
     expect(messages(config({ AENV_STORAGE: "/x", "A=B": "1" }))).toEqual([
@@ -93,7 +93,7 @@ describe("parseConfig", () => {
     ]);
   });
 
-  it("needs a name and a version and nothing else", () => {
+  it("requires a name and a version and nothing else", () => {
     expect(parseConfig(minimal)).toEqual(minimal);
     expect(messages({})).toEqual(["name is missing; it must be a string", "version is missing; it must be a string"]);
   });
@@ -111,7 +111,7 @@ describe("parseConfig", () => {
     expect(parseConfig(value)).toEqual(value);
   });
 
-  it("keeps any unknown field, whatever it holds", () => {
+  it("keeps any unknown field, whatever its value", () => {
     fc.assert(
       fc.property(fc.stringMatching(/^x[a-zA-Z]{1,8}$/), fc.jsonValue(), (key, value) => {
         expect((parseConfig({ ...minimal, [key]: value }) as Record<string, unknown>)[key]).toEqual(value);
@@ -119,12 +119,12 @@ describe("parseConfig", () => {
     );
   });
 
-  it("takes a status in any case, as the hub does", () => {
+  it("accepts a status in any case, as the hub does", () => {
     for (const status of ["Ready", "ready", "RELEASED", "iNIT"]) expect(parseConfig({ ...minimal, status }).status).toBe(status);
   });
 
   it.each([
-    [{ ...minimal, name: "My Env" }, "name is \"My Env\"; 'My Env' may hold only lower-case letters"],
+    [{ ...minimal, name: "My Env" }, "name is \"My Env\"; 'My Env' may contain only lower-case letters"],
     [{ ...minimal, name: 7 }, "name is 7; it must be a string"],
     [{ ...minimal, version: "" }, 'version is ""; it must not be empty'],
     [{ ...minimal, version: null }, "version is null; it must be a string"],
@@ -153,11 +153,11 @@ describe("parseConfig", () => {
     expect(messages(value)).toEqual([expect.stringContaining(message)]);
   });
 
-  it.each([[null], [[]], ["text"], [3]])("says what the file is when it is no object: %j", (value) => {
+  it.each([[null], [[]], ["text"], [3]])("names the value of a file that is not an object: %j", (value) => {
     expect(messages(value)).toEqual([`the file is ${JSON.stringify(value)}; it must be an object`]);
   });
 
-  it("names all that is wrong at once, with paths for programs", () => {
+  it("names all problems at once, with their paths", () => {
     const value = { name: "A", version: 1, deployConfig: { service: { port: "x" } } };
     expect(() => parseConfig(value)).toThrow(PlatformError);
     try {
@@ -179,7 +179,7 @@ describe("parseConfig", () => {
     expect(messages({ ...minimal, tags: "x".repeat(500) })[0]?.length).toBeLessThan(140);
   });
 
-  it("either gives a config or names problems, for any JSON", () => {
+  it("either returns a config or names problems, for any JSON", () => {
     const fields = Object.keys(complete) as (keyof EnvironmentConfig)[];
     fc.assert(
       fc.property(fc.constantFrom(...fields), fc.jsonValue(), (field, value) => {

@@ -8,7 +8,7 @@ import { variableProblem } from "./variables.ts";
 
 const text = z.string();
 const texts = z.record(z.string(), z.string());
-/** A publisher may set what it likes for its own code, except what the platform sets. */
+/** A publisher may set any variable for its own code, except those of the platform. */
 const variables = texts.superRefine((given, context) => {
   for (const [name, value] of Object.entries(given)) {
     const problem = variableProblem(name, value, "publisher");
@@ -29,7 +29,7 @@ const duration = z.string().superRefine((value, context) => {
     context.addIssue({ code: "custom", message: messageOf(error) });
   }
 });
-/** Names, in any spelling of case, as the hub takes them. */
+/** Case-insensitive, as in the hub. */
 const status = z.string().refine((value) => environmentStatuses.some((known) => known.toLowerCase() === value.toLowerCase()), {
   message: `must be one of ${environmentStatuses.join(", ")}`,
 });
@@ -65,7 +65,7 @@ const deployConfig = z.looseObject({
   labels: texts.optional(),
   /** `shared`: a slot in a process of the owner's instances; `instance`: a process of its own. */
   isolation: z.enum(["shared", "instance"]).optional(),
-  /** How many prepared processes should always wait. */
+  /** The number of warm processes to keep ready. */
   warm: count.optional(),
   /** Ports on which the environment's own programs listen; presigned links can be made for these. */
   ports: z.array(port).max(16).optional(),
@@ -77,7 +77,7 @@ const deployConfig = z.looseObject({
   initCommand: initCommand.optional(),
   dataSource: text.optional(),
   service: z.looseObject(storage).optional(),
-  // The flat spellings below are older than `service`; they are still read.
+  // The flat fields below are older than `service` and still supported.
   ...storage,
   serviceName: text.optional(),
   cpuRequest: quantity.optional(),
@@ -88,7 +88,7 @@ const deployConfig = z.looseObject({
   ephemeralStorageLimit: quantity.optional(),
 });
 
-/** An environment project's `config.json`, which is also what is published. Unknown fields are kept. */
+/** An environment project's `config.json`, which is published with it. Unknown fields are kept. */
 export const environmentConfig = z.looseObject({
   name,
   version: z
@@ -109,7 +109,7 @@ export const environmentConfig = z.looseObject({
       image_name: text.optional(),
       image_tag: text.optional(),
       build_policy: text.optional(),
-      /** Files and folders that go into the bundle beside the code. */
+      /** Files and folders to include in the bundle besides the code. */
       data: z.array(insidePath).optional(),
     })
     .optional(),
@@ -120,7 +120,7 @@ export const environmentConfig = z.looseObject({
 });
 export type EnvironmentConfig = z.infer<typeof environmentConfig>;
 
-/** One thing wrong with a config: where, what stands there, and what may stand there. */
+/** One problem of a config: its path, and a message with the value and what is allowed. */
 export interface ConfigProblem {
   readonly path: readonly (string | number)[];
   readonly message: string;
@@ -130,7 +130,7 @@ export type ConfigCheck =
   | { readonly ok: true; readonly config: EnvironmentConfig }
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
 
-/** All that is wrong at once, for tools that point at lines. */
+/** Reports all problems at once, with paths, for tools that point at lines. */
 export function checkConfig(value: unknown): ConfigCheck {
   const parsed = environmentConfig.safeParse(value);
   if (parsed.success) return { ok: true, config: parsed.data };
@@ -141,7 +141,7 @@ export function checkConfig(value: unknown): ConfigCheck {
   return { ok: false, problems };
 }
 
-/** The config, or one error that names every wrong field, its value and what is allowed. */
+/** The config, or one error that names every invalid field, its value and what is allowed. */
 export function parseConfig(value: unknown): EnvironmentConfig {
   const checked = checkConfig(value);
   if (checked.ok) return checked.config;

@@ -55,7 +55,7 @@ describe("parseDuration", () => {
     );
   });
 
-  it("gives a finite number or a platform error for any text", () => {
+  it("returns a finite number or a platform error for any text", () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom("1", "0", ".", "h", "m", "s", "d", "-", "+", "µ", " ") }), (text) => {
         try {

@@ -14,7 +14,7 @@ const UNIT_MS: Readonly<Record<string, number>> = {
 
 const PART = /(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h|d)/y;
 
-/** Long enough for everybody, and short enough that a date so far from now is still a date. */
+/** The longest duration: a date this far from now is still a valid Date. */
 const LONGEST_DAYS = 36_500;
 
 /** Milliseconds of a duration such as `30m`, `1h30m`, `1.5h`, `90s` or `1d`. A bare number is refused, except `0`, and so is more than 100 years. */
@@ -55,7 +55,7 @@ function tooLong(text: string): PlatformError {
   return new PlatformError("request.invalid", `invalid duration '${shown(text)}': it is longer than ${LONGEST_DAYS}d, which is 100 years`);
 }
 
-/** A text that a caller sent, short enough for a message. */
+/** A caller's text, shortened for a message. */
 function shown(text: string): string {
   return text.length > 60 ? `${text.slice(0, 60)}...` : text;
 }

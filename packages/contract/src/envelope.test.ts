@@ -19,16 +19,16 @@ describe("controlEnvelope", () => {
     expect(controlEnvelope.parse(body)).toEqual(body);
   });
 
-  it("takes a missing `success` for true, as the original's client does, and the controller's answer without a message", () => {
+  it("reads a missing `success` as true, as the original's client does, and accepts a response without a message", () => {
     expect(controlEnvelope.parse({ code: 0, data: [] })).toMatchObject({ success: true, data: [] });
   });
 
-  it("does not trip over an `error` of another service", () => {
+  it("ignores an `error` of another form", () => {
     expect(controlEnvelope.parse({ success: false, data: null, error: "text" }).error).toBeNull();
     expect(controlEnvelope.parse({ success: false, data: null, error: { code: 5 } }).error).toBeNull();
   });
 
-  it("keeps what it does not know", () => {
+  it("keeps unknown fields", () => {
     expect(controlEnvelope.parse({ success: false, data: null, errorMessage: "old" })).toMatchObject({ errorMessage: "old" });
   });
 
@@ -43,11 +43,11 @@ describe("sandboxEnvelope", () => {
     expect(sandboxEnvelope.parse({ success: false, error: "no" })).toEqual({ success: false, error: "no" });
   });
 
-  it("needs to be told whether it went well", () => {
+  it("requires `success`", () => {
     expect(sandboxEnvelope.safeParse({ data: 1 }).success).toBe(false);
   });
 
-  it("carries our code beside the original's text, and reads it back", () => {
+  it("has the error code besides the original's text, and reads it back", () => {
     const failure = sandboxFailure(new PlatformError("environment.unhealthy", "the kettle is cold"));
     expect(failure).toEqual({
       success: false,

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { PlatformError } from "./errors.ts";
 
-/** The control plane's and the hub's answer; `error` is ours and only there when something failed. */
+/** The response of the control API and the hub. `error` is an addition to the original, present only in failures. */
 export const controlEnvelope = z.looseObject({
   success: z.boolean().default(true),
   code: z.number().nullish(),
@@ -11,7 +11,7 @@ export const controlEnvelope = z.looseObject({
 });
 export type ControlEnvelope = z.infer<typeof controlEnvelope>;
 
-/** What a sandbox answers on its plain HTTP routes; `errorInfo` is ours, beside the original's text. */
+/** The response of a sandbox on its trainer API. `errorInfo` is an addition to the original's text. */
 export const sandboxEnvelope = z.looseObject({
   success: z.boolean(),
   data: z.unknown().optional(),

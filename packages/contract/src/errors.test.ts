@@ -4,29 +4,29 @@ import { type ErrorCode, errorTable, isErrorCode, isPlatformError, messageOf, Pl
 const codes = Object.keys(errorTable) as ErrorCode[];
 
 describe("the error table", () => {
-  it.each(codes)("has a status of failure and a meaning for %s", (code) => {
+  it.each(codes)("has an error status and a meaning for %s", (code) => {
     const { status, meaning } = errorTable[code];
     expect(status).toBeGreaterThanOrEqual(400);
     expect(status).toBeLessThan(600);
     expect(meaning).toMatch(/^[a-z].*[^.]$/);
   });
 
-  it("has codes of the form noun.trouble, but for the one that is our own fault", () => {
+  it("has codes of the form noun.problem, except `internal`", () => {
     for (const code of codes) expect(code).toMatch(/^(?:[a-z]+\.[a-z_]+|internal)$/);
   });
 
-  it("never calls a request worth repeating when the caller would have to change it", () => {
+  it("marks no error as retryable whose request must be changed", () => {
     for (const code of codes) {
       const { status, retryable } = errorTable[code];
       if ([400, 401, 403, 404, 405, 409, 413].includes(status)) expect({ code, retryable }).toEqual({ code, retryable: false });
     }
   });
 
-  it("never offers to repeat a tool call, since it may have run", () => {
+  it("marks no tool call as retryable, since it may have run", () => {
     for (const code of ["tool.failed", "tool.timeout"] as const) expect(errorTable[code].retryable).toBe(false);
   });
 
-  it("gives each code a meaning of its own", () => {
+  it("has a different meaning for each code", () => {
     const meanings = codes.map((code) => errorTable[code].meaning);
     expect(new Set(meanings).size).toBe(meanings.length);
   });
@@ -40,7 +40,7 @@ describe("PlatformError", () => {
     expect(error).toBeInstanceOf(Error);
   });
 
-  it("keeps cause, details and request id, and what the other side said of retrying", () => {
+  it("keeps cause, details and request id, and a given retryable", () => {
     const cause = new Error("below");
     const error = new PlatformError("internal", "text", { cause, details: { id: "x" }, requestId: "r1", retryable: true });
     expect(error).toMatchObject({ cause, details: { id: "x" }, requestId: "r1", retryable: true });
@@ -55,7 +55,7 @@ describe("PlatformError", () => {
 });
 
 describe("isPlatformError", () => {
-  it("asks for the class, and for one of the codes if any are named", () => {
+  it("checks the class, and the codes if any are given", () => {
     const error = new PlatformError("task.not_found", "text");
     expect(isPlatformError(error)).toBe(true);
     expect(isPlatformError(error, "internal", "task.not_found")).toBe(true);
@@ -65,14 +65,14 @@ describe("isPlatformError", () => {
 });
 
 describe("isErrorCode", () => {
-  it("knows the table's codes and no property that every object has", () => {
+  it("accepts the codes of the table and no property of Object.prototype", () => {
     for (const code of codes) expect(isErrorCode(code)).toBe(true);
     for (const other of ["toString", "__proto__", "constructor", "", 400, null]) expect(isErrorCode(other)).toBe(false);
   });
 });
 
 describe("messageOf", () => {
-  it("says what was thrown, never a stack", () => {
+  it("returns the message of a thrown value, never a stack", () => {
     expect(messageOf(new Error("no ink"))).toBe("no ink");
     expect(messageOf(new TypeError(""))).toBe("TypeError");
     expect(messageOf("plain")).toBe("plain");

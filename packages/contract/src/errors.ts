@@ -1,78 +1,90 @@
 /**
- * Every way the platform itself can fail: one line per code.
+ * Every error of the platform: one line per code.
  * `status` is the HTTP status of the response, `retryable` whether the same request may succeed later.
- * What goes wrong inside a tool is not here: that is data for the agent (`isError: true`).
+ * Failures inside a tool are not listed: they are data for the agent (`isError: true`).
  */
 export const errorTable = {
-  "request.invalid": { status: 400, retryable: false, meaning: "the request does not have the shape that this route takes" },
+  "request.invalid": { status: 400, retryable: false, meaning: "the request is not valid for this route" },
   "request.too_large": { status: 413, retryable: false, meaning: "the body is larger than the configured limit" },
   "request.too_slow": { status: 408, retryable: true, meaning: "the body did not arrive in time" },
-  "request.forbidden_origin": { status: 403, retryable: false, meaning: "the Host or Origin header does not belong to this server" },
+  "request.forbidden_origin": { status: 403, retryable: false, meaning: "the Host or Origin header is not one that this server accepts" },
   "request.conflict": { status: 409, retryable: false, meaning: "the idempotency key was used for another request" },
   "route.not_found": { status: 404, retryable: false, meaning: "no such path" },
   "route.method_not_allowed": { status: 405, retryable: false, meaning: "the path exists, but not with this method" },
   "access.denied": { status: 403, retryable: false, meaning: "the caller may not use this route" },
-  "access.token_not_found": { status: 404, retryable: false, meaning: "no token of this id" },
-  "access.unauthenticated": { status: 401, retryable: false, meaning: "a valid token is needed" },
-  "environment.invalid": { status: 400, retryable: false, meaning: "the environment's definition or config.json is wrong" },
-  "environment.not_found": { status: 404, retryable: false, meaning: "no environment of this name and version" },
-  "environment.unhealthy": { status: 503, retryable: true, meaning: "the environment runs but says that it is not healthy" },
-  "environment.exists": { status: 409, retryable: false, meaning: "this version is published already" },
-  "environment.released": { status: 403, retryable: false, meaning: "a released version does not change any more" },
-  "environment.in_use": { status: 409, retryable: false, meaning: "instances of this version still run" },
-  "bundle.invalid": { status: 400, retryable: false, meaning: "the archive is damaged, unsafe, or not what its digest says" },
-  "bundle.not_found": { status: 404, retryable: false, meaning: "no archive of this digest has been uploaded" },
-  "bundle.damaged": { status: 500, retryable: false, meaning: "the stored archive is not what was uploaded" },
-  "ticket.not_found": { status: 404, retryable: false, meaning: "the upload or download link is unknown, used or too old" },
+  "access.token_not_found": { status: 404, retryable: false, meaning: "no token with this id" },
+  "access.unauthenticated": { status: 401, retryable: false, meaning: "the request needs a valid token" },
+  "environment.invalid": { status: 400, retryable: false, meaning: "the environment's definition or config.json is invalid" },
+  "environment.not_found": { status: 404, retryable: false, meaning: "no environment with this name and version" },
+  "environment.unhealthy": {
+    status: 503,
+    retryable: true,
+    meaning: "the environment runs, but its health check reports that it is not healthy",
+  },
+  "environment.exists": { status: 409, retryable: false, meaning: "this version is already published" },
+  "environment.released": { status: 403, retryable: false, meaning: "a released version cannot be changed" },
+  "environment.in_use": { status: 409, retryable: false, meaning: "instances of this version are still running" },
+  "bundle.invalid": { status: 400, retryable: false, meaning: "the archive is damaged or unsafe, or does not match its digest" },
+  "bundle.not_found": { status: 404, retryable: false, meaning: "no archive with this digest has been uploaded" },
+  "bundle.damaged": { status: 500, retryable: false, meaning: "the stored archive differs from the uploaded one" },
+  "ticket.not_found": { status: 404, retryable: false, meaning: "the upload or download link is unknown, already used or expired" },
   "link.not_found": {
     status: 404,
     retryable: false,
     meaning: "the link to a sandbox's port is unknown or has expired, or its instance has ended",
   },
-  "instance.not_found": { status: 404, retryable: false, meaning: "no such instance, or not yours" },
-  "instance.exists": { status: 409, retryable: false, meaning: "an instance of this id is there already" },
+  "instance.not_found": { status: 404, retryable: false, meaning: "no such instance, or it belongs to another owner" },
+  "instance.exists": { status: 409, retryable: false, meaning: "an instance with this id exists already" },
   "instance.starting": { status: 503, retryable: true, meaning: "the instance is not ready yet" },
   "instance.gone": { status: 410, retryable: false, meaning: "the instance has ended" },
-  "instance.failed": { status: 502, retryable: false, meaning: "the instance did not start, or broke" },
-  "instance.setup_failed": { status: 500, retryable: false, meaning: "the environment's setup raised an error" },
-  "instance.start_failed": { status: 502, retryable: true, meaning: "the instance did not come up" },
+  "instance.failed": { status: 502, retryable: false, meaning: "the instance did not start, or failed later" },
+  "instance.setup_failed": { status: 500, retryable: false, meaning: "the environment's setup threw an error" },
+  "instance.start_failed": { status: 502, retryable: true, meaning: "the instance could not be started" },
   "instance.start_timeout": { status: 504, retryable: true, meaning: "the instance did not become ready in time" },
-  "instance.unsupported": { status: 501, retryable: false, meaning: "this environment or server cannot do that with an instance" },
-  "service.not_found": { status: 404, retryable: false, meaning: "no such service, or not yours" },
-  "service.exists": { status: 409, retryable: false, meaning: "a service of this name is there already" },
-  "service.unavailable": { status: 503, retryable: true, meaning: "none of the service's replicas runs now" },
-  "session.not_found": { status: 404, retryable: false, meaning: "no such MCP session, or the replica that held it is gone" },
-  "sandbox.start_failed": { status: 502, retryable: true, meaning: "the sandbox did not come up" },
-  "sandbox.lost": { status: 502, retryable: true, meaning: "the sandbox is gone or does not answer" },
-  "sandbox.answer_too_large": { status: 502, retryable: false, meaning: "the sandbox answered with more than the server reads of it" },
-  "sandbox.destroy_failed": { status: 500, retryable: true, meaning: "the sandbox could not be ended, or its files not be removed" },
-  "sandbox.exists": { status: 409, retryable: false, meaning: "a sandbox of this id is there already" },
-  "sandbox.bound": { status: 409, retryable: false, meaning: "the process has taken an environment already" },
+  "instance.unsupported": { status: 501, retryable: false, meaning: "this environment or server does not support this operation" },
+  "service.not_found": { status: 404, retryable: false, meaning: "no such service, or it belongs to another owner" },
+  "service.exists": { status: 409, retryable: false, meaning: "a service with this name exists already" },
+  "service.unavailable": { status: 503, retryable: true, meaning: "no replica of the service is running" },
+  "session.not_found": { status: 404, retryable: false, meaning: "no such MCP session, or the replica that had it has ended" },
+  "sandbox.start_failed": { status: 502, retryable: true, meaning: "the sandbox could not be started" },
+  "sandbox.lost": { status: 502, retryable: true, meaning: "the sandbox has ended or does not answer" },
+  "sandbox.answer_too_large": { status: 502, retryable: false, meaning: "the sandbox's answer is larger than the server's limit" },
+  "sandbox.destroy_failed": { status: 500, retryable: true, meaning: "the sandbox could not be ended, or its files could not be removed" },
+  "sandbox.exists": { status: 409, retryable: false, meaning: "a sandbox with this id exists already" },
+  "sandbox.bound": { status: 409, retryable: false, meaning: "the process is already bound to an environment" },
   "sandbox.port_closed": { status: 502, retryable: true, meaning: "no process of the sandbox listens on this port" },
-  "sandbox.unsupported": { status: 501, retryable: false, meaning: "this engine cannot do that, or not on this system" },
-  "task.not_found": { status: 404, retryable: false, meaning: "the environment has no task of this id" },
-  "task.list_failed": { status: 500, retryable: false, meaning: "the environment's list of tasks raised an error" },
-  "tool.not_found": { status: 404, retryable: false, meaning: "the environment has no tool of this name" },
-  "tool.failed": { status: 500, retryable: false, meaning: "the call failed after it left; it may have run" },
-  "tool.timeout": { status: 504, retryable: false, meaning: "the call took longer than allowed; it may have run" },
-  "function.not_found": { status: 404, retryable: false, meaning: "the environment has no function of this name" },
-  "function.failed": { status: 500, retryable: false, meaning: "the function raised an error" },
+  "sandbox.unsupported": { status: 501, retryable: false, meaning: "the engine does not support this, or not on this system" },
+  "task.not_found": { status: 404, retryable: false, meaning: "the environment has no task with this id" },
+  "task.list_failed": { status: 500, retryable: false, meaning: "the environment's list of tasks threw an error" },
+  "tool.not_found": { status: 404, retryable: false, meaning: "the environment has no tool with this name" },
+  "tool.failed": { status: 500, retryable: false, meaning: "the call failed after it was sent; the tool may have run" },
+  "tool.timeout": { status: 504, retryable: false, meaning: "the call timed out; the tool may have run" },
+  "function.not_found": { status: 404, retryable: false, meaning: "the environment has no function with this name" },
+  "function.failed": { status: 500, retryable: false, meaning: "the function threw an error" },
   "reward.missing": { status: 404, retryable: false, meaning: "the environment defines no reward" },
-  "reward.failed": { status: 500, retryable: false, meaning: "a reward function raised an error or gave no number" },
-  "health.failed": { status: 500, retryable: true, meaning: "the health check itself raised an error" },
-  "snapshot.unsupported": { status: 501, retryable: false, meaning: "the state cannot be written down as a value" },
-  "snapshot.invalid": { status: 400, retryable: false, meaning: "the snapshot is damaged or of another environment" },
-  "store.unavailable": { status: 503, retryable: true, meaning: "the store cannot be reached or cannot write; a change may have happened" },
-  "store.damaged": { status: 500, retryable: false, meaning: "what the store holds cannot be read" },
-  "store.invalid": { status: 500, retryable: false, meaning: "the store's address is wrong, or it holds what this server does not know" },
-  "quota.exceeded": { status: 429, retryable: true, meaning: "a limit of this owner or server is reached" },
+  "reward.failed": { status: 500, retryable: false, meaning: "a reward function threw an error or returned no number" },
+  "health.failed": { status: 500, retryable: true, meaning: "the health check threw an error" },
+  "snapshot.unsupported": { status: 501, retryable: false, meaning: "the state cannot be serialized" },
+  "snapshot.invalid": { status: 400, retryable: false, meaning: "the snapshot is damaged or belongs to another environment" },
+  "store.unavailable": {
+    status: 503,
+    retryable: true,
+    meaning: "the store cannot be reached or cannot write; the change may have been made",
+  },
+  "store.damaged": { status: 500, retryable: false, meaning: "the data in the store cannot be read" },
+  "store.invalid": {
+    status: 500,
+    retryable: false,
+    meaning: "the store's address is invalid, or its data has a format that this server does not support",
+  },
+  "quota.exceeded": { status: 429, retryable: true, meaning: "a limit of the owner or of the server is reached" },
   "server.locked": { status: 409, retryable: false, meaning: "another server uses the same home" },
   "server.draining": { status: 503, retryable: true, meaning: "the server is shutting down" },
-  "network.failed": { status: 502, retryable: true, meaning: "the other side could not be reached, or the connection broke" },
-  "request.timeout": { status: 504, retryable: true, meaning: "no answer came in time" },
-  "request.cancelled": { status: 499, retryable: false, meaning: "the caller gave up" },
-  "circuit.open": { status: 503, retryable: true, meaning: "too many calls in a row have failed; waiting before the next" },
-  internal: { status: 500, retryable: false, meaning: "a fault of ours" },
+  "network.failed": { status: 502, retryable: true, meaning: "the other side could not be reached, or the connection was lost" },
+  "request.timeout": { status: 504, retryable: true, meaning: "no response arrived in time" },
+  "request.cancelled": { status: 499, retryable: false, meaning: "the caller cancelled the request" },
+  "circuit.open": { status: 503, retryable: true, meaning: "too many consecutive calls failed; calls are paused" },
+  internal: { status: 500, retryable: false, meaning: "an unexpected error of the platform" },
 } as const satisfies Record<string, { status: number; retryable: boolean; meaning: string }>;
 
 export type ErrorCode = keyof typeof errorTable;
@@ -82,7 +94,7 @@ export interface PlatformErrorOptions {
   /** Facts for programs: ids, limits, field names. Never a secret. */
   readonly details?: Readonly<Record<string, unknown>>;
   readonly requestId?: string;
-  /** Overrides the table, for what the other side has said. */
+  /** Overrides the table, if the other side has sent a value. */
   readonly retryable?: boolean;
 }
 
@@ -116,7 +128,7 @@ export function isErrorCode(value: unknown): value is ErrorCode {
   return typeof value === "string" && Object.hasOwn(errorTable, value);
 }
 
-/** What a thrown value says of itself, without its stack. */
+/** The message of a thrown value, without its stack. */
 export function messageOf(error: unknown): string {
   if (error instanceof Error) return error.message || error.name;
   return typeof error === "string" ? error : String(error);

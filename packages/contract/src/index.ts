@@ -1,4 +1,4 @@
-// Every file takes zod as a namespace (`import * as z`), not as `{ z }`: a bundle then carries the quarter of it that is used.
+// Every file imports zod as a namespace (`import * as z`), not as `{ z }`: a bundle then contains only the quarter of it that is used.
 
 export { formatBytes, parseBytes } from "./bytes.ts";
 export { canonicalJson } from "./canonical-json.ts";
@@ -75,7 +75,7 @@ export { readTar, type TarFile } from "./tar-reader.ts";
 export { type Task, type TaskPage, task, taskPage } from "./task.ts";
 export { type CallToolResult, type ContentBlock, callToolResult, contentBlock, type ToolDescriptor, toolDescriptor } from "./tool.ts";
 export {
-  demandVariables,
+  assertVariables,
   type VariableKind,
   type VariableSetter,
   type Variables,

@@ -29,14 +29,14 @@ const bare = {
 };
 
 describe("instance", () => {
-  it("reads what the original's services answer on create, get and list", () => {
+  it("parses the original's responses to create, get and list", () => {
     expect(instance.parse(bare)).toEqual(bare);
     expect(instance.parse({ ...bare, env })).toEqual({ ...bare, env });
     const full = { ...env, tags: ["linux"], artifacts: [{ id: "", type: "image", content: "x:1" }], deploy_config: { cpu: "1" } };
     expect(instance.parse({ ...bare, env: full, labels: { a: "b" } })).toMatchObject({ env: full });
   });
 
-  it("takes raw pod phases for a status", () => {
+  it("accepts raw pod phases as a status", () => {
     for (const status of ["Succeeded", "Unknown"]) expect(instance.parse({ ...bare, status }).status).toBe(status);
   });
 
@@ -45,10 +45,10 @@ describe("instance", () => {
   });
 });
 
-describe("what a request asks of the sandbox itself", () => {
+describe("the sandbox options of a request", () => {
   const parse = (mount_points: unknown, init_command?: unknown) => createInstanceRequest.safeParse({ mount_points, init_command }).success;
 
-  it("is a list of mounts with whatever an engine needs, and a command", () => {
+  it("are a list of mounts with any fields, and a command", () => {
     for (const mounts of [
       undefined,
       null,
@@ -60,7 +60,7 @@ describe("what a request asks of the sandbox itself", () => {
     for (const command of [undefined, null, "", "python3 -m http.server"]) expect(parse([], command)).toBe(true);
   });
 
-  it("is refused if it is anything else, or too much", () => {
+  it("are refused if they are of another type or too large", () => {
     for (const mounts of [{}, "x", ["x"], [null], [[]], Array(65).fill({}), [{ id: "x".repeat(16_384) }]])
       expect(parse(mounts)).toBe(false);
     for (const command of [1, ["sh"], "a\0b", "x".repeat(8_193)]) expect(parse([], command)).toBe(false);
@@ -68,7 +68,7 @@ describe("what a request asks of the sandbox itself", () => {
 });
 
 describe("createInstanceRequest", () => {
-  it("takes the original's fields and ours", () => {
+  it("accepts the original's fields and the additional ones", () => {
     const request = {
       envName: "weather-demo@1.0.0",
       datasource: "",
@@ -86,7 +86,7 @@ describe("createInstanceRequest", () => {
     expect(createInstanceRequest.parse({})).toEqual({});
   });
 
-  it("takes every field that the original's clients send, and refuses misspelled ones and wrong types", () => {
+  it("accepts every field that the original's clients send, and refuses misspelled ones and wrong types", () => {
     const sent = { envName: "a@1", datasource: "", ttl: "", environment_variables: {}, arguments: [], owner: "o", labels: {} };
     const newer = { mount_points: [{ id: "OSS_x", remote_dir: "/data", local_dir: "/workspace" }], init_command: "sleep 1" };
     expect(createInstanceRequest.safeParse({ ...sent, ...newer }).success).toBe(true);
@@ -97,7 +97,7 @@ describe("createInstanceRequest", () => {
     expect(createInstanceRequest.safeParse({ seed: 1.5 }).success).toBe(false);
   });
 
-  it("takes for an id what a host name's part may be, and nothing else", () => {
+  it("accepts only DNS labels as an id", () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom("a", "9", "-", "A", "/", "."), maxLength: 5 }), (id) => {
         const isLabel = /^[a-z0-9-]+$/.test(id) && !id.startsWith("-") && !id.endsWith("-");
@@ -110,7 +110,7 @@ describe("createInstanceRequest", () => {
 });
 
 describe("resetRequest and forkRequest", () => {
-  it("leave out what stays, and bound the number of copies", () => {
+  it("allow missing fields, and bound the number of copies", () => {
     expect(resetRequest.parse({})).toEqual({});
     expect(resetRequest.parse({ task: null, seed: 3 })).toEqual({ task: null, seed: 3 });
     expect(forkRequest.parse({ count: 32 })).toEqual({ count: 32 });
@@ -119,7 +119,7 @@ describe("resetRequest and forkRequest", () => {
 });
 
 describe("resetResult", () => {
-  it("has an observation of null where an older environment sends none", () => {
+  it("has an observation of null if an older environment sends none", () => {
     expect(resetResult.parse({ task: { id: "a", goal: 3 }, seed: 1, observation: { text: "go" } })).toEqual({
       task: { id: "a", goal: 3 },
       seed: 1,

@@ -22,22 +22,22 @@ export const instance = z.looseObject({
   ttl: z.string().nullish(),
   owner: z.string().nullish(),
   labels: z.record(z.string(), z.string()).nullish(),
-  /** What was asked for and is not done. */
+  /** Requested options that the engine does not support. */
   warnings: z.array(z.string()).nullish(),
 });
 export type InstanceRecord = z.infer<typeof instance>;
 
-/** Good as a DNS label, so that it may also name a pod. */
+/** A DNS label, so that it can also be the name of a pod. */
 const instanceId = z.string().regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/, "must be 1 to 63 lower-case letters, digits and '-'");
 
-/** What `POST /env-instance` takes: the original's fields, then ours. */
+/** The body of `POST /env-instance`: the original's fields, then additional ones. */
 export const createInstanceRequest = knownFields({
   envName: text(fieldLimits.referenceLength).optional(),
   datasource: text(fieldLimits.referenceLength).optional(),
   environment_variables: environmentVariables.optional(),
   arguments: startArguments.optional(),
   ttl: text(fieldLimits.shortLength).optional(),
-  /** The ttl is only what a client falls back to; what the environment's config says goes before it. */
+  /** The ttl is the client's default: the environment's config takes precedence. */
   ttlIsFallback: z.boolean().optional(),
   owner: text(fieldLimits.nameLength).optional(),
   labels: labels.optional(),
@@ -50,27 +50,27 @@ export const createInstanceRequest = knownFields({
 });
 export type CreateInstanceRequest = z.infer<typeof createInstanceRequest>;
 
-/** What `POST …/task/reset` takes: what it leaves out stays as it was. */
+/** The body of `POST …/task/reset`: fields that are left out keep their values. */
 export const resetRequest = knownFields({
   task: text(fieldLimits.nameLength).nullish(),
   seed: z.number().int().nullish(),
 });
 export type ResetRequest = z.infer<typeof resetRequest>;
 
-/** What `POST …/task/reset` answers: the episode that has begun, and what its agent is to see first. */
+/** The response of `POST …/task/reset`: the new episode and its first observation. */
 export const resetResult = z.object({
   task: task.nullable(),
   seed: z.number().int(),
-  /** Null if the environment shows nothing; environments of older versions do not send it. */
+  /** Null if the environment has none; environments of older versions do not send it. */
   observation: (z.unknown() as z.ZodType<Json>).default(null),
 });
 export type ResetResult = z.infer<typeof resetResult>;
 
-/** How many copies to make; a platform that has chosen their ids names them instead. */
+/** The body of a fork: the number of copies, or their ids, if the server has chosen them. */
 export const forkRequest = knownFields({
   count: z.number().int().min(1).max(1_000).optional(),
   ids: z.array(instanceId).min(1).max(1_000).optional(),
 }).refine(({ count, ids }) => (count === undefined) !== (ids === undefined), { message: "give either 'count' or 'ids'" });
 
-/** What `POST /env-instance/:id/renew` takes. */
+/** The body of `POST /env-instance/:id/renew`. */
 export const renewRequest = knownFields({ ttl: text(fieldLimits.shortLength) });

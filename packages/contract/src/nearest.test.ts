@@ -32,7 +32,7 @@ describe("nearestName", () => {
     );
   });
 
-  it("finds a name of which one character is missing, as long as no other is nearer", () => {
+  it("finds a name with one character missing, unless another name is nearer", () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[a-z]{5,20}$/), fc.nat(), (name, seed) => {
         const at = seed % name.length;
@@ -41,7 +41,7 @@ describe("nearestName", () => {
     );
   });
 
-  it("answers only known names, whatever is given", () => {
+  it("returns only known names, for any text", () => {
     fc.assert(
       fc.property(fc.string(), names, (given, list) => {
         const nearest = nearestName(given, list);

@@ -1,9 +1,9 @@
 /**
- * The known name that a given one was probably meant to be, or null if none is near. Case, `_` and `-` do not count as a difference;
+ * The known name that is most similar to a given one, or null if none is similar. Case, `_` and `-` do not count as a difference;
  * otherwise one mistake is allowed per three characters: a character too many, missing, wrong, or swapped with its neighbour.
  */
 export function nearestName(given: string, known: Iterable<string>): string | null {
-  // A longer text is not a mistyped name, and comparing it would cost time.
+  // A longer text is not a mistyped name, and comparing it would be slow.
   if (given.length > MAX_LENGTH) return null;
   const plain = plainName(given);
   const limit = Math.floor(plain.length / 3);

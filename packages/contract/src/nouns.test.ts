@@ -19,7 +19,7 @@ describe("environment", () => {
 });
 
 describe("task", () => {
-  it("has an id, and keeps what else the author wrote", () => {
+  it("has an id, and keeps the author's other fields", () => {
     expect(task.parse({ id: "t1", instruction: "do", split: "train", answer: [42] })).toEqual({
       id: "t1",
       instruction: "do",
@@ -30,14 +30,14 @@ describe("task", () => {
     expect(task.safeParse({}).success).toBe(false);
   });
 
-  it("comes in pages that know the total", () => {
+  it("comes in pages with the total", () => {
     expect(taskPage.parse({ items: [{ id: "t1" }], total: 7 })).toEqual({ items: [{ id: "t1" }], total: 7 });
     expect(taskPage.safeParse({ items: [], total: -1 }).success).toBe(false);
   });
 });
 
 describe("reward", () => {
-  it("is a number with its parts, never a text or nothing", () => {
+  it("is a number with its components, never a string or undefined", () => {
     expect(reward.parse({ reward: 1, components: { a: 0.5, b: 0.5 } })).toEqual({ reward: 1, components: { a: 0.5, b: 0.5 } });
     for (const value of [
       { reward: null, components: {} },
@@ -51,7 +51,7 @@ describe("reward", () => {
 });
 
 describe("catalogue", () => {
-  it("reads the original's list and fills in what it leaves out", () => {
+  it("parses the original's list and fills in defaults", () => {
     const parsed = catalogue.parse({
       total: 1,
       functions: [{ name: "f", endpoint: "/functions/f", method: "POST", parameters: { a: { type: "<class 'str'>", default: null } } }],
@@ -82,7 +82,7 @@ describe("tools", () => {
     expect(callToolResult.parse(result)).toEqual(result);
   });
 
-  it("answer with a list of blocks", () => {
+  it("return a list of blocks", () => {
     expect(callToolResult.safeParse({ content: "text" }).success).toBe(false);
     expect(callToolResult.safeParse({ content: [{ text: "no type" }] }).success).toBe(false);
   });

@@ -1,16 +1,16 @@
 import type * as z from "zod";
 
-/** At most so many problems are told at once. */
-const MAX_TOLD = 5;
+/** The maximum number of problems in one message. */
+const MAX_PROBLEMS = 5;
 
 /**
- * What is wrong with a value, in words: the field and what it must be. The value itself is not part of the text: it may be a secret.
- * `whole` names the value, for what is wrong with all of it.
+ * Describes the problems of a value: each field and what it must be. The value itself is left out, because it may be a secret.
+ * `whole` names the value, for problems without a path.
  */
 export function problemsOf(error: z.ZodError, whole: string): string {
-  const told = error.issues.slice(0, MAX_TOLD).map((issue) => problemOf(issue, whole));
-  const more = error.issues.length - told.length;
-  return [...told, ...(more > 0 ? [`and ${more} more`] : [])].join("; ");
+  const described = error.issues.slice(0, MAX_PROBLEMS).map((issue) => problemOf(issue, whole));
+  const more = error.issues.length - described.length;
+  return [...described, ...(more > 0 ? [`and ${more} more`] : [])].join("; ");
 }
 
 function problemOf(issue: z.core.$ZodIssue, whole: string): string {

@@ -6,7 +6,7 @@ import { formatRef, nameProblem, parseName, parseRef, splitRef, versionProblem }
 const withoutAt = fc.string({ minLength: 1 }).filter((text) => !text.includes("@"));
 
 describe("parseRef", () => {
-  it("takes a name and a version, and formatRef gives the same text back", () => {
+  it("parses a name and a version, and formatRef returns the same text", () => {
     fc.assert(
       fc.property(withoutAt, withoutAt, (name, version) => {
         const ref = parseRef(`${name}@${version}`);
@@ -27,7 +27,7 @@ describe("parseRef", () => {
     expect(() => parseRef(text)).toThrow(message);
   });
 
-  it("accepts exactly the texts with one @ and something on both sides", () => {
+  it("accepts exactly the texts with one @ and text on both sides", () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom("a", "@", "1", ".") }), (text) => {
         const isRef = /^[^@]+@[^@]+$/.test(text);
@@ -44,13 +44,13 @@ describe("parseRef", () => {
 });
 
 describe("splitRef", () => {
-  it("splits at the first @ and gives an empty version without one", () => {
+  it("splits at the first @, and returns an empty version without one", () => {
     expect(splitRef("tau2@1.0.2")).toEqual({ name: "tau2", version: "1.0.2" });
     expect(splitRef("tau2")).toEqual({ name: "tau2", version: "" });
     expect(splitRef("a@b@c")).toEqual({ name: "a", version: "b@c" });
   });
 
-  it("loses nothing: formatRef gives back every text that does not end in its first @", () => {
+  it("loses nothing: formatRef returns every text that does not end in its first @", () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom("a", "@", "1") }), (text) => {
         fc.pre(text.indexOf("@") !== text.length - 1 || text === "");
@@ -61,7 +61,7 @@ describe("splitRef", () => {
 });
 
 describe("nameProblem", () => {
-  it.each(["a", "0", "my-env", "tau2", "a--b", "a".repeat(253)])("has nothing against '%s'", (name) => {
+  it.each(["a", "0", "my-env", "tau2", "a--b", "a".repeat(253)])("accepts '%s'", (name) => {
     expect(nameProblem(name)).toBeNull();
     expect(parseName(name)).toBe(name);
   });
@@ -84,7 +84,7 @@ describe("nameProblem", () => {
     expect(() => parseName(name)).toThrow(text);
   });
 
-  it("keeps the rule of the command line for any text", () => {
+  it("is the rule of the command line for any text", () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom("a", "z", "0", "9", "-", "A", "_", " "), maxLength: 6 }), (name) => {
         const isFine = /^[a-z0-9-]+$/.test(name) && !name.startsWith("-") && !name.endsWith("-");
@@ -106,7 +106,7 @@ describe("versionProblem", () => {
     },
   );
 
-  it("says what a version looks like", () => {
+  it("describes a valid version", () => {
     expect(versionProblem("banana")).toContain("'banana' is not a version; a version looks like 1.0.0");
   });
 });

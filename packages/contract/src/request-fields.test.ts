@@ -37,13 +37,13 @@ describe("the fields of a request", () => {
     expect(problemOf(createInstanceRequest, request)).toBe(problem);
   });
 
-  it("of a service are as small", () => {
+  it("of a service have the same limits", () => {
     for (const field of ["cpu_request", "memory_limit", "ephemeral_storage_limit", "storage_size"])
       expect(problemOf(createServiceRequest, { envName: "a", [field]: "1".repeat(65) })).toBe(`${field} must have at most 64 characters`);
     expect(updateServiceRequest.safeParse({ environment_variables: many(1_001) }).success).toBe(false);
   });
 
-  it("may be anything but unknown", () => {
+  it("must be known", () => {
     const schema = knownFields({ task: text(9).optional() }).extend({ seed: text(9).optional() });
     fc.assert(
       fc.property(fc.string(), (name) => {
@@ -54,12 +54,12 @@ describe("the fields of a request", () => {
     const told = (value: object) => problemsOf(schema.safeParse(value).error ?? never(), "the body");
     expect(told({ tsk: 1 })).toBe("unknown field 'tsk'; did you mean 'task'?");
     // Of the schema that was extended, not of the one before.
-    expect(told({ sede: 1, color: 1 })).toBe("unknown field 'sede'; did you mean 'seed'?; unknown field 'color'; known are task, seed");
+    expect(told({ sede: 1, color: 1 })).toBe("unknown field 'sede'; did you mean 'seed'?; unknown field 'color'; known fields are task, seed");
   });
 });
 
 describe("problemsOf", () => {
-  it("says what a field must be, and never what it is", () => {
+  it("describes what a field must be, and never its value", () => {
     const secret = "zq-secret";
     const told = [
       createInstanceRequest.safeParse({ environment_variables: { KEY: [secret] }, arguments: secret, seed: secret, id: `${secret}!` }),
@@ -73,7 +73,7 @@ describe("problemsOf", () => {
     ]);
   });
 
-  it("tells the first few of many", () => {
+  it("reports only the first few of many", () => {
     const parsed = createInstanceRequest.safeParse({ arguments: Array(100).fill(1) });
     expect(parsed.success ? "" : problemsOf(parsed.error, "the body")).toMatch(/^arguments\.0 must be a string; .*; and 95 more$/);
   });

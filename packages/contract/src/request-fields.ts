@@ -2,8 +2,8 @@ import * as z from "zod";
 import { nearestName } from "./nearest.ts";
 
 /**
- * How large the fields of a request may be. What stands in a row of the store is read with every list, so it has to be short; a
- * snapshot is handed on and never stored, so only the limit of the whole body holds for it.
+ * Size limits for the fields of a request. Stored fields are read with every list, so they have to be short. A snapshot is passed
+ * on and never stored, so only the limit of the whole body applies to it.
  */
 export const fieldLimits = {
   /** A reference such as `name@version`, a data source, an image, a path. */
@@ -17,7 +17,7 @@ export const fieldLimits = {
   variables: { count: 1_000, nameLength: 256, totalBytes: 256 * 1_024 },
 } as const;
 
-/** A text of so many characters at most. */
+/** A string with a maximum length. */
 export function text(maxLength: number): z.ZodString {
   return z.string().max(maxLength);
 }
@@ -37,7 +37,7 @@ export const startArguments = z
     message: `must have at most ${fieldLimits.arguments.totalBytes} bytes in all`,
   });
 
-/** Variables of an instance or a service. The platform's own, which it adds before it hands them on, do not count. */
+/** Variables of an instance or a service. Those that the platform adds do not count. */
 export const environmentVariables = z
   .record(text(fieldLimits.variables.nameLength), z.string())
   .refine((value) => Object.keys(value).length <= fieldLimits.variables.count, {
@@ -47,12 +47,12 @@ export const environmentVariables = z
     message: `must have at most ${fieldLimits.variables.totalBytes} bytes in all`,
   });
 
-/** An object whose fields are all known; another one is an error that names the field that was probably meant. */
+/** An object without unknown fields; the error for an unknown field suggests the nearest known one. */
 export function knownFields<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
   return z.strictObject(shape, {
     error: (issue) => {
       if (issue.code !== "unrecognized_keys") return undefined;
-      // The names of the schema that has failed: it may have been extended.
+      // From the schema that failed, because it may have been extended.
       const { shape: known = shape } = (issue.inst as z.ZodObject | undefined) ?? {};
       return (issue.keys as readonly string[]).map((key) => unknownField(key, Object.keys(known))).join("; ");
     },
@@ -63,7 +63,7 @@ function unknownField(given: string, known: readonly string[]): string {
   const shown = given.length > 60 ? `${given.slice(0, 60)}...` : given;
   const nearest = nearestName(given, known);
   return nearest === null
-    ? `unknown field '${shown}'; known are ${known.join(", ")}`
+    ? `unknown field '${shown}'; known fields are ${known.join(", ")}`
     : `unknown field '${shown}'; did you mean '${nearest}'?`;
 }
 

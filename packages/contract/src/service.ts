@@ -2,7 +2,7 @@ import * as z from "zod";
 import { environment } from "./environment.ts";
 import { environmentVariables, fieldLimits, knownFields, text } from "./request-fields.ts";
 
-/** A service as the wire has it: a named set of replicas of an environment behind one address. */
+/** A service in the wire format: a named set of replicas of an environment behind one address. */
 export const service = z.looseObject({
   id: z.string().min(1),
   env: environment.nullish(),
@@ -11,7 +11,7 @@ export const service = z.looseObject({
   updated_at: z.string(),
   replicas: z.number().int(),
   available_replicas: z.number().int(),
-  /** Host and port, and with ours a path; without a scheme. */
+  /** Host, port and path, without a scheme; the original's has no path. */
   service_url: z.string().nullish(),
   owner: z.string().nullish(),
   environment_variables: z.record(z.string(), z.string()).nullish(),
@@ -27,10 +27,10 @@ const dnsName = z
     /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/,
     "must be lower-case letters, digits, '-' and '.', as in a DNS name",
   );
-/** Clients send an empty text for what they leave open. */
+/** Clients send an empty string for a field that is not set. */
 const orEmpty = (name: z.ZodType<string>) => z.union([z.literal(""), name]).optional();
 
-/** What `POST /env-service` takes. What only containers can be told is accepted, and processes do without. */
+/** The body of `POST /env-service`. Fields that only containers support are accepted and ignored by other engines. */
 export const createServiceRequest = knownFields({
   envName: text(fieldLimits.referenceLength).min(1),
   service_name: orEmpty(dnsName),
@@ -51,7 +51,7 @@ export const createServiceRequest = knownFields({
 });
 export type CreateServiceRequest = z.infer<typeof createServiceRequest>;
 
-/** What `PUT /env-service/:id` takes: what it leaves out stays as it was, and variables are added to those there are. */
+/** The body of `PUT /env-service/:id`: fields that are left out keep their values, and variables are added to the existing ones. */
 export const updateServiceRequest = knownFields({
   replicas: z.number().int().min(0).max(MAX_REPLICAS).optional(),
   image: text(fieldLimits.referenceLength).optional(),

@@ -1,17 +1,17 @@
 import { PlatformError } from "./errors.ts";
 
-/** What a header of an archive says of the file behind it. */
+/** The header of a file in an archive. */
 export interface TarHeader {
-  /** Relative, with `/` between its parts, and inside the folder it is unpacked into. */
+  /** Relative, with `/` as the separator, and inside the target folder. */
   readonly path: string;
   readonly size: number;
 }
 
-/** Headers take one block each, and files whole blocks. */
+/** A header is one block; a file is padded to whole blocks. */
 export const TAR_BLOCK = 512;
 
 // A small part of the ustar format (POSIX.1-1988): regular files only, and nothing in a header that could differ
-// between two machines. Offsets and widths of the fields that we use:
+// between two machines. Offsets and widths of the fields in use:
 const field = {
   name: [0, 100],
   mode: [100, 8],
@@ -32,8 +32,8 @@ const fromUtf8 = new TextDecoder("utf-8", { fatal: true });
 
 /** The header of a plain file in a bundle's archive. */
 export function writeTarHeader({ path, size }: TarHeader): Uint8Array {
-  demandInside(path);
-  if (size > MAX_SIZE) throw invalidBundle(`cannot hold ${shown(path)}: it is larger than 8 GiB`);
+  assertInside(path);
+  if (size > MAX_SIZE) throw invalidBundle(`cannot contain ${shown(path)}: it is larger than 8 GiB`);
   const [prefix, name] = splitPath(path);
   const block = new Uint8Array(TAR_BLOCK);
   put(block, "name", name);
@@ -51,7 +51,7 @@ export function writeTarHeader({ path, size }: TarHeader): Uint8Array {
 
 /**
  * Reads the headers that `writeTarHeader` writes and no others. Links, devices, folders as entries and every extension of the
- * format (pax, GNU) are refused, for a path or size that arrives by a second way is one more way around the checks.
+ * format (pax, GNU) are refused: a second encoding of a path or size could bypass the checks.
  */
 export function readTarHeader(block: Uint8Array): TarHeader {
   if (text(block, "magic", false) !== MAGIC) throw invalidBundle("is not a ustar archive");
@@ -59,48 +59,48 @@ export function readTarHeader(block: Uint8Array): TarHeader {
   const [prefix, name] = [text(block, "prefix"), text(block, "name")];
   const path = prefix === "" ? name : `${prefix}/${name}`;
   const type = text(block, "type");
-  if (type === "1" || type === "2") throw invalidBundle(`holds a link, ${shown(path)}`);
-  if (type !== "0" && type !== "") throw invalidBundle(`holds ${shown(path)}, which is not a plain file (type ${shown(type)})`);
+  if (type === "1" || type === "2") throw invalidBundle(`contains a link, ${shown(path)}`);
+  if (type !== "0" && type !== "") throw invalidBundle(`contains ${shown(path)}, which is not a plain file (type ${shown(type)})`);
   const mode = octal(block, "mode");
-  if ((mode & ~0o777) !== 0) throw invalidBundle(`gives ${shown(path)} an odd mode, ${mode.toString(8)}`);
-  demandInside(path);
+  if ((mode & ~0o777) !== 0) throw invalidBundle(`gives ${shown(path)} an invalid mode, ${mode.toString(8)}`);
+  assertInside(path);
   return { path, size: octal(block, "size") };
 }
 
-/** The bytes that fill a file's last block. */
+/** The number of padding bytes in a file's last block. */
 export function tarPadding(size: number): number {
   return (TAR_BLOCK - (size % TAR_BLOCK)) % TAR_BLOCK;
 }
 
-/** Whether these are the zeros with which an archive ends. */
+/** Whether a block has only zeros, which ends an archive. */
 export function isTarEnd(bytes: Uint8Array): boolean {
   return bytes.every((byte) => byte === 0);
 }
 
-/** What is wrong with a bundle, as everybody says it who reads or writes one. */
+/** An error for an invalid bundle; the message begins with "the bundle". */
 export function invalidBundle(what: string): PlatformError {
   return new PlatformError("bundle.invalid", `the bundle ${what}`);
 }
 
-/** A path that stays inside the folder it is unpacked into, on every system. */
-function demandInside(path: string): void {
+/** Throws unless the path stays inside its target folder, on every system. */
+function assertInside(path: string): void {
   const isInside = path.split("/").every((part) => part !== "" && part !== "." && part !== "..");
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
   if (isInside && !/[\\\x00-\x1f\x7f]|^[A-Za-z]:/.test(path)) return;
-  throw invalidBundle(`may not hold the path ${shown(path)}: it must be relative, without '.', '..', '\\' or control characters`);
+  throw invalidBundle(`must not contain the path ${shown(path)}: it must be relative, without '.', '..', '\\' or control characters`);
 }
 
-/** Up to 100 bytes stand in `name`; more only if a `/` lets the front move into `prefix`. */
+/** `name` holds up to 100 bytes; a longer path is split at a `/` into `prefix` and `name`. */
 function splitPath(path: string): [prefix: Uint8Array, name: Uint8Array] {
   const whole = toUtf8.encode(path);
   if (whole.length <= field.name[1]) return [new Uint8Array(0), whole];
   const slash = whole.subarray(0, field.prefix[1] + 1).lastIndexOf(0x2f);
   const [prefix, name] = [whole.subarray(0, Math.max(0, slash)), whole.subarray(slash + 1)];
-  if (slash < 1 || name.length > field.name[1]) throw invalidBundle(`cannot hold the path ${shown(path)}: it is too long`);
+  if (slash < 1 || name.length > field.name[1]) throw invalidBundle(`cannot contain the path ${shown(path)}: it is too long`);
   return [prefix, name];
 }
 
-/** The sum of all bytes, with the checksum's own field taken as spaces. */
+/** The sum of all bytes, with the checksum field read as spaces. */
 function checksum(block: Uint8Array): number {
   const [start, width] = field.checksum;
   return block.reduce((sum, byte, at) => sum + (at >= start && at < start + width ? 0x20 : byte), 0);

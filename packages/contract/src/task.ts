@@ -1,11 +1,11 @@
 import * as z from "zod";
 
-/** One problem of an environment. Only the trainer sees it whole; what the agent may know is `instruction`. */
+/** A task of an environment. Only the trainer API returns all of it; the agent gets `instruction`. */
 export const task = z.looseObject({
   id: z.string().min(1),
   instruction: z.string().optional(),
   split: z.string().optional(),
-  /** For tasks of several splits: all of them. */
+  /** All splits of a task that belongs to several. */
   splits: z.array(z.string()).optional(),
 });
 export type Task = z.infer<typeof task>;

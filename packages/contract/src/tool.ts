@@ -11,7 +11,7 @@ export const toolDescriptor = z.looseObject({
 });
 export type ToolDescriptor = z.infer<typeof toolDescriptor>;
 
-/** One block of a tool's answer: `{type:"text",text}`, `{type:"image",data,mimeType}` and so on. */
+/** One block of a tool's result: `{type:"text",text}`, `{type:"image",data,mimeType}` and so on. */
 export const contentBlock = z.looseObject({ type: z.string() });
 export type ContentBlock = z.infer<typeof contentBlock>;
 

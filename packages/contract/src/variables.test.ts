@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isPlatformError } from "./errors.ts";
-import { demandVariables, variableKind, variableProblem } from "./variables.ts";
+import { assertVariables, variableKind, variableProblem } from "./variables.ts";
 
 const shop = { name: "shop", version: "1.0.0" };
 
@@ -37,21 +37,21 @@ describe("a caller's variables", () => {
     for (const setter of ["caller", "publisher"] as const) expect(variableProblem(name, "x", setter)).toContain("is not a variable's name");
   });
 
-  it("may not hold a NUL byte, and the refusal does not repeat the value", () => {
+  it("may not contain a NUL byte, and the error does not repeat the value", () => {
     const problem = variableProblem("TOKEN", "secret\0value", "caller");
     expect(problem).toContain("'TOKEN' contains a NUL byte");
     expect(problem).not.toContain("secret");
   });
 
-  it("may say which environment it is, as the original's clients do, but only the truth", () => {
-    expect(() => demandVariables({ envNAME: "shop", envversion: "1.0.0", DEBUG: "1" }, shop)).not.toThrow();
-    expect(() => demandVariables({ envNAME: "shop", envversion: "" }, shop)).not.toThrow();
-    expect(() => demandVariables({ envNAME: "bank" }, shop)).toThrow("'envNAME' must be 'shop', or be left out");
-    expect(() => demandVariables({ envversion: "2.0.0" }, shop)).toThrow("'envversion' must be '1.0.0'");
+  it("may name the environment, as the original's clients do, but no other one", () => {
+    expect(() => assertVariables({ envNAME: "shop", envversion: "1.0.0", DEBUG: "1" }, shop)).not.toThrow();
+    expect(() => assertVariables({ envNAME: "shop", envversion: "" }, shop)).not.toThrow();
+    expect(() => assertVariables({ envNAME: "bank" }, shop)).toThrow("'envNAME' must be 'shop', or be left out");
+    expect(() => assertVariables({ envversion: "2.0.0" }, shop)).toThrow("'envversion' must be '1.0.0'");
   });
 
   it("are refused by name, with a code and the reason", () => {
-    const demand = () => demandVariables({ DEBUG: "1", NODE_OPTIONS: "--import=data:,evil" }, shop);
+    const demand = () => assertVariables({ DEBUG: "1", NODE_OPTIONS: "--import=data:,evil" }, shop);
     expect(demand).toThrow("environment_variables: 'NODE_OPTIONS' is read by Node.js or its tools, so a caller may not set it");
     expect(demand).toThrow(expect.objectContaining({ code: "request.invalid", details: { variable: "NODE_OPTIONS" } }));
   });
@@ -68,7 +68,7 @@ describe("a caller's variables", () => {
       fc.property(fc.dictionary(names, fc.string()), (variables) => {
         let isAccepted = true;
         try {
-          demandVariables(variables, shop);
+          assertVariables(variables, shop);
         } catch (error) {
           expect(isPlatformError(error, "request.invalid")).toBe(true);
           isAccepted = false;
@@ -87,7 +87,7 @@ describe("a caller's variables", () => {
     );
   });
 
-  it("are judged the same in every spelling of case", () => {
+  it("are checked case-insensitively", () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[A-Za-z_]{1,12}$/), (name) => {
         if (variableKind(name) === "identity") return;

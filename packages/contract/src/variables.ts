@@ -4,16 +4,16 @@ import { PlatformError } from "./errors.ts";
  * Which environment variables may be set, and by whom.
  *
  * Variables of an instance become environment variables of a process that runs the publisher's code, and a caller may use environments
- * of others. So a caller may set the names that an environment reads by itself (`API_KEY`, `TAU2_DOMAIN`), and none of those that
- * loaders, interpreters, shells, tools, TLS or the network read: with these a caller could run code of its own in the publisher's
- * process, or see and answer the publisher's traffic. A publisher may set all of these for its own code. What the platform sets
- * (`AENV_*`, `OTEL_*`) belongs to the platform alone: it names folders and addresses that the process is trusted to use.
+ * of other publishers. So a caller may set the names that an environment itself reads (`API_KEY`, `TAU2_DOMAIN`), but not those
+ * that loaders, interpreters, shells, tools, TLS or network libraries read: with these a caller could run its own code in the
+ * publisher's process, or read and change the publisher's traffic. A publisher may set all of these for its own code. Only the
+ * platform sets `AENV_*` and `OTEL_*`: they contain folders and addresses that the process trusts.
  */
 export type VariableSetter = "caller" | "publisher";
 
 export type Variables = Readonly<Record<string, string>>;
 
-/** As in Kubernetes. In particular no `=`, no NUL, and no `BASH_FUNC_x%%`, which bash takes for a function. */
+/** As in Kubernetes. In particular no `=`, no NUL, and no `BASH_FUNC_x%%`, which bash reads as a function. */
 const NAME = /^[A-Za-z._-][A-Za-z0-9._-]*$/;
 
 const PLATFORM = /^(?:AENV|OTEL)_/;
@@ -21,7 +21,7 @@ const PLATFORM = /^(?:AENV|OTEL)_/;
 /** The name and version of the environment: the original's clients send them; the platform adds what they leave out. */
 const IDENTITY = ["envNAME", "envversion"] as const;
 
-/** What is read by programs rather than by an environment's own code. Compared in upper case. */
+/** Variables that programs read, rather than an environment's own code. Compared in upper case. */
 const RESERVED: readonly { readonly reads: string; readonly names: RegExp }[] = [
   {
     reads: "the dynamic linker or the C library",
@@ -48,7 +48,7 @@ const RESERVED: readonly { readonly reads: string; readonly names: RegExp }[] = 
   },
   { reads: "programs to find their folders", names: /^(?:HOME|PWD|OLDPWD|TMPDIR|TMP|TEMP|TMPPREFIX|XDG_.*)$/ },
   {
-    reads: "TLS libraries to decide whom to trust",
+    reads: "TLS libraries to choose trusted certificates",
     names: /^(?:SSL_.*|SSLKEYLOGFILE|OPENSSL_.*|CURL_.*|REQUESTS_CA_BUNDLE|GRPC_DEFAULT_SSL_ROOTS_FILE_PATH)$/,
   },
   { reads: "HTTP clients to choose a proxy", names: /^.*_PROXY$/ },
@@ -63,10 +63,10 @@ export function variableKind(name: string): VariableKind {
   return RESERVED.some(({ names }) => names.test(upper)) ? "reserved" : "free";
 }
 
-/** Why this variable may not be set, or null if it may. Values are never part of the text: they may be secrets. */
+/** Why this variable may not be set, or null if it may. The text never contains the value: it may be a secret. */
 export function variableProblem(name: string, value: string, setter: VariableSetter): string | null {
   if (!NAME.test(name)) return `${quoted(name)} is not a variable's name: use letters, digits, '_', '.' and '-', and no digit first`;
-  if (value.includes("\0")) return `the value of ${quoted(name)} contains a NUL byte, which no environment variable can hold`;
+  if (value.includes("\0")) return `the value of ${quoted(name)} contains a NUL byte, which no environment variable can contain`;
   switch (variableKind(name)) {
     case "platform":
       return `${quoted(name)} is set by the platform and by nobody else; choose a name that does not begin with AENV_ or OTEL_`;
@@ -78,19 +78,19 @@ export function variableProblem(name: string, value: string, setter: VariableSet
   }
 }
 
-/** Refuses a caller's variables if one of them may not be set, or says something else than the truth about the environment. */
-export function demandVariables(variables: Variables, environment: { readonly name: string; readonly version: string }): void {
+/** Throws if a caller may not set one of the variables, or if one names another environment than the instance's. */
+export function assertVariables(variables: Variables, environment: { readonly name: string; readonly version: string }): void {
   for (const [name, value] of Object.entries(variables)) {
     const problem = variableProblem(name, value, "caller") ?? identityProblem(name, value, environment);
     if (problem !== null) throw new PlatformError("request.invalid", `environment_variables: ${problem}`, { details: { variable: name } });
   }
 }
 
-/** Clients that were not told a version send an empty text. */
+/** Clients without a version send an empty string. */
 function identityProblem(name: string, value: string, environment: { readonly name: string; readonly version: string }): string | null {
   if (variableKind(name) !== "identity" || value === "") return null;
-  const truth = name === "envNAME" ? environment.name : environment.version;
-  return value === truth ? null : `${quoted(name)} must be '${truth}', or be left out: it tells the sandbox which environment it runs`;
+  const actual = name === "envNAME" ? environment.name : environment.version;
+  return value === actual ? null : `${quoted(name)} must be '${actual}', or be left out: it names the environment of the sandbox`;
 }
 
 function reservedProblem(name: string): string {

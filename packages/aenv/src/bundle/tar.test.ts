@@ -49,7 +49,7 @@ describe("tar", () => {
   });
 
   it.each(["../x", "a/../x", "/x", "a//x", "./x", "x/", "", "a\\x", "C:/x", "a\0b"])("refuses the path %j", (path) => {
-    expect(() => writeTar([{ path, bytes: new Uint8Array() }])).toThrow("may not hold the path");
+    expect(() => writeTar([{ path, bytes: new Uint8Array() }])).toThrow("must not contain the path");
   });
 
   it("refuses to write or read a path twice", async () => {
@@ -62,7 +62,7 @@ describe("tar", () => {
   it("refuses links and paths outside the folder when reading", async () => {
     for (const type of ["1", "2"]) await expect(readEntries(forge({ type }))).rejects.toThrow("link");
     for (const type of ["3", "5", "x"]) await expect(readEntries(forge({ type }))).rejects.toThrow("not a plain file");
-    for (const name of ["../etc", "/etc", "a/./b"]) await expect(readEntries(forge({ name }))).rejects.toThrow("may not hold the path");
+    for (const name of ["../etc", "/etc", "a/./b"]) await expect(readEntries(forge({ name }))).rejects.toThrow("must not contain the path");
   });
 
   it("refuses damaged archives instead of reading wrong files", async () => {

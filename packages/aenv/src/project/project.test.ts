@@ -8,7 +8,7 @@ describe("a project's config.json", { timeout: 60_000 }, () => {
   it("is built with a warning that names the field that was probably meant, and its line", async () => {
     using tree = project('{\n  "name": "my-env",\n  "version": "1.0.0",\n  "deployConfg": { "ttl": "1h" },\n  "own": 1\n}');
     const { code, stderr } = await aenv(["build"], { cwd: tree.path });
-    expect(stderr).toBe("! config.json:4:3 deployConfg is no known field and has no effect; did you mean deployConfig?\n");
+    expect(stderr).toBe("! config.json:4:3 deployConfg is not a known field and has no effect; did you mean deployConfig?\n");
     expect(code).toBe(0);
   });
 

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import {
+  assertVariables,
   type CreateInstanceRequest,
-  demandVariables,
   isPlatformError,
   PlatformError,
   type ResetRequest,
@@ -69,7 +69,7 @@ export class Instances {
       throw new PlatformError("request.invalid", "Invalid request parameters: envName is missing; give 'name' or 'name@version'");
     }
     const environment = await hub.resolve(request.envName, context.caller);
-    demandVariables(request.environment_variables ?? {}, environment);
+    assertVariables(request.environment_variables ?? {}, environment);
     const owner = ownerOf(request.owner, context.caller);
     const fresh = newInstanceRow(environment, request, owner, now(), this.#options);
     if (context.idempotencyKey === undefined) return this.#begin(environment, request, fresh, context.caller);
@@ -97,7 +97,7 @@ export class Instances {
     const { hub, now } = this.#options;
     const caller: Caller = { owner, roles: new Set(["admin"]), tokenId: null, maxInstances };
     const environment = await hub.resolve(`${name}@${version}`, caller);
-    demandVariables(variables, environment);
+    assertVariables(variables, environment);
     const request = { environment_variables: { ...variables } };
     const row = asReplica(newInstanceRow(environment, request, owner, now(), this.#options), id, service);
     await this.#begin(environment, request, row, caller, spec.platformVariables);

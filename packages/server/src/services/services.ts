@@ -1,4 +1,4 @@
-import { demandVariables, isPlatformError, messageOf, newInstanceId, newKey, PlatformError, splitRef } from "@aenv/contract";
+import { assertVariables, isPlatformError, messageOf, newInstanceId, newKey, PlatformError, splitRef } from "@aenv/contract";
 import type { Caller } from "../access/access.ts";
 import type { Quotas } from "../access/quotas.ts";
 import { isInScope } from "../access/scopes.ts";
@@ -60,7 +60,7 @@ export class Services {
   async create(service: NewService, caller: Caller): Promise<ServiceState> {
     const { hub, quotas, rows, now } = this.#options;
     const { name, version } = await hub.resolve(service.envName, caller);
-    demandVariables(service.variables, { name, version });
+    assertVariables(service.variables, { name, version });
     const owner = ownerOf(service.owner, caller);
     const id = service.id ?? `${name.slice(0, 38).replace(/-+$/, "")}-svc-${newKey()}`;
     const since = now().toISOString();
@@ -111,7 +111,7 @@ export class Services {
   async update(id: string, change: ServiceChange, caller: Caller): Promise<ServiceState> {
     const { rows, now } = this.#options;
     const known = await this.#get(id, caller);
-    demandVariables(change.variables ?? {}, known.environment);
+    assertVariables(change.variables ?? {}, known.environment);
     if (change.replicas !== undefined) await this.#assertWithinLimits(change.replicas, known.replicas, known.owner, caller);
     const row = await rows.update(id, (latest) => {
       if (latest.leaving !== null) return null;

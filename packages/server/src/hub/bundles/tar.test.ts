@@ -48,19 +48,19 @@ describe("reading a tar", () => {
   it.each(["../x", "a/../../x", "/etc/passwd", "a//x", "./x", "x/", "..", ".", "a\\x", "C:/x", "a\nb", "a/\x7f", ""])(
     "refuses the path %j",
     async (path) => {
-      await expect(read(tarOf([{ path }]))).rejects.toThrow("may not hold the path");
+      await expect(read(tarOf([{ path }]))).rejects.toThrow("must not contain the path");
     },
   );
 
   it("refuses links, devices, folders and every extension of the format", async () => {
-    for (const type of ["1", "2"]) await expect(read(tarOf([{ path: "x", type }]))).rejects.toThrow("holds a link");
+    for (const type of ["1", "2"]) await expect(read(tarOf([{ path: "x", type }]))).rejects.toThrow("contains a link");
     for (const type of ["3", "4", "5", "6", "7", "x", "g", "L", "K", "S", "D"]) {
       await expect(read(tarOf([{ path: "x", type }]))).rejects.toThrow("not a plain file");
     }
   });
 
   it("refuses setuid, setgid and sticky modes", async () => {
-    for (const mode of [0o4755, 0o2755, 0o1777]) await expect(read(tarOf([{ path: "x", mode }]))).rejects.toThrow("odd mode");
+    for (const mode of [0o4755, 0o2755, 0o1777]) await expect(read(tarOf([{ path: "x", mode }]))).rejects.toThrow("invalid mode");
     await expect(read(tarOf([{ path: "x", mode: 0o755 }]))).resolves.toBeDefined();
   });
 
