@@ -16,7 +16,7 @@ function cpuUs(): number {
   return user + system;
 }
 
-/** Heap size, after a garbage collection if the process was started with `--expose-gc`. */
+/** Resident memory and heap size, after a garbage collection if the process was started with `--expose-gc`. */
 async function memory(): Promise<Memory> {
   for (let time = 0; time < 3; time++) {
     globalThis.gc?.();
@@ -36,7 +36,7 @@ export async function heldBytes(count: number, make: (n: number) => unknown): Pr
   return (after.heapBytes - before.heapBytes) / things.length;
 }
 
-/** The same of any process, from /proc; Linux only. */
+/** CPU time of any process, from /proc; Linux only. */
 export async function foreignCpuUs(pid: number): Promise<number> {
   const stat = await readFile(`/proc/${pid}/stat`, "utf8");
   // The second field, the command's name, may contain spaces and parentheses.

@@ -53,7 +53,7 @@ describe("on an AEnv platform", () => {
     await env.release();
   });
 
-  it("returns the agent URL", async () => {
+  it("returns the agent URL that the platform reports", async () => {
     answerAsOurs();
     const env = weather();
     expect(await env.agentUrl()).toBe(AGENT_URL);
