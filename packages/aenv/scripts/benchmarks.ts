@@ -24,7 +24,7 @@ export async function writeBenchmarks(root: string, out: string): Promise<void> 
       platform: "node",
       format: "esm",
       target: "node22",
-      // An author's imports: they are found from where the package is installed.
+      // Imports of an author's project: they are resolved in the installed package.
       alias: { "@aenv/kit": "aenvironment/kit" },
       external: ["aenvironment"],
       logLevel: "warning",

@@ -11,7 +11,7 @@ const own = fileURLToPath(new URL("..", import.meta.url));
 const root = join(own, "../..");
 const dist = resolve(process.argv[2] ?? join(own, "dist"));
 
-/** What can be imported, then what the command and the server start. */
+/** The modules that can be imported, then those that the command and the server start. */
 const entryPoints = {
   index: "src/index.ts",
   kit: "src/kit.ts",
@@ -23,13 +23,13 @@ const entryPoints = {
   runner: "@aenv/kit/runner",
 };
 
-// npm run build [-- folder]: the one publishable package, in packages/aenv/dist if not told otherwise. `npm pack` there makes the tarball.
+// npm run build [-- folder]: the one publishable package, by default in packages/aenv/dist. `npm pack` there creates the tarball.
 const manifest = publishedManifest(root);
 const external = Object.keys(manifest.dependencies);
 rmSync(dist, { recursive: true, force: true });
 mkdirSync(dist, { recursive: true });
 
-// The inner packages become part of ours; what they share is in chunks of its own, so that nothing is there twice.
+// The inner packages are bundled. Code that several entry points share goes into chunks, so that nothing is duplicated.
 const common = {
   absWorkingDir: own,
   bundle: true,

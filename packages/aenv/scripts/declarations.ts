@@ -6,7 +6,7 @@ const inner = ["@aenv/contract", "@aenv/kit", "@aenv/sdk", "@aenv/sdk/adapters"]
 
 /** Writes the types of all rooms below `out`, with every import of an inner package turned into a relative one. */
 export function writeDeclarations(root: string, out: string): void {
-  // Beside the repo's own, so that it finds what it extends.
+  // In the repository, so that `extends` is resolved.
   const folder = mkdtempSync(join(root, "node_modules/.declarations-"));
   try {
     const project = join(folder, "tsconfig.json");
@@ -17,7 +17,7 @@ export function writeDeclarations(root: string, out: string): void {
       emitDeclarationOnly: true,
       rootDir: join(root, "packages"),
       outDir: out,
-      // Of what is found through node_modules nothing is written; so the inner packages are found without it.
+      // TypeScript writes no declarations for files that it finds through node_modules, so the inner packages are found by `paths`.
       paths: Object.fromEntries(inner.map((name) => [name, [join(root, sourceOf(name))]])),
     };
     writeFileSync(project, JSON.stringify({ extends: join(root, "tsconfig.json"), compilerOptions, files, include: [], exclude: [] }));

@@ -4,10 +4,10 @@ import { join } from "node:path";
 const guard = 'import { refuseOldNode } from "../bin/node-version.js";\nrefuseOldNode("aenvironment");\n';
 
 /**
- * Makes the entries of the built package refuse a Node that is too old, in one sentence.
+ * Makes the entries of the built package throw one sentence if Node is too old.
  *
- * The first import of a module is evaluated first, so the guard is written in front of what the bundler made; all that the
- * entries import must link on an old Node, which the test with one shows.
+ * The first import of a module is evaluated first, so the guard is written before the code of the bundler. All other imports must
+ * link on an old Node, which a test checks.
  */
 export function guardEntries(lib: string, entries: readonly string[]): void {
   writeFileSync(join(lib, "need-node.js"), guard);

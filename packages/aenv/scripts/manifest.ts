@@ -14,7 +14,7 @@ interface Manifest {
 const inner = ["contract", "kit", "sdk", "sandbox", "server", "aenv"];
 const frameworks = ["@langchain/core", "@mastra/core", "@openai/agents", "ai"];
 
-/** The package.json that is published; npm puts nothing else of the repo into the tarball. */
+/** The package.json that is published. */
 export function publishedManifest(root: string) {
   const read = (path: string): Manifest => JSON.parse(readFileSync(join(root, path, "package.json"), "utf8"));
   const own = read("packages/aenv");
@@ -35,7 +35,7 @@ export function publishedManifest(root: string) {
       "./adapters": entry("adapters"),
       "./package.json": "./package.json",
     },
-    // What is imported has no effects; only the files that are started do something by themselves.
+    // Modules that are imported have no side effects; only the files that are started have.
     sideEffects: ["./lib/main.js", "./lib/sandbox.js", "./lib/describe.js", "./lib/runner.js"],
     dependencies: union(inner.map((name) => read(`packages/${name}`))),
     peerDependencies: Object.fromEntries(frameworks.map((name) => [name, atLeast(tested[name] as string)])),
@@ -51,21 +51,21 @@ function types(name: string): string {
   return `./types/aenv/src/${name}.d.ts`;
 }
 
-/** All dependencies from outside; two rooms that want different versions of one would get one of them wrong. */
+/** All external dependencies. Throws if two rooms need different versions of one. */
 function union(manifests: readonly Manifest[]): Record<string, string> {
   const all = new Map<string, string>();
   for (const { dependencies = {} } of manifests) {
     for (const [name, range] of Object.entries(dependencies)) {
       if (name.startsWith("@aenv/")) continue;
       if ((all.get(name) ?? range) !== range)
-        throw new Error(`two rooms want different versions of ${name}: ${all.get(name)} and ${range}`);
+        throw new Error(`two rooms need different versions of ${name}: ${all.get(name)} and ${range}`);
       all.set(name, range);
     }
   }
   return Object.fromEntries([...all].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** The major version that the tests ran with, or a newer one. */
+/** The major version that the tests run with, or a newer one. */
 function atLeast(version: string): string {
   const [major, minor] = version.replace(/^\D*/, "").split(".");
   return major === "0" ? `>=0.${minor}` : `>=${major}`;

@@ -4,36 +4,36 @@ import { ownPackage } from "./project/own-package.ts";
 import { exitCodes } from "./terminal/exit-codes.ts";
 import type { Terminal } from "./terminal/terminal.ts";
 
-/** A file of `commands/`: it adds arguments, options, examples and the action to the command of its name. */
+/** A file of `commands/`. It adds arguments, options, examples and the action to the command that it is named after. */
 interface CommandModule {
   define(command: Command, terminal: Terminal): void;
 }
 
-/** Only the command that is asked for is loaded, so that the others cost nothing. */
+/** Only the command that is used is loaded, so that start-up stays fast. */
 const commands: Readonly<Record<string, { summary: string; alias?: string; isHidden?: boolean; load: () => Promise<CommandModule> }>> = {
-  init: { summary: "begin a new environment project", load: () => import("./commands/init.ts") },
-  run: { summary: "serve the environment here, and again at every change", load: () => import("./commands/run.ts") },
+  init: { summary: "create a new environment project", load: () => import("./commands/init.ts") },
+  run: { summary: "serve the environment of this folder, and reload it on every change", load: () => import("./commands/run.ts") },
   call: { summary: "call a tool, function or reward of a running environment", load: () => import("./commands/call.ts") },
   build: { summary: "bundle the environment into one archive", load: () => import("./commands/build.ts") },
   server: { summary: "start the platform: hub, instances and gateway", alias: "up", load: () => import("./commands/server.ts") },
-  push: { summary: "publish the environment here", load: () => import("./commands/push.ts") },
+  push: { summary: "publish the environment of this folder", load: () => import("./commands/push.ts") },
   pull: { summary: "download a published environment", load: () => import("./commands/pull.ts") },
   list: { summary: "list published environments", load: () => import("./commands/list.ts") },
   get: { summary: "show a published environment", load: () => import("./commands/get.ts") },
-  env: { summary: "look after published environments", load: () => import("./commands/env/index.ts") },
-  instance: { summary: "start and look after instances", load: () => import("./commands/instance/index.ts") },
+  env: { summary: "manage published environments", load: () => import("./commands/env/index.ts") },
+  instance: { summary: "start and manage instances", load: () => import("./commands/instance/index.ts") },
   instances: { summary: "the same as: instance list", isHidden: true, load: () => import("./commands/instance/list.ts") },
   bench: { summary: "list built-in benchmarks, and prepare their data", load: () => import("./commands/bench/index.ts") },
-  service: { summary: "keep replicas of an environment alive behind one address", load: () => import("./commands/service/index.ts") },
-  token: { summary: "make and revoke a server's tokens", load: () => import("./commands/token/index.ts") },
-  login: { summary: "keep a server's address and token", load: () => import("./commands/login.ts") },
-  config: { summary: "look at and change this command's own settings", load: () => import("./commands/config/index.ts") },
-  version: { summary: "say which version this is", load: () => import("./commands/version.ts") },
+  service: { summary: "run replicas of an environment behind one address", load: () => import("./commands/service/index.ts") },
+  token: { summary: "create and revoke a server's tokens", load: () => import("./commands/token/index.ts") },
+  login: { summary: "store a server's address and token", load: () => import("./commands/login.ts") },
+  config: { summary: "show and change the settings of this command", load: () => import("./commands/config/index.ts") },
+  version: { summary: "print the version", load: () => import("./commands/version.ts") },
 };
 
 export const commandNames = Object.keys(commands);
 
-/** Runs one command line and says what to exit with. */
+/** Runs one command line and returns the exit code. */
 export async function runCli(argv: readonly string[], terminal: Terminal): Promise<number> {
   let program: Command | undefined;
   try {
@@ -43,7 +43,7 @@ export async function runCli(argv: readonly string[], terminal: Terminal): Promi
     return exitCodes.ok.code;
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return exitCodes.ok.code;
-    // Loaded only when something is wrong: help should come at once.
+    // Loaded only after an error, so that help is printed quickly.
     const { reportFailure } = await import("./terminal/report-failure.ts");
     return reportFailure(error, { argv, command: namedCommand(argv, program), terminal });
   }
@@ -58,11 +58,11 @@ function namedCommand(argv: readonly string[], program: Command | undefined): st
   return sub === undefined ? argv[at] : `${argv[at]} ${sub.name()}`;
 }
 
-/** The program with the commands that the command line names; the others are known by name only. */
+/** The program with the command that the command line names loaded. The others have only their name and summary. */
 export async function createProgram(argv: readonly string[], terminal: Terminal): Promise<Command> {
   const named = argv.filter((word) => !word.startsWith("-")).slice(0, 2);
-  const asked = named[0] === "help" ? named[1] : named[0];
-  return assemble(terminal, (name, alias) => asked !== undefined && (asked === name || asked === alias));
+  const wanted = named[0] === "help" ? named[1] : named[0];
+  return assemble(terminal, (name, alias) => wanted !== undefined && (wanted === name || wanted === alias));
 }
 
 /** The program with every command loaded, for the reference pages. */
@@ -70,22 +70,22 @@ export function loadProgram(terminal: Terminal): Promise<Command> {
   return assemble(terminal, () => true);
 }
 
-async function assemble(terminal: Terminal, isAsked: (name: string, alias: string | undefined) => boolean): Promise<Command> {
+async function assemble(terminal: Terminal, isWanted: (name: string, alias: string | undefined) => boolean): Promise<Command> {
   const program = styled(new Command("aenv"), terminal)
     .description("Write, serve and use environments for agents and reinforcement learning.")
     .usage("COMMAND [options]")
-    // What stands behind a command is the command's: `init --version 2.0.0` is not a question for ours.
+    // Options after a command belong to that command: `init --version 2.0.0` does not print our version.
     .enablePositionalOptions()
     .version(ownPackage().version, "-V, --version", "print the version")
     .option("-v, --verbose", "print more, and the stack of an unexpected error")
     .option("--debug", "the same as --verbose")
-    .helpOption("-h, --help", "print help; also behind a command: aenv run --help")
+    .helpOption("-h, --help", "print help; also after a command: aenv run --help")
     .helpCommand("help [command]", "print help for a command")
     .addHelpText("after", `${examples("aenv init my-env", "aenv run", "aenv call add n=3")}\n${exitCodeTable()}`);
   for (const [name, { summary, alias, isHidden = false, load }] of Object.entries(commands)) {
     const command = program.command(name, { hidden: isHidden }).summary(summary).helpOption("-h, --help", "print this help");
     if (alias !== undefined) command.alias(alias);
-    if (isAsked(name, alias)) {
+    if (isWanted(name, alias)) {
       command.option("--verbose", "print more, and the stack of an unexpected error");
       (await load()).define(command, terminal);
     }
@@ -93,13 +93,13 @@ async function assemble(terminal: Terminal, isAsked: (name: string, alias: strin
   return program;
 }
 
-/** Commander's words on our outputs; it throws instead of ending the process. Subcommands inherit both. */
+/** Commander writes to our outputs, and throws instead of exiting. Subcommands inherit both. */
 function styled(program: Command, terminal: Terminal): Command {
   return program
     .exitOverride()
     .configureOutput({
       writeOut: (text) => terminal.stdout.write(text),
-      // What is wrong is printed once, as a block, by `runCli`.
+      // `runCli` prints errors.
       writeErr: () => undefined,
       getOutHelpWidth: () => Math.min(terminal.stdout.columns, 110),
       getOutHasColors: () => terminal.stdout.colors.isColorSupported,

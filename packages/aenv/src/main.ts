@@ -1,11 +1,11 @@
 import { runCli } from "./cli.ts";
 import { processTerminal } from "./terminal/terminal.ts";
 
-// Whoever read our output is gone, as in `aenv run | head -1`: stop as if we had been told to.
-let isHeard = true;
+// The reader of our output has closed it, as in `aenv run | head -1`: stop as after SIGTERM.
+let isStdoutOpen = true;
 process.stdout.on("error", () => {
-  if (isHeard) process.kill(process.pid, "SIGTERM");
-  isHeard = false;
+  if (isStdoutOpen) process.kill(process.pid, "SIGTERM");
+  isStdoutOpen = false;
 });
 
 process.exitCode = await runCli(process.argv.slice(2), processTerminal());

@@ -15,7 +15,7 @@ interface Operation {
   readonly "x-roles"?: readonly string[];
 }
 
-/** `routes.md`: the control port as its own OpenAPI document has it, and the data port as the contract has it. */
+/** `routes.md`: the control port from its OpenAPI document, and the data port from the contract. */
 export function routesPage({ paths }: OpenApi): Page {
   const rows = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, { summary, tags, "x-roles": roles }]) => ({
@@ -41,7 +41,7 @@ export function routesPage({ paths }: OpenApi): Page {
   );
 }
 
-/** The document of a real server, started for the moment on free ports with nothing stored. */
+/** The OpenAPI document of a server that is started for this on free ports, with an empty store. */
 export async function servedOpenApi(): Promise<OpenApi> {
   const home = await mkdtemp(join(tmpdir(), "aenv-reference-"));
   const flags = { home, controlPort: 0, dataPort: 0, store: "memory:", logLevel: "silent", poolMin: 0 };

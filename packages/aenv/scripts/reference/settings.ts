@@ -3,11 +3,11 @@ import { type Page, page, table } from "./page.ts";
 
 /** `settings.md`: everything that can be set on the server. */
 export function settingsPage(settings: readonly ServerSetting[] = serverSettings()): Page {
-  const rows = settings.map(({ key, flag, variable, usual, does }) => [
+  const rows = settings.map(({ key, flag, variable, defaultText, does }) => [
     `\`${key}\``,
     `\`${flag}\``,
     `\`${variable}\``,
-    usual === "" ? "" : `\`${usual}\``,
+    defaultText === "" ? "" : `\`${defaultText}\``,
     does,
   ]);
   return page(

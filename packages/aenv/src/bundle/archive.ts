@@ -5,7 +5,7 @@ import { gunzipSync, gzipSync } from "node:zlib";
 import { PlatformError } from "@aenv/contract";
 import { readEntries, type TarEntry, writeTar } from "./tar.ts";
 
-/** A bundle packed for travel. */
+/** A bundle as a compressed archive. */
 export interface Archive {
   /** sha256 of the archive before compression, in hex: the bundle's address, whatever the compressor. */
   readonly digest: string;

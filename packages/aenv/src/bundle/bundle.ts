@@ -24,7 +24,7 @@ export async function bundleProject(project: Project, loading: LoadOptions): Pro
     ...(await bundleCode(project)),
     ...readData(project),
     { path: "config.json", bytes: jsonBytes(config) },
-    // Spares Node from guessing what kind of module each file is.
+    // Declares the module format, so that Node does not have to detect it for each file.
     { path: "package.json", bytes: jsonBytes({ name, private: true, type: "module" }) },
   ];
   const manifest: Manifest = {
@@ -35,27 +35,27 @@ export async function bundleProject(project: Project, loading: LoadOptions): Pro
     files: entries
       .map(({ path, bytes }) => ({ path, size: bytes.length, sha256: sha256(bytes) }))
       .sort((a, b) => (a.path < b.path ? -1 : 1)),
-    ...(await tryOut(project, entries, loading)),
+    ...(await loadBundle(project, entries, loading)),
   };
   return { ...packArchive([...entries, { path: "manifest.json", bytes: jsonBytes(manifest) }]), manifest };
 }
 
-/** Loads the bundle as it will be loaded elsewhere: in an empty folder. */
-async function tryOut(project: Project, entries: readonly TarEntry[], loading: LoadOptions): Promise<Catalogue> {
+/** Loads the bundle in an empty folder, as a server will, and returns its catalogue. */
+async function loadBundle(project: Project, entries: readonly TarEntry[], loading: LoadOptions): Promise<Catalogue> {
   const folder = mkdtempSync(join(tmpdir(), "aenv-bundle-"));
   try {
     await unpackArchive(packArchive(entries).bytes, folder);
     return await loadCatalogue(folder, loading);
   } catch (error) {
-    // The sources would take as long to say the same.
+    // Loading the sources would take as long and fail in the same way.
     if (error instanceof Failure && error.code === LOAD_UNFINISHED) throw await locateErrors(project, error);
-    // If the sources do not load either, their lines say more than the bundle's.
+    // If the sources do not load either, the lines of the sources are more useful than those of the bundle.
     await loadCatalogue(project.root, { ...loading, onOutput: () => undefined }).catch(async (cause: unknown) => {
       throw await locateErrors(project, toFailure(cause));
     });
     throw new Failure(`the project loads, but its bundle does not: ${(error as Error).message.replaceAll(folder, "<bundle>")}`, {
       code: "environment.invalid",
-      hint: 'Files that the code reads must be named in config.json as "buildConfig": { "data": ["data"] }, and be found with dataPath("data/…").',
+      hint: 'Name files that the code reads in config.json as "buildConfig": { "data": ["data"] }, and open them with dataPath("data/…").',
       cause: error,
     });
   } finally {

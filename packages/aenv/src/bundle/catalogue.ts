@@ -11,19 +11,19 @@ import { Failure, type Place } from "../terminal/failure.ts";
 export interface LoadOptions {
   /** How long the environment's modules may take to load. */
   readonly timeoutMs: number;
-  /** What the environment prints while it is loaded. */
+  /** The environment's output while it is loaded. */
   onOutput(text: string): void;
 }
 
 type Answer = Catalogue | { readonly error: string; readonly place?: Place };
 
-/** How long output that was printed before the end may take to arrive. A child process of the environment can hold the pipe open for longer. */
+/** Timeout for output that was printed before the end. A child process of the environment can keep the pipe open for longer. */
 const OUTPUT_GRACE_MS = 500;
 
-/** What the environment in a folder offers, found out by loading it in a process of its own. */
+/** The catalogue of the environment in a folder, which is loaded in a separate process. */
 export async function loadCatalogue(folder: string, { timeoutMs, onOutput }: LoadOptions): Promise<Catalogue> {
   const entry = fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "./describe.ts" : "./describe.js", import.meta.url));
-  // What the environment would say with the data of this machine is no part of its bundle.
+  // The catalogue of a bundle must not depend on the data of this machine.
   const { AENV_DATA_DIR: _, ...env } = process.env;
   const sockets = mkdtempSync(join(tmpdir(), "aenv-"));
   const child = fork(entry, [folder, join(sockets, "sandbox.sock")], {
@@ -62,7 +62,7 @@ async function answerOf(child: ChildProcess, timeoutMs: number): Promise<Answer>
   }
 }
 
-/** Ends the process whatever its event loop still holds, and lets go of its pipes, so that nothing here waits for them. */
+/** Kills the process and closes its pipes, so that nothing waits for them. */
 async function end(child: ChildProcess): Promise<void> {
   if (child.pid === undefined) return;
   const closed = child.exitCode === null && child.signalCode === null ? once(child, "close") : Promise.resolve();

@@ -12,8 +12,8 @@ import type { TarEntry } from "./tar.ts";
 export const ENVIRONMENT_FILE = "environment.js";
 
 /**
- * The environment and everything it imports as a few files of plain JavaScript. `main.js` serves it; what is only
- * needed sometimes stays in files of its own and is loaded then.
+ * The environment and everything it imports as a few files of plain JavaScript. `main.js` serves it; dynamic imports
+ * become files of their own, which are loaded when they are needed.
  */
 export async function bundleCode(project: Project): Promise<TarEntry[]> {
   const { root, config } = project;
@@ -30,7 +30,7 @@ export async function bundleCode(project: Project): Promise<TarEntry[]> {
       platform: "node",
       format: "esm",
       target: "node22",
-      // Minified, no trace is left of where the sources lay: the same bytes everywhere. Names stay, for stack traces.
+      // Minified code contains no paths of the sources, so that the bytes are the same everywhere. Names stay, for stack traces.
       minify: true,
       keepNames: true,
       logLevel: "silent",
@@ -50,12 +50,12 @@ export async function bundleCode(project: Project): Promise<TarEntry[]> {
   }
 }
 
-/** esbuild names chunks after where their sources lay; ours are named after what they hold. */
+/** esbuild names chunks after the paths of their sources. They are renamed after their content. */
 function renameChunks(files: readonly { path: string; text: string }[]): TarEntry[] {
   const names = new Map<string, string>();
   for (const { path, text } of files) {
-    const held = createHash("sha256").update(text.replaceAll(CHUNK, "")).digest("hex");
-    names.set(path, path.match(CHUNK) === null ? path : `chunk-${held.slice(0, 12)}.js`);
+    const hash = createHash("sha256").update(text.replaceAll(CHUNK, "")).digest("hex");
+    names.set(path, path.match(CHUNK) === null ? path : `chunk-${hash.slice(0, 12)}.js`);
   }
   return files.map(({ path, text }) => ({
     path: names.get(path) as string,
@@ -65,15 +65,15 @@ function renameChunks(files: readonly { path: string; text: string }[]): TarEntr
 
 const CHUNK = /\bchunk-[A-Z0-9]{8}\.js/g;
 
-/** What packages in the old module format expect to find in every file. */
+/** Variables that CommonJS packages expect in every file. */
 const COMMONJS_NAMES = [
   'import{createRequire as __bundleCreateRequire}from"node:module";',
   "const require=__bundleCreateRequire(import.meta.url),__bundleFilename=import.meta.filename,__bundleDirname=import.meta.dirname;",
 ].join("");
 
 /**
- * A bundle is a project of its own: its config.json names the bundled module, and the kit loads it like any other. Started,
- * it serves; imported, by a process that waited for it, it says what it is and serves on the server it is given.
+ * A bundle is a project: its config.json names the bundled module, and the kit loads it like any other. If `main.js` is
+ * started, it serves. If a waiting process imports it, it exports its definition and serves on the server that it is given.
  */
 function mainModule(): string {
   return `
@@ -109,26 +109,26 @@ function virtualModules(modules: Readonly<Record<string, string>>, root: string)
   };
 }
 
-/** The project's own installation of this package comes first; one that has none gets the one that is running. */
+/** The project's installation of this package is used if there is one, else the package of this process. */
 function ownPackageFallback(root: string): Plugin {
   return {
     name: "own-package",
     setup({ onResolve, resolve }) {
       onResolve({ filter: /^aenvironment(?:\/|$)/ }, async ({ path, kind, pluginData }) => {
         if (pluginData === "ours") return undefined;
-        const theirs = await resolve(path, { kind, resolveDir: root, pluginData: "ours" });
-        return theirs.errors.length === 0 ? theirs : resolve(path, { kind, resolveDir: import.meta.dirname, pluginData: "ours" });
+        const installed = await resolve(path, { kind, resolveDir: root, pluginData: "ours" });
+        return installed.errors.length === 0 ? installed : resolve(path, { kind, resolveDir: import.meta.dirname, pluginData: "ours" });
       });
     },
   };
 }
 
 /**
- * What a project registers is an effect of its files, so none of them is left out, even if its package.json says of the whole
- * package that it has no side effects. Of the packages that it imports, the word stands.
+ * Registering a tool is a side effect of a file. So no file of the project is left out, even if its package.json says that the
+ * package has no side effects. For packages that it imports, `sideEffects` is respected.
  */
 function ownFilesHaveEffects(root: string): Plugin {
-  // The bundler names files by where they truly lie.
+  // The bundler reports files by their real paths.
   const home = realpathSync(root);
   const isOwn = (path: string) => isAbsolute(path) && !/^\.\.(?:[\\/]|$)|(?:^|[\\/])node_modules[\\/]/.test(relative(home, path));
   return {

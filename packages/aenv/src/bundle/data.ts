@@ -12,8 +12,8 @@ export function readData({ root, config, placeOf }: Project): TarEntry[] {
   config.buildConfig?.data?.forEach((pattern, index) => {
     const found = filesOf(root, pattern);
     if (found.length === 0) {
-      throw new Failure([{ message: `buildConfig.data: nothing is at "${pattern}"`, place: placeOf(["buildConfig", "data", index]) }], {
-        hint: "Name files, folders or globs inside the project, or take the line out.",
+      throw new Failure([{ message: `buildConfig.data: no file matches "${pattern}"`, place: placeOf(["buildConfig", "data", index]) }], {
+        hint: "Name files, folders or globs inside the project, or remove the entry.",
       });
     }
     for (const path of found) paths.add(path);
@@ -29,10 +29,10 @@ function filesOf(root: string, pattern: string): string[] {
     .map((path) => path.split(sep).join("/"));
 }
 
-/** A link may lead to another file of the project, never out of it. */
+/** A symbolic link may point to another file of the project, but not outside it. */
 function readInside(root: string, path: string): Uint8Array {
   const real = realpathSync(join(root, path));
   if (relative(realpathSync(root), real).startsWith(".."))
-    throw new Failure(`the data file ${path} is a link that leads out of the project`);
+    throw new Failure(`the data file ${path} is a symbolic link that points outside the project`);
   return readFileSync(real);
 }

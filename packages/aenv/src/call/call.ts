@@ -17,81 +17,84 @@ export interface CallOptions {
   readonly args?: string;
 }
 
-/** Asks the environment, and returns what prints the answer. */
+/** Calls the environment, and returns a function that prints the answer. */
 export type Call = (environment: Environment) => Promise<() => void>;
 
 const kinds = ["function", "reward", "health", "list", "tasks", "reset", "snapshot"] as const;
 
-/** What to ask, by the options and the words behind them. */
+/** The call that the options and arguments describe. */
 export function chooseCall(words: readonly string[], options: CallOptions, printer: Printer): Call {
-  const asked = kinds.filter((name) => options[name]);
-  if (asked.length > 1) throw new Failure(`--${asked[0]} and --${asked[1]} exclude each other`, { exit: "usage" });
-  const [kind = "tool"] = asked;
+  const chosen = kinds.filter((name) => options[name]);
+  if (chosen.length > 1) throw new Failure(`--${chosen[0]} and --${chosen[1]} exclude each other`, { exit: "usage" });
+  const [kind = "tool"] = chosen;
   switch (kind) {
     case "function":
     case "tool": {
       const [name, ...rest] = words;
       if (name === undefined || name.includes("=")) {
-        throw new Failure(`which ${kind}? Its name comes first`, { exit: "usage", hint: "See what is there with: aenv call --list" });
+        throw new Failure(`the name of the ${kind} is missing; it comes first`, {
+          exit: "usage",
+          hint: "List them with: aenv call --list",
+        });
       }
       const args = parseArguments(rest, options.args);
       if (kind === "tool")
-        return asks(
+        return callAndPrint(
           (environment) => environment.callTool(name, args),
-          (result) => tellResult(result, printer),
+          (result) => printResult(result, printer),
         );
-      return asks(
+      return callAndPrint(
         (environment) => environment.callFunction(name, args),
-        (value) => tellValue(value, printer),
+        (value) => printValue(value, printer),
       );
     }
     case "list":
       assertNoArguments(kind, words, options);
-      return asks(fetchCatalogue, (catalogue) =>
+      return callAndPrint(fetchCatalogue, (catalogue) =>
         printer.isJson ? printer.json(catalogue) : printer.print(catalogueTable(catalogue, printer.output)),
       );
     case "reward": {
       const args = parseArguments(words, options.args);
-      return asks(
+      return callAndPrint(
         (environment) => environment.callReward(args),
-        (reward) => tellValue(reward, printer),
+        (reward) => printValue(reward, printer),
       );
     }
     case "health": {
       const args = parseArguments(words, options.args);
-      return asks(
+      return callAndPrint(
         (environment) => environment.checkHealth(args),
-        (health) => tellHealth(health, printer),
+        (health) => printHealth(health, printer),
       );
     }
     case "tasks": {
       const { split } = readArguments(words, options, ["split"]);
       const wanted = split === undefined ? {} : { split: String(split) };
-      return asks(
+      return callAndPrint(
         (environment) => environment.tasks(wanted),
-        (tasks) => tellTasks(tasks, printer),
+        (tasks) => printTasks(tasks, printer),
       );
     }
     case "reset": {
       const episode = readEpisode(readArguments(words, options, ["task", "seed"]));
-      return asks(
+      return callAndPrint(
         (environment) => environment.reset(episode),
-        (begun) => tellReset(begun, printer),
+        (episode) => printReset(episode, printer),
       );
     }
     case "snapshot":
       assertNoArguments(kind, words, options);
-      return asks(
+      return callAndPrint(
         (environment) => environment.snapshot(),
-        (snapshot) => tellValue(snapshot, printer),
+        (snapshot) => printValue(snapshot, printer),
       );
   }
 }
 
-function asks<T>(ask: (environment: Environment) => Promise<T>, tell: (answer: T) => void): Call {
+function callAndPrint<T>(call: (environment: Environment) => Promise<T>, print: (answer: T) => void): Call {
   return async (environment) => {
-    const answer = await ask(environment);
-    return () => tell(answer);
+    const answer = await call(environment);
+    return () => print(answer);
   };
 }
 
@@ -105,7 +108,7 @@ function readArguments(words: readonly string[], options: CallOptions, known: re
   for (const name of Object.keys(args)) {
     if (known.includes(name)) continue;
     const nearest = nearestName(name, known);
-    throw new Failure(`'${name}' is not an argument here; known are ${known.join(", ")}`, {
+    throw new Failure(`'${name}' is not an argument here; the arguments are: ${known.join(", ")}`, {
       exit: "usage",
       hint: nearest === null ? undefined : `Did you mean ${nearest}?`,
     });
@@ -113,7 +116,7 @@ function readArguments(words: readonly string[], options: CallOptions, known: re
   return args;
 }
 
-/** A task's id is a text, also where it looks like a number; null begins without a task. */
+/** A task's id is a string, even if it looks like a number; null starts an episode without a task. */
 function readEpisode({ task, seed }: Record<string, unknown>): { task?: string | null; seed?: number } {
   if (seed !== undefined && !Number.isSafeInteger(seed)) {
     throw new Failure(`the seed is ${JSON.stringify(seed)}; it must be a whole number`, { exit: "usage", hint: "Write it as: seed=7" });
@@ -124,7 +127,7 @@ function readEpisode({ task, seed }: Record<string, unknown>): { task?: string |
   };
 }
 
-function tellResult(result: ToolResult, printer: Printer): void {
+function printResult(result: ToolResult, printer: Printer): void {
   const { content, isError, structuredContent } = result;
   printer.json({ content, isError, ...(structuredContent !== undefined && { structuredContent }) });
   const text = content.map(blockText).join("\n");
@@ -132,18 +135,18 @@ function tellResult(result: ToolResult, printer: Printer): void {
   if (!printer.isJson && text !== "") printer.print(text);
 }
 
-function tellValue(value: unknown, printer: Printer): void {
+function printValue(value: unknown, printer: Printer): void {
   if (printer.isJson) printer.json(value ?? null);
   else printer.print(valueText(value));
 }
 
-function tellHealth(health: Record<string, unknown>, printer: Printer): void {
-  tellValue(health, printer);
+function printHealth(health: Record<string, unknown>, printer: Printer): void {
+  printValue(health, printer);
   const status = isObject(health.data) ? health.data.status : undefined;
   if (status !== "healthy" && status !== "success") throw new Failure([]);
 }
 
-function tellTasks(tasks: readonly Task[], printer: Printer): void {
+function printTasks(tasks: readonly Task[], printer: Printer): void {
   printer.json(tasks);
   if (printer.isJson) return;
   printer.print(tasks.length === 0 ? "No tasks." : taskTable(tasks, printer));
@@ -158,10 +161,10 @@ function taskTable(tasks: readonly Task[], { output }: Printer): string {
   return table(["task", "split", "instruction"], rows, output);
 }
 
-function tellReset(begun: ResetResult, printer: Printer): void {
-  printer.json(begun);
+function printReset(episode: ResetResult, printer: Printer): void {
+  printer.json(episode);
   if (printer.isJson) return;
-  const { task, seed, observation } = begun;
+  const { task, seed, observation } = episode;
   printer.print(
     facts(
       [
@@ -179,7 +182,7 @@ function valueText(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value ?? null, null, 2);
 }
 
-/** Text as it is; of anything else, what it is and how much. */
+/** The text of a block; for other blocks, their type and size. */
 function blockText(block: ContentBlock): string {
   if (typeof block.text === "string") return block.text;
   const size = typeof block.data === "string" ? `, ${Math.floor((block.data.length * 3) / 4)} bytes` : "";

@@ -9,7 +9,7 @@ export interface TargetOptions extends PlatformOptions {
   readonly service?: string;
 }
 
-/** What is called: where its routes begin, and the token to show there. */
+/** What is called: its base URL and the token for it. */
 export interface Target {
   readonly url: string;
   /** Empty for none. */
@@ -18,7 +18,7 @@ export interface Target {
 
 export const DEFAULT_URL = "http://127.0.0.1:8081";
 
-/** A service is found through its server. Otherwise the address is given, or it is the one where `aenv run` serves. */
+/** The address of a service comes from its server. Otherwise the address is given, or it is the default of `aenv run`. */
 export async function resolveTarget(options: TargetOptions, terminal: Terminal): Promise<Target> {
   const { service, instance } = options;
   if (service !== undefined) {
@@ -34,14 +34,14 @@ export async function resolveTarget(options: TargetOptions, terminal: Terminal):
 async function serviceTarget(id: string, options: TargetOptions, terminal: Terminal): Promise<Target> {
   const platform = openPlatform(options, terminal);
   const { service_url: url } = await callServer(terminal, `Looking for ${id}`, () => platform.services.get(id));
-  if (!url) throw new Failure(`the server does not say where the service ${id} is`, { hint: "Give its address with --url." });
+  if (!url) throw new Failure(`the server returns no address for the service ${id}`, { hint: "Give its address with --url." });
   const address = withScheme(withoutMcp(url), platform);
   return { url: address, apiKey: isOnHostOf(platform.url, address) ? platform.apiKey : (options.apiKey ?? "") };
 }
 
 /**
- * The token of the variables or settings is the platform's. It is shown only to the data port that the platform itself names for this
- * instance or service: another server on the same machine, such as one of `aenv run`, never sees it.
+ * The token of the variables or settings is for the platform. It is sent only to the data port that the platform itself returns for
+ * this instance or service, never to another server on the same machine, such as one of `aenv run`.
  */
 async function knownToken(url: string, options: TargetOptions, terminal: Terminal): Promise<string> {
   const [, kind, id] = /\/env-(instance|service)\/([^/]+)$/.exec(url) ?? [];
@@ -51,7 +51,7 @@ async function knownToken(url: string, options: TargetOptions, terminal: Termina
     const named = await addressOf(platform, kind, decodeURIComponent(id));
     return named !== null && new URL(named).port === new URL(url).port ? platform.apiKey : "";
   } catch {
-    // It is not the platform's, or the platform cannot be asked; then the call itself says what is missing.
+    // It does not belong to the platform, or the platform cannot be reached. If a token is needed, the call fails with that.
     return "";
   }
 }
@@ -65,17 +65,17 @@ async function addressOf(platform: Platform, kind: string, id: string): Promise<
   return typeof url === "string" && url !== "" ? `${url}${instancePrefix(id)}` : null;
 }
 
-/** Service records name host and port alone, as the original's do. */
+/** Service records have host and port only, like the original's. */
 function withScheme(address: string, { url }: Platform): string {
   return address.includes("://") ? address : `${new URL(url).protocol}//${address}`;
 }
 
-/** The address for an MCP client leads to the same routes. */
+/** The URL for MCP clients is the base URL and `/mcp`. */
 function withoutMcp(url: string): string {
   return url.replace(/\/+$/, "").replace(/\/mcp$/, "");
 }
 
-/** On one host, so that what is secret from others may be said to both; this machine's own names are one host. */
+/** True if both are on one host, so that a token of one may be sent to the other. All loopback names are one host. */
 export function isOnHostOf(one: string, other: string): boolean {
   const [a, b] = [one, other].map((url) => (URL.canParse(url) ? new URL(url).hostname : ""));
   return a !== undefined && a !== "" && (a === b || (isLoopback(a) && isLoopback(b ?? "")));

@@ -124,13 +124,13 @@ describe("build", { timeout: 60_000 }, () => {
     tree.write(config("data", "nix/*.md"));
     const failed = await build(tree);
     expect(failed.code).toBe(1);
-    expect(failed.stderr).toContain('config.json:7:7 buildConfig.data: nothing is at "nix/*.md"');
+    expect(failed.stderr).toContain('config.json:7:7 buildConfig.data: no file matches "nix/*.md"');
   });
 
   it("refuses data that a link leads to outside of the project", async () => {
     using tree = installedTree(files);
     symlinkSync("/etc/hostname", join(tree.path, "data/link"));
-    expect((await build(tree)).stderr).toContain("leads out of the project");
+    expect((await build(tree)).stderr).toContain("points outside the project");
   });
 
   it("says what is missing when the sources load and the bundle does not", async () => {

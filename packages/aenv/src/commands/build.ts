@@ -9,6 +9,7 @@ import { readProject } from "../project/project.ts";
 import { Failure } from "../terminal/failure.ts";
 import { createPrinter } from "../terminal/printer.ts";
 import { withSpinner } from "../terminal/spinner.ts";
+import { countText } from "../terminal/table.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { warnProblems } from "../terminal/warning.ts";
 
@@ -23,13 +24,13 @@ interface Options {
 export function define(command: Command, terminal: Terminal): void {
   command
     .description(
-      "Bundles the environment, all it imports and the files of `buildConfig.data` into one archive that runs by itself. The same sources give the same bytes, and the archive's name carries their digest.",
+      "Bundles the environment, all it imports and the files of `buildConfig.data` into one archive that needs no installation. The same sources give the same bytes, and the archive's name contains their digest.",
     )
     .option("-w, --work-dir <folder>", "the project, or the name of a built-in benchmark", ".")
-    .option("-o, --out <folder>", "where to put the archive, seen from the project", "dist")
+    .option("-o, --out <folder>", "the folder of the archive, relative to the project", "dist")
     .addOption(loadTimeoutOption())
     .option("--image", "build a container image instead (not available in this version)")
-    .option("--json", "as JSON")
+    .option("--json", "print JSON")
     .addHelpText("after", examples("aenv build", "aenv build --work-dir ./my-env --out /srv/bundles", "aenv build --json"))
     .action((options: Options) => buildArchive(options, terminal));
 }
@@ -38,7 +39,7 @@ async function buildArchive(options: Options, terminal: Terminal): Promise<void>
   if (options.image) {
     throw new Failure("--image is not available in this version", {
       exit: "usage",
-      hint: "Leave it out to build an archive; it runs wherever Node 24 or newer does.",
+      hint: "Leave it out to build an archive, which runs with Node 24 or newer.",
     });
   }
   const printer = createPrinter(terminal, options.json === true);
@@ -56,7 +57,11 @@ async function buildArchive(options: Options, terminal: Terminal): Promise<void>
   const { colors } = printer.output;
   const near = relative(terminal.cwd, archive);
   const path = near.startsWith("..") ? archive : near;
-  const counts = [count(manifest.tools, "tool"), count(manifest.functions, "function"), count(manifest.rewards, "reward")];
+  const counts = [
+    countText(manifest.tools.length, "tool"),
+    countText(manifest.functions.length, "function"),
+    countText(manifest.rewards.length, "reward"),
+  ];
   printer.print(
     `${colors.green("✔")} ${colors.bold(formatRef(project.config))} ${colors.dim(`${counts.join(", ")}; ${kilobytes(bytes.length)}`)}`,
   );
@@ -64,10 +69,6 @@ async function buildArchive(options: Options, terminal: Terminal): Promise<void>
   printer.print(`  ${colors.dim(`sha256:${digest}`)}`);
   printer.print();
   printer.print(`  ${colors.dim("Run it:")} mkdir sandbox && tar -xzf ${path} -C sandbox && node sandbox/main.js --port 8081`);
-}
-
-function count(list: readonly unknown[], noun: string): string {
-  return `${list.length} ${noun}${list.length === 1 ? "" : "s"}`;
 }
 
 function kilobytes(bytes: number): string {

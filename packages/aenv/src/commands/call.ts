@@ -19,26 +19,26 @@ const TIMEOUT_MS = 60_000;
 
 export function define(command: Command, terminal: Terminal): void {
   command
-    .description("Calls a tool of a running environment, or with an option its functions, reward, health, tasks, reset or snapshot.")
-    .argument("[name]", "the tool, or with --function the function")
-    .argument("[arguments...]", "as key=value; each value is JSON if it is JSON, else text")
+    .description("Calls a tool of a running environment. Options call its functions, reward, health, tasks, reset or snapshot instead.")
+    .argument("[name]", "the name of the tool, or of the function with --function")
+    .argument("[arguments...]", "key=value; a value that is not valid JSON is text")
     .option("-f, --function", "call a function instead of a tool")
-    .option("-r, --reward", "ask for the reward; needs no name")
-    .option("--health", "ask for the health; needs no name")
+    .option("-r, --reward", "compute the reward; needs no name")
+    .option("--health", "check the health; needs no name")
     .option("-l, --list", "list tools, functions and rewards")
     .option("--tasks", "list the tasks; split=NAME lists those of one split")
-    .option("--reset", "begin a new episode and print its task and observation; takes task=ID and seed=NUMBER")
+    .option("--reset", "start a new episode and print its task and observation; takes task=ID and seed=NUMBER")
     .option("--snapshot", "print the state as JSON")
-    .option("-a, --args <json>", "arguments as one JSON object; key=value goes over it")
-    .option("-u, --url <url>", `where it runs; $DUMMY_INSTANCE_IP or ${DEFAULT_URL} if not given`)
+    .option("-a, --args <json>", "arguments as one JSON object; key=value overrides it")
+    .option("-u, --url <url>", `the environment's address; $DUMMY_INSTANCE_IP or ${DEFAULT_URL} if not given`)
     .option("-i, --instance <id>", "one of its instances; the first if not given")
     .option("-s, --service <name>", "a service of the server, instead of --url")
     .addOption(
-      new Option("-t, --timeout <duration>", "how long it may take, e.g. 90s or 5m")
+      new Option("-t, --timeout <duration>", "timeout of the call, e.g. 90s or 5m")
         .argParser(duration)
         .default(TIMEOUT_MS, formatDuration(TIMEOUT_MS)),
     )
-    .option("--json", "the whole answer as JSON");
+    .option("--json", "print the whole answer as JSON");
   addPlatformOptions(command)
     .addHelpText(
       "after",
@@ -60,12 +60,12 @@ export function define(command: Command, terminal: Terminal): void {
 
 async function call(words: readonly string[], options: Options, terminal: Terminal): Promise<void> {
   const printer = createPrinter(terminal, options.json === true);
-  const work = chooseCall(words, options, printer);
+  const chosen = chooseCall(words, options, printer);
   const { url, apiKey } = await resolveTarget(options, terminal);
-  // Whether it is there is what the call itself will show, at once.
+  // The call itself shows at once whether the environment is there.
   const settings = { instanceUrl: url, apiKey, timeoutMs: options.timeout, skipHealthCheck: true, maxRetries: 1 };
-  // Its name is not known here, so in messages it goes by where it is.
+  // The name is unknown here, so messages use the address.
   const name = url.replace(/^\w+:\/\//, "").replace(/\/.*$/, "") || "environment";
-  const tell = await withSpinner(terminal, `Calling ${url}`, () => Environment.use(name, settings, work));
-  tell();
+  const print = await withSpinner(terminal, `Calling ${url}`, () => Environment.use(name, settings, chosen));
+  print();
 }

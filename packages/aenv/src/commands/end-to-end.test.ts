@@ -66,7 +66,7 @@ describe("from a new project to instances that others use", { timeout: 60_000 },
     writeFileSync(file, "not part of it");
     const { code, stderr } = await step("push");
     expect(code).toBe(1);
-    expect(stderr).toContain("shop@1.0.0 is published already, with other content");
+    expect(stderr).toContain("shop@1.0.0 is already published with different content");
     expect(stderr).toContain("--version 1.0.1");
     expect((await look("push", "--dry-run")).error.code).toBe("environment.exists");
     expect(await json("push", "--version", "1.0.1", "--no-verify", "--visibility", "public")).toMatchObject({ published: true });
@@ -121,7 +121,7 @@ describe("from a new project to instances that others use", { timeout: 60_000 },
   it("shows it, its logs and its story, begins a new episode, and lets it live longer", async () => {
     expect((await step("instance", "get", instance.id)).stdout).toMatch(/For agents +http/);
     expect((await step("instance", "logs", instance.id, "--tail", "5")).code).toBe(0);
-    expect((await step("instance", "reset", instance.id, "--seed", "9")).stdout).toContain("begins a new episode");
+    expect((await step("instance", "reset", instance.id, "--seed", "9")).stdout).toContain("started a new episode");
     expect(await json("instance", "renew", instance.id, "--ttl", "2h")).toMatchObject({ ttl: "2h" });
     const events = (await look("instance", "events", instance.id)) as { what: string }[];
     expect(events.map(({ what }) => what)).toEqual(expect.arrayContaining(["running", "reset", "renewed for 2h"]));

@@ -14,9 +14,9 @@ interface Options extends PlatformOptions, FormatOptions {
 
 export function define(command: Command, terminal: Terminal): void {
   command
-    .description("Shows one published environment: what it offers, who published it, and its digest.")
+    .description("Shows one published environment: its tools, functions and rewards, its publisher and its digest.")
     .argument("<name>", "name or name@version; the newest version if none is given")
-    .option("-v, --version <version>", "the same as behind the @");
+    .option("-v, --version <version>", "the version, instead of name@version");
   addPlatformOptions(addFormatOption(command))
     .addHelpText("after", examples("aenv get my-env", "aenv get my-env@1.0.0 --json"))
     .action((name: string, options: Options) => get(name, options, terminal));
@@ -50,7 +50,7 @@ async function get(name: string, options: Options, terminal: Terminal): Promise<
   if (catalogue !== null) printer.print(`\n${catalogueTable(catalogue, printer.output)}`);
 }
 
-/** What the hub found out by starting it; null where it did not. */
+/** The catalogue, which the hub got by starting the environment; null if it did not start it. */
 function catalogueOf({ metadata }: EnvironmentRecord): Catalogue | null {
   if (!isObject(metadata) || !isObject(metadata.catalogue)) return null;
   const { tools, catalogue } = metadata as {

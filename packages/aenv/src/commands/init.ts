@@ -24,13 +24,13 @@ export function define(command: Command, terminal: Terminal): void {
   const kinds = Object.entries(templates).map(([name, { does }]) => `${name} (${does})`);
   command
     .description("Creates an environment project in a folder of its name. Works offline.")
-    .argument("<name>", "lower-case letters, digits and '-'")
+    .argument("<name>", "the environment's name: lower-case letters, digits and '-'")
     .addOption(new Option("-t, --template <template>", kinds.join("; ")).choices(Object.keys(templates)).default("default"))
-    .option("-v, --version <version>", "its first version", "1.0.0")
-    .option("-w, --work-dir <folder>", "where to put the project's folder", ".")
-    .option("--force", "write into a folder that is not empty; files of other names stay")
-    .option("--config-only", "write only config.json, right into the work-dir")
-    .option("--json", "as JSON")
+    .option("-v, --version <version>", "the first version", "1.0.0")
+    .option("-w, --work-dir <folder>", "the folder in which the project's folder is created", ".")
+    .option("--force", "write into a folder that is not empty; other files stay")
+    .option("--config-only", "write only config.json, directly into the work-dir")
+    .option("--json", "print JSON")
     .addHelpText("after", examples("aenv init my-env", "aenv init shop --template stateful", "aenv init my-env --config-only"))
     .action((name: string, options: Options) => init(name, options, terminal));
 }
@@ -44,7 +44,7 @@ async function init(givenName: string, options: Options, terminal: Terminal): Pr
   const workDir = resolve(terminal.cwd, options.workDir);
   if (options.configOnly) {
     const file = join(workDir, "config.json");
-    if (existsSync(file) && !options.force) throw new Failure(`${file} exists already`, { hint: "Overwrite it with --force." });
+    if (existsSync(file) && !options.force) throw new Failure(`${file} already exists`, { hint: "Overwrite it with --force." });
     writeFiles(workDir, new Map([["config.json", `${JSON.stringify({ name, version, description: "" }, null, 2)}\n`]]));
     printer.json({ name, version, folder: workDir, files: ["config.json"] });
     printer.print(`${colors.green("✔")} Wrote ${file}.`);
@@ -67,7 +67,7 @@ async function init(givenName: string, options: Options, terminal: Terminal): Pr
   printer.print(tree(name, paths, colors));
   printer.print();
   if (tarball !== null) {
-    printer.print(`It uses aenvironment as it is in this clone, packed into ${tarball.name}.`);
+    printer.print(`It uses aenvironment built from this clone, in ${tarball.name}.`);
     printer.print();
   }
   printer.print("Next:");
@@ -76,12 +76,12 @@ async function init(givenName: string, options: Options, terminal: Terminal): Pr
   for (const step of [`cd ${quoted(path)} && npm install`, "npx aenvironment run"]) printer.print(`  ${colors.cyan(step)}`);
 }
 
-/** As a shell takes it, so that the line can be pasted. */
+/** Quoted for the shell, so that the line can be pasted. */
 function quoted(path: string): string {
   return /^[\w./@+-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
 
-/** The project as a drawing, folders first. */
+/** The project's files as a tree, folders first. */
 function tree(name: string, paths: readonly string[], colors: Colors): string {
   const draw = (prefix: string, indent: string): string[] => {
     const here = paths.filter((path) => path.startsWith(prefix)).map((path) => path.slice(prefix.length));

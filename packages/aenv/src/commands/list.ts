@@ -16,11 +16,11 @@ interface Options extends PlatformOptions, FormatOptions {
 
 export function define(command: Command, terminal: Terminal): void {
   command
-    .description("Lists the environments that are published and that you may see, newest versions first.")
-    .option("-l, --limit <number>", "how many at most", integer(1, 1_000), 100)
-    .option("-o, --offset <number>", "how many to skip", integer(0, Number.MAX_SAFE_INTEGER), 0)
+    .description("Lists the published environments that you may see, newest versions first.")
+    .option("-l, --limit <number>", "the maximum number of lines", integer(1, 1_000), 100)
+    .option("-o, --offset <number>", "the number of lines to skip", integer(0, Number.MAX_SAFE_INTEGER), 0)
     .option("-n, --name <name>", "only this name")
-    .option("-t, --tag <tag>", "only those with this tag");
+    .option("-t, --tag <tag>", "only environments with this tag");
   addPlatformOptions(addFormatOption(command))
     .addHelpText("after", examples("aenv list", "aenv list --tag game --limit 20", "aenv list --name my-env --format json"))
     .action((options: Options) => list(options, terminal));

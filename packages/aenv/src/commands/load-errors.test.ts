@@ -19,7 +19,7 @@ describe("code that does not finish loading", { timeout: 60_000 }, () => {
       "has not finished loading after 1s",
     ],
     ["an endless loop", `${head}for (;;) {}\n`, "1:1", "has not finished loading after 1s"],
-    ["an await that nothing can settle", `${head}${forever}`, "3:1", "waits for something that never happens"],
+    ["an await that nothing can settle", `${head}${forever}`, "3:1", "never settles"],
   ];
   for (const [what, source, place, message] of cases) {
     it.each(["build", "run"])(`ends %s with 1 and the file, for ${what}`, async (command) => {

@@ -14,10 +14,10 @@ interface Options extends PlatformOptions {
 export function define(command: Command, terminal: Terminal): void {
   command
     .description(
-      "Keeps a server's address and a token for it in this command's settings, readable by you alone. The token is asked for, or read from the input.",
+      "Stores a server's address and a token in the settings of this command, which only you can read. The token is read from a prompt, or from stdin.",
     )
-    .argument("[url]", "the server; as --system-url")
-    .option("--json", "as JSON");
+    .argument("[url]", "the server, instead of --system-url")
+    .option("--json", "print JSON");
   addPlatformOptions(command)
     .addHelpText("after", examples("aenv login http://aenv.example:8080", "aenv login http://aenv.example:8080 < token.txt"))
     .action((url: string | undefined, options: Options) => login(url, options, terminal));
@@ -26,7 +26,7 @@ export function define(command: Command, terminal: Terminal): void {
 async function login(given: string | undefined, options: Options, terminal: Terminal): Promise<void> {
   const printer = createPrinter(terminal, options.json === true);
   const systemUrl = given ?? options.systemUrl;
-  const apiKey = options.apiKey ?? (await askToken(terminal));
+  const apiKey = options.apiKey ?? (await readToken(terminal));
   const { url, tokens } = openPlatform({ ...(systemUrl && { systemUrl }), apiKey }, terminal);
   const { owner, roles, token } = await callServer(terminal, `Asking ${url}`, () => tokens.whoAmI());
 
@@ -36,14 +36,14 @@ async function login(given: string | undefined, options: Options, terminal: Term
   writeSettings(path, checkSettings({ ...own, system_url: controlUrl(url), hub_config }));
   printer.json({ url, owner, roles, path });
   const { colors } = printer.output;
-  const as = token === null ? "which asks nobody for a token" : `as ${colors.bold(owner)} (${roles.join(", ")})`;
-  printer.print(`${colors.green("✔")} ${url}, ${as}; kept in ${path}`);
+  const as = token === null ? "which needs no token" : `as ${colors.bold(owner)} (${roles.join(", ")})`;
+  printer.print(`${colors.green("✔")} ${url}, ${as}; stored in ${path}`);
 }
 
-async function askToken({ isInteractive }: Terminal): Promise<string> {
+async function readToken({ isInteractive }: Terminal): Promise<string> {
   if (!isInteractive) return (await readAll(process.stdin)).trim();
   const prompts = await import("@clack/prompts");
   const answer = await prompts.password({ message: "Token", output: process.stderr });
-  if (prompts.isCancel(answer)) throw new Failure("nothing was kept", { exit: "cancelled" });
+  if (prompts.isCancel(answer)) throw new Failure("nothing was stored", { exit: "cancelled" });
   return answer.trim();
 }

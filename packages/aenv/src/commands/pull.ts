@@ -26,10 +26,10 @@ export function define(command: Command, terminal: Terminal): void {
   command
     .description("Downloads a published environment, checks it, and unpacks it into a folder of its name, where it can be run.")
     .argument("<name>", "name or name@version; the newest version if none is given")
-    .option("-v, --version <version>", "the same as behind the @")
-    .option("-w, --work-dir <folder>", "where to put the environment's folder", ".")
-    .option("--force", "write into a folder that is not empty; files of other names stay")
-    .option("--json", "as JSON");
+    .option("-v, --version <version>", "the version, instead of name@version")
+    .option("-w, --work-dir <folder>", "the folder in which the environment's folder is created", ".")
+    .option("--force", "write into a folder that is not empty; other files stay")
+    .option("--json", "print JSON");
   addPlatformOptions(command)
     .addHelpText("after", examples("aenv pull my-env", "aenv pull my-env@1.0.0 --work-dir /srv/environments", "aenv pull my-env --force"))
     .action((name: string, options: Options) => pull(name, options, terminal));
@@ -48,9 +48,9 @@ async function pull(name: string, options: Options, terminal: Terminal): Promise
   const bytes = await download(platform, found, terminal);
   const { entries, digest } = await open(bytes, found);
   if (typeof record.bundle_digest === "string" && record.bundle_digest !== digest) {
-    throw new Failure(`what arrived is not ${found}: it is ${digest}, and the hub has ${record.bundle_digest}`, {
+    throw new Failure(`the download of ${found} is damaged: its digest is ${digest}, but the hub has ${record.bundle_digest}`, {
       code: "bundle.damaged",
-      hint: "Try again; if it stays so, something on the way changes it.",
+      hint: "Try again. If it fails again, a proxy may be changing the content.",
     });
   }
   mkdirSync(folder, { recursive: true });
@@ -78,7 +78,7 @@ async function download({ hub }: Platform, ref: string, terminal: Terminal): Pro
   }
 }
 
-/** Refuses what is damaged, links, and paths that lead elsewhere. */
+/** Refuses damaged archives, links, and paths outside the folder. */
 async function open(bytes: Uint8Array, ref: string): Promise<{ entries: TarEntry[]; digest: string }> {
   try {
     const { entries, digest } = await openArchive(bytes);
@@ -87,7 +87,7 @@ async function open(bytes: Uint8Array, ref: string): Promise<{ entries: TarEntry
     if (!isPlatformError(error)) throw error;
     throw new Failure(`${ref} cannot be unpacked: ${error.message}`, {
       code: error.code,
-      hint: "It was not pushed by this command, or was changed on the way.",
+      hint: "The bundle was not pushed by this command, or was changed in transit.",
       cause: error,
     });
   }

@@ -34,23 +34,27 @@ interface Options extends PlatformOptions {
   readonly json?: boolean;
 }
 
-/** The hub starts what it is given before it answers, and a start may take its minute. */
+/** The hub starts the environment before it answers, and a start may take a minute. */
 const PUBLISH_TIMEOUT_MS = 120_000;
 
 export function define(command: Command, terminal: Terminal): void {
   command
     .description(
-      "Bundles the environment and publishes it. A published version never changes: the same again is nothing to do, other content needs another version.",
+      "Bundles the environment and publishes it. A published version never changes: publishing identical content again is a no-op, different content needs a new version.",
     )
     .option("-w, --work-dir <folder>", "the project, or the name of a built-in benchmark", ".")
     .option("-v, --version <version>", "publish under this version instead of config.json's")
-    .option("--dry-run", "say what would be done, and do nothing")
-    .option("--no-verify", "do not start the environment on the server to see what it offers")
-    .addOption(new Option("--visibility <who>", "who sees it; if not given as the version before, at first private").choices(visibilities))
+    .option("--dry-run", "print what would be done, without doing it")
+    .option("--no-verify", "do not start the environment on the server to check it")
+    .addOption(
+      new Option("--visibility <who>", "who sees it; if not given, as the previous version, or private for the first").choices(
+        visibilities,
+      ),
+    )
     .option("--share-with <owner>", "an owner who sees it too; may be repeated", collect)
     .addOption(loadTimeoutOption())
     .addOption(new Option("--force").hideHelp())
-    .option("--json", "as JSON");
+    .option("--json", "print JSON");
   addPlatformOptions(command)
     .addHelpText(
       "after",
@@ -62,7 +66,7 @@ export function define(command: Command, terminal: Terminal): void {
 async function push(options: Options, terminal: Terminal): Promise<void> {
   const printer = createPrinter(terminal, options.json === true);
   const { colors } = printer.output;
-  if (options.force) terminal.stderr.write("--force changes nothing: what is published stays as it is\n");
+  if (options.force) terminal.stderr.write("--force has no effect: a published version never changes\n");
   const project = withVersion(readProject(options.workDir, terminal.cwd), options.version);
   warnProblems(terminal, project.warnings);
   const { config } = project;
@@ -73,33 +77,35 @@ async function push(options: Options, terminal: Terminal): Promise<void> {
   const digest = `sha256:${bundle.digest}`;
   const size = bundle.bytes.length;
 
-  const { isKnown, isUploaded } = await callServer(terminal, `Asking ${platform.hubUrl}`, () => look(platform, ref, digest, config));
+  const { isKnown, isUploaded } = await callServer(terminal, `Asking ${platform.hubUrl}`, () =>
+    findPublished(platform, ref, digest, config),
+  );
   const { tools, functions, rewards } = bundle.manifest;
-  const told = { name: config.name, version: config.version, digest, size, hub: platform.hubUrl };
+  const summary = { name: config.name, version: config.version, digest, size, hub: platform.hubUrl };
   if (options.dryRun) {
-    printer.json({ ...told, dryRun: true, wouldPublish: !isKnown, wouldUpload: !isUploaded });
-    if (isKnown) printer.print(`${colors.bold(ref)} is published at ${platform.hubUrl} already; nothing would be done`);
+    printer.json({ ...summary, dryRun: true, wouldPublish: !isKnown, wouldUpload: !isUploaded });
+    if (isKnown) printer.print(`${colors.bold(ref)} is already published at ${platform.hubUrl}; nothing would be done`);
     else
       printer.print(
-        `Would publish ${colors.bold(ref)} at ${platform.hubUrl}, ${isUploaded ? "whose bundle is there already" : `with a bundle of ${bytesText(size)}`}. Nothing was done.`,
+        `Would publish ${colors.bold(ref)} at ${platform.hubUrl}, ${isUploaded ? "which already has the bundle" : `with a bundle of ${bytesText(size)}`}. Nothing was done.`,
       );
     return;
   }
 
   if (!isUploaded) await upload(platform, ref, digest, bundle.bytes, terminal);
   const artifacts = [...(config.artifacts ?? []).filter(({ type }) => type !== "bundle"), { type: "bundle", content: digest }];
-  const wish = {
+  const access = {
     ...(options.visibility && { visibility: options.visibility }),
     ...(options.shareWith && { sharedWith: options.shareWith }),
   };
   await callServer(terminal, `Publishing ${ref}`, () =>
-    platform.hub.create(ref, { ...config, artifacts, ...wish }, { verify: options.verify }),
+    platform.hub.create(ref, { ...config, artifacts, ...access }, { verify: options.verify }),
   ).catch((error: unknown) => {
-    throw isPlatformError((error as Failure).cause, "environment.exists") ? taken(config) : error;
+    throw isPlatformError((error as Failure).cause, "environment.exists") ? contentDiffers(config) : error;
   });
-  printer.json({ ...told, published: !isKnown });
+  printer.json({ ...summary, published: !isKnown });
   if (isKnown) {
-    const seen = options.visibility === undefined ? "nothing to do" : `it is ${options.visibility} now`;
+    const seen = options.visibility === undefined ? "nothing was changed" : `it is ${options.visibility} now`;
     printer.print(`${colors.green("✔")} ${colors.bold(ref)} is already published at ${platform.hubUrl}; ${seen}`);
     return;
   }
@@ -112,23 +118,23 @@ async function push(options: Options, terminal: Terminal): Promise<void> {
   printer.print(`  ${colors.dim("Start an instance:")} ${nextCommand(`aenv instance create ${ref}`, options, colors)}`);
 }
 
-/** Says if the server could not list the environment's tasks. It is published by now, so nothing here may fail the command. */
+/** A warning if the server could not list the environment's tasks. It is already published, so an error here must not fail the command. */
 async function tasksWarning({ hub }: Platform, ref: string): Promise<string | null> {
   try {
     const { metadata } = await hub.get(ref);
     if (!isObject(metadata) || typeof metadata.tasksProblem !== "string") return null;
-    // The environment says the same in its own words first.
+    // The prefix repeats the start of this sentence.
     return `Its tasks could not be listed on the server: ${metadata.tasksProblem.replace(/^tasks of the environment failed: /, "")}`;
   } catch (error) {
     return `It is published, but could not be read back to see whether its tasks can be listed: ${messageOf(error)}`;
   }
 }
 
-/** What the hub has of it. Another bundle under the same version ends it here, before anything is sent. */
-async function look({ hub }: Platform, ref: string, digest: string, config: EnvironmentConfig) {
+/** Whether the hub has the version and the bundle. Throws before the upload if the version has different content. */
+async function findPublished({ hub }: Platform, ref: string, digest: string, config: EnvironmentConfig) {
   if (!(await hub.exists(ref)).exists) return { isKnown: false, isUploaded: await hub.hasBundle(digest) };
   const { bundle_digest: published } = await hub.get(ref);
-  if (published !== digest) throw taken(config);
+  if (published !== digest) throw contentDiffers(config);
   return { isKnown: true, isUploaded: true };
 }
 
@@ -143,14 +149,14 @@ async function upload({ hub }: Platform, ref: string, digest: string, bytes: Uin
   }
 }
 
-function taken({ name, version }: EnvironmentConfig): Failure {
-  return new Failure(`${name}@${version} is published already, with other content`, {
+function contentDiffers({ name, version }: EnvironmentConfig): Failure {
+  return new Failure(`${name}@${version} is already published with different content`, {
     code: "environment.exists",
     hint: `A published version never changes: raise "version" in config.json, or push with --version ${next(version)}`,
   });
 }
 
-/** `1.0.3` after `1.0.2`; for what counts otherwise, only that it must be another. */
+/** `1.0.3` after `1.0.2`; `NEW` for a version that does not end in a number. */
 function next(version: string): string {
   const parts = /^(.*?)(\d+)$/.exec(version);
   return parts === null ? "NEW" : `${parts[1]}${Number(parts[2]) + 1}`;

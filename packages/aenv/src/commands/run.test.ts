@@ -234,7 +234,7 @@ describe("run", () => {
     const { code: exit, stderr } = await aenv(["run", "--port", String(port)], { cwd: tree.path });
     other.close();
     expect(exit).toBe(1);
-    expect(stderr).toContain(`port ${port} on 127.0.0.1 is in use already`);
+    expect(stderr).toContain(`port ${port} on 127.0.0.1 is already in use`);
     expect(stderr).toContain("--port 0");
   });
 

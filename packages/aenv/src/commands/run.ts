@@ -25,15 +25,15 @@ interface Options {
 
 export function define(command: Command, terminal: Terminal): void {
   command
-    .description("Checks the project, serves its environment, and serves it anew whenever a file changes. Ctrl-C stops it.")
+    .description("Checks the project, serves its environment, and reloads it whenever a file changes. Ctrl-C stops it.")
     .option("-w, --work-dir <folder>", "the project, or the name of a built-in benchmark", ".")
-    .option("-p, --port <number>", "where to listen; 0 takes any free port", integer(0, 65_535), 8081)
-    .option("--host <address>", "the address to listen on; 0.0.0.0 lets other machines in", "127.0.0.1")
+    .option("-p, --port <number>", "the port to listen on; 0 uses any free port", integer(0, 65_535), 8081)
+    .option("--host <address>", "the address to listen on; 0.0.0.0 allows access from other machines", "127.0.0.1")
     .addOption(loadTimeoutOption())
-    .option("-q, --quiet", "no table and no advice, only what goes wrong")
-    .option("--inspector", "start the MCP Inspector beside it, if it is installed")
-    .option("--inspector-port <number>", "where the Inspector's page is", integer(1, 65_535), 6274)
-    .option("--json", "one JSON line an event on stdout")
+    .option("-q, --quiet", "print no table and no hints, only errors")
+    .option("--inspector", "also start the MCP Inspector, if it is installed")
+    .option("--inspector-port <number>", "the port of the Inspector's page", integer(1, 65_535), 6274)
+    .option("--json", "print one line of JSON per event")
     .addHelpText("after", examples("aenv run", "aenv run --port 0 --json", "aenv run --work-dir ./my-env --inspector"))
     .action((options: Options) => run(options, terminal));
 }

@@ -24,13 +24,13 @@ interface Options extends Readonly<Record<string, unknown>> {
 export function define(command: Command, terminal: Terminal): void {
   command
     .description(
-      "Starts the platform in this process: the hub, the instances and their gateway. On a laptop it needs nothing else. A flag wins over its variable, that over the config file. Ctrl-C stops it once calls in flight are done; a second one at once.",
+      "Starts the platform in this process: the hub, the instances and their gateway. It needs no other software. A flag overrides its variable, which overrides the config file. Ctrl-C stops it after calls in flight have finished; a second Ctrl-C stops it at once.",
     )
-    .option("-c, --config <file>", "a JSON file with any of the settings below, by their names in camelCase")
-    .option("--print-config", "print the settings in force, without secrets, and start nothing")
-    .option("--json", "one JSON line an event on stdout");
-  for (const { flag, does, usual, variable, isList } of serverSettings()) {
-    const option = new Option(flag, `${does}${usual === "" ? "" : ` (${usual})`} [$${variable}]`);
+    .option("-c, --config <file>", "a JSON file with any of the settings below; their names are in camelCase")
+    .option("--print-config", "print the effective settings, without secrets, and exit")
+    .option("--json", "print one line of JSON per event");
+  for (const { flag, does, defaultText, variable, isList } of serverSettings()) {
+    const option = new Option(flag, `${does}${defaultText === "" ? "" : ` (${defaultText})`} [$${variable}]`);
     command.addOption(isList ? option.argParser((text) => text.split(",")) : option);
   }
   command
@@ -58,7 +58,7 @@ async function serve(options: Options, terminal: Terminal): Promise<void> {
     return;
   }
   const stop = terminal.stopSignal();
-  // At a terminal the words below are enough, unless someone wants more.
+  // On a terminal the text below is enough, unless a log level is set.
   const isQuiet = terminal.stderr.isTty && !printer.isJson && sources.get("logLevel") === "default";
   const server = await withSpinner(terminal, "Starting", () => start(isQuiet ? { ...config, logLevel: "warn" } : config));
   try {
@@ -66,7 +66,7 @@ async function serve(options: Options, terminal: Terminal): Promise<void> {
     welcome(server, config, token, printer);
     if (!stop.aborted) await once(stop, "abort");
     printer.jsonLine({ event: "stopping" });
-    printer.print(printer.output.colors.dim("\nStopping; calls in flight may finish. Ctrl-C again stops at once."));
+    printer.print(printer.output.colors.dim("\nStopping after calls in flight have finished. Ctrl-C again stops at once."));
   } finally {
     await server.close();
   }
@@ -78,7 +78,7 @@ function readConfig(given: Parameters<typeof readServerConfig>[0]): ServerConfig
     return readServerConfig(given);
   } catch (error) {
     const { problems, exit, code, cause } = toFailure(error);
-    throw new Failure(problems, { exit, code, cause, hint: "See what can be set with: aenv server --help" });
+    throw new Failure(problems, { exit, code, cause, hint: "List the settings with: aenv server --help" });
   }
 }
 
@@ -94,11 +94,11 @@ async function start(config: ServerConfig): Promise<RunningServer> {
 function startHint(error: unknown, config: ServerConfig): string | undefined {
   const cause = (error as { cause?: NodeJS.ErrnoException }).cause?.code;
   if (cause === "EADDRINUSE") return "Choose other ports, such as: aenv server --control-port 9080 --data-port 9081";
-  if (cause === "EACCES") return "Choose ports above 1024, or give this process the right to open that one.";
+  if (cause === "EACCES") return "Choose ports above 1024, or give this process the permission to open that one.";
   if (isPlatformError(error, "store.unavailable", "store.invalid"))
     return `The store is ${String(shownConfig(config).store)}; choose one with --store.`;
   if (isPlatformError(error, "request.invalid") && messageOf(error).includes("allowProcessEngine"))
-    return `If that is meant: aenv server --host ${config.host} --allow-process-engine`;
+    return `To allow it: aenv server --host ${config.host} --allow-process-engine`;
   return undefined;
 }
 
@@ -119,7 +119,7 @@ function welcome(server: RunningServer, config: ServerConfig, token: string | nu
   });
   const { output } = printer;
   const { colors } = output;
-  const isUsual = new URL(controlUrl).port === "8080" && new URL(dataUrl).port === "8081";
+  const hasDefaultPorts = new URL(controlUrl).port === "8080" && new URL(dataUrl).port === "8081";
   printer.print(`${colors.green("✔")} AEnv ${ownPackage().version} is running`);
   printer.print();
   printer.print(
@@ -130,35 +130,37 @@ function welcome(server: RunningServer, config: ServerConfig, token: string | nu
         ["Admin", adminUrl === null ? "" : `${colors.cyan(adminUrl)}  ${colors.dim("metrics, on this machine only")}`],
         ["Store", tildePath(String(store))],
         ["Home", tildePath(config.home)],
-        ["Access", access.isOn ? "on: a token is needed" : `off: whoever reaches it may do everything`],
+        ["Access", access.isOn ? "on: a token is needed" : "off: every client that can reach it has full access"],
       ],
       output,
     ),
   );
   printer.print();
   if (token !== null) {
-    printer.print(`  ${colors.yellow("The first token, an administrator's. It is shown this once:")}`);
+    printer.print(`  ${colors.yellow("The first token, for the administrator. It is shown only once:")}`);
     printer.print(`  ${colors.bold(token)}`);
-    printer.print(colors.dim(`  Keep it with: aenv login ${controlUrl}   then make others with: aenv token create --owner NAME`));
+    printer.print(colors.dim(`  Store it with: aenv login ${controlUrl}   then create others with: aenv token create --owner NAME`));
     printer.print();
   }
   if (linksAreGuessed(config)) {
     const port = new URL(dataUrl).port;
     printer.print(
       colors.yellow(
-        `  Links for agents name the host by which a client has found the control port, and port ${port}. If a proxy stands before them, say how others reach the data port with --public-url`,
+        `  Links for agents have the host name of the control port's client, and port ${port}. Behind a proxy, set the address of the data port with --public-url`,
       ),
     );
     printer.print();
   }
-  printer.print(`  ${colors.dim("Publish an environment, in its folder:")} aenv push${isUsual ? "" : ` --system-url ${controlUrl}`}`);
-  const use = isUsual ? "AENV_SYSTEM_URL=http://localhost" : `{ controlUrl: "${controlUrl}", dataUrl: "${dataUrl}" }`;
+  printer.print(
+    `  ${colors.dim("Publish an environment, in its folder:")} aenv push${hasDefaultPorts ? "" : ` --system-url ${controlUrl}`}`,
+  );
+  const use = hasDefaultPorts ? "AENV_SYSTEM_URL=http://localhost" : `{ controlUrl: "${controlUrl}", dataUrl: "${dataUrl}" }`;
   printer.print(`  ${colors.dim("Use it from code:")} await Environment.create("my-env")  ${colors.dim(`with ${use}`)}`);
   printer.print();
   printer.print(colors.dim("Ctrl-C stops."));
 }
 
-/** A server that listens on every address cannot know by which it is reached. */
+/** A server that listens on every address does not know which one its clients use. */
 function linksAreGuessed({ host, publicUrl }: ServerConfig): boolean {
   return publicUrl === null && (host === "0.0.0.0" || host === "::");
 }
@@ -173,7 +175,7 @@ function printConfig(shown: Readonly<Record<string, unknown>>, sources: Readonly
   }
 }
 
-/** Sizes as people write them, the rest as JSON. */
+/** Sizes with a unit, other values as JSON. */
 function shownValue(key: string, value: unknown): string {
   return typeof value === "number" ? settingText(key, value) : JSON.stringify(value);
 }

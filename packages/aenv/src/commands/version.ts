@@ -6,9 +6,9 @@ import type { Terminal } from "../terminal/terminal.ts";
 
 export function define(command: Command, terminal: Terminal): void {
   command
-    .description("Says which version this is, and what runs it.")
-    .option("-s, --short", "the number only")
-    .option("-j, --json", "as JSON")
+    .description("Prints the versions of this package and of Node, and the platform.")
+    .option("-s, --short", "print only the version number")
+    .option("-j, --json", "print JSON")
     .addHelpText("after", examples("aenv version", "aenv version --short", "aenv version --json"))
     .action((options: { short?: boolean; json?: boolean }) => {
       const printer = createPrinter(terminal, options.json === true);

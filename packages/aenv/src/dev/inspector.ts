@@ -3,7 +3,7 @@ import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { Failure } from "../terminal/failure.ts";
 
-/** The MCP Inspector, if the author has it: nothing is ever downloaded. */
+/** The MCP Inspector if it is installed. Nothing is downloaded. */
 function findInspector(root: string, path: string): string | null {
   const folders: string[] = [];
   for (let folder = root; ; folder = dirname(folder)) {
@@ -17,14 +17,14 @@ function findInspector(root: string, path: string): string | null {
 export function requireInspector(root: string, path: string): string {
   const found = findInspector(root, path);
   if (found !== null) return found;
-  throw new Failure("the MCP Inspector is not installed, neither here nor globally", {
+  throw new Failure("the MCP Inspector is not installed, neither in the project nor globally", {
     hint: "Install it with: npm install --save-dev @modelcontextprotocol/inspector\nor run without --inspector.",
   });
 }
 
-/** Starts the Inspector on loopback; its own output says where to look. */
+/** Starts the Inspector on loopback. It prints its own address. */
 export function startInspector(command: string, mcpUrl: string, port: number, onLine: (line: string) => void): ChildProcess {
-  // Since its second version the Inspector takes the server's address; an older one asks for it on its page.
+  // Version 2 takes the server's address as an option; an older version has a field for it on its page.
   const args = majorVersion(command) >= 2 ? ["--web", "--transport", "http", "--server-url", mcpUrl] : [];
   const env = { ...process.env, CLIENT_PORT: String(port), HOST: "127.0.0.1", MCP_AUTO_OPEN_ENABLED: "false" };
   const child = spawn(process.execPath, [realpathSync(command), ...args], { env, stdio: ["ignore", "pipe", "pipe"] });

@@ -10,13 +10,12 @@ import type { Terminal } from "../terminal/terminal.ts";
 import { warn, warnProblems } from "../terminal/warning.ts";
 import type { DevEvent } from "./server.ts";
 
-/** Where the original's clients look for an environment. */
+/** The default port of the original's clients. */
 const DEFAULT_PORT = 8081;
 
-/** What an environment offers, with its tasks. */
 type CatalogueWithTasks = Catalogue & { readonly tasks: readonly Task[] };
 
-/** Tells what happens: to people as it suits them, to programs as one JSON line each. */
+/** Prints the events of `aenv run`: as text, or as one line of JSON each. */
 export class DevOutput {
   readonly #printer: Printer;
   readonly #terminal: Terminal;
@@ -65,18 +64,18 @@ export class DevOutput {
         this.#printer.jsonLine(event);
         return;
       case "serving":
-        // The first one is told by `open`, when the port is known.
+        // The first one is printed by `open`, when the port is known.
         if (this.#url !== "") this.#reloaded(event.project);
         return;
       case "failed":
         this.#printer.jsonLine({ event: "failed", ...failureAsJson(event.failure), isStillServing: event.isStillServing });
         this.#printError(failureText(event.failure, this.#terminal.stderr.colors, this.#terminal.cwd));
-        this.#printError(event.isStillServing ? "  The version before it goes on serving." : "  Nothing is served until it loads.");
+        this.#printError(event.isStillServing ? "  The previous version is still served." : "  Nothing is served until it loads.");
         return;
       case "crashed":
         this.#printer.jsonLine(event);
         this.#printError(
-          `${this.#terminal.stderr.colors.red("✖")} the environment crashed (${event.how}); it starts again when you save a file`,
+          `${this.#terminal.stderr.colors.red("✖")} the environment crashed (${event.how}); it is restarted when you save a file`,
         );
         return;
       case "output":
@@ -93,7 +92,7 @@ export class DevOutput {
 
   stopping(): void {
     this.#printer.jsonLine({ event: "stopping" });
-    if (!this.#options.quiet) this.#printer.print(this.#printer.output.colors.dim("\nStopping; calls in flight may finish."));
+    if (!this.#options.quiet) this.#printer.print(this.#printer.output.colors.dim("\nStopping after calls in flight have finished."));
   }
 
   async #reloaded(project: Project): Promise<void> {
@@ -103,7 +102,7 @@ export class DevOutput {
     try {
       this.#catalogue = await this.#fetchCatalogue(project);
     } catch {
-      // It crashed at once, which is told by itself.
+      // It crashed at once, which is an event of its own.
       return;
     }
     if (files.includes("config.json")) this.#warn(project);
@@ -133,7 +132,7 @@ export class DevOutput {
     }));
   }
 
-  /** Tasks that cannot be listed now, because their data comes later, do not keep the environment from being served. */
+  /** Tasks may need data that is not there yet. Then the environment is served anyway, with a warning. */
   async #fetchTasks(environment: Environment): Promise<readonly Task[]> {
     try {
       return await environment.tasks();
@@ -152,7 +151,7 @@ export class DevOutput {
     const line = (title: string, text: string) => print(`  ${colors.dim(title.padEnd(12))}${text}`);
     const address = port === DEFAULT_PORT ? "" : ` --url ${this.#url}`;
     print(`${colors.green("✔")} ${colors.bold(formatRef(config))} is served at ${colors.cyan(this.#url)}`);
-    if (this.#options.host !== host(this.#url)) print(colors.yellow("  Other machines that reach this one can call it too."));
+    if (this.#options.host !== host(this.#url)) print(colors.yellow("  Other machines on the network can call it too."));
     print();
     print(catalogueTable(this.#catalogue, output));
     print();
@@ -165,7 +164,7 @@ export class DevOutput {
     const [tool] = this.#catalogue.tools;
     if (tool !== undefined) line("Shell", `aenv call ${callExample(tool)}${address}  ${colors.dim(`or: aenv call --list${address}`)}`);
     print();
-    print(colors.dim("  For the configuration of an MCP client:"));
+    print(colors.dim("  Configuration of an MCP client:"));
     const snippet = JSON.stringify({ mcpServers: { [config.name]: { type: "http", url: this.mcpUrl } } }, null, 2);
     print(snippet.replace(/^/gm, "  "));
     print();
@@ -195,7 +194,7 @@ function taskLines(tasks: readonly Task[], address: string): string[] {
   return [`  ${countText(tasks.length, "task")}`, ...shown, ...(rest > 0 ? [`    ${rest} more: aenv call --tasks${address}`] : []), ""];
 }
 
-/** What the environment itself said, without what the client was doing. */
+/** The environment's own message, without the prefix of the client. */
 function rootMessage(error: unknown): string {
   return messageOf(error).replace(/^could not list the tasks of '[^']*': (?:tasks of the environment failed: )?/, "");
 }

@@ -104,7 +104,7 @@ describe("the relay", () => {
     await once(other, "listening");
     const { port } = other.address() as { port: number };
     await expect(new Relay().listen("127.0.0.1", port)).rejects.toMatchObject({
-      message: `port ${port} on 127.0.0.1 is in use already`,
+      message: `port ${port} on 127.0.0.1 is already in use`,
       hint: expect.stringContaining("--port 0"),
     });
   });

@@ -2,12 +2,12 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { Failure } from "../terminal/failure.ts";
 
-/** Where a new connection goes: to a sandbox, to a queue until there is one, or back with a reason. */
+/** What happens to a new connection: it goes to a sandbox, waits for one, or is refused with a reason. */
 type Target = { to: string } | { wait: true } | { refuse: string };
 
 /**
- * Holds the TCP port while sandboxes come and go behind it. A connection stays with the sandbox it began with, so that calls
- * in flight end where they started.
+ * Keeps the TCP port open while sandboxes behind it are replaced. A connection stays with its first sandbox, so that calls in
+ * flight finish there.
  */
 export class Relay {
   readonly #server: Server;
@@ -16,7 +16,7 @@ export class Relay {
   #target: Target = { wait: true };
 
   constructor() {
-    // Half-open on purpose: a client may end its side before the answer is out.
+    // Half-open on purpose: a client may end its side before the response is sent.
     this.#server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (client) => this.#accept(client));
   }
 
@@ -30,19 +30,19 @@ export class Relay {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** From now on connections go to the sandbox at this socket; those that waited go first. */
+  /** New connections go to the sandbox at this socket; waiting connections go first. */
   use(socketPath: string): void {
-    this.#turn({ to: socketPath });
+    this.#setTarget({ to: socketPath });
   }
 
-  /** Connections wait until there is a sandbox. */
+  /** New connections wait for a sandbox. */
   hold(): void {
-    this.#turn({ wait: true });
+    this.#setTarget({ wait: true });
   }
 
-  /** Connections are told why there is no sandbox. */
+  /** New connections get a 503 with the reason. */
   refuse(reason: string): void {
-    this.#turn({ refuse: reason });
+    this.#setTarget({ refuse: reason });
   }
 
   async close(): Promise<void> {
@@ -52,7 +52,7 @@ export class Relay {
     await closed;
   }
 
-  #turn(target: Target): void {
+  #setTarget(target: Target): void {
     this.#target = target;
     const waited = this.#waiting;
     this.#waiting = [];
@@ -85,9 +85,9 @@ export class Relay {
     sandbox.on("error", () => sandbox.destroy());
     sandbox.on("close", () => {
       this.#open.delete(sandbox);
-      // What the sandbox has said is still on its way to a slow client.
+      // Data of the sandbox may still be buffered for a slow client.
       if (hasConnected) client.destroySoon();
-      // The sandbox went between two connections: nothing was sent yet, so the next one may have it.
+      // The sandbox was replaced before it accepted the connection. Nothing was sent yet, so the next one gets it.
       else if ("to" in this.#target && this.#target.to === path) client.destroy();
       else this.#pass(client);
     });
@@ -95,7 +95,7 @@ export class Relay {
   }
 }
 
-/** An answer in the sandbox's own form, for a client whose request nobody has read. */
+/** A 503 in the format of a sandbox's errors. The request is not read. */
 function sendUnavailable(client: Socket, reason: string): void {
   const body = JSON.stringify({ success: false, error: reason, errorInfo: { code: "environment.unhealthy", retryable: true } });
   client.resume();
@@ -106,12 +106,12 @@ function sendUnavailable(client: Socket, reason: string): void {
 
 function cannotListen(error: NodeJS.ErrnoException, host: string, port: number): Failure {
   const hints: Readonly<Record<string, string>> = {
-    EADDRINUSE: "Stop the other one, or take any free port with: aenv run --port 0",
-    EACCES: "Ports below 1024 need special rights; choose a higher one with --port.",
-    EADDRNOTAVAIL: "That address is not one of this machine's; try --host 127.0.0.1.",
-    ENOTFOUND: "That address is not one of this machine's; try --host 127.0.0.1.",
+    EADDRINUSE: "Stop the other process, or use any free port with: aenv run --port 0",
+    EACCES: "Ports below 1024 need special permissions; choose a higher one with --port.",
+    EADDRNOTAVAIL: "This machine does not have that address; try --host 127.0.0.1.",
+    ENOTFOUND: "This machine does not have that address; try --host 127.0.0.1.",
   };
   const what =
-    error.code === "EADDRINUSE" ? `port ${port} on ${host} is in use already` : `cannot listen on ${host}:${port}: ${error.message}`;
+    error.code === "EADDRINUSE" ? `port ${port} on ${host} is already in use` : `cannot listen on ${host}:${port}: ${error.message}`;
   return new Failure(what, { code: error.code ?? "internal", hint: hints[error.code ?? ""], cause: error });
 }

@@ -13,17 +13,17 @@ export interface SandboxOptions {
   readonly host: string;
   readonly socketPath: string;
   readonly loadTimeoutMs: number;
-  /** The environment's own output. */
+  /** A line of the environment's output. */
   onLine(stream: "stdout" | "stderr", line: string): void;
-  /** The process ended though nobody asked it to. */
+  /** The process ended without being stopped. */
   onCrash(how: string): void;
 }
 
 const KILL_AFTER_MS = 15_000;
-const HEALTHY_WITHIN_MS = 30_000;
-const ASK_AGAIN_MS = 50;
+const HEALTH_TIMEOUT_MS = 30_000;
+const HEALTH_INTERVAL_MS = 50;
 
-/** A process with one version of the environment's code in it. */
+/** A process that runs one version of the environment's code. */
 export class SandboxProcess {
   readonly socketPath: string;
   readonly #child: ChildProcess;
@@ -56,16 +56,16 @@ export class SandboxProcess {
     }
   }
 
-  /** Lets calls in flight finish, then ends; one that does not end is killed. */
+  /** Stops the process after calls in flight have finished; after a timeout it is killed. */
   async stop(): Promise<void> {
     this.#state = "stopping";
     this.#child.kill("SIGTERM");
-    const impatience = setTimeout(() => this.#child.kill("SIGKILL"), KILL_AFTER_MS);
+    const killTimer = setTimeout(() => this.#child.kill("SIGKILL"), KILL_AFTER_MS);
     await this.#ended;
-    clearTimeout(impatience);
+    clearTimeout(killTimer);
   }
 
-  /** Its events come as JSON lines between what the environment itself prints. */
+  /** Events of the process are JSON lines on stdout, between the output of the environment. */
   async #untilReady(options: SandboxOptions, signal: AbortSignal): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#read("stdout", (line) => {
@@ -95,13 +95,13 @@ export class SandboxProcess {
   }
 
   async #untilHealthy(signal: AbortSignal): Promise<void> {
-    const deadline = performance.now() + HEALTHY_WITHIN_MS;
+    const deadline = performance.now() + HEALTH_TIMEOUT_MS;
     for (;;) {
       signal.throwIfAborted();
       const { status, body } = await getHealth(this.socketPath, signal);
       if (status === 200) return;
-      if (performance.now() > deadline) throw new Failure(`the environment does not become healthy: it answers ${body}`);
-      await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
+      if (performance.now() > deadline) throw new Failure(`the environment did not become healthy: ${body}`);
+      await new Promise((resolve) => setTimeout(resolve, HEALTH_INTERVAL_MS));
     }
   }
 }
@@ -113,7 +113,7 @@ interface SandboxEvent {
 
 const EVENTS = new Set(["ready", "failed", "stopping"]);
 
-/** An event and what stands before it: an environment may print half a line and leave it there. */
+/** An event and the text before it: an environment may print text without a line break. */
 function splitEvent(line: string): { before: string; event: SandboxEvent | null } {
   const at = line.lastIndexOf('{"event":"');
   if (at < 0) return { before: line, event: null };
@@ -121,7 +121,7 @@ function splitEvent(line: string): { before: string; event: SandboxEvent | null 
     const value: unknown = JSON.parse(line.slice(at));
     if (isObject(value) && EVENTS.has(String(value.event))) return { before: line.slice(0, at), event: value as SandboxEvent };
   } catch {
-    // The environment's own words, then.
+    // Not an event: output of the environment.
   }
   return { before: line, event: null };
 }
@@ -129,7 +129,7 @@ function splitEvent(line: string): { before: string; event: SandboxEvent | null 
 function loadFailure({ message, code, file, line, column }: SandboxEvent): Failure {
   const place: Place | undefined =
     typeof file === "string" && typeof line === "number" ? { file, line, column: typeof column === "number" ? column : 1 } : undefined;
-  // The place is shown by itself.
+  // The location is printed separately.
   const text = place === undefined ? String(message) : String(message).replace(/^\S+:\d+(?::\d+)?: /, "");
   return new Failure([{ message: text, place }], { code: String(code) });
 }

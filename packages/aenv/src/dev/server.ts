@@ -18,12 +18,12 @@ export type DevEvent =
 export interface DevOptions {
   readonly host: string;
   readonly port: number;
-  /** How long the environment's code may take to load. */
+  /** Timeout in milliseconds for loading the environment's code. */
   readonly loadTimeout: number;
   onEvent(event: DevEvent): void;
 }
 
-/** Serves a project at one address, and after every change its newest version that works. */
+/** Serves a project at one address: after every change, its newest version that loads. */
 export class DevServer {
   readonly #root: string;
   readonly #options: DevOptions;
@@ -32,7 +32,7 @@ export class DevServer {
   readonly #draining = new Set<Promise<void>>();
   #watch: Watch | undefined;
   #current: SandboxProcess | undefined;
-  /** The newest version that is being started; an older attempt gives way to it. */
+  /** The newest start; it aborts an older one. */
   #attempt = new AbortController();
   #attempts: Promise<void> = Promise.resolve();
   #isStarting = false;
@@ -93,7 +93,7 @@ export class DevServer {
       .then(() => before);
   }
 
-  /** Starts the code as it is now; once it is healthy it takes over and the version before it drains. */
+  /** Starts the current code. Once it is healthy, it gets the connections, and the version before it is drained. */
   async #startVersion(signal: AbortSignal): Promise<void> {
     const project = readProject(this.#root, this.#root);
     const sandbox = await this.#startSandbox(project, signal);
@@ -134,7 +134,7 @@ export class DevServer {
     if (sandbox !== this.#current) return;
     this.#current = undefined;
     if (this.#isStarting) this.#relay.hold();
-    else this.#relay.refuse(`the environment crashed (${how}); it starts again when a file is saved`);
+    else this.#relay.refuse(`the environment crashed (${how}); it is restarted when a file is saved`);
     this.#options.onEvent({ event: "crashed", how });
   }
 }

@@ -1,7 +1,7 @@
 import { type FSWatcher, readdirSync, watch } from "node:fs";
 import { join, relative } from "node:path";
 
-/** Folders that hold what is made, not what is written. */
+/** Folders of generated files. */
 const IGNORED = new Set(["node_modules", "dist", "coverage"]);
 const SETTLE_MS = 60;
 
@@ -18,7 +18,7 @@ export function watchProject(root: string, onChange: (files: readonly string[]) 
   const changed = new Set<string>();
   let settling: NodeJS.Timeout | undefined;
 
-  const note = (path: string) => {
+  const report = (path: string) => {
     changed.add(relative(root, path));
     clearTimeout(settling);
     settling = setTimeout(() => {
@@ -28,24 +28,24 @@ export function watchProject(root: string, onChange: (files: readonly string[]) 
     }, SETTLE_MS);
   };
 
-  /** Also what already stands in a folder that has just appeared counts as changed. */
+  /** The files of a new folder count as changed. */
   const add = (folder: string, isNew: boolean) => {
     if (watchers.has(folder)) return;
     try {
       const watcher = watch(folder, (_, name) => {
         if (name === null || isIgnored(name)) return;
-        note(join(folder, name));
+        report(join(folder, name));
         add(join(folder, name), true);
       });
       watcher.on("error", () => remove(folder));
       watchers.set(folder, watcher);
       for (const entry of readdirSync(folder, { withFileTypes: true })) {
         if (isIgnored(entry.name)) continue;
-        if (isNew) note(join(folder, entry.name));
+        if (isNew) report(join(folder, entry.name));
         if (entry.isDirectory()) add(join(folder, entry.name), isNew);
       }
     } catch {
-      // It is a file, or gone again: the folder above has told of it.
+      // It is a file, or was deleted: the parent folder has reported it.
       remove(folder);
     }
   };
@@ -63,7 +63,7 @@ export function watchProject(root: string, onChange: (files: readonly string[]) 
   };
 }
 
-/** Hidden files, editors' backups and logs: not the author's words. */
+/** Hidden files, backups of editors, and logs. */
 function isIgnored(name: string): boolean {
   return IGNORED.has(name) || name.startsWith(".") || /~$|\.(?:swp|swx|tmp|log)$/.test(name) || name === "4913";
 }

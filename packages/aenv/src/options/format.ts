@@ -10,20 +10,22 @@ export interface FormatOptions {
   readonly json?: boolean;
 }
 
-/** `-o, --output table|json`, and `--json` for the same in a word. */
+/** `-o, --output table|json`, and the short form `--json`. */
 export function addOutputOption(command: Command): Command {
-  return withFormatOption(command, "-o, --output <format>");
+  return addOption(command, "-o, --output <format>");
 }
 
-/** The same by the name that `list` and `get` have for it. */
+/** The same as `-f, --format`, the name it has in `list` and `get`. */
 export function addFormatOption(command: Command): Command {
-  return withFormatOption(command, "-f, --format <format>");
+  return addOption(command, "-f, --format <format>");
 }
 
 export function printerFor(terminal: Terminal, { output, format, json }: FormatOptions): Printer {
   return createPrinter(terminal, json === true || (output ?? format) === "json");
 }
 
-function withFormatOption(command: Command, flags: string): Command {
-  return command.addOption(new Option(flags, "how to print it").choices(["table", "json"]).default("table")).option("--json", "as JSON");
+function addOption(command: Command, flags: string): Command {
+  return command
+    .addOption(new Option(flags, "the format of the output").choices(["table", "json"]).default("table"))
+    .option("--json", "print JSON");
 }

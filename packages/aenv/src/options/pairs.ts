@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from "commander";
 
-/** Gathers `KEY=VALUE` of an option that may come several times. */
+/** Collects `KEY=VALUE` of an option that may be repeated. */
 export function collectPair(text: string, known: Readonly<Record<string, string>> = {}): Record<string, string> {
   const at = text.indexOf("=");
   const key = text.slice(0, Math.max(0, at)).trim();
@@ -8,12 +8,12 @@ export function collectPair(text: string, known: Readonly<Record<string, string>
   return { ...known, [key]: text.slice(at + 1).trim() };
 }
 
-/** Gathers the values of an option that may come several times. */
+/** Collects the values of an option that may be repeated. */
 export function collect(text: string, known: readonly string[] = []): string[] {
   return [...known, text];
 }
 
-/** Gathers mount points, each written as `KEY=VALUE,KEY=VALUE`. */
+/** Collects mount points, each written as `KEY=VALUE,KEY=VALUE`. */
 export function collectMount(text: string, known: readonly Record<string, string>[] = []): Record<string, string>[] {
   return [...known, text.split(",").reduce<Record<string, string>>((mount, one) => collectPair(one, mount), {})];
 }

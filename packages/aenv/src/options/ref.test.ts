@@ -13,9 +13,9 @@ describe("an environment on the command line", () => {
   });
 
   it("has one name and one version", () => {
-    expect(() => refArgument("@1.0.0")).toThrow("names no environment");
-    expect(() => refArgument("my-env@1.0.0", "2.0.0")).toThrow("two versions");
-    expect(() => exactRefArgument("my-env")).toThrow("which version of my-env?");
+    expect(() => refArgument("@1.0.0")).toThrow("is not the name of an environment");
+    expect(() => refArgument("my-env@1.0.0", "2.0.0")).toThrow("different versions");
+    expect(() => exactRefArgument("my-env")).toThrow("the version of my-env is missing");
     expect(exactRefArgument("my-env", "1.0.0")).toBe("my-env@1.0.0");
   });
 });

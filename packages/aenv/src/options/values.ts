@@ -20,5 +20,5 @@ export function duration(text: string): number {
   } catch {
     throw new InvalidArgumentError("Write a number and a unit, such as 30s, 5m or 1h30m.");
   }
-  throw new InvalidArgumentError("It must be longer than nothing.");
+  throw new InvalidArgumentError("It must be longer than 0.");
 }

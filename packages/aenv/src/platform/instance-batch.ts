@@ -12,7 +12,7 @@ interface BatchOptions extends PlatformOptions, FormatOptions, StartOptions {
   readonly signal: AbortSignal;
 }
 
-/** One line of the answer: an instance that runs, or why it does not. */
+/** One line of the output: a running instance, or the error of one that did not start. */
 interface Started {
   readonly id: string | null;
   readonly status: string;
@@ -20,7 +20,7 @@ interface Started {
   readonly error: { readonly code: string; readonly message: string } | null;
 }
 
-/** Starts several instances by one request. Those that run are released by `untilDone`, unless they are to live on. */
+/** Starts several instances with one request. When `untilDone` resolves they are released, unless they are kept alive. */
 export async function createMany(
   ref: string,
   options: BatchOptions,
@@ -37,7 +37,7 @@ export async function createMany(
   const ids = started.flatMap(({ id }) => id ?? []);
   const failed = started.length - ids.length;
   if (ids.length > 0 && options.keepAlive) {
-    printer.print(`  ${colors.dim("End them with:")} ${nextCommand(`aenv instance delete ${ids.join(" ")}`, options, colors)}`);
+    printer.print(`  ${colors.dim("Delete them with:")} ${nextCommand(`aenv instance delete ${ids.join(" ")}`, options, colors)}`);
   } else if (ids.length > 0) {
     printer.print(colors.dim("Ctrl-C releases them."));
     await untilDone();
@@ -75,5 +75,5 @@ function startedTable(started: readonly Started[], output: Output): string {
     statusText(status, output.colors),
     agentUrl ?? truncate(error?.message ?? "", 80),
   ]);
-  return table(["", "instance", "status", "for agents, or why it failed"], rows, output);
+  return table(["", "instance", "status", "agent URL, or error"], rows, output);
 }

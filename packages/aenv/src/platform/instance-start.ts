@@ -4,7 +4,7 @@ import type { Terminal } from "../terminal/terminal.ts";
 import { warn } from "../terminal/warning.ts";
 import type { Platform } from "./platform.ts";
 
-/** What a new instance may be started with on the command line. */
+/** The command line options of a new instance. */
 export interface StartOptions {
   readonly ttl?: string;
   readonly env?: Record<string, string>;
@@ -22,14 +22,14 @@ export interface StartOptions {
   readonly maxRetries: number;
 }
 
-/** The same for the SDK. What the server could not do as asked is printed once as a warning, however many instances it says it of. */
+/** The same options for the SDK. Each warning of the server is printed once, however many instances have it. */
 export function environmentOptions(options: StartOptions, platform: Platform, terminal: Terminal): EnvironmentOptions {
   const owner = options.owner ?? platform.owner;
   const warned = new Set<string>();
   return {
     controlUrl: platform.url,
     apiKey: platform.apiKey,
-    // Empty lets the environment's own config decide, then the server.
+    // Empty: the environment's config decides, else the server.
     ttl: options.ttl ?? "",
     timeoutMs: options.timeout,
     startupTimeoutMs: options.startupTimeout,
@@ -52,5 +52,5 @@ export function environmentOptions(options: StartOptions, platform: Platform, te
 }
 
 export function stoppedBefore(what: string): Failure {
-  return new Failure(`stopped before ${what} was running; nothing of it is left`, { exit: "cancelled" });
+  return new Failure(`stopped before ${what} was running; nothing is left running`, { exit: "cancelled" });
 }

@@ -39,7 +39,7 @@ export function instanceFacts(one: InstanceRecord, output: Output): string {
   );
 }
 
-/** How to use what runs: from an MCP client, from the shell and from code. */
+/** How to use an instance: from an MCP client and from the shell. */
 export function usageLines(one: InstanceRecord, { colors }: Output): string[] {
   const agentUrl = textOf(one.agent_url);
   if (agentUrl === "") return [];
@@ -53,7 +53,7 @@ export function usageLines(one: InstanceRecord, { colors }: Output): string[] {
   ];
 }
 
-/** Where the instance's routes are, all of them; null where the server does not tell. */
+/** The URL of all the instance's routes; null if the server does not return its address. */
 export function trainerUrl(one: InstanceRecord): string | null {
   const agentUrl = textOf(one.agent_url);
   return agentUrl === "" ? null : agentUrl.replace(/\/agent\/[^/]+\/mcp$/, instancePrefix(one.id));
@@ -63,8 +63,8 @@ export function environmentOf(one: InstanceRecord | ServiceRecord): string {
   return textOf(one.environment) || (one.env ? formatRef(one.env) : "");
 }
 
-function linked(url: string, opens: string, { colors }: Output): string {
-  return url === "" ? "" : `${colors.cyan(url)}  ${colors.dim(opens)}`;
+function linked(url: string, access: string, { colors }: Output): string {
+  return url === "" ? "" : `${colors.cyan(url)}  ${colors.dim(access)}`;
 }
 
 function textOf(value: unknown): string {

@@ -5,19 +5,19 @@ import { withSpinner } from "../terminal/spinner.ts";
 import type { Colors, Terminal } from "../terminal/terminal.ts";
 import { defaultSettings, hubTimeoutMs, readSettings, separateHub, settingsPath } from "./settings.ts";
 
-/** What every command takes that asks a server. */
+/** The options of every command that uses a server. */
 export interface PlatformOptions {
   readonly systemUrl?: string;
   readonly apiKey?: string;
 }
 
-/** A server, and those who speak to it. */
+/** A server and its clients. */
 export interface Platform {
   readonly url: string;
-  /** Where environments are published; the same server unless told otherwise. */
+  /** The hub; the same server unless the settings name another. */
   readonly hubUrl: string;
   readonly apiKey: string;
-  /** Who the settings say that the user is; null if they do not. */
+  /** The setting `owner`; null if it is not set. */
   readonly owner: string | null;
   readonly hub: HubClient;
   readonly scheduler: SchedulerClient;
@@ -31,16 +31,16 @@ const DEFAULT_PORT = 8080;
 export function addPlatformOptions(command: Command): Command {
   return command
     .option("--system-url <url>", `the server; $AENV_SYSTEM_URL, the setting system_url or ${DEFAULT_URL} if not given`)
-    .option("--api-key <token>", "the token to show it; $AENV_API_KEY or the setting hub_config.api_key if not given");
+    .option("--api-key <token>", "the token for the server; $AENV_API_KEY or the setting hub_config.api_key if not given");
 }
 
-/** A command to run next, at the same server as this one: what came by a flag must be given again. A token is never printed. */
+/** A command to run next on the same server: with the same --system-url, and a note if --api-key was given. A token is never printed. */
 export function nextCommand(command: string, { systemUrl, apiKey }: PlatformOptions, colors: Colors): string {
   const at = systemUrl ? ` --system-url ${systemUrl}` : "";
   return `${command}${at}${apiKey ? colors.dim("  (with the same --api-key)") : ""}`;
 }
 
-/** The server that the options, else the variables, else the settings name. Nothing is asked yet. */
+/** The server that the options, else the variables, else the settings name. Sends no request. */
 export function openPlatform(
   options: PlatformOptions,
   terminal: Terminal,
@@ -66,7 +66,7 @@ export function openPlatform(
   };
 }
 
-/** Does something with the server; what goes wrong is told with the next step. */
+/** Sends requests to the server and shows a spinner meanwhile. Errors come with a hint. */
 export async function callServer<T>(terminal: Terminal, label: string, work: () => Promise<T>): Promise<T> {
   try {
     return await withSpinner(terminal, label, work);
@@ -75,7 +75,7 @@ export async function callServer<T>(terminal: Terminal, label: string, work: () 
   }
 }
 
-/** The failure with the next step of someone who asked a server. */
+/** The error as a failure, with the hint for errors of a server. */
 export function withServerHint(error: unknown): Failure {
   const { problems, exit, code, hint, cause } = toFailure(error);
   if (error instanceof Failure && hint !== undefined) return error;
@@ -84,24 +84,24 @@ export function withServerHint(error: unknown): Failure {
 
 const hints: Readonly<Record<string, string>> = {
   "network.failed":
-    "Is a server running there? Start one with: aenv server\nOr say where it is: --system-url, AENV_SYSTEM_URL, or aenv config set system_url http://…:8080",
-  "request.timeout": "The server is there but did not answer in time; its own log says more.",
-  "access.unauthenticated": "Give a token with --api-key or AENV_API_KEY, or keep one with: aenv login",
-  "access.denied": "Use a token that has the role; an administrator makes one with: aenv token create",
-  "access.token_not_found": "See which there are with: aenv token list",
-  "environment.not_found": "See what there is with: aenv list",
+    "Is a server running there? Start one with: aenv server\nOr give its address: --system-url, AENV_SYSTEM_URL, or aenv config set system_url http://…:8080",
+  "request.timeout": "The server did not answer in time; read its log.",
+  "access.unauthenticated": "Give a token with --api-key or AENV_API_KEY, or store one with: aenv login",
+  "access.denied": "Use a token that has the role; an administrator creates one with: aenv token create",
+  "access.token_not_found": "List them with: aenv token list",
+  "environment.not_found": "List them with: aenv list",
   "environment.exists": 'A published version never changes: raise "version" in config.json, or push with --version.',
-  "environment.in_use": "See what runs with: aenv instance list --name NAME",
-  "instance.not_found": "See what runs with: aenv instance list",
-  "instance.gone": "It has ended; its story is told for ten minutes by: aenv instance events ID",
-  "instance.failed": "Read what happened with: aenv instance events ID",
-  "instance.start_failed": "Read what the server says with: aenv instance list --status Failed",
-  "service.not_found": "See which there are with: aenv service list",
+  "environment.in_use": "List its instances with: aenv instance list --name NAME",
+  "instance.not_found": "List them with: aenv instance list",
+  "instance.gone": "The instance has ended. For ten minutes, its events are shown by: aenv instance events ID",
+  "instance.failed": "Read its events with: aenv instance events ID",
+  "instance.start_failed": "Find the reason with: aenv instance list --status Failed",
+  "service.not_found": "List them with: aenv service list",
   "service.exists": "Choose another name with: --service-name NAME",
-  "quota.exceeded": "End what you no longer need with: aenv instance delete ID",
+  "quota.exceeded": "Delete instances that you no longer need with: aenv instance delete ID",
 };
 
-/** A port that is given counts; the scheme does too. The rest is as the original's clients read it: a host. */
+/** The address with its scheme and port, or with the defaults for them. A bare host is accepted, as by the original's clients. */
 export function controlUrl(address: string): string {
   const text = address.includes("://") ? address.trim() : `http://${address.trim()}`;
   const parsed = URL.canParse(text) ? new URL(text) : null;

@@ -8,10 +8,10 @@ import { Failure } from "../terminal/failure.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 
 /** A number of seconds, as the original's command writes it, or a duration such as `90s`. */
-const HOW = { error: "must be a duration such as 30s" };
-const timeout = z.union([z.number().positive(HOW), z.string().refine(isDuration, HOW)], HOW);
+const DURATION_ERROR = { error: "must be a duration such as 30s" };
+const timeout = z.union([z.number().positive(DURATION_ERROR), z.string().refine(isDuration, DURATION_ERROR)], DURATION_ERROR);
 
-/** This command's own settings. What else stands in the file is kept: it may be another command's. */
+/** The settings of this command. Other fields of the file are kept: the original's command may use them. */
 const settings = z
   .looseObject({
     system_url: z.string().nullable(),
@@ -28,10 +28,10 @@ export const defaultSettings = {
   hub_config: { hub_backend: null, api_key: "", timeout: "30s" },
 } satisfies Settings;
 
-/** What the original's command writes into every new file; it does not say where a hub is. */
+/** The default that the original's command writes into every new file; it does not name a hub. */
 const ORIGINAL_HUB = "https://localhost:8080";
 
-/** Another hub than the server, if the settings name one. */
+/** The hub, if the settings name one that is not the server. */
 export function separateHub({ hub_config: hub = {} }: Settings): string | null {
   return !hub.hub_backend || hub.hub_backend === ORIGINAL_HUB ? null : hub.hub_backend;
 }
@@ -41,7 +41,7 @@ export function hubTimeoutMs({ hub_config: hub = {} }: Settings): number {
   return typeof given === "number" ? given * 1_000 : parseDuration(given);
 }
 
-/** Only what has an effect here; a file of the original's command holds more. */
+/** Only the settings that have an effect here; a file of the original's command has more. */
 export function effectiveSettings(own: Settings): Settings {
   const { system_url, owner, hub_config } = withDefaults(own);
   const { hub_backend: _, api_key = "" } = hub_config ?? {};
@@ -53,7 +53,7 @@ export function unusedSettings(own: Settings): string[] {
   return Object.keys(own).filter((name) => !Object.hasOwn(defaultSettings, name));
 }
 
-/** The file in use: the first that exists, else the one in the home folder, which is only written when asked for. */
+/** The file in use: the first that exists, else the one in the home folder, which is created by the first write. */
 export function settingsPath(terminal: Terminal): { path: string; exists: boolean } {
   const home = join(terminal.env.HOME ?? homedir(), ".aenv/cli_config.json");
   const places = [home, join(terminal.cwd, ".aenv/cli_config.json"), "/etc/aenv/cli_config.json"];
@@ -61,7 +61,7 @@ export function settingsPath(terminal: Terminal): { path: string; exists: boolea
   return { path: found ?? home, exists: found !== undefined };
 }
 
-/** What the file says, without the defaults; an unreadable file is an error and stays as it is. */
+/** The settings of the file, without the defaults. An invalid file is an error and is not changed. */
 export function readSettings(path: string): Settings {
   if (!existsSync(path)) return {};
   const { value, placeOf } = parseJsonFile(path, readFileSync(path, "utf8"));
@@ -72,7 +72,7 @@ export function readSettings(path: string): Settings {
       message: `${issue.path.join(".")}: ${issue.message}`,
       place: placeOf(issue.path as (string | number)[]),
     })),
-    { hint: "Correct the file, or begin anew with: aenv config reset" },
+    { hint: "Correct the file, or restore the defaults with: aenv config reset" },
   );
 }
 
@@ -81,7 +81,7 @@ export function withDefaults(own: Settings): Settings {
   return merge(defaultSettings, own) as Settings;
 }
 
-/** Refuses what would make the file unreadable. */
+/** Throws if the value is not valid as settings. */
 export function checkSettings(value: unknown): Settings {
   const parsed = settings.safeParse(value);
   if (parsed.success) return parsed.data;
@@ -89,7 +89,7 @@ export function checkSettings(value: unknown): Settings {
   throw new Failure(`${issue?.path.join(".") || "the settings"}: ${issue?.message}`, { exit: "usage" });
 }
 
-/** Only the owner may read it, for it may hold a password; written beside and moved, so that it is never half there. */
+/** Only the user may read the file, because it may contain a token. It is written to a temporary file and renamed, so that it is never incomplete. */
 export function writeSettings(path: string, value: Settings): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const draft = `${path}.${process.pid}.tmp`;
@@ -98,7 +98,7 @@ export function writeSettings(path: string, value: Settings): void {
   renameSync(draft, path);
 }
 
-/** Environment variables that win over the file. */
+/** Environment variables that override the file. */
 export function variableOverrides(env: Terminal["env"]): { key: string; variable: string; value: string }[] {
   const known = [
     { key: "hub_config.hub_backend", variable: "HUB_BACKEND" },
@@ -114,7 +114,7 @@ export function isSecret(key: string): boolean {
   return SECRET.test(key.split(".").at(-1) ?? "");
 }
 
-/** The same value with its secrets made unreadable; empty ones stay empty, so that one sees that nothing is set. */
+/** The value with its secrets masked. An empty secret stays empty, which shows that it is not set. */
 export function maskSecrets(value: unknown, key = ""): unknown {
   if (Array.isArray(value)) return value.map((each) => maskSecrets(each, key));
   if (isObject(value)) return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, maskSecrets(each, name)]));

@@ -4,20 +4,20 @@ import { pathToFileURL } from "node:url";
 import { Failure } from "../terminal/failure.ts";
 import { ownFolder } from "./own-package.ts";
 
-/** An environment that comes with this package, and whose data a module of its own prepares. */
+/** An environment that is part of this package. Its data is not, and is prepared by a module of the environment. */
 export interface Benchmark {
   readonly name: string;
   readonly version: string;
   readonly description: string;
-  /** The project, to run and to publish. */
+  /** The project folder, which can be run and published. */
   readonly folder: string;
-  /** The file with the module: its package's `./data`. */
+  /** The file of the module that its package exports as `./data`. */
   readonly dataModule: string;
 }
 
-/** What a benchmark's `./data` exports. */
+/** The exports of a benchmark's `./data`. */
 export interface DataModule {
-  /** Writes the data directory, or throws and writes nothing. */
+  /** Writes the data directory. If it throws, nothing was written. */
   prepareData(options: {
     readonly from: string;
     readonly to: string;
@@ -61,9 +61,9 @@ export function getBenchmark(name: string): Benchmark {
   const found = findBenchmark(name);
   if (found !== null) return found;
   const names = listBenchmarks().map((one) => one.name);
-  throw new Failure(`there is no benchmark '${name}'; there is ${names.join(", ")}`, {
+  throw new Failure(`there is no benchmark '${name}'; the benchmarks are: ${names.join(", ")}`, {
     exit: "usage",
-    hint: "See what there is with: aenv bench list",
+    hint: "List them with: aenv bench list",
   });
 }
 

@@ -3,7 +3,7 @@ import type { Environment } from "@aenv/sdk";
 import Table from "cli-table3";
 import type { Output } from "../terminal/terminal.ts";
 
-/** What an environment offers, in both of its APIs. */
+/** The tools, functions and rewards of an environment. */
 export interface Catalogue {
   readonly tools: readonly ToolDescriptor[];
   readonly functions: readonly CatalogueEntry[];
@@ -44,15 +44,15 @@ export function catalogueTable({ tools, functions, rewards }: Catalogue, output:
     wordWrap: true,
   });
   table.push(...rows);
-  // One rule below the head; rows need none between them.
+  // One line below the titles, none between the rows.
   const lines = table.toString().split("\n");
   return lines.filter((line, index) => index === 2 || !line.includes("├")).join("\n");
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: that is what colours are made of
+// biome-ignore lint/suspicious/noControlCharactersInRegex: colours are control characters
 const COLOR = /\x1b\[\d+m/g;
 
-/** How one would call it from the shell: `add n=…`. */
+/** An example of a call from the shell: `add n=…`. */
 export function callExample({ name, inputSchema }: ToolDescriptor): string {
   const required = Array.isArray(inputSchema.required) ? inputSchema.required : [];
   return [name, ...required.map((key) => `${key}=…`)].join(" ");

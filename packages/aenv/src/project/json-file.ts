@@ -3,13 +3,13 @@ import { Failure, type Place } from "../terminal/failure.ts";
 
 export interface JsonFile {
   readonly value: unknown;
-  /** Where a value stands; of one that is missing, where its parent stands. */
+  /** The location of a value; for a missing value, that of its parent. */
   placeOf(path: readonly (string | number)[]): Place;
-  /** Where a field's name stands. */
+  /** The location of a field's name. */
   placeOfName(path: readonly (string | number)[]): Place;
 }
 
-/** Plain JSON, read so that every value knows its line; every mistake is told with its place. */
+/** Parses JSON and keeps the location of each value. Syntax errors are thrown with their locations. */
 export function parseJsonFile(file: string, text: string): JsonFile {
   const errors: ParseError[] = [];
   const root = parseTree(text, errors, { disallowComments: true, allowTrailingComma: false, allowEmptyContent: false });
@@ -18,10 +18,10 @@ export function parseJsonFile(file: string, text: string): JsonFile {
       message: sentence(printParseErrorCode(error.error)),
       place: placeAt(file, text, error.offset),
     }));
-    // One slip confuses the rest of the line; the first on each line is the one to read.
+    // One mistake causes more errors on the same line, so only the first of each line is kept.
     throw new Failure(places.filter((each, at) => each.place.line !== places[at - 1]?.place.line).slice(0, 3), {
       code: "environment.invalid",
-      hint: "Correct the JSON there: names and texts in double quotes, commas between, none after the last.",
+      hint: "Correct the JSON: names and strings in double quotes, commas between values, no comma after the last.",
     });
   }
   return {
@@ -47,7 +47,7 @@ function placeAt(file: string, text: string, offset: number): Place {
   return { file, line: before.length, column: (before.at(-1) as string).length + 1 };
 }
 
-/** `PropertyNameExpected` as people say it. */
+/** `PropertyNameExpected` becomes `not valid JSON: property name expected`. */
 function sentence(code: string): string {
   const words = code.replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
   return `not valid JSON: ${words}`;

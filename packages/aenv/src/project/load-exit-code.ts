@@ -1,2 +1,2 @@
-/** The exit code of a process whose environment waits while it is loaded for something that cannot happen any more; Node uses the same. */
+/** The exit code of a process whose environment has a top-level await that never settles; the same as Node's. */
 export const UNSETTLED_AWAIT = 13;

@@ -6,16 +6,16 @@ import { Failure, type Place, type Problem } from "../terminal/failure.ts";
 import { LOAD_UNFINISHED } from "./load-errors.ts";
 import type { Project } from "./project.ts";
 
-/** Node says that a file is wrong; esbuild says where. Gives the failure back if nothing more can be said. */
+/** Adds source locations to a load failure: Node names the file, esbuild also the line. Returns the failure unchanged if it finds none. */
 export async function locateErrors(project: Project, failure: Failure): Promise<Failure> {
   const { root } = project;
   try {
-    if (failure.code === LOAD_UNFINISHED) return await withAwaitsPlaced(project, failure);
+    if (failure.code === LOAD_UNFINISHED) return await withAwaitLocations(project, failure);
     const { errors, metafile } = await tryBuild(project, "esm");
     const problems = esbuildProblems(errors, root);
     if (problems.length > 0) return new Failure(problems, { code: failure.code, hint: missingPackageHint(problems), cause: failure });
     const files = Object.keys(metafile?.inputs ?? {}).filter((file) => !file.startsWith("..") && !file.includes("node_modules/"));
-    return withNamesPlaced(
+    return withNameLocation(
       failure,
       files.map((file) => resolve(root, file)),
     );
@@ -40,8 +40,8 @@ async function tryBuild({ root, config }: Project, format: "esm" | "cjs") {
   }).catch((error: { errors?: Message[] }) => ({ errors: error.errors ?? [], metafile: undefined }));
 }
 
-/** Points at each top-level await of the project's own files, else at the file that is loaded. The older module format allows none, so esbuild names them all. */
-async function withAwaitsPlaced(project: Project, failure: Failure): Promise<Failure> {
+/** Names each top-level await of the project's own files, else the file that is loaded. CommonJS has no top-level await, so esbuild reports them all as errors. */
+async function withAwaitLocations(project: Project, failure: Failure): Promise<Failure> {
   const { errors } = await tryBuild(project, "cjs");
   const own = errors.filter(({ text, location }) => text.startsWith("Top-level await") && !location?.file.includes("node_modules/"));
   const [entry] = await findEntries(project.root, project.config);
@@ -49,18 +49,18 @@ async function withAwaitsPlaced(project: Project, failure: Failure): Promise<Fai
   const [first, ...others] = esbuildProblems(own, project.root);
   const problems = [
     { message, place: first?.place ?? (entry === undefined ? undefined : { file: entry, line: 1, column: 1 }) },
-    ...others.map(({ place }) => ({ message: "this top-level await may be the one that waits, too", place })),
+    ...others.map(({ place }) => ({ message: "this top-level await may also be the one that never settles", place })),
   ];
   return new Failure(problems, { code: failure.code, hint: failure.hint, cause: failure });
 }
 
-/** A tool that is written inside `defineEnvironment` does not know its line, at most that of the whole definition; but its name can be found. */
-function withNamesPlaced(failure: Failure, files: readonly string[]): Failure {
+/** For a tool inside `defineEnvironment`, at most the location of the whole definition is known. The line is found by the tool's name. */
+function withNameLocation(failure: Failure, files: readonly string[]): Failure {
   const [problem] = failure.problems;
   const name = /^(?:tool|reward|function) '([^']+)'/.exec(problem?.message ?? "")?.[1];
   if (problem === undefined || name === undefined) return failure;
   const { place: known } = problem;
-  // Where the whole definition's place is known, the name stands below it.
+  // If the location of the definition is known, the name is below it.
   const isBelow = (one: Place) => known === undefined || (one.file === known.file && one.line >= known.line);
   const isTwice = problem.message.includes("twice");
   const found = files.flatMap((file) => placesOfName(file, name)).filter((one) => isTwice || isBelow(one));
@@ -75,7 +75,7 @@ function placesOfName(file: string, name: string): Place[] {
     .flatMap((line, index) => [...line.matchAll(pattern)].map((match) => ({ file, line: index + 1, column: match.index + 1 })));
 }
 
-/** esbuild's messages with their places, as ours. */
+/** esbuild's messages as problems with locations. */
 export function esbuildProblems(messages: readonly Message[], root: string): Problem[] {
   return messages.slice(0, 5).map(({ text, location }) => ({
     message: text,
@@ -90,5 +90,5 @@ export function missingPackageHint(problems: readonly Problem[]): string | undef
     .split("/")
     .slice(0, missing.startsWith("@") ? 2 : 1)
     .join("/");
-  return `Is it installed? npm install, or: npm install ${name}`;
+  return `Is it installed? Run npm install, or: npm install ${name}`;
 }

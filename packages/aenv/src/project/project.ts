@@ -5,27 +5,27 @@ import { Failure, type Place, type Problem } from "../terminal/failure.ts";
 import { findBenchmark } from "./benchmarks.ts";
 import { parseJsonFile } from "./json-file.ts";
 
-/** An environment's folder and what its config.json says. */
+/** An environment's folder and its config.json. */
 export interface Project {
   readonly root: string;
   readonly config: EnvironmentConfig;
-  /** What is probably a mistake in config.json, though it can be read. */
+  /** Probable mistakes in config.json that are no errors. */
   readonly warnings: readonly Problem[];
-  /** Where in config.json a value stands. */
+  /** The location of a value in config.json. */
   placeOf(path: readonly (string | number)[]): Place;
 }
 
-/** Reads a project's config.json; everything wrong with it is told at once, each with its line. */
+/** Reads a project's config.json. Throws all of its problems at once, each with its line. */
 export function readProject(workDir: string, cwd: string): Project {
   const root = folderOf(workDir, cwd);
   if (!statSync(root, { throwIfNoEntry: false })?.isDirectory()) {
-    throw new Failure(`there is no folder ${root}`, { exit: "usage", hint: "Name the project's folder with --work-dir." });
+    throw new Failure(`there is no folder ${root}`, { exit: "usage", hint: "Give the project's folder with --work-dir." });
   }
   const file = join(root, "config.json");
   const { value, placeOf, placeOfName } = parseJsonFile(file, readConfig(file));
   const checked = checkConfig(value);
   const warnings = misspelledFields(value).map(({ message, path }) => ({ message, place: placeOfName(path) }));
-  // A field that is missing may be there under another spelling.
+  // A missing field may be there under a misspelled name.
   const hint = warnings.map(({ message }) => message).join("\n") || undefined;
   const problems = checked.ok
     ? versionProblems(checked.config.version, placeOf)
@@ -41,7 +41,7 @@ export function withVersion(project: Project, version: string | undefined): Proj
   return { ...project, config: { ...project.config, version } };
 }
 
-/** Refuses what is no version on the command line. */
+/** Throws unless a version from the command line is valid. */
 export function assertVersion(version: string): void {
   const problem = versionProblem(version);
   if (problem !== null) throw new Failure(problem, { exit: "usage", hint: "Write it as: --version 1.0.0" });
@@ -52,7 +52,7 @@ function versionProblems(version: string, placeOf: Project["placeOf"]): Problem[
   return problem === null ? [] : [{ message: `version: ${problem}`, place: placeOf(["version"]) }];
 }
 
-/** A folder; where there is none of this name, the built-in benchmark that is called so. */
+/** The folder, or that of the built-in benchmark of this name if the folder does not exist. */
 function folderOf(workDir: string, cwd: string): string {
   const folder = resolve(cwd, workDir);
   return existsSync(folder) ? folder : (findBenchmark(workDir)?.folder ?? folder);
@@ -64,7 +64,7 @@ function readConfig(file: string): string {
   } catch (cause) {
     throw new Failure(`there is no ${file}`, {
       code: "environment.invalid",
-      hint: "Go to an environment's folder, name it with --work-dir, or begin one with: aenv init my-env",
+      hint: "Change to an environment's folder, give it with --work-dir, or create one with: aenv init my-env",
       cause,
     });
   }

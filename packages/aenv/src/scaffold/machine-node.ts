@@ -4,8 +4,8 @@ import { delimiter, join } from "node:path";
 import { isNewEnough } from "../../bin/node-version.js";
 
 /**
- * Whether a project has to bring its own Node. The one that runs this says nothing about it: `npx` and `npm run` put `node_modules/.bin`
- * in front of the machine's own, and a new project does not have it there yet.
+ * Whether a project needs Node as a dependency. The Node that runs this process does not decide it: `npx` and `npm run` put
+ * `node_modules/.bin` first on PATH, and a new project does not have one there yet.
  */
 export function isMachinesNodeTooOld(path: string | undefined): boolean {
   if (path === undefined) return false;

@@ -8,7 +8,7 @@ import { packArchive } from "../bundle/archive.ts";
 import { ownFolder, ownPackage } from "../project/own-package.ts";
 import { Failure } from "../terminal/failure.ts";
 
-/** The package as a file that npm can install, for projects that are made before it can be had from a registry. */
+/** The package as a file that npm can install, for projects that are created from a clone. */
 export interface Tarball {
   readonly name: string;
   readonly bytes: Uint8Array;
@@ -17,12 +17,12 @@ export interface Tarball {
 const root = join(ownFolder, "../..");
 const builder = join(ownFolder, "scripts/build.ts");
 
-/** What the package is made of. */
+/** The files that the package is built from. */
 const sources = ["packages/*/package.json", "packages/*/{src,bin,templates,scripts}/**", "environments/*/**", "interop/package.json"];
 
 /**
- * In a clone, the package as its sources are now; null in the published package, which is in a registry.
- * It is built once for the same sources. The same sources give the same name and bytes.
+ * In a clone, the package built from the current sources; null in the published package, which npm installs from a registry.
+ * It is built once per state of the sources. The same sources give the same name and bytes.
  */
 export async function ownTarball(): Promise<Tarball | null> {
   if (!existsSync(builder)) return null;
@@ -33,9 +33,9 @@ export async function ownTarball(): Promise<Tarball | null> {
   if (!existsSync(kept)) {
     const bytes = await build();
     mkdirSync(cache, { recursive: true });
-    // Those of older sources: they are not asked for again.
+    // Tarballs of older sources are not needed again.
     for (const old of readdirSync(cache)) if (old.endsWith(".tgz") && old !== name) rmSync(join(cache, old), { force: true });
-    // Renamed when it is whole: another `init` may look for it now.
+    // Renamed when it is complete: another `init` may read it at the same time.
     const partial = join(cache, `.${process.pid}`);
     writeFileSync(partial, bytes);
     renameSync(partial, kept);
@@ -68,7 +68,7 @@ async function build(): Promise<Uint8Array> {
   } catch (cause) {
     const { stderr = "" } = cause as { stderr?: string };
     throw new Failure(`the package could not be built from the clone in ${root}${stderr === "" ? "" : `:\n${stderr.trim()}`}`, {
-      hint: `Install what it is built with: npm install --prefix ${root}`,
+      hint: `Install the build tools: npm install --prefix ${root}`,
       cause,
     });
   } finally {

@@ -4,7 +4,7 @@ import type { EnvironmentConfig } from "@aenv/contract";
 import { ownFolder, ownPackage } from "../project/own-package.ts";
 import type { Tarball } from "./own-tarball.ts";
 
-/** Each template is one folder laid over another. */
+/** The files of a template are those of its layers; a later layer overwrites files of an earlier one. */
 export const templates = {
   default: { layers: ["default"], does: "one file with register* functions", about: "Adds numbers up to a goal." },
   stateful: { layers: ["stateful"], does: "explicit state, tasks, two weighted rewards", about: "A number guessing game." },
@@ -16,13 +16,13 @@ export interface Plan {
   readonly name: string;
   readonly version: string;
   readonly template: Template;
-  /** The machine's own Node is too old, so the project brings one. */
+  /** The machine's Node is too old, so the project depends on one. */
   readonly bringsNode: boolean;
-  /** The package as a file that goes into the project; null where it comes from a registry. */
+  /** The package as a file of the project; null if npm installs it from a registry. */
   readonly tarball: Tarball | null;
 }
 
-/** The versions that a new project is written for; those of the repository's own package.json. */
+/** The same versions as in the repository's package.json. */
 export const devDependencies = { "@types/node": "^24.19.2", typescript: "^7.0.2" };
 
 /** The files of a new project by their path. */
@@ -44,7 +44,7 @@ export function projectFiles(plan: Plan): Map<string, string | Uint8Array> {
   return new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** Writes over files of the same name and leaves all others alone. */
+/** Overwrites files of the same name and leaves all others unchanged. */
 export function writeFiles(folder: string, files: ReadonlyMap<string, string | Uint8Array>): void {
   for (const [path, text] of files) {
     const full = join(folder, path);
@@ -57,11 +57,11 @@ export function isEmptyOrMissing(folder: string): boolean {
   return !existsSync(folder) || readdirSync(folder).length === 0;
 }
 
-/** Only what has an effect; the guides name the rest. */
+/** Only settings that have an effect; the guides describe the rest. */
 function configFor({ name, version, template }: Plan): EnvironmentConfig {
   const config = { name, version, description: templates[template].about };
   if (template === "default") return config;
-  // State is a value in these templates, so that one process can hold many instances, which start in milliseconds.
+  // State is a value in these templates, so one process can have many instances, which start in milliseconds.
   return { ...config, buildConfig: { data: ["data"] }, deployConfig: { isolation: "shared" } };
 }
 
@@ -69,7 +69,7 @@ function packageFor({ name, version, bringsNode, tarball }: Plan): object {
   const own = ownPackage();
   return {
     name,
-    // npm takes nothing but semver here; an environment may call its versions as it likes.
+    // npm accepts only semver here; the version of an environment may be any text.
     ...(/^\d+\.\d+\.\d+(?:[-+][\w.+-]+)?$/.test(version) && { version }),
     private: true,
     type: "module",
@@ -81,10 +81,10 @@ function packageFor({ name, version, bringsNode, tarball }: Plan): object {
   };
 }
 
-/** npm runs on the machine's old Node and would warn of every package that needs the one that the project brings. */
+/** npm runs on the machine's old Node, and would warn about every package that needs a newer one. */
 const quietNpm = "loglevel=error\n";
 
-/** For editors and `npm run typecheck`; Node runs the sources as they are. */
+/** For editors and `npm run typecheck`; Node runs the sources without a build. */
 const tsconfig = {
   compilerOptions: {
     target: "es2024",

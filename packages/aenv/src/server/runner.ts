@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 
 /** The command line of a process that waits for an environment: this Node, and the kit's runner. */
 export function runnerCommand(home: string): string[] {
-  // In the published package it is a file beside this one.
+  // In the published package it is in the same folder.
   const entry = import.meta.url.endsWith(".ts")
     ? createRequire(import.meta.url).resolve("@aenv/kit/runner")
     : fileURLToPath(new URL("./runner.js", import.meta.url));

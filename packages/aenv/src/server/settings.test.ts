@@ -15,7 +15,7 @@ describe("the server's settings", () => {
       flag: "--control-port <number>",
       variable: "AENV_CONTROL_PORT",
       does: "control and hub",
-      usual: "8080",
+      defaultText: "8080",
       isList: false,
     });
   });
@@ -33,8 +33,8 @@ describe("the server's settings", () => {
   });
 
   it("are in the reference page as the schema has them", () => {
-    const rows = serverSettings().map(({ key, flag, variable, usual, does }) => {
-      const cells = [`\`${key}\``, `\`${flag}\``, `\`${variable}\``, usual === "" ? "" : `\`${usual}\``, does];
+    const rows = serverSettings().map(({ key, flag, variable, defaultText, does }) => {
+      const cells = [`\`${key}\``, `\`${flag}\``, `\`${variable}\``, defaultText === "" ? "" : `\`${defaultText}\``, does];
       return `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
     });
     expect(reference.split("\n").filter((line) => /^\| `\w+` \| `--/.test(line))).toEqual(rows);

@@ -2,19 +2,19 @@ import { formatBytes } from "@aenv/contract";
 import { serverConfig, variableOf } from "@aenv/server";
 import { z } from "zod";
 
-/** One setting of the server as a person gives it: by a flag, by a variable, or in the config file. */
+/** One setting of the server, which is given by a flag, by a variable or in the config file. */
 export interface ServerSetting {
   readonly key: string;
   /** As commander takes it: `--control-port <number>`. */
   readonly flag: string;
   readonly variable: string;
   readonly does: string;
-  /** What holds if nobody says; empty for nothing. */
-  readonly usual: string;
+  /** The default as text; empty if there is none. */
+  readonly defaultText: string;
   readonly isList: boolean;
 }
 
-/** All of them, made from the schema that also checks them. */
+/** All settings, from the schema that validates them. */
 export function serverSettings(): ServerSetting[] {
   return Object.entries(serverConfig.shape).map(([key, schema]) => {
     const kind = kindOf(schema);
@@ -24,7 +24,7 @@ export function serverSettings(): ServerSetting[] {
       flag: `--${name} ${kind === "true|false" ? `[${kind}]` : `<${kind}>`}`,
       variable: variableOf(key),
       does: schema.description ?? "",
-      usual: usualOf(key, schema),
+      defaultText: defaultOf(key, schema),
       isList: kind === "a,b",
     };
   });
@@ -32,7 +32,7 @@ export function serverSettings(): ServerSetting[] {
 
 const probes = { "true|false": "true", duration: "30m", url: "http://x", size: "1 GiB", number: "1000" } as const;
 
-/** What to write behind the flag: found out by trying, so that the schema alone says what is allowed. */
+/** The kind of value after the flag. It is found by trying values, so that only the schema defines what is allowed. */
 function kindOf(schema: z.ZodType): string {
   const takes = (text: unknown) => schema.safeParse(text).success;
   if (takes("any text")) return "text";
@@ -42,16 +42,16 @@ function kindOf(schema: z.ZodType): string {
   return choices === undefined ? "a,b" : choices.join("|");
 }
 
-/** Defaults that depend on the machine, in words. */
-const inWords: Readonly<Record<string, string>> = { home: "~/.aenv", maxHosts: "one a core" };
+/** Defaults that depend on the machine, as text. */
+const inWords: Readonly<Record<string, string>> = { home: "~/.aenv", maxHosts: "one per core" };
 
-function usualOf(key: string, schema: z.ZodType): string {
+function defaultOf(key: string, schema: z.ZodType): string {
   const value: unknown = schema.parse(undefined);
   if (inWords[key] !== undefined) return inWords[key];
   return value === null || value === "" || (Array.isArray(value) && value.length === 0) ? "" : settingText(key, value);
 }
 
-/** A value as people write it: `10 GiB` for a number of bytes. */
+/** A value as text: `10 GiB` for a number of bytes. */
 export function settingText(key: string, value: unknown): string {
   return key.endsWith("Bytes") && typeof value === "number" ? formatBytes(value) : String(value);
 }

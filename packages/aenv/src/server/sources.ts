@@ -3,7 +3,7 @@ import { isObject } from "@aenv/contract";
 import { fileVariableOf } from "@aenv/server";
 import { serverSettings } from "./settings.ts";
 
-/** Where each setting comes from: its flag, its variable, the config file, or nowhere. */
+/** The source of each setting: its flag, its variable, the config file, or the default. */
 export function settingSources(given: {
   readonly flags: Readonly<Record<string, unknown>>;
   readonly variables: Readonly<Record<string, string | undefined>>;

@@ -1,10 +1,10 @@
-/** What the `aenv` command ends with; the table is printed by `aenv --help`. */
+/** The exit codes of the `aenv` command; `aenv --help` prints this table. */
 export const exitCodes = {
-  ok: { code: 0, meaning: "it worked" },
-  failed: { code: 1, meaning: "it did not: the command, the tool or the environment's code failed" },
+  ok: { code: 0, meaning: "success" },
+  failed: { code: 1, meaning: "the command, the tool or the environment's code failed" },
   usage: { code: 2, meaning: "the command line is wrong" },
-  unreachable: { code: 69, meaning: "nothing answers at that address" },
-  denied: { code: 77, meaning: "a token is needed, is wrong, or lacks the role" },
+  unreachable: { code: 69, meaning: "the address cannot be reached" },
+  denied: { code: 77, meaning: "the token is missing, is invalid, or lacks the role" },
   cancelled: { code: 130, meaning: "stopped by Ctrl-C" },
 } as const;
 export type Exit = keyof typeof exitCodes;

@@ -3,7 +3,7 @@ import { relative } from "node:path";
 import type { Failure, Place, Problem } from "./failure.ts";
 import type { Colors } from "./terminal.ts";
 
-/** A failure as one block: each problem with its line of code, then the next step. */
+/** A failure as text: each problem with its line of code, then the hint. */
 export function failureText(failure: Failure, colors: Colors, cwd: string, isVerbose = false): string {
   const lines = failure.problems.flatMap((problem) => problemLines(problem, colors, cwd));
   if (failure.hint !== undefined)
@@ -17,7 +17,7 @@ function problemLines({ message, place }: Problem, colors: Colors, cwd: string):
   const [first = "", ...rest] = message.split("\n");
   const where = place === undefined ? "" : `${colors.cyan(placeText(place, cwd))} `;
   const lines = [`${colors.red("✖")} ${where}${colors.bold(first)}`, ...rest.map((line) => `  ${line}`)];
-  return place === undefined ? lines : [...lines, ...frame(place, colors)];
+  return place === undefined ? lines : [...lines, ...codeFrame(place, colors)];
 }
 
 /** `src/index.ts:12:3`, which terminals and editors turn into a link. */
@@ -26,8 +26,8 @@ export function placeText(place: Place, cwd: string): string {
   return `${path === "" || path.startsWith("..") ? place.file : path}:${place.line}:${place.column}`;
 }
 
-/** The line itself between its neighbours, with a caret under the column; nothing if the file cannot be read. */
-function frame(place: Place, colors: Colors): string[] {
+/** The line and its neighbours, with a caret under the column. Empty if the file cannot be read. */
+function codeFrame(place: Place, colors: Colors): string[] {
   const source = readLines(place.file);
   if (source[place.line - 1] === undefined) return [];
   const first = Math.max(1, place.line - 1);

@@ -1,7 +1,7 @@
 import { type ErrorCode, isObject, isPlatformError, messageOf } from "@aenv/contract";
 import type { Exit } from "./exit-codes.ts";
 
-/** A spot in a file, counted from 1. */
+/** A location in a file; lines and columns count from 1. */
 export interface Place {
   readonly file: string;
   readonly line: number;
@@ -13,7 +13,7 @@ export interface Problem {
   readonly place?: Place | undefined;
 }
 
-/** A command's failure in words for its reader: what is wrong, where, and what to do next. Without problems it is told already. */
+/** A command's failure for the user: what is wrong, where, and what to do next. One without problems has been printed already. */
 export class Failure extends Error {
   override readonly name = "Failure";
   readonly exit: Exit;
@@ -34,7 +34,7 @@ export class Failure extends Error {
   }
 }
 
-/** Any thrown value as a failure; one that nobody foresaw offers its stack. */
+/** Any thrown value as a failure. The hint for an unexpected error is --verbose, which prints the stack. */
 export function toFailure(error: unknown): Failure {
   if (error instanceof Failure) return error;
   if (isPlatformError(error)) {
@@ -50,7 +50,7 @@ export function toFailure(error: unknown): Failure {
   return new Failure(messageOf(error), {
     code: "internal",
     cause: error,
-    hint: systemCode === undefined ? "Run it again with --verbose for the stack." : undefined,
+    hint: systemCode === undefined ? "Run it again with --verbose to see the stack." : undefined,
   });
 }
 
@@ -70,13 +70,13 @@ function placeIn({ place }: Readonly<Record<string, unknown>>): Place | undefine
   return { file: place.file, line: place.line, column: typeof place.column === "number" ? place.column : 1 };
 }
 
-/** Of `could not do A: could not do B: why`, which each layer has added to, only the last: it names what was tried. */
+/** The last part of `could not do A: could not do B: why`, to which each layer has added its own. */
 export function innermostMessage(message: string): string {
   const at = message.lastIndexOf(": could not ");
   return message.startsWith("could not ") && at >= 0 ? message.slice(at + 2) : message;
 }
 
-/** The hint, unless the message ends with the same advice. */
+/** The hint, unless the message names the same command. */
 export function hintUnlessRepeated(message: string, hint: string | undefined): string | undefined {
   const [command] = /aenv [a-z]+/.exec(hint ?? "") ?? [];
   return command !== undefined && message.includes(command) ? undefined : hint;
@@ -91,14 +91,14 @@ const exits: Partial<Readonly<Record<ErrorCode, Exit>>> = {
 };
 
 const hints: Readonly<Record<string, string>> = {
-  "network.failed": "Is it running? Start it with: aenv run",
-  "request.timeout": "Give it longer with --timeout 60s, or look at the environment's own output.",
-  "tool.not_found": "See what is there with: aenv call --list",
-  "function.not_found": "See what is there with: aenv call --list",
+  "network.failed": "Is the environment running? Start it with: aenv run",
+  "request.timeout": "Raise the limit with --timeout 60s, or read the environment's output.",
+  "tool.not_found": "List them with: aenv call --list",
+  "function.not_found": "List them with: aenv call --list",
   "reward.missing": "Add one with registerReward, or under `rewards` of defineEnvironment.",
-  "instance.not_found": "Leave out --instance to talk to the first one.",
-  "task.not_found": "See which there are with: aenv call --tasks",
-  "access.unauthenticated": "Give a token with --api-key or AENV_API_KEY, or keep one with: aenv login",
-  "access.denied": "Use a token that has the role; an administrator makes one with: aenv token create",
-  "environment.unhealthy": "Look at what the environment printed where it runs.",
+  "instance.not_found": "Leave out --instance to use the first one.",
+  "task.not_found": "List them with: aenv call --tasks",
+  "access.unauthenticated": "Give a token with --api-key or AENV_API_KEY, or store one with: aenv login",
+  "access.denied": "Use a token that has the role; an administrator creates one with: aenv token create",
+  "environment.unhealthy": "Read the output of the environment's process.",
 };

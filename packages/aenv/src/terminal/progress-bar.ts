@@ -4,7 +4,7 @@ import type { Terminal } from "./terminal.ts";
 const WIDTH = 24;
 const EVERY_MS = 80;
 
-/** A bar that shows how far a transfer is; silent where nobody watches. `end` takes it away. */
+/** A progress bar of a transfer; prints nothing if stderr is no terminal. `end` removes it. */
 export interface Progress {
   at(bytes: number): void;
   end(): void;

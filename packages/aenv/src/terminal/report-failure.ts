@@ -10,25 +10,25 @@ interface Situation {
   readonly terminal: Terminal;
 }
 
-/** Tells what went wrong, to people and, if asked for, as JSON; answers what to exit with. */
+/** Prints a failure as text and, if JSON was requested, as JSON. Returns the exit code. */
 export function reportFailure(error: unknown, { argv, command, terminal }: Situation): number {
   const failure = error instanceof CommanderError ? usageFailure(error, command) : toFailure(error);
   const { code } = exitCodes[failure.exit];
   if (failure.problems.length === 0) return code;
-  // Behind a command, -v may be the command's own.
+  // After a command, -v may be an option of that command.
   const isVerbose = argv[0] === "-v" || argv.includes("--verbose") || argv.includes("--debug");
   if (wantsJson(argv)) terminal.stdout.write(`${JSON.stringify(failureAsJson(failure))}\n`);
   terminal.stderr.write(`${failureText(failure, terminal.stderr.colors, terminal.cwd, isVerbose)}\n`);
   return code;
 }
 
-/** `--json`, or json as the value of an option that names the format. */
+/** `--json`, or `json` as the value of a format option. */
 function wantsJson(argv: readonly string[]): boolean {
   const words = argv.join(" ");
   return argv.includes("--json") || /(?:^| )(?:-o ?|-f ?|--output[ =]|--format[ =])json(?: |$)/.test(words);
 }
 
-/** Commander's complaint with our next step. */
+/** Commander's error with our hint. */
 function usageFailure(error: CommanderError, command: string | undefined): Failure {
   const [first = "", suggestion] = error.message.replace(/^error: /, "").split("\n");
   const help = `See: aenv ${command === undefined ? "" : `${command} `}--help`;

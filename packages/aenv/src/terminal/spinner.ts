@@ -1,10 +1,10 @@
 import type { Terminal } from "./terminal.ts";
 
 const FRAMES = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
-const PATIENCE_MS = 400;
+const SHOW_AFTER_MS = 400;
 const FRAME_MS = 80;
 
-/** Shows that work is under way once it takes longer than a moment; silent where nobody watches. */
+/** Shows a spinner while work takes longer than `SHOW_AFTER_MS`; prints nothing if stderr is no terminal. */
 export async function withSpinner<T>(terminal: Terminal, label: string, work: () => Promise<T>): Promise<T> {
   const { stderr } = terminal;
   if (!stderr.isTty) return work();
@@ -14,7 +14,7 @@ export async function withSpinner<T>(terminal: Terminal, label: string, work: ()
   const waiting = setTimeout(() => {
     draw();
     ticking = setInterval(draw, FRAME_MS);
-  }, PATIENCE_MS);
+  }, SHOW_AFTER_MS);
   try {
     return await work();
   } finally {

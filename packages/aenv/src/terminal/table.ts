@@ -1,7 +1,7 @@
 import Table from "cli-table3";
 import type { Colors, Output } from "./terminal.ts";
 
-/** Rows under their titles, with one rule below those. */
+/** Rows under their titles, with one line below the titles and none between the rows. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[], { colors }: Output): string {
   const drawn = new Table({
     head: head.map((title) => colors.dim(title)),
@@ -12,14 +12,14 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
   return lines.filter((line, index) => index === 2 || !line.includes("├")).join("\n");
 }
 
-/** One thing's facts, a line each; those without a value are left out. */
+/** Titles and values, a line each; those without a value are left out. */
 export function facts(pairs: readonly (readonly [title: string, value: string | null | undefined])[], { colors }: Output): string {
   const known = pairs.filter(([, value]) => value !== null && value !== undefined && value !== "");
   const width = Math.max(...known.map(([title]) => title.length)) + 2;
   return known.map(([title, value]) => `  ${colors.dim(title.padEnd(width))}${value}`).join("\n");
 }
 
-/** Green for what lives, yellow for what is coming, red for what has failed or ended. */
+/** Green for running, yellow for starting, red for failed or ended. */
 export function statusText(status: string, colors: Colors): string {
   if (/^(?:running|active|ready|healthy|released|verified)$/i.test(status)) return colors.green(status);
   if (/^(?:init|pending|creating|created|starting|testing)$/i.test(status)) return colors.yellow(status);
@@ -27,7 +27,7 @@ export function statusText(status: string, colors: Colors): string {
   return colors.dim(status);
 }
 
-/** A moment as the clock on this machine's wall shows it; what is no moment stays as it is. */
+/** A time in this machine's time zone. Text that is no time is returned unchanged. */
 export function timeText(iso: string | null | undefined): string {
   const ms = Date.parse(iso ?? "");
   if (Number.isNaN(ms)) return iso ?? "";
@@ -44,7 +44,7 @@ export function countText(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-/** `1.2 MB`, counted as disks are sold. */
+/** `1.2 MB`, in powers of 1000. */
 export function bytesText(bytes: number): string {
   if (bytes < 1_000) return `${bytes} B`;
   const units = ["kB", "MB", "GB", "TB"];

@@ -2,15 +2,15 @@ import picocolors from "picocolors";
 
 export type Colors = ReturnType<typeof picocolors.createColors>;
 
-/** Where a command's words go, and what it may know of the world around it. */
+/** A command's outputs, working directory and variables. */
 export interface Terminal {
   readonly stdout: Output;
   readonly stderr: Output;
   readonly cwd: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Can a person be asked a question here? */
+  /** True if a user can answer questions. */
   readonly isInteractive: boolean;
-  /** From the first call on, Ctrl-C and SIGTERM fire this signal instead of ending the process. */
+  /** From the first call on, Ctrl-C and SIGTERM abort this signal instead of ending the process. */
   stopSignal(): AbortSignal;
 }
 
@@ -24,14 +24,14 @@ export interface Output {
 /** The terminal of this process. */
 export function processTerminal(): Terminal {
   const env = { ...process.env };
-  // Only for `init` to know; what this process starts has a Node that is new enough.
+  // Only `init` needs it. Child processes are started with a Node that is new enough.
   delete process.env.AENV_STARTED_BY_NODE;
   let stop: AbortController | undefined;
-  // Whoever reads no further wants no more, as in `aenv list | head`; what must still be cleared away is.
-  const onUnread = () => (stop === undefined ? process.exit() : stop.abort());
+  // The reader has closed the pipe, as in `aenv list | head`: exit, or stop cleanly if there is something to clean up.
+  const onClosed = () => (stop === undefined ? process.exit() : stop.abort());
   return {
-    stdout: outputOf(process.stdout, onUnread),
-    stderr: outputOf(process.stderr, onUnread),
+    stdout: outputOf(process.stdout, onClosed),
+    stderr: outputOf(process.stderr, onClosed),
     cwd: process.cwd(),
     env,
     isInteractive: Boolean(process.stdin.isTTY && process.stderr.isTTY),
@@ -42,7 +42,7 @@ export function processTerminal(): Terminal {
   };
 }
 
-/** The same Ctrl-C may come twice, from the terminal and through npm; only one that comes later is impatience. */
+/** One Ctrl-C may arrive twice, from the terminal and through npm. Only a later one is a second Ctrl-C, which exits at once. */
 const SAME_KEYSTROKE_MS = 1_000;
 
 function onStop(): AbortController {
@@ -57,10 +57,10 @@ function onStop(): AbortController {
   return controller;
 }
 
-function outputOf(stream: NodeJS.WriteStream, onUnread: () => void): Output {
+function outputOf(stream: NodeJS.WriteStream, onClosed: () => void): Output {
   stream.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE") throw error;
-    onUnread();
+    onClosed();
   });
   const isTty = stream.isTTY === true;
   return {
@@ -73,7 +73,7 @@ function outputOf(stream: NodeJS.WriteStream, onUnread: () => void): Output {
   };
 }
 
-/** Colours only for people: a terminal, and neither NO_COLOR nor a dumb one. FORCE_COLOR insists. */
+/** Colours are used on a terminal that is not dumb. NO_COLOR turns them off, FORCE_COLOR turns them on. */
 export function wantsColor(env: Readonly<Record<string, string | undefined>>, isTty: boolean): boolean {
   if (env.NO_COLOR !== undefined && env.NO_COLOR !== "") return false;
   if (env.FORCE_COLOR !== undefined && env.FORCE_COLOR !== "" && env.FORCE_COLOR !== "0") return true;

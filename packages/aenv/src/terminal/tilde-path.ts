@@ -1,6 +1,6 @@
 import { homedir } from "node:os";
 
-/** A path, or what ends in one, as people write it. */
+/** A path, or a text that ends in one, with `~` for the home folder. */
 export function tildePath(path: string): string {
   return path.replace(`${homedir()}/`, "~/");
 }

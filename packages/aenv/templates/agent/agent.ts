@@ -9,10 +9,10 @@ interface Message {
   readonly tool_call_id?: string;
 }
 
-/** One question to a model; any server that speaks OpenAI's chat completions will do. */
+/** One request to a model. Any server with OpenAI's chat completions API works. */
 export type Model = (messages: readonly Message[], tools: readonly unknown[]) => Promise<Message>;
 
-/** Lets the model play one task, and answers what the environment thinks of it. */
+/** Lets the model play one task, and returns the messages and the reward. */
 export async function play(env: Environment, model: Model, task: string, maxTurns = 20) {
   const { tools, run } = await chatTools(env);
   const instruction = (await env.tasks()).find((each) => each.id === task)?.instruction ?? task;
@@ -27,7 +27,7 @@ export async function play(env: Environment, model: Model, task: string, maxTurn
   return { messages, ...(await env.score()) };
 }
 
-/** Asks the server that the variables name. */
+/** The model of the server that the variables name. */
 export async function openAiModel(messages: readonly Message[], tools: readonly unknown[]): Promise<Message> {
   const { OPENAI_BASE_URL = "https://api.openai.com/v1", OPENAI_API_KEY = "", OPENAI_MODEL = "gpt-5-mini" } = process.env;
   const response = await fetch(`${OPENAI_BASE_URL}/chat/completions`, {
@@ -43,7 +43,7 @@ export async function openAiModel(messages: readonly Message[], tools: readonly 
 // node agent.ts [task]: plays against the environment that `npx aenvironment run` serves.
 if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
   if (process.env.OPENAI_API_KEY === undefined && process.env.OPENAI_BASE_URL === undefined) {
-    console.error("Set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own, and OPENAI_MODEL if you like.");
+    console.error("Set OPENAI_API_KEY, or OPENAI_BASE_URL for your own server, and optionally OPENAI_MODEL.");
     process.exit(2);
   }
   const env = new Environment("{{name}}", { instanceUrl: process.env.AENV_URL ?? "http://127.0.0.1:8081" });

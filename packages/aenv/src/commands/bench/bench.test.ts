@@ -58,9 +58,9 @@ describe("bench data", () => {
     [["tau2", "--from", "notes.txt"], 1, "notes.txt is not a .tar.gz archive", "Nothing was written"],
     [["tau2", "--from", "empty", "--to", "."], 1, "contains other files than prepared data", "Nothing was written"],
     [["tau2", "--from", "empty", "--domain", "zoo"], 1, "there is no domain zoo; the domains are mock", "Nothing was written"],
-    [["tau2", "--from", "URL/gone.tar.gz"], 1, "/gone.tar.gz answered 404 Not Found", "Look at the address"],
+    [["tau2", "--from", "URL/gone.tar.gz"], 1, "/gone.tar.gz answered 404 Not Found", "Check the address"],
     [["tau2", "--from", "URL/page.tar.gz"], 1, "/page.tar.gz is not a .tar.gz archive", "Nothing was written"],
-    [["tau2", "--from", "URL/broken.tar.gz"], 69, "/broken.tar.gz broke off", "Try again"],
+    [["tau2", "--from", "URL/broken.tar.gz"], 69, "/broken.tar.gz was interrupted", "Try again"],
     [["tau2", "--from", "http://127.0.0.1:1/x.tar.gz"], 69, "cannot be reached", "name the file instead"],
   ])("says what is wrong and what to do next: %j", async (argv, code, problem, hint) => {
     const ran = await run("data", ...argv.map((word) => word.replace("URL", url)));

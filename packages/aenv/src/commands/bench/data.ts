@@ -25,14 +25,14 @@ export function define(command: Command, terminal: Terminal): void {
   command
     .summary("prepare a benchmark's data")
     .description(
-      "Prepares a benchmark's data directory from a checkout or an archive of the benchmark, and compares it with the revision that the environment was measured with. Nothing is written unless all that is needed is there.",
+      "Prepares a benchmark's data directory from a checkout or an archive of the benchmark, and compares it with the revision that the environment was measured with. Nothing is written unless the source is complete.",
     )
     .argument("<name>", "the benchmark")
     .requiredOption("--from <dir-or-url>", "a checkout, a .tar.gz archive of one, or the http(s) address of such an archive")
-    .option("--to <folder>", "the data directory; where the environment looks for it by itself if not given")
+    .option("--to <folder>", "the data directory; the environment's default if not given")
     .option("--domain <name>", "only this part of the benchmark; may be repeated", collect)
-    .option("--strict", "refuse files that are not of the known revision")
-    .option("--json", "as JSON")
+    .option("--strict", "refuse files that differ from the known revision")
+    .option("--json", "print JSON")
     .addHelpText(
       "after",
       examples(
@@ -47,25 +47,26 @@ export function define(command: Command, terminal: Terminal): void {
 async function data(name: string, options: Options, terminal: Terminal): Promise<void> {
   const printer = createPrinter(terminal, options.json === true);
   const benchmark = getBenchmark(name);
-  const usual = join(dataDir(terminal.env), name);
-  const to = options.to === undefined ? usual : resolve(terminal.cwd, options.to);
+  const defaultFolder = join(dataDir(terminal.env), name);
+  const to = options.to === undefined ? defaultFolder : resolve(terminal.cwd, options.to);
   const prepared = await prepare(benchmark, sourceOf(options.from, terminal.cwd), to, options, terminal);
   printer.json({ name, ...prepared });
-  report(name, prepared, printer);
-  if (to !== usual) printer.print(`  ${printer.output.colors.dim("Tell the environment:")} ${name.toUpperCase()}_DATA_DIR=${to}`);
+  printReport(name, prepared, printer);
+  if (to !== defaultFolder)
+    printer.print(`  ${printer.output.colors.dim("Set for the environment:")} ${name.toUpperCase()}_DATA_DIR=${to}`);
   printer.print(`  ${printer.output.colors.dim("Publish it:")} aenv push --work-dir ${name}`);
 }
 
-/** An address as it is, a path seen from here. */
+/** A URL unchanged, or an absolute path. */
 function sourceOf(from: string, cwd: string): string {
   if (/^https?:\/\//i.test(from)) {
     if (URL.canParse(from)) return from;
-    throw new Failure(`'${from}' is no address`, { exit: "usage", hint: "Write it as https://example.org/benchmark.tar.gz" });
+    throw new Failure(`'${from}' is not a valid URL`, { exit: "usage", hint: "Write it as https://example.org/benchmark.tar.gz" });
   }
   const scheme = /^([a-z][\w+.-]*):\/\//i.exec(from)?.[1];
   const path = resolve(cwd, from);
   if (scheme === undefined && existsSync(path)) return path;
-  throw new Failure(scheme === undefined ? `there is no ${path}` : `'${scheme}:' is no way to fetch an archive`, {
+  throw new Failure(scheme === undefined ? `there is no ${path}` : `'${scheme}:' is not supported`, {
     exit: "usage",
     hint: "Name a checkout of the benchmark, a .tar.gz archive of it, or the http(s) address of such an archive with --from.",
   });
@@ -74,17 +75,17 @@ function sourceOf(from: string, cwd: string): string {
 async function prepare(benchmark: Benchmark, from: string, to: string, options: Options, terminal: Terminal): Promise<PreparedData> {
   const { prepareData } = await loadDataModule(benchmark);
   const isStrict = options.strict === true;
-  const wish = { from, to, isStrict, ...(options.domain && { domains: options.domain }), fetch: fetchWithProgress(terminal) };
+  const wanted = { from, to, isStrict, ...(options.domain && { domains: options.domain }), fetch: fetchWithProgress(terminal) };
   try {
-    // A download has its own bar.
-    return await (from.startsWith("http") ? prepareData(wish) : withSpinner(terminal, `Reading ${from}`, () => prepareData(wish)));
+    // A download has a progress bar instead.
+    return await (from.startsWith("http") ? prepareData(wanted) : withSpinner(terminal, `Reading ${from}`, () => prepareData(wanted)));
   } catch (error) {
     if (error instanceof Failure || (error as NodeJS.ErrnoException).code !== undefined) throw error;
     throw new Failure((error as Error).message, { hint: `Nothing was written. See: aenv bench data --help`, cause: error });
   }
 }
 
-function report(name: string, prepared: PreparedData, printer: Printer): void {
+function printReport(name: string, prepared: PreparedData, printer: Printer): void {
   const { colors } = printer.output;
   const { to, domains, tools, prompts, ownPrompts, hashes, knownRevision, differing, absent, unread } = prepared;
   printer.print(`${colors.green("✔")} ${colors.bold(name)}'s data is in ${colors.cyan(tildePath(to))}`);
@@ -108,10 +109,10 @@ function report(name: string, prepared: PreparedData, printer: Printer): void {
     printer.print();
   };
   const other = [...differing, ...absent.map((path) => `${path} (missing)`)];
-  warn(`Not as in revision ${knownRevision}, which ${name} was measured with; scores may not compare:`, other);
+  warn(`Different from revision ${knownRevision}, which ${name} was measured with; scores may not be comparable:`, other);
   warn(
-    "Tools described in our own words, because theirs could not be read:",
+    "Tools with descriptions of this package, because those of the benchmark could not be read:",
     unread.map((tool) => `${tool.domain} ${tool.name}: ${tool.reason}`),
   );
-  warn("Prompts in our own words, because the benchmark's were not found:", ownPrompts);
+  warn("Prompts of this package, because those of the benchmark were not found:", ownPrompts);
 }

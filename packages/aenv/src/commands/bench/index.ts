@@ -7,7 +7,9 @@ import * as list from "./list.ts";
 
 export function define(command: Command, terminal: Terminal): void {
   command
-    .description("Benchmarks that come with this package as environments; their data does not, and is prepared from a copy of your own.")
+    .description(
+      "Benchmarks that are part of this package as environments. Their data is not, and is prepared from a copy of the benchmark.",
+    )
     .addHelpText("after", examples("aenv bench list", "aenv bench data tau2 --from ./tau2-bench", "aenv push --work-dir tau2"));
   addSubcommands(command, terminal, { list, data });
 }

@@ -12,7 +12,7 @@ import { tildePath } from "../../terminal/tilde-path.ts";
 export function define(command: Command, terminal: Terminal): void {
   command
     .summary("list the benchmarks, their folders and their data")
-    .description("Lists the benchmarks that come with this package: where their projects are, and whether their data is prepared.");
+    .description("Lists the benchmarks of this package, with their project folders and whether their data is prepared.");
   addOutputOption(command)
     .addHelpText("after", examples("aenv bench list", "aenv bench list --json"))
     .action((options: FormatOptions) => list(options, terminal));

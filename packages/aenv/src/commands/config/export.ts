@@ -19,14 +19,14 @@ export function define(command: Command, terminal: Terminal): void {
   command
     .summary("write the settings to a file")
     .description("Writes the settings to a file that `aenv config load` reads. Secrets are left out.")
-    .option("--output <file>", "where to", "cli_config_export.json")
-    .option("--reveal", "write the secrets too")
+    .option("--output <file>", "the file to write", "cli_config_export.json")
+    .option("--reveal", "also write the secrets")
     .option("--force", "overwrite an existing file")
-    .option("--json", "as JSON")
+    .option("--json", "print JSON")
     .addHelpText("after", examples("aenv config export", "aenv config export --output team.json"))
     .action((options: Options) => {
       const output = resolve(terminal.cwd, options.output);
-      if (existsSync(output) && !options.force) throw new Failure(`${output} is there already`, { hint: "Overwrite it with --force." });
+      if (existsSync(output) && !options.force) throw new Failure(`${output} already exists`, { hint: "Overwrite it with --force." });
       const all = withDefaults(readSettings(settingsPath(terminal).path));
       writeSettings(output, (options.reveal ? all : withoutSecrets(all)) as Settings);
       const printer = createPrinter(terminal, options.json === true);

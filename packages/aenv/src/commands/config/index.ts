@@ -15,7 +15,7 @@ const subcommands = { show, get, set, init, load, export: exportCommand, reset, 
 export function define(command: Command, terminal: Terminal): void {
   command
     .description(
-      "This command's own settings, in the first of ~/.aenv/cli_config.json, ./.aenv/cli_config.json and /etc/aenv/cli_config.json that exists. Nothing is written unless you ask for it.",
+      "The settings of this command, in the first of ~/.aenv/cli_config.json, ./.aenv/cli_config.json and /etc/aenv/cli_config.json that exists. Only `init`, `set`, `load` and `reset` write the file.",
     )
     .addHelpText(
       "after",

@@ -11,14 +11,14 @@ import type { Terminal } from "../../terminal/terminal.ts";
 export function define(command: Command, terminal: Terminal): void {
   command
     .summary("write a settings file")
-    .description("Writes a settings file with the defaults, readable by you only. An existing one is left alone.")
-    .option("--path <file>", "where; ~/.aenv/cli_config.json if not given")
-    .option("--json", "as JSON")
+    .description("Writes a settings file with the defaults, which only you can read. An existing file is not changed.")
+    .option("--path <file>", "the file; ~/.aenv/cli_config.json if not given")
+    .option("--json", "print JSON")
     .addHelpText("after", examples("aenv config init", "aenv config init --path .aenv/cli_config.json"))
     .action((options: { path?: string; json?: boolean }) => {
       const home = join(terminal.env.HOME ?? homedir(), ".aenv/cli_config.json");
       const path = options.path === undefined ? home : resolve(terminal.cwd, options.path);
-      if (existsSync(path)) throw new Failure(`${path} is there already`, { hint: "To begin anew: aenv config reset" });
+      if (existsSync(path)) throw new Failure(`${path} already exists`, { hint: "Restore the defaults with: aenv config reset" });
       writeSettings(path, defaultSettings);
       const printer = createPrinter(terminal, options.json === true);
       printer.json({ path });

@@ -2,7 +2,7 @@ import { isObject } from "@aenv/contract";
 import { defaultSettings, type Settings } from "../../platform/settings.ts";
 import { Failure } from "../../terminal/failure.ts";
 
-/** Spellings that older documents use for keys that stand elsewhere. */
+/** Keys of older documents that are elsewhere now. */
 const moved: Readonly<Record<string, string>> = {
   hub_backend: "hub_config.hub_backend",
   api_key: "hub_config.api_key",
@@ -32,14 +32,14 @@ export function valueAt(settings: Settings, key: readonly string[]): unknown {
   return here;
 }
 
-/** The settings with one value changed; what lies on the way is created. */
+/** The settings with one value changed; missing objects on its path are created. */
 export function withValue(settings: Settings, key: readonly string[], value: unknown): Settings {
   const [first, ...rest] = key as [string, ...string[]];
   const inner = settings[first];
   return { ...settings, [first]: rest.length === 0 ? value : withValue(isObject(inner) ? inner : {}, rest, value) };
 }
 
-/** JSON where it is JSON, else the text itself: `30` is a number, `localhost` a text. */
+/** A value that is not valid JSON is text: `30` is a number, `localhost` is text. */
 export function parseValue(text: string): unknown {
   try {
     return JSON.parse(text);

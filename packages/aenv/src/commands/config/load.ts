@@ -11,16 +11,16 @@ import type { Terminal } from "../../terminal/terminal.ts";
 
 export function define(command: Command, terminal: Terminal): void {
   command
-    .summary("take over the settings of a file")
-    .description("Takes over the settings of a JSON file: each of its top-level keys replaces ours, the others stay.")
+    .summary("load settings from a file")
+    .description("Loads the settings of a JSON file: each of its top-level keys replaces the current one, the others stay.")
     .argument("<file>", "a file as `aenv config export` writes it")
-    .option("--json", "as JSON")
+    .option("--json", "print JSON")
     .addHelpText("after", examples("aenv config load team.json"))
     .action((file: string, options: { json?: boolean }) => {
       const from = resolve(terminal.cwd, file);
       if (!existsSync(from)) throw new Failure(`there is no file ${from}`, { exit: "usage" });
       const { value } = parseJsonFile(from, readFileSync(from, "utf8"));
-      if (!isObject(value)) throw new Failure(`${from} must hold a JSON object`);
+      if (!isObject(value)) throw new Failure(`${from} must contain a JSON object`);
       const { path } = settingsPath(terminal);
       writeSettings(path, checkSettings({ ...readSettings(path), ...value }));
       const printer = createPrinter(terminal, options.json === true);

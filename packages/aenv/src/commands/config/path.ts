@@ -6,9 +6,9 @@ import type { Terminal } from "../../terminal/terminal.ts";
 
 export function define(command: Command, terminal: Terminal): void {
   command
-    .summary("say which file is in use")
-    .description("Says which settings file is in use.")
-    .option("--json", "as JSON")
+    .summary("print the path of the settings file")
+    .description("Prints the path of the settings file in use.")
+    .option("--json", "print JSON")
     .addHelpText("after", examples("aenv config path", "aenv config path --json"))
     .action((options: { json?: boolean }) => {
       const found = settingsPath(terminal);

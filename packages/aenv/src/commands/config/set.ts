@@ -9,9 +9,9 @@ export function define(command: Command, terminal: Terminal): void {
   command
     .summary("change one setting")
     .description("Changes one setting; everything else in the file stays. The file is created if there is none.")
-    .argument("<key>", "with dots, e.g. hub_config.timeout")
-    .argument("<value>", "JSON if it is JSON, else text")
-    .option("--json", "as JSON")
+    .argument("<key>", "a path with dots, e.g. hub_config.timeout")
+    .argument("<value>", "a value that is not valid JSON is text")
+    .option("--json", "print JSON")
     .addHelpText("after", examples("aenv config set owner ada", "aenv config set hub_config.timeout 60", "aenv config set system_url null"))
     .action((text: string, word: string, options: { json?: boolean }) => {
       const { path } = settingsPath(terminal);

@@ -24,13 +24,11 @@ interface Options {
 export function define(command: Command, terminal: Terminal): void {
   command
     .summary("show all settings")
-    .description(
-      "Shows every setting that has an effect: the file's, the defaults, and what environment variables change. Secrets are masked.",
-    )
+    .description("Shows the effective settings: of the file, of environment variables, and the defaults. Secrets are masked.")
     .option("--key <key>", "only this one, e.g. hub_config")
-    .option("--reveal", "show secrets as they are")
-    .addOption(new Option("--format <format>", "how to print it").choices(["table", "json"]).default("table"))
-    .option("--json", "as JSON")
+    .option("--reveal", "show secrets unmasked")
+    .addOption(new Option("--format <format>", "the format of the output").choices(["table", "json"]).default("table"))
+    .option("--json", "print JSON")
     .addHelpText("after", examples("aenv config show", "aenv config show --key hub_config", "aenv config show --json"))
     .action((options: Options) => show(options, terminal));
 }

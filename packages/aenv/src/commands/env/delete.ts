@@ -14,14 +14,14 @@ interface Options extends PlatformOptions {
 
 export function define(command: Command, terminal: Terminal): void {
   command
-    .summary("delete a version, or all of a name")
+    .summary("delete a version, or all versions of a name")
     .description(
-      "Deletes a version, or of a name alone all versions or none. What is released or still has instances stays; a deleted version's number is never given to other content.",
+      "Deletes a version, or all versions of a name. A version that is released or has instances is not deleted; then none is. The number of a deleted version cannot be used for different content.",
     )
     .argument("<environment>", "name@version, or a name for all of its versions")
-    .option("-v, --version <version>", "the same as behind the @")
-    .option("-y, --yes", "do not ask")
-    .option("--json", "as JSON");
+    .option("-v, --version <version>", "the version, instead of name@version")
+    .option("-y, --yes", "do not ask for confirmation")
+    .option("--json", "print JSON");
   addPlatformOptions(command)
     .addHelpText("after", examples("aenv env delete my-env@1.0.0", "aenv env delete my-env --yes"))
     .action((name: string, options: Options) => remove(name, options, terminal));

@@ -9,7 +9,7 @@ import * as visibility from "./visibility.ts";
 
 export function define(command: Command, terminal: Terminal): void {
   command
-    .description("Looks after environments that are published: their versions, who sees them, and their end.")
+    .description("Manages published environments: lists versions, releases them, changes who sees them, and deletes them.")
     .addHelpText("after", examples("aenv env versions my-env", "aenv env release my-env@1.0.0", "aenv env visibility my-env@1.0.0 public"));
   addSubcommands(command, terminal, { versions, release, visibility, delete: deleteCommand });
 }

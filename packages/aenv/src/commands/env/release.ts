@@ -12,11 +12,11 @@ interface Options extends PlatformOptions {
 
 export function define(command: Command, terminal: Terminal): void {
   command
-    .summary("release a version, so that it stays")
+    .summary("release a version, so that it is not deleted")
     .description("Releases a version: from then on only an administrator can delete it.")
     .argument("<environment>", "name@version")
-    .option("-v, --version <version>", "the same as behind the @")
-    .option("--json", "as JSON");
+    .option("-v, --version <version>", "the version, instead of name@version")
+    .option("--json", "print JSON");
   addPlatformOptions(command)
     .addHelpText("after", examples("aenv env release my-env@1.0.0"))
     .action((name: string, options: Options) => release(name, options, terminal));

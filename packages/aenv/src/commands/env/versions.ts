@@ -10,7 +10,7 @@ interface Options extends PlatformOptions, FormatOptions {}
 export function define(command: Command, terminal: Terminal): void {
   command
     .summary("list the versions of a name")
-    .description("Lists the versions of a name, newest first, each with its story.")
+    .description("Lists the versions of a name, newest first, each with its history.")
     .argument("<name>", "the environment");
   addPlatformOptions(addOutputOption(command))
     .addHelpText("after", examples("aenv env versions my-env", "aenv env versions my-env --json"))
@@ -26,8 +26,8 @@ async function versions(name: string, options: Options, terminal: Terminal): Pro
   const { colors } = printer.output;
   const rows = found.map((one) => {
     const seen = one.sharedWith.length === 0 ? one.visibility : `${one.visibility} (${one.sharedWith.join(", ")})`;
-    const story = one.history.map(({ what, by }) => `${what} by ${by}`).join("\n");
-    return [colors.bold(one.version), statusText(one.status, colors), seen, one.publisher, timeText(one.createdAt), story];
+    const history = one.history.map(({ what, by }) => `${what} by ${by}`).join("\n");
+    return [colors.bold(one.version), statusText(one.status, colors), seen, one.publisher, timeText(one.createdAt), history];
   });
-  printer.print(table(["version", "status", "seen by", "publisher", "created", "story"], rows, printer.output));
+  printer.print(table(["version", "status", "seen by", "publisher", "created", "history"], rows, printer.output));
 }

@@ -15,12 +15,12 @@ interface Options extends PlatformOptions {
 
 export function define(command: Command, terminal: Terminal): void {
   command
-    .summary("say who sees a version")
-    .description("Says who sees a version besides its owner: nobody, everybody, or the owners that are named.")
+    .summary("set who sees a version")
+    .description("Sets who sees a version besides its owner: nobody, everybody, or the given owners.")
     .argument("<environment>", "name@version")
     .addArgument(new Argument("<who>", "who sees it").choices(visibilities))
-    .option("--share-with <owner>", "with shared: an owner who sees it; may be repeated, and replaces those before", collect)
-    .option("--json", "as JSON");
+    .option("--share-with <owner>", "with shared: an owner who sees it; may be repeated; replaces the previous ones", collect)
+    .option("--json", "print JSON");
   addPlatformOptions(command)
     .addHelpText(
       "after",
@@ -34,7 +34,7 @@ async function setVisibility(name: string, visibility: Visibility, options: Opti
   const ref = exactRefArgument(name);
   const { shareWith: sharedWith } = options;
   if (sharedWith !== undefined && visibility !== "shared")
-    throw new Failure(`--share-with goes with shared, not with ${visibility}`, { exit: "usage" });
+    throw new Failure(`--share-with needs the visibility shared, not ${visibility}`, { exit: "usage" });
   const { hub } = openPlatform(options, terminal);
   await callServer(terminal, `Changing ${ref}`, () => hub.setVisibility(ref, { visibility, ...(sharedWith && { sharedWith }) }));
   printer.json({ environment: ref, visibility, ...(sharedWith && { sharedWith }) });

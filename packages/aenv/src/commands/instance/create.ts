@@ -20,27 +20,27 @@ interface Options extends PlatformOptions, FormatOptions, StartOptions {
 
 export function define(command: Command, terminal: Terminal): void {
   command
-    .summary("start an instance, and end it on the way out")
+    .summary("start an instance, and delete it when the command ends")
     .description(
-      "Starts an instance of a published environment and shows how to reach it. Ctrl-C, or the end of the input, releases it; with --keep-alive it lives on by itself.",
+      "Starts an instance of a published environment and shows how to reach it. Ctrl-C or the end of stdin releases it. With --keep-alive it keeps running after this command.",
     )
-    .argument("[environment]", "name or name@version; what ./config.json says if not given")
-    .option("-t, --ttl <duration>", "how long it may live, e.g. 1h30m; as its config.json says if not given, else 30m")
+    .argument("[environment]", "name or name@version; that of ./config.json if not given")
+    .option("-t, --ttl <duration>", "its lifetime, e.g. 1h30m; that of its config.json if not given, else 30m")
     .option("-e, --env <KEY=VALUE>", "a variable for it; may be repeated", collectPair)
     .option("-a, --arg <argument>", "an argument for it; may be repeated", collect)
-    .option("-d, --datasource <name>", "what it works on, for environments that take one")
-    .option("--owner <owner>", "whose it is, where the server asks for no token; the setting owner if not given")
+    .option("-d, --datasource <name>", "the data source, for environments that have one")
+    .option("--owner <owner>", "its owner, if the server needs no token; the setting owner if not given")
     .option("-l, --label <KEY=VALUE>", "a label to find it by; may be repeated", collectPair)
     .option("--task <id>", "the task of its first episode")
     .option("--seed <number>", "the seed of its first episode", integer(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER))
-    .option("--mount <KEY=VALUE,...>", "a storage to mount, e.g. remote_dir=/sets/a,local_dir=/data; may be repeated", collectMount)
-    .option("--init-command <command>", "what its sandbox runs instead of its image's own command")
-    .option("-c, --count <number>", "start so many by one request, and print a table", integer(1, 10_000))
-    .option("--keep-alive", "let it live on after this command")
-    .option("--skip-health", "do not wait until it is healthy, where the server does not see to that itself")
-    .addOption(new Option("--timeout <duration>", "how long a request may take").argParser(duration).default(60_000, "1m"))
-    .addOption(new Option("--startup-timeout <duration>", "how long its start may take").argParser(duration).default(500_000, "8m20s"))
-    .option("--max-retries <number>", "how often a request that may be repeated is repeated", integer(0, 100), 2);
+    .option("--mount <KEY=VALUE,...>", "storage to mount, e.g. remote_dir=/sets/a,local_dir=/data; may be repeated", collectMount)
+    .option("--init-command <command>", "the command of its sandbox, instead of that of its image")
+    .option("-c, --count <number>", "start this many instances with one request, and print a table", integer(1, 10_000))
+    .option("--keep-alive", "keep it running after this command")
+    .option("--skip-health", "do not wait until it is healthy, if the server does not do that itself")
+    .addOption(new Option("--timeout <duration>", "timeout of a request").argParser(duration).default(60_000, "1m"))
+    .addOption(new Option("--startup-timeout <duration>", "timeout of the start").argParser(duration).default(500_000, "8m20s"))
+    .option("--max-retries <number>", "how often an idempotent request is retried", integer(0, 100), 2);
   addPlatformOptions(addOutputOption(command))
     .addHelpText(
       "after",
@@ -74,7 +74,7 @@ async function create(given: string | undefined, options: Options, terminal: Ter
   for (const line of usageLines(record, printer.output)) printer.print(line);
   printer.print();
   if (isKept) {
-    printer.print(`  ${colors.dim("End it with:")} ${nextCommand(`aenv instance delete ${record.id}`, options, colors)}`);
+    printer.print(`  ${colors.dim("Delete it with:")} ${nextCommand(`aenv instance delete ${record.id}`, options, colors)}`);
     return;
   }
   printer.print(colors.dim("Ctrl-C releases it."));
@@ -83,7 +83,7 @@ async function create(given: string | undefined, options: Options, terminal: Ter
   printer.print(`${colors.green("✔")} ${record.id} is released`);
 }
 
-/** One that is given up while it starts is released too. */
+/** If the start is aborted, the instance is released. */
 async function start(ref: string, platform: Platform, options: Options, signal: AbortSignal, terminal: Terminal): Promise<InstanceRecord> {
   const environment = new Environment(ref, environmentOptions(options, platform, terminal));
   try {
@@ -98,7 +98,7 @@ async function start(ref: string, platform: Platform, options: Options, signal: 
   }
 }
 
-/** Until Ctrl-C, or until the input ends. */
+/** Resolves on Ctrl-C or at the end of stdin. */
 async function untilStopped(stop: AbortSignal): Promise<void> {
   await Promise.race([stop.aborted ? undefined : once(stop, "abort"), endOfInput()]);
   process.stdin.destroy();

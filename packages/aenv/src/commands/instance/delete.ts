@@ -14,11 +14,11 @@ interface Options extends PlatformOptions {
 
 export function define(command: Command, terminal: Terminal): void {
   command
-    .summary("end instances")
-    .description("Ends instances. Ending one that has ended already is no error.")
+    .summary("delete instances")
+    .description("Stops and deletes instances. Deleting one that has already ended is no error.")
     .argument("<ids...>", "the instances")
-    .option("-y, --yes", "do not ask")
-    .option("--json", "as JSON");
+    .option("-y, --yes", "do not ask for confirmation")
+    .option("--json", "print JSON");
   addPlatformOptions(command)
     .addHelpText("after", examples("aenv instance delete my-env-abc234", "aenv instance delete --yes my-env-abc234 my-env-def567"))
     .action((ids: string[], options: Options) => remove(ids, options, terminal));
@@ -28,23 +28,23 @@ async function remove(ids: readonly string[], options: Options, terminal: Termin
   const printer = createPrinter(terminal, options.json === true);
   const { scheduler } = openPlatform(options, terminal);
   const what = ids.length === 1 ? ids[0] : countText(ids.length, "instance");
-  if (!options.yes && !(await confirm(`End ${what}?`, terminal, "--yes"))) {
+  if (!options.yes && !(await confirm(`Delete ${what}?`, terminal, "--yes"))) {
     printer.json({ deleted: [], missing: [] });
-    printer.print("Nothing was ended.");
+    printer.print("Nothing was deleted.");
     return;
   }
   const deleted: string[] = [];
   const missing: string[] = [];
-  await callServer(terminal, `Ending ${what}`, async () => {
+  await callServer(terminal, `Deleting ${what}`, async () => {
     for (const id of ids) ((await scheduler.deleteInstance(id)) ? deleted : missing).push(id);
   });
   printer.json({ deleted, missing });
   const { colors } = printer.output;
-  for (const id of deleted) printer.print(`${colors.green("✔")} ${id} has ended`);
+  for (const id of deleted) printer.print(`${colors.green("✔")} ${id} is deleted`);
   if (missing.length === 0) return;
   if (printer.isJson) throw new Failure([]);
   throw new Failure(
     missing.map((id) => ({ message: `there is no instance '${id}'` })),
-    { code: "instance.not_found", hint: "See what runs with: aenv instance list" },
+    { code: "instance.not_found", hint: "List them with: aenv instance list" },
   );
 }

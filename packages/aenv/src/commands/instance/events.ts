@@ -9,8 +9,8 @@ interface Options extends PlatformOptions, FormatOptions {}
 
 export function define(command: Command, terminal: Terminal): void {
   command
-    .summary("tell an instance's story")
-    .description("Tells what has happened to an instance, and why it failed or ended; for ten minutes after its end too.")
+    .summary("show the events of an instance")
+    .description("Shows the events of an instance and why it failed or ended, until ten minutes after its end.")
     .argument("<id>", "the instance");
   addPlatformOptions(addOutputOption(command))
     .addHelpText("after", examples("aenv instance events my-env-abc234"))

@@ -13,12 +13,10 @@ interface Options extends PlatformOptions, FormatOptions {
 
 export function define(command: Command, terminal: Terminal): void {
   command
-    .summary("copy an instance as it stands")
-    .description(
-      "Makes copies of an instance that go on from where it stands, each on its own. They live until they are deleted or expire.",
-    )
+    .summary("copy an instance with its state")
+    .description("Creates independent copies of an instance with its current state. They run until they are deleted or expire.")
     .argument("<id>", "the instance")
-    .option("-c, --count <number>", "how many copies", integer(1, 1_000), 1);
+    .option("-c, --count <number>", "the number of copies", integer(1, 1_000), 1);
   addPlatformOptions(addOutputOption(command))
     .addHelpText("after", examples("aenv instance fork my-env-abc234", "aenv instance fork my-env-abc234 --count 8 --json"))
     .action((id: string, options: Options) => fork(id, options, terminal));

@@ -11,7 +11,7 @@ export function define(command: Command, terminal: Terminal): void {
   command
     .alias("info")
     .summary("show one instance")
-    .description("Shows one instance: how it is, how to reach it, and when it ends.")
+    .description("Shows one instance: its status, its addresses, and when it expires.")
     .argument("<id>", "the instance");
   addPlatformOptions(addOutputOption(command))
     .addHelpText("after", examples("aenv instance get my-env-abc234", "aenv instance get my-env-abc234 --json"))

@@ -15,7 +15,7 @@ import * as reset from "./reset.ts";
 
 export function define(command: Command, terminal: Terminal): void {
   command
-    .description("Starts instances of published environments, looks after them, and ends them.")
+    .description("Starts, lists, resets, forks and deletes instances of published environments.")
     .addHelpText("after", examples("aenv instance create my-env", "aenv instance list", "aenv instance logs ID --follow"));
   addSubcommands(command, terminal, { create, list, get, logs, events, reset, fork, renew, presign, delete: deleteCommand });
 }

@@ -54,7 +54,7 @@ describe("instance create", { timeout: 60_000 }, () => {
     await vi.waitUntil(async () => (await live()).length > 0, { interval: 5, timeout: 20_000 });
     const { code, stderr } = await running.stop();
     // It may have been quicker than the signal, and then it was released as always.
-    if (code !== 0) expect([code, stderr]).toEqual([130, expect.stringContaining("nothing of it is left")]);
+    if (code !== 0) expect([code, stderr]).toEqual([130, expect.stringContaining("nothing is left running")]);
     expect(await live()).toEqual([]);
   });
 
@@ -86,7 +86,7 @@ describe("instance create", { timeout: 60_000 }, () => {
     [["instance", "renew", "probe-nope"], 2, "--ttl"],
     [["get", "nope"], 1, "aenv list"],
     [["pull", "nope"], 1, "aenv list"],
-    [["get", "probe@1.0.0", "--version", "2.0.0"], 2, "two versions"],
+    [["get", "probe@1.0.0", "--version", "2.0.0"], 2, "different versions"],
     [["env", "visibility", "probe@1.0.0", "public", "--share-with", "ada"], 2, "--share-with"],
   ])("says what is wrong with %j, and what to do", async (argv, code, hint) => {
     const ended = await aenv(argv, at());
@@ -107,7 +107,7 @@ describe("instance create --count", { timeout: 60_000 }, () => {
   it("keeps them with --keep-alive, and prints how to end them", async () => {
     const { stdout } = await run(["instance", "create", "probe", "-c", "2", "--keep-alive"], at());
     expect(await live()).toHaveLength(2);
-    const [, next = ""] = /End them with: aenv (.*)/.exec(stdout) ?? [];
+    const [, next = ""] = /Delete them with: aenv (.*)/.exec(stdout) ?? [];
     expect((await aenv([...next.split(" "), "--yes"], at())).code).toBe(0);
     expect(await live()).toEqual([]);
   });

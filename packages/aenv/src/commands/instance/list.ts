@@ -23,13 +23,17 @@ interface Options extends PlatformOptions, FormatOptions {
 export function define(command: Command, terminal: Terminal): void {
   command
     .summary("list instances")
-    .description("Lists your instances: those that live or start, and for ten minutes those that failed.")
-    .option("-n, --name <name>", "only of this environment; name@version too")
+    .description("Lists your instances: those that run or start, and for ten minutes those that failed.")
+    .option("-n, --name <name>", "only of this environment; name or name@version")
     .option("--version <version>", "only of this version of --name")
-    .addOption(new Option("-s, --status <status>", "only of this status; Terminated ones are listed only then").choices(instanceStatuses))
+    .addOption(
+      new Option("-s, --status <status>", "only of this status; terminated instances are listed only with Terminated").choices(
+        instanceStatuses,
+      ),
+    )
     .option("--owner <owner>", "only this owner's, for administrators")
     .option("-l, --label <KEY=VALUE>", "only with this label; may be repeated", collectPair)
-    .option("--limit <number>", "how many at most; all if not given", integer(1, 1_000_000));
+    .option("--limit <number>", "the maximum number of instances; all if not given", integer(1, 1_000_000));
   addPlatformOptions(addOutputOption(command))
     .addHelpText(
       "after",

@@ -13,14 +13,14 @@ interface Options extends PlatformOptions {
 
 export function define(command: Command, terminal: Terminal): void {
   command
-    .summary("print what an instance printed")
+    .summary("print the output of an instance")
     .description(
-      "Prints the last lines that an instance's process has printed, and with --follow those that come, until Ctrl-C or its end.",
+      "Prints the last lines of the output of an instance's process. With --follow also new lines, until Ctrl-C or the end of the instance.",
     )
     .argument("<id>", "the instance")
-    .option("-n, --tail <number>", "how many of the last lines", integer(0, 10_000), 100)
-    .option("-f, --follow", "go on with what comes")
-    .option("--json", "one JSON line a line");
+    .option("-n, --tail <number>", "the number of last lines", integer(0, 10_000), 100)
+    .option("-f, --follow", "also print new lines")
+    .option("--json", "print one line of JSON per line");
   addPlatformOptions(command)
     .addHelpText("after", examples("aenv instance logs my-env-abc234", "aenv instance logs my-env-abc234 --tail 0 --follow"))
     .action((id: string, options: Options) => logs(id, options, terminal));
@@ -36,7 +36,7 @@ async function logs(id: string, { tail, follow = false, ...options }: Options, t
       else printer.print(line);
     }
   } catch (error) {
-    // Ctrl-C is how one stops to follow.
+    // Ctrl-C is the normal end of --follow.
     if (!signal?.aborted) throw withServerHint(error);
   }
 }

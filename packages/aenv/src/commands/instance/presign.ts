@@ -12,14 +12,14 @@ interface Options extends PlatformOptions {
 
 export function define(command: Command, terminal: Terminal): void {
   command
-    .summary("make a link to a port inside a sandbox")
+    .summary("create a link to a port inside a sandbox")
     .description(
-      "Prints a link to a port inside an instance's sandbox, for HTTP and WebSocket. Whoever has the link may use it until it expires, without a token; nothing else is reached by it.",
+      "Prints a link to a port inside an instance's sandbox, for HTTP and WebSocket. The link works without a token until it expires, and only for this port.",
     )
     .argument("<id>", "the instance")
     .argument("<port>", "the port that a program in the sandbox listens on", integer(1, 65_535))
-    .option("-m, --minutes <number>", "how long the link is good for", minutes, 5)
-    .option("--json", "as JSON");
+    .option("-m, --minutes <number>", "how many minutes the link is valid", minutes, 5)
+    .option("--json", "print JSON");
   addPlatformOptions(command)
     .addHelpText("after", examples("aenv instance presign my-env-abc234 3000", "aenv instance presign my-env-abc234 3000 --minutes 30"))
     .action((id: string, port: number, options: Options) => presign(id, port, options, terminal));
@@ -28,9 +28,9 @@ export function define(command: Command, terminal: Terminal): void {
 async function presign(id: string, port: number, options: Options, terminal: Terminal): Promise<void> {
   const printer = createPrinter(terminal, options.json === true);
   const { scheduler } = openPlatform(options, terminal);
-  const url = await callServer(terminal, `Making a link to ${id}`, () => scheduler.presignUrl(id, port, { minutes: options.minutes }));
+  const url = await callServer(terminal, `Creating a link to ${id}`, () => scheduler.presignUrl(id, port, { minutes: options.minutes }));
   printer.json({ id, port, minutes: options.minutes, url });
-  // Nothing else is printed, so that the link can be used by another command.
+  // Nothing else is printed, so that another command can use the output.
   if (!printer.isJson) printer.print(url);
 }
 

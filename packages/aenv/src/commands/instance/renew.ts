@@ -11,10 +11,10 @@ interface Options extends PlatformOptions, FormatOptions {
 
 export function define(command: Command, terminal: Terminal): void {
   command
-    .summary("let an instance live longer")
-    .description("Lets an instance live for so long from now on.")
+    .summary("extend the lifetime of an instance")
+    .description("Sets the remaining lifetime of an instance.")
     .argument("<id>", "the instance")
-    .requiredOption("-t, --ttl <duration>", "how long from now, e.g. 1h");
+    .requiredOption("-t, --ttl <duration>", "the lifetime from now on, e.g. 1h");
   addPlatformOptions(addOutputOption(command))
     .addHelpText("after", examples("aenv instance renew my-env-abc234 --ttl 2h"))
     .action((id: string, options: Options) => renew(id, options, terminal));
@@ -26,5 +26,5 @@ async function renew(id: string, options: Options, terminal: Terminal): Promise<
   const record = await callServer(terminal, `Renewing ${id}`, () => scheduler.renewInstance(id, options.ttl));
   printer.json(record);
   const { colors } = printer.output;
-  printer.print(`${colors.green("✔")} ${colors.bold(id)} lives until ${timeText(String(record.expires_at ?? ""))}`);
+  printer.print(`${colors.green("✔")} ${colors.bold(id)} expires at ${timeText(String(record.expires_at ?? ""))}`);
 }

@@ -13,12 +13,12 @@ interface Options extends PlatformOptions {
 
 export function define(command: Command, terminal: Terminal): void {
   command
-    .summary("begin a new episode")
-    .description("Begins a new episode in an instance. Task and seed stay as they were unless they are given.")
+    .summary("start a new episode")
+    .description("Starts a new episode in an instance. Task and seed are those of the previous episode unless they are given.")
     .argument("<id>", "the instance")
-    .option("--task <id>", "the task to play")
-    .option("--seed <number>", "the seed to play it with", integer(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER))
-    .option("--json", "as JSON");
+    .option("--task <id>", "the task of the episode")
+    .option("--seed <number>", "the seed of the episode", integer(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER))
+    .option("--json", "print JSON");
   addPlatformOptions(command)
     .addHelpText("after", examples("aenv instance reset my-env-abc234", "aenv instance reset my-env-abc234 --task t2 --seed 7"))
     .action((id: string, options: Options) => reset(id, options, terminal));
@@ -31,5 +31,5 @@ async function reset(id: string, { task, seed, ...options }: Options, terminal: 
   await callServer(terminal, `Resetting ${id}`, () => scheduler.resetInstance(id, episode));
   printer.json({ id, ...episode });
   const { colors } = printer.output;
-  printer.print(`${colors.green("✔")} ${colors.bold(id)} begins a new episode${task === undefined ? "" : ` of task ${task}`}`);
+  printer.print(`${colors.green("✔")} ${colors.bold(id)} started a new episode${task === undefined ? "" : ` of task ${task}`}`);
 }

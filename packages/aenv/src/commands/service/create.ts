@@ -25,17 +25,17 @@ export function define(command: Command, terminal: Terminal): void {
   command
     .summary("start a service")
     .description(
-      "Starts a service: replicas of a published environment that are kept alive, behind one address. What is not given is taken from deployConfig.service of ./config.json, if that is the environment's.",
+      "Starts a service: replicas of a published environment that are kept alive, behind one address. Values that are not given come from deployConfig.service of ./config.json, if it is the config of this environment.",
     )
-    .argument("[environment]", "name or name@version; what ./config.json says if not given")
-    .option("-s, --service-name <name>", "what it is called; a name is found for it if not given")
-    .option("-r, --replicas <number>", "how many replicas; 1 if not given", integer(1, 1_000))
-    .option("-p, --port <number>", "the port of its containers, for servers that run some", integer(1, 65_535))
+    .argument("[environment]", "name or name@version; that of ./config.json if not given")
+    .option("-s, --service-name <name>", "the service's name; generated if not given")
+    .option("-r, --replicas <number>", "the number of replicas; 1 if not given", integer(1, 1_000))
+    .option("-p, --port <number>", "the port of its containers, for servers that run containers", integer(1, 65_535))
     .option("-e, --env <KEY=VALUE>", "a variable for its replicas; may be repeated", collectPair)
-    .option("--enable-storage", "give it a storage that outlives its replica, of which there can be one then")
-    .option("--storage-size <size>", "how large, for servers that limit it, e.g. 10Gi")
-    .option("--storage-name <name>", "what the storage is called; services of one owner share it by name")
-    .option("--owner <owner>", "whose it is, where the server asks for no token; the setting owner if not given");
+    .option("--enable-storage", "give it persistent storage; then it has one replica only")
+    .option("--storage-size <size>", "the size of the storage, for servers that limit it, e.g. 10Gi")
+    .option("--storage-name <name>", "the storage's name; services of one owner with the same name share it")
+    .option("--owner <owner>", "its owner, if the server needs no token; the setting owner if not given");
   addPlatformOptions(addOutputOption(command))
     .addHelpText(
       "after",
@@ -61,12 +61,12 @@ async function create(given: string | undefined, options: Options, terminal: Ter
   printer.print();
   printer.print(serviceFacts(made, printer.output));
   printer.print();
-  printer.print(`  ${colors.dim("See how it is with:")} ${nextCommand(`aenv service get ${made.id}`, options, colors)}`);
+  printer.print(`  ${colors.dim("Check its status with:")} ${nextCommand(`aenv service get ${made.id}`, options, colors)}`);
 }
 
 type DeployConfig = Readonly<Record<string, unknown>>;
 
-/** The environment, and what its project says if that is the one in this folder. */
+/** The environment, and its deployConfig if its project is in this folder. */
 function projectFor(given: string | undefined, terminal: Terminal): { ref: string; deploy: DeployConfig } {
   if (given === undefined) {
     const { config } = readProject(".", terminal.cwd);
@@ -82,7 +82,7 @@ function projectFor(given: string | undefined, terminal: Terminal): { ref: strin
   }
 }
 
-/** What the command says over `deployConfig.service` over what stands in `deployConfig` itself, as the original's command reads it. */
+/** The options override `deployConfig.service`, which overrides `deployConfig`, as in the original's command. */
 export function requestOf(ref: string, options: Options, deploy: DeployConfig, owner: string | null): CreateServiceRequest {
   const service = isObject(deploy.service) && Object.keys(deploy.service).length > 0 ? deploy.service : deploy;
   const replicas = options.replicas ?? numberOf(service.replicas) ?? 1;
@@ -91,10 +91,10 @@ export function requestOf(ref: string, options: Options, deploy: DeployConfig, o
   const hasStorage = options.enableStorage === true || service.enableStorage === true;
   const size = options.storageSize ?? textOf(service.storageSize);
   if (hasStorage && size === undefined) {
-    throw new Failure("a storage needs a size", { exit: "usage", hint: "Write it as: --enable-storage --storage-size 10Gi" });
+    throw new Failure("storage needs a size", { exit: "usage", hint: "Write it as: --enable-storage --storage-size 10Gi" });
   }
   if (hasStorage && replicas !== 1) {
-    throw new Failure(`a service with a storage has one replica, not ${replicas}`, { exit: "usage", hint: "Write it as: --replicas 1" });
+    throw new Failure(`a service with storage has one replica, not ${replicas}`, { exit: "usage", hint: "Write it as: --replicas 1" });
   }
   const name = options.storageName ?? textOf(service.storageName);
   const mountPath = textOf(service.mountPath);
@@ -110,7 +110,7 @@ export function requestOf(ref: string, options: Options, deploy: DeployConfig, o
   };
 }
 
-/** For servers that run containers. */
+/** Resource limits, for servers that run containers. */
 function limitsOf(deploy: DeployConfig): Partial<CreateServiceRequest> {
   const limits = {
     cpu_request: textOf(deploy.cpuRequest) ?? textOf(deploy.cpu),
@@ -131,7 +131,7 @@ function textOf(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-/** Those that a caller may set; the server takes the others from the published config, for they are the publisher's to set. */
+/** The variables that a caller may set. The server takes the others from the published config, because only the publisher may set them. */
 function variablesOf(value: unknown): Record<string, string> {
   if (!isObject(value)) return {};
   const variables = Object.entries(value).map(([name, one]) => [name, String(one)] as const);

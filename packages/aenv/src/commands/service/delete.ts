@@ -13,12 +13,12 @@ interface Options extends PlatformOptions {
 
 export function define(command: Command, terminal: Terminal): void {
   command
-    .summary("end a service")
-    .description("Ends a service and its replicas. Its storage stays unless you say otherwise.")
+    .summary("delete a service")
+    .description("Deletes a service and its replicas. Its storage is kept unless --delete-storage is given.")
     .argument("<id>", "the service")
-    .option("-y, --yes", "do not ask")
-    .option("--delete-storage", "take its storage away too; what is in it is lost")
-    .option("--json", "as JSON");
+    .option("-y, --yes", "do not ask for confirmation")
+    .option("--delete-storage", "also delete its storage and the data in it")
+    .option("--json", "print JSON");
   addPlatformOptions(command)
     .addHelpText("after", examples("aenv service delete tools", "aenv service delete tools --yes --delete-storage"))
     .action((id: string, options: Options) => remove(id, options, terminal));
@@ -28,17 +28,17 @@ async function remove(id: string, options: Options, terminal: Terminal): Promise
   const printer = createPrinter(terminal, options.json === true);
   const { services } = openPlatform(options, terminal);
   const deleteStorage = options.deleteStorage === true;
-  const question = deleteStorage ? `End ${id} and lose what is in its storage?` : `End ${id}?`;
+  const question = deleteStorage ? `Delete ${id} and the data in its storage?` : `Delete ${id}?`;
   if (!options.yes && !(await confirm(question, terminal, "--yes"))) {
     printer.json({ deleted: [] });
-    printer.print("Nothing was ended.");
+    printer.print("Nothing was deleted.");
     return;
   }
-  // Looked for first: a server does not say of a name that it never knew it.
-  await callServer(terminal, `Ending ${id}`, async () => {
+  // Read first: deleting an unknown name is no error for a server.
+  await callServer(terminal, `Deleting ${id}`, async () => {
     await services.get(id);
     await services.delete(id, { deleteStorage });
   });
   printer.json({ deleted: [id] });
-  printer.print(`${printer.output.colors.green("✔")} ${id} has ended`);
+  printer.print(`${printer.output.colors.green("✔")} ${id} is deleted`);
 }

@@ -8,7 +8,7 @@ import type { Terminal } from "../../terminal/terminal.ts";
 interface Options extends PlatformOptions, FormatOptions {}
 
 export function define(command: Command, terminal: Terminal): void {
-  command.summary("show one service").description("Shows one service: how it is and where to reach it.").argument("<id>", "the service");
+  command.summary("show one service").description("Shows one service: its status and its address.").argument("<id>", "the service");
   addPlatformOptions(addOutputOption(command))
     .addHelpText("after", examples("aenv service get tools", "aenv service get tools --json"))
     .action((id: string, options: Options) => get(id, options, terminal));

@@ -10,7 +10,7 @@ import * as update from "./update.ts";
 
 export function define(command: Command, terminal: Terminal): void {
   command
-    .description("Looks after services: replicas of a published environment that are kept alive, behind one address.")
+    .description("Manages services: replicas of a published environment that are kept alive, behind one address.")
     .addHelpText("after", examples("aenv service create my-env --replicas 2", "aenv service list", "aenv service update ID --replicas 4"));
   addSubcommands(command, terminal, { create, list, get, update, delete: deleteCommand });
 }

@@ -13,7 +13,7 @@ export function define(command: Command, terminal: Terminal): void {
   command
     .summary("list services")
     .description("Lists your services and how many of their replicas run.")
-    .option("-n, --name <name>", "only of this environment; name@version too");
+    .option("-n, --name <name>", "only of this environment; name or name@version");
   addPlatformOptions(addOutputOption(command))
     .addHelpText("after", examples("aenv service list", "aenv service list --name my-env --json"))
     .action((options: Options) => list(options, terminal));

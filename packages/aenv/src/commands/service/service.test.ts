@@ -27,7 +27,7 @@ describe("aenv service", { timeout: 60_000 }, () => {
       replicas: 2,
       environment_variables: { A: "1", B: "2" },
     });
-    expect((await aenv(["service", "delete", "tools", "--yes"], at())).stdout).toMatch(/tools has ended/);
+    expect((await aenv(["service", "delete", "tools", "--yes"], at())).stdout).toMatch(/tools is deleted/);
     expect(await runJson(["service", "list", "--json"], at())).toEqual([]);
   });
 

@@ -17,9 +17,9 @@ interface Options extends PlatformOptions, FormatOptions {
 export function define(command: Command, terminal: Terminal): void {
   command
     .summary("change a service")
-    .description("Changes how many replicas a service has, or its variables, for which the replicas are made anew one by one.")
+    .description("Changes the number of replicas of a service, or its variables. New variables replace the replicas one by one.")
     .argument("<id>", "the service")
-    .option("-r, --replicas <number>", "how many replicas; 0 lets it rest", integer(0, 1_000))
+    .option("-r, --replicas <number>", "the number of replicas; 0 stops them all", integer(0, 1_000))
     .option("--image <image>", "another image, for servers that run containers")
     .option("-e, --env <KEY=VALUE>", "a variable to add or change; may be repeated", collectPair);
   addPlatformOptions(addOutputOption(command))

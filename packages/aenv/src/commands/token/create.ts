@@ -5,8 +5,9 @@ import { addOutputOption, type FormatOptions, printerFor } from "../../options/f
 import { collect } from "../../options/pairs.ts";
 import { duration, integer } from "../../options/values.ts";
 import { addPlatformOptions, callServer, openPlatform, type PlatformOptions } from "../../platform/platform.ts";
-import { facts, timeText } from "../../terminal/table.ts";
+import { timeText } from "../../terminal/table.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
+import { printToken } from "./print-token.ts";
 
 interface Options extends PlatformOptions, FormatOptions {
   readonly owner: string;
@@ -27,9 +28,9 @@ const roles: Readonly<Record<Role, string>> = {
 
 export function define(command: Command, terminal: Terminal): void {
   command
-    .summary("make a token")
-    .description("Makes a token and shows it, this once: the server keeps only its hash.")
-    .requiredOption("--owner <owner>", "whose it is; what is made with it is theirs")
+    .summary("create a token")
+    .description("Creates a token and shows it once: the server stores only its hash.")
+    .requiredOption("--owner <owner>", "the owner of the token and of everything that is created with it")
     .addOption(
       new Option(
         "-r, --role <role>",
@@ -40,12 +41,12 @@ export function define(command: Command, terminal: Terminal): void {
     )
     .option(
       "--scope <environment>",
-      "an environment it is good for, or names that begin so: shop-*; may be repeated; all if not given",
+      "an environment that it is valid for, or a prefix such as shop-*; may be repeated; all if not given",
       collect,
     )
     .option("--note <text>", "what it is for")
-    .option("--expires <duration>", "how long it works, e.g. 90d; for ever if not given", duration)
-    .option("--max-instances <number>", "how many live instances its owner may have through it", integer(1, 10_000_000));
+    .option("--expires <duration>", "how long it is valid, e.g. 90d; forever if not given", duration)
+    .option("--max-instances <number>", "the maximum number of live instances of its owner", integer(1, 10_000_000));
   addPlatformOptions(addOutputOption(command))
     .addHelpText(
       "after",
@@ -75,21 +76,15 @@ async function create(options: Options, terminal: Terminal): Promise<void> {
   );
   printer.json(made);
   if (printer.isJson) return;
-  const { colors } = printer.output;
-  printer.print(`${colors.green("✔")} ${colors.bold(made.token)}`);
-  printer.print();
-  printer.print(
-    facts(
-      [
-        ["Id", made.id],
-        ["Owner", made.owner],
-        ["Roles", made.roles.join(", ")],
-        ["Scopes", made.scopes.join(", ")],
-        ["Expires", made.expiresAt === null ? "never" : timeText(made.expiresAt)],
-      ],
-      printer.output,
-    ),
+  printToken(
+    made.token,
+    [
+      ["Id", made.id],
+      ["Owner", made.owner],
+      ["Roles", made.roles.join(", ")],
+      ["Scopes", made.scopes.join(", ")],
+      ["Expires", made.expiresAt === null ? "never" : timeText(made.expiresAt)],
+    ],
+    printer,
   );
-  printer.print();
-  printer.print(colors.dim("It is shown this once. Keep it with: aenv login, or give it as AENV_API_KEY."));
 }

@@ -9,7 +9,7 @@ import * as revoke from "./revoke.ts";
 
 export function define(command: Command, terminal: Terminal): void {
   command
-    .description("Makes and revokes the tokens of a server; for administrators.")
+    .description("Creates and revokes the tokens of a server; for administrators.")
     .addHelpText(
       "after",
       examples(

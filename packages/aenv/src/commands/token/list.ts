@@ -13,7 +13,7 @@ export function define(command: Command, terminal: Terminal): void {
   command
     .summary("list tokens, without their secrets")
     .description("Lists the server's tokens, without their secrets, and when each was last used.")
-    .option("--owner <owner>", "only this owner's");
+    .option("--owner <owner>", "only tokens of this owner");
   addPlatformOptions(addOutputOption(command))
     .addHelpText("after", examples("aenv token list", "aenv token list --owner ada --json"))
     .action((options: Options) => list(options, terminal));
@@ -26,7 +26,7 @@ async function list(options: Options, terminal: Terminal): Promise<void> {
   printer.json(found);
   if (printer.isJson) return;
   if (found.length === 0) {
-    printer.print("No tokens. Make one with: aenv token create --owner NAME");
+    printer.print("No tokens. Create one with: aenv token create --owner NAME");
     return;
   }
   const { colors } = printer.output;

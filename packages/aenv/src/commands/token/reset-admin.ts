@@ -3,8 +3,8 @@ import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
 import { addOutputOption, type FormatOptions, printerFor } from "../../options/format.ts";
 import { withSpinner } from "../../terminal/spinner.ts";
-import { facts } from "../../terminal/table.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
+import { printToken } from "./print-token.ts";
 
 interface Options extends FormatOptions {
   readonly home?: string;
@@ -16,15 +16,15 @@ interface Options extends FormatOptions {
 
 export function define(command: Command, terminal: Terminal): void {
   command
-    .summary("make a new administrator's token, for a lost one")
+    .summary("create a new administrator token, if the old one is lost")
     .description(
-      "Makes a new administrator's token in the server's store and shows it, this once. It needs no token but write access to the store: run it on the server's machine, as the server's user. The server may be running or stopped.",
+      "Creates a new administrator token in the server's store and shows it once. It needs no token, but write access to the store: run it on the server's machine, as the server's user. The server may be running or stopped.",
     )
-    .option("--home <folder>", "the server's home [$AENV_HOME]")
+    .option("--home <folder>", "the server's home folder [$AENV_HOME]")
     .option("--store <url>", "the server's store, if it is not below its home [$AENV_STORE]")
     .option("-c, --config <file>", "the server's config file, if it has one")
-    .option("--owner <owner>", "whose the token is", "admin")
-    .option("--revoke-others", "also revoke all other administrators' tokens, as when one was stolen");
+    .option("--owner <owner>", "the owner of the token", "admin")
+    .option("--revoke-others", "also revoke all other administrator tokens, for example if one was stolen");
   addOutputOption(command)
     .addHelpText(
       "after",
@@ -39,7 +39,7 @@ export function define(command: Command, terminal: Terminal): void {
 
 async function reset(options: Options, terminal: Terminal): Promise<void> {
   const printer = printerFor(terminal, options);
-  // The server is loaded only now: the other commands of this group do without it.
+  // Loaded only here: the other commands of this group do not need the server.
   const { readServerConfig, resetAdmin } = await import("@aenv/server");
   const { home, store, config: file, owner, revokeOthers: revokesOthers = false } = options;
   const config = readServerConfig({
@@ -47,23 +47,17 @@ async function reset(options: Options, terminal: Terminal): Promise<void> {
     variables: terminal.env,
     ...(file !== undefined && { file: resolve(terminal.cwd, file) }),
   });
-  const made = await withSpinner(terminal, "Making a token", () => resetAdmin(config, { owner, revokesOthers }));
+  const made = await withSpinner(terminal, "Creating a token", () => resetAdmin(config, { owner, revokesOthers }));
   printer.json(made);
   if (printer.isJson) return;
-  const { colors } = printer.output;
-  printer.print(`${colors.green("✔")} ${colors.bold(made.token)}`);
-  printer.print();
-  printer.print(
-    facts(
-      [
-        ["Id", made.id],
-        ["Owner", made.owner],
-        ["Roles", "admin"],
-        ["Revoked", made.revoked.join(", ")],
-      ],
-      printer.output,
-    ),
+  printToken(
+    made.token,
+    [
+      ["Id", made.id],
+      ["Owner", made.owner],
+      ["Roles", "admin"],
+      ["Revoked", made.revoked.join(", ")],
+    ],
+    printer,
   );
-  printer.print();
-  printer.print(colors.dim("It is shown this once. Keep it with: aenv login, or give it as AENV_API_KEY."));
 }

@@ -11,9 +11,9 @@ interface Options extends PlatformOptions {
 export function define(command: Command, terminal: Terminal): void {
   command
     .summary("revoke a token")
-    .description("Revokes a token: it opens nothing any more. Other servers on the same store notice within seconds.")
+    .description("Revokes a token: it is no longer valid. Other servers on the same store notice within seconds.")
     .argument("<id>", "the token's id, as `aenv token list` shows it")
-    .option("--json", "as JSON");
+    .option("--json", "print JSON");
   addPlatformOptions(command)
     .addHelpText("after", examples("aenv token revoke 0123456789ab"))
     .action((id: string, options: Options) => revoke(id, options, terminal));
@@ -21,7 +21,7 @@ export function define(command: Command, terminal: Terminal): void {
 
 async function revoke(given: string, options: Options, terminal: Terminal): Promise<void> {
   const printer = createPrinter(terminal, options.json === true);
-  // Whoever pastes the whole token means its id.
+  // The whole token is accepted instead of its id.
   const id = /^aenv_([0-9a-f]{12})_/.exec(given)?.[1] ?? given;
   const { tokens } = openPlatform(options, terminal);
   await callServer(terminal, `Revoking ${id}`, () => tokens.revoke(id));

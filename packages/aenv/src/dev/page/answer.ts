@@ -6,7 +6,7 @@ import { renderPage } from "./render.ts";
 import { SCRIPT } from "./script.ts";
 import { STYLE } from "./style.ts";
 
-/** Only this page's own script and style run, nothing is loaded from elsewhere, and no other page may frame it. */
+/** Only the script and style of this page are allowed, nothing is loaded from other hosts, and no page may frame it. */
 const POLICY = [
   "default-src 'none'",
   `script-src '${hashOf(SCRIPT)}'`,
@@ -29,7 +29,7 @@ const HEADERS = {
   "cross-origin-resource-policy": "same-origin",
 };
 
-/** The page of `aenv run`: what the environment offers, how to reach it, and a form for each tool. */
+/** The page of `aenv run`: the catalogue, the addresses, and a form for each tool. */
 export async function answerPage(request: IncomingMessage, response: ServerResponse, host: Host): Promise<void> {
   const instance = host.get(FIRST_INSTANCE);
   const { name, version, catalogue } = host.environment;
@@ -48,7 +48,7 @@ export async function answerPage(request: IncomingMessage, response: ServerRespo
   response.end(html);
 }
 
-/** Tasks that cannot be listed do not cost the rest of the page. */
+/** If the tasks cannot be listed, the page shows the problem instead. */
 async function tasksOf(host: Host): Promise<{ tasks: readonly Task[]; tasksProblem: string | null }> {
   try {
     const tasks = await host.tasks.of(host.get(FIRST_INSTANCE).episode.variables);

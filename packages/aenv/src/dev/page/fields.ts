@@ -1,7 +1,7 @@
 import { isObject, type ToolDescriptor } from "@aenv/contract";
 import { type Html, html } from "./html.ts";
 
-/** How a value is entered, and what the page's script makes of the text. */
+/** The kind of input, which also decides how the page's script parses the text. */
 type Kind = "text" | "number" | "integer" | "boolean" | "choice" | "json";
 
 /** One labelled field for each property of a tool's input. */
@@ -37,27 +37,28 @@ function control(
   hasAbout: boolean,
 ): Html {
   const common = html`id="${id}" name="${name}" data-kind="${kind}"${isRequired ? html` required` : html``}${hasAbout ? html` aria-describedby="${id}-about"` : html``}`;
-  const usual = schema.default === undefined ? "" : typeof schema.default === "string" ? schema.default : JSON.stringify(schema.default);
+  const defaultValue =
+    schema.default === undefined ? "" : typeof schema.default === "string" ? schema.default : JSON.stringify(schema.default);
   switch (kind) {
     case "text":
-      return html`<input type="text" ${common} value="${usual}" autocomplete="off">`;
+      return html`<input type="text" ${common} value="${defaultValue}" autocomplete="off">`;
     case "number":
     case "integer":
-      return html`<input type="number" step="${kind === "integer" ? "1" : "any"}" ${common} value="${usual}">`;
+      return html`<input type="number" step="${kind === "integer" ? "1" : "any"}" ${common} value="${defaultValue}">`;
     case "boolean":
       return options(common, [false, true], schema.default, isRequired);
     case "choice":
       return options(common, schema.enum as readonly unknown[], schema.default, isRequired);
     case "json":
-      return html`<textarea rows="2" placeholder="JSON" ${common}>${usual}</textarea>`;
+      return html`<textarea rows="2" placeholder="JSON" ${common}>${defaultValue}</textarea>`;
   }
 }
 
-/** Values are written as JSON, so that `"1"` and `1` stay two. */
-function options(common: Html, values: readonly unknown[], usual: unknown, isRequired: boolean): Html {
+/** Values are JSON, so that `"1"` and `1` differ. */
+function options(common: Html, values: readonly unknown[], defaultValue: unknown, isRequired: boolean): Html {
   const choices = values.map((value) => {
     const text = JSON.stringify(value);
-    return html`<option value="${text}"${value === usual ? html` selected` : html``}>${typeof value === "string" ? value : text}</option>`;
+    return html`<option value="${text}"${value === defaultValue ? html` selected` : html``}>${typeof value === "string" ? value : text}</option>`;
   });
   return html`<select ${common}>${isRequired ? html`` : html`<option value=""></option>`}${choices}</select>`;
 }

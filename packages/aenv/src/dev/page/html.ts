@@ -1,4 +1,4 @@
-/** Text that is HTML already. */
+/** HTML text, which is not escaped again. */
 export class Html {
   readonly text: string;
 
@@ -15,7 +15,7 @@ export function escaped(text: string): string {
   return text.replace(/[&<>"']/g, (character) => ENTITIES[character] as string);
 }
 
-/** A template whose values are escaped unless they are HTML already. */
+/** A template whose values are escaped unless they are `Html`. */
 export function html(texts: TemplateStringsArray, ...parts: readonly Part[]): Html {
   return new Html(texts.map((text, at) => text + (at < parts.length ? textOf(parts[at] as Part) : "")).join(""));
 }

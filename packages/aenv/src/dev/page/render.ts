@@ -8,7 +8,7 @@ import { STYLE } from "./style.ts";
 export interface PageData {
   readonly name: string;
   readonly version: string;
-  /** Where the browser has found it: `http://127.0.0.1:8081`. */
+  /** The origin in the browser: `http://127.0.0.1:8081`. */
   readonly origin: string;
   readonly catalogue: Catalogue;
   readonly tasks: readonly Task[];
@@ -34,7 +34,7 @@ export function renderPage(page: PageData): string {
 <a class="skip" href="#tools">Skip to the tools</a>
 <header>
 <h1>${name}<span class="version">@${version}</span></h1>
-<p>Served by <code>aenv run</code>. It is served again at every change; reload this page to see it.</p>
+<p>Served by <code>aenv run</code>. It is reloaded on every change; reload this page to see it.</p>
 </header>
 <main>
 ${addresses(page)}
@@ -65,7 +65,7 @@ function addresses({ name, origin }: PageData): Html {
 <dl>
 ${rows.map(([title, text]) => html`<div><dt>${title}</dt><dd><code>${text}</code>${copyButton(title)}</dd></div>`)}
 </dl>
-<details><summary>For the configuration of an MCP client</summary><div class="block"><pre><code>${client}</code></pre>${copyButton("the configuration")}</div></details>
+<details><summary>Configuration of an MCP client</summary><div class="block"><pre><code>${client}</code></pre>${copyButton("the configuration")}</div></details>
 </section>`;
 }
 
@@ -94,21 +94,21 @@ ${tasksProblem === null ? html`` : html`<p class="problem" role="alert">The task
 ${
   shown.length === 0
     ? html`<p class="empty">This environment has no tasks.</p>`
-    : html`<div class="scroll"><table><thead><tr><th scope="col">Task</th><th scope="col">Instruction</th><th scope="col"><span class="unseen">Begin</span></th></tr></thead><tbody>
+    : html`<div class="scroll"><table><thead><tr><th scope="col">Task</th><th scope="col">Instruction</th><th scope="col"><span class="unseen">Start</span></th></tr></thead><tbody>
 ${shown.map(taskRow)}
 </tbody></table></div>`
 }
 ${tasks.length > shown.length ? html`<p class="empty">${tasks.length - shown.length} more: <code>aenv call --tasks</code></p>` : html``}
 <div class="actions">
-<button type="button" data-reset>Begin a new episode</button>
-${catalogue.rewards.length === 0 ? html`` : html`<button type="button" data-reward>Ask for the reward</button>`}
+<button type="button" data-reset>Start a new episode</button>
+${catalogue.rewards.length === 0 ? html`` : html`<button type="button" data-reward>Get the reward</button>`}
 </div>
 <output id="episode" aria-live="polite" aria-label="The episode"></output>
 </section>`;
 }
 
 function taskRow({ id, instruction = "" }: Task): Html {
-  return html`<tr><th scope="row"><code>${id}</code></th><td>${instruction}</td><td><button type="button" data-reset="${id}" aria-label="Begin ${id}">Begin</button></td></tr>
+  return html`<tr><th scope="row"><code>${id}</code></th><td>${instruction}</td><td><button type="button" data-reset="${id}" aria-label="Start ${id}">Start</button></td></tr>
 `;
 }
 

@@ -1,6 +1,6 @@
 /**
- * What the page does in the browser. Answers are put in as text only, never as HTML. The one exception are images, whose type is one of a
- * few and whose data is base64.
+ * The script of the page. Answers are inserted as text, never as HTML. The only exception is images: their type must be one of a
+ * list, and their data must be base64.
  */
 export const SCRIPT = `
 "use strict";
@@ -34,7 +34,7 @@ export const SCRIPT = `
     try { return JSON.parse(text); } catch { return undefined; }
   }
 
-  async function ask(path, body) {
+  async function request(path, body) {
     const answer = await post(path, body, {});
     const value = parsed(answer.text);
     if (!value || value.success !== true) throw new Error((value && value.error) || "unexpected answer with status " + answer.status + ": " + answer.text);
@@ -78,7 +78,7 @@ export const SCRIPT = `
     try {
       await work();
     } catch (error) {
-      show(output, [error instanceof TypeError ? "Nothing answers; is aenv run still running?" : error.message], true);
+      show(output, [error instanceof TypeError ? "No answer. Is aenv run still running?" : error.message], true);
     } finally {
       button.disabled = false;
     }
@@ -99,14 +99,14 @@ export const SCRIPT = `
   const episode = document.getElementById("episode");
   for (const button of document.querySelectorAll("[data-reset]")) {
     button.addEventListener("click", () => whileDisabled(button, episode, async () => {
-      const { task, seed, observation } = await ask("/task/reset", button.dataset.reset === "" ? {} : { task: button.dataset.reset });
+      const { task, seed, observation } = await request("/task/reset", button.dataset.reset === "" ? {} : { task: button.dataset.reset });
       const seen = typeof observation === "string" ? observation : JSON.stringify(observation, null, 2);
       show(episode, ["Task: " + (task ? task.id : "none") + "\\nSeed: " + seed + "\\nObservation: " + seen], false);
     }));
   }
   for (const button of document.querySelectorAll("[data-reward]")) {
     button.addEventListener("click", () => whileDisabled(button, episode, async () => {
-      show(episode, ["Reward: " + JSON.stringify(await ask("/task/reward", {}), null, 2)], false);
+      show(episode, ["Reward: " + JSON.stringify(await request("/task/reward", {}), null, 2)], false);
     }));
   }
   for (const button of document.querySelectorAll("[data-copy]")) {

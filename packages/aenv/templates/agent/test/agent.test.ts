@@ -3,14 +3,14 @@ import { test } from "node:test";
 import { Environment, loadEnvironment, serve } from "aenvironment";
 import { type Model, play } from "../agent.ts";
 
-/** Stands in for a model: halves the range by what the last guess was told. */
+/** A scripted model that bisects the range, depending on the answer to its last guess. */
 function bisectingModel(): Model {
   let [low, high, last] = [1, 10, 0];
   return async (messages) => {
-    const told = messages.at(-1)?.role === "tool" ? messages.at(-1)?.content : undefined;
-    if (told === "found") return { role: "assistant", content: `It is ${last}.` };
-    if (told === "higher") low = last + 1;
-    if (told === "lower") high = last - 1;
+    const answer = messages.at(-1)?.role === "tool" ? messages.at(-1)?.content : undefined;
+    if (answer === "found") return { role: "assistant", content: `It is ${last}.` };
+    if (answer === "higher") low = last + 1;
+    if (answer === "lower") high = last - 1;
     last = Math.floor((low + high) / 2);
     const call = { id: `call-${last}`, type: "function", function: { name: "guess", arguments: JSON.stringify({ n: last }) } };
     return { role: "assistant", content: null, tool_calls: [call] };

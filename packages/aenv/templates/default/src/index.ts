@@ -1,7 +1,7 @@
 import { registerFunction, registerHealth, registerReward, registerTool } from "aenvironment";
 import * as z from "zod";
 
-// The state is this module's, so a process holds one instance. `--template stateful` has its state as a value instead.
+// The state is a module variable, so a process can have only one instance. `--template stateful` keeps its state as a value instead.
 let total = 0;
 
 // Tools are for the agent. It sees their names, descriptions and inputs over MCP.

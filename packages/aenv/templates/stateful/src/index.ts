@@ -4,7 +4,7 @@ import * as z from "zod";
 
 const taskList = z.array(z.object({ id: z.string(), instruction: z.string(), split: z.string(), max: z.number() }));
 
-/** An episode is this value and nothing else: so it can be reset, written down, copied and forked. */
+/** The whole state of an episode: a plain value, so that it can be reset, saved, copied and forked. */
 interface State {
   readonly secret: number;
   readonly max: number;
@@ -18,7 +18,7 @@ export default defineEnvironment({
     return { secret: 1 + (seed % max), max, guesses: [] };
   },
 
-  // `dataPath` finds the file here and in the bundle; `buildConfig.data` in config.json puts it there.
+  // `dataPath` finds the file in the project and in the bundle; `buildConfig.data` in config.json adds it to the bundle.
   tasks: async () => taskList.parse(JSON.parse(await readFile(dataPath("data/tasks.json"), "utf8"))),
 
   tools: [
