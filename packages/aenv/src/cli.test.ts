@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { aenv } from "./testing/cli.ts";
 
 describe("aenv", () => {
-  it("prints help with examples and exit codes when asked, and when asked nothing", async () => {
+  it("prints help with examples and exit codes with --help and without arguments", async () => {
     for (const argv of [[], ["--help"], ["help"]]) {
       const { code, stdout, stderr } = await aenv(argv);
       expect(code).toBe(0);
@@ -38,7 +38,7 @@ describe("aenv", () => {
     expect(stdout).toContain(`$ aenv ${group} ${command}`);
   });
 
-  it("knows a command by its other name", async () => {
+  it("accepts the alias of a command", async () => {
     for (const argv of [
       ["up", "--help"],
       ["help", "up"],
@@ -49,14 +49,14 @@ describe("aenv", () => {
     expect((await aenv(["instance", "info", "--help"])).stdout).toContain("$ aenv instance get");
   });
 
-  it("suggests the nearest command for a typo and ends with 2", async () => {
+  it("suggests the nearest command for a typo and exits with 2", async () => {
     const { code, stdout, stderr } = await aenv(["biuld"]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain("unknown command 'biuld'");
     expect(stderr).toContain("Did you mean build?");
   });
 
-  it("points at the command's help for a wrong option", async () => {
+  it("names the command's help for a wrong option", async () => {
     const { code, stderr } = await aenv(["run", "--prot", "1"]);
     expect(code).toBe(2);
     expect(stderr).toContain("Did you mean --port?");
@@ -64,19 +64,19 @@ describe("aenv", () => {
     expect((await aenv(["bench", "data", "tau2"])).stderr).toContain("aenv bench data --help");
   });
 
-  it("tells an error as JSON too when JSON was asked for", async () => {
+  it("prints an error also as JSON when JSON was requested", async () => {
     const { code, stdout, stderr } = await aenv(["run", "--json", "--work-dir", "/nowhere"]);
     expect(code).toBe(2);
     expect(JSON.parse(stdout).error).toMatchObject({ code: "command.usage", message: "there is no folder /nowhere" });
     expect(stderr).toContain("✖ there is no folder /nowhere");
   });
 
-  it.each([["--json"], ["-o", "json"], ["--output", "json"], ["--output=json"]])("takes %s %s for a wish for JSON", async (...argv) => {
+  it.each([["--json"], ["-o", "json"], ["--output", "json"], ["--output=json"]])("prints JSON with %s %s", async (...argv) => {
     const { stdout } = await aenv(["instance", "list", "--version", "1", ...argv.filter(Boolean)]);
     expect(JSON.parse(stdout).error.message).toBe("--version needs --name");
   });
 
-  it("says its version three ways", async () => {
+  it("prints its version with --version, -V and version", async () => {
     const [option, short, json] = [await aenv(["--version"]), await aenv(["version", "-s"]), await aenv(["version", "--json"])];
     expect(option.stdout).toBe(short.stdout);
     expect(JSON.parse(json.stdout)).toMatchObject({ version: short.stdout.trim(), node: process.versions.node });
@@ -97,7 +97,7 @@ describe("an error", () => {
     [["server", "--blob-bytes", "lots"]],
     [["config", "set", "hub_config.timeout", "soon"]],
     [["init", "Bad_Name"]],
-  ])("of %j says what is wrong once, and what may stand there", async (argv) => {
+  ])("of %j names the problem once, and the allowed values", async (argv) => {
     const { code, stderr } = await aenv(argv, { env: { HOME: "/nonexistent" } });
     expect(code).not.toBe(0);
     expect(stderr).not.toMatch(/could not [^:]*: could not|invalid[. ]+invalid|Invalid input/i);

@@ -32,14 +32,14 @@ async function helpOf(words: readonly string[]): Promise<string> {
 }
 
 describe("the help of every command", () => {
-  it.each(cases)("has examples that its own arguments and options take: %s", async (_, { words }) => {
+  it.each(cases)("has examples that the command accepts: %s", async (_, { words }) => {
     const lines = [...(await helpOf(words)).matchAll(/^ {2}\$ aenv (.*)$/gm)].map(([, line = ""]) => line);
     expect(lines.length).toBeGreaterThan(0);
     for (const line of lines) await demandParses(shellWords(line));
   });
 
   it.each(cases)("shows no default in milliseconds or bytes: %s", async (_, { words }) => {
-    // Wrapped lines are joined: a default may stand on the next one.
+    // Wrapped lines are joined: a default may be on the next one.
     expect((await helpOf(words)).replace(/\s+/g, " ")).not.toMatch(/\(default: \d{5,}\)/);
   });
 });
@@ -54,11 +54,11 @@ describe("the reference page", () => {
 });
 
 describe("the guide", () => {
-  it.each(commandNames.filter((name) => name !== "instances"))("leads to the reference of %s", (name) => {
+  it.each(commandNames.filter((name) => name !== "instances"))("links to the reference of %s", (name) => {
     expect(guide).toMatch(new RegExp(`\\(\\.\\./reference/commands\\.md#aenv-${name}\\)`));
   });
 
-  it.each(guide.split(/^## /m).slice(1))("names no option that the commands of a section do not take: ## %s", (section) => {
+  it.each(guide.split(/^## /m).slice(1))("names only options that the commands of a section have: ## %s", (section) => {
     const named = new Set(section.match(/[a-z]+/g));
     const taken = commands.filter(({ words: [name = ""] }) => named.has(name)).flatMap(({ command }) => command.options);
     const known = new Set(["--help", ...taken.map(({ long }) => long)]);
@@ -66,7 +66,7 @@ describe("the guide", () => {
     expect(mentioned.filter((flag) => !known.has(flag))).toEqual([]);
   });
 
-  it("has the exit codes as they are", () => {
+  it("lists the exit codes", () => {
     const rows = [...guide.matchAll(/^\| (\d+) +\| (.*?) +\|$/gm)].map(([, code, meaning]) => ({ code: Number(code), meaning }));
     expect(rows).toEqual(Object.values(exitCodes));
   });

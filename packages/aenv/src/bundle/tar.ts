@@ -12,7 +12,7 @@ export function writeTar(entries: readonly TarEntry[]): Uint8Array {
   const sorted = entries.map((entry) => ({ ...entry, key: Buffer.from(entry.path) })).sort((a, b) => Buffer.compare(a.key, b.key));
   const blocks: Uint8Array[] = [];
   sorted.forEach(({ path, bytes }, index) => {
-    if (sorted[index - 1]?.path === path) throw invalidBundle(`holds '${path}' twice`);
+    if (sorted[index - 1]?.path === path) throw invalidBundle(`contains '${path}' twice`);
     blocks.push(writeTarHeader({ path, size: bytes.length }), bytes, new Uint8Array(tarPadding(bytes.length)));
   });
   blocks.push(new Uint8Array(2 * TAR_BLOCK));
@@ -23,7 +23,7 @@ export function writeTar(entries: readonly TarEntry[]): Uint8Array {
 export async function readEntries(tar: Uint8Array): Promise<TarEntry[]> {
   const entries = new Map<string, TarEntry>();
   for await (const { path, body } of readTar(once(tar))) {
-    if (entries.has(path)) throw invalidBundle(`holds '${path}' twice`);
+    if (entries.has(path)) throw invalidBundle(`contains '${path}' twice`);
     const chunks: Uint8Array[] = [];
     for await (const chunk of body) chunks.push(chunk);
     entries.set(path, { path, bytes: Buffer.concat(chunks) });

@@ -16,7 +16,7 @@ afterEach(() => tree[Symbol.dispose]());
 const entry = (path: string) => ({ path, bytes: Buffer.from(`new ${path}`) });
 
 describe("unpackInto", () => {
-  it("writes over files of the same name and leaves all others alone", () => {
+  it("overwrites files of the same name and leaves all others unchanged", () => {
     writeFileSync(join(folder, "a"), "old");
     writeFileSync(join(folder, "b"), "mine");
     unpackInto(folder, [entry("a"), entry("deep/er/c")]);
@@ -25,21 +25,21 @@ describe("unpackInto", () => {
     expect(readdirSync(folder, { recursive: true }).sort()).toEqual(["a", "b", "deep", "deep/er", "deep/er/c"]);
   });
 
-  it("replaces a link, and does not write to where it leads", () => {
+  it("replaces a link, and does not write to its target", () => {
     symlinkSync(join(tree.path, "outside/kept.txt"), join(folder, "a"));
     unpackInto(folder, [entry("a")]);
     expect(readFileSync(join(tree.path, "outside/kept.txt"), "utf8")).toBe("kept");
     expect(readFileSync(join(folder, "a"), "utf8")).toBe("new a");
   });
 
-  it.each(["../outside", "../nowhere"])("follows no link out of the folder, and writes nothing then: %s", (target) => {
+  it.each(["../outside", "../nowhere"])("follows no link out of the folder, and then writes nothing: %s", (target) => {
     symlinkSync(target, join(folder, "data"));
     expect(() => unpackInto(folder, [entry("a"), entry("data/kept.txt")])).toThrow("in the way");
     expect(readFileSync(join(tree.path, "outside/kept.txt"), "utf8")).toBe("kept");
     expect(readdirSync(folder)).toEqual(["data"]);
   });
 
-  it("does not take a file for a folder", () => {
+  it("refuses to use a file as a folder", () => {
     writeFileSync(join(folder, "data"), "mine");
     expect(() => unpackInto(folder, [entry("data/x")])).toThrow("in the way");
     expect(readFileSync(join(folder, "data"), "utf8")).toBe("mine");

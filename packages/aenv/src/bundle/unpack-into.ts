@@ -4,28 +4,28 @@ import { Failure } from "../terminal/failure.ts";
 import type { TarEntry } from "./tar.ts";
 
 /**
- * Writes an archive's files into a folder that may hold others. The paths are safe by themselves; a link that lies in
- * the folder already must not lead them out of it either.
+ * Writes an archive's files into a folder that may contain other files. The paths of an archive are checked when it is read; here
+ * links that are already in the folder are refused, because they could point outside it.
  */
 export function unpackInto(folder: string, entries: readonly TarEntry[]): void {
-  for (const { path } of entries) demandPlain(folder, path);
+  for (const { path } of entries) assertNoLinks(folder, path);
   for (const { path, bytes } of entries) {
     const target = join(folder, path);
     mkdirSync(dirname(target), { recursive: true });
-    // Moved into place, so that a link at the end of the path is replaced and not followed.
+    // Renamed into place, so that a link with this name is replaced and not followed.
     const draft = `${target}.${process.pid}.tmp`;
     writeFileSync(draft, bytes, { mode: 0o644, flag: "wx" });
     renameSync(draft, target);
   }
 }
 
-function demandPlain(folder: string, path: string): void {
+function assertNoLinks(folder: string, path: string): void {
   const parts = path.split("/");
   for (let length = 1; length < parts.length; length++) {
     const parent = join(folder, ...parts.slice(0, length));
     if (!existsSync(parent) && !isLink(parent)) return;
     if (lstatSync(parent).isDirectory()) continue;
-    throw new Failure(`${parent} is in the way: it is not a folder of its own`, { hint: "Take it away, or unpack elsewhere." });
+    throw new Failure(`${parent} is not a real folder`, { hint: "Remove it, or unpack into another folder." });
   }
 }
 

@@ -49,7 +49,7 @@ async function build(tree: Tree, ...argv: string[]) {
 }
 
 describe("build", { timeout: 60_000 }, () => {
-  it("names the archive after what it holds, and says what that is", async () => {
+  it("names the archive after its content, and prints the content", async () => {
     using tree = installedTree(files);
     const { code, archive, digest, tools, rewards, files: listed } = await build(tree);
     expect(code).toBe(0);
@@ -67,7 +67,7 @@ describe("build", { timeout: 60_000 }, () => {
     expect(JSON.parse(Buffer.from(config?.bytes ?? []).toString())).toMatchObject({ name: "words", extra: { kept: true } });
   });
 
-  it("gives the same bytes again, in another folder too, and tells nothing of either", async () => {
+  it("gives the same bytes in another folder, without any path of either folder", async () => {
     using one = installedTree(files);
     using two = temporaryTree();
     cpSync(one.path, join(two.path, "much/deeper"), { recursive: true, filter: (path) => !path.endsWith("node_modules") });
@@ -84,7 +84,7 @@ describe("build", { timeout: 60_000 }, () => {
     }
   });
 
-  it("makes an archive that serves itself, anywhere, with its data", async () => {
+  it("builds an archive that runs in any folder, with its data", async () => {
     using tree = installedTree(files);
     using sandbox = temporaryTree();
     await unpackArchive(readFileSync((await build(tree)).archive), sandbox.path);
@@ -98,7 +98,7 @@ describe("build", { timeout: 60_000 }, () => {
     expect(await served.stop("SIGTERM")).toBe(0);
   });
 
-  it("makes an archive whose main.js exports the definition", async () => {
+  it("builds an archive whose main.js exports the definition", async () => {
     using tree = installedTree(files);
     using sandbox = temporaryTree();
     await unpackArchive(readFileSync((await build(tree)).archive), sandbox.path);
@@ -114,7 +114,7 @@ describe("build", { timeout: 60_000 }, () => {
     expect(tools.map((tool: { name: string }) => tool.name)).toEqual(["a", "b"]);
   });
 
-  it("takes the files, folders and globs of buildConfig.data, and points at one that matches nothing", async () => {
+  it("includes the files, folders and globs of buildConfig.data, and locates one that matches nothing", async () => {
     using tree = installedTree({ ...files, "notes/a.md": "a", "notes/b.txt": "b", "top.txt": "t" });
     const config = (...data: string[]) => ({ "config.json": JSON.stringify({ name: "w", version: "1", buildConfig: { data } }, null, 2) });
     tree.write(config("data", "notes/*.md", "./top.txt"));
@@ -127,13 +127,13 @@ describe("build", { timeout: 60_000 }, () => {
     expect(failed.stderr).toContain('config.json:7:7 buildConfig.data: no file matches "nix/*.md"');
   });
 
-  it("refuses data that a link leads to outside of the project", async () => {
+  it("refuses a symbolic link to data outside the project", async () => {
     using tree = installedTree(files);
     symlinkSync("/etc/hostname", join(tree.path, "data/link"));
     expect((await build(tree)).stderr).toContain("points outside the project");
   });
 
-  it("says what is missing when the sources load and the bundle does not", async () => {
+  it("prints what is missing when the sources load and the bundle does not", async () => {
     using tree = installedTree({ ...files, "config.json": { name: "words", version: "1" } });
     const { code, stderr } = await build(tree);
     expect(code).toBe(1);
@@ -141,7 +141,7 @@ describe("build", { timeout: 60_000 }, () => {
     expect(stderr).toContain('"buildConfig": { "data": ["data"] }');
   });
 
-  it("points at the line of what cannot be bundled or loaded", async () => {
+  it("prints the line of code that cannot be bundled or loaded", async () => {
     using tree = installedTree(files);
     writeFileSync(join(tree.path, "src/shout.ts"), 'import "not-installed-anywhere";\nexport const shout = 1;\n');
     const missing = await build(tree);
@@ -154,7 +154,7 @@ describe("build", { timeout: 60_000 }, () => {
     expect(thrown.stderr).toContain("src/old.cjs:2:7 not today");
   });
 
-  it("says that images are not there yet, with 2", async () => {
+  it("refuses --image with 2", async () => {
     using tree = installedTree(files);
     const { code, stderr } = await aenv(["build", "--image"], { cwd: tree.path });
     expect(code).toBe(2);

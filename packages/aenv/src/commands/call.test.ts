@@ -49,19 +49,19 @@ describe("call", () => {
     expect(JSON.parse(stdout)).toEqual({ n: 3, b: true, list: [1, 2], text: "red tea", quoted: "3", empty: "", a: "b=c" });
   });
 
-  it("lays key=value over --args", async () => {
+  it("overrides --args with key=value", async () => {
     const { stdout } = await call("echo", "b=2", "--args", '{"a":1,"b":1}');
     expect(JSON.parse(stdout)).toEqual({ a: 1, b: 2 });
   });
 
-  it("keeps state between calls, in the instance that is named", async () => {
+  it("keeps state between calls, in the given instance", async () => {
     await served.host.create({ id: "second" });
     await call("add", "n=3", "--instance", "second");
     expect((await call("--function", "total", "--instance", "second")).stdout).toBe("3\n");
     expect((await call("--function", "total")).stdout).toBe("0\n");
   });
 
-  it("ends with 1 and the tool's words when the tool says that it failed", async () => {
+  it("exits with 1 and prints the tool's error when the tool fails", async () => {
     const { code, stdout, stderr } = await call("fail");
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toContain("no luck");
@@ -77,7 +77,7 @@ describe("call", () => {
     expect({ ...bad, stdout: JSON.parse(bad.stdout) }).toMatchObject({ code: 1, stdout: { isError: true }, stderr: "" });
   });
 
-  it("says what an answer is that is no text", async () => {
+  it("prints the type and size of an answer that is not text", async () => {
     expect((await call("draw")).stdout).toContain("[image image/png, 3 bytes]");
   });
 
@@ -88,7 +88,7 @@ describe("call", () => {
     expect(JSON.parse((await call("--health", "--json")).stdout)).toMatchObject({ data: { status: "healthy" } });
   });
 
-  it("ends with 1 when the environment says that it is not healthy", async () => {
+  it("exits with 1 when the environment is not healthy", async () => {
     await served.host.create({ id: "tired" });
     await call("add", "n=5000", "--instance", "tired");
     const { code, stdout } = await call("--health", "--instance", "tired");
@@ -96,7 +96,7 @@ describe("call", () => {
     expect(stdout).toContain("tired");
   });
 
-  it("lists what there is", async () => {
+  it("lists tools, functions and rewards", async () => {
     const { stdout } = await call("--list");
     expect(stdout).toMatch(/tool +│ add +│ n: number, note\?: string/);
     expect(stdout).toMatch(/reward +│ reached +│ goal: number = 0/);
@@ -104,13 +104,13 @@ describe("call", () => {
     expect([tools.length, functions.length, rewards.length]).toEqual([4, 2, 1]);
   });
 
-  it("lists tasks, all or those of one split", async () => {
+  it("lists all tasks, or those of one split", async () => {
     expect((await call("--tasks")).stdout).toMatch(/1 +│ train +│ Reach one\.[\s\S]*two +│ test +│ Reach two\./);
     expect(JSON.parse((await call("--tasks", "split=test", "--json")).stdout)).toMatchObject([{ id: "two" }]);
     expect((await call("--tasks", "split=none")).stdout).toBe("No tasks.\n");
   });
 
-  it("begins an episode and prints its task, seed and observation", async () => {
+  it("starts an episode and prints its task, seed and observation", async () => {
     await served.host.create({ id: "third" });
     const { code, stdout } = await call("--reset", "task=1", "seed=7", "--instance", "third");
     expect(code).toBe(0);
@@ -129,12 +129,12 @@ describe("call", () => {
     expect(JSON.parse(stdout)).toMatchObject({ environment: "counter@0.1.0", data: expect.stringContaining("total") });
   });
 
-  it("names the argument that was probably meant", async () => {
+  it("suggests the nearest argument name", async () => {
     const { code, stderr } = await call("--reset", "tsk=1");
     expect([code, stderr]).toEqual([2, expect.stringContaining("Did you mean task?")]);
   });
 
-  it("ends with 2 for a command line that makes no sense", async () => {
+  it("exits with 2 for an invalid command line", async () => {
     for (const argv of [
       [],
       ["n=3"],
@@ -149,14 +149,14 @@ describe("call", () => {
     }
   });
 
-  it("says which tool is not there, and how to see those that are", async () => {
+  it("names the unknown tool, and how to list the tools", async () => {
     const { code, stderr } = await call("nothing");
     expect(code).toBe(1);
     expect(stderr).toContain("nothing");
     expect(stderr).toContain("aenv call --list");
   });
 
-  it("ends with 69 where nothing answers", async () => {
+  it("exits with 69 when the address cannot be reached", async () => {
     for (const argv of [["add", "n=1"], ["-f", "total"], ["-r"], ["--health"], ["--list"]]) {
       const { code, stderr } = await aenv(["call", ...argv, "--url", "http://127.0.0.1:1"]);
       expect(code, argv.join(" ")).toBe(69);

@@ -9,14 +9,14 @@ import { type Platform, startPlatform } from "../platform-tests/platform.ts";
 import { aenv, installedTree } from "../testing/cli.ts";
 import { run, runJson } from "../testing/command.ts";
 
-// What a person does, from an empty folder to an environment that others use: each step builds on those before.
-describe("from a new project to instances that others use", { timeout: 60_000 }, () => {
+// The steps of a user, from an empty folder to a published environment: each step needs those before it.
+describe("from a new project to running instances", { timeout: 60_000 }, () => {
   let platform: Platform;
   let tree: Tree;
   let project: string;
   let instance: InstanceRecord;
 
-  // The steps of the story are processes of their own; what is only looked at in between is looked at from here.
+  // The steps run in separate processes; checks between them run in this process.
   const options = () => ({ cwd: project, env: { HOME: tree.path, AENV_SYSTEM_URL: platform.controlUrl } });
   const step = (...argv: string[]) => run(argv, options());
   const json = (...argv: string[]) => runJson([...argv, "--json"], options());
@@ -32,12 +32,12 @@ describe("from a new project to instances that others use", { timeout: 60_000 },
     await platform?.close();
   });
 
-  it("begins a project", async () => {
+  it("creates a project", async () => {
     expect((await run(["init", "shop", "--template", "stateful"], { cwd: tree.path })).code).toBe(0);
     expect(existsSync(join(project, "config.json"))).toBe(true);
   });
 
-  it("says what a push would do, and does not do it", async () => {
+  it("prints what a push would do, without doing it", async () => {
     const { code, stdout } = await step("push", "--dry-run");
     expect([code, stdout]).toEqual([0, expect.stringContaining("Would publish shop@1.0.0")]);
     expect(await look("push", "--dry-run")).toMatchObject({ dryRun: true, wouldPublish: true, wouldUpload: true });
@@ -51,14 +51,14 @@ describe("from a new project to instances that others use", { timeout: 60_000 },
     expect(stdout).toContain("aenv instance create shop@1.0.0");
   });
 
-  it("has nothing to do when the same is pushed again", async () => {
+  it("treats a push of identical content as a no-op", async () => {
     const { code, stdout } = await step("push");
     expect([code, stdout]).toEqual([0, expect.stringContaining("is already published")]);
     expect(await json("push")).toMatchObject({ published: false, name: "shop", version: "1.0.0" });
     expect(await look("push", "--dry-run")).toMatchObject({ wouldPublish: false, wouldUpload: false });
   });
 
-  it("refuses other content under the same version, and takes it under a new one", async () => {
+  it("refuses different content under the same version, and accepts it under a new one", async () => {
     const file = join(project, "README.md");
     const source = join(project, "src/index.ts");
     const before = readFileSync(source, "utf8");
@@ -73,7 +73,7 @@ describe("from a new project to instances that others use", { timeout: 60_000 },
     writeFileSync(source, before);
   });
 
-  it("lists and shows what is published", async () => {
+  it("lists and shows published environments", async () => {
     const listed = (await look("list", "--name", "shop")) as { version: string; visibility: string }[];
     expect(listed.map(({ version, visibility }) => [version, visibility])).toEqual([
       ["1.0.1", "public"],
@@ -89,7 +89,7 @@ describe("from a new project to instances that others use", { timeout: 60_000 },
     expect((await step("env", "versions", "shop")).stdout).toContain("published by default");
   });
 
-  it("publishes what has its tasks from data that comes later, and says that they could not be listed", async () => {
+  it("publishes an environment whose tasks need missing data, with a warning", async () => {
     await run(["init", "later", "--template", "stateful"], { cwd: tree.path });
     const source =
       'import { defineEnvironment } from "aenvironment";\nexport default defineEnvironment({ tasks: () => { throw new Error("no data yet"); } });\n';
@@ -99,7 +99,7 @@ describe("from a new project to instances that others use", { timeout: 60_000 },
     expect(stderr).toContain("Its tasks could not be listed on the server: no data yet");
   });
 
-  it("starts an instance that lives on", async () => {
+  it("starts an instance that keeps running", async () => {
     const argv = ["--ttl", "5m", "--seed", "7", "--label", "run=a", "--env", "MOOD=calm"];
     instance = (await json("instance", "create", "shop@1.0.0", "--keep-alive", ...argv)) as InstanceRecord;
     expect(instance).toMatchObject({ status: "Running", environment: "shop@1.0.0", seed: 7, ttl: "5m", labels: { run: "a" } });
@@ -108,7 +108,7 @@ describe("from a new project to instances that others use", { timeout: 60_000 },
     expect(await look("instance", "list", "--label", "run=b")).toEqual([]);
   });
 
-  it("is reached by the SDK, by the shell, and by an agent's link only as far as an agent may", async () => {
+  it("can be used from the SDK and the shell, and with an agent link only through the agent API", async () => {
     const url = `${platform.dataUrl}/env-instance/${instance.id}`;
     await Environment.use("shop", { instanceUrl: url }, async (env) => {
       expect((await env.listTools()).length).toBeGreaterThan(0);
@@ -118,7 +118,7 @@ describe("from a new project to instances that others use", { timeout: 60_000 },
     expect((await aenv(["call", "--reward", "--url", agentUrl.replace(/\/mcp$/, "")])).code).not.toBe(0);
   });
 
-  it("shows it, its logs and its story, begins a new episode, and lets it live longer", async () => {
+  it("shows it, its logs and its events, starts a new episode, and extends its lifetime", async () => {
     expect((await step("instance", "get", instance.id)).stdout).toMatch(/For agents +http/);
     expect((await step("instance", "logs", instance.id, "--tail", "5")).code).toBe(0);
     expect((await step("instance", "reset", instance.id, "--seed", "9")).stdout).toContain("started a new episode");
@@ -127,29 +127,29 @@ describe("from a new project to instances that others use", { timeout: 60_000 },
     expect(events.map(({ what }) => what)).toEqual(expect.arrayContaining(["running", "reset", "renewed for 2h"]));
   });
 
-  it("makes copies that go on from there", async () => {
+  it("creates copies that continue from its state", async () => {
     const copies = (await json("instance", "fork", instance.id, "--count", "2")) as InstanceRecord[];
     expect(copies.map(({ status }) => status)).toEqual(["Running", "Running"]);
     expect((await step("instance", "list")).stdout.match(/Running/g)).toHaveLength(3);
   });
 
-  it("keeps a version that is in use", async () => {
+  it("refuses to delete a version that is in use", async () => {
     const { code, stderr } = await step("env", "delete", "shop@1.0.0", "--yes");
     expect(code).toBe(1);
     expect(stderr).toContain("aenv instance list");
   });
 
-  it("ends all of them, but only when it is meant", async () => {
+  it("deletes all of them, but only with a confirmation", async () => {
     const ids = ((await look("instance", "list")) as InstanceRecord[]).map(({ id }) => id);
-    const asked = await step("instance", "delete", ...ids);
-    expect([asked.code, asked.stderr]).toEqual([2, expect.stringContaining("--yes")]);
+    const unconfirmed = await step("instance", "delete", ...ids);
+    expect([unconfirmed.code, unconfirmed.stderr]).toEqual([2, expect.stringContaining("--yes")]);
     expect(await json("instance", "delete", "--yes", ...ids)).toEqual({ deleted: ids, missing: [] });
     expect((await step("instance", "list")).stdout).toContain("No instances.");
     const gone = await step("instance", "delete", "--yes", "shop-nope");
     expect([gone.code, gone.stderr]).toEqual([1, expect.stringContaining("there is no instance 'shop-nope'")]);
   });
 
-  it("downloads what was published, and that runs by itself", async () => {
+  it("downloads a published environment that runs without an installation", async () => {
     const elsewhere = join(tree.path, "elsewhere");
     const pulled = (await json("pull", "shop@1.0.0", "--work-dir", elsewhere)) as { folder: string; files: string[] };
     expect(pulled.folder).toBe(join(elsewhere, "shop"));
@@ -165,7 +165,7 @@ describe("from a new project to instances that others use", { timeout: 60_000 },
     expect(readFileSync(join(pulled.folder, "mine.txt"), "utf8")).toBe("mine");
   });
 
-  it("changes who sees it, releases it, and deletes what is not released", async () => {
+  it("changes who sees it, releases it, and deletes versions that are not released", async () => {
     expect((await step("env", "visibility", "shop@1.0.0", "shared", "--share-with", "ada")).stdout).toContain("shared with ada");
     expect((await look("env", "versions", "shop")) as object[]).toMatchObject([{ version: "1.0.1" }, { sharedWith: ["ada"] }]);
     expect((await step("env", "release", "shop")).code).toBe(2);

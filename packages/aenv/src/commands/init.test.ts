@@ -17,7 +17,7 @@ describe("init", () => {
   // Built once for all of them.
   beforeAll(() => ownTarball(), 120_000);
 
-  it("writes a project, draws it and says what to do next", async () => {
+  it("writes a project, prints its files and the next steps", async () => {
     using tree = temporaryTree();
     const { code, stdout } = await aenv(["init", "my-env"], { cwd: tree.path });
     expect(code).toBe(0);
@@ -29,7 +29,7 @@ describe("init", () => {
     expect(manifest.optionalDependencies).toBeUndefined();
   });
 
-  it("prints a cd that a shell takes, whatever the folder is called", async () => {
+  it("quotes the folder of the printed cd for the shell", async () => {
     using tree = temporaryTree({ "it's here/x": "" });
     const { stdout } = await aenv(["init", "my-env", "--work-dir", "it's here"], { cwd: tree.path });
     const [, line = ""] = /^ {2}(cd .*) && npm install$/m.exec(stdout) ?? [];
@@ -37,7 +37,7 @@ describe("init", () => {
     expect(where.trim()).toBe(join(tree.path, "it's here/my-env"));
   });
 
-  it("takes the package along from a clone, as the same bytes for the same sources", async () => {
+  it("includes the package when run from a clone, with the same bytes for the same sources", async () => {
     using tree = temporaryTree();
     const { stdout } = await aenv(["init", "my-env"], { cwd: tree.path });
     const [, file = ""] = /^file:(aenvironment-0\.1\.0-[0-9a-f]{12}\.tgz)$/.exec(manifestOf(tree).dependencies.aenvironment) ?? [];
@@ -45,24 +45,24 @@ describe("init", () => {
     expect(readFileSync(join(tree.path, "my-env", file)).equals((await ownTarball())?.bytes ?? Buffer.of())).toBe(true);
   });
 
-  it("asks for the versions of the repository's own tools", () => {
+  it("depends on the same tool versions as the repository", () => {
     const own = JSON.parse(readFileSync(join(repo, "package.json"), "utf8")).devDependencies;
     for (const [name, range] of Object.entries(devDependencies)) expect(own[name]).toBe(range);
   });
 
-  it.each(Object.keys(templates))("writes a config for %s that is valid and sets only what has an effect", async (template) => {
+  it.each(Object.keys(templates))("writes a valid config for %s with only the settings that have an effect", async (template) => {
     using tree = temporaryTree();
     await aenv(["init", "my-env", "-v", "2.1.0", "--template", template], { cwd: tree.path });
     const config = JSON.parse(readFileSync(join(tree.path, "my-env/config.json"), "utf8"));
     expect(parseConfig(config)).toMatchObject({ name: "my-env", version: "2.1.0" });
     const { description, ...rest } = config;
     expect(description).not.toBe("");
-    // State is a value in these, so that instances can share a process.
+    // State is a value in these templates, so instances can share a process.
     const more = template === "default" ? {} : { buildConfig: { data: ["data"] }, deployConfig: { isolation: "shared" } };
     expect(rest).toEqual({ name: "my-env", version: "2.1.0", ...more });
   });
 
-  it.each(["banana", "", "1.0@2", "latest", "1.x"])("refuses the version %j and says what one looks like", async (version) => {
+  it.each(["banana", "", "1.0@2", "latest", "1.x"])("refuses the version %j and prints a valid one", async (version) => {
     using tree = temporaryTree();
     for (const more of [[], ["--config-only"]]) {
       const { code, stderr } = await aenv(["init", "my-env", "--version", version, ...more], { cwd: tree.path });
@@ -72,7 +72,7 @@ describe("init", () => {
     expect(readdirSync(tree.path)).toEqual([]);
   });
 
-  it("refuses a folder that is not empty, and with --force keeps what is not its own", async () => {
+  it("refuses a folder that is not empty, and keeps other files with --force", async () => {
     using tree = temporaryTree({ "my-env/mine.txt": "mine", "my-env/config.json": "old" });
     const refused = await aenv(["init", "my-env"], { cwd: tree.path });
     expect(refused.code).toBe(1);
@@ -83,7 +83,7 @@ describe("init", () => {
     expect(JSON.parse(readFileSync(join(tree.path, "my-env/config.json"), "utf8")).name).toBe("my-env");
   });
 
-  it("writes only config.json into the work-dir when asked, and not over another", async () => {
+  it("writes only config.json into the work-dir with --config-only, and overwrites none", async () => {
     using tree = temporaryTree();
     const argv = ["init", "my-env", "--config-only", "--work-dir", "sub", "--json"];
     const first = await aenv(argv, { cwd: tree.path });
@@ -94,14 +94,14 @@ describe("init", () => {
     expect((await aenv([...argv, "--force"], { cwd: tree.path })).code).toBe(0);
   });
 
-  it.each(["My_Env", "-x", "a b", ""])("refuses the name %j and says what is allowed", async (name) => {
+  it.each(["My_Env", "-x", "a b", ""])("refuses the name %j and prints the allowed characters", async (name) => {
     using tree = temporaryTree();
     const { code, stderr } = await aenv(["init", "--", name], { cwd: tree.path });
     expect(code).toBe(2);
     expect(stderr).toMatch(/lower-case letters, digits|name is empty/);
   });
 
-  it("lets the project bring its own Node where the machine's is too old", async () => {
+  it("adds Node as a dependency if the machine's is too old", async () => {
     using tree = temporaryTree({ "old/node": "#!/bin/sh\necho v20.20.2\n", "node_modules/.bin/node": "#!/bin/sh\necho v24.21.0\n" });
     const folders = ["node_modules/.bin", "old"].map((folder) => join(tree.path, folder));
     for (const folder of folders) chmodSync(join(folder, "node"), 0o755);
@@ -110,7 +110,7 @@ describe("init", () => {
     expect(readFileSync(join(tree.path, "my-env/.npmrc"), "utf8")).toBe("loglevel=error\n");
   });
 
-  it("prints nothing but JSON on stdout with --json", async () => {
+  it("prints only JSON to stdout with --json", async () => {
     using tree = temporaryTree();
     const { stdout, stderr } = await aenv(["init", "my-env", "--json"], { cwd: tree.path });
     expect(JSON.parse(stdout)).toMatchObject({ name: "my-env", template: "default" });
@@ -132,7 +132,7 @@ describe("init", () => {
     },
   );
 
-  it("makes an agent that plays its environment with a model behind OpenAI's API", { timeout: 60_000 }, async () => {
+  it("creates an agent that plays its environment with a model behind OpenAI's API", { timeout: 60_000 }, async () => {
     using tree = installedTree();
     await aenv(["init", "my-env", "--template", "agent"], { cwd: tree.path });
     const cwd = join(tree.path, "my-env");

@@ -9,7 +9,7 @@ function project(source: string) {
   return installedTree({ "config.json": { name: "my-env", version: "1.0.0" }, "src/index.ts": source });
 }
 
-// Each command runs in a process of its own: whether it ends by itself is what is tested.
+// Each command runs in a separate process: the test is whether that ends by itself.
 describe("code that does not finish loading", { timeout: 60_000 }, () => {
   const cases: [what: string, source: string, place: string, message: string][] = [
     [
@@ -25,7 +25,7 @@ describe("code that does not finish loading", { timeout: 60_000 }, () => {
     it.each(["build", "run"])(`ends %s with 1 and the file, for ${what}`, async (command) => {
       using tree = project(source);
       const argv = command === "run" ? ["run", "--port", "0"] : [command];
-      // What cannot be settled is noticed without a limit.
+      // A promise that cannot settle is detected without a timeout.
       const limit = message.includes("1s") ? ["--load-timeout", "1s"] : [];
       const { code, stderr } = await run([...argv, ...limit], { cwd: tree.path });
       expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(`✖ src/index.ts:${place} `) });
@@ -35,13 +35,13 @@ describe("code that does not finish loading", { timeout: 60_000 }, () => {
     });
   }
 
-  it("ends push before anything is sent", async () => {
+  it("fails push before anything is sent", async () => {
     using tree = project(`${head}setInterval(() => {}, 1_000);\n${forever}`);
     const { code, stderr } = await run(["push", "--load-timeout", "1s", "--system-url", "http://127.0.0.1:9"], { cwd: tree.path });
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining("✖ src/index.ts:4:1 ") });
   });
 
-  it("points into the file that waits, not the one that imports it", async () => {
+  it("names the file that waits, not the one that imports it", async () => {
     using tree = project(`import "./slow.ts";\n${head}`);
     tree.write({ "src/slow.ts": `\nsetInterval(() => {}, 1_000);\n${forever}` });
     const { stderr } = await run(["build", "--load-timeout", "1s"], { cwd: tree.path });

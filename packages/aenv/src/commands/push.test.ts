@@ -16,7 +16,7 @@ describe("push", { timeout: 60_000 }, () => {
   });
   afterAll(() => platform?.close());
 
-  it("ends with 0 and a warning when it has published and the version cannot be read back", async () => {
+  it("exits with 0 and a warning when the published version cannot be read back", async () => {
     using tree = installedTree(files("unread"));
     await using proxy = await faultyProxy(platform.controlUrl, ({ method, url }) => method === "GET" && url === "/env/unread/1.0.0");
     const { code, stdout, stderr } = await aenv(["push", "--system-url", proxy.url], { cwd: tree.path });
@@ -25,14 +25,14 @@ describe("push", { timeout: 60_000 }, () => {
     expect((await platform.ask("GET", "/env/unread/1.0.0")).status).toBe(200);
   });
 
-  it("prints a next command that works as it is, from a folder without settings", async () => {
+  it("prints a next command that works unchanged in a folder without settings", async () => {
     using tree = installedTree(files("printed"));
     const { stdout } = await run(["push", "--system-url", platform.controlUrl], { cwd: tree.path });
     const [, next = ""] = /Start an instance: (aenv .*)/.exec(stdout) ?? [];
     const [command, ...argv] = next.split(" ");
     expect(command).toBe("aenv");
     await using created = new RunningCommand(argv, { cwd: "/", input: "open" });
-    const [, call = ""] = await created.says(/From the shell: aenv (call .*)/);
+    const [, call = ""] = await created.prints(/From the shell: aenv (call .*)/);
     expect((await aenv(call.split(" "))).stdout).toMatch(/tool +│ ask/);
     expect((await created.stop()).code).toBe(0);
   });

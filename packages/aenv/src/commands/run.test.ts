@@ -26,7 +26,7 @@ async function ask(url: unknown): Promise<string> {
 }
 
 describe("run", { timeout: 60_000 }, () => {
-  it("serves the project, says what it offers, and ends with 0 on Ctrl-C", async () => {
+  it("serves the project, prints its catalogue, and exits with 0 on Ctrl-C", async () => {
     using tree = project(code("one"));
     await using running = run(tree);
     const ready = await running.next("ready");
@@ -36,7 +36,7 @@ describe("run", { timeout: 60_000 }, () => {
     expect(await running.stop("SIGINT")).toBe(0);
   });
 
-  it("serves the new version after a change, and keeps the old one while the new one is wrong", async () => {
+  it("serves the new version after a change, and keeps serving the old one while the new one does not load", async () => {
     using tree = project(code("one"));
     await using running = run(tree);
     const { url } = await running.next("ready");
@@ -57,7 +57,7 @@ describe("run", { timeout: 60_000 }, () => {
     expect(await ask(url)).toBe("four");
   });
 
-  it("warns of a field that is probably misspelled, at the start and when config.json is saved", async () => {
+  it("warns about a field that is probably misspelled, at the start and when config.json is saved", async () => {
     using tree = project(code("one"), { "config.json": { name: "my-env", version: "1.0.0", discription: "" } });
     await using running = run(tree);
     expect(await running.next("warning")).toMatchObject({ message: expect.stringContaining("did you mean description?") });
@@ -66,13 +66,13 @@ describe("run", { timeout: 60_000 }, () => {
     expect(await running.next("warning")).toMatchObject({ message: expect.stringContaining("did you mean tags?") });
   });
 
-  it("lists the tasks, and says where the page is", async () => {
+  it("lists the tasks, and prints the address of the page", async () => {
     const tasks = Array.from({ length: 12 }, (_, at) => ({ id: `task-${at}`, instruction: "Count." }));
     using tree = project(
       `import { defineEnvironment } from "aenvironment";\nexport default defineEnvironment({ tasks: () => ${JSON.stringify(tasks)} });\n`,
     );
     await using running = new RunningCommand(["run", "--port", "0"], { cwd: tree.path, input: "open" });
-    await running.says(/Ctrl-C stops/);
+    await running.prints(/Ctrl-C stops/);
     expect(running.stdout).toMatch(/12 tasks\n +task-0 +Count\.\n/);
     const [, rest = ""] = /2 more: aenv (.*)/.exec(running.stdout) ?? [];
     expect((await aenv(rest.split(" "))).stdout).toContain("task-11");
@@ -81,7 +81,7 @@ describe("run", { timeout: 60_000 }, () => {
     expect((await running.stop()).code).toBe(0);
   });
 
-  it("serves an environment whose tasks cannot be listed yet, with a warning that says why once", async () => {
+  it("serves an environment whose tasks cannot be listed yet, with one warning that has the reason", async () => {
     using tree = project(
       'import { defineEnvironment } from "aenvironment";\nexport default defineEnvironment({ tasks: () => { throw new Error("no data yet"); } });\n',
     );
@@ -101,7 +101,7 @@ describe("run", { timeout: 60_000 }, () => {
     expect(await running.next("output")).toMatchObject({ stream: "stderr", line: expect.stringContaining("src/index.ts:5:9") });
   });
 
-  it("lets a call that began before a change end in the version it began in", async () => {
+  it("finishes a call that started before a change in the version it started in", async () => {
     const slow = (answer: string) => `import { writeFileSync, existsSync } from "node:fs";
 import { setTimeout } from "node:timers/promises";
 import { dataPath, registerTool } from "aenvironment";
@@ -123,7 +123,7 @@ registerTool({ name: "ask" }, async () => {
     expect(await ask(url)).toBe("new");
   });
 
-  it("reports a crash, says so to clients, and starts again at the next change", async () => {
+  it("reports a crash, answers clients with it, and restarts at the next change", async () => {
     using tree = project(`${code("one")}registerTool({ name: "die" }, () => void setImmediate(() => process.exit(7)));\n`);
     await using running = run(tree);
     const { url } = await running.next("ready");
@@ -137,7 +137,7 @@ registerTool({ name: "ask" }, async () => {
     expect(await ask(url)).toBe("two");
   });
 
-  it("passes on what the environment prints", async () => {
+  it("passes on the output of the environment", async () => {
     using tree = project(`${code("one")}console.log("hello from the environment");\nprocess.stdout.write("half a line");\n`);
     await using running = run(tree);
     expect(await running.next("output")).toMatchObject({ stream: "stdout", line: "hello from the environment" });
@@ -145,7 +145,7 @@ registerTool({ name: "ask" }, async () => {
     await running.next("ready");
   });
 
-  it("stops in good order when nobody listens any more", async () => {
+  it("stops cleanly when the reader of its output is gone", async () => {
     using tree = project(code("one"));
     using temporary = temporaryTree();
     const env = { ...plainEnv(), TMPDIR: temporary.path };
@@ -159,7 +159,7 @@ registerTool({ name: "ask" }, async () => {
 
   it("leaves no process behind when it is killed", async () => {
     using tree = project(`${code("one")}console.log(process.pid);\n`);
-    // What it cannot clear away itself goes with this folder.
+    // Files that it cannot delete itself are deleted with this folder.
     using temporary = temporaryTree();
     const env = { ...plainEnv(), TMPDIR: temporary.path };
     await using running = new EventProcess(process.execPath, [launcher, "run", "--port", "0", "--json"], { cwd: tree.path, env });
@@ -208,7 +208,7 @@ describe("run ends with 1 and points at the line for", { timeout: 60_000 }, () =
 });
 
 describe("run", () => {
-  it("points at every wrong line of config.json at once", async () => {
+  it("prints every wrong line of config.json at once", async () => {
     using tree = installedTree({
       "config.json": '{\n  "name": "My Env",\n  "version": 1,\n  "deployConfig": {\n    "ttl": "soon"\n  }\n}',
     });
@@ -219,14 +219,14 @@ describe("run", () => {
     expect(stderr).toContain("config.json:5:12 deployConfig.ttl");
   });
 
-  it("says what to do where there is no project", async () => {
+  it("prints the next step in a folder without a project", async () => {
     using tree = installedTree();
     const { code, stderr } = await aenv(["run"], { cwd: tree.path });
     expect(code).toBe(1);
     expect(stderr).toContain("aenv init my-env");
   });
 
-  it("says that the port is taken, and what to do", async () => {
+  it("prints that the port is in use, and the next step", async () => {
     using tree = project(code("one"));
     const other = createServer().listen(0, "127.0.0.1");
     await new Promise((resolve) => other.once("listening", resolve));
@@ -238,7 +238,7 @@ describe("run", () => {
     expect(stderr).toContain("--port 0");
   });
 
-  it("says how to get the Inspector, and never downloads it", async () => {
+  it("prints how to install the Inspector, and never downloads it", async () => {
     using tree = project(code("one"));
     const { code: exit, stderr } = await aenv(["run", "--inspector"], { cwd: tree.path });
     expect(exit).toBe(1);

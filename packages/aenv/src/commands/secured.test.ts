@@ -6,7 +6,7 @@ import { type Platform, projects, publish, startPlatform } from "../platform-tes
 import { aenv } from "../testing/cli.ts";
 
 // Tokens are needed on both ports: an instance's id is not enough.
-describe("call on a server that asks for tokens everywhere", { timeout: 60_000 }, () => {
+describe("call on a server that needs tokens on both ports", { timeout: 60_000 }, () => {
   let platform: Platform;
   let token: string;
   let foreign: string;
@@ -29,12 +29,12 @@ describe("call on a server that asks for tokens everywhere", { timeout: 60_000 }
 
   const at = (env: Record<string, string> = {}) => ({ env: { HOME: "/nonexistent", AENV_SYSTEM_URL: platform.controlUrl, ...env } });
 
-  it("shows the token of --api-key on the data port", async () => {
+  it("sends the token of --api-key to the data port", async () => {
     const { code, stdout } = await aenv(["call", "--list", "--url", url, "--api-key", token]);
     expect([code, stdout]).toEqual([0, expect.stringMatching(/tool +│/)]);
   });
 
-  it("shows the token of AENV_API_KEY, or the one that login kept", async () => {
+  it("sends the token of AENV_API_KEY, or the one that login stored", async () => {
     expect((await aenv(["call", "--list", "--url", url], at({ AENV_API_KEY: token }))).code).toBe(0);
     using home = temporaryTree();
     const env = { HOME: home.path };
@@ -43,7 +43,7 @@ describe("call on a server that asks for tokens everywhere", { timeout: 60_000 }
     expect((await aenv(["call", "--list", "--url", `${url}/mcp`], { env })).code).toBe(0);
   });
 
-  it("calls a service by its name, or by its address", async () => {
+  it("calls a service by name or by address", async () => {
     const named = await aenv(["call", "--list", "--service", "tools"], at({ AENV_API_KEY: token }));
     expect([named.code, named.stdout]).toEqual([0, expect.stringMatching(/tool +│/)]);
     const reached = await aenv(["call", "--health", "--url", `${platform.dataUrl}/env-service/tools`], at({ AENV_API_KEY: token }));
@@ -59,19 +59,19 @@ describe("call on a server that asks for tokens everywhere", { timeout: 60_000 }
     },
   );
 
-  it("ends with 77 for a wrong token, and never prints it", async () => {
+  it("exits with 77 for a wrong token, and never prints it", async () => {
     const { code, stdout, stderr } = await aenv(["call", "--list", "--url", url, "--api-key", "aenv_wrong_secret"]);
     expect(code).toBe(77);
     expect(stdout + stderr).not.toContain("wrong_secret");
   });
 
-  it("finds nothing of another owner", async () => {
+  it("does not find instances of another owner", async () => {
     const { code } = await aenv(["call", "--list", "--url", url, "--api-key", foreign]);
     expect(code).toBe(1);
     expect((await aenv(["call", "--list", "--service", "tools"], at({ AENV_API_KEY: foreign }))).code).toBe(1);
   });
 
-  it("keeps a token of the variables from a server that is not the platform's data port", async () => {
+  it("does not send a token of the variables to a server that is not the platform's data port", async () => {
     const seen: IncomingHttpHeaders[] = [];
     const other = createServer((request, response) => {
       seen.push(request.headers);
@@ -88,7 +88,7 @@ describe("call on a server that asks for tokens everywhere", { timeout: 60_000 }
     expect(seen.filter(({ authorization }) => authorization !== undefined)).toEqual([]);
   });
 
-  it("ends with 2 where a service and an address are both named", async () => {
+  it("exits with 2 when both a service and an address are given", async () => {
     expect((await aenv(["call", "--list", "--service", "tools", "--url", url])).code).toBe(2);
   });
 });

@@ -30,7 +30,7 @@ interface Ready {
 }
 
 async function ready(running: RunningCommand): Promise<Ready> {
-  return JSON.parse((await running.says(/^\{"event":"ready".*\}$/m))[0]);
+  return JSON.parse((await running.prints(/^\{"event":"ready".*\}$/m))[0]);
 }
 
 async function nothingIsLeft(): Promise<void> {
@@ -40,7 +40,7 @@ async function nothingIsLeft(): Promise<void> {
 }
 
 describe("server", { timeout: 60_000 }, () => {
-  it.each(["SIGINT", "SIGTERM"] as const)("runs environments until %s, and leaves nothing behind", async (signal) => {
+  it.each(["SIGINT", "SIGTERM"] as const)("runs environments until %s, and leaves no process behind", async (signal) => {
     await using running = server("--json");
     const { controlUrl, dataUrl } = await ready(running);
     const ref = await publish(clientOf({ controlUrl, dataUrl }), projects.probe);
@@ -57,7 +57,7 @@ describe("server", { timeout: 60_000 }, () => {
     await nothingIsLeft();
   });
 
-  it("ends what waits and what is being verified too when it is stopped", async () => {
+  it("also ends waiting processes and verifications when it is stopped", async () => {
     await using running = server("--json", "--pool-min", "2");
     const { controlUrl, dataUrl } = await ready(running);
     const client = clientOf({ controlUrl, dataUrl });
@@ -88,9 +88,9 @@ describe("server", { timeout: 60_000 }, () => {
     await nothingIsLeft();
   });
 
-  it("goes by the name `up` too, and tells people where everything is", async () => {
+  it("has the alias `up`, and prints its addresses as text", async () => {
     await using running = new RunningCommand(["up", "--home", join(tree.path, "home"), ...anyPorts]);
-    await running.says(/Ctrl-C stops/);
+    await running.prints(/Ctrl-C stops/);
     expect(running.stdout).toMatch(/Control +http:\/\/127\.0\.0\.1:\d+ /);
     expect(running.stdout).toMatch(/Data +http:\/\/127\.0\.0\.1:\d+ /);
     expect(running.stdout).toMatch(/Store +sqlite:.*server\.db/);
@@ -99,7 +99,7 @@ describe("server", { timeout: 60_000 }, () => {
     expect((await running.stop()).code).toBe(0);
   });
 
-  it("stops at once when it is told twice, though a call is in flight", async () => {
+  it("stops at once on a second signal, even with a call in flight", async () => {
     await using running = server("--json");
     const { controlUrl, dataUrl } = await ready(running);
     const ref = await publish(clientOf({ controlUrl, dataUrl }), projects.probe);
@@ -120,14 +120,14 @@ describe("server", { timeout: 60_000 }, () => {
     );
     expect((await ended).code).toBe(130);
     await calling;
-    // What it could not end any more, the next start ends or keeps.
+    // Processes that it could not end are adopted or ended by the next start.
     await using next = server("--json");
     await ready(next);
     expect((await next.stop()).code).toBe(0);
     await nothingIsLeft();
   });
 
-  it("makes the first administrator's token, once, where tokens are needed", async () => {
+  it("creates the first administrator token once, if tokens are needed", async () => {
     await using first = server("--json", "--access", "on");
     const { controlUrl, access, token } = await ready(first);
     expect([access, token]).toEqual(["on", expect.stringMatching(/^aenv_/)]);
@@ -139,7 +139,7 @@ describe("server", { timeout: 60_000 }, () => {
     await second.stop();
   });
 
-  it("says when a port is taken, and what to do", async () => {
+  it("prints that a port is in use, and the next step", async () => {
     const other = createServer().listen(0, "127.0.0.1");
     await once(other, "listening");
     const { port } = other.address() as { port: number };
@@ -156,14 +156,14 @@ describe("server", { timeout: 60_000 }, () => {
     }
   });
 
-  it("lets nobody in beyond this machine unless it is told that it is meant", async () => {
+  it("refuses to listen beyond this machine without --allow-process-engine", async () => {
     await using running = server("--host", "0.0.0.0");
     const { code, stderr } = await running.ended();
     expect(code).toBe(2);
     expect(stderr).toContain("aenv server --host 0.0.0.0 --allow-process-engine");
   });
 
-  it("says that the store cannot be reached, without its password", async () => {
+  it("prints that the store cannot be reached, without its password", async () => {
     await using running = server("--store", "redis://:hunter2@127.0.0.1:1");
     const { code, stdout, stderr } = await running.ended();
     expect(code).toBe(1);
@@ -186,7 +186,7 @@ describe("server", { timeout: 60_000 }, () => {
 describe("server --print-config", () => {
   const print = (argv: readonly string[], options: CommandOptions = {}) => run(["server", "--print-config", ...argv], options);
 
-  it("prints what is in force as JSON, without secrets, and starts nothing", async () => {
+  it("prints the effective settings as JSON, without secrets, and starts nothing", async () => {
     const home = join(tree.path, "home");
     const argv = ["--json", "--home", home, "--store", "redis://:hunter2@db.example", "--allowed-hosts", "a.example,b.example"];
     const { code, stdout } = await print([...argv, "--allow-process-engine", "--ids-are-keys", "false"]);
@@ -202,7 +202,7 @@ describe("server --print-config", () => {
     expect(existsSync(home)).toBe(false);
   });
 
-  it("tells where each setting is from: a flag over a variable over the file", async () => {
+  it("prints the source of each setting: a flag overrides a variable, which overrides the file", async () => {
     tree.write({ "server.json": { controlPort: 1, dataPort: 1, poolMin: 7 }, total: "9\n" });
     const env = { AENV_CONTROL_PORT: "2", AENV_DATA_PORT: "2", AENV_POOL_TOTAL_FILE: join(tree.path, "total") };
     const { stdout } = await print(["--config", "server.json", "--control-port", "3"], { cwd: tree.path, env });
@@ -218,7 +218,7 @@ describe("server --print-config", () => {
     [["--access", "maybe"], "access"],
     [["--config", "/nowhere/server.json"], "/nowhere/server.json"],
     [["--prot", "1"], "--prot"],
-  ])("ends with 2 for %j", async (argv, named) => {
+  ])("exits with 2 for %j", async (argv, named) => {
     const { code, stderr } = await print(argv);
     expect(code).toBe(2);
     expect(stderr).toContain(named);

@@ -23,7 +23,7 @@ function firstLine(command: string): Promise<string> {
 }
 
 describe("the Inspector", () => {
-  it("is found above the project, or on the PATH", () => {
+  it("is found in a folder above the project, or on the PATH", () => {
     const tree = installed("2.0.0");
     const command = join(tree.path, "node_modules/.bin/mcp-inspector");
     expect(requireInspector(join(tree.path, "project"), "")).toBe(command);
@@ -31,7 +31,7 @@ describe("the Inspector", () => {
     expect(() => requireInspector("/nowhere", "")).toThrow("not installed");
   });
 
-  it("is told where the environment is, if it is new enough to take that", async () => {
+  it("gets the environment's address as an option if its version supports that", async () => {
     const modern = installed("2.1.0");
     expect(await firstLine(requireInspector(modern.path, ""))).toBe("7000 --web --transport http --server-url http://127.0.0.1:1/mcp");
     const old = installed("0.15.0");

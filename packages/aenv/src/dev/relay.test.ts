@@ -31,7 +31,7 @@ function openConnections(server: Server): Promise<number> {
 }
 
 describe("the relay", () => {
-  it("lets connections wait until there is a sandbox", async () => {
+  it("makes connections wait until there is a sandbox", async () => {
     const { relay, ask } = await opened();
     const early = [ask(), ask()];
     relay.use((await sandbox("one")).path);
@@ -46,7 +46,7 @@ describe("the relay", () => {
     expect(await ask()).toBe("two");
   });
 
-  it("leaves a connection with the sandbox it began with", async () => {
+  it("keeps a connection with its first sandbox", async () => {
     const { relay, ask } = await opened();
     const [one, two] = [await sandbox("one"), await sandbox("two")];
     const begun = Promise.withResolvers<() => void>();
@@ -61,7 +61,7 @@ describe("the relay", () => {
     expect(await slow).toBe("late one");
   });
 
-  it("brings a slow client all of a large answer, though the sandbox has closed long before", async () => {
+  it("sends a slow client all of a large answer, even if the sandbox has closed long before", async () => {
     const { relay, port } = await opened();
     const large = await sandbox("x".repeat(20_000_000));
     relay.use(large.path);
@@ -72,7 +72,7 @@ describe("the relay", () => {
     let isSandboxDone = false;
     for await (const piece of client) {
       received += (piece as Buffer).length;
-      // As slow as can be: all buffers between it and the sandbox are full when the sandbox is done.
+      // The client reads so slowly that all buffers between it and the sandbox are full when the sandbox closes.
       for (let turn = 0; turn < 200 && !isSandboxDone; turn++) {
         isSandboxDone = (await openConnections(large.server)) === 0;
       }
@@ -80,13 +80,13 @@ describe("the relay", () => {
     expect(received).toBeGreaterThan(20_000_000);
   });
 
-  it("says why there is no sandbox, as JSON that clients understand", async () => {
+  it("sends the reason why there is no sandbox, as JSON in the format of a sandbox", async () => {
     const { relay, ask } = await opened();
     relay.refuse("it crashed");
     expect(JSON.parse(await ask())).toMatchObject({ success: false, error: "it crashed", errorInfo: { retryable: true } });
   });
 
-  it("gives a connection to the next sandbox when the one it was meant for is gone", async () => {
+  it("gives a connection to the next sandbox when its own has ended", async () => {
     const { relay, ask } = await opened();
     const gone = await sandbox("gone");
     gone.server.close();
@@ -98,7 +98,7 @@ describe("the relay", () => {
     expect(await waiting).toBe("next");
   });
 
-  it("names the port that is in use, and a way out", async () => {
+  it("names the port that is in use, and the next step", async () => {
     const other = createTcpServer().listen(0, "127.0.0.1");
     onTestFinished(() => void other.close());
     await once(other, "listening");

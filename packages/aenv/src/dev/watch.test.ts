@@ -20,7 +20,7 @@ function watching(tree: Tree): () => Promise<readonly string[]> {
 }
 
 describe("watchProject", () => {
-  it("tells of a saved file, also when an editor saves by renaming", async () => {
+  it("reports a saved file, also when an editor saves by renaming", async () => {
     using tree = temporaryTree({ "src/a.ts": "1" });
     const next = watching(tree);
     tree.write({ "src/a.ts": "2" });
@@ -30,7 +30,7 @@ describe("watchProject", () => {
     expect(await next()).toContain("src/a.ts");
   });
 
-  it("tells of files that go away, and of whole folders that come", async () => {
+  it("reports deleted files and new folders", async () => {
     using tree = temporaryTree({ "src/a.ts": "1", "src/b.ts": "1" });
     const next = watching(tree);
     rmSync(join(tree.path, "src/b.ts"));
@@ -42,14 +42,14 @@ describe("watchProject", () => {
     expect(await next()).toEqual(["src/deep/er/c.ts"]);
   });
 
-  it("puts what is saved together into one change", async () => {
+  it("reports files that are saved together as one change", async () => {
     using tree = temporaryTree({ "src/a.ts": "1", "src/b.ts": "1" });
     const next = watching(tree);
     tree.write({ "src/a.ts": "2", "src/b.ts": "2" });
     expect(await next()).toEqual(["src/a.ts", "src/b.ts"]);
   });
 
-  it("does not look at what is installed, built, hidden or an editor's own", async () => {
+  it("ignores installed, built and hidden files and those of editors", async () => {
     using tree = temporaryTree({ "src/a.ts": "1", "node_modules/x/i.js": "1", "dist/x": "1", ".git/x": "1" });
     const next = watching(tree);
     tree.write({ "node_modules/x/i.js": "2", "dist/x": "2", ".git/x": "2", "src/.a.ts.swp": "x", "src/a.ts~": "x", "run.log": "x" });

@@ -11,7 +11,7 @@ import { readersEnv } from "./testing/machine.ts";
 import { isLeftOut } from "./testing/not-run.ts";
 import { Reader } from "./testing/reader.ts";
 
-// With the machine's own Node, which may be 20: the clone brings the one that it needs.
+// With the machine's Node, which may be 20: the clone installs the one that it needs.
 describeNeeding("npm-registry", "in a fresh clone, as printed", () => {
   let tree: Tree;
   let clone: string;
@@ -22,7 +22,7 @@ describeNeeding("npm-registry", "in a fresh clone, as printed", () => {
   beforeAll(async () => {
     tree = temporaryTree();
     clone = join(tree.path, "clone");
-    // What is in the working tree, committed or not.
+    // The files of the working tree, committed or not.
     const files = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], { cwd: repo, encoding: "utf8" });
     for (const file of files.trim().split("\n")) cpSync(join(repo, file), join(clone, file), { force: true });
     git("init", "--quiet");
@@ -33,12 +33,12 @@ describeNeeding("npm-registry", "in a fresh clone, as printed", () => {
   }, 300_000);
   afterAll(() => tree?.[Symbol.dispose]());
 
-  it("installs without a warning, and leaves the lock file and all else as they are", () => {
+  it("installs without a warning, and changes no file", () => {
     expect(installed).toMatch(/^\nadded \d+ packages in \w+\n$/);
     expect(git("diff", "--name-only")).toBe("");
   });
 
-  it.each(cloneTexts)("%s does what it says", { timeout: 300_000 }, async (path) => {
+  it.each(cloneTexts)("%s: every command and snippet works", { timeout: 300_000 }, async (path) => {
     await using reader = await open();
     for (const block of findBlocks(readFileSync(join(clone, path), "utf8"))) {
       try {
@@ -49,7 +49,7 @@ describeNeeding("npm-registry", "in a fresh clone, as printed", () => {
     }
   });
 
-  it("the quickstart's advice leads to a project outside of the clone that installs, type-checks, passes its tests and runs", {
+  it("the quickstart's next steps create a project outside the clone that installs, type-checks, passes its tests and runs", {
     timeout: 600_000,
   }, async () => {
     await using reader = await open();
@@ -68,7 +68,7 @@ describeNeeding("npm-registry", "in a fresh clone, as printed", () => {
   }
 });
 
-/** The lines of what a command has printed that are commands themselves. */
+/** The lines of an output that are commands. */
 function commandsIn(output: string): string[] {
   return [...output.matchAll(/^ +((?:npx|npm|cd) .+)$/gm)].map((found) => found[1] as string);
 }

@@ -14,10 +14,10 @@ import { isLeftOut, notRun } from "./testing/not-run.ts";
 import { Reader } from "./testing/reader.ts";
 import { type Registry, registryWith } from "./testing/registry.ts";
 
-/** A project that is there already, and programs beside it that can import what it has installed. */
+/** Creates a project, and makes its packages available to programs next to it. */
 const project = "npx aenvironment init my-env --template stateful && npm install --prefix my-env && ln -s my-env/node_modules node_modules";
 
-/** The texts for those who have the published package, and what they take for granted. */
+/** The documents for users of the published package, and the commands that they expect to have been run. */
 const texts: Readonly<Record<string, readonly string[]>> = {
   "packages/aenv/README.md": [],
   "docs/guides/command-line.md": [],
@@ -29,17 +29,17 @@ const texts: Readonly<Record<string, readonly string[]>> = {
   "environments/tau2/README.md": ["npx aenvironment server"],
 };
 
-/** What a reader brings along, by how a command names it. */
-const brought = { "./tau2-bench": tinyBenchmark };
+/** Folders that a reader already has, by their path in a command. */
+const existing = { "./tau2-bench": tinyBenchmark };
 
 const read = (path: string) => readFileSync(join(repo, path), "utf8");
 
-it("has every text that tells a reader what to run", () => {
+it("runs every document with commands", () => {
   const all = globSync(["README.md", "docs/guides/*.md", "{environments,examples}/*/README.md"], { cwd: repo });
   expect([...Object.keys(texts), ...cloneTexts]).toEqual(expect.arrayContaining(all));
 });
 
-it("leaves out nothing that is not printed", () => {
+it("skips only commands that the documents contain", () => {
   const printed = [...Object.keys(texts), ...cloneTexts].map(read).join("\n");
   expect(notRun.filter(({ text }) => !printed.includes(text))).toEqual([]);
 });
@@ -51,7 +51,7 @@ describeNeeding("npm-registry", "with the published package, as printed", () => 
 
   beforeAll(async () => {
     const tarball = await ownTarball();
-    if (tarball === null) throw new Error("this is no clone");
+    if (tarball === null) throw new Error("this is not a clone");
     const manifest = (await openArchive(tarball.bytes)).entries.find(({ path }) => path === "package/package.json");
     registry = await registryWith(tarball.bytes, JSON.parse(Buffer.from(manifest?.bytes ?? []).toString()), npmConfig("registry"));
     tree = temporaryTree();
@@ -63,10 +63,10 @@ describeNeeding("npm-registry", "with the published package, as printed", () => 
     tree?.[Symbol.dispose]();
   });
 
-  it.each(Object.entries(texts))("%s does what it says", { timeout: 600_000 }, async (path, before) => {
+  it.each(Object.entries(texts))("%s: every command and snippet works", { timeout: 600_000 }, async (path, before) => {
     using folder = temporaryTree();
     const own = { ...env, AENV_HOME: join(folder.path, ".aenv") };
-    await using reader = await Reader.open({ cwd: folder.path, env: own, isLeftOut, brought });
+    await using reader = await Reader.open({ cwd: folder.path, env: own, isLeftOut, existing });
     for (const command of before) await reader.command(command);
     for (const block of findBlocks(read(path))) {
       try {

@@ -12,7 +12,7 @@ describe("an environment on the command line", () => {
     expect(refArgument(text, version)).toBe(ref);
   });
 
-  it("has one name and one version", () => {
+  it("needs a name, and at most one version", () => {
     expect(() => refArgument("@1.0.0")).toThrow("is not the name of an environment");
     expect(() => refArgument("my-env@1.0.0", "2.0.0")).toThrow("different versions");
     expect(() => exactRefArgument("my-env")).toThrow("the version of my-env is missing");

@@ -38,11 +38,11 @@ describe("openPlatform", () => {
     return { url, hubUrl, apiKey };
   };
 
-  it("finds the server on this machine if nobody says anything", () => {
+  it("uses the server on this machine by default", () => {
     expect(open()).toEqual({ url: "http://localhost:8080", hubUrl: "http://localhost:8080", apiKey: "" });
   });
 
-  it("takes an option over a variable over the settings", () => {
+  it("prefers an option to a variable, and a variable to the settings", () => {
     using home = temporaryTree({
       [FILE]: { system_url: "http://file", hub_config: { api_key: "from-file", hub_backend: "http://hub-file:1" } },
     });
@@ -54,14 +54,14 @@ describe("openPlatform", () => {
     expect(open(options, variables)).toEqual({ url: "http://flag:8080", hubUrl: "http://flag:8080", apiKey: "from-flag" });
   });
 
-  it("does not take the hub that the original's command writes into every file for one that was chosen", () => {
+  it("ignores the default hub that the original's command writes into every file", () => {
     using home = temporaryTree({ [FILE]: { system_url: null, hub_config: { hub_backend: "https://localhost:8080" } } });
     expect(open({}, { HOME: home.path, AENV_SYSTEM_URL: "http://there:1" }).hubUrl).toBe("http://there:1");
   });
 });
 
-describe("a failure of the server's", () => {
-  it("comes with the next step", () => {
+describe("a failure of the server", () => {
+  it("has a hint", () => {
     const failure = withServerHint(new PlatformError("access.unauthenticated", "no token"));
     expect([failure.exit, failure.code, failure.hint]).toEqual(["denied", "access.unauthenticated", expect.stringContaining("aenv login")]);
     expect(withServerHint(new PlatformError("network.failed", "refused"))).toMatchObject({
@@ -70,7 +70,7 @@ describe("a failure of the server's", () => {
     });
   });
 
-  it("keeps the step that was named already", () => {
+  it("keeps a hint that it already has", () => {
     const failure = new Failure("no", { hint: "do this" });
     expect(withServerHint(failure)).toBe(failure);
   });

@@ -8,7 +8,7 @@ describe("parseJsonFile", () => {
     fc.assert(fc.property(fc.json(), (text) => void expect(parseJsonFile("x.json", text).value).toEqual(JSON.parse(text))));
   });
 
-  it("knows where each value stands, and for a missing one where its parent does", () => {
+  it("returns the location of each value, and for a missing one that of its parent", () => {
     const { placeOf } = parseJsonFile("x.json", '{\n  "a": 1,\n  "b": {\n    "c": [true, "x"]\n  }\n}');
     expect(placeOf(["a"])).toEqual({ file: "x.json", line: 2, column: 8 });
     expect(placeOf(["b", "c", 1])).toEqual({ file: "x.json", line: 4, column: 17 });
@@ -22,7 +22,7 @@ describe("parseJsonFile", () => {
     ["{\n  // no\n}", 2, "comment"],
     ['{ "a": ', 1, "value expected"],
     ["", 1, "value expected"],
-  ])("points at what is wrong in %j", (text, line, what) => {
+  ])("locates the error in %j", (text, line, what) => {
     let thrown: unknown;
     try {
       parseJsonFile("x.json", text);

@@ -6,7 +6,7 @@ import { serverSettings } from "./settings.ts";
 const reference = readFileSync(new URL("../../../../docs/reference/settings.md", import.meta.url), "utf8");
 
 describe("the server's settings", () => {
-  it("are all there as flags and variables, each with what it does", () => {
+  it("all have a flag, a variable and a description", () => {
     const settings = serverSettings();
     expect(settings.map(({ key }) => key)).toEqual(Object.keys(serverConfig.shape));
     for (const { does, key } of settings) expect(does, key).not.toBe("");
@@ -28,11 +28,11 @@ describe("the server's settings", () => {
     ["memoryMb", "--memory-mb <number>"],
     ["publicUrl", "--public-url <url>"],
     ["startTimeout", "--start-timeout <duration>"],
-  ])("say what is to be written behind the flag of %s", (key, flag) => {
+  ])("have the kind of value in the flag of %s", (key, flag) => {
     expect(serverSettings().find((one) => one.key === key)?.flag).toBe(flag);
   });
 
-  it("are in the reference page as the schema has them", () => {
+  it("are in the reference page as in the schema", () => {
     const rows = serverSettings().map(({ key, flag, variable, defaultText, does }) => {
       const cells = [`\`${key}\``, `\`${flag}\``, `\`${variable}\``, defaultText === "" ? "" : `\`${defaultText}\``, does];
       return `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;

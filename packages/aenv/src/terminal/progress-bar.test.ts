@@ -10,7 +10,7 @@ function terminal(isTty: boolean): Terminal & { written: string[] } {
   return { stdout: output, stderr: output, cwd: "/", env: {}, isInteractive: isTty, stopSignal, written };
 }
 
-it("shows how far a transfer is, its end without fail, and goes away", () => {
+it("shows the progress of a transfer, always its end, and is removed", () => {
   const watched = terminal(true);
   const bar = progressBar(watched, "Uploading x", 2_000_000);
   bar.at(500_000);
@@ -23,7 +23,7 @@ it("shows how far a transfer is, its end without fail, and goes away", () => {
   expect(watched.written[2]).toBe("\r\x1b[2K");
 });
 
-it("is silent where nobody watches", () => {
+it("prints nothing without a terminal", () => {
   const unwatched = terminal(false);
   const bar = progressBar(unwatched, "Uploading x", 10);
   bar.at(10);

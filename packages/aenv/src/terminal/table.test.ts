@@ -5,7 +5,7 @@ import { bytesText, countText, facts, statusText, table, timeText, truncate } fr
 const output = { colors: picocolors.createColors(false), isTty: false, columns: 100, write: () => {} };
 
 describe("tables", () => {
-  it("have one rule below their titles", () => {
+  it("have one line below their titles", () => {
     const lines = table(
       ["a", "b"],
       [
@@ -18,7 +18,7 @@ describe("tables", () => {
     expect(lines.filter((line) => line.includes("├"))).toHaveLength(1);
   });
 
-  it("leave out facts without a value", () => {
+  it("leave out values that are empty", () => {
     expect(
       facts(
         [
@@ -45,21 +45,21 @@ describe("texts", () => {
     expect(bytesText(bytes)).toBe(text);
   });
 
-  it("write one of a thing without an s", () => {
+  it("write a count of one in the singular", () => {
     expect([countText(1, "tool"), countText(2, "tool"), countText(0, "tool")]).toEqual(["1 tool", "2 tools", "0 tools"]);
   });
 
-  it("keep to one line of a description", () => {
+  it("keep the first line of a description", () => {
     expect(truncate("a long line\nand another", 6)).toBe("a lon…");
     expect(truncate("short\nmore", 20)).toBe("short");
   });
 
-  it("tell a time by the clock on the wall, and leave alone what is none", () => {
+  it("write a time in the local time zone, and keep text that is no time", () => {
     expect(timeText("2026-01-02T03:04:05.678Z")).toMatch(/^2026-01-0\d \d\d:\d4:05$/);
     expect([timeText("soon"), timeText(null), timeText(undefined)]).toEqual(["soon", "", ""]);
   });
 
-  it("colour a status by what it means", () => {
+  it("colour a status by its meaning", () => {
     const colors = picocolors.createColors(true);
     expect(statusText("Running", colors)).toBe(colors.green("Running"));
     expect(statusText("Creating", colors)).toBe(colors.yellow("Creating"));

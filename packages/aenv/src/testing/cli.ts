@@ -15,7 +15,7 @@ export interface Ran {
   readonly stderr: string;
 }
 
-/** Runs a command line in this process, as a person without a terminal would see it. */
+/** Runs a command line in this process, without a terminal. */
 export async function aenv(argv: readonly string[], { cwd = "/", env = {} as Terminal["env"], isInteractive = false } = {}): Promise<Ran> {
   const stdout = memoryOutput();
   const stderr = memoryOutput();
@@ -24,7 +24,7 @@ export async function aenv(argv: readonly string[], { cwd = "/", env = {} as Ter
   return { code, stdout: stdout.text(), stderr: stderr.text() };
 }
 
-/** A terminal that nobody reads. */
+/** A terminal whose output is not used. */
 export function silentTerminal(): Terminal {
   const stopSignal = () => new AbortController().signal;
   return { stdout: memoryOutput(), stderr: memoryOutput(), cwd: "/", env: {}, isInteractive: false, stopSignal };

@@ -5,24 +5,24 @@ import { launcher, type Ran } from "./cli.ts";
 export interface CommandOptions {
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** What is on its standard input, which then ends; `open` for an input that stays open. Nothing if absent. */
+  /** The content of stdin; `open` keeps stdin open. Empty by default. */
   readonly input?: string;
 }
 
-/** Runs a command line to its end, in a process of its own, as a person without a terminal would see it. */
+/** Runs a command line to its end in a separate process, without a terminal. */
 export async function run(argv: readonly string[], options: CommandOptions = {}): Promise<Ran> {
   await using running = new RunningCommand(argv, options);
   return await running.ended();
 }
 
-/** The same for what must succeed and answers with JSON. */
+/** Runs a command that must succeed, and parses its JSON. */
 export async function runJson(argv: readonly string[], options: CommandOptions = {}): Promise<unknown> {
   const { code, stdout, stderr } = await run(argv, options);
   if (code !== 0) throw new Error(`aenv ${argv.join(" ")} ended with ${code}: ${stderr}`);
   return JSON.parse(stdout);
 }
 
-/** A command that goes on until it is stopped. Leaving the scope ends it. */
+/** A command that runs until it is stopped. Leaving the scope ends it. */
 export class RunningCommand implements AsyncDisposable {
   readonly child: ChildProcess;
   stdout = "";
@@ -48,12 +48,12 @@ export class RunningCommand implements AsyncDisposable {
     if (input !== "open") this.child.stdin?.end(input);
   }
 
-  /** Waits until it has printed such a thing on stdout, and answers the match. */
-  async says(pattern: RegExp): Promise<RegExpExecArray> {
+  /** Waits until stdout matches the pattern, and returns the match. */
+  async prints(pattern: RegExp): Promise<RegExpExecArray> {
     for (;;) {
       const match = pattern.exec(this.stdout);
       if (match !== null) return match;
-      if (this.#isClosed) throw new Error(`it ended before it said ${pattern}:\n${this.stdout}\n${this.stderr}`);
+      if (this.#isClosed) throw new Error(`it ended before it printed ${pattern}:\n${this.stdout}\n${this.stderr}`);
       await new Promise<void>((resolve) => this.#watchers.add(resolve));
     }
   }

@@ -8,11 +8,11 @@ import type { Ran } from "./cli.ts";
 export interface RunOptions {
   readonly cwd: string;
   readonly env?: NodeJS.ProcessEnv;
-  /** It leads a group of its own, and signals go to the whole group, as Ctrl-C does: npx would end alone and leave its child behind. */
+  /** The process leads its own group, and signals go to the whole group, as with Ctrl-C: npx would end alone and leave its child running. */
   readonly detached?: boolean;
 }
 
-/** The variables of a person's shell: without what npm and this repo put there for their own scripts. */
+/** The variables of a user's shell, without those that npm and this repository set for their scripts. */
 export function plainEnv(): NodeJS.ProcessEnv {
   const env: NodeJS.ProcessEnv = {};
   for (const [name, value] of Object.entries(process.env)) {
@@ -38,7 +38,7 @@ export async function runProcess(command: string, args: readonly string[], optio
   return { code: code ?? (signal === "SIGINT" ? 130 : 143), stdout, stderr };
 }
 
-/** The same, for what must go well. */
+/** Runs a process that must exit with 0. */
 export async function mustRun(command: string, args: readonly string[], options: RunOptions): Promise<Ran> {
   const ran = await runProcess(command, args, options);
   if (ran.code !== 0) throw new Error(`${command} ${args.join(" ")} ended with ${ran.code}\n${ran.stdout}\n${ran.stderr}`);
@@ -50,7 +50,7 @@ export interface Event {
   readonly [key: string]: unknown;
 }
 
-/** A process that prints one JSON event a line. Closing it ends it. */
+/** A process that prints one JSON event per line. Leaving the scope ends it. */
 export class EventProcess implements AsyncDisposable {
   readonly child: ChildProcess;
   readonly #events: Event[] = [];
@@ -78,17 +78,17 @@ export class EventProcess implements AsyncDisposable {
     });
   }
 
-  /** The next event of this name that nobody has taken yet. */
+  /** The next event of this name. Events before it are dropped. */
   async next(name: string): Promise<Event> {
     for (;;) {
       const at = this.#events.findIndex((event) => event.event === name);
       if (at >= 0) return this.#events.splice(0, at + 1).at(-1) as Event;
-      if (this.#isOver) throw new Error(`the process ended before '${name}'; it said: ${this.#stderr}`);
+      if (this.#isOver) throw new Error(`the process ended before '${name}'; its stderr: ${this.#stderr}`);
       await new Promise<void>((resolve) => this.#waiting.add(resolve));
     }
   }
 
-  /** Asks it to stop, and answers what it ended with. */
+  /** Sends a signal, and returns the exit code. */
   async stop(signal: NodeJS.Signals = "SIGINT"): Promise<number | null> {
     if (this.#isGroup && this.child.pid !== undefined) process.kill(-this.child.pid, signal);
     else this.child.kill(signal);

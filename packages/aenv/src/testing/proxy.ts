@@ -2,25 +2,29 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, request } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** A server before another one, on loopback, that answers 500 itself to the requests that it is told to. */
+/** A reverse proxy on loopback that answers 500 to the requests that `isFaulty` selects. */
 export async function faultyProxy(
   target: string,
   isFaulty: (request: IncomingMessage) => boolean,
 ): Promise<AsyncDisposable & { url: string }> {
-  const server = createServer((asked, answer) => {
-    if (isFaulty(asked)) {
-      asked.resume();
+  const server = createServer((incoming, answer) => {
+    if (isFaulty(incoming)) {
+      incoming.resume();
       answer.writeHead(500, { "content-type": "application/json" });
       answer.end(JSON.stringify({ success: false, code: 500, message: "out of order", data: null }));
       return;
     }
     const { host } = new URL(target);
-    const passed = request(new URL(asked.url ?? "/", target), { method: asked.method, headers: { ...asked.headers, host } }, (response) => {
-      answer.writeHead(response.statusCode ?? 502, response.headers);
-      response.pipe(answer);
-    });
-    passed.on("error", () => answer.destroy());
-    asked.pipe(passed);
+    const forwarded = request(
+      new URL(incoming.url ?? "/", target),
+      { method: incoming.method, headers: { ...incoming.headers, host } },
+      (response) => {
+        answer.writeHead(response.statusCode ?? 502, response.headers);
+        response.pipe(answer);
+      },
+    );
+    forwarded.on("error", () => answer.destroy());
+    incoming.pipe(forwarded);
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");

@@ -15,7 +15,7 @@ afterEach(() => tree[Symbol.dispose]());
 const run = (...argv: string[]) => aenv(["bench", ...argv], { cwd: tree.path, env: { AENV_HOME: tree.path } });
 
 describe("bench list", () => {
-  it("names the benchmarks with their projects, and says whether their data is there", async () => {
+  it("lists the benchmarks with their projects and whether their data is prepared", async () => {
     const found = async () => JSON.parse((await run("list", "--json")).stdout)[0];
     const tau2 = { name: "tau2", version: "1.0.0", folder: join(repo, "environments/tau2") };
     expect(await found()).toMatchObject({ ...tau2, data: null });
@@ -24,7 +24,7 @@ describe("bench list", () => {
     expect(await found()).toMatchObject({ ...tau2, data: join(tree.path, "data/tau2") });
   });
 
-  it("lists no environment that needs no data", async () => {
+  it("does not list environments without data", async () => {
     expect((await run("list")).stdout).not.toContain("echo");
   });
 });
@@ -62,7 +62,7 @@ describe("bench data", () => {
     [["tau2", "--from", "URL/page.tar.gz"], 1, "/page.tar.gz is not a .tar.gz archive", "Nothing was written"],
     [["tau2", "--from", "URL/broken.tar.gz"], 69, "/broken.tar.gz was interrupted", "Try again"],
     [["tau2", "--from", "http://127.0.0.1:1/x.tar.gz"], 69, "cannot be reached", "name the file instead"],
-  ])("says what is wrong and what to do next: %j", async (argv, code, problem, hint) => {
+  ])("prints the problem and the next step: %j", async (argv, code, problem, hint) => {
     const ran = await run("data", ...argv.map((word) => word.replace("URL", url)));
     expect(ran.code).toBe(code);
     expect(ran.stderr).toContain(problem);
@@ -70,7 +70,7 @@ describe("bench data", () => {
     expect(existsSync(join(tree.path, "data"))).toBe(false);
   });
 
-  it("answers programs with the failure as JSON", async () => {
+  it("prints the failure as JSON with --json", async () => {
     const { code, stdout } = await run("data", "tau2", "--from", "empty", "--json");
     expect([code, JSON.parse(stdout).error.message]).toEqual([1, expect.stringContaining("is not a checkout of the benchmark")]);
   });

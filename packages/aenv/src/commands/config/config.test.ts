@@ -21,13 +21,13 @@ function read(tree: Tree, name = FILE) {
 }
 
 describe("config", () => {
-  it("creates nothing unless it is asked to write", async () => {
+  it("creates no file unless a command writes", async () => {
     using tree = temporaryTree();
     for (const argv of [["show"], ["get", "owner"], ["path"]]) expect((await config(tree, ...argv)).code).toBe(0);
     expect(readdirSync(tree.path)).toEqual([]);
   });
 
-  it("writes for the owner's eyes only", async () => {
+  it("writes a file that only the user can read", async () => {
     using tree = temporaryTree();
     await config(tree, "set", "owner", "ada");
     expect(statSync(join(tree.path, FILE)).mode & 0o777).toBe(0o600);
@@ -35,7 +35,7 @@ describe("config", () => {
     expect(statSync(join(tree.path, "out.json")).mode & 0o777).toBe(0o600);
   });
 
-  it("sets one value and keeps all others, the unknown ones too", async () => {
+  it("sets one value and keeps all others, including unknown ones", async () => {
     using tree = temporaryTree({ [FILE]: { future: { a: 1 }, hub_config: { hub_backend: "http://x", extra: true } } });
     const { code, stdout } = await config(tree, "set", "hub_config.timeout", "60", "--json");
     expect(code).toBe(0);
@@ -43,7 +43,7 @@ describe("config", () => {
     expect(read(tree)).toEqual({ future: { a: 1 }, hub_config: { hub_backend: "http://x", extra: true, timeout: 60 } });
   });
 
-  it("leads from old spellings to the right key", async () => {
+  it("suggests the current key for an old one", async () => {
     using tree = temporaryTree();
     const old = await config(tree, "set", "hub_backend", "http://x");
     expect(old.code).toBe(2);
@@ -53,7 +53,7 @@ describe("config", () => {
     expect(existsSync(join(tree.path, ".aenv"))).toBe(false);
   });
 
-  it("refuses a value that does not fit and leaves the file as it was", async () => {
+  it("refuses an invalid value and leaves the file unchanged", async () => {
     using tree = temporaryTree();
     const { code, stderr } = await config(tree, "set", "hub_config.timeout", "soon");
     expect(code).toBe(2);
@@ -61,7 +61,7 @@ describe("config", () => {
     expect(existsSync(join(tree.path, FILE))).toBe(false);
   });
 
-  it("masks secrets unless told to reveal them", async () => {
+  it("masks secrets without --reveal", async () => {
     using tree = temporaryTree();
     await config(tree, "set", "hub_config.api_key", "hunter2");
     for (const argv of [["show"], ["show", "--json"], ["get", "hub_config.api_key"], ["get", "hub_config"]]) {
@@ -73,20 +73,20 @@ describe("config", () => {
     expect((await config(tree, "get", "hub_config.api_key", "--reveal")).stdout).toBe("k3y\n");
   });
 
-  it("shows what environment variables change, masked where it is a secret", async () => {
+  it("shows the values of environment variables, with secrets masked", async () => {
     const env = { HOME: "/nowhere", HUB_BACKEND: "http://other", AENV_API_KEY: "k3y" };
     const { stdout } = await aenv(["config", "show"], { env });
     expect(stdout).toMatch(/hub_config.hub_backend +http:\/\/other +HUB_BACKEND/);
     expect(stdout).not.toContain("k3y");
   });
 
-  it("fails for a setting that is not there", async () => {
+  it("fails for an unknown setting", async () => {
     using tree = temporaryTree();
     expect((await config(tree, "get", "hub_config.nothing")).code).toBe(1);
     expect((await config(tree, "get", "nothing")).code).toBe(2);
   });
 
-  it("exports without secrets, and loads what it exported", async () => {
+  it("exports without secrets, and loads the exported file", async () => {
     using tree = temporaryTree();
     await config(tree, "set", "hub_config.api_key", "k3y");
     await config(tree, "set", "owner", "ada");
@@ -99,7 +99,7 @@ describe("config", () => {
     expect(read(tree).owner).toBe("ada");
   });
 
-  it("never overwrites a file that it cannot read, and points at the line", async () => {
+  it("never overwrites a file that it cannot parse, and prints the line", async () => {
     const broken = '{\n  "owner": ada\n}';
     using tree = temporaryTree({ [FILE]: broken });
     const { code, stderr } = await config(tree, "set", "owner", "bob");
@@ -108,7 +108,7 @@ describe("config", () => {
     expect(readFileSync(join(tree.path, FILE), "utf8")).toBe(broken);
   });
 
-  it("asks before a reset, and where nobody can be asked wants --force", async () => {
+  it("asks before a reset, and needs --force without an interactive terminal", async () => {
     using tree = temporaryTree({ [FILE]: { owner: "ada" } });
     const { code, stderr } = await config(tree, "reset");
     expect(code).toBe(2);
@@ -118,7 +118,7 @@ describe("config", () => {
     expect(read(tree)).toMatchObject({ owner: null, hub_config: { timeout: "30s" } });
   });
 
-  it("begins a file where it is told to, but not over another", async () => {
+  it("creates a file at --path, but overwrites none", async () => {
     using tree = temporaryTree();
     expect((await config(tree, "init")).code).toBe(0);
     expect(read(tree)).toEqual({
@@ -131,7 +131,7 @@ describe("config", () => {
     expect(JSON.parse(path.stdout)).toEqual({ path: join(tree.path, FILE), exists: true });
   });
 
-  it("takes a file of the original's command, shows what has an effect of it, and keeps the rest", async () => {
+  it("reads a file of the original's command, shows the settings that have an effect, and keeps the rest", async () => {
     const original = {
       global_mode: "local",
       build_config: { type: "local", registry: { password: "hunter2" } },

@@ -32,7 +32,7 @@ async function freePort(): Promise<number> {
 }
 
 describe("instance create", { timeout: 60_000 }, () => {
-  it("shows how to attach, and releases the instance at the end of the input", async () => {
+  it("shows how to connect, and releases the instance at the end of stdin", async () => {
     const { code, stdout } = await run(["instance", "create", "probe"], at());
     expect(code).toBe(0);
     expect(stdout).toMatch(/For agents +http:\/\/127\.0\.0\.1:\d+\/agent\/\w{20}\/mcp/);
@@ -41,19 +41,19 @@ describe("instance create", { timeout: 60_000 }, () => {
     expect(await live()).toEqual([]);
   });
 
-  it.each(["SIGINT", "SIGTERM"] as const)("keeps it until %s, and then releases it", async (signal) => {
+  it.each(["SIGINT", "SIGTERM"] as const)("keeps the instance until %s, and then releases it", async (signal) => {
     await using running = new RunningCommand(["instance", "create", "probe@1.0.0"], at({ input: "open" }));
-    await running.says(/Ctrl-C releases it/);
+    await running.prints(/Ctrl-C releases it/);
     expect(await live()).toHaveLength(1);
     expect(await running.stop(signal)).toMatchObject({ code: 0, stdout: expect.stringMatching(/is released\n$/) });
     expect(await live()).toEqual([]);
   });
 
-  it("leaves nothing behind when it is stopped while it starts", async () => {
+  it("leaves no instance running when it is stopped during the start", async () => {
     await using running = new RunningCommand(["instance", "create", "probe"], at({ input: "open" }));
     await vi.waitUntil(async () => (await live()).length > 0, { interval: 5, timeout: 20_000 });
     const { code, stderr } = await running.stop();
-    // It may have been quicker than the signal, and then it was released as always.
+    // The start may have finished before the signal; then the instance is released as usual.
     if (code !== 0) expect([code, stderr]).toEqual([130, expect.stringContaining("nothing is left running")]);
     expect(await live()).toEqual([]);
   });
@@ -65,7 +65,7 @@ describe("instance create", { timeout: 60_000 }, () => {
     expect((await aenv(["instance", "delete", "-y", id], at())).code).toBe(0);
   });
 
-  it("passes variables, task, seed and labels on", async () => {
+  it("passes variables, task, seed and labels to the server", async () => {
     const argv = ["--env", "A = 1=2", "--task", "one", "--seed", "-3", "-l", "x=y", "--owner", "ada", "--keep-alive", "--json"];
     const record = (await runJson(["instance", "create", "probe", ...argv], at())) as { id: string };
     expect(record).toMatchObject({ task: "one", seed: -3, labels: { x: "y" }, owner: "ada" });
@@ -88,7 +88,7 @@ describe("instance create", { timeout: 60_000 }, () => {
     [["pull", "nope"], 1, "aenv list"],
     [["get", "probe@1.0.0", "--version", "2.0.0"], 2, "different versions"],
     [["env", "visibility", "probe@1.0.0", "public", "--share-with", "ada"], 2, "--share-with"],
-  ])("says what is wrong with %j, and what to do", async (argv, code, hint) => {
+  ])("prints the problem of %j and the next step", async (argv, code, hint) => {
     const ended = await aenv(argv, at());
     expect(ended.stderr).toContain(hint);
     expect(ended.code).toBe(code);
@@ -96,7 +96,7 @@ describe("instance create", { timeout: 60_000 }, () => {
 });
 
 describe("instance create --count", { timeout: 60_000 }, () => {
-  it("starts many, prints a table, and releases them all at the end of the input", async () => {
+  it("starts many, prints a table, and releases them all at the end of stdin", async () => {
     const { code, stdout, stderr } = await run(["instance", "create", "probe", "--count", "3"], at());
     expect([code, stderr]).toEqual([0, ""]);
     expect(stdout.match(/│ probe-\w+ +│ Running +│ http:/g)).toHaveLength(3);
@@ -104,7 +104,7 @@ describe("instance create --count", { timeout: 60_000 }, () => {
     expect(await live()).toEqual([]);
   });
 
-  it("keeps them with --keep-alive, and prints how to end them", async () => {
+  it("keeps them with --keep-alive, and prints how to delete them", async () => {
     const { stdout } = await run(["instance", "create", "probe", "-c", "2", "--keep-alive"], at());
     expect(await live()).toHaveLength(2);
     const [, next = ""] = /Delete them with: aenv (.*)/.exec(stdout) ?? [];
@@ -112,7 +112,7 @@ describe("instance create --count", { timeout: 60_000 }, () => {
     expect(await live()).toEqual([]);
   });
 
-  it("says of each that did not start why, with 1", async () => {
+  it("prints the error of each that did not start, and exits with 1", async () => {
     const { code, stdout } = await run(["instance", "create", "probe", "-c", "2", "--env", "SETUP=fail", "--json"], at());
     expect(code).toBe(1);
     const failed = { id: null, status: "Failed", error: { message: expect.stringContaining("told to fail in setup") } };
@@ -120,7 +120,7 @@ describe("instance create --count", { timeout: 60_000 }, () => {
   });
 });
 
-describe("instance create with what this server cannot do", { timeout: 60_000 }, () => {
+describe("instance create with options that this server does not support", { timeout: 60_000 }, () => {
   it("prints each warning once on stderr, and the record on stdout", async () => {
     const argv = ["--mount", "remote_dir=/a,local_dir=/b", "--init-command", "sleep 1", "--json"];
     const { code, stdout, stderr } = await run(["instance", "create", "probe", ...argv], at());
@@ -133,7 +133,7 @@ describe("instance create with what this server cannot do", { timeout: 60_000 },
 });
 
 describe.runIf(process.platform === "linux")("instance presign", { timeout: 60_000 }, () => {
-  it("prints a link that leads to the port, and nothing else", async () => {
+  it("prints only a link to the port", async () => {
     const port = await freePort();
     await publish(platform, projects.window, { deployConfig: { ports: [port] } });
     const { id } = await platform.create("window@1.0.0", { environment_variables: { LISTEN: String(port) } });
@@ -149,22 +149,22 @@ describe.runIf(process.platform === "linux")("instance presign", { timeout: 60_0
     [["probe-nope", "80"], 1],
     [["probe-nope", "0"], 2],
     [["probe-nope", "80", "--minutes", "0"], 2],
-  ])("says what is wrong with %j", async (argv, code) => {
+  ])("prints the problem of %j", async (argv, code) => {
     expect((await aenv(["instance", "presign", ...argv], at())).code).toBe(code);
   });
 });
 
 describe("instance logs", { timeout: 60_000 }, () => {
-  it("prints what was printed, and follows what comes until Ctrl-C", async () => {
+  it("prints the output, and with --follow new lines until Ctrl-C", async () => {
     const { id } = await platform.create("probe@1.0.0");
     const url = `${platform.dataUrl}/env-instance/${id}`;
     const print = (line: string) => aenv(["call", "--function", "print", `line=${line}`, "--url", url]);
     await print("one");
     await vi.waitFor(async () => expect((await aenv(["instance", "logs", id], at())).stdout).toContain("one\n"), { timeout: 10_000 });
     await using following = new RunningCommand(["instance", "logs", id, "--tail", "1", "--follow"], at({ input: "open" }));
-    await following.says(/one/);
+    await following.prints(/one/);
     await print("two");
-    await following.says(/two/);
+    await following.prints(/two/);
     expect((await following.stop()).code).toBe(0);
     expect((await aenv(["instance", "logs", id, "--tail", "1", "--json"], at())).stdout).toBe('{"line":"two"}\n');
     await platform.demand("DELETE", `/env-instance/${id}`);
@@ -174,7 +174,7 @@ describe("instance logs", { timeout: 60_000 }, () => {
 });
 
 describe("the stack of an exception in a tool", { timeout: 60_000 }, () => {
-  it("is in the instance's logs, and not in what the agent gets", async () => {
+  it("is in the instance's logs, and not in the agent's result", async () => {
     const { id } = await platform.create("probe@1.0.0");
     const url = `${platform.dataUrl}/env-instance/${id}`;
     const failed = await aenv(["call", "fail", "--url", url]);
@@ -187,9 +187,9 @@ describe("the stack of an exception in a tool", { timeout: 60_000 }, () => {
   });
 });
 
-describe("where no server is", { timeout: 60_000 }, () => {
+describe("without a server", { timeout: 60_000 }, () => {
   it.each([["list"], ["instance", "list"], ["token", "list"], ["instance", "create", "probe"]])(
-    "ends with 69 and says how to start one: %s %s",
+    "exits with 69 and prints how to start a server: %s %s",
     async (...argv) => {
       const env = { HOME: "/nonexistent", AENV_SYSTEM_URL: "http://127.0.0.1:9" };
       const { code, stdout, stderr } = await aenv([...argv.filter(Boolean), "--json"], { env });

@@ -39,24 +39,24 @@ describe("aenv service", { timeout: 60_000 }, () => {
     [["service", "get", "nope"], 1, "aenv service list"],
     [["service", "update", "nope"], 2, "--replicas"],
     [["service", "delete", "nope", "-y"], 1, "aenv service list"],
-  ])("says what is wrong with %j, and what to do", async (argv, code, hint) => {
+  ])("prints the problem of %j and the next step", async (argv, code, hint) => {
     const ended = await aenv(argv, at());
     expect(ended.stderr).toContain(hint);
     expect(ended.code).toBe(code);
   });
 });
 
-describe("what a service is asked for with", () => {
+describe("the request of service create", () => {
   const deploy = {
     cpu: "1",
     memoryLimit: "4Gi",
-    // PATH is the publisher's to set: the server has it from the published config.
+    // Only the publisher may set PATH: the server takes it from the published config.
     environmentVariables: { A: "config", B: "config", PATH: "/opt/bin" },
     replicas: 7,
     service: { replicas: 3, port: 9000, enableStorage: false, storageName: "data", storageSize: "10Gi", mountPath: "/data" },
   };
 
-  it("is what the command says, then config.json's service, then its deployConfig", () => {
+  it("takes each value from the options, else deployConfig.service, else deployConfig", () => {
     expect(requestOf("shop@1.0.0", { env: { A: "command" }, port: 1 }, deploy, "ada")).toEqual({
       envName: "shop@1.0.0",
       replicas: 3,

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "v
 import { aenv } from "../../testing/cli.ts";
 import { type CommandOptions, RunningCommand, run, runJson } from "../../testing/command.ts";
 
-describe("a server that asks for tokens", { timeout: 60_000 }, () => {
+describe("a server that needs tokens", { timeout: 60_000 }, () => {
   let tree: Tree;
   let server: RunningCommand;
   let url: string;
@@ -25,12 +25,12 @@ describe("a server that asks for tokens", { timeout: 60_000 }, () => {
     env: { HOME: "/nonexistent", AENV_SYSTEM_URL: url, AENV_API_KEY: token, ...options.env },
   });
 
-  it("lets nobody in without one, and says how to come by one", async () => {
+  it("refuses requests without a token, and prints how to get one", async () => {
     const { code, stderr } = await aenv(["list"], at(""));
     expect([code, stderr]).toEqual([77, expect.stringContaining("aenv login")]);
   });
 
-  it("makes a token that may do what its roles say, and no more", async () => {
+  it("creates a token that has exactly the permissions of its roles", async () => {
     const made = (await runJson(["token", "create", "--owner", "ada", "--role", "trainer", "--expires", "1d", "--json"], at(admin))) as {
       id: string;
       token: string;
@@ -45,19 +45,19 @@ describe("a server that asks for tokens", { timeout: 60_000 }, () => {
     expect(listed.stdout).not.toContain(made.token);
     expect((await aenv(["token", "list"], at(admin))).stdout).toMatch(/│ ada +│ trainer /);
 
-    // The whole token is understood as its id.
+    // The whole token is accepted instead of its id.
     expect((await aenv(["token", "revoke", made.token], at(admin))).stdout).toContain(`${made.id} is revoked`);
     expect((await aenv(["list"], at(made.token))).code).toBe(77);
     const again = await aenv(["token", "revoke", made.id], at(admin));
     expect([again.code, again.stderr]).toEqual([1, expect.stringContaining("aenv token list")]);
   });
 
-  it("refuses roles that it does not know, and a token for nobody", async () => {
+  it("refuses unknown roles, and a token without an owner", async () => {
     expect((await aenv(["token", "create", "--owner", "ada", "--role", "king"], at(admin))).stderr).toContain("admin, publisher");
     expect((await aenv(["token", "create"], at(admin))).code).toBe(2);
   });
 
-  it("keeps address and token after a login, for the owner's eyes only", async () => {
+  it("stores address and token after a login, in a file that only the user can read", async () => {
     using home = temporaryTree();
     const env = { HOME: home.path };
     const wrong = await run(["login", url, "--api-key", "aenv_wrong"], { env });
@@ -71,8 +71,8 @@ describe("a server that asks for tokens", { timeout: 60_000 }, () => {
   });
 });
 
-describe("a server whose administrator's token is lost", { timeout: 60_000 }, () => {
-  it("gets a new administrator's token from whoever may write to its home, while it runs", async () => {
+describe("a server whose administrator token is lost", { timeout: 60_000 }, () => {
+  it("gets a new administrator token from a user with write access to its home, while it runs", async () => {
     using tree = temporaryTree();
     const home = join(tree.path, "home");
     const { server, url, admin } = await startServer(home);
@@ -97,6 +97,6 @@ describe("a server whose administrator's token is lost", { timeout: 60_000 }, ()
 async function startServer(home: string): Promise<{ server: RunningCommand; url: string; admin: string }> {
   const ports = ["--control-port", "0", "--data-port", "0", "--pool-min", "0", "--log-level", "silent"];
   const server = new RunningCommand(["server", "--json", "--access", "on", "--home", home, ...ports], { input: "open" });
-  const { controlUrl: url, token: admin } = JSON.parse((await server.says(/^\{"event":"ready".*\}$/m))[0]);
+  const { controlUrl: url, token: admin } = JSON.parse((await server.prints(/^\{"event":"ready".*\}$/m))[0]);
   return { server, url, admin };
 }

@@ -46,7 +46,7 @@ describe("the page at /", () => {
     expect(headers.get("content-type")).toBe("text/html; charset=utf-8");
   });
 
-  it("has one labelled field for each argument, of its kind", () => {
+  it("has one labelled field of the right kind for each argument", () => {
     expect(body).toMatch(/<label for="tool-0-0">n.*\n<input type="number" step="any" id="tool-0-0" name="n" data-kind="number" required/);
     expect(body).toMatch(
       /<select id="tool-0-1" name="mood" data-kind="choice"><option value=""><\/option><option value="&quot;calm&quot;">calm/,
@@ -61,7 +61,7 @@ describe("the page at /", () => {
     expect(body.match(/<script>/g)).toHaveLength(1);
   });
 
-  it("runs and loads nothing but what is in it: its policy names the hashes of its one script and style", () => {
+  it("allows only its own script and style: its policy has their hashes", () => {
     const policy = headers.get("content-security-policy") ?? "";
     for (const tag of ["script", "style"]) {
       const [, text = ""] = new RegExp(`<${tag}>([\\s\\S]*?)</${tag}>`).exec(body) ?? [];
@@ -73,7 +73,7 @@ describe("the page at /", () => {
     expect(body).not.toMatch(/<link|<img|<iframe|@import|url\(| src=|\son\w+=/);
   });
 
-  it("has a form whose endpoint answers without a session, as the script asks it", async () => {
+  it("has a form whose endpoint answers the script's request without a session", async () => {
     const answer = await fetch(`${served.url}/mcp`, {
       method: "POST",
       headers: {
@@ -87,7 +87,7 @@ describe("the page at /", () => {
     expect(await answer.text()).toContain('"text":"3"');
   });
 
-  it("is refused under a name that is not this machine's, as DNS rebinding would ask for it", async () => {
+  it("refuses a host name that is not this machine's, as in DNS rebinding", async () => {
     const status = await new Promise((resolve, reject) => {
       request(`${served.url}/`, { headers: { host: "evil.example" } }, ({ statusCode }) => resolve(statusCode))
         .on("error", reject)
@@ -96,12 +96,12 @@ describe("the page at /", () => {
     expect(status).toBe(403);
   });
 
-  it("is not there where nobody asked for it", async () => {
+  it("is not served without the option", async () => {
     await using plain = await serve(environment, { name: "adder", port: 0 });
     expect((await fetch(`${plain.url}/`)).status).toBe(404);
   });
 
-  it("is there without tasks that cannot be listed, and says why", async () => {
+  it("is served when the tasks cannot be listed, and shows the reason", async () => {
     const broken = defineEnvironment({
       tasks: () => {
         throw new Error("no <data> yet");
@@ -113,7 +113,7 @@ describe("the page at /", () => {
 });
 
 describe("escaped", () => {
-  it("leaves nothing that could end a text or an attribute, and loses nothing", () => {
+  it("escapes everything that could end a text or an attribute, and loses nothing", () => {
     const entities: Record<string, string> = { "&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'" };
     fc.assert(
       fc.property(fc.string(), (text) => {

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 
-/** The ports that stand in for those of the docs, which may be taken on this machine. */
+/** The ports that replace those of the docs, which may be in use on this machine. */
 export interface Ports {
   /** For 8081 where `aenv run` serves a project. */
   readonly run: number;
@@ -19,7 +19,7 @@ export async function freePorts(): Promise<Ports> {
 }
 
 /**
- * A text of the docs with other ports, and nothing else changed. The docs write `127.0.0.1:8081` for what `aenv run` serves and
+ * A text of the docs with other ports, and nothing else changed. The docs write `127.0.0.1:8081` for `aenv run` and
  * `localhost` for a platform.
  */
 export function withPorts(text: string, { run, control, data }: Ports): string {
@@ -35,7 +35,7 @@ export function withPorts(text: string, { run, control, data }: Ports): string {
     .replaceAll("--data-port 9081", `--data-port ${data}`);
 }
 
-/** The same for what a command reads from its environment. */
+/** The same ports as environment variables. */
 export function portVariables({ control, data }: Ports): Record<string, string> {
   return { AENV_CONTROL_PORT: String(control), AENV_DATA_PORT: String(data), AENV_SYSTEM_URL: `http://localhost:${control}` };
 }

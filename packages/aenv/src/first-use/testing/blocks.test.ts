@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { commandsOf, findBlocks, splitServer } from "./blocks.ts";
 
 describe("findBlocks", () => {
-  it("finds shell and TypeScript in order, with their lines, and leaves other fences alone", () => {
+  it("finds shell and TypeScript in order, with their lines, and ignores other fences", () => {
     const text = "# A\n\n```sh\nls\n```\n\n```ts fragment\nx\n```\n\n```json\n{}\n```\n\n```ts\nlet a;\nlet b;\n```\n";
     expect(findBlocks(text)).toEqual([
       { language: "sh", code: "ls\n", line: 4 },
@@ -11,7 +11,7 @@ describe("findBlocks", () => {
     ]);
   });
 
-  it("gives back what was fenced", () => {
+  it("returns the code of each fence", () => {
     const line = fc.string().filter((each) => !each.startsWith("```") && !each.includes("\n"));
     const block = fc.record({ language: fc.constantFrom("sh" as const, "ts" as const), lines: fc.array(line) });
     fc.assert(
@@ -26,13 +26,13 @@ describe("findBlocks", () => {
 });
 
 describe("commandsOf", () => {
-  it("takes a line for a command, without comments", () => {
+  it("returns a command per line, without comments", () => {
     expect(commandsOf("npm install   # all of it\n\n# words\necho a#b \\\n  c\n")).toEqual(["npm install", "echo a#b    c"]);
   });
 });
 
 describe("splitServer", () => {
-  it("knows what does not end by itself", () => {
+  it("finds a command that runs until it is stopped", () => {
     expect(splitServer("npx aenvironment run")).toEqual({ before: "", server: "npx aenvironment run" });
     expect(splitServer("cd a && npm install && npx aenv server --home x")).toEqual({
       before: "cd a && npm install",

@@ -2,11 +2,11 @@
 export interface Block {
   readonly language: "sh" | "ts";
   readonly code: string;
-  /** The line of the text on which its code begins. */
+  /** The line number of its first line of code. */
   readonly line: number;
 }
 
-/** Every `sh` and `ts` block, in order; one whose fence says more, such as `ts fragment`, is not meant to be run. */
+/** Every `sh` and `ts` block, in order; a block with more words in its fence, such as `ts fragment`, is not run. */
 export function findBlocks(markdown: string): Block[] {
   const blocks: Block[] = [];
   let open: { language: string; line: number; code: string[] } | null = null;
@@ -35,7 +35,7 @@ export function commandsOf(code: string): string[] {
     .filter((line) => line !== "");
 }
 
-/** A command that goes on until it is stopped, and what a reader does before it in the same line. */
+/** A command that runs until it is stopped, and the commands before it on the same line. */
 export function splitServer(command: string): { before: string; server: string } | null {
   const parts = command.split(" && ");
   const last = parts.at(-1) as string;

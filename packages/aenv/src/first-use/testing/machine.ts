@@ -4,8 +4,8 @@ import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 
 /**
- * The variables of a reader's shell, with a home and an npm of their own. npm shares its downloads with the machine's; they are found by
- * their hash, so that neither can hold anything wrong.
+ * The variables of a reader's shell, with a separate home folder and npm cache. The downloads are shared with the machine's cache; they
+ * are found by their hash, so this is safe.
  */
 export function readersEnv(home: string, plain: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const kept = npmConfig("cache");
@@ -16,14 +16,14 @@ export function readersEnv(home: string, plain: NodeJS.ProcessEnv): NodeJS.Proce
   const userConfig = join(homedir(), ".npmrc");
   return {
     ...Object.fromEntries(Object.entries(plain).filter(([name]) => !/^(AENV_|DUMMY_|HUB_)/.test(name))),
-    // How this machine trusts its registry belongs to the machine and not to the reader.
+    // The certificates of the registry belong to the machine.
     ...(process.env.NODE_EXTRA_CA_CERTS !== undefined && { NODE_EXTRA_CA_CERTS: process.env.NODE_EXTRA_CA_CERTS }),
     HOME: home,
     npm_config_cache: join(home, ".npm"),
     ...(existsSync(userConfig) && { npm_config_userconfig: userConfig }),
-    // What a reader answers when npx asks.
+    // The answer to the question of npx.
     npm_config_yes: "true",
-    // Asked once for what other packages there are, and not again by each text.
+    // Package metadata is requested once, not again for each document.
     npm_config_prefer_offline: "true",
     npm_config_update_notifier: "false",
     npm_config_fund: "false",
@@ -31,7 +31,7 @@ export function readersEnv(home: string, plain: NodeJS.ProcessEnv): NodeJS.Proce
   };
 }
 
-/** The Node that the docs ask for comes first, as one that the machine has. */
+/** Puts the Node that the docs require first on PATH. */
 export function withNeededNode(home: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const bin = join(home, "bin");
   mkdirSync(bin, { recursive: true });

@@ -1,16 +1,16 @@
-/** What the docs print and the tests do not run, each by a text that it contains, with the reason. */
+/** Commands and snippets of the docs that the tests do not run: a text that each contains, and the reason. */
 export const notRun: readonly { readonly text: string; readonly why: string }[] = [
   { text: "npm install && npm test", why: "it is this suite; .ci/run does it" },
   { text: "--host 0.0.0.0", why: "it would listen beyond this machine" },
-  { text: "--home /srv/aenv", why: "no server's home is there; commands/token/token.test.ts resets an administrator's token" },
+  { text: "--home /srv/aenv", why: "there is no server's home; commands/token/token.test.ts resets an administrator token" },
   { text: "redis.example", why: "it needs a Redis of that name" },
   { text: "pip install aenvironment", why: "interop/python runs the original SDK" },
   { text: "python play.py", why: "interop/python runs the original SDK" },
-  { text: "token revoke 0123456789ab", why: "the id stands for one that the reader has" },
-  { text: "my-env-abc234", why: "the id stands for one that the reader has" },
+  { text: "token revoke 0123456789ab", why: "the id is a placeholder" },
+  { text: "my-env-abc234", why: "the id is a placeholder" },
   { text: "env.presignUrl(3000", why: "nothing listens there; platform-tests/presign.test.ts has an environment that does" },
   { text: 'TAU2_DOMAIN: "airline"', why: "it needs the benchmark's data, which the project does not contain" },
-  { text: "tau2:replay -- FILE", why: "FILE stands for a recording that the project does not contain" },
+  { text: "tau2:replay -- FILE", why: "FILE is a placeholder for a recording that the project does not contain" },
   { text: "OPENAI_API_KEY=...", why: "it needs a model; examples/agent has a test with a scripted one" },
   { text: "node examples/agent/main.ts", why: "it needs a model; examples/agent has a test with a scripted one" },
 ];

@@ -6,18 +6,18 @@ import { type Block, commandsOf, splitServer } from "./blocks.ts";
 import { Running } from "./running.ts";
 
 export interface ReaderOptions {
-  /** Where the reader begins. */
+  /** The folder in which the reader starts. */
   readonly cwd: string;
   readonly env: NodeJS.ProcessEnv;
   /** Whether a command or a snippet cannot be run here. */
   readonly isLeftOut: (printed: string) => boolean;
-  /** Folders that a reader has, by how a command names them, and their files. */
-  readonly brought?: Readonly<Record<string, Files>>;
+  /** Folders that a reader already has, by their path in a command, and their files. */
+  readonly existing?: Readonly<Record<string, Files>>;
 }
 
-/** Does what a text says, block by block, as a person with a second terminal does. Leaving the scope stops what still runs. */
+/** Runs the blocks of a document in order, like a user with a second terminal. Leaving the scope stops the servers. */
 export class Reader implements AsyncDisposable {
-  /** `aenv run` and `aenv server` go on while the rest is done; each has addresses of its own. */
+  /** `aenv run` and `aenv server` keep running while other commands run; each has its own addresses. */
   readonly #servers = new Map<"run" | "platform", Running>();
   readonly #options: ReaderOptions;
   readonly #ports: Ports;
@@ -39,7 +39,7 @@ export class Reader implements AsyncDisposable {
     else for (const command of commandsOf(code)) await this.command(command);
   }
 
-  /** Runs a command line to its end and answers what it printed. A server is waited for until it says where it listens. */
+  /** Runs a command line to its end and returns its output. For a server, waits until it prints its address. */
   async command(printed: string): Promise<string> {
     if (this.#options.isLeftOut(printed)) return "";
     const command = withPorts(printed, this.#ports);
@@ -50,7 +50,7 @@ export class Reader implements AsyncDisposable {
     await this.stop(kind);
     const server = this.#start("bash", ["-c", `exec ${parts.server}`]);
     this.#servers.set(kind, server);
-    await server.says(`:${kind === "run" ? this.#ports.run : this.#ports.data}`);
+    await server.prints(`:${kind === "run" ? this.#ports.run : this.#ports.data}`);
     return server.output;
   }
 
@@ -61,11 +61,11 @@ export class Reader implements AsyncDisposable {
   }
 
   async #foreground(command: string): Promise<string> {
-    for (const [path, files] of Object.entries(this.#options.brought ?? {})) {
-      if (command.includes(path)) this.#bring(path, files);
+    for (const [path, files] of Object.entries(this.#options.existing ?? {})) {
+      if (command.includes(path)) this.#writeFolder(path, files);
     }
     const where = join(this.#options.cwd, ".cwd");
-    // The folder that a command leaves behind is where the next one begins, as in a shell.
+    // The next command starts in the folder in which this one ends, as in a shell.
     await using running = this.#start("bash", ["-c", `set -e\n${command}\npwd > '${where}'`]);
     const code = await running.ended();
     if (code !== 0) throw new Error(`'${command}' in ${this.#cwd} ended with ${code}:\n${running.output}`);
@@ -92,12 +92,12 @@ export class Reader implements AsyncDisposable {
   async #mustServe(code: string): Promise<void> {
     await this.stop("run");
     await using server = this.#start(process.execPath, [this.#write(code)]);
-    await server.says(`:${this.#ports.run}`);
+    await server.prints(`:${this.#ports.run}`);
     const exit = await server.stop("SIGTERM");
     if (exit !== 0) throw new Error(`it ended with ${exit} when it was stopped:\n${server.output}`);
   }
 
-  #bring(path: string, files: Files): void {
+  #writeFolder(path: string, files: Files): void {
     for (const [name, text] of Object.entries(files)) {
       const file = join(this.#cwd, path, name);
       mkdirSync(dirname(file), { recursive: true });
@@ -106,7 +106,7 @@ export class Reader implements AsyncDisposable {
   }
 
   #write(code: string): string {
-    // Not seen by `aenv run`, which would serve the project again while the program calls it.
+    // In a hidden folder: `aenv run` would reload the project while the program calls it.
     const folder = join(this.#cwd, ".printed");
     mkdirSync(folder, { recursive: true });
     const file = join(folder, `${++this.#snippets}.ts`);

@@ -8,15 +8,15 @@ export interface Registry extends AsyncDisposable {
 }
 
 /**
- * A registry in which the package is published, and which sends npm to the real one for everything else: so that commands for the
- * published package can be run as they are printed.
+ * A registry that has the package, and redirects npm to the real registry for everything else. So commands for the published
+ * package can be run unchanged.
  */
 export async function registryWith(tarball: Uint8Array, manifest: Readonly<Record<string, unknown>>, upstream: string): Promise<Registry> {
   const { name, version } = manifest as { name: string; version: string };
   const file = `/${name}/-/${name}-${version}.tgz`;
   const server = createServer((request, response) => {
     const path = request.url ?? "/";
-    // npm keeps answers by their address, and another run may get the same port.
+    // npm caches responses by URL, and another run may get the same port.
     response.setHeader("cache-control", "no-store");
     if (path === file) return response.end(tarball);
     if (path !== `/${name}`) return response.writeHead(307, { location: new URL(path.slice(1), upstream).href }).end();

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 
-/** A process and its children, with what they have printed. Leaving the scope ends all of them. */
+/** A process and its children, with their output. Leaving the scope ends all of them. */
 export class Running implements AsyncDisposable {
   readonly #child: ChildProcess;
   readonly #closed: Promise<unknown>;
@@ -11,7 +11,7 @@ export class Running implements AsyncDisposable {
   #isOver = false;
 
   constructor(command: string, args: readonly string[], options: { readonly cwd: string; readonly env: NodeJS.ProcessEnv }) {
-    // A group of its own: npx and shells do not pass signals on.
+    // Its own process group: npx and shells do not pass on signals.
     this.#child = spawn(command, args, { ...options, detached: true, stdio: ["ignore", "pipe", "pipe"] });
     this.#closed = once(this.#child, "close");
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
@@ -31,15 +31,15 @@ export class Running implements AsyncDisposable {
     return this.#output;
   }
 
-  /** Waits until it has printed such a thing. */
-  async says(text: string): Promise<void> {
+  /** Waits until the output contains the text. */
+  async prints(text: string): Promise<void> {
     while (!this.#output.includes(text)) {
-      if (this.#isOver) throw new Error(`it ended before it said '${text}':\n${this.#output}`);
+      if (this.#isOver) throw new Error(`it ended before it printed '${text}':\n${this.#output}`);
       await new Promise<void>((resolve) => this.#watchers.add(resolve));
     }
   }
 
-  /** Its exit code. */
+  /** Waits for the end and returns the exit code. */
   async ended(): Promise<number | null> {
     await this.#closed;
     return this.#code;

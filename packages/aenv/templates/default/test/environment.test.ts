@@ -24,7 +24,7 @@ test("adds up, and rewards reaching the goal", async () => {
   assert.equal((await env.score({ goal: 4 })).reward, 0);
 });
 
-test("says which argument is wrong", async () => {
+test("names the wrong argument", async () => {
   const result = await env.callTool("add", { n: "three" });
   assert.equal(result.isError, true);
   assert.match(result.text, /n/);

@@ -32,7 +32,7 @@ test("gives the same episode for the same task and seed", async () => {
   assert.deepEqual(await env.callFunction("peek"), first);
 });
 
-test("goes back to where a snapshot was taken", async () => {
+test("restores a snapshot", async () => {
   await env.reset({ task: "easy", seed: 3 });
   const snapshot = await env.snapshot();
   await env.callTool("guess", { n: 1 });
