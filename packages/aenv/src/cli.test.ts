@@ -8,7 +8,7 @@ describe("aenv", () => {
       expect(code).toBe(0);
       expect(stderr).toBe("");
       expect(stdout).toContain("$ aenv init my-env");
-      expect(stdout).toMatch(/69 +nothing answers/);
+      expect(stdout).toMatch(/69 +the address cannot be reached/);
     }
   });
 

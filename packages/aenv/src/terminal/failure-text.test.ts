@@ -35,7 +35,7 @@ describe("a failure", () => {
 
   it("names --verbose for an unexpected error, which prints the stack", () => {
     const failure = toFailure(new TypeError("oops"));
-    expect(failureText(failure, plain, "/")).toBe("✖ oops\n→ Run it again with --verbose for the stack.");
+    expect(failureText(failure, plain, "/")).toBe("✖ oops\n→ Run it again with --verbose to see the stack.");
     expect(failureText(failure, plain, "/", true)).toContain("TypeError: oops\n    at ");
   });
 });

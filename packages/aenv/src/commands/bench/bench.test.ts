@@ -48,12 +48,12 @@ describe("bench data", () => {
   });
 
   it.each([
-    [["zoo", "--from", "empty"], 2, "there is no benchmark 'zoo'; there is tau2", "aenv bench list"],
+    [["zoo", "--from", "empty"], 2, "there is no benchmark 'zoo'; the benchmarks are: tau2", "aenv bench list"],
     [["../echo", "--from", "empty"], 2, "there is no benchmark '../echo'", "aenv bench list"],
     [["tau2"], 2, "required option '--from <dir-or-url>' not specified", "--help"],
     [["tau2", "--from", "nowhere"], 2, "/nowhere", "a checkout of the benchmark, a .tar.gz archive"],
-    [["tau2", "--from", "ftp://example.org/x.tar.gz"], 2, "'ftp:' is no way to fetch an archive", "http(s) address"],
-    [["tau2", "--from", "http://"], 2, "'http://' is no address", "https://example.org"],
+    [["tau2", "--from", "ftp://example.org/x.tar.gz"], 2, "'ftp:' is not supported", "http(s) address"],
+    [["tau2", "--from", "http://"], 2, "'http://' is not a valid URL", "https://example.org"],
     [["tau2", "--from", "empty"], 1, "is not a checkout of the benchmark", "Nothing was written"],
     [["tau2", "--from", "notes.txt"], 1, "notes.txt is not a .tar.gz archive", "Nothing was written"],
     [["tau2", "--from", "empty", "--to", "."], 1, "contains other files than prepared data", "Nothing was written"],
@@ -61,7 +61,7 @@ describe("bench data", () => {
     [["tau2", "--from", "URL/gone.tar.gz"], 1, "/gone.tar.gz answered 404 Not Found", "Check the address"],
     [["tau2", "--from", "URL/page.tar.gz"], 1, "/page.tar.gz is not a .tar.gz archive", "Nothing was written"],
     [["tau2", "--from", "URL/broken.tar.gz"], 69, "/broken.tar.gz was interrupted", "Try again"],
-    [["tau2", "--from", "http://127.0.0.1:1/x.tar.gz"], 69, "cannot be reached", "name the file instead"],
+    [["tau2", "--from", "http://127.0.0.1:1/x.tar.gz"], 69, "cannot be reached", "give its path instead"],
   ])("prints the problem and the next step: %j", async (argv, code, problem, hint) => {
     const ran = await run("data", ...argv.map((word) => word.replace("URL", url)));
     expect(ran.code).toBe(code);

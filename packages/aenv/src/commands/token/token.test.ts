@@ -84,7 +84,7 @@ describe("a server whose administrator token is lost", { timeout: 60_000 }, () =
     );
     expect((await aenv(["token", "list"], at(admin))).code).toBe(0);
     const { code, stdout } = await aenv(["token", "reset-admin", "--owner", "root", "--revoke-others", "--home", home], at(""));
-    expect([code, stdout]).toEqual([0, expect.stringContaining("shown this once")]);
+    expect([code, stdout]).toEqual([0, expect.stringContaining("shown only once")]);
     const [token = ""] = /aenv_\w{12}_[\w-]{27}/.exec(stdout) ?? [];
     await vi.waitFor(async () => expect((await aenv(["token", "list"], at(admin))).code).not.toBe(0), { timeout: 10_000 });
     expect((await aenv(["token", "list"], at(made.token))).code).not.toBe(0);
