@@ -18,7 +18,7 @@ interface AssistantMessage {
 
 const MAX_TURNS = 20;
 
-/** The whole agent: ask the model, play the tools it calls, tell it what they said, until it calls no more. */
+/** The whole agent: calls the model, runs the tools that it requests and sends it their results, until it requests no more. */
 export async function play(env: ToolSource, instruction: string, model: Model): Promise<Message[]> {
   const { tools, run } = await chatTools(env);
   const messages: Message[] = [{ role: "user", content: instruction }];

@@ -1,7 +1,7 @@
 import { defineEnvironment } from "@aenv/kit";
 import * as z from "zod";
 
-/** An agent reads `instruction`; the other fields are for the game itself. */
+/** The agent gets `instruction`; the other fields are for the game itself. */
 const tasks = [
   { id: "ten", split: "train", highest: 10, guesses: 4 },
   { id: "hundred", split: "train", highest: 100, guesses: 7 },
@@ -11,7 +11,7 @@ const tasks = [
   instruction: `I think of a whole number from 1 to ${task.highest}. Find it in at most ${task.guesses} guesses, then say it.`,
 }));
 
-/** Find the number: the state is one episode's secret and how far the agent has come. */
+/** Find the number: the state is the secret of an episode and the agent's progress. */
 export const game = defineEnvironment({
   tasks: () => tasks,
   setup: ({ task, seed }) => {

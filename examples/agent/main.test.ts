@@ -11,7 +11,7 @@ interface Ended {
   readonly stderr: string;
 }
 
-/** Runs the example as a reader would, with a scripted model in the place of a real one. */
+/** Runs the example as a user would, with a scripted model instead of a real one. */
 async function run(script: Script): Promise<Ended & { readonly tools: unknown }> {
   await using model = await scriptedOpenAi(script);
   const ended = await start({ OPENAI_BASE_URL: model.baseUrl, OPENAI_API_KEY: "key", OPENAI_MODEL: "scripted" });
@@ -49,14 +49,14 @@ describe("the agent example", () => {
     expect(tools).toMatchObject([{ name: "guess", parameters: { type: "object", required: ["number"] } }]);
   });
 
-  it("gives no reward to an agent that does not find the number, and tells it what it did wrong", async () => {
+  it("gives no reward to an agent that does not find the number, and sends it the errors of its calls", async () => {
     const { stdout } = await run([guess("five"), guess(1), guess(2), guess(3), guess(4), guess(5), "I give up."]);
     expect(stdout).toMatch(/game {2}Error: .*number/);
     expect(stdout).toContain("game  Error: there are no guesses left");
     expect(stdout).toContain("reward 0.00: { found: 0, thrift: 0 }");
   });
 
-  it("ends with the model's own words when the model refuses", async () => {
+  it("fails with the model's own message when the model refuses", async () => {
     const { code, stdout, stderr } = await run([{ status: 400, message: "no credit left" }]);
     expect(code).toBe(1);
     expect(stdout).toBe("");
@@ -64,7 +64,7 @@ describe("the agent example", () => {
     expect(stderr).toContain("no credit left");
   });
 
-  it("says what to set when nothing is set", async () => {
+  it("names the variables to set when none is set", async () => {
     expect(await start({})).toEqual({ code: 1, stdout: "", stderr: expect.stringContaining("Set OPENAI_API_KEY and OPENAI_MODEL") });
   });
 });

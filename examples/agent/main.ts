@@ -14,7 +14,7 @@ async function main(model: Model): Promise<void> {
   }
 }
 
-/** The trainer's side: choose a task, begin an episode, let the agent play, ask for the reward. */
+/** The trainer: chooses a task, begins an episode, runs the agent, requests the reward. */
 async function playEpisode(env: Environment, model: Model): Promise<void> {
   const [task] = await env.tasks({ split: "train" });
   if (task?.instruction === undefined) throw new Error("the game has no task with an instruction");
@@ -25,10 +25,10 @@ async function playEpisode(env: Environment, model: Model): Promise<void> {
 }
 
 function print(message: Message): void {
-  const who = { user: "task ", assistant: "agent", tool: "game " }[message.role];
-  if (message.content) console.log(`${who} ${message.content}`);
+  const label = { user: "task ", assistant: "agent", tool: "game " }[message.role];
+  if (message.content) console.log(`${label} ${message.content}`);
   if (message.role !== "assistant") return;
-  for (const call of message.tool_calls ?? []) console.log(`${who} ${call.function.name} ${call.function.arguments}`);
+  for (const call of message.tool_calls ?? []) console.log(`${label} ${call.function.name} ${call.function.arguments}`);
 }
 
 const { OPENAI_BASE_URL: baseUrl = "https://api.openai.com/v1", OPENAI_API_KEY: apiKey, OPENAI_MODEL: name } = process.env;

@@ -5,10 +5,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const folder = fileURLToPath(new URL(".", import.meta.url));
 
-describe("the story in main.ts", () => {
-  it("goes from the tools to the reward and ends by itself", () => {
+describe("main.ts", () => {
+  it("runs from the tools to the reward and exits", () => {
     const { status, stdout, stderr } = spawnSync(process.execPath, ["main.ts"], { cwd: folder, encoding: "utf8" });
-    // The tool's mistake is the agent's answer; its stack is for whoever wrote the tool.
+    // The agent gets the message of a tool's error; its stack goes to standard error.
     expect(stderr).toMatch(
       /^tool 'get_weather' of instance 'default' failed: Error: no weather is known for 'Atlantis'; .*\n( {4}at .*\n)+$/,
     );
@@ -45,7 +45,7 @@ describe("the environment", () => {
     return { status: response.status, body: await response.text() };
   };
 
-  it("serves a function at the address and by the method that it was registered with", async () => {
+  it("serves a function at its registered path and method", async () => {
     const rain = { city: "Lisbon", sky: "rain", celsius: 15 };
     expect(await send("PUT", "/weather", rain)).toEqual({ status: 200, body: '{"success":true,"data":{"cities":3}}' });
     expect((await send("POST", "/weather", rain)).status).toBe(405);
@@ -53,13 +53,13 @@ describe("the environment", () => {
     expect(list.data.functions).toEqual([expect.objectContaining({ name: "set_weather", endpoint: "/weather", method: "PUT" })]);
   });
 
-  it("says which argument of a function is wrong", async () => {
+  it("names the invalid argument of a function", async () => {
     const { status, body } = await send("PUT", "/weather", { city: "Lisbon", sky: "hail", celsius: 15 });
     expect(status).toBe(500);
     expect(body).toContain("sky");
   });
 
-  it("is one to a process, and says why", async () => {
+  it("has one instance per process, and reports why", async () => {
     const { status, body } = await send("POST", "/env-instance", {});
     expect(status).toBe(501);
     expect(body).toContain("use defineEnvironment");

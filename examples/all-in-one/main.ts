@@ -1,11 +1,11 @@
 import { Environment, loadEnvironment, serve } from "aenvironment";
 
-// The environment's side: what `aenv run` does, on any free port.
+// The environment: what `aenv run` does, on any free port.
 const { name, version, definition } = await loadEnvironment(import.meta.dirname);
 await using sandbox = await serve(definition, { name, version, port: 0 });
 console.log(`${name} is served at ${sandbox.url}`);
 
-// The agent's side: it sees tools and nothing else.
+// The agent: it has only the tools.
 await using env = await Environment.create(`${name}@${version}`, { instanceUrl: sandbox.url });
 const tools = await env.listTools();
 console.log(`tools: ${tools.map((tool) => tool.name).join(", ")}`);
@@ -16,7 +16,7 @@ for (const city of cities) console.log(`${city}: ${(await env.callTool("get_weat
 const mistake = await env.callTool("get_weather", { city: "Atlantis" });
 console.log(`a mistake is an answer: ${mistake.text}`);
 
-// The trainer's side: set the scene, let the agent act, and score it.
+// The trainer: prepares the episode, runs the agent, and requests the reward.
 const { cities: known } = await env.callFunction<{ cities: number }>("set_weather", { city: "Rome", sky: "sun", celsius: 31 });
 console.log(`set_weather added Rome: ${known} cities`);
 

@@ -7,7 +7,7 @@ let sandbox: Served;
 let env: Environment;
 
 beforeAll(async () => {
-  // As `aenv run` does it, so that config.json is tried too.
+  // As `aenv run` does it, so that config.json is tested too.
   const { name, version, definition } = await loadEnvironment(fileURLToPath(new URL("..", import.meta.url)));
   sandbox = await serve(definition, { name, version, port: 0 });
 });
@@ -27,18 +27,18 @@ describe("tools", () => {
     expect(tools[0]?.inputSchema).toMatchObject({ required: ["text"] });
   });
 
-  it("echo a text, once or more often", async () => {
+  it("echo a text, once or several times", async () => {
     expect((await env.callTool("echo", { text: "hello" })).text).toBe("hello");
     expect((await env.callTool("echo@1.0.0/echo", { text: "ho", times: 3 })).text).toBe("ho ho ho");
   });
 
-  it("say which argument is wrong", async () => {
+  it("name the invalid argument", async () => {
     const result = await env.callTool("echo", { text: "hello", times: 11 });
     expect(result.isError).toBe(true);
     expect(result.text).toContain("times");
   });
 
-  it("remember a note until the episode ends", async () => {
+  it("keep a note until the episode ends", async () => {
     expect((await env.callTool("remember", { name: "color", text: "blue" })).json()).toEqual({ name: "color", text: "blue" });
     expect((await env.callTool("remember", { name: "color" })).json()).toEqual({ name: "color", text: "blue" });
     await env.reset();
@@ -54,7 +54,7 @@ describe("rewards", () => {
     ["the word is said in the end", ["well", "hello"], {}, { reward: 0.8, components: { said_it: 1, brief: 0 } }],
     ["the trainer allows two calls", ["well", "hello"], { calls: 2 }, { reward: 1, components: { said_it: 1, brief: 1 } }],
     ["something else is said", ["goodbye"], {}, { reward: 0.2, components: { said_it: 0, brief: 1 } }],
-  ])("are as they should be when %s", async (_, texts, args, expected) => {
+  ])("are correct when %s", async (_, texts, args, expected) => {
     for (const text of texts) await env.callTool("echo", { text });
     expect(await env.score(args)).toEqual(expected);
   });
@@ -66,7 +66,7 @@ describe("tasks", () => {
     expect(await env.tasks({ split: "test" })).toEqual([expect.objectContaining({ id: "recall", goal: "sesame" })]);
   });
 
-  it("begin with what the agent is to do, and so does an episode without a task", async () => {
+  it("begin with an observation, and so does an episode without a task", async () => {
     expect(await env.reset({ task: "greet", seed: 4 })).toMatchObject({
       task: { id: "greet" },
       seed: 4,
@@ -87,7 +87,7 @@ describe("tasks", () => {
 });
 
 describe("state", () => {
-  it("goes back to a snapshot, and lives on in forks that do not disturb each other", async () => {
+  it("is restored from a snapshot, and continues in independent forks", async () => {
     await env.callTool("remember", { name: "color", text: "blue" });
     const snapshot = await env.snapshot();
     const [left, right] = await env.fork(2);
@@ -106,7 +106,7 @@ describe("state", () => {
 });
 
 describe("health", () => {
-  it("says how often something was echoed", async () => {
+  it("reports the number of echoes", async () => {
     await env.callTool("echo", { text: "hello" });
     expect(await env.checkHealth()).toEqual({ success: true, data: { status: "healthy", echoes: 1 } });
   });

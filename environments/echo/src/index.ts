@@ -1,14 +1,14 @@
 import { defineEnvironment } from "aenvironment";
 import * as z from "zod";
 
-/** What one episode remembers. It is a value of its own per instance, so thousands of them fit into one process. */
+/** The state of one episode. Each instance has its own value, so thousands of instances fit into one process. */
 interface State {
   readonly goal: string;
   readonly echoes: string[];
   readonly notes: Map<string, string>;
 }
 
-/** An agent is told `instruction`; everything else in a task, such as `goal`, only the trainer sees. */
+/** The agent gets `instruction`; all other fields of a task, such as `goal`, are only for the trainer. */
 const tasks = [
   { id: "greet", split: "train", instruction: "Echo the word 'hello'.", goal: "hello" },
   { id: "be-brief", split: "train", instruction: "Echo the word 'brevity', in as few calls as you can.", goal: "brevity" },
@@ -25,10 +25,10 @@ export default defineEnvironment({
     notes: new Map(task?.id === "recall" ? [["password", "sesame"]] : []),
   }),
 
-  // What `reset` answers beside the task: the first thing the agent is shown. Without this line it is the task's instruction.
+  // The first observation, which `reset` returns with the task. By default it is the task's instruction.
   observe: ({ task }) => task?.instruction ?? "Echo the word 'hello'.",
 
-  // The agent API: all that an agent can do. The descriptions are what the model reads.
+  // The agent API: everything that an agent can do. The model reads the descriptions.
   tools: [
     {
       name: "echo",
@@ -48,12 +48,12 @@ export default defineEnvironment({
       name: "remember",
       description: "Keeps a note under a name. Without a text, it reads the note that was kept.",
       input: z.object({ name: z.string().min(1), text: z.string().optional() }),
-      // With an output schema the answer also travels as structured content, checked against it.
+      // With an output schema, the result is checked against it and also sent as structured content.
       output: z.object({ name: z.string(), text: z.string() }),
       run: ({ name, text }, { state }) => {
         if (text !== undefined) state.notes.set(name, text);
         const kept = state.notes.get(name);
-        // What a tool throws is an answer too: the agent sees the message, marked as an error, and can go on.
+        // An error that a tool throws is a result too: the agent gets the message, marked as an error, and can continue.
         if (kept === undefined)
           throw new Error(`nothing is remembered as '${name}'; known: ${[...state.notes.keys()].join(", ") || "nothing"}`);
         return { name, text: kept };
@@ -61,16 +61,16 @@ export default defineEnvironment({
     },
   ],
 
-  // The trainer API: what follows, an agent can neither see nor call.
+  // The trainer API: an agent can neither see nor call the following.
   functions: [
     {
       name: "transcript",
-      description: "All that was said and noted in this episode.",
+      description: "All echoes and notes of this episode.",
       run: (_, { state }) => ({ echoes: state.echoes, notes: Object.fromEntries(state.notes) }),
     },
   ],
 
-  // Several rewards make one number: 0.8 x said_it + 0.2 x brief. The parts are reported beside the total.
+  // Several rewards make one number: 0.8 x said_it + 0.2 x brief. The components are returned with the total.
   rewards: [
     {
       name: "said_it",
@@ -88,6 +88,6 @@ export default defineEnvironment({
     },
   ],
 
-  // "healthy" means that calls may come. Anything else is answered with HTTP 503.
+  // "healthy" means that the environment accepts calls. Any other status is answered with HTTP 503.
   health: ({ state }) => ({ status: "healthy", echoes: state.echoes.length }),
 });

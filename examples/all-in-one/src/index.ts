@@ -1,8 +1,8 @@
 import { registerFunction, registerHealth, registerReward, registerTool } from "aenvironment";
 import * as z from "zod";
 
-// The one-file style: whatever is registered when this file is loaded makes the environment, and its state is this module's own.
-// Such an environment has one instance a process. To fork it or to pack many into one process, see environments/echo.
+// The one-file style: the parts that this file registers when it is loaded are the environment, and its state is in module
+// variables. Such an environment has one instance per process. For forks, or many instances in one process, see environments/echo.
 
 interface Weather {
   readonly sky: "sun" | "cloud" | "rain";
@@ -44,7 +44,7 @@ registerReward({ name: "good_advice", input: z.object({ warmerThan: z.number().d
   return there !== undefined && there.sky !== "rain" && there.celsius > warmerThan ? 1 : 0;
 });
 
-// An address and a method of its own, beside those that are called by name at /functions/<name>.
+// With its own path and method; by default a function is served at /functions/<name>.
 registerFunction(
   {
     name: "set_weather",
