@@ -14,7 +14,7 @@ describe("the server's settings", () => {
       key: "controlPort",
       flag: "--control-port <number>",
       variable: "AENV_CONTROL_PORT",
-      does: "control and hub",
+      does: "port of the control API and the hub",
       defaultText: "8080",
       isList: false,
     });
