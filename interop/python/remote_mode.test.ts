@@ -179,7 +179,7 @@ function describeRemoteMode(openStore: () => Promise<Partial<RedisServer> & { re
       updated: ["Updating", 2, { NEW: "1" }],
       scaled: 2,
       too_many: { raised: "EnvironmentError", message: expect.stringContaining("replicas must be 1") },
-      taken: { raised: "EnvironmentError", message: expect.stringContaining("is there already") },
+      taken: { raised: "EnvironmentError", message: expect.stringContaining("already exists") },
       nowhere: { raised: "EnvironmentError", message: expect.stringContaining("nowhere") },
       deleted: [true, true],
       deleted_again: true,

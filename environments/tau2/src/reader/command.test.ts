@@ -69,7 +69,7 @@ describe("from a copy of the benchmark to episodes with its prompts and schemas"
     const { stdout } = await aenv("bench", "data", "tau2", "--from", "tiny-benchmark-1.0");
     expect(stdout).toContain(`tau2's data is in ${platform.home}/data/tau2`);
     expect(stdout).toMatch(/mock +│ 7 +│ 7 +│ 6 differ/);
-    expect(stdout).toContain("Not as in revision a2c0247");
+    expect(stdout).toContain("Different from revision a2c0247");
     expect(stdout).toMatch(/mock beyond: src\/tau2\/domains\/mock\/tools\.py:\d+: the type Unheard/);
     expect(stdout).toContain("aenv push --work-dir tau2");
   });
