@@ -8,7 +8,7 @@ export interface ExpectedCall {
   readonly expect: string;
 }
 
-export interface Opening {
+export interface InstanceRequest {
   readonly controlUrl: string;
   readonly dataUrl: string;
   /** Options of every create request. */
@@ -19,7 +19,7 @@ export interface Opening {
 
 /** The commands of a trainer, with their parameters. */
 export interface Queries {
-  readonly open: Opening;
+  readonly open: InstanceRequest;
   readonly firstResults: { readonly ref: string; readonly count: number; readonly isPaced: boolean };
   readonly firstResultsAtOnce: { readonly ref: string; readonly count: number };
   /** Absent for a sandbox, which serves only one environment. */
@@ -58,7 +58,7 @@ export class Trainer implements AsyncDisposable {
   /** For a platform, or any server with the same routes. */
   static async open(
     { controlUrl, dataUrl }: Pick<PlatformServer, "controlUrl" | "dataUrl">,
-    more: Partial<Opening> = {},
+    more: Partial<InstanceRequest> = {},
   ): Promise<Trainer> {
     const trainer = new Trainer();
     await trainer.query("open", { ...more, controlUrl, dataUrl });

@@ -42,7 +42,7 @@ describe("the route table", () => {
 
 describe("pathsBelowInstance", () => {
   it("lists the platform's routes below an instance, and none that is about all instances", () => {
-    expect(pathsBelowInstance("platform")).toEqual(["/list", "", "/fork", "/opening"]);
+    expect(pathsBelowInstance("platform")).toEqual(["/list", "", "/fork", "/fork-spec"]);
     expect(pathsBelowInstance("agent")).toEqual(["/mcp"]);
   });
 });
@@ -70,7 +70,7 @@ describe("isReservedEndpoint", () => {
       "/functions/list",
       "/fork",
       "/list",
-      "/opening",
+      "/fork-spec",
     ]) {
       expect([path, isReservedEndpoint("PUT", path)]).toEqual([path, true]);
     }

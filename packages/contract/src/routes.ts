@@ -68,9 +68,9 @@ export const hostRoutes = {
   get: { ...controlRoutes.getInstance, api: "platform" },
   delete: { ...controlRoutes.deleteInstance, api: "platform" },
   fork: { ...controlRoutes.forkInstance, api: "platform" },
-  opening: {
+  forkSpec: {
     method: "GET",
-    path: "/env-instance/:id/opening",
+    path: "/env-instance/:id/fork-spec",
     api: "platform",
     does: "get all that another sandbox needs to continue this instance",
   },

@@ -50,7 +50,7 @@ const handlers: Readonly<Record<HostRouteName, Handler>> = {
     const forks = await unlessCancelled(response, host, await host.fork(idOf(segments), ids ?? count ?? 1, disconnectSignal(response)));
     return forks.map((instance) => toRecord(instance, IP));
   },
-  opening: ({ response, segments }, host) => host.forkSpec(idOf(segments), disconnectSignal(response)),
+  forkSpec: ({ response, segments }, host) => host.forkSpec(idOf(segments), disconnectSignal(response)),
 };
 
 const routes = Object.entries(hostRoutes) as [HostRouteName, Route][];

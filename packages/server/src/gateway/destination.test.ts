@@ -17,7 +17,7 @@ describe("the destination of a call", () => {
     const headers = byHeaders("shop-abc", "http://shop-abc:8081");
     expect(readDestination("/env-service/tools/mcp", headers)).toEqual({ api: "service", serviceId: "tools", path: "/mcp" });
     expect(readDestination("/env-service/tools/task/reward", {})).toMatchObject({ serviceId: "tools", path: "/task/reward" });
-    for (const path of ["", "/", "/fork", "/%66ork", "/opening", "/list/"]) {
+    for (const path of ["", "/", "/fork", "/%66ork", "/fork-spec", "/list/"]) {
       expect(() => readDestination(`/env-service/tools${path}`, {})).toThrow(/is not a route of an instance/);
     }
     for (const path of ["/../b/mcp", "/%2e%2e/b/mcp"])
@@ -52,7 +52,7 @@ describe("the destination of a call", () => {
   });
 
   it("is never a route of the platform, however it is written", () => {
-    for (const verb of ["", "/", "/fork", "/opening", "/list", "/fork/", "/%66ork", "/openin%67/"]) {
+    for (const verb of ["", "/", "/fork", "/fork-spec", "/list", "/fork/", "/%66ork", "/fork-spe%63/"]) {
       expect(() => readDestination(`/env-instance/a${verb}`, {})).toThrow(/is not a route of an instance/);
       if (verb !== "") expect(() => readDestination(verb, byHeaders("shop-abc"))).toThrow(/is not a route of an instance/);
     }

@@ -149,8 +149,8 @@ export class Slots {
 
   /** What another sandbox needs to start a fork of this instance. */
   async readInitialState(id: string, slot: Slot, signal: AbortSignal): Promise<InitialState> {
-    const { method } = hostRoutes.opening;
-    const path = fillPath(hostRoutes.opening, { id });
+    const { method } = hostRoutes.forkSpec;
+    const path = fillPath(hostRoutes.forkSpec, { id });
     return parseInitialState(id, await this.#request(slot, { method, path, maxBytes: responseLimits.state, signal }));
   }
 

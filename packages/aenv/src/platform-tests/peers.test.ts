@@ -12,8 +12,8 @@ import { World } from "./crash/world.ts";
 import { projects, publish } from "./platform.ts";
 import { endProcesses, processesOf } from "./processes.ts";
 
-/** `AENV_REPLICA_ROUNDS=100` for a long run. */
-const ROUNDS = Number(process.env.AENV_REPLICA_ROUNDS ?? 6);
+/** `AENV_PEER_ROUNDS=100` for a long run. */
+const ROUNDS = Number(process.env.AENV_PEER_ROUNDS ?? 6);
 
 describeNeeding("redis", "two servers on one Redis", () => {
   vi.setConfig({ testTimeout: 60_000 });
