@@ -48,8 +48,9 @@ describe("the fields of a request", () => {
     fc.assert(
       fc.property(fc.string(), (name) => {
         const parsed = schema.safeParse({ [name]: "x" });
-        expect(parsed.success).toBe(["task", "seed", "__proto__"].includes(name));
+        expect(parsed.success).toBe(["task", "seed"].includes(name));
       }),
+      { examples: [["__proto__"], ["constructor"], ["task"]] },
     );
     const told = (value: object) => problemsOf(schema.safeParse(value).error ?? never(), "the body");
     expect(told({ tsk: 1 })).toBe("unknown field 'tsk'; did you mean 'task'?");
