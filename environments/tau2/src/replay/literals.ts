@@ -1,5 +1,6 @@
 import { literalValue } from "../python/action/action.ts";
-import { type Node, parsePython } from "../python/action/expression.ts";
+import { parsePython } from "../python/action/expression.ts";
+import type { Node } from "../python/action/node.ts";
 import { PyDate, PyDateTime } from "../python/values/datetime.ts";
 import { Dict, PyTuple, type PyValue } from "../python/values/values.ts";
 

@@ -141,7 +141,7 @@ export class McpSession {
     });
   }
 
-  /** A new session in place of `used`; whoever needs one at the same time gets the same one. */
+  /** A new session in place of `used`; callers that need one at the same time get the same one. */
   #openSession(used: Session | null, signal: AbortSignal): Promise<Session> {
     if (this.#session !== used && this.#session !== null) return Promise.resolve(this.#session);
     this.#opening ??= new SharedTask(async (opening) => {

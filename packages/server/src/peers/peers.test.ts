@@ -103,7 +103,7 @@ describe("peers", () => {
     expect((await rows.find("second")) ?? (await rows.find("first"))).toBeNull();
   });
 
-  it("that leave are adopted at once, and are told whether another server stays", async () => {
+  it("that leave are adopted at once, and learn whether another server stays", async () => {
     const { rows, join } = openPeers();
     const [one, two] = [await join("one"), await join("two")];
     expect(await one.leave()).toBe(true);

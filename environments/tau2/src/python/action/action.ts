@@ -6,7 +6,8 @@ import { repr, str } from "../repr.ts";
 import { PythonSyntaxError } from "../syntax/error.ts";
 import { compareText, SPACE_CLASS, strip, WORD_CLASS } from "../text.ts";
 import { Dict, isNumber, PyTuple, type PyValue } from "../values/values.ts";
-import { type Node, parseCall } from "./expression.ts";
+import { parseCall } from "./expression.ts";
+import type { Node } from "./node.ts";
 
 export type Requestor = "user" | "assistant";
 
