@@ -56,7 +56,7 @@ describe("rewards", () => {
     ["something else is said", ["goodbye"], {}, { reward: 0.2, components: { said_it: 0, brief: 1 } }],
   ])("are correct when %s", async (_, texts, args, expected) => {
     for (const text of texts) await env.callTool("echo", { text });
-    expect(await env.score(args)).toEqual(expected);
+    expect(await env.score(args)).toEqual({ ...expected, weights: { said_it: 0.8, brief: 0.2 } });
   });
 });
 

@@ -28,6 +28,32 @@ export default defineEnvironment({
   // The first observation, which `reset` returns with the task. By default it is the task's instruction.
   observe: ({ task }) => task?.instruction ?? "Echo the word 'hello'.",
 
+  // The messages that an agent begins with. Without this line it is what `observe` returns, as a message of the user.
+  prompt: ({ task }) => [
+    { role: "system", content: "Use the tools, then say that you are done." },
+    { role: "user", content: task?.instruction ?? "Echo the word 'hello'." },
+  ],
+
+  // What the other side says when the agent speaks without calling a tool. Without these lines the agent's words end the episode.
+  reply: (_, { state }) =>
+    state.echoes.length === 0 ? { content: "Nothing was echoed yet. Use the tool 'echo'." } : { done: true, reason: "the agent is done" },
+
+  // Whether the episode is over; it travels with every tool result. Here, ten echoes are enough.
+  status: ({ state }) => (state.echoes.length >= 10 ? { done: true, reason: "ten echoes" } : false),
+
+  // A reward after every step, for trainers that want one: the first echo of the goal.
+  stepReward: ({ state }) => (state.echoes.length === 1 && state.echoes[0]?.includes(state.goal) ? 1 : 0),
+
+  // What stands for the state when two episodes are compared. Without this line it is the whole state.
+  digest: ({ echoes, notes }) => ({ echoes, notes }),
+
+  // The actions that solve the task. Only trainers see them: `aenv rollout echo` plays them.
+  oracle: ({ task }) => [
+    ...(task?.id === "recall" ? [{ tool: "remember", arguments: { name: "password" } }] : []),
+    { tool: "echo", arguments: { text: typeof task?.goal === "string" ? task.goal : "hello" } },
+    { say: "Done." },
+  ],
+
   // The agent API: everything that an agent can do. The model reads the descriptions.
   tools: [
     {

@@ -59,6 +59,11 @@ export const errorTable = {
   "tool.not_found": { status: 404, retryable: false, meaning: "the environment has no tool with this name" },
   "tool.failed": { status: 500, retryable: false, meaning: "the call failed after it was sent; the tool may have run" },
   "tool.timeout": { status: 504, retryable: false, meaning: "the call timed out; the tool may have run" },
+  "episode.failed": {
+    status: 500,
+    retryable: false,
+    meaning: "the environment's prompt, reply, status, step reward or oracle threw an error or returned an invalid value",
+  },
   "function.not_found": { status: 404, retryable: false, meaning: "the environment has no function with this name" },
   "function.failed": { status: 500, retryable: false, meaning: "the function threw an error" },
   "reward.missing": { status: 404, retryable: false, meaning: "the environment defines no reward" },

@@ -3,6 +3,7 @@
 export { formatBytes, parseBytes } from "./bytes.ts";
 export { canonicalJson } from "./canonical-json.ts";
 export { type Catalogue, type CatalogueEntry, catalogue, catalogueEntry } from "./catalogue.ts";
+export { type ChatMessage, type ChatToolCall, chatMessage, chatToolCall, textOf } from "./chat.ts";
 export { type ConfigCheck, type ConfigProblem, checkConfig, type EnvironmentConfig, environmentConfig, parseConfig } from "./config.ts";
 export { misspelledFields } from "./config-names.ts";
 export { formatDuration, parseDuration } from "./duration.ts";
@@ -16,6 +17,22 @@ export {
   type Visibility,
   visibilities,
 } from "./environment.ts";
+export {
+  digestAnswer,
+  type EpisodeAbilities,
+  type EpisodePrompt,
+  type EpisodeReply,
+  type EpisodeStatus,
+  episodeAbilities,
+  episodePrompt,
+  episodeReply,
+  episodeStatus,
+  type OracleAction,
+  oracleAction,
+  oracleAnswer,
+  replyRequest,
+  STATUS_META,
+} from "./episode.ts";
 export { type ErrorCode, errorTable, isErrorCode, isPlatformError, messageOf, PlatformError, type PlatformErrorOptions } from "./errors.ts";
 export { type HostHeaders, type HostRule, hostName, hostRuleFor, isLoopback } from "./host-rule.ts";
 export { newInstanceId, newKey, parseRequestId } from "./ids.ts";
@@ -36,6 +53,16 @@ export {
 export { isObject, type Json, type JsonObject, type JsonSchema, jsonSchemaObject } from "./json.ts";
 export { type BundleManifest, bundleManifest } from "./manifest.ts";
 export { nearestName } from "./nearest.ts";
+export {
+  type EpisodeStage,
+  episodeStages,
+  type Outcome,
+  outcome,
+  type Scored,
+  type Unscored,
+  type UnscoredCause,
+  unscoredCauses,
+} from "./outcome.ts";
 export { problemsOf } from "./problems.ts";
 export { type EnvironmentRef, formatRef, nameProblem, parseName, parseRef, splitRef, versionProblem } from "./ref.ts";
 export { fieldLimits, knownFields, text } from "./request-fields.ts";
@@ -74,6 +101,26 @@ export { invalidBundle, TAR_BLOCK, tarPadding, writeTarHeader } from "./tar.ts";
 export { readTar, type TarFile } from "./tar-reader.ts";
 export { type Task, type TaskPage, task, taskPage } from "./task.ts";
 export { type CallToolResult, type ContentBlock, callToolResult, contentBlock, type ToolDescriptor, toolDescriptor } from "./tool.ts";
+export {
+  isTruncated,
+  type Provenance,
+  provenance,
+  type Step,
+  type StopReason,
+  step,
+  stopReasons,
+  type TokenSequence,
+  TRAJECTORY_FORMAT,
+  type Trajectory,
+  type Turn,
+  tokenSequence,
+  trajectory,
+  turn,
+  type Usage,
+  usage,
+  type WeightSpan,
+  weightSpan,
+} from "./trajectory.ts";
 export {
   assertVariables,
   type VariableKind,

@@ -4,5 +4,7 @@ import * as z from "zod";
 export const reward = z.object({
   reward: z.number(),
   components: z.record(z.string(), z.number()),
+  /** The weight of each component in the total, where the environment states them. */
+  weights: z.record(z.string(), z.number()).optional(),
 });
 export type Reward = z.infer<typeof reward>;

@@ -29,6 +29,12 @@ export const instanceRoutes = {
   reset: { method: "POST", path: "/task/reset", api: "trainer", does: "begin a new episode" },
   snapshot: { method: "POST", path: "/state/snapshot", api: "trainer", does: "take a snapshot of the state" },
   restore: { method: "POST", path: "/state/restore", api: "trainer", does: "restore a snapshot" },
+  digest: { method: "GET", path: "/state/digest", api: "trainer", does: "compute the digest of the state" },
+  prompt: { method: "GET", path: "/episode/prompt", api: "trainer", does: "get the messages that an agent begins with" },
+  reply: { method: "POST", path: "/episode/reply", api: "trainer", does: "answer a message of the agent that calls no tool" },
+  status: { method: "GET", path: "/episode/status", api: "trainer", does: "check whether the episode is over" },
+  stepReward: { method: "POST", path: "/episode/reward", api: "trainer", does: "compute the reward of the last step" },
+  oracle: { method: "GET", path: "/episode/oracle", api: "trainer", does: "get the actions that solve the task" },
   callEndpoint: {
     method: "*",
     path: "/*",
@@ -136,7 +142,7 @@ export function pathsBelowInstance(api: Api, routes: Readonly<Record<string, San
 }
 
 /** Everything below these belongs to the platform, so that it can add routes there. */
-const RESERVED_PREFIXES = ["/mcp/", "/env-instance/", "/state/"];
+const RESERVED_PREFIXES = ["/mcp/", "/env-instance/", "/state/", "/episode/"];
 /** At these, an author may serve other methods. */
 const SHARED_PATHS: readonly string[] = [instanceRoutes.health.path, instanceRoutes.reward.path];
 

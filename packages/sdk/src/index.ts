@@ -20,6 +20,7 @@ export {
 export { type Clock, systemClock } from "./async/clock.ts";
 export { type BatchItem, EnvironmentBatch } from "./environment/batch.ts";
 export { type CallToolOptions, Environment, type EnvironmentInfo } from "./environment/environment.ts";
+export { EpisodeClient } from "./environment/episode.ts";
 export type { Logger } from "./environment/logger.ts";
 export type { EnvironmentOptions, InstanceOptions, MountPoint } from "./environment/options.ts";
 export type { CallOptions } from "./environment/sandbox-client.ts";

@@ -1,6 +1,7 @@
 import {
   type Catalogue,
   type CatalogueEntry,
+  type EpisodeAbilities,
   isObject,
   isPlatformError,
   isReservedEndpoint,
@@ -219,7 +220,19 @@ function catalogueOf(
     describeEntry(one.name, one.endpoint ?? "/task/reward", one.method ?? "POST", one.description, input),
   );
   const described = functions.map((one) => describeEntry(one.name, one.path, one.method, one.definition.description, one.input));
-  return { total: described.length + reward.length + 1, functions: described, reward, health: [describeHealth(definition)] };
+  const health = [describeHealth(definition)];
+  return { total: described.length + reward.length + 1, functions: described, reward, health, episode: abilitiesOf(definition) };
+}
+
+function abilitiesOf({ prompt, reply, status, stepReward, digest, oracle }: EnvironmentDefinition): EpisodeAbilities {
+  return {
+    prompt: prompt !== undefined,
+    reply: reply !== undefined,
+    status: status !== undefined,
+    stepRewards: stepReward !== undefined,
+    digest: digest !== undefined,
+    oracle: oracle !== undefined,
+  };
 }
 
 function describeHealth({ health, healthAt = {} }: EnvironmentDefinition): CatalogueEntry {

@@ -1,4 +1,4 @@
-import type { JsonSchema, Task } from "@aenv/contract";
+import type { ChatMessage, JsonSchema, OracleAction, Task } from "@aenv/contract";
 import { rememberLocation } from "./source-location.ts";
 import type { StandardSchemaV1 } from "./standard-schema.ts";
 
@@ -100,6 +100,23 @@ export interface ObserveContext<State> extends SetupContext {
   readonly state: State;
 }
 
+/** What the other side says to an agent that speaks: its messages, if any, and whether the episode is over. */
+export interface Reply {
+  /** One message of the user, or messages of any role. */
+  readonly content?: string;
+  readonly messages?: readonly ChatMessage[];
+  readonly done?: boolean;
+  readonly reason?: string;
+}
+
+/** Whether an episode is over, with or without a reason. */
+export type Status = boolean | { readonly done: boolean; readonly reason?: string };
+
+/** The state of an episode between two calls. */
+export interface StateContext<State> extends EpisodeContext {
+  readonly state: State;
+}
+
 export interface HealthReport {
   /** `healthy` and `success` mean that the environment accepts calls; any other value means that it does not. */
   readonly status: string;
@@ -117,6 +134,21 @@ export interface EnvironmentDefinition<State = unknown> {
   readonly setupTimeoutMs?: number;
   /** The first observation of a new episode, which `reset` returns. The task's `instruction` by default. */
   observe?(context: ObserveContext<State>): unknown;
+  /** The messages that an agent begins with; a text is the user's message. What `observe` returns, if not given. */
+  prompt?(context: StateContext<State>): MaybePromise<string | readonly ChatMessage[]>;
+  /**
+   * Called when the agent speaks without calling a tool: a simulated user answers, a game goes on. If not given, the agent's words end
+   * the episode.
+   */
+  reply?(text: string, context: CallContext<State> & { readonly message: ChatMessage }): MaybePromise<Reply>;
+  /** Whether the episode is over. Called after every tool call; the answer is sent with the tool's result. */
+  status?(context: StateContext<State>): MaybePromise<Status>;
+  /** The reward of the last step, for trainers that want one after every step. */
+  stepReward?(context: StateContext<State>): MaybePromise<number>;
+  /** What stands for the state when two states are compared; its snapshot, if not given. Leave out what may differ between equal episodes. */
+  digest?(state: State): unknown;
+  /** The actions that solve the episode's task; null if they are not known. Only trainers see them. */
+  oracle?(context: StateContext<State>): MaybePromise<readonly OracleAction[] | null>;
   tasks?(): MaybePromise<readonly Task[]>;
   /**
    * The tasks of an instance with these variables, if instances differ in their tasks; `tasks` then describes the environment as
@@ -151,6 +183,12 @@ export interface EnvironmentSource<
   readonly setup?: (context: SetupContext) => MaybePromise<State>;
   readonly setupTimeoutMs?: number;
   readonly observe?: (context: ObserveContext<NoInfer<State>>) => unknown;
+  readonly prompt?: (context: StateContext<NoInfer<State>>) => MaybePromise<string | readonly ChatMessage[]>;
+  readonly reply?: (text: string, context: CallContext<NoInfer<State>> & { readonly message: ChatMessage }) => MaybePromise<Reply>;
+  readonly status?: (context: StateContext<NoInfer<State>>) => MaybePromise<Status>;
+  readonly stepReward?: (context: StateContext<NoInfer<State>>) => MaybePromise<number>;
+  readonly digest?: (state: NoInfer<State>) => unknown;
+  readonly oracle?: (context: StateContext<NoInfer<State>>) => MaybePromise<readonly OracleAction[] | null>;
   readonly tasks?: () => MaybePromise<readonly Task[]>;
   readonly tasksOf?: (context: TasksContext) => MaybePromise<readonly Task[]>;
   readonly tools?: { readonly [K in keyof Inputs]: ToolDefinition<NoInfer<State>, Inputs[K]> };

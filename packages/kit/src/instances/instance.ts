@@ -1,10 +1,27 @@
-import { type CallToolResult, type Json, messageOf, PlatformError, type Task } from "@aenv/contract";
+import {
+  type CallToolResult,
+  type ChatMessage,
+  type EpisodePrompt,
+  type EpisodeReply,
+  type EpisodeStatus,
+  isObject,
+  type Json,
+  messageOf,
+  type OracleAction,
+  PlatformError,
+  type Reward,
+  STATUS_META,
+  type Task,
+  textOf,
+} from "@aenv/contract";
 import type { CompiledEndpoint, CompiledReward, CompiledTool, Toolset } from "../compile/environment.ts";
 import { type Checked, type CompiledSchema, check } from "../compile/schema.ts";
 import { toolFailure, toToolResult } from "../compile/tool-result.ts";
-import type { EpisodeContext, FunctionDefinition, HealthReport, RewardDefinition, ToolContext } from "../definition/definition.ts";
+import type { EpisodeContext, FunctionDefinition, HealthReport, RewardDefinition, Status, ToolContext } from "../definition/definition.ts";
 import { jsonOrThrow } from "../json/to-json.ts";
 import { type CallHooks, forwardAbort, isPromise, startTimer, toolTimeout, untilAborted } from "./call.ts";
+import { digestFrom, oracleFrom, promptFrom, promptFromObservation, replyFrom, statusFrom, stepRewardFrom } from "./episode-parts.ts";
+import { observe } from "./observation.ts";
 import { toScore, total } from "./score.ts";
 import { type EpisodeStart, type HostContext, identityOf, observeOrTearDown, restoreState, setUp, tearDown } from "./setup.ts";
 import { type Snapshot, writeSnapshot } from "./snapshot.ts";
@@ -86,10 +103,10 @@ export class Instance {
     try {
       const run = () => tool.definition.run(input as never, this.#context(hooks, input));
       const value = this.#run(run, hooks.controller, timeoutMs, `tool '${name}'`);
-      const result = isPromise(value)
-        ? value.then((done) => toToolResult(done, tool.output, name))
-        : toToolResult(value, tool.output, name);
-      return isPromise(result) ? result.catch((error: unknown) => this.#toolFailed(tool, error, hooks)) : result;
+      const finish = (done: unknown) => toToolResult(done, tool.output, name);
+      const result = isPromise(value) ? value.then(finish) : finish(value);
+      if (!isPromise(result)) return this.#withStatus(result);
+      return result.catch((error: unknown) => this.#toolFailed(tool, error, hooks)).then((done) => this.#withStatus(done));
     } catch (error) {
       return this.#toolFailed(tool, error, hooks);
     }
@@ -161,6 +178,86 @@ export class Instance {
       args,
       hooks,
     );
+  }
+
+  /** The messages that an agent begins with. */
+  prompt(hooks: CallHooks): Promise<EpisodePrompt> {
+    const { prompt } = this.#host.environment.definition;
+    if (prompt !== undefined) return this.#part("prompt", hooks, async () => promptFrom(await prompt(this.#stateContext())));
+    return this.#part("observe", hooks, async ({ signal }) => {
+      const observation = await observe(this.#host.environment, this.#state, { ...this.#episode, signal });
+      return promptFromObservation(jsonOrThrow("episode.failed", observation ?? null, "what observe returned"));
+    });
+  }
+
+  /** What the other side says to the agent's words, which end the episode where the environment has no reply. */
+  reply(message: ChatMessage, hooks: CallHooks): Promise<EpisodeReply> {
+    const { reply } = this.#host.environment.definition;
+    if (reply === undefined) return Promise.resolve({ messages: [], status: { done: true, reason: "the agent has answered" } });
+    return this.#part("reply", hooks, async () => replyFrom(await reply(textOf(message), { ...this.#context(hooks, {}), message })));
+  }
+
+  /** Whether the episode is over; never, as far as an environment without `status` says. */
+  status(hooks: CallHooks): Promise<EpisodeStatus> {
+    const { status } = this.#host.environment.definition;
+    return this.#part("status", hooks, async () => statusFrom(status === undefined ? false : await status(this.#stateContext())));
+  }
+
+  stepReward(hooks: CallHooks): Promise<Reward> {
+    const { name, definition } = this.#host.environment;
+    const { stepReward } = definition;
+    if (stepReward === undefined) throw new PlatformError("reward.missing", `environment '${name}' defines no 'stepReward'`);
+    return this.#part("stepReward", hooks, async () => stepRewardFrom(await stepReward(this.#stateContext())));
+  }
+
+  /** The actions that solve the task; null if the environment does not know them. */
+  oracle(hooks: CallHooks): Promise<{ readonly actions: readonly OracleAction[] | null }> {
+    const { oracle } = this.#host.environment.definition;
+    return this.#part("oracle", hooks, async () => oracleFrom(oracle === undefined ? null : await oracle(this.#stateContext())));
+  }
+
+  /** The digest of what the environment says stands for the state, else of its snapshot. */
+  async digest(hooks: CallHooks): Promise<{ readonly digest: string }> {
+    const { digest } = this.#host.environment.definition;
+    if (digest !== undefined) return this.#part("digest", hooks, async () => digestFrom(await digest(this.#state)));
+    return digestFrom((await this.snapshot(hooks.controller.signal)).data);
+  }
+
+  /** Runs one of the author's functions about an episode. */
+  async #part<T>(part: string, hooks: CallHooks, work: (controller: AbortController) => Promise<T>): Promise<T> {
+    const what = `'${part}' of environment '${this.#host.environment.name}'`;
+    try {
+      return (await this.#run(() => work(hooks.controller), hooks.controller, undefined, what)) as T;
+    } catch (error) {
+      if (error instanceof PlatformError) throw error;
+      this.#logFailure(what, error, hooks.controller);
+      throw new PlatformError("episode.failed", `${what} failed: ${messageOf(error)}`, { cause: error });
+    }
+  }
+
+  #stateContext(): EpisodeContext & { readonly state: unknown } {
+    return { ...this.#episode, state: this.#state };
+  }
+
+  /** Adds to a tool's result whether the episode is over, where the environment says so. */
+  #withStatus(result: CallToolResult): CallToolResult | Promise<CallToolResult> {
+    const { status } = this.#host.environment.definition;
+    if (status === undefined) return result;
+    const add = (value: Status): CallToolResult => {
+      const meta = isObject(result._meta) ? result._meta : {};
+      return { ...result, _meta: { ...meta, [STATUS_META]: statusFrom(value) } };
+    };
+    // The tool has run, so its result counts whatever becomes of the status, which can be asked for again.
+    const fail = (error: unknown) => {
+      this.#logFailure("'status'", error);
+      return result;
+    };
+    try {
+      const value = status(this.#stateContext());
+      return isPromise(value) ? (value as Promise<Status>).then(add).catch(fail) : add(value as Status);
+    } catch (error) {
+      return fail(error);
+    }
   }
 
   /** Runs the environment's own health check, or the default one. */

@@ -15,10 +15,12 @@ export function toScore(value: unknown, name: string): number {
 /** The weighted total of several rewards, and its components. */
 export function total(parts: readonly { readonly name: string; readonly weight: number; readonly score: number }[]): Reward {
   const components: Record<string, number> = {};
+  const weights: Record<string, number> = {};
   let sum = 0;
   for (const part of parts) {
     components[part.name] = part.score;
+    weights[part.name] = part.weight;
     sum += part.weight * part.score;
   }
-  return { reward: sum, components };
+  return { reward: sum, components, weights };
 }

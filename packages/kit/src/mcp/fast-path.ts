@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import type { CallToolResult } from "@aenv/contract";
+import { type CallToolResult, isObject } from "@aenv/contract";
 import type { CompiledEnvironment, CompiledTool, Toolset } from "../compile/environment.ts";
 import type { LogLevel } from "../definition/definition.ts";
 import { type CallHooks, isPromise } from "../instances/call.ts";
@@ -92,7 +92,8 @@ export class FastPath {
   }
 
   #write(result: CallToolResult, isModern: boolean, id: string): string {
-    const full = isModern ? { ...result, resultType: "complete", _meta: this.#modernMeta } : result;
+    const meta = isModern && isObject(result._meta) ? { ...this.#modernMeta, ...result._meta } : this.#modernMeta;
+    const full = isModern ? { ...result, resultType: "complete", _meta: meta } : result;
     return `{"result":${JSON.stringify(full)},"jsonrpc":"2.0","id":${id}}`;
   }
 }

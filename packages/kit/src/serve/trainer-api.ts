@@ -7,6 +7,7 @@ import {
   PlatformError,
   problemsOf,
   type Route,
+  replyRequest,
   resetRequest,
   type TaskPage,
 } from "@aenv/contract";
@@ -50,6 +51,15 @@ const handlers: Readonly<Record<RouteName, Handler>> = {
     await call.instance.restore((await bodyOf(call, maxBodyBytes)).snapshot, disconnectSignal(call.response));
     return null;
   },
+  digest: async (call) => call.instance.digest(hooksFor(call)),
+  prompt: async (call) => call.instance.prompt(hooksFor(call)),
+  reply: async (call, _, maxBodyBytes) => {
+    const { message } = parseRequest(replyRequest, await bodyOf(call, maxBodyBytes));
+    return call.instance.reply(message, hooksFor(call));
+  },
+  status: async (call) => call.instance.status(hooksFor(call)),
+  stepReward: async (call) => call.instance.stepReward(hooksFor(call)),
+  oracle: async (call) => call.instance.oracle(hooksFor(call)),
 };
 
 /** Route names by `METHOD /path`. */

@@ -14,6 +14,7 @@ import { fetchTransport } from "../transport/fetch.ts";
 import { localTransport } from "../transport/local.ts";
 import { tracedTransport } from "../transport/traced.ts";
 import { EnvironmentBatch } from "./batch.ts";
+import { EpisodeClient } from "./episode.ts";
 import { InstanceLifecycle, REFUSED_LIMIT_MS } from "./instance-lifecycle.ts";
 import { type Logger, silentLogger } from "./logger.ts";
 import { agentUrlOf, type OpenInstance, warningsOf } from "./open-instance.ts";
@@ -73,6 +74,7 @@ export class Environment implements ToolSource {
   readonly #refusedLimitMs: number | undefined;
   readonly #client: JsonClient;
   readonly #lifecycle: InstanceLifecycle;
+  readonly #episode: EpisodeClient;
   #clients: Clients | null = null;
 
   constructor(ref: string, options: EnvironmentOptions = {}) {
@@ -84,6 +86,10 @@ export class Environment implements ToolSource {
     const transport = addresses.mode === "local" ? localTransport(traced) : traced;
     const refusedLimitMs = addresses.mode === "local" ? REFUSED_LIMIT_MS : undefined;
     this.name = ref;
+    this.#episode = new EpisodeClient(ref, async (method, own) => {
+      const { sandbox } = await this.#open(method, own);
+      return { sandbox, options: this.#with(own) };
+    });
     // Forks use the same settings, even if the variables change. A sandbox on this machine never gets the platform's key.
     const pinned = settings.apiKey !== undefined && addresses.mode === "remote" ? { apiKey: settings.apiKey } : {};
     this.#options = { ...pinned, ...options, ...pinAddresses(addresses) };
@@ -283,6 +289,16 @@ export class Environment implements ToolSource {
   async reset(episode: { readonly task?: string | null; readonly seed?: number } = {}, options: CallOptions = {}): Promise<ResetResult> {
     const { sandbox } = await this.#open("reset", options);
     return sandbox.reset(episode, this.#with(options));
+  }
+
+  /**
+   * What the environment says about its episode: prompt, replies, status, step rewards, a solution.
+   *
+   * @example
+   * const { messages } = await env.episode.prompt();
+   */
+  get episode(): EpisodeClient {
+    return this.#episode;
   }
 
   /** The state as a value, for `restore`. */

@@ -140,6 +140,11 @@ export class SandboxClient {
     return this.#callOwnRoute(instanceRoutes.snapshot, "take a snapshot", "idempotent", {}, options);
   }
 
+  /** A route about the episode. Only those that read are sent again. */
+  callEpisode(route: Route, doing: string, body: unknown, options: CallOptions = {}): Promise<unknown> {
+    return this.#callOwnRoute(route, doing, route.method === "GET" ? "idempotent" : "once", body, options);
+  }
+
   async restore(snapshot: unknown, options: CallOptions = {}): Promise<void> {
     await this.#callOwnRoute(instanceRoutes.restore, "restore a snapshot", "once", { snapshot }, options);
   }

@@ -8,7 +8,8 @@ import { EnvironmentError } from "../errors/errors.ts";
 export function toReward(data: unknown, envName: string): Reward {
   if (typeof data === "boolean") return { reward: data ? 1 : 0, components: {} };
   const total = isObject(data) ? (data.reward ?? data.score) : data;
-  const parsed = reward.safeParse({ reward: total, components: (isObject(data) ? data.components : undefined) ?? {} });
+  const { components = {}, weights } = isObject(data) ? data : {};
+  const parsed = reward.safeParse({ reward: total, components: components ?? {}, ...(weights !== undefined && { weights }) });
   if (parsed.success) return parsed.data;
   const shown = JSON.stringify(data) ?? "nothing";
   throw new EnvironmentError(

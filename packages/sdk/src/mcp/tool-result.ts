@@ -1,4 +1,4 @@
-import type { CallToolResult, ContentBlock } from "@aenv/contract";
+import { type CallToolResult, type ContentBlock, type EpisodeStatus, episodeStatus, isObject, STATUS_META } from "@aenv/contract";
 import { ValidationError } from "../errors/errors.ts";
 
 /**
@@ -14,11 +14,14 @@ export class ToolResult {
   readonly isError: boolean;
   /** Undefined if the tool returned none. */
   readonly structuredContent: unknown;
+  /** Whether the episode is over after this call; undefined where the environment does not say. */
+  readonly status: EpisodeStatus | undefined;
 
   constructor(answer: CallToolResult) {
     this.content = answer.content;
     this.isError = answer.isError ?? false;
     this.structuredContent = answer.structuredContent;
+    this.status = statusIn(answer._meta);
   }
 
   /** All text blocks, joined by line breaks. */
@@ -39,6 +42,12 @@ export class ToolResult {
       throw new ValidationError(`the tool's result is not JSON: ${preview(this.text)}`, { cause });
     }
   }
+}
+
+function statusIn(meta: unknown): EpisodeStatus | undefined {
+  if (!isObject(meta) || meta[STATUS_META] === undefined) return undefined;
+  const parsed = episodeStatus.safeParse(meta[STATUS_META]);
+  return parsed.success ? parsed.data : undefined;
 }
 
 function preview(text: string): string {

@@ -1,0 +1,42 @@
+import * as z from "zod";
+import { chatMessage } from "./chat.ts";
+
+/** Whether an episode is over, and why. */
+export const episodeStatus = z.object({ done: z.boolean(), reason: z.string().nullable() });
+export type EpisodeStatus = z.infer<typeof episodeStatus>;
+
+/** The key under which the status travels in `_meta` of a tool result. */
+export const STATUS_META = "aenv/status";
+
+/** The messages that an agent begins with. */
+export const episodePrompt = z.object({ messages: z.array(chatMessage) });
+export type EpisodePrompt = z.infer<typeof episodePrompt>;
+
+/** The answer to an agent that speaks instead of calling a tool. */
+export const episodeReply = z.object({ messages: z.array(chatMessage), status: episodeStatus });
+export type EpisodeReply = z.infer<typeof episodeReply>;
+
+export const replyRequest = z.object({ message: chatMessage });
+
+/** One action of a known solution: a tool call, or words. */
+export const oracleAction = z.union([
+  z.object({ tool: z.string(), arguments: z.record(z.string(), z.unknown()) }),
+  z.object({ say: z.string() }),
+]);
+export type OracleAction = z.infer<typeof oracleAction>;
+
+/** Null if the environment knows no solution. */
+export const oracleAnswer = z.object({ actions: z.array(oracleAction).nullable() });
+
+export const digestAnswer = z.object({ digest: z.string() });
+
+/** Which of the optional parts of an episode an environment defines. */
+export const episodeAbilities = z.object({
+  prompt: z.boolean(),
+  reply: z.boolean(),
+  status: z.boolean(),
+  stepRewards: z.boolean(),
+  digest: z.boolean(),
+  oracle: z.boolean(),
+});
+export type EpisodeAbilities = z.infer<typeof episodeAbilities>;

@@ -1,0 +1,135 @@
+import * as z from "zod";
+import { chatMessage } from "./chat.ts";
+import { outcome } from "./outcome.ts";
+import { contentBlock, toolDescriptor } from "./tool.ts";
+
+/** The name and version of this schema, in every trajectory. */
+export const TRAJECTORY_FORMAT = "aenv.trajectory.v1";
+
+/** Why an episode stopped. The five limits are the agent's own; `truncated` is then true, and the environment still scores. */
+export const stopReasons = [
+  "done",
+  "max_turns",
+  "max_tool_calls",
+  "max_tokens",
+  "context_length",
+  "time_limit",
+  "empty_reply",
+  "error",
+] as const;
+export type StopReason = (typeof stopReasons)[number];
+const limits: ReadonlySet<StopReason> = new Set(["max_turns", "max_tool_calls", "max_tokens", "context_length", "time_limit"]);
+
+export function isTruncated(reason: StopReason): boolean {
+  return limits.has(reason);
+}
+
+const count = z.number().int().nonnegative();
+const milliseconds = z.number().nonnegative();
+
+/** The weights that sampled a span of tokens. */
+export const weightSpan = z.object({ version: z.string(), start: count, end: count });
+export type WeightSpan = z.infer<typeof weightSpan>;
+
+/** One tool call of an episode and its result. */
+export const step = z.object({
+  index: count,
+  /** The position in `messages` of the assistant message that made the call; null for an agent without messages. */
+  message: count.nullable(),
+  call: z.object({ id: z.string(), name: z.string(), arguments: z.record(z.string(), z.unknown()) }),
+  result: z.object({ content: z.array(contentBlock), structured_content: z.unknown().optional(), is_error: z.boolean() }),
+  started_ms: milliseconds,
+  duration_ms: milliseconds,
+  /** The reward of this step, where the environment gives step rewards. */
+  reward: z.number().nullable(),
+  /** The digest of the state after this step, where it was asked for. */
+  state_digest: z.string().nullable(),
+});
+export type Step = z.infer<typeof step>;
+
+/** One call of the model, in the order of arrival. Token arrays are null unless the endpoint returned them. */
+export const turn = z.object({
+  node_id: z.string(),
+  completion_id: z.string().nullable(),
+  finish_reason: z.string().nullable(),
+  /** The position in `messages` of the message that the model wrote; null if it is not among them. */
+  message: count.nullable(),
+  prompt_token_ids: z.array(count).nullable(),
+  completion_token_ids: z.array(count).nullable(),
+  logprobs: z.array(z.number().max(0)).nullable(),
+  weight_versions: z.array(weightSpan),
+  prompt_tokens: count.nullable(),
+  completion_tokens: count.nullable(),
+  started_ms: milliseconds,
+  duration_ms: milliseconds,
+});
+export type Turn = z.infer<typeof turn>;
+
+/** Tokens that a trainer can use: each sampled token once, with mask 1. */
+export const tokenSequence = z.object({
+  prompt_length: count,
+  token_ids: z.array(count),
+  loss_mask: z.array(z.union([z.literal(0), z.literal(1)])),
+  logprobs: z.array(z.number().max(0)),
+  weight_versions: z.array(weightSpan),
+  turns: z.array(z.string()),
+});
+export type TokenSequence = z.infer<typeof tokenSequence>;
+
+/** What made a trajectory: enough to run it again, or to say what has changed since. */
+export const provenance = z.looseObject({
+  environment: z.string(),
+  /** The digest of the bundle or image. */
+  environment_digest: z.string().nullable(),
+  tools_digest: z.string().nullable(),
+  agent: z.string(),
+  agent_digest: z.string().nullable(),
+  model: z.string().nullable(),
+  engine: z.string().nullable(),
+  isolation: z.string().nullable(),
+  server_version: z.string().nullable(),
+  client_version: z.string(),
+});
+export type Provenance = z.infer<typeof provenance>;
+
+export const usage = z.object({ prompt_tokens: count, completion_tokens: count, cached_tokens: count });
+export type Usage = z.infer<typeof usage>;
+
+/** One episode: what happened in it, how it ended, and what made it. */
+export const trajectory = z.object({
+  format: z.literal(TRAJECTORY_FORMAT),
+  id: z.string(),
+  run: z.string().nullable(),
+  /** How many attempts came before this one. */
+  attempt: count,
+  task: z.object({ id: z.string().nullable(), split: z.string().nullable(), index: count.nullable() }),
+  /** The samples of one task belong to one group. */
+  group: z.object({ id: z.string(), index: count, size: count }).nullable(),
+  /** For a fork: the trajectory and the number of its steps, messages and turns that come before what is stored here. */
+  parent: z.object({ id: z.string(), steps: count, messages: count, turns: count }).nullable(),
+  seed: z.number().int(),
+  messages: z.array(chatMessage),
+  tools: z.array(toolDescriptor),
+  steps: z.array(step),
+  turns: z.array(turn),
+  outcome,
+  stop_reason: z.enum(stopReasons),
+  truncated: z.boolean(),
+  /** What the turns hold: token ids with log-probabilities, log-probabilities alone, or text. */
+  capture: z.enum(["tokens", "logprobs", "text"]),
+  usage,
+  /** In US dollars; null where no price is known. */
+  cost: z.number().nonnegative().nullable(),
+  timing: z.object({
+    started_at: z.iso.datetime(),
+    total_ms: milliseconds,
+    start_ms: milliseconds,
+    reset_ms: milliseconds,
+    model_ms: milliseconds,
+    tools_ms: milliseconds,
+    score_ms: milliseconds,
+  }),
+  provenance,
+  metadata: z.record(z.string(), z.unknown()),
+});
+export type Trajectory = z.infer<typeof trajectory>;

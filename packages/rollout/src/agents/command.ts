@@ -1,0 +1,108 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { textOf } from "@aenv/contract";
+import { AgentError } from "../episode/failure.ts";
+import type { ProgramAgent, ProgramStart } from "./agent.ts";
+
+export interface CommandOptions {
+  /** The program and its arguments. */
+  readonly command: readonly string[];
+  readonly folder?: string;
+  /** Variables beside those of the episode. */
+  readonly variables?: Readonly<Record<string, string>>;
+}
+
+/** How long a program may take to end after it was asked to. */
+const GRACE_MS = 2_000;
+const KEPT_OUTPUT = 64 * 1024;
+
+/**
+ * Any program, in any language. Its environment tells it where the tools and the model are and what the task is; its standard output
+ * are its last words. An exit code other than 0 is a failure of the agent.
+ */
+export function commandAgent({ command, folder, variables = {} }: CommandOptions): ProgramAgent {
+  return {
+    name: "command",
+    settings: { command },
+    run: async (start) => {
+      const [program, ...args] = command;
+      if (program === undefined) throw new AgentError("the agent's command is empty; write it after --, such as: -- python agent.py");
+      const child = spawn(program, args, {
+        ...(folder !== undefined && { cwd: folder }),
+        env: { ...process.env, ...variables, ...variablesOf(start) },
+        stdio: ["ignore", "pipe", "pipe"],
+        // A group of its own, so that the children it starts end with it.
+        detached: true,
+      });
+      const output = new Tail(child.stdout);
+      const errors = new Tail(child.stderr);
+      const stop = () => endGroup(child.pid);
+      start.signal.addEventListener("abort", stop, { once: true });
+      try {
+        const [code, signal] = (await once(child, "close")) as [number | null, NodeJS.Signals | null];
+        start.signal.throwIfAborted();
+        if (code === 0) return { text: output.text.trim() === "" ? null : output.text };
+        throw new AgentError(`${program} ended with ${code === null ? `signal ${signal}` : `exit code ${code}`}: ${lastLine(errors.text)}`);
+      } catch (cause) {
+        start.signal.throwIfAborted();
+        throw cause instanceof AgentError
+          ? cause
+          : new AgentError(`${program} could not be started: ${(cause as Error).message}`, { cause });
+      } finally {
+        start.signal.removeEventListener("abort", stop);
+      }
+    },
+  };
+}
+
+function variablesOf({ task, messages, agentUrl, model, seed }: ProgramStart): Record<string, string> {
+  return {
+    AENV_AGENT_URL: agentUrl,
+    AENV_TASK_ID: task.id ?? "",
+    AENV_INSTRUCTION: task.instruction ?? messages.map(textOf).join("\n\n"),
+    AENV_MESSAGES: JSON.stringify(messages),
+    AENV_SEED: String(seed),
+    ...(model !== null && {
+      OPENAI_BASE_URL: model.openaiUrl,
+      OPENAI_API_KEY: model.apiKey,
+      ANTHROPIC_BASE_URL: model.anthropicUrl,
+      ANTHROPIC_API_KEY: model.apiKey,
+      AENV_MODEL: model.name,
+    }),
+  };
+}
+
+/** Asks the program and its children to end, and kills what has not ended soon after. */
+function endGroup(pid: number | undefined): void {
+  if (pid === undefined) return;
+  signalGroup(pid, "SIGTERM");
+  setTimeout(() => signalGroup(pid, "SIGKILL"), GRACE_MS).unref();
+}
+
+function signalGroup(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // It has ended.
+  }
+}
+
+/** The end of a stream's text. */
+class Tail {
+  #text = "";
+
+  constructor(stream: NodeJS.ReadableStream) {
+    stream.setEncoding("utf8");
+    stream.on("data", (piece: string) => {
+      this.#text = (this.#text + piece).slice(-KEPT_OUTPUT);
+    });
+  }
+
+  get text(): string {
+    return this.#text;
+  }
+}
+
+function lastLine(text: string): string {
+  return text.trim().split("\n").at(-1) || "it printed nothing to standard error";
+}

@@ -1,0 +1,122 @@
+import { type ChatMessage, isObject, type ToolDescriptor } from "@aenv/contract";
+import { ModelError } from "../episode/failure.ts";
+import { LimitReached } from "../episode/limits.ts";
+import { chatDialect } from "../models/chat/dialect.ts";
+import type { Dialect, ModelApi } from "../models/dialect.ts";
+import { type ModelAnswer, type ModelHttp, RefusedByModel } from "../models/http.ts";
+import { messagesDialect } from "../models/messages/dialect.ts";
+import { responsesDialect } from "../models/responses/dialect.ts";
+import { serverSentEvents } from "../models/server-sent-events.ts";
+import type { AgentMessage, Player, TurnAgent, TurnOptions } from "./agent.ts";
+
+/** A model behind an HTTP endpoint. */
+export interface Model {
+  readonly api: ModelApi;
+  /** The path of the API is appended as it is: `https://api.openai.com/v1`, or any other path. */
+  readonly baseUrl: string;
+  readonly apiKey: string;
+  readonly name: string;
+  readonly sampling?: Readonly<Record<string, unknown>>;
+  /** Fields that the request has beside those of the API. */
+  readonly extraBody?: Readonly<Record<string, unknown>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly streams?: boolean;
+  /** The endpoint must return token ids and log-probabilities. */
+  readonly wantsTokens?: boolean;
+}
+
+const dialects: Readonly<Record<ModelApi, Dialect>> = { chat: chatDialect, responses: responsesDialect, messages: messagesDialect };
+
+/** A model in the ordinary loop of tool calls. */
+export function modelAgent(model: Model, http: ModelHttp): TurnAgent {
+  const { api, baseUrl, name, sampling = {}, extraBody = {}, streams = false, wantsTokens = false } = model;
+  return {
+    name: api === "messages" ? "anthropic" : "openai",
+    settings: { api, baseUrl, model: name, sampling, extraBody, streams, wantsTokens },
+    begin: ({ tools, seed }) => new ModelPlayer(model, http, tools, seed),
+  };
+}
+
+/** It keeps nothing of an episode: the conversation is given to it each time. */
+class ModelPlayer implements Player {
+  readonly #model: Model;
+  readonly #http: ModelHttp;
+  readonly #tools: readonly ToolDescriptor[];
+  readonly #seed: number;
+
+  constructor(model: Model, http: ModelHttp, tools: readonly ToolDescriptor[], seed: number) {
+    this.#model = model;
+    this.#http = http;
+    this.#tools = tools;
+    this.#seed = seed;
+  }
+
+  async next(messages: readonly ChatMessage[], { signal, maxTokens }: TurnOptions): Promise<AgentMessage> {
+    const { api, baseUrl, apiKey, name, headers = {}, sampling = {}, extraBody = {}, streams = false, wantsTokens = false } = this.#model;
+    const dialect = dialects[api];
+    const turn = { model: name, messages, tools: this.#tools, seed: this.#seed, maxTokens, sampling, streams, wantsTokens };
+    const request = {
+      url: baseUrl.replace(/\/$/, "") + dialect.path,
+      headers: { ...dialect.headers(apiKey), ...headers },
+      body: { ...dialect.body(turn), ...extraBody },
+    };
+    try {
+      const answer = await this.#http.post(request, streams ? (body) => readStream(body, dialect) : readJson, signal);
+      const written = dialect.read(answer);
+      if (wantsTokens && written.turn?.completion_token_ids === null) throw noTokens(baseUrl);
+      return written;
+    } catch (error) {
+      if (isTooLong(error)) throw new LimitReached("context_length", error.message);
+      throw error;
+    }
+  }
+
+  copy(): Player {
+    return this;
+  }
+}
+
+async function readJson(body: ModelAnswer): Promise<unknown> {
+  try {
+    return await body.json();
+  } catch (cause) {
+    throw new ModelError("the model's answer is not JSON, or broke off", { retryable: true, cause });
+  }
+}
+
+async function readStream(body: AsyncIterable<Buffer>, dialect: Dialect): Promise<unknown> {
+  const stream = dialect.openStream();
+  for await (const data of serverSentEvents(body)) {
+    if (data === "[DONE]") break;
+    const event = parseEvent(data);
+    if (isObject(event.error) && event.type !== "error") {
+      throw new ModelError(`the model's stream ended with an error: ${String(event.error.message)}`, { retryable: true });
+    }
+    stream.add(event);
+  }
+  const { answer } = stream;
+  if (answer === null) throw new ModelError("the model's stream broke off before the answer was complete", { retryable: true });
+  return answer;
+}
+
+function parseEvent(data: string): Record<string, unknown> {
+  try {
+    const event: unknown = JSON.parse(data);
+    if (isObject(event)) return event;
+  } catch {
+    // Reported below, like any other event that is no object.
+  }
+  throw new ModelError(`the model's stream holds an event that is no JSON object: ${data.slice(0, 100)}`, { retryable: true });
+}
+
+function isTooLong(error: unknown): error is RefusedByModel {
+  if (!(error instanceof RefusedByModel) || error.status !== 400) return false;
+  return (
+    error.code === "context_length_exceeded" ||
+    /context length|context window|maximum context|prompt is too long|longer than the model/i.test(error.message)
+  );
+}
+
+function noTokens(baseUrl: string): ModelError {
+  return new ModelError(`${baseUrl} returns no token ids; use vLLM or a recent SGLang, or do not ask for tokens`, { retryable: false });
+}

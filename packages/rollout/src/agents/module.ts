@@ -1,0 +1,27 @@
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { isObject, messageOf } from "@aenv/contract";
+import { AgentError } from "../episode/failure.ts";
+import type { Agent, ProgramStart } from "./agent.ts";
+
+/** What a module may export as its default: a function that plays a whole episode, or an agent. */
+export type AgentModule = ((start: ProgramStart) => Promise<string | null | undefined> | string | null | undefined) | Agent;
+
+/** An agent from a TypeScript or JavaScript file. */
+export async function moduleAgent(path: string): Promise<Agent> {
+  const file = resolve(path);
+  let loaded: { default?: AgentModule };
+  try {
+    loaded = await import(pathToFileURL(file).href);
+  } catch (cause) {
+    throw new AgentError(`the agent ${path} cannot be loaded: ${messageOf(cause)}`, { cause });
+  }
+  const { default: exported } = loaded;
+  if (typeof exported === "function") {
+    return { name: "module", settings: { path }, run: async (start) => ({ text: (await exported(start)) ?? null }) };
+  }
+  if (isObject(exported) && ("run" in exported || "begin" in exported)) return exported as unknown as Agent;
+  throw new AgentError(
+    `the agent ${path} has no default export that is a function or an agent; write: export default async ({ agentUrl, model }) => { … }`,
+  );
+}

@@ -1,0 +1,72 @@
+import { type ChatMessage, type Step, type Trajectory, type Turn, textOf } from "@aenv/contract";
+import { parseArguments } from "../episode/tool-message.ts";
+import { trainingTools } from "./chat-rows.ts";
+
+/** The version that is written; readers of later ones take it too. */
+const VERSION = "ATIF-v1.7";
+
+/** A trajectory in the agent trajectory interchange format: one step a message, tool results in the step of their calls. */
+export function toAtif(trajectory: Trajectory): Record<string, unknown> {
+  const { messages, tools, turns, steps, provenance, usage, cost, outcome } = trajectory;
+  const written: Record<string, unknown>[] = [];
+  for (const [at, message] of messages.entries()) {
+    if (message.role === "tool") continue;
+    written.push({ step_id: written.length + 1, ...stepOf(message, at, turns, steps) });
+  }
+  return {
+    schema_version: VERSION,
+    ...(trajectory.run !== null && { session_id: trajectory.run }),
+    trajectory_id: trajectory.id,
+    agent: {
+      name: provenance.agent,
+      version: provenance.client_version,
+      ...(provenance.model !== null && { model_name: provenance.model }),
+      ...(tools.length > 0 && { tool_definitions: trainingTools(tools) }),
+    },
+    // A document has at least one step, also of an episode that failed before its first message.
+    steps: written.length > 0 ? written : [{ step_id: 1, source: "system", message: "" }],
+    final_metrics: {
+      total_prompt_tokens: usage.prompt_tokens,
+      total_completion_tokens: usage.completion_tokens,
+      ...(cost !== null && { total_cost_usd: cost }),
+      total_steps: Math.max(1, written.length),
+    },
+    extra: { environment: provenance.environment, task: trajectory.task, outcome, stop_reason: trajectory.stop_reason },
+  };
+}
+
+function stepOf(message: ChatMessage, at: number, turns: readonly Turn[], steps: readonly Step[]): Record<string, unknown> {
+  if (message.role !== "assistant") return { source: message.role === "user" ? "user" : "system", message: textOf(message) };
+  const turn = turns.find((one) => one.message === at);
+  const own = steps.filter((step) => step.message === at);
+  const { reasoning_content, tool_calls = [] } = message;
+  return {
+    source: "agent",
+    message: textOf(message),
+    ...(turn === undefined ? { llm_call_count: 0 } : { llm_call_count: 1, metrics: metricsOf(turn) }),
+    ...(turn !== undefined && typeof reasoning_content === "string" && { reasoning_content }),
+    ...(tool_calls.length > 0 && {
+      tool_calls: tool_calls.map(({ id, function: { name, arguments: args } }) => {
+        const parsed = parseArguments(args);
+        return {
+          tool_call_id: id,
+          function_name: name,
+          arguments: parsed.ok ? parsed.value : {},
+          ...(!parsed.ok && { extra: { arguments_text: args } }),
+        };
+      }),
+    }),
+    ...(own.length > 0 && {
+      observation: { results: own.map(({ call, result }) => ({ source_call_id: call.id, content: contentText(result.content) })) },
+    }),
+  };
+}
+
+function metricsOf({ prompt_tokens, completion_tokens, prompt_token_ids, completion_token_ids, logprobs }: Turn): Record<string, unknown> {
+  const metrics = { prompt_tokens, completion_tokens, prompt_token_ids, completion_token_ids, logprobs };
+  return Object.fromEntries(Object.entries(metrics).filter(([, value]) => value !== null));
+}
+
+function contentText(content: Step["result"]["content"]): string {
+  return content.map((block) => (typeof block.text === "string" ? block.text : `[${block.type}]`)).join("\n");
+}

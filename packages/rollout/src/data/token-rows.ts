@@ -1,0 +1,22 @@
+import type { Trajectory } from "@aenv/contract";
+import { mergeTurns } from "../models/sequences.ts";
+
+/** One row for each token sequence of a trajectory. Unscored ones have a null reward and nothing to train on. */
+export function tokenRows({ id, group, turns, outcome }: Trajectory): Record<string, unknown>[] {
+  const isScored = outcome.kind === "scored";
+  return mergeTurns(turns).map(({ token_ids, loss_mask, logprobs, prompt_length, weight_versions }) => {
+    const versions = weight_versions.map(({ version }) => version).sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
+    return {
+      input_ids: token_ids,
+      loss_mask: isScored ? loss_mask : loss_mask.map(() => 0),
+      logprobs,
+      prompt_length,
+      reward: isScored ? outcome.reward : null,
+      scored: isScored,
+      group_id: group?.id ?? id,
+      rollout_id: id,
+      weight_version_min: versions[0] ?? null,
+      weight_version_max: versions.at(-1) ?? null,
+    };
+  });
+}

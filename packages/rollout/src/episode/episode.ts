@@ -1,0 +1,265 @@
+import {
+  type ChatMessage,
+  type ChatToolCall,
+  type EpisodeAbilities,
+  episodeStatus,
+  isObject,
+  type Outcome,
+  STATUS_META,
+  type Step,
+  type StopReason,
+  type Task,
+  type ToolDescriptor,
+  textOf,
+} from "@aenv/contract";
+import type { AgentMessage, Player } from "../agents/agent.ts";
+import type { RecordedToolCall } from "../recorder/mcp.ts";
+import type { EpisodeInstance } from "./instance.ts";
+import { LimitReached, type Limits, Meter } from "./limits.ts";
+import { EpisodeRecord } from "./record.ts";
+import { failedResult, messageOfResult, parseArguments, type StepResult, toStepResult } from "./tool-message.ts";
+
+export interface EpisodeOptions {
+  readonly instance: EpisodeInstance;
+  readonly task: string | null;
+  readonly seed: number;
+  readonly limits: Limits;
+  readonly signal: AbortSignal;
+  /** Whether the digest of the state is recorded after every step, for replays. */
+  readonly recordsDigests: boolean;
+  /** Milliseconds of a monotonic clock. */
+  readonly now: () => number;
+}
+
+/** Milliseconds spent in each part of an episode. */
+export interface EpisodeTiming {
+  reset_ms: number;
+  model_ms: number;
+  tools_ms: number;
+  score_ms: number;
+}
+
+/** What was known of an episode when it was forked. */
+interface Beginning {
+  readonly task: Task | null;
+  readonly tools: readonly ToolDescriptor[];
+  readonly abilities: EpisodeAbilities;
+}
+
+/**
+ * One episode on one instance: it is reset, played turn by turn, and scored. `fork` makes episodes that go on from the same point.
+ *
+ * @example
+ * const episode = await Episode.begin({ instance, task: "refund-1", seed: 7, ... });
+ * const reason = await episode.play(agent.begin(episode.start));
+ * const { reward } = await episode.score();
+ */
+export class Episode {
+  readonly record: EpisodeRecord;
+  readonly timing: EpisodeTiming;
+  readonly tools: readonly ToolDescriptor[];
+  readonly task: Task | null;
+  readonly #options: EpisodeOptions;
+  readonly #beginning: Beginning;
+  readonly meter: Meter;
+  readonly #startedAt: number;
+  #signal: AbortSignal;
+  #isDone = false;
+
+  private constructor(options: EpisodeOptions, beginning: Beginning, record: EpisodeRecord, timing: EpisodeTiming, meter: Meter) {
+    this.#options = options;
+    this.#beginning = beginning;
+    this.record = record;
+    this.timing = timing;
+    this.tools = beginning.tools;
+    this.task = beginning.task;
+    this.meter = meter;
+    this.#signal = options.signal;
+    this.#startedAt = options.now() - timing.reset_ms;
+  }
+
+  /** Resets the instance to the task and asks it for the messages that an agent begins with. */
+  static async begin(options: EpisodeOptions): Promise<Episode> {
+    const { instance, task, seed, signal, limits, now } = options;
+    const from = now();
+    const abilities = await instance.episode.abilities({ signal });
+    const { task: found, observation } = await instance.reset({ task, seed }, { signal });
+    const tools = (await instance.listTools({ signal })).map((tool) => ({ ...tool, name: tool.name.slice(tool.name.indexOf("/") + 1) }));
+    const messages = abilities.prompt ? (await instance.episode.prompt({ signal })).messages : defaultPrompt(observation);
+    const timing = { reset_ms: now() - from, model_ms: 0, tools_ms: 0, score_ms: 0 };
+    return new Episode(options, { task: found, tools, abilities }, new EpisodeRecord(messages), timing, new Meter(limits));
+  }
+
+  get isDone(): boolean {
+    return this.#isDone;
+  }
+
+  /** Plays until the environment says that the episode is done, the player stops, or a limit is reached. */
+  play(player: Player): Promise<StopReason> {
+    return this.within(null, async () => {
+      for (;;) {
+        const reason = await this.#turn(player);
+        if (reason !== null) return reason;
+      }
+    });
+  }
+
+  /** Runs what plays the episode within the agent's time limit, and until `stop`. */
+  async within(stop: AbortSignal | null, work: (signal: AbortSignal) => Promise<StopReason>): Promise<StopReason> {
+    const timeUp = new AbortController();
+    const { seconds } = this.#options.limits;
+    const timer = seconds === undefined ? undefined : setTimeout(() => timeUp.abort(), seconds * 1_000);
+    this.#signal = AbortSignal.any([this.#options.signal, timeUp.signal, ...(stop === null ? [] : [stop])]);
+    try {
+      return await work(this.#signal);
+    } catch (error) {
+      if (error instanceof LimitReached) return error.stopReason;
+      // Its own time is up: what it has done so far is scored. Anything else that aborts is not the agent's doing.
+      if (timeUp.signal.aborted && !this.#options.signal.aborted) return "time_limit";
+      throw error;
+    } finally {
+      clearTimeout(timer);
+      this.#signal = this.#options.signal;
+    }
+  }
+
+  /** One message of the player and what follows from it; null if the episode goes on. */
+  async #turn(player: Player): Promise<StopReason | null> {
+    const { now } = this.#options;
+    this.meter.beginTurn();
+    const from = now();
+    const written = await player.next(this.record.messages, { signal: this.#signal, maxTokens: this.meter.tokensLeft });
+    if (written === null) return "done";
+    this.#note(written, from);
+    return this.take(written.message);
+  }
+
+  /** Takes a message of the agent that is in the record already: runs its tool calls, or asks the environment for a reply. */
+  async take(message: ChatMessage): Promise<StopReason | null> {
+    const calls = message.tool_calls ?? [];
+    if (calls.length === 0) return textOf(message).trim() === "" ? "empty_reply" : this.#reply(message);
+    const at = this.record.messages.length - 1;
+    for (const call of calls) await this.#call(call, at);
+    return this.#isDone ? "done" : null;
+  }
+
+  /** Records a message of a program that plays the episode by itself. */
+  addMessage(message: ChatMessage): void {
+    this.record.messages.push(message);
+  }
+
+  /** Records a tool call that a program has made. One without a result has failed on its way. */
+  addStep({ name, arguments: args, result }: RecordedToolCall): void {
+    const step = result === null ? failedResult("no result came") : toStepResult({ ...result, isError: result.isError ?? false });
+    const { steps } = this.record;
+    const status = episodeStatus.safeParse(isObject(result?._meta) ? result._meta[STATUS_META] : undefined);
+    if (status.success && status.data.done) this.#isDone = true;
+    steps.push({
+      index: steps.length,
+      message: null,
+      call: { id: `call_${steps.length}`, name, arguments: args },
+      result: recordOf(step),
+      started_ms: this.#options.now() - this.#startedAt,
+      duration_ms: 0,
+      reward: null,
+      state_digest: null,
+    });
+  }
+
+  /** Records a program's exchange with the model. The conversation that the model saw becomes the record's, if it is known. */
+  addExchange(conversation: readonly ChatMessage[] | null, written: AgentMessage): void {
+    const { messages } = this.record;
+    if (conversation !== null) messages.splice(0, messages.length, ...conversation);
+    this.#note(written, this.#options.now());
+  }
+
+  /** The environment's own score of the episode. */
+  async score(): Promise<Outcome> {
+    const { instance, signal, now } = this.#options;
+    const from = now();
+    const { reward, components, weights } = await instance.score({}, { signal });
+    this.timing.score_ms = now() - from;
+    return { kind: "scored", reward, components, ...(weights && { weights }) };
+  }
+
+  /** Episodes that go on from here, each on an instance of its own. The caller releases the instances. */
+  async fork(count: number): Promise<Episode[]> {
+    const { instance, signal } = this.#options;
+    const copies = await instance.fork(count, { signal });
+    return copies.map((copy) => {
+      const meter = new Meter(this.meter.limits, this.meter.used);
+      const fork = new Episode({ ...this.#options, instance: copy }, this.#beginning, this.record.copy(), { ...this.timing }, meter);
+      fork.#isDone = this.#isDone;
+      return fork;
+    });
+  }
+
+  #note({ message, turn }: AgentMessage, from: number): void {
+    const duration = this.#options.now() - from;
+    this.record.messages.push(message);
+    if (turn === undefined) return;
+    this.timing.model_ms += duration;
+    this.meter.addTokens(turn.completion_tokens ?? 0);
+    const { turns, messages } = this.record;
+    turns.push({
+      ...turn,
+      node_id: `n${turns.length}`,
+      message: messages.length - 1,
+      started_ms: from - this.#startedAt,
+      duration_ms: duration,
+    });
+  }
+
+  async #reply(message: ChatMessage): Promise<StopReason | null> {
+    if (!this.#beginning.abilities.reply) return "done";
+    const { instance } = this.#options;
+    const signal = this.#signal;
+    const { messages, status } = await instance.episode.reply(message, { signal });
+    this.record.messages.push(...messages);
+    this.#isDone = status.done;
+    return status.done ? "done" : null;
+  }
+
+  /** Runs a tool call and records it as a step. What the model got wrong is its own to read; only failures of the platform throw. */
+  async #call(call: ChatToolCall, message: number): Promise<void> {
+    const { now, instance, recordsDigests } = this.#options;
+    const signal = this.#signal;
+    const args = parseArguments(call.function.arguments);
+    const from = now();
+    const result = this.#isDone ? failedResult("not run: the episode is over") : await this.#run(call.function.name, args);
+    const duration = now() - from;
+    this.timing.tools_ms += duration;
+    this.record.messages.push(messageOfResult(call.id, result));
+    if (this.#isDone && result.isSkipped) return;
+    if (result.status?.done === true) this.#isDone = true;
+    const { stepRewards } = this.#beginning.abilities;
+    this.record.steps.push({
+      index: this.record.steps.length,
+      message,
+      call: { id: call.id, name: call.function.name, arguments: args.ok ? args.value : {} },
+      result: recordOf(result),
+      started_ms: from - this.#startedAt,
+      duration_ms: duration,
+      reward: stepRewards ? (await instance.episode.stepReward({ signal })).reward : null,
+      state_digest: recordsDigests ? await instance.episode.digest({ signal }) : null,
+    });
+  }
+
+  async #run(name: string, args: ReturnType<typeof parseArguments>): Promise<StepResult> {
+    this.meter.beginToolCall();
+    if (!args.ok) return failedResult(args.message);
+    if (!this.tools.some((tool) => tool.name === name)) {
+      return failedResult(`there is no tool '${name}'; there are: ${this.tools.map((tool) => tool.name).join(", ")}`);
+    }
+    return toStepResult(await this.#options.instance.callTool(name, args.value, { signal: this.#signal }));
+  }
+}
+
+function recordOf({ content, isError, structured }: StepResult): Step["result"] {
+  return { content: [...content], is_error: isError, ...(structured !== undefined && { structured_content: structured }) };
+}
+
+function defaultPrompt(observation: unknown): ChatMessage[] {
+  if (observation === null || observation === undefined) return [];
+  return [{ role: "user", content: typeof observation === "string" ? observation : JSON.stringify(observation) }];
+}

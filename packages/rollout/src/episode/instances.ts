@@ -1,0 +1,73 @@
+import { isPlatformError } from "@aenv/contract";
+import { Environment, type EnvironmentOptions } from "@aenv/sdk";
+import type { EpisodeSpec, Lease } from "./play.ts";
+
+export interface InstancesOptions {
+  /** `name@version`. */
+  readonly environment: string;
+  readonly options: EnvironmentOptions;
+  readonly provenance: Lease["provenance"];
+  /** Called when the server says that it is busy, with the pause it asks for. */
+  readonly onBusy?: (pauseMs: number) => void;
+}
+
+const DEFAULT_PAUSE_MS = 1_000;
+
+/**
+ * Instances for the episodes of a run. One whose episode was scored is used again: the next episode resets it. One whose episode
+ * failed is ended, because nobody knows in which state it is.
+ */
+export class Instances implements AsyncDisposable {
+  readonly #options: InstancesOptions;
+  readonly #idle: Environment[] = [];
+  readonly #releasing = new Set<Promise<void>>();
+
+  constructor(options: InstancesOptions) {
+    this.#options = options;
+  }
+
+  async acquire(spec: Pick<EpisodeSpec, "task" | "seed">, signal: AbortSignal): Promise<Lease> {
+    const instance = this.#idle.pop() ?? (await this.#create(spec, signal));
+    return {
+      instance,
+      provenance: this.#options.provenance,
+      release: async (isReusable) => {
+        if (isReusable) this.#idle.push(instance);
+        else await this.#release(instance);
+      },
+    };
+  }
+
+  /** Ends all that wait for another episode. */
+  async close(): Promise<void> {
+    for (const instance of this.#idle.splice(0)) void this.#release(instance);
+    await Promise.all(this.#releasing);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #create({ task, seed }: Pick<EpisodeSpec, "task" | "seed">, signal: AbortSignal): Promise<Environment> {
+    const { environment, options, onBusy } = this.#options;
+    const instance = new Environment(environment, { ...options, ...(task.id !== null && { task: task.id }), seed });
+    try {
+      await instance.initialize({ signal });
+      return instance;
+    } catch (error) {
+      if (isPlatformError(error, "quota.exceeded")) onBusy?.(pauseOf(error.details.retryAfterSeconds));
+      await this.#release(instance);
+      throw error;
+    }
+  }
+
+  #release(instance: Environment): Promise<void> {
+    const releasing = instance.release().finally(() => this.#releasing.delete(releasing));
+    this.#releasing.add(releasing);
+    return releasing;
+  }
+}
+
+function pauseOf(seconds: unknown): number {
+  return typeof seconds === "number" ? seconds * 1_000 : DEFAULT_PAUSE_MS;
+}

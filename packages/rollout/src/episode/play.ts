@@ -1,0 +1,154 @@
+import {
+  type EpisodeStage,
+  isTruncated,
+  type Outcome,
+  type Provenance,
+  type StopReason,
+  TRAJECTORY_FORMAT,
+  type Trajectory,
+  type Turn,
+} from "@aenv/contract";
+import { type Agent, isProgram } from "../agents/agent.ts";
+import type { RecordingServer } from "../recorder/server.ts";
+import { Episode } from "./episode.ts";
+import { AgentError, DeadlineError, unscoredBy } from "./failure.ts";
+import type { EpisodeInstance } from "./instance.ts";
+import type { Limits } from "./limits.ts";
+import { type ProgramOptions, playProgram } from "./program.ts";
+
+/** An episode to be played. */
+export interface EpisodeSpec {
+  readonly id: string;
+  readonly run: string | null;
+  readonly attempt: number;
+  readonly task: Trajectory["task"];
+  readonly group: Trajectory["group"];
+  readonly seed: number;
+  readonly metadata: Readonly<Record<string, unknown>>;
+}
+
+/** A running instance for one episode. */
+export interface Lease {
+  readonly instance: EpisodeInstance;
+  /** What the instance is, for the trajectory. */
+  readonly provenance: Pick<Provenance, "environment" | "environment_digest" | "engine" | "isolation" | "server_version">;
+  /** Gives it back; one that is not to be used again is ended. Never throws. */
+  release(isReusable: boolean): Promise<void>;
+}
+
+export interface PlayOptions {
+  readonly agent: Agent;
+  /** For agents that are programs; null if the agent is none. */
+  readonly recorder: RecordingServer | null;
+  readonly model: ProgramOptions["model"];
+  readonly limits: Limits;
+  /** How long the whole episode may take, with start and score. A longer one is unscored. */
+  readonly deadlineMs: number;
+  readonly recordsDigests: boolean;
+  readonly acquire: (spec: EpisodeSpec, signal: AbortSignal) => Promise<Lease>;
+  readonly provenance: Omit<Provenance, keyof Lease["provenance"] | "tools_digest">;
+  readonly digestOf: (value: unknown) => string;
+  readonly costOf: (turns: readonly Turn[]) => number | null;
+  readonly cancel: AbortSignal;
+  readonly now: () => number;
+  readonly date: () => Date;
+}
+
+/** Plays one episode from start to end. Never throws: what goes wrong is the episode's outcome. */
+export async function playEpisode(spec: EpisodeSpec, options: PlayOptions): Promise<Trajectory> {
+  const { now } = options;
+  const from = now();
+  const started = options.date().toISOString();
+  const deadline = startDeadline(options.deadlineMs);
+  const signal = AbortSignal.any([options.cancel, deadline.signal]);
+  let lease: Lease | null = null;
+  let episode: Episode | null = null;
+  let stage: EpisodeStage = "start";
+  let startMs = 0;
+  let reason: StopReason = "error";
+  let outcome: Outcome;
+  try {
+    lease = await options.acquire(spec, signal);
+    startMs = now() - from;
+    stage = "reset";
+    episode = await beginEpisode(spec, options, lease.instance, signal);
+    stage = "play";
+    reason = await playTurns(episode, spec, options, lease.instance);
+    stage = "score";
+    outcome = await episode.score();
+  } catch (error) {
+    outcome = unscoredBy(deadline.signal.aborted && !options.cancel.aborted ? deadline.signal.reason : error, stage, options.cancel);
+    reason = "error";
+  } finally {
+    deadline.clear();
+  }
+  await lease?.release(outcome.kind === "scored");
+  const record = episode?.record;
+  const tools = episode?.tools ?? [];
+  return {
+    format: TRAJECTORY_FORMAT,
+    id: spec.id,
+    run: spec.run,
+    attempt: spec.attempt,
+    task: spec.task,
+    group: spec.group,
+    parent: null,
+    seed: spec.seed,
+    messages: record?.messages ?? [],
+    tools: [...tools],
+    steps: record?.steps ?? [],
+    turns: record?.turns ?? [],
+    outcome,
+    stop_reason: reason,
+    truncated: isTruncated(reason),
+    capture: captureOf(record?.turns ?? []),
+    usage: usageOf(record?.turns ?? []),
+    cost: options.costOf(record?.turns ?? []),
+    timing: {
+      started_at: started,
+      total_ms: now() - from,
+      start_ms: startMs,
+      ...(episode?.timing ?? { reset_ms: 0, model_ms: 0, tools_ms: 0, score_ms: 0 }),
+    },
+    provenance: {
+      ...options.provenance,
+      ...(lease?.provenance ?? { environment: "", environment_digest: null, engine: null, isolation: null, server_version: null }),
+      tools_digest: tools.length === 0 ? null : options.digestOf(tools),
+    } as Provenance,
+    metadata: { ...spec.metadata },
+  };
+}
+
+function beginEpisode(spec: EpisodeSpec, options: PlayOptions, instance: EpisodeInstance, signal: AbortSignal): Promise<Episode> {
+  const { limits, recordsDigests, now } = options;
+  return Episode.begin({ instance, task: spec.task.id, seed: spec.seed, limits, signal, recordsDigests, now });
+}
+
+async function playTurns(episode: Episode, spec: EpisodeSpec, options: PlayOptions, instance: EpisodeInstance): Promise<StopReason> {
+  const { agent, recorder, model, cancel } = options;
+  const task = { id: episode.task?.id ?? null, instruction: episode.task?.instruction ?? null };
+  if (isProgram(agent)) {
+    if (recorder === null) throw new AgentError(`the agent '${agent.name}' is a program, and no recording server was opened for it`);
+    return playProgram(episode, agent, { recorder, agentUrl: await instance.agentUrl({ signal: cancel }), model, task, seed: spec.seed });
+  }
+  const oracle = () => instance.episode.oracle({ signal: cancel });
+  return episode.play(await agent.begin({ task, tools: episode.tools, seed: spec.seed, oracle }));
+}
+
+function startDeadline(ms: number): { readonly signal: AbortSignal; clear(): void } {
+  const controller = new AbortController();
+  const timer = setTimeout(() => controller.abort(new DeadlineError(`the episode took longer than ${ms / 1_000} s`)), ms);
+  return { signal: controller.signal, clear: () => clearTimeout(timer) };
+}
+
+function captureOf(turns: readonly Turn[]): Trajectory["capture"] {
+  if (turns.length === 0) return "text";
+  if (turns.every(({ prompt_token_ids, completion_token_ids, logprobs }) => prompt_token_ids && completion_token_ids && logprobs))
+    return "tokens";
+  return turns.every(({ logprobs }) => logprobs !== null) ? "logprobs" : "text";
+}
+
+function usageOf(turns: readonly Turn[]): Trajectory["usage"] {
+  const sum = (value: (turn: Turn) => number | null) => turns.reduce((total, turn) => total + (value(turn) ?? 0), 0);
+  return { prompt_tokens: sum((turn) => turn.prompt_tokens), completion_tokens: sum((turn) => turn.completion_tokens), cached_tokens: 0 };
+}

@@ -1,0 +1,88 @@
+import { type ChatMessage, chatMessage, type StopReason } from "@aenv/contract";
+import * as z from "zod";
+import type { ProgramAgent } from "../agents/agent.ts";
+import type { RecordedExchange } from "../recorder/model.ts";
+import type { RecordingServer, UpstreamModel } from "../recorder/server.ts";
+import type { Episode } from "./episode.ts";
+import { LimitReached } from "./limits.ts";
+
+export interface ProgramOptions {
+  readonly recorder: RecordingServer;
+  /** The MCP address of the instance for agents. */
+  readonly agentUrl: string;
+  readonly model: (UpstreamModel & { readonly name: string }) | null;
+  readonly task: { readonly id: string | null; readonly instruction: string | null };
+  readonly seed: number;
+}
+
+/**
+ * Lets a program play an episode by itself. Its tool calls and its exchanges with the model are recorded on their way; the limits hold
+ * for it as for every agent, and the program is stopped when it reaches one or when the episode is done.
+ */
+export async function playProgram(episode: Episode, agent: ProgramAgent, options: ProgramOptions): Promise<StopReason> {
+  const { recorder, agentUrl, model, task, seed } = options;
+  const stop = new AbortController();
+  let reason: StopReason | null = null;
+  const end = (why: StopReason) => {
+    reason ??= why;
+    stop.abort();
+  };
+  const guard = (begin: () => void) => {
+    try {
+      begin();
+    } catch (error) {
+      if (error instanceof LimitReached) end(error.stopReason);
+      throw error;
+    }
+  };
+  const addresses = recorder.record({
+    instanceUrl: agentUrl,
+    model,
+    onToolCall: {
+      begin: () => guard(() => episode.meter.beginToolCall()),
+      end: (call) => {
+        episode.addStep(call);
+        if (episode.isDone) end("done");
+      },
+    },
+    onExchange: {
+      begin: () => guard(() => episode.meter.beginTurn()),
+      end: (exchange) => episode.addExchange(conversationOf(exchange), exchange.written),
+    },
+  });
+  try {
+    return await episode.within(stop.signal, async (signal) => {
+      const { text } = await agent.run({
+        task,
+        tools: episode.tools,
+        seed,
+        messages: episode.record.messages,
+        agentUrl: addresses.agentUrl,
+        model:
+          model === null
+            ? null
+            : {
+                openaiUrl: addresses.openaiUrl as string,
+                anthropicUrl: addresses.anthropicUrl as string,
+                apiKey: addresses.modelKey,
+                name: model.name,
+              },
+        signal,
+      });
+      if (text !== null && model === null) episode.addMessage({ role: "assistant", content: text });
+      return reason ?? "done";
+    });
+  } catch (error) {
+    if (reason !== null) return reason;
+    throw error;
+  } finally {
+    addresses.close();
+  }
+}
+
+/** The conversation that the model saw, if its request holds one in the form of chat completions. */
+function conversationOf({ api, request }: RecordedExchange): readonly ChatMessage[] | null {
+  if (api !== "chat") return null;
+  const parsed = z.array(chatMessage).safeParse(request.messages);
+  return parsed.success ? parsed.data : null;
+}

@@ -1,0 +1,66 @@
+import { join } from "node:path";
+import type { Trajectory } from "@aenv/contract";
+import { type Tree, temporaryTree } from "@aenv/testing";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { newTrajectory } from "../fixtures/trajectory.ts";
+import { readJournal } from "./journal.ts";
+import { readTrajectories, TrajectoryWriter } from "./trajectories.ts";
+
+async function collect<T>(values: AsyncIterable<T>): Promise<T[]> {
+  const found: T[] = [];
+  for await (const value of values) found.push(value);
+  return found;
+}
+
+describe("stored trajectories", () => {
+  let tree: Tree;
+  let path: string;
+  beforeEach(() => {
+    tree = temporaryTree();
+    path = join(tree.path, "trajectories.jsonl");
+  });
+  afterEach(() => tree[Symbol.dispose]());
+
+  async function all(): Promise<Trajectory[]> {
+    return collect(readTrajectories(path));
+  }
+
+  it("are read as they were written, and what they share is stored once", async () => {
+    const written = Array.from({ length: 5 }, (_, n) => newTrajectory({ id: `t${n}` }));
+    await using writer = await TrajectoryWriter.open(path);
+    for (const one of written) await writer.add(one);
+    expect(await all()).toEqual(written);
+    const types = (await collect(readJournal(path))).map(({ record }) => record.type);
+    expect(types).toEqual(["shared", "shared", ...Array.from({ length: 5 }, () => "trajectory")]);
+  });
+
+  it("are told at the next opening, which writes nothing shared again", async () => {
+    const first = await TrajectoryWriter.open(path);
+    await first.add(newTrajectory({ id: "t0" }));
+    await first.close();
+    const ids: unknown[] = [];
+    const second = await TrajectoryWriter.open(path, ({ id }) => ids.push(id));
+    await second.add(newTrajectory({ id: "t1" }));
+    await second.close();
+    expect(ids).toEqual(["t0"]);
+    expect((await all()).map(({ id }) => id)).toEqual(["t0", "t1"]);
+    expect((await collect(readJournal(path))).filter(({ record }) => record.type === "shared")).toHaveLength(2);
+  });
+
+  it("hold of a fork only what came after it, and are read whole", async () => {
+    const whole = newTrajectory({ id: "fork" });
+    const prefix = { messages: whole.messages.slice(0, 2), steps: whole.steps.slice(0, 1), turns: [] };
+    const parent = { id: "p", messages: 2, steps: 1, turns: 0 };
+    await using writer = await TrajectoryWriter.open(path);
+    await writer.addPrefix("p", prefix);
+    await writer.addPrefix("p", prefix);
+    await writer.add({ ...whole, parent, messages: whole.messages.slice(2), steps: whole.steps.slice(1), turns: [] });
+    expect(await all()).toEqual([{ ...whole, parent, turns: [] }]);
+  });
+
+  it("refuse a line of another version, with the reason", async () => {
+    await using writer = await TrajectoryWriter.open(path);
+    await writer.add({ ...newTrajectory(), format: "aenv.trajectory.v9" } as unknown as Trajectory);
+    await expect(all()).rejects.toMatchObject({ code: "store.damaged", message: expect.stringContaining("format") });
+  });
+});

@@ -1,0 +1,75 @@
+import { chatMessage, type WeightSpan, weightSpan } from "@aenv/contract";
+import * as z from "zod";
+import type { AgentMessage } from "../../agents/agent.ts";
+import { ModelError } from "../../episode/failure.ts";
+
+const ids = z.array(z.number().int().nonnegative());
+const logprobs = z.looseObject({ content: z.array(z.looseObject({ logprob: z.number() })).nullish() });
+const metadata = z.looseObject({
+  weight_version: z.union([z.string(), z.number()]).nullish(),
+  weight_versions: z.array(weightSpan).nullish(),
+});
+
+/** A chat completion, with the fields that vLLM and SGLang add for tokens. */
+const completion = z.looseObject({
+  id: z.string().nullish(),
+  choices: z
+    .array(
+      z.looseObject({
+        message: chatMessage.extend({ role: z.literal("assistant") }),
+        finish_reason: z.string().nullish(),
+        logprobs: logprobs.nullish(),
+        /** SGLang. */
+        prompt_token_ids: ids.nullish(),
+        response_token_ids: ids.nullish(),
+        /** vLLM. */
+        token_ids: ids.nullish(),
+      }),
+    )
+    .min(1),
+  /** vLLM. */
+  prompt_token_ids: ids.nullish(),
+  metadata: metadata.nullish(),
+  usage: z.looseObject({ prompt_tokens: z.number().nullish(), completion_tokens: z.number().nullish() }).nullish(),
+});
+
+/** The message and the turn of a chat completion, whichever engine wrote it. */
+export function readCompletion(value: unknown): AgentMessage {
+  const parsed = completion.safeParse(value);
+  if (!parsed.success)
+    throw new ModelError(`the model's answer is not a chat completion: ${z.prettifyError(parsed.error)}`, { retryable: true });
+  const { id, choices, usage, metadata: about, prompt_token_ids: prompt } = parsed.data;
+  const [choice] = choices;
+  if (choice === undefined) throw new ModelError("the model's answer has no choice", { retryable: true });
+  const completionIds = choice.token_ids ?? choice.response_token_ids ?? null;
+  const values = choice.logprobs?.content?.map(({ logprob }) => clamp(logprob)) ?? null;
+  if (completionIds !== null && values !== null && completionIds.length !== values.length) {
+    throw new ModelError(`the model's answer has ${completionIds.length} tokens but ${values.length} log-probabilities`, {
+      retryable: false,
+    });
+  }
+  return {
+    message: choice.message,
+    turn: {
+      completion_id: id ?? null,
+      finish_reason: choice.finish_reason ?? null,
+      prompt_token_ids: prompt ?? choice.prompt_token_ids ?? null,
+      completion_token_ids: completionIds,
+      logprobs: values,
+      weight_versions: weightsOf(about, completionIds?.length ?? 0),
+      prompt_tokens: usage?.prompt_tokens ?? null,
+      completion_tokens: usage?.completion_tokens ?? null,
+    },
+  };
+}
+
+function weightsOf(about: z.infer<typeof metadata> | null | undefined, length: number): WeightSpan[] {
+  if (about?.weight_versions) return about.weight_versions;
+  const version = about?.weight_version;
+  return version === null || version === undefined ? [] : [{ version: String(version), start: 0, end: length }];
+}
+
+/** Engines round a certain token's log-probability to slightly more than 0. */
+function clamp(logprob: number): number {
+  return Math.min(0, logprob);
+}

@@ -1,0 +1,34 @@
+import { type Dialect, parametersOf, type TurnRequest, tokenLimit } from "../dialect.ts";
+import { readCompletion } from "./completion.ts";
+import { ChatStream } from "./stream.ts";
+
+/** OpenAI's chat completions, which vLLM, SGLang and most others speak. */
+export const chatDialect: Dialect = {
+  api: "chat",
+  path: "/chat/completions",
+  headers: (apiKey) => ({ authorization: `Bearer ${apiKey}` }),
+  body,
+  read: readCompletion,
+  openStream: () => new ChatStream(),
+};
+
+function body(request: TurnRequest): Record<string, unknown> {
+  const { model, messages, tools, seed, sampling, streams, wantsTokens } = request;
+  const limit = tokenLimit(request, "max_tokens");
+  return {
+    model,
+    messages,
+    ...(tools.length > 0 && {
+      tools: tools.map((tool) => ({
+        type: "function",
+        function: { name: tool.name, description: tool.description ?? "", parameters: parametersOf(tool) },
+      })),
+    }),
+    seed,
+    ...sampling,
+    ...(limit !== undefined && { max_tokens: limit }),
+    // `top_logprobs` must be 0 and not null: some versions of vLLM return no log-probabilities otherwise.
+    ...(wantsTokens && { return_token_ids: true, logprobs: true, top_logprobs: 0 }),
+    ...(streams && { stream: true, stream_options: { include_usage: true } }),
+  };
+}

@@ -1,0 +1,147 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { messageOf } from "@aenv/contract";
+import { Agent, type Dispatcher, request } from "undici";
+import { ModelError } from "../episode/failure.ts";
+
+export interface ModelHttpOptions {
+  /** Attempts after the first that failed for a reason that may pass: no connection, a cut answer, a status of 5xx. */
+  readonly retries: number;
+  /** How long one answer may take. */
+  readonly timeoutMs: number;
+  /** Called when the endpoint says that it is busy, with the pause it asks for, so that fewer episodes ask at once. */
+  readonly onBusy?: (pauseMs: number) => void;
+  /** Pauses between attempts; a test gives its own. */
+  readonly sleep?: (ms: number, signal: AbortSignal) => Promise<unknown>;
+}
+
+/** The body of an answer: a stream of bytes, or all of it as JSON. */
+export type ModelAnswer = Dispatcher.ResponseData["body"];
+
+export interface ModelRequest {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: unknown;
+}
+
+/** An answer of status 4xx that another attempt would get again. */
+export class RefusedByModel extends ModelError {
+  readonly status: number;
+  readonly code: string | null;
+
+  constructor(status: number, code: string | null, message: string) {
+    super(message, { retryable: false });
+    this.status = status;
+    this.code = code;
+  }
+}
+
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 30_000;
+
+/**
+ * Posts to a model's endpoint. A busy endpoint (429, or 503 with `Retry-After`) is waited for as long as the caller's signal allows:
+ * a pause for a weight update is no failure. What else may pass is tried again a few times.
+ */
+export class ModelHttp {
+  readonly #options: ModelHttpOptions;
+  readonly #connections = new Agent({ pipelining: 1, keepAliveTimeout: 30_000, headersTimeout: 0, bodyTimeout: 0 });
+
+  constructor(options: ModelHttpOptions) {
+    this.#options = options;
+  }
+
+  async close(): Promise<void> {
+    await this.#connections.destroy();
+  }
+
+  /** `read` is called with each answer of status 2xx; if it throws an error that is retryable, the request is sent again. */
+  async post<T>(call: ModelRequest, read: (body: ModelAnswer) => Promise<T>, signal: AbortSignal): Promise<T> {
+    const { retries, onBusy, sleep = rest } = this.#options;
+    let failures = 0;
+    let waits = 0;
+    for (;;) {
+      signal.throwIfAborted();
+      try {
+        return await this.#once(call, read, signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        if (error instanceof Busy) {
+          const pauseMs = error.pauseMs ?? backoff(waits++);
+          onBusy?.(pauseMs);
+          await sleep(pauseMs, signal);
+        } else {
+          const failure = error instanceof ModelError ? error : unreachable(call.url, error);
+          if (!failure.retryable || failures >= retries) throw failure;
+          await sleep(backoff(failures++), signal);
+        }
+      }
+    }
+  }
+
+  async #once<T>(call: ModelRequest, read: (body: ModelAnswer) => Promise<T>, signal: AbortSignal): Promise<T> {
+    const limit = AbortSignal.timeout(this.#options.timeoutMs);
+    try {
+      const { statusCode, headers, body } = await request(call.url, {
+        method: "POST",
+        headers: { "content-type": "application/json", ...call.headers },
+        body: JSON.stringify(call.body),
+        signal: AbortSignal.any([signal, limit]),
+        dispatcher: this.#connections,
+      });
+      if (statusCode >= 200 && statusCode < 300) return await read(body);
+      throw refusal(call.url, statusCode, headers["retry-after"], await body.text());
+    } catch (error) {
+      if (!limit.aborted) throw error;
+      throw new ModelError(`${call.url} did not answer within ${this.#options.timeoutMs / 1_000} s`, { retryable: true, cause: error });
+    }
+  }
+}
+
+/** The endpoint is busy and says so. */
+class Busy extends Error {
+  readonly pauseMs: number | null;
+
+  constructor(pauseMs: number | null) {
+    super("the endpoint is busy");
+    this.pauseMs = pauseMs;
+  }
+}
+
+function refusal(url: string, status: number, retryAfter: string | string[] | undefined, text: string): Error {
+  const pauseMs = retryAfterMs(Array.isArray(retryAfter) ? retryAfter[0] : retryAfter);
+  if (status === 429 || (status === 503 && pauseMs !== null)) return new Busy(pauseMs);
+  const { code, message } = readError(text);
+  if (status >= 500 || status === 408) return new ModelError(`${url} answered ${status}: ${message}`, { retryable: true });
+  return new RefusedByModel(status, code, `${url} answered ${status}: ${message}`);
+}
+
+function retryAfterMs(value: string | undefined): number | null {
+  if (value === undefined) return null;
+  const seconds = Number(value);
+  const ms = Number.isFinite(seconds) ? seconds * 1_000 : Date.parse(value) - Date.now();
+  return Number.isFinite(ms) ? Math.max(0, ms) : null;
+}
+
+function readError(text: string): { code: string | null; message: string } {
+  try {
+    const { error, message } = JSON.parse(text) as { error?: { code?: unknown; message?: unknown } | string; message?: unknown };
+    const said = typeof error === "string" ? error : (error?.message ?? message);
+    const code = typeof error === "object" && typeof error.code === "string" ? error.code : null;
+    if (typeof said === "string") return { code, message: said };
+  } catch {
+    // Not JSON: the beginning of the text is shown.
+  }
+  return { code: null, message: text.slice(0, 200) || "nothing" };
+}
+
+function unreachable(url: string, cause: unknown): ModelError {
+  return new ModelError(`the model's endpoint ${url} could not be reached, or broke off: ${messageOf(cause)}`, { retryable: true, cause });
+}
+
+function backoff(failures: number): number {
+  return Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** failures);
+}
+
+function rest(ms: number, signal: AbortSignal): Promise<unknown> {
+  return pause(ms, undefined, { signal });
+}

@@ -1,0 +1,131 @@
+import { type ChatMessage, isObject, textOf } from "@aenv/contract";
+import * as z from "zod";
+import type { AgentMessage } from "../../agents/agent.ts";
+import { ModelError } from "../../episode/failure.ts";
+import { parseArguments } from "../../episode/tool-message.ts";
+import { type Dialect, parametersOf, type TurnRequest, tokenLimit } from "../dialect.ts";
+import { MessagesStream } from "./stream.ts";
+
+/** Anthropic's Messages API. */
+export const messagesDialect: Dialect = {
+  api: "messages",
+  path: "/messages",
+  headers: (apiKey) => ({ "x-api-key": apiKey, "anthropic-version": "2023-06-01" }),
+  body,
+  read,
+  openStream: () => new MessagesStream(),
+};
+
+/** The content blocks of an assistant message, kept so that the endpoint sees its own thinking and signatures again. */
+const BLOCKS = "anthropic_content";
+const DEFAULT_MAX_TOKENS = 4_096;
+
+type Block = Record<string, unknown>;
+interface Turn {
+  readonly role: "user" | "assistant";
+  readonly content: Block[];
+}
+
+function body(request: TurnRequest): Record<string, unknown> {
+  const { model, messages, tools, sampling, streams } = request;
+  const system = messages.filter(({ role }) => role === "system" || role === "developer").map(textOf);
+  return {
+    model,
+    ...(system.length > 0 && { system: system.join("\n\n") }),
+    messages: turnsOf(messages),
+    ...(tools.length > 0 && {
+      tools: tools.map((tool) => ({ name: tool.name, description: tool.description ?? "", input_schema: parametersOf(tool) })),
+    }),
+    ...sampling,
+    max_tokens: tokenLimit(request, "max_tokens") ?? DEFAULT_MAX_TOKENS,
+    ...(streams && { stream: true }),
+  };
+}
+
+/** The conversation with user and assistant in turn, as the API demands: neighbours of one role become one message. */
+function turnsOf(messages: readonly ChatMessage[]): Turn[] {
+  const turns: Turn[] = [];
+  for (const message of messages) {
+    if (message.role === "system" || message.role === "developer") continue;
+    const role = message.role === "assistant" ? "assistant" : "user";
+    const last = turns.at(-1);
+    if (last?.role === role) last.content.push(...blocksOf(message));
+    else turns.push({ role, content: blocksOf(message) });
+  }
+  return turns;
+}
+
+function blocksOf(message: ChatMessage): Block[] {
+  const { role, tool_calls = [], tool_call_id } = message;
+  const text = textOf(message);
+  if (role === "tool")
+    return [{ type: "tool_result", tool_use_id: tool_call_id, content: text, ...(text.startsWith("Error: ") && { is_error: true }) }];
+  const kept = message[BLOCKS];
+  if (Array.isArray(kept)) return kept as Block[];
+  const calls = tool_calls.map(({ id, function: { name, arguments: args } }) => {
+    const parsed = parseArguments(args);
+    return { type: "tool_use", id, name, input: parsed.ok ? parsed.value : {} };
+  });
+  return [...(text === "" && calls.length > 0 ? [] : [{ type: "text", text }]), ...calls];
+}
+
+const message = z.looseObject({
+  id: z.string().nullish(),
+  content: z.array(z.looseObject({ type: z.string() })),
+  stop_reason: z.string().nullish(),
+  usage: z
+    .looseObject({
+      input_tokens: z.number().nullish(),
+      output_tokens: z.number().nullish(),
+      cache_read_input_tokens: z.number().nullish(),
+      cache_creation_input_tokens: z.number().nullish(),
+    })
+    .nullish(),
+});
+
+const FINISH: Readonly<Record<string, string>> = { end_turn: "stop", stop_sequence: "stop", tool_use: "tool_calls", max_tokens: "length" };
+
+function read(answer: unknown): AgentMessage {
+  const parsed = message.safeParse(answer);
+  if (!parsed.success) throw new ModelError(`the model's answer is not a message: ${z.prettifyError(parsed.error)}`, { retryable: true });
+  const { id, content, stop_reason, usage } = parsed.data;
+  const calls = content.flatMap(({ type, id: callId, name, input }) =>
+    type === "tool_use"
+      ? [
+          {
+            id: String(callId),
+            type: "function" as const,
+            function: { name: String(name), arguments: JSON.stringify(isObject(input) ? input : {}) },
+          },
+        ]
+      : [],
+  );
+  const thinking = content
+    .flatMap((block) => (block.type === "thinking" && typeof block.thinking === "string" ? [block.thinking] : []))
+    .join("\n");
+  return {
+    message: {
+      role: "assistant",
+      content: content.flatMap((block) => (block.type === "text" && typeof block.text === "string" ? [block.text] : [])).join(""),
+      ...(calls.length > 0 && { tool_calls: calls }),
+      ...(thinking !== "" && { reasoning_content: thinking }),
+      [BLOCKS]: content,
+    },
+    turn: {
+      completion_id: id ?? null,
+      finish_reason: FINISH[stop_reason ?? ""] ?? stop_reason ?? null,
+      prompt_token_ids: null,
+      completion_token_ids: null,
+      logprobs: null,
+      weight_versions: [],
+      prompt_tokens: promptTokens(usage),
+      completion_tokens: usage?.output_tokens ?? null,
+    },
+  };
+}
+
+/** The API counts cached tokens apart; a prompt holds both. */
+function promptTokens(usage: z.infer<typeof message>["usage"]): number | null {
+  if (usage?.input_tokens === null || usage?.input_tokens === undefined) return null;
+  return usage.input_tokens + (usage.cache_read_input_tokens ?? 0) + (usage.cache_creation_input_tokens ?? 0);
+}

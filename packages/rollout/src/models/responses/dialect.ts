@@ -1,0 +1,117 @@
+import { type ChatMessage, isObject, textOf } from "@aenv/contract";
+import * as z from "zod";
+import type { AgentMessage } from "../../agents/agent.ts";
+import { ModelError } from "../../episode/failure.ts";
+import { type Dialect, parametersOf, type StreamReader, type TurnRequest, tokenLimit } from "../dialect.ts";
+
+/** OpenAI's Responses API. The whole conversation is sent each time; nothing is stored at the endpoint. */
+export const responsesDialect: Dialect = {
+  api: "responses",
+  path: "/responses",
+  headers: (apiKey) => ({ authorization: `Bearer ${apiKey}` }),
+  body,
+  read,
+  openStream: () => new ResponsesStream(),
+};
+
+/** The output items of an assistant message, kept so that the endpoint sees its own reasoning again. */
+const ITEMS = "responses_output";
+
+function body(request: TurnRequest): Record<string, unknown> {
+  const { model, messages, tools, sampling, streams } = request;
+  const limit = tokenLimit(request, "max_output_tokens");
+  return {
+    model,
+    input: messages.flatMap(toItems),
+    ...(tools.length > 0 && {
+      tools: tools.map((tool) => ({
+        type: "function",
+        name: tool.name,
+        description: tool.description ?? "",
+        parameters: parametersOf(tool),
+        strict: false,
+      })),
+    }),
+    store: false,
+    include: ["reasoning.encrypted_content"],
+    ...sampling,
+    ...(limit !== undefined && { max_output_tokens: limit }),
+    ...(streams && { stream: true }),
+  };
+}
+
+function toItems(message: ChatMessage): unknown[] {
+  const { role, tool_calls = [], tool_call_id } = message;
+  if (role === "tool") return [{ type: "function_call_output", call_id: tool_call_id, output: textOf(message) }];
+  const kept = message[ITEMS];
+  if (role === "assistant" && Array.isArray(kept)) return kept;
+  const text = textOf(message);
+  const calls = tool_calls.map(({ id, function: { name, arguments: args } }) => ({
+    type: "function_call",
+    call_id: id,
+    name,
+    arguments: args,
+  }));
+  return [...(text === "" && calls.length > 0 ? [] : [{ role, content: text }]), ...calls];
+}
+
+const response = z.looseObject({
+  id: z.string().nullish(),
+  status: z.string().nullish(),
+  error: z.looseObject({ message: z.string() }).nullish(),
+  incomplete_details: z.looseObject({ reason: z.string() }).nullish(),
+  output: z.array(z.looseObject({ type: z.string() })),
+  usage: z.looseObject({ input_tokens: z.number().nullish(), output_tokens: z.number().nullish() }).nullish(),
+});
+
+function read(answer: unknown): AgentMessage {
+  const parsed = response.safeParse(answer);
+  if (!parsed.success) throw new ModelError(`the model's answer is not a response: ${z.prettifyError(parsed.error)}`, { retryable: true });
+  const { id, status, error, incomplete_details: incomplete, output, usage } = parsed.data;
+  if (status === "failed")
+    throw new ModelError(`the model's response failed: ${error?.message ?? "no reason was given"}`, { retryable: true });
+  const calls = output.flatMap(({ type, call_id, name, arguments: args }) =>
+    type === "function_call"
+      ? [{ id: String(call_id), type: "function" as const, function: { name: String(name), arguments: String(args) } }]
+      : [],
+  );
+  const reasoning = output.flatMap((item) => (item.type === "reasoning" ? partsOf(item.summary, "summary_text") : [])).join("\n");
+  return {
+    message: {
+      role: "assistant",
+      content: output.flatMap((item) => (item.type === "message" ? partsOf(item.content, "output_text") : [])).join(""),
+      ...(calls.length > 0 && { tool_calls: calls }),
+      ...(reasoning !== "" && { reasoning_content: reasoning }),
+      [ITEMS]: output,
+    },
+    turn: {
+      completion_id: id ?? null,
+      finish_reason: calls.length > 0 ? "tool_calls" : incomplete?.reason === "max_output_tokens" ? "length" : "stop",
+      prompt_token_ids: null,
+      completion_token_ids: null,
+      logprobs: null,
+      weight_versions: [],
+      prompt_tokens: usage?.input_tokens ?? null,
+      completion_tokens: usage?.output_tokens ?? null,
+    },
+  };
+}
+
+function partsOf(parts: unknown, type: string): string[] {
+  if (!Array.isArray(parts)) return [];
+  return parts.flatMap((part) => (isObject(part) && part.type === type && typeof part.text === "string" ? [part.text] : []));
+}
+
+/** The last event of a stream holds the whole response. */
+class ResponsesStream implements StreamReader {
+  #answer: unknown = null;
+
+  add({ type, response: whole, message }: Record<string, unknown>): void {
+    if (type === "response.completed" || type === "response.incomplete" || type === "response.failed") this.#answer = whole;
+    if (type === "error") throw new ModelError(`the model's stream ended with an error: ${String(message)}`, { retryable: true });
+  }
+
+  get answer(): unknown {
+    return this.#answer;
+  }
+}

@@ -1,0 +1,78 @@
+import { once } from "node:events";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { type Dispatcher, request as send } from "undici";
+
+/** Sees a request and its answer as they pass. */
+export interface ExchangeRecorder {
+  /** Called with the whole body of the request; may throw to refuse it. */
+  request(body: Buffer): void;
+  answer(status: number, contentType: string): void;
+  /** Called with each piece of the answer's body. */
+  piece(bytes: Buffer): void;
+  end(isComplete: boolean): void;
+}
+
+export interface Forwarding {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly url: string;
+  /** Laid over the client's own headers. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly dispatcher: Dispatcher;
+  readonly recorder: ExchangeRecorder;
+}
+
+/** Headers of one connection, and those that would make the answer unreadable for the recorder. */
+const DROPPED = new Set([
+  "host",
+  "connection",
+  "keep-alive",
+  "transfer-encoding",
+  "upgrade",
+  "content-length",
+  "accept-encoding",
+  "authorization",
+  "x-api-key",
+]);
+
+/** Passes a request on and its answer back, piece by piece, and shows both to the recorder. */
+export async function forward({ request, response, url, headers, dispatcher, recorder }: Forwarding): Promise<void> {
+  const body = await readAll(request);
+  recorder.request(body);
+  const left = new AbortController();
+  response.once("close", () => left.abort());
+  const answer = await send(url, {
+    method: request.method as Dispatcher.HttpMethod,
+    headers: { ...kept(request.headers), ...headers },
+    ...(body.length > 0 && { body }),
+    signal: left.signal,
+    dispatcher,
+  });
+  const type = String(answer.headers["content-type"] ?? "");
+  recorder.answer(answer.statusCode, type);
+  response.writeHead(answer.statusCode, kept(answer.headers));
+  let isComplete = false;
+  try {
+    for await (const piece of answer.body) {
+      recorder.piece(piece as Buffer);
+      if (!response.write(piece)) await once(response, "drain", { signal: left.signal });
+    }
+    isComplete = true;
+    response.end();
+  } finally {
+    recorder.end(isComplete);
+    if (!isComplete) response.destroy();
+  }
+}
+
+async function readAll(request: IncomingMessage): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  for await (const piece of request) pieces.push(piece as Buffer);
+  return Buffer.concat(pieces);
+}
+
+function kept(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string | string[]> {
+  const result: Record<string, string | string[]> = {};
+  for (const [name, value] of Object.entries(headers)) if (value !== undefined && !DROPPED.has(name)) result[name] = value;
+  return result;
+}

@@ -1,0 +1,68 @@
+import { type CallToolResult, callToolResult, isObject } from "@aenv/contract";
+import type { ExchangeRecorder } from "./forward.ts";
+import { eventsOf } from "./json-events.ts";
+
+/** A tool call that a program made, and its result; null if none came. */
+export interface RecordedToolCall {
+  readonly name: string;
+  readonly arguments: Record<string, unknown>;
+  readonly result: CallToolResult | null;
+}
+
+export interface McpListener {
+  /** Called before a tool call is passed on; may throw to refuse it. */
+  begin(name: string): void;
+  end(call: RecordedToolCall): void;
+}
+
+/** Records the tool calls of one MCP request. Everything else passes without a record. */
+export class McpRecorder implements ExchangeRecorder {
+  readonly #listener: McpListener;
+  readonly #calls = new Map<string | number, Omit<RecordedToolCall, "result">>();
+  readonly #pieces: Buffer[] = [];
+  #type = "";
+
+  constructor(listener: McpListener) {
+    this.#listener = listener;
+  }
+
+  request(body: Buffer): void {
+    for (const message of messagesIn(body.toString("utf8"))) {
+      const { id, method, params } = message;
+      if (method !== "tools/call" || (typeof id !== "string" && typeof id !== "number") || !isObject(params)) continue;
+      const name = String(params.name);
+      this.#listener.begin(name);
+      this.#calls.set(id, { name, arguments: isObject(params.arguments) ? params.arguments : {} });
+    }
+  }
+
+  answer(_status: number, contentType: string): void {
+    this.#type = contentType;
+  }
+
+  piece(bytes: Buffer): void {
+    if (this.#calls.size > 0) this.#pieces.push(bytes);
+  }
+
+  end(): void {
+    const text = Buffer.concat(this.#pieces).toString("utf8");
+    const messages = this.#type.includes("event-stream") ? eventsOf(text) : messagesIn(text);
+    for (const { id, result } of messages) {
+      const call = typeof id === "string" || typeof id === "number" ? this.#calls.get(id) : undefined;
+      const parsed = callToolResult.safeParse(result);
+      if (call === undefined || !parsed.success) continue;
+      this.#calls.delete(id as string | number);
+      this.#listener.end({ ...call, result: parsed.data });
+    }
+    for (const call of this.#calls.values()) this.#listener.end({ ...call, result: null });
+  }
+}
+
+function messagesIn(text: string): Record<string, unknown>[] {
+  try {
+    const value: unknown = JSON.parse(text);
+    return (Array.isArray(value) ? value : [value]).filter(isObject);
+  } catch {
+    return [];
+  }
+}

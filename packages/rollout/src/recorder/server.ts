@@ -1,0 +1,115 @@
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { messageOf } from "@aenv/contract";
+import { Agent } from "undici";
+import { forward } from "./forward.ts";
+import { type McpListener, McpRecorder } from "./mcp.ts";
+import { type ModelListener, ModelRecorder } from "./model.ts";
+
+/** The endpoint of the model to which exchanges are forwarded. Its key never reaches the agent's program. */
+export interface UpstreamModel {
+  readonly baseUrl: string;
+  readonly apiKey: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface Recording {
+  /** The MCP URL of the episode's instance. */
+  readonly instanceUrl: string;
+  readonly model: UpstreamModel | null;
+  readonly onToolCall: McpListener;
+  readonly onExchange: ModelListener;
+}
+
+/** The addresses of one episode, for a program that plays it. They work until `close`. */
+export interface RecordedAddresses {
+  readonly agentUrl: string;
+  /** For clients of OpenAI's APIs; null without a model. */
+  readonly openaiUrl: string | null;
+  /** For clients of Anthropic's API, which append `/v1/messages` themselves; null without a model. */
+  readonly anthropicUrl: string | null;
+  /** The key to be sent to the model's addresses: worth nothing anywhere else. */
+  readonly modelKey: string;
+  close(): void;
+}
+
+/**
+ * A server on loopback between programs that play episodes and what they use: the tools of their instance, and the model. Everything is
+ * passed on unchanged, streams too, and recorded, so that a trajectory holds what the model saw and what the tools answered.
+ */
+export class RecordingServer implements AsyncDisposable {
+  readonly #server: Server;
+  readonly #connections = new Agent({ keepAliveTimeout: 30_000, headersTimeout: 0, bodyTimeout: 0 });
+  readonly #recordings = new Map<string, Recording>();
+
+  private constructor(server: Server) {
+    this.#server = server;
+    server.on("request", (request: IncomingMessage, response: ServerResponse) => {
+      this.#answer(request, response).catch((error: unknown) => {
+        if (!response.headersSent) send(response, 502, `the recording server could not pass the request on: ${messageOf(error)}`);
+        else response.destroy();
+      });
+    });
+  }
+
+  static async open(): Promise<RecordingServer> {
+    const server = createServer({ keepAliveTimeout: 30_000 });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    return new RecordingServer(server);
+  }
+
+  record(recording: Recording): RecordedAddresses {
+    const key = randomBytes(16).toString("hex");
+    this.#recordings.set(key, recording);
+    const { port } = this.#server.address() as AddressInfo;
+    const base = `http://127.0.0.1:${port}/${key}`;
+    return {
+      agentUrl: `${base}/mcp`,
+      openaiUrl: recording.model === null ? null : `${base}/v1`,
+      anthropicUrl: recording.model === null ? null : base,
+      modelKey: key,
+      close: () => this.#recordings.delete(key),
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#recordings.clear();
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await this.#connections.destroy();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const [, key = "", ...rest] = (request.url ?? "").split("?")[0]?.split("/") ?? [];
+    const recording = this.#recordings.get(key);
+    if (recording === undefined) return send(response, 404, "no episode has this address; it may have ended");
+    const path = rest.join("/");
+    const common = { request, response, dispatcher: this.#connections };
+    if (path === "mcp") {
+      const { instanceUrl, onToolCall } = recording;
+      return forward({ ...common, url: instanceUrl, headers: {}, recorder: new McpRecorder(onToolCall) });
+    }
+    const { model } = recording;
+    if (model === null) return send(response, 404, "this run has no model; name one with --model and --base-url");
+    const api = path.replace(/^v1\//, "");
+    const isAnthropic = api.startsWith("messages");
+    const credentials: Record<string, string> = isAnthropic ? { "x-api-key": model.apiKey } : { authorization: `Bearer ${model.apiKey}` };
+    await forward({
+      ...common,
+      url: `${model.baseUrl.replace(/\/$/, "")}/${api}`,
+      headers: { ...credentials, ...model.headers },
+      recorder: new ModelRecorder(api, recording.onExchange),
+    });
+  }
+}
+
+function send(response: ServerResponse, status: number, message: string): void {
+  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify({ error: { message, type: "aenv_recorder" } }));
+}

@@ -1,0 +1,79 @@
+import type { Step, Trajectory } from "@aenv/contract";
+import { replayAgent } from "../agents/replay.ts";
+import { Episode } from "../episode/episode.ts";
+import type { EpisodeInstance } from "../episode/instance.ts";
+import { type Difference, differences } from "./difference.ts";
+
+/** Where a replay first went another way. */
+export type Divergence =
+  | { readonly at: "prompt" | "tools" | "reply" | "reward"; readonly step: null; readonly differences: readonly Difference[] }
+  | { readonly at: "observation" | "state" | "step reward"; readonly step: number; readonly differences: readonly Difference[] };
+
+export type ReplayResult =
+  | { readonly kind: "equal"; readonly steps: number }
+  | { readonly kind: "diverged"; readonly divergence: Divergence };
+
+export interface ReplayOptions {
+  readonly instance: EpisodeInstance;
+  readonly signal: AbortSignal;
+  readonly now: () => number;
+}
+
+/**
+ * Plays the actions of a trajectory again on a fresh instance and compares everything that the environment answered: the prompt, each
+ * observation, the digest of the state where the trajectory holds it, the replies, and the score.
+ */
+export async function replay(trajectory: Trajectory, options: ReplayOptions): Promise<ReplayResult> {
+  const { instance, signal, now } = options;
+  const recordsDigests = trajectory.steps.some(({ state_digest }) => state_digest !== null);
+  const episode = await Episode.begin({
+    instance,
+    task: trajectory.task.id,
+    seed: trajectory.seed,
+    limits: {},
+    signal,
+    recordsDigests,
+    now,
+  });
+  const before = compareBeginning(trajectory, episode);
+  if (before !== null) return { kind: "diverged", divergence: before };
+  await episode.play(
+    await replayAgent(trajectory).begin({ task: { id: null, instruction: null }, tools: [], seed: 0, oracle: async () => null }),
+  );
+  const divergence =
+    compareSteps(trajectory.steps, episode.record.steps) ??
+    compareMessages(trajectory, episode) ??
+    (await compareScore(trajectory, episode));
+  return divergence === null ? { kind: "equal", steps: trajectory.steps.length } : { kind: "diverged", divergence };
+}
+
+function compareBeginning({ messages, tools }: Trajectory, episode: Episode): Divergence | null {
+  const prompt = differences(messages.slice(0, episode.record.messages.length), episode.record.messages);
+  if (prompt.length > 0) return { at: "prompt", step: null, differences: prompt };
+  const found = differences(tools, episode.tools);
+  return found.length > 0 ? { at: "tools", step: null, differences: found } : null;
+}
+
+function compareSteps(expected: readonly Step[], actual: readonly Step[]): Divergence | null {
+  for (const [step, one] of expected.entries()) {
+    const other = actual[step];
+    const observation = differences(one.result, other?.result);
+    if (observation.length > 0) return { at: "observation", step, differences: observation };
+    const state = one.state_digest === null ? [] : differences(one.state_digest, other?.state_digest);
+    if (state.length > 0) return { at: "state", step, differences: state };
+    const reward = differences(one.reward, other?.reward);
+    if (reward.length > 0) return { at: "step reward", step, differences: reward };
+  }
+  return null;
+}
+
+function compareMessages({ messages }: Trajectory, episode: Episode): Divergence | null {
+  const found = differences(messages, episode.record.messages);
+  return found.length > 0 ? { at: "reply", step: null, differences: found } : null;
+}
+
+async function compareScore({ outcome }: Trajectory, episode: Episode): Promise<Divergence | null> {
+  if (outcome.kind === "unscored") return null;
+  const found = differences(outcome, await episode.score());
+  return found.length > 0 ? { at: "reward", step: null, differences: found } : null;
+}

@@ -1,0 +1,129 @@
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { PlatformError } from "@aenv/contract";
+import { z } from "zod";
+import { compressJournal } from "../journal/journal.ts";
+import { readTrajectories, TrajectoryWriter } from "../journal/trajectories.ts";
+import type { RunSummary } from "../stats/summary.ts";
+import { type RunSettings, requireSameSettings, runSettings } from "./settings.ts";
+
+const SETTINGS = "run.json";
+const SUMMARY = "summary.json";
+const TRAJECTORIES = "trajectories.jsonl";
+const LOCK = "lock";
+
+/** The folder of one run: its settings, its trajectories, and its summary when it has ended. */
+export class RunFolder {
+  readonly path: string;
+  readonly name: string;
+
+  constructor(runs: string, name: string) {
+    if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/.test(name)) {
+      throw new PlatformError("request.invalid", `'${name}' is no name for a run: use up to 200 letters, digits, '.', '_' and '-'`);
+    }
+    this.name = name;
+    this.path = join(runs, name);
+  }
+
+  get trajectoriesPath(): string {
+    return join(this.path, TRAJECTORIES);
+  }
+
+  /** The settings of a run that was begun; null if there is none. */
+  settings(): RunSettings | null {
+    return this.#read(SETTINGS, runSettings);
+  }
+
+  /** The summary of a run that has ended; null if it has not. */
+  summary(): RunSummary | null {
+    return this.#read(SUMMARY, z.looseObject({ episodes: z.number() })) as RunSummary | null;
+  }
+
+  /** Begins the run, or goes on with it if its settings are these. Only one process at a time. */
+  begin(settings: RunSettings): Disposable {
+    mkdirSync(this.path, { recursive: true });
+    const lock = this.#lock();
+    try {
+      const stored = this.settings();
+      if (stored === null) this.#write(SETTINGS, settings);
+      else requireSameSettings(this.name, stored, settings);
+      return lock;
+    } catch (error) {
+      lock[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  openTrajectories(onTrajectory: (stored: Readonly<Record<string, unknown>>) => void): Promise<TrajectoryWriter> {
+    return TrajectoryWriter.open(this.trajectoriesPath, onTrajectory);
+  }
+
+  trajectories(): ReturnType<typeof readTrajectories> {
+    return readTrajectories(this.trajectoriesPath);
+  }
+
+  /** Writes the summary and compresses the trajectories: the run has ended. */
+  async end(summary: RunSummary): Promise<void> {
+    await compressJournal(this.trajectoriesPath);
+    this.#write(SUMMARY, summary);
+  }
+
+  #lock(): Disposable {
+    const file = join(this.path, LOCK);
+    try {
+      writeFileSync(file, String(process.pid), { flag: "wx" });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+      const pid = Number(readFileSync(file, "utf8"));
+      if (isRunning(pid)) {
+        throw new PlatformError(
+          "request.conflict",
+          `run '${this.name}' is being played by process ${pid}; wait for it, or give this run another name`,
+        );
+      }
+      writeFileSync(file, String(process.pid));
+    }
+    return { [Symbol.dispose]: () => rmSync(file, { force: true }) };
+  }
+
+  #read<S extends z.ZodType>(file: string, schema: S): z.infer<S> | null {
+    const path = join(this.path, file);
+    let text: string;
+    try {
+      text = readFileSync(path, "utf8");
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+      throw error;
+    }
+    const parsed = schema.safeParse(JSON.parse(text));
+    if (parsed.success) return parsed.data;
+    throw new PlatformError("store.damaged", `${path} cannot be read: ${z.prettifyError(parsed.error)}`);
+  }
+
+  #write(file: string, value: unknown): void {
+    const path = join(this.path, file);
+    writeFileSync(`${path}.part`, `${JSON.stringify(value, null, 2)}\n`);
+    renameSync(`${path}.part`, path);
+  }
+}
+
+/** The runs in a folder, by name. */
+export function listRuns(runs: string): RunFolder[] {
+  try {
+    const folders = readdirSync(runs, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    return folders.map(({ name }) => new RunFolder(runs, name)).filter((run) => run.settings() !== null);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+}
+
+function isRunning(pid: number): boolean {
+  if (!(pid > 0) || pid === process.pid) return false;
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}

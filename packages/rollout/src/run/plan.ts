@@ -1,0 +1,51 @@
+import { createHash } from "node:crypto";
+import type { Task, Trajectory } from "@aenv/contract";
+
+/** One planned episode of a run. */
+export interface PlannedEpisode {
+  /** Its position in the plan, the same whenever the plan is made again. */
+  readonly number: number;
+  readonly id: string;
+  readonly task: Trajectory["task"];
+  readonly group: NonNullable<Trajectory["group"]>;
+  readonly seed: number;
+}
+
+export interface PlanOptions {
+  readonly run: string;
+  readonly tasks: readonly Pick<Task, "id" | "split">[];
+  /** Samples of each task. */
+  readonly samples: number;
+  readonly seed: number;
+}
+
+/** How many episodes a plan holds. */
+export function planSize({ tasks, samples }: Pick<PlanOptions, "tasks" | "samples">): number {
+  return Math.max(1, tasks.length) * samples;
+}
+
+/**
+ * The episodes of a run: the first sample of every task, then the second of every task, and so on. So a run that is stopped early has
+ * seen all tasks about equally often. An environment without tasks has one group.
+ */
+export function* planEpisodes({ run, tasks, samples, seed }: PlanOptions): Generator<PlannedEpisode> {
+  const all = tasks.length === 0 ? [null] : tasks;
+  for (let sample = 0; sample < samples; sample++) {
+    for (const [index, task] of all.entries()) {
+      const number = sample * all.length + index;
+      const name = task?.id ?? "";
+      yield {
+        number,
+        id: `${run}/${index}-${sample}`,
+        task: { id: task?.id ?? null, split: task?.split ?? null, index: task === null ? null : index },
+        group: { id: `${run}/${index}`, index: sample, size: samples },
+        seed: seedOf(seed, name, sample),
+      };
+    }
+  }
+}
+
+/** A seed of its own for each episode, which depends on nothing but the run's seed, the task and the sample. */
+function seedOf(seed: number, task: string, sample: number): number {
+  return createHash("sha256").update(`${seed}\n${task}\n${sample}`).digest().readUInt32BE(0) >>> 1;
+}

@@ -1,0 +1,101 @@
+import { join } from "node:path";
+import type { Trajectory } from "@aenv/contract";
+import { type Tree, temporaryTree } from "@aenv/testing";
+import { type Platform, projects, publish, startPlatform } from "aenvironment/platform-tests";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Agent } from "../agents/agent.ts";
+import { oracleAgent } from "../agents/scripted.ts";
+import { Instances } from "../episode/instances.ts";
+import { type PlayOptions, playEpisode } from "../episode/play.ts";
+import { digestOf } from "../journal/digest.ts";
+import { RunFolder } from "./folder.ts";
+import { playRun } from "./run.ts";
+import type { RunSettings } from "./settings.ts";
+
+describe("a run on a platform", () => {
+  let platform: Platform;
+  let tree: Tree;
+  let environment: string;
+  beforeAll(async () => {
+    tree = temporaryTree();
+    platform = await startPlatform();
+    environment = await publish(platform, projects.echo, { deployConfig: { isolation: "shared" } });
+  });
+  afterAll(async () => {
+    await platform?.close();
+    tree?.[Symbol.dispose]();
+  });
+
+  function settingsOf(agent: Agent, samples: number): RunSettings {
+    return {
+      format: "aenv.run.v1",
+      environment,
+      environment_digest: null,
+      variables: {},
+      agent: { name: agent.name, settings: { ...agent.settings } },
+      model: null,
+      split: null,
+      tasks: [{ id: "greet" }, { id: "be-brief" }, { id: "recall" }],
+      samples,
+      seed: 1,
+      limits: {},
+      records_digests: true,
+      pass_reward: 1,
+    };
+  }
+
+  async function run(name: string, agent: Agent, samples: number) {
+    const cancel = new AbortController().signal;
+    const provenance = { environment, environment_digest: null, engine: "process", isolation: "shared", server_version: "0" };
+    await using instances = new Instances({
+      environment,
+      options: { systemUrl: platform.controlUrl, dataUrl: platform.dataUrl },
+      provenance,
+    });
+    const options: PlayOptions = {
+      agent,
+      recorder: null,
+      model: null,
+      limits: {},
+      deadlineMs: 30_000,
+      recordsDigests: true,
+      acquire: (spec, signal) => instances.acquire(spec, signal),
+      provenance: { agent: agent.name, agent_digest: null, model: null, client_version: "0" },
+      digestOf,
+      costOf: () => null,
+      cancel,
+      now: () => performance.now(),
+      date: () => new Date(),
+    };
+    const folder = new RunFolder(join(tree.path, "runs"), name);
+    const play = (spec: Parameters<typeof playEpisode>[0]) => playEpisode(spec, options);
+    const result = await playRun({ folder, settings: settingsOf(agent, samples), concurrency: 8, retries: 0, play, cancel });
+    const trajectories: Trajectory[] = [];
+    for await (const one of folder.trajectories()) trajectories.push(one);
+    return { ...result, trajectories };
+  }
+
+  it("scores every episode, on as many instances as run at once, and leaves none behind", async () => {
+    const { summary, trajectories } = await run("oracle", oracleAgent(), 20);
+    expect(summary).toMatchObject({ episodes: 60, scored: 60, reward: { mean: 1 }, passHatK: { 20: { value: 1, tasks: 3 } } });
+    expect(trajectories.every(({ provenance }) => provenance.engine === "process")).toBe(true);
+    const { items } = (await platform.demand("GET", "/env-instance/*/list")) as { items?: unknown[] };
+    expect(items ?? []).toEqual([]);
+  });
+
+  it("gives the same trajectories again but for times and ids", async () => {
+    const [one, other] = [await run("first", oracleAgent(), 2), await run("second", oracleAgent(), 2)];
+    expect(comparable(other.trajectories)).toEqual(comparable(one.trajectories));
+  });
+});
+
+/** Trajectories without what may differ between equal runs. */
+function comparable(trajectories: readonly Trajectory[]) {
+  const kept = trajectories.map(({ id, run: _, group, timing: __, steps, ...rest }) => ({
+    ...rest,
+    id: id.slice(id.indexOf("/")),
+    group: group?.index,
+    steps: steps.map(({ started_ms: ___, duration_ms: ____, ...step }) => step),
+  }));
+  return kept.sort((a, b) => (a.id < b.id ? -1 : 1));
+}

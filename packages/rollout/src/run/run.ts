@@ -1,0 +1,84 @@
+import { performance } from "node:perf_hooks";
+import type { Trajectory } from "@aenv/contract";
+import type { EpisodeSpec } from "../episode/play.ts";
+import { type EpisodeScore, type RunSummary, scoreOf, summarise } from "../stats/summary.ts";
+import { Concurrency } from "./concurrency.ts";
+import type { RunFolder } from "./folder.ts";
+import { type PlannedEpisode, planEpisodes, planSize } from "./plan.ts";
+import { runEpisodes } from "./runner.ts";
+import type { RunSettings } from "./settings.ts";
+
+export interface RunOptions {
+  readonly folder: RunFolder;
+  readonly settings: RunSettings;
+  readonly concurrency: number;
+  readonly retries: number;
+  readonly play: (spec: EpisodeSpec) => Promise<Trajectory>;
+  readonly onProgress?: (progress: RunProgress) => void;
+  readonly cancel: AbortSignal;
+  /** Gives the signs of a busy server or model to what decides how many episodes run at once. */
+  readonly onBusy?: (listener: (pauseMs: number) => void) => void;
+}
+
+/** What a view of a run shows while it runs. */
+export interface RunProgress {
+  readonly total: number;
+  readonly done: number;
+  readonly running: number;
+  readonly limit: number;
+  /** The last episode that ended; null before the first. */
+  readonly last: Trajectory | null;
+  readonly scores: readonly EpisodeScore[];
+}
+
+export interface RunResult {
+  readonly summary: RunSummary;
+  /** False if it was cancelled before all episodes were played. */
+  readonly isComplete: boolean;
+  /** Episodes that an earlier call had played already. */
+  readonly resumed: number;
+}
+
+/**
+ * Plays a run, or goes on with one: episodes whose trajectory is in the folder are not played again. Each trajectory is written as soon
+ * as its episode has ended.
+ */
+export async function playRun(options: RunOptions): Promise<RunResult> {
+  const { folder, settings, retries, play, onProgress, cancel } = options;
+  using _ = folder.begin(settings);
+  const played = new Set<string>();
+  const scores: EpisodeScore[] = [];
+  const total = planSize(settings);
+  const concurrency = new Concurrency({ max: options.concurrency });
+  options.onBusy?.((pauseMs) => concurrency.noteBusy(performance.now(), pauseMs));
+  await using writer = await folder.openTrajectories((stored) => {
+    const one = stored as unknown as Trajectory;
+    played.add(one.id);
+    scores.push(scoreOf(one));
+  });
+  const resumed = played.size;
+  const progress = (last: Trajectory | null) =>
+    onProgress?.({ total, done: scores.length, running: concurrency.running, limit: concurrency.limit, last, scores });
+  progress(null);
+  await runEpisodes(unplayed(planEpisodes({ run: folder.name, ...settings }), played), {
+    run: folder.name,
+    concurrency,
+    retries,
+    play,
+    cancel,
+    onEpisode: async (trajectory) => {
+      await writer.add(trajectory);
+      scores.push(scoreOf(trajectory));
+      progress(trajectory);
+    },
+  });
+  await writer.close();
+  const summary = summarise(scores, { passReward: settings.pass_reward });
+  const isComplete = scores.length === total;
+  if (isComplete && folder.summary() === null) await folder.end(summary);
+  return { summary, isComplete, resumed };
+}
+
+function* unplayed(plan: Iterable<PlannedEpisode>, played: ReadonlySet<string>): Generator<PlannedEpisode> {
+  for (const planned of plan) if (!played.has(planned.id)) yield planned;
+}

@@ -1,0 +1,95 @@
+import type { Trajectory, UnscoredCause } from "@aenv/contract";
+import { type MeanWithInterval, meanOfGroups } from "./mean.ts";
+import { passAtK, passHatK } from "./pass.ts";
+
+/** What a summary keeps of one episode; little, so that a run of any size fits into memory. */
+export interface EpisodeScore {
+  readonly task: string;
+  /** Null if it is unscored. */
+  readonly reward: number | null;
+  readonly cause: UnscoredCause | null;
+}
+
+export interface TaskSummary {
+  readonly task: string;
+  readonly episodes: number;
+  readonly scored: number;
+  readonly mean: number | null;
+  readonly deviation: number | null;
+  readonly passes: number;
+}
+
+export interface RunSummary {
+  readonly episodes: number;
+  readonly scored: number;
+  readonly unscored: Readonly<Partial<Record<UnscoredCause, number>>>;
+  readonly reward: MeanWithInterval | null;
+  /** By k; each over the tasks that have at least k scored samples, whose number is given. */
+  readonly passAtK: Readonly<Record<number, PassEstimate>>;
+  readonly passHatK: Readonly<Record<number, PassEstimate>>;
+  readonly tasks: readonly TaskSummary[];
+}
+
+export interface PassEstimate {
+  readonly value: number;
+  readonly tasks: number;
+}
+
+export interface SummaryOptions {
+  /** A reward of at least this counts as passed. */
+  readonly passReward: number;
+}
+
+/** What an episode adds to a summary. */
+export function scoreOf({ task, outcome }: Pick<Trajectory, "task" | "outcome">): EpisodeScore {
+  return {
+    task: task.id ?? "",
+    reward: outcome.kind === "scored" ? outcome.reward : null,
+    cause: outcome.kind === "scored" ? null : outcome.cause,
+  };
+}
+
+/** The numbers of a run. Unscored episodes are counted by cause and left out of everything else. */
+export function summarise(scores: readonly EpisodeScore[], { passReward }: SummaryOptions): RunSummary {
+  const byTask = Map.groupBy(scores, ({ task }) => task);
+  const rewards = [...byTask.values()].map((own) => own.flatMap(({ reward }) => (reward === null ? [] : [reward])));
+  const counts = rewards
+    .filter((own) => own.length > 0)
+    .map((own) => ({ samples: own.length, passes: own.filter((one) => one >= passReward).length }));
+  const unscored: Partial<Record<UnscoredCause, number>> = {};
+  for (const { cause } of scores) if (cause !== null) unscored[cause] = (unscored[cause] ?? 0) + 1;
+  const most = Math.max(0, ...counts.map(({ samples }) => samples));
+  return {
+    episodes: scores.length,
+    scored: scores.filter(({ reward }) => reward !== null).length,
+    unscored,
+    reward: meanOfGroups(rewards),
+    passAtK: estimates(counts, most, passAtK),
+    passHatK: estimates(counts, most, passHatK),
+    tasks: [...byTask].map(([task, own], at) => taskSummary(task, own.length, rewards[at] ?? [], passReward)),
+  };
+}
+
+function estimates(
+  counts: readonly { readonly samples: number; readonly passes: number }[],
+  most: number,
+  estimate: (samples: number, passes: number, k: number) => number,
+): Record<number, PassEstimate> {
+  const result: Record<number, PassEstimate> = {};
+  for (let k = 1; k <= most; k++) {
+    const able = counts.filter(({ samples }) => samples >= k);
+    result[k] = {
+      value: able.reduce((sum, { samples, passes }) => sum + estimate(samples, passes, k), 0) / able.length,
+      tasks: able.length,
+    };
+  }
+  return result;
+}
+
+function taskSummary(task: string, episodes: number, rewards: readonly number[], passReward: number): TaskSummary {
+  const scored = rewards.length;
+  const mean = scored === 0 ? null : rewards.reduce((sum, reward) => sum + reward, 0) / scored;
+  const deviation =
+    mean === null || scored < 2 ? null : Math.sqrt(rewards.reduce((sum, reward) => sum + (reward - mean) ** 2, 0) / (scored - 1));
+  return { task, episodes, scored, mean, deviation, passes: rewards.filter((reward) => reward >= passReward).length };
+}
