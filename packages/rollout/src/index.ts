@@ -20,7 +20,7 @@ export { digestOf } from "./journal/digest.ts";
 export { readTrajectories, TrajectoryWriter } from "./journal/trajectories.ts";
 export { ModelHttp, type ModelHttpOptions } from "./models/http.ts";
 export { mergeTurns } from "./models/sequences.ts";
-export { type RecordedAddresses, RecordingServer } from "./recorder/server.ts";
+export { type RecordedAddresses, RecordingServer, type UpstreamModel } from "./recorder/server.ts";
 export { type Difference, differences } from "./replay/difference.ts";
 export { type Divergence, type ReplayResult, replay } from "./replay/replay.ts";
 export { listRuns, RunFolder } from "./run/folder.ts";

@@ -48,6 +48,12 @@ export function listBenchmarks(): Benchmark[] {
   return readdirSync(root).flatMap((name) => findBenchmark(name) ?? []);
 }
 
+/** The folder of an environment that comes with this package; null if there is none of this name. */
+export function findBuiltIn(name: string): string | null {
+  const folder = join(root, name);
+  return /^[\w-]+$/.test(name) && existsSync(join(folder, "config.json")) ? folder : null;
+}
+
 export function findBenchmark(name: string): Benchmark | null {
   const folder = join(root, name);
   if (!/^[\w-]+$/.test(name) || !existsSync(join(folder, "package.json"))) return null;

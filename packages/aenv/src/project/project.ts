@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { checkConfig, type EnvironmentConfig, misspelledFields, versionProblem } from "@aenv/contract";
 import { Failure, type Place, type Problem } from "../terminal/failure.ts";
-import { findBenchmark } from "./benchmarks.ts";
+import { findBenchmark, findBuiltIn } from "./benchmarks.ts";
 import { parseJsonFile } from "./json-file.ts";
 
 /** An environment's folder and its config.json. */
@@ -32,6 +32,14 @@ export function readProject(workDir: string, cwd: string): Project {
     : checked.problems.map(({ message, path }) => ({ message, place: placeOf(path) }));
   if (!checked.ok || problems.length > 0) throw new Failure(problems, { code: "environment.invalid", hint });
   return { root, config: checked.config, warnings, placeOf };
+}
+
+/** The project in a folder, or the built-in environment of this name; null if there is neither. */
+export function findProject(named: string, cwd: string): Project | null {
+  const folder = resolve(cwd, named);
+  if (existsSync(join(folder, "config.json"))) return readProject(folder, cwd);
+  const builtIn = findBuiltIn(named);
+  return builtIn === null ? null : readProject(builtIn, cwd);
 }
 
 /** The same project under another version. */

@@ -2,11 +2,11 @@ import type { StopReason } from "@aenv/contract";
 
 /** What an agent may use in one episode; what is left out has no limit. */
 export interface Limits {
-  readonly turns?: number;
-  readonly toolCalls?: number;
+  readonly turns?: number | undefined;
+  readonly toolCalls?: number | undefined;
   /** Tokens that the model may write in all its turns together. */
-  readonly tokens?: number;
-  readonly seconds?: number;
+  readonly tokens?: number | undefined;
+  readonly seconds?: number | undefined;
 }
 
 /** Thrown when the agent has used up a limit. It ends the episode, which the environment then scores: no failure of the platform. */

@@ -1,0 +1,198 @@
+import { relative, resolve } from "node:path";
+import {
+  digestOf,
+  Instances,
+  type PlayOptions,
+  playEpisode,
+  playRun,
+  RecordingServer,
+  RunFolder,
+  type RunSettings,
+  runNameOf,
+  withoutSecrets,
+} from "@aenv/rollout";
+import type { Command } from "commander";
+import { examples } from "../options/examples.ts";
+import { collect, collectPair } from "../options/pairs.ts";
+import { duration, integer } from "../options/values.ts";
+import { addPlatformOptions } from "../platform/platform.ts";
+import { ownPackage } from "../project/own-package.ts";
+import { type AgentOptions, addAgentOptions, chooseAgent } from "../rollout/agent-options.ts";
+import { LiveView } from "../rollout/live-view.ts";
+import { listTasks, loadTimeoutOption, openSource, type Source, type SourceOptions } from "../rollout/source.ts";
+import { summaryText } from "../rollout/summary-view.ts";
+import { Failure } from "../terminal/failure.ts";
+import { createPrinter } from "../terminal/printer.ts";
+import type { Terminal } from "../terminal/terminal.ts";
+
+interface Options extends AgentOptions, SourceOptions {
+  readonly split?: string;
+  readonly task?: readonly string[];
+  readonly samples: number;
+  readonly concurrency: number;
+  readonly seed: number;
+  readonly retries: number;
+  readonly turns?: number;
+  readonly toolCalls?: number;
+  readonly maxTokens?: number;
+  readonly timeLimit?: number;
+  readonly deadline: number;
+  readonly digests?: boolean;
+  readonly passReward: number;
+  readonly maxUnscored: number;
+  readonly run?: string;
+  readonly runs: string;
+  readonly json?: boolean;
+}
+
+const MOST = Number.MAX_SAFE_INTEGER;
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .description(
+      "Plays an agent against the tasks of an environment and scores every episode. A folder or a built-in environment is played on a server inside of this command. The same command line goes on with a run that was stopped.",
+    )
+    .argument("<environment>", "a folder, a built-in environment such as echo, or name@version on a server")
+    .argument("[command...]", "the program of the agent 'command', after --")
+    .option("--split <name>", "play the tasks of this split only")
+    .option("-t, --task <id>", "play this task only; may be repeated", collect)
+    .option("-n, --samples <number>", "episodes of each task", integer(1, 1_000_000), 1)
+    .option("-c, --concurrency <number>", "episodes at the same time", integer(1, 100_000), 16)
+    .option("--seed <number>", "the seed of the run", integer(0, MOST), 0)
+    .option("--retries <number>", "further attempts after a failure that may pass", integer(0, 100), 2)
+    .option("--turns <number>", "turns of the agent in an episode at most", integer(1, MOST))
+    .option("--tool-calls <number>", "tool calls in an episode at most", integer(1, MOST))
+    .option("--max-tokens <number>", "tokens that the model may write in an episode", integer(1, MOST))
+    .option("--time-limit <duration>", "how long the agent may play an episode", duration)
+    .option("--deadline <duration>", "how long an episode may take in all; a longer one is unscored", duration, 30 * 60_000)
+    .option("--digests", "record the digest of the state after every step, for aenv replay")
+    .option("--pass-reward <number>", "a reward of at least this counts as passed", Number, 1)
+    .option("--max-unscored <share>", "fail if more than this share of the episodes is unscored", Number, 0.05)
+    .option("-e, --var <KEY=VALUE>", "a variable for the instances; may be repeated", collectPair)
+    .option("--ttl <duration>", "the lifetime of an instance")
+    .option("--run <name>", "the name of the run; made of its settings if not given")
+    .option("--runs <folder>", "where runs are kept", "runs")
+    .addOption(loadTimeoutOption())
+    .option("--json", "print the summary as JSON");
+  addPlatformOptions(addAgentOptions(command))
+    .addHelpText(
+      "after",
+      examples(
+        "aenv rollout echo",
+        "aenv rollout ./my-env --agent random -n 100",
+        "aenv rollout shop@1.0.0 --agent openai --model M --base-url http://127.0.0.1:8000/v1 --split train -n 8 --concurrency 256",
+        "aenv rollout shop@1.0.0 --agent command --model M -- python agent.py",
+      ),
+    )
+    .action((environment: string, program: string[], options: Options) => rollout(environment, program, options, terminal));
+}
+
+async function rollout(named: string, program: readonly string[], options: Options, terminal: Terminal): Promise<void> {
+  const printer = createPrinter(terminal, options.json === true);
+  const stop = terminal.stopSignal();
+  const busyListeners: ((pauseMs: number) => void)[] = [];
+  const onBusy = (pauseMs: number) => {
+    for (const listener of busyListeners) listener(pauseMs);
+  };
+  await using chosen = await chooseAgent(options, program, terminal, onBusy);
+  await using source = await openSource(named, options, terminal);
+  const tasks = await listTasks(source, options, terminal);
+  if (tasks.length === 0 && (options.split !== undefined || options.task !== undefined)) throw noTasks(source, options);
+  const settings = settingsOf(source, chosen.agent, chosen.modelName, tasks, options);
+  const folder = new RunFolder(resolve(terminal.cwd, options.runs), options.run ?? runNameOf(settings));
+  await using recorder = "run" in chosen.agent ? await RecordingServer.open() : null;
+  const provenance = {
+    environment: source.environment,
+    environment_digest: source.digest,
+    engine: null,
+    isolation: null,
+    server_version: null,
+  };
+  await using instances = new Instances({ environment: source.environment, options: source.options, provenance, onBusy });
+  const play: PlayOptions = {
+    agent: chosen.agent,
+    recorder,
+    model: chosen.upstream,
+    limits: settings.limits,
+    deadlineMs: options.deadline,
+    recordsDigests: settings.records_digests,
+    acquire: (spec, signal) => instances.acquire(spec, signal),
+    provenance: {
+      agent: chosen.agent.name,
+      agent_digest: digestOf(chosen.agent.settings),
+      model: chosen.modelName,
+      client_version: ownPackage().version,
+    },
+    digestOf,
+    costOf: () => null,
+    cancel: stop,
+    now: () => performance.now(),
+    date: () => new Date(),
+  };
+  const view = new LiveView(terminal);
+  const result = await playRun({
+    folder,
+    settings,
+    concurrency: options.concurrency,
+    retries: options.retries,
+    play: (spec) => playEpisode(spec, play),
+    onProgress: (progress) => view.show(progress),
+    onBusy: (listener) => busyListeners.push(listener),
+    cancel: stop,
+  }).finally(() => view.end());
+  const { summary, isComplete, resumed } = result;
+  printer.json({ run: folder.name, folder: folder.path, isComplete, resumed, ...summary });
+  printer.print(summaryText(summary, printer.output));
+  printer.print();
+  const { colors } = printer.output;
+  const place = relative(terminal.cwd, folder.path);
+  if (!isComplete) {
+    const message = `stopped after ${summary.episodes} of ${settings.samples * Math.max(1, tasks.length)} episodes; they are in ${place}`;
+    throw new Failure(message, { exit: "cancelled", hint: "The same command goes on with the run." });
+  }
+  printer.print(
+    `${colors.green("✔")} ${resumed === summary.episodes ? "The run was complete already:" : "Trajectories and summary:"} ${colors.cyan(place)}`,
+  );
+  const unscored = summary.episodes - summary.scored;
+  if (unscored > options.maxUnscored * summary.episodes) {
+    throw new Failure(`${unscored} of ${summary.episodes} episodes are unscored, more than ${100 * options.maxUnscored} %`, {
+      code: "run.unscored",
+      hint: "The outcomes in the trajectories say why. Set another share with --max-unscored.",
+    });
+  }
+}
+
+function settingsOf(
+  source: Source,
+  agent: { readonly name: string; readonly settings: Readonly<Record<string, unknown>> },
+  model: string | null,
+  tasks: readonly { readonly id: string; readonly split?: string | undefined }[],
+  options: Options,
+): RunSettings {
+  const { turns, toolCalls, maxTokens: tokens, timeLimit } = options;
+  return {
+    format: "aenv.run.v1",
+    environment: source.environment,
+    environment_digest: source.digest,
+    variables: withoutSecrets(options.var ?? {}),
+    agent: { name: agent.name, settings: { ...agent.settings } },
+    model,
+    split: options.split ?? null,
+    tasks: tasks.map(({ id, split }) => ({ id, ...(split !== undefined && { split }) })),
+    samples: options.samples,
+    seed: options.seed,
+    limits: {
+      ...(turns !== undefined && { turns }),
+      ...(toolCalls !== undefined && { toolCalls }),
+      ...(tokens !== undefined && { tokens }),
+      ...(timeLimit !== undefined && { seconds: timeLimit / 1_000 }),
+    },
+    records_digests: options.digests === true,
+    pass_reward: options.passReward,
+  };
+}
+
+function noTasks({ environment }: Source, { split, task }: Options): Failure {
+  const wanted = task === undefined ? `no task of the split '${split}'` : `none of the tasks ${task.join(", ")}`;
+  return new Failure(`${environment} has ${wanted}`, { exit: "usage", hint: "List its tasks with: aenv call --tasks" });
+}

@@ -1,0 +1,125 @@
+import {
+  type Agent,
+  commandAgent,
+  type Model,
+  ModelHttp,
+  modelAgent,
+  moduleAgent,
+  noopAgent,
+  oracleAgent,
+  randomAgent,
+  type UpstreamModel,
+} from "@aenv/rollout";
+import type { Command } from "commander";
+import { Option } from "commander";
+import { collectPair } from "../options/pairs.ts";
+import { Failure } from "../terminal/failure.ts";
+import type { Terminal } from "../terminal/terminal.ts";
+
+export const agentKinds = ["oracle", "openai", "anthropic", "random", "noop", "module", "command"] as const;
+type AgentKind = (typeof agentKinds)[number];
+
+export interface AgentOptions {
+  readonly agent: AgentKind;
+  readonly agentFile?: string;
+  readonly model?: string;
+  readonly baseUrl?: string;
+  readonly modelKey?: string;
+  readonly api?: "chat" | "responses";
+  readonly stream?: boolean;
+  readonly tokens?: boolean;
+  readonly sampling?: Readonly<Record<string, string>>;
+}
+
+export function addAgentOptions(command: Command): Command {
+  return command
+    .addOption(
+      new Option("-a, --agent <kind>", "who plays: the environment's own solution, a model, or a program")
+        .choices(agentKinds)
+        .default("oracle"),
+    )
+    .option("--agent-file <file>", "the TypeScript or JavaScript file of the agent 'module'")
+    .option("-m, --model <name>", "the model, for the agents 'openai' and 'anthropic', and for programs")
+    .option("--base-url <url>", "the model's endpoint; $OPENAI_BASE_URL or $ANTHROPIC_BASE_URL if not given")
+    .option("--model-key <key>", "the key for the endpoint; $OPENAI_API_KEY or $ANTHROPIC_API_KEY if not given")
+    .addOption(new Option("--api <api>", "the API of the agent 'openai'").choices(["chat", "responses"]).default("chat"))
+    .option("--stream", "ask the model for streamed answers")
+    .option("--tokens", "record token ids and log-probabilities; the endpoint must return them")
+    .option("--sampling <KEY=VALUE>", "a setting of the model's request, e.g. temperature=0.7; may be repeated", collectPair);
+}
+
+/** An agent, and the model behind it where there is one. */
+export interface ChosenAgent extends AsyncDisposable {
+  readonly agent: Agent;
+  /** For programs, which reach it through the recording server. */
+  readonly upstream: (UpstreamModel & { readonly name: string }) | null;
+  readonly modelName: string | null;
+}
+
+const MODEL_RETRIES = 3;
+const MODEL_TIMEOUT_MS = 10 * 60_000;
+
+export async function chooseAgent(
+  options: AgentOptions,
+  command: readonly string[],
+  terminal: Terminal,
+  onBusy: (pauseMs: number) => void,
+): Promise<ChosenAgent> {
+  const none = { upstream: null, modelName: null, [Symbol.asyncDispose]: async () => {} };
+  const upstream = options.model === undefined ? null : { ...endpointOf(options, terminal), name: options.model };
+  switch (options.agent) {
+    case "oracle":
+      return { agent: oracleAgent(), ...none };
+    case "noop":
+      return { agent: noopAgent(), ...none };
+    case "random":
+      return { agent: randomAgent(), ...none };
+    case "command":
+      if (command.length === 0) throw missing("the agent 'command' needs a command", "-- python agent.py");
+      return { agent: commandAgent({ command, folder: terminal.cwd }), ...none, upstream, modelName: options.model ?? null };
+    case "module":
+      if (options.agentFile === undefined) throw missing("the agent 'module' needs a file", "--agent-file agent.ts");
+      return { agent: await moduleAgent(options.agentFile), ...none, upstream, modelName: options.model ?? null };
+    case "openai":
+    case "anthropic": {
+      if (upstream === null) throw missing(`the agent '${options.agent}' needs a model`, "--model NAME");
+      const http = new ModelHttp({ retries: MODEL_RETRIES, timeoutMs: MODEL_TIMEOUT_MS, onBusy });
+      const model: Model = {
+        api: options.agent === "anthropic" ? "messages" : (options.api ?? "chat"),
+        baseUrl: upstream.baseUrl,
+        apiKey: upstream.apiKey,
+        name: upstream.name,
+        sampling: samplingOf(options.sampling ?? {}),
+        streams: options.stream === true,
+        wantsTokens: options.tokens === true,
+      };
+      return { agent: modelAgent(model, http), upstream: null, modelName: upstream.name, [Symbol.asyncDispose]: () => http.close() };
+    }
+  }
+}
+
+function endpointOf({ agent, baseUrl, modelKey }: AgentOptions, { env }: Terminal): UpstreamModel {
+  const isAnthropic = agent === "anthropic";
+  const usual = isAnthropic ? "https://api.anthropic.com/v1" : "https://api.openai.com/v1";
+  const url = baseUrl ?? (isAnthropic ? env.ANTHROPIC_BASE_URL : env.OPENAI_BASE_URL) ?? usual;
+  if (!URL.canParse(url))
+    throw new Failure(`'${url}' is not the address of a model's endpoint`, { exit: "usage", hint: `Write it as: --base-url ${usual}` });
+  return { baseUrl: url, apiKey: modelKey ?? (isAnthropic ? env.ANTHROPIC_API_KEY : env.OPENAI_API_KEY) ?? "none" };
+}
+
+/** Values are JSON where they can be read as JSON, else text. */
+function samplingOf(pairs: Readonly<Record<string, string>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(pairs).map(([key, text]) => [key, parse(text)]));
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function missing(problem: string, example: string): Failure {
+  return new Failure(problem, { exit: "usage", hint: `Add: ${example}` });
+}

@@ -1,0 +1,53 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { formatRef } from "@aenv/contract";
+import { HubClient } from "@aenv/sdk";
+import { readServerConfig, startServer } from "@aenv/server";
+import { bundleProject } from "../bundle/bundle.ts";
+import { ownPackage } from "../project/own-package.ts";
+import type { Project } from "../project/project.ts";
+import { runnerCommand } from "../server/runner.ts";
+
+/** A server in this process with one environment published on it. */
+export interface EmbeddedServer extends AsyncDisposable {
+  readonly controlUrl: string;
+  readonly dataUrl: string;
+  readonly environment: string;
+  readonly digest: string;
+}
+
+export interface EmbeddedOptions {
+  readonly loadTimeoutMs: number;
+  readonly onOutput: (text: string) => void;
+}
+
+/** Starts a server on free ports of loopback, in a temporary folder, and publishes the project there. */
+export async function startEmbeddedServer(project: Project, options: EmbeddedOptions): Promise<EmbeddedServer> {
+  const home = mkdtempSync(join(tmpdir(), "aenv-rollout-"));
+  const remove = () => rmSync(home, { recursive: true, force: true });
+  try {
+    const { digest: hash, bytes } = await bundleProject(project, { timeoutMs: options.loadTimeoutMs, onOutput: options.onOutput });
+    const config = readServerConfig({
+      flags: { home, store: "memory:", controlPort: 0, dataPort: 0, logLevel: "warn", poolMin: 0 },
+      variables: {},
+    });
+    const server = await startServer({ config, runner: runnerCommand(home), version: ownPackage().version });
+    const close = () => server.close().finally(remove);
+    try {
+      const hub = new HubClient(server.controlUrl);
+      const digest = `sha256:${hash}`;
+      const environment = formatRef(project.config);
+      await hub.uploadBundle(digest, bytes);
+      const artifacts = [{ type: "bundle", content: digest }];
+      await hub.create(environment, { ...project.config, artifacts }, { verify: false });
+      return { controlUrl: server.controlUrl, dataUrl: server.dataUrl, environment, digest, [Symbol.asyncDispose]: close };
+    } catch (error) {
+      await close();
+      throw error;
+    }
+  } catch (error) {
+    remove();
+    throw error;
+  }
+}

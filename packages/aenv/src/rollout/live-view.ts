@@ -1,0 +1,69 @@
+import type { RunProgress } from "@aenv/rollout";
+import type { Terminal } from "../terminal/terminal.ts";
+
+const EVERY_MS = 100;
+const WIDTH = 24;
+/** Where stderr is no terminal, a line after each so many milliseconds. */
+const LINE_EVERY_MS = 10_000;
+
+/** Shows how far a run is: one line that is redrawn at a terminal, a line now and then elsewhere. */
+export class LiveView {
+  readonly #terminal: Terminal;
+  readonly #startedAt = performance.now();
+  #shownAt = Number.NEGATIVE_INFINITY;
+  #doneAtStart: number | null = null;
+  #rewards = 0;
+  #scored = 0;
+  #unscored = 0;
+  #tokens = 0;
+  #toolCalls = 0;
+
+  constructor(terminal: Terminal) {
+    this.#terminal = terminal;
+  }
+
+  show(progress: RunProgress): void {
+    this.#doneAtStart ??= progress.done;
+    this.#count(progress);
+    const { stderr } = this.#terminal;
+    const now = performance.now();
+    const isLast = progress.done === progress.total;
+    if (now - this.#shownAt < (stderr.isTty ? EVERY_MS : LINE_EVERY_MS) && !isLast) return;
+    this.#shownAt = now;
+    const text = this.#text(progress, (now - this.#startedAt) / 1_000);
+    stderr.write(stderr.isTty ? `\r\x1b[2K${text.slice(0, stderr.columns * 2)}` : `${text}\n`);
+  }
+
+  end(): void {
+    const { stderr } = this.#terminal;
+    if (stderr.isTty) stderr.write("\r\x1b[2K");
+  }
+
+  #count({ last }: RunProgress): void {
+    if (last === null) return;
+    if (last.outcome.kind === "scored") {
+      this.#scored++;
+      this.#rewards += last.outcome.reward;
+    } else this.#unscored++;
+    this.#tokens += last.usage.prompt_tokens + last.usage.completion_tokens;
+    this.#toolCalls += last.steps.length;
+  }
+
+  #text({ done, total, running }: RunProgress, seconds: number): string {
+    const { colors, isTty } = this.#terminal.stderr;
+    const played = done - (this.#doneAtStart ?? 0);
+    const left = played === 0 ? "" : `, ${duration(((total - done) * seconds) / played)} left`;
+    const full = Math.round((done / Math.max(1, total)) * WIDTH);
+    const bar = isTty ? `${colors.cyan("━".repeat(full))}${colors.dim("━".repeat(WIDTH - full))} ` : "";
+    const reward = this.#scored === 0 ? "" : `  reward ${(this.#rewards / this.#scored).toFixed(3)}`;
+    const unscored = this.#unscored === 0 ? "" : `  ${colors.yellow(`${this.#unscored} unscored`)}`;
+    const rates = `  ${(this.#toolCalls / Math.max(seconds, 0.001)).toFixed(0)} tool calls/s${this.#tokens === 0 ? "" : `  ${this.#tokens} tokens`}`;
+    return `${bar}${done}/${total} done, ${running} running${left}${reward}${unscored}${colors.dim(rates)}`;
+  }
+}
+
+function duration(seconds: number): string {
+  const whole = Math.max(0, Math.round(seconds));
+  if (whole < 60) return `${whole}s`;
+  return whole < 3_600 ? `${Math.floor(whole / 60)}m${whole % 60}s` : `${Math.floor(whole / 3_600)}h${Math.floor((whole % 3_600) / 60)}m`;
+}

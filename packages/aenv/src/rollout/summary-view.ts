@@ -1,0 +1,52 @@
+import type { MeanWithInterval, RunSummary } from "@aenv/rollout";
+import { facts, table } from "../terminal/table.ts";
+import type { Output } from "../terminal/terminal.ts";
+
+const MAX_TASKS = 30;
+
+/** The numbers of a run as text. */
+export function summaryText(summary: RunSummary, output: Output): string {
+  const { colors } = output;
+  const { episodes, scored, reward } = summary;
+  const most = Math.max(0, ...Object.keys(summary.passAtK).map(Number));
+  const rows: [string, string | null][] = [
+    ["episodes", `${episodes}, ${scored} scored`],
+    ["unscored", unscoredText(summary.unscored)],
+    ["mean reward", meanText(reward)],
+    ["pass@1", passText(summary.passAtK, 1)],
+    [`pass@${most}`, most > 1 ? passText(summary.passAtK, most) : null],
+    [`pass^${most}`, most > 1 ? passText(summary.passHatK, most) : null],
+  ];
+  const tasks = summary.tasks
+    .slice(0, MAX_TASKS)
+    .map(({ task, scored: own, episodes: of, mean, deviation, passes }) => [
+      task || "(no task)",
+      `${own}/${of}`,
+      mean === null ? colors.dim("-") : number(mean),
+      deviation === null ? colors.dim("-") : number(deviation),
+      own === 0 ? colors.dim("-") : `${passes}/${own}`,
+    ]);
+  const rest =
+    summary.tasks.length > MAX_TASKS ? `\n  ${colors.dim(`and ${summary.tasks.length - MAX_TASKS} more tasks, in summary.json`)}` : "";
+  return `${table(["task", "scored", "mean", "deviation", "passed"], tasks, output)}${rest}\n\n${facts(rows, output)}`;
+}
+
+export function meanText(reward: MeanWithInterval | null): string {
+  if (reward === null) return "none: no episode was scored";
+  const { mean, low, high } = reward;
+  return low === null || high === null ? number(mean) : `${number(mean)} (95 %: ${number(low)} to ${number(high)})`;
+}
+
+function passText(estimates: RunSummary["passAtK"], k: number): string | null {
+  const estimate = estimates[k];
+  return estimate === undefined ? null : `${(100 * estimate.value).toFixed(1)} % of ${estimate.tasks} tasks`;
+}
+
+function unscoredText(unscored: RunSummary["unscored"]): string | null {
+  const causes = Object.entries(unscored).map(([cause, count]) => `${count} ${cause}`);
+  return causes.length === 0 ? null : `${causes.join(", ")}; left out of all numbers`;
+}
+
+function number(value: number): string {
+  return value.toFixed(3);
+}
