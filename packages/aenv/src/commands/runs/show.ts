@@ -1,0 +1,41 @@
+import { scoreOf, summarise } from "@aenv/rollout";
+import type { Command } from "commander";
+import { examples } from "../../options/examples.ts";
+import { addOutputOption, type FormatOptions, printerFor } from "../../options/format.ts";
+import { addRunsOption, getRun, type RunsOptions } from "../../rollout/run-option.ts";
+import { summaryText } from "../../rollout/summary-view.ts";
+import { facts } from "../../terminal/table.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
+
+interface Options extends RunsOptions, FormatOptions {}
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .summary("show the numbers of a run")
+    .description("Shows the settings and the numbers of a run, also while it is being played.")
+    .argument("<run>", "the name of the run, or its folder");
+  addRunsOption(addOutputOption(command))
+    .addHelpText("after", examples("aenv runs show echo-1.0.0-oracle-8631b0d7", "aenv runs show ./runs/NAME --json"))
+    .action((named: string, options: Options) => show(named, options, terminal));
+}
+
+async function show(named: string, options: Options, terminal: Terminal): Promise<void> {
+  const printer = printerFor(terminal, options);
+  const run = getRun(named, options, terminal);
+  const settings = run.settings();
+  const scores = [];
+  for await (const trajectory of run.trajectories()) scores.push(scoreOf(trajectory));
+  const summary = summarise(scores, { passReward: settings?.pass_reward ?? 1 });
+  const isComplete = run.summary() !== null;
+  printer.json({ name: run.name, folder: run.path, isComplete, settings, summary });
+  if (printer.isJson) return;
+  printer.print(summaryText(summary, printer.output));
+  const rows: [string, string | null | undefined][] = [
+    ["environment", settings?.environment],
+    ["agent", settings?.agent.name],
+    ["model", settings?.model],
+    ["seed", String(settings?.seed ?? "")],
+    ["state", isComplete ? "complete" : "not complete"],
+  ];
+  printer.print(facts(rows, printer.output));
+}
