@@ -8,6 +8,7 @@ export const {
   Environment,
   EnvironmentBatch,
   EnvironmentError,
+  EpisodeClient,
   Host,
   HubClient,
   NetworkError,
