@@ -36,8 +36,13 @@ export function commandAgent({ command, folder, variables = {} }: CommandOptions
       });
       const output = new Tail(child.stdout);
       const errors = new Tail(child.stderr);
-      const stop = () => endGroup(child.pid);
-      start.signal.addEventListener("abort", stop, { once: true });
+      let grace: NodeJS.Timeout | undefined;
+      const stop = () => {
+        signalGroup(child.pid, "SIGTERM");
+        grace = setTimeout(() => signalGroup(child.pid, "SIGKILL"), GRACE_MS);
+      };
+      if (start.signal.aborted) stop();
+      else start.signal.addEventListener("abort", stop, { once: true });
       try {
         const [code, signal] = (await once(child, "close")) as [number | null, NodeJS.Signals | null];
         start.signal.throwIfAborted();
@@ -50,6 +55,9 @@ export function commandAgent({ command, folder, variables = {} }: CommandOptions
           : new AgentError(`${program} could not be started: ${(cause as Error).message}`, { cause });
       } finally {
         start.signal.removeEventListener("abort", stop);
+        clearTimeout(grace);
+        // The program has ended; children that it left behind would use the instance of another episode.
+        signalGroup(child.pid, "SIGKILL");
       }
     },
   };
@@ -72,14 +80,9 @@ function variablesOf({ task, messages, agentUrl, model, seed }: ProgramStart): R
   };
 }
 
-/** Asks the program and its children to end, and kills what has not ended soon after. */
-function endGroup(pid: number | undefined): void {
+/** Signals the program and its children. */
+function signalGroup(pid: number | undefined, signal: NodeJS.Signals): void {
   if (pid === undefined) return;
-  signalGroup(pid, "SIGTERM");
-  setTimeout(() => signalGroup(pid, "SIGKILL"), GRACE_MS).unref();
-}
-
-function signalGroup(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch {

@@ -66,7 +66,14 @@ export class Episode {
   #signal: AbortSignal;
   #isDone = false;
 
-  private constructor(options: EpisodeOptions, beginning: Beginning, record: EpisodeRecord, timing: EpisodeTiming, meter: Meter) {
+  private constructor(
+    options: EpisodeOptions,
+    beginning: Beginning,
+    record: EpisodeRecord,
+    timing: EpisodeTiming,
+    meter: Meter,
+    startedAt: number,
+  ) {
     this.#options = options;
     this.#beginning = beginning;
     this.record = record;
@@ -75,7 +82,7 @@ export class Episode {
     this.task = beginning.task;
     this.meter = meter;
     this.#signal = options.signal;
-    this.#startedAt = options.now() - timing.reset_ms;
+    this.#startedAt = startedAt;
   }
 
   /** Resets the instance to the task and asks it for the messages that an agent begins with. */
@@ -87,7 +94,12 @@ export class Episode {
     const tools = (await instance.listTools({ signal })).map((tool) => ({ ...tool, name: tool.name.slice(tool.name.indexOf("/") + 1) }));
     const messages = abilities.prompt ? (await instance.episode.prompt({ signal })).messages : defaultPrompt(observation);
     const timing = { reset_ms: now() - from, model_ms: 0, tools_ms: 0, score_ms: 0 };
-    return new Episode(options, { task: found, tools, abilities }, new EpisodeRecord(messages), timing, new Meter(limits));
+    return new Episode(options, { task: found, tools, abilities }, new EpisodeRecord(messages), timing, new Meter(limits), from);
+  }
+
+  /** Where the episode is played; whoever forked it releases it. */
+  get instance(): EpisodeInstance {
+    return this.#options.instance;
   }
 
   get isDone(): boolean {
@@ -188,7 +200,8 @@ export class Episode {
     const copies = await instance.fork(count, { signal });
     return copies.map((copy) => {
       const meter = new Meter(this.meter.limits, this.meter.used);
-      const fork = new Episode({ ...this.#options, instance: copy }, this.#beginning, this.record.copy(), { ...this.timing }, meter);
+      const options = { ...this.#options, instance: copy };
+      const fork = new Episode(options, this.#beginning, this.record.copy(), { ...this.timing }, meter, this.#startedAt);
       fork.#isDone = this.#isDone;
       return fork;
     });

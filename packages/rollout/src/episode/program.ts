@@ -56,7 +56,7 @@ export async function playProgram(episode: Episode, agent: ProgramAgent, options
         task,
         tools: episode.tools,
         seed,
-        messages: episode.record.messages,
+        messages: [...episode.record.messages],
         agentUrl: addresses.agentUrl,
         model:
           model === null
@@ -76,7 +76,7 @@ export async function playProgram(episode: Episode, agent: ProgramAgent, options
     if (reason !== null) return reason;
     throw error;
   } finally {
-    addresses.close();
+    await addresses.close();
   }
 }
 

@@ -9,6 +9,7 @@ export interface ExchangeRecorder {
   answer(status: number, contentType: string): void;
   /** Called with each piece of the answer's body. */
   piece(bytes: Buffer): void;
+  /** Called once for each request that was not refused, also if its answer broke off or never came. Never throws. */
   end(isComplete: boolean): void;
 }
 
@@ -40,19 +41,19 @@ export async function forward({ request, response, url, headers, dispatcher, rec
   const body = await readAll(request);
   recorder.request(body);
   const left = new AbortController();
-  response.once("close", () => left.abort());
-  const answer = await send(url, {
-    method: request.method as Dispatcher.HttpMethod,
-    headers: { ...kept(request.headers), ...headers },
-    ...(body.length > 0 && { body }),
-    signal: left.signal,
-    dispatcher,
-  });
-  const type = String(answer.headers["content-type"] ?? "");
-  recorder.answer(answer.statusCode, type);
-  response.writeHead(answer.statusCode, kept(answer.headers));
+  if (response.destroyed) left.abort();
+  else response.once("close", () => left.abort());
   let isComplete = false;
   try {
+    const answer = await send(url, {
+      method: request.method as Dispatcher.HttpMethod,
+      headers: { ...kept(request.headers), ...headers },
+      ...(body.length > 0 && { body }),
+      signal: left.signal,
+      dispatcher,
+    });
+    recorder.answer(answer.statusCode, String(answer.headers["content-type"] ?? ""));
+    response.writeHead(answer.statusCode, kept(answer.headers));
     for await (const piece of answer.body) {
       recorder.piece(piece as Buffer);
       if (!response.write(piece)) await once(response, "drain", { signal: left.signal });
@@ -61,7 +62,7 @@ export async function forward({ request, response, url, headers, dispatcher, rec
     response.end();
   } finally {
     recorder.end(isComplete);
-    if (!isComplete) response.destroy();
+    if (!isComplete && response.headersSent) response.destroy();
   }
 }
 

@@ -47,15 +47,20 @@ export class McpRecorder implements ExchangeRecorder {
   end(): void {
     const text = Buffer.concat(this.#pieces).toString("utf8");
     const messages = this.#type.includes("event-stream") ? eventsOf(text) : messagesIn(text);
-    for (const { id, result } of messages) {
+    for (const { id, result, error } of messages) {
       const call = typeof id === "string" || typeof id === "number" ? this.#calls.get(id) : undefined;
-      const parsed = callToolResult.safeParse(result);
+      const parsed = callToolResult.safeParse(isObject(error) ? failed(error) : result);
       if (call === undefined || !parsed.success) continue;
       this.#calls.delete(id as string | number);
       this.#listener.end({ ...call, result: parsed.data });
     }
     for (const call of this.#calls.values()) this.#listener.end({ ...call, result: null });
   }
+}
+
+/** An error of the protocol, such as an unknown tool, as a result that says so. */
+function failed({ message }: Record<string, unknown>): CallToolResult {
+  return { content: [{ type: "text", text: String(message) }], isError: true };
 }
 
 function messagesIn(text: string): Record<string, unknown>[] {

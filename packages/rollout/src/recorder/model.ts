@@ -43,7 +43,7 @@ export class ModelRecorder implements ExchangeRecorder {
   request(body: Buffer): void {
     if (this.#dialect === undefined) return;
     this.#listener.begin();
-    const value: unknown = JSON.parse(body.toString("utf8"));
+    const value = parsed(body.toString("utf8"));
     if (isObject(value)) this.#request = value;
   }
 
@@ -56,17 +56,33 @@ export class ModelRecorder implements ExchangeRecorder {
     if (this.#isOk && this.#request !== null) this.#pieces.push(bytes);
   }
 
-  end(isComplete: boolean): void {
-    if (!isComplete || !this.#isOk || this.#dialect === undefined || this.#request === null) return;
-    const answer = this.#answer(this.#dialect, Buffer.concat(this.#pieces).toString("utf8"));
-    if (answer === null) return;
-    this.#listener.end({ api: this.#dialect.api, request: this.#request, written: this.#dialect.read(answer) });
+  end(): void {
+    if (!this.#isOk || this.#dialect === undefined || this.#request === null) return;
+    const written = this.#written(this.#dialect, Buffer.concat(this.#pieces).toString("utf8"));
+    if (written !== null) this.#listener.end({ api: this.#dialect.api, request: this.#request, written });
   }
 
-  #answer(dialect: Dialect, text: string): unknown {
-    if (!this.#isStream) return JSON.parse(text);
-    const stream = dialect.openStream();
-    for (const event of eventsOf(text)) stream.add(event);
-    return stream.answer;
+  /**
+   * Null if the answer is incomplete or not one of the API. A client may leave a stream as soon as it has read the last event, so what
+   * counts is whether the events are complete, not whether the connection was closed by the endpoint.
+   */
+  #written(dialect: Dialect, text: string): AgentMessage | null {
+    try {
+      if (!this.#isStream) return dialect.read(parsed(text));
+      const stream = dialect.openStream();
+      for (const event of eventsOf(text)) stream.add(event);
+      return stream.answer === null ? null : dialect.read(stream.answer);
+    } catch {
+      return null;
+    }
+  }
+}
+
+/** Undefined if the text is not JSON. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
 }

@@ -32,7 +32,14 @@ export interface RecordedAddresses {
   readonly anthropicUrl: string | null;
   /** The key to be sent to the model's addresses: worth nothing anywhere else. */
   readonly modelKey: string;
-  close(): void;
+  /** Ends the requests that are still under way, and resolves when all of them are recorded. */
+  close(): Promise<void>;
+}
+
+/** One recording, and the requests of it that are under way. */
+interface OpenRecording {
+  readonly recording: Recording;
+  readonly requests: Map<ServerResponse, Promise<void>>;
 }
 
 /**
@@ -42,15 +49,12 @@ export interface RecordedAddresses {
 export class RecordingServer implements AsyncDisposable {
   readonly #server: Server;
   readonly #connections = new Agent({ keepAliveTimeout: 30_000, headersTimeout: 0, bodyTimeout: 0 });
-  readonly #recordings = new Map<string, Recording>();
+  readonly #recordings = new Map<string, OpenRecording>();
 
   private constructor(server: Server) {
     this.#server = server;
     server.on("request", (request: IncomingMessage, response: ServerResponse) => {
-      this.#answer(request, response).catch((error: unknown) => {
-        if (!response.headersSent) send(response, 502, `the recording server could not pass the request on: ${messageOf(error)}`);
-        else response.destroy();
-      });
+      this.#accept(request, response);
     });
   }
 
@@ -63,7 +67,8 @@ export class RecordingServer implements AsyncDisposable {
 
   record(recording: Recording): RecordedAddresses {
     const key = randomBytes(16).toString("hex");
-    this.#recordings.set(key, recording);
+    const requests = new Map<ServerResponse, Promise<void>>();
+    this.#recordings.set(key, { recording, requests });
     const { port } = this.#server.address() as AddressInfo;
     const base = `http://127.0.0.1:${port}/${key}`;
     return {
@@ -71,7 +76,11 @@ export class RecordingServer implements AsyncDisposable {
       openaiUrl: recording.model === null ? null : `${base}/v1`,
       anthropicUrl: recording.model === null ? null : base,
       modelKey: key,
-      close: () => this.#recordings.delete(key),
+      close: async () => {
+        this.#recordings.delete(key);
+        for (const response of requests.keys()) response.destroy();
+        await Promise.all(requests.values());
+      },
     };
   }
 
@@ -86,11 +95,30 @@ export class RecordingServer implements AsyncDisposable {
     return this.close();
   }
 
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const [, key = "", ...rest] = (request.url ?? "").split("?")[0]?.split("/") ?? [];
-    const recording = this.#recordings.get(key);
-    if (recording === undefined) return send(response, 404, "no episode has this address; it may have ended");
-    const path = rest.join("/");
+  #accept(request: IncomingMessage, response: ServerResponse): void {
+    const [address = "", query] = (request.url ?? "").split("?");
+    const [, key = "", ...rest] = address.split("/");
+    const open = this.#recordings.get(key);
+    if (open === undefined) {
+      send(response, 404, "no episode has this address; it may have ended");
+      return;
+    }
+    const answering = this.#answer(open.recording, rest.join("/"), query, request, response)
+      .catch((error: unknown) => {
+        if (!response.headersSent) send(response, 502, `the recording server could not pass the request on: ${messageOf(error)}`);
+        else response.destroy();
+      })
+      .finally(() => open.requests.delete(response));
+    open.requests.set(response, answering);
+  }
+
+  async #answer(
+    recording: Recording,
+    path: string,
+    query: string | undefined,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
     const common = { request, response, dispatcher: this.#connections };
     if (path === "mcp") {
       const { instanceUrl, onToolCall } = recording;
@@ -103,7 +131,7 @@ export class RecordingServer implements AsyncDisposable {
     const credentials: Record<string, string> = isAnthropic ? { "x-api-key": model.apiKey } : { authorization: `Bearer ${model.apiKey}` };
     await forward({
       ...common,
-      url: `${model.baseUrl.replace(/\/$/, "")}/${api}`,
+      url: `${model.baseUrl.replace(/\/$/, "")}/${api}${query === undefined ? "" : `?${query}`}`,
       headers: { ...credentials, ...model.headers },
       recorder: new ModelRecorder(api, recording.onExchange),
     });

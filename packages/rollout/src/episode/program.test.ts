@@ -1,0 +1,274 @@
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import { join } from "node:path";
+import { type ChatMessage, type Trajectory, trajectory as trajectorySchema } from "@aenv/contract";
+import { Environment } from "@aenv/sdk";
+import { scriptedOpenAi, type Tree, temporaryTree } from "@aenv/testing";
+import { type Platform, projects, publish, startPlatform } from "aenvironment/platform-tests";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Agent } from "../agents/agent.ts";
+import { commandAgent } from "../agents/command.ts";
+import { moduleAgent } from "../agents/module.ts";
+import { scriptedAgent } from "../agents/scripted.ts";
+import { digestOf } from "../journal/digest.ts";
+import { RecordingServer } from "../recorder/server.ts";
+import { Episode } from "./episode.ts";
+import { Instances } from "./instances.ts";
+import { type PlayOptions, playEpisode } from "./play.ts";
+
+const never = new AbortController().signal;
+
+/** How a program in any language calls a tool: one HTTP request. */
+const callTool = `
+let id = 0;
+async function callTool(url, name, args) {
+  const response = await fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/json", accept: "application/json, text/event-stream" },
+    body: JSON.stringify({ jsonrpc: "2.0", id: id++, method: "tools/call", params: { name, arguments: args } }),
+  });
+  const { result, error } = await response.json();
+  return error === undefined ? result.content[0].text : error.message;
+}`;
+
+const files = {
+  "tools.mjs": `${callTool}
+    for (const text of JSON.parse(process.argv[2])) await callTool(process.env.AENV_AGENT_URL, "echo", { text });
+    console.log(process.env.AENV_TASK_ID + ": " + process.env.AENV_INSTRUCTION);`,
+  "model.mjs": `${callTool}
+    import { writeFileSync } from "node:fs";
+    writeFileSync(process.argv[2], JSON.stringify(process.env));
+    const { AENV_AGENT_URL, AENV_MESSAGES, AENV_MODEL, OPENAI_BASE_URL, OPENAI_API_KEY } = process.env;
+    const messages = JSON.parse(AENV_MESSAGES);
+    for (;;) {
+      const response = await fetch(OPENAI_BASE_URL + "/chat/completions", {
+        method: "POST",
+        headers: { authorization: "Bearer " + OPENAI_API_KEY, "content-type": "application/json" },
+        body: JSON.stringify({ model: AENV_MODEL, messages }),
+      });
+      const { choices } = await response.json();
+      const { role, content, tool_calls } = choices[0].message;
+      messages.push({ role, content, ...(tool_calls && { tool_calls }) });
+      if (tool_calls === undefined) break;
+      for (const { id, function: called } of tool_calls) {
+        const content = await callTool(AENV_AGENT_URL, called.name, JSON.parse(called.arguments));
+        messages.push({ role: "tool", tool_call_id: id, content });
+      }
+    }`,
+  "fails.mjs": `console.error("line one"); console.error("no idea how"); process.exit(3);`,
+  "waits.mjs": `
+    import { spawn } from "node:child_process";
+    import { connect } from "node:net";
+    process.on("SIGTERM", () => process.exit(0));
+    const child = "process.on('SIGTERM', () => {}); require('node:net').connect(" + process.argv[2] + ", '127.0.0.1')";
+    spawn(process.execPath, ["-e", child], { stdio: "ignore" });
+    connect(Number(process.argv[2]), "127.0.0.1");`,
+  "module.mjs": `${callTool}
+    export default async ({ agentUrl, task, tools }) => {
+      await callTool(agentUrl, tools[0].name, { text: "hello" });
+      return "played " + task.id;
+    };`,
+  "throws.mjs": `export default async () => { throw new Error("out of ideas"); };`,
+  "nothing.mjs": `export const agent = 1;`,
+};
+
+let platform: Platform;
+let tree: Tree;
+let environment: string;
+let recorder: RecordingServer;
+let instances: Instances;
+
+beforeAll(async () => {
+  tree = temporaryTree(files);
+  recorder = await RecordingServer.open();
+  platform = await startPlatform();
+  environment = await publish(platform, projects.echo, { deployConfig: { isolation: "shared" } });
+  const provenance = { environment, environment_digest: null, engine: "process", isolation: "shared", server_version: "0" };
+  instances = new Instances({ environment, options: { systemUrl: platform.controlUrl, dataUrl: platform.dataUrl }, provenance });
+});
+afterAll(async () => {
+  await instances?.close();
+  await recorder?.close();
+  await platform?.close();
+  tree?.[Symbol.dispose]();
+});
+
+function program(file: string, ...args: readonly string[]): Agent {
+  return commandAgent({ command: [process.execPath, join(tree.path, file), ...args] });
+}
+
+async function play(agent: Agent, own: Partial<PlayOptions> = {}): Promise<Trajectory> {
+  const played = await playEpisode(
+    { id: "e", run: null, attempt: 0, task: { id: "greet", split: null, index: null }, group: null, seed: 7, metadata: {} },
+    {
+      agent,
+      recorder,
+      model: null,
+      limits: {},
+      deadlineMs: 30_000,
+      recordsDigests: false,
+      acquire: (spec, signal) => instances.acquire(spec, signal),
+      provenance: { agent: agent.name, agent_digest: null, model: null, client_version: "0" },
+      digestOf,
+      costOf: () => null,
+      cancel: never,
+      now: () => performance.now(),
+      date: () => new Date(),
+      ...own,
+    },
+  );
+  expect(trajectorySchema.safeParse(played).error).toBeUndefined();
+  return played;
+}
+
+describe("a program that plays an episode", () => {
+  it("calls tools, which are recorded as steps, and its output are its last words", async () => {
+    const trajectory = await play(program("tools.mjs", '["well", "hello"]'));
+    expect(trajectory).toMatchObject({ outcome: { kind: "scored", reward: 0.8 }, stop_reason: "done", turns: [] });
+    expect(trajectory.steps.map(({ index, call, result }) => [index, call.name, call.arguments, result])).toEqual([
+      [0, "echo", { text: "well" }, { content: [{ type: "text", text: "well" }], is_error: false }],
+      [1, "echo", { text: "hello" }, { content: [{ type: "text", text: "hello" }], is_error: false }],
+    ]);
+    expect(trajectory.messages.at(-1)).toEqual({ role: "assistant", content: "greet: Echo the word 'hello'.\n" });
+  });
+
+  it("uses the model by an address of its own: exchanges are recorded, and it never sees the key of the endpoint", async () => {
+    await using endpoint = await scriptedOpenAi([{ toolCalls: [{ name: "echo", arguments: { text: "hello" } }] }, "Done."]);
+    const seen = join(tree.path, "environment.json");
+    const model = { baseUrl: endpoint.baseUrl, apiKey: "the-real-key", name: "m" };
+    const trajectory = await play(program("model.mjs", seen), { model });
+    expect(trajectory).toMatchObject({ outcome: { kind: "scored", reward: 1 }, stop_reason: "done" });
+    expect(trajectory.messages.map(({ role }) => role)).toEqual(["system", "user", "assistant", "tool", "assistant"]);
+    expect(trajectory.turns.map(({ message, finish_reason }) => [message, finish_reason])).toEqual([
+      [2, "tool_calls"],
+      [4, "stop"],
+    ]);
+    expect(trajectory.steps).toMatchObject([{ call: { name: "echo", arguments: { text: "hello" } }, result: { is_error: false } }]);
+    expect(trajectory.usage.completion_tokens).toBeGreaterThan(0);
+    expect(endpoint.requests.map(({ headers }) => headers.authorization)).toEqual(["Bearer the-real-key", "Bearer the-real-key"]);
+    expect(readFileSync(seen, "utf8")).not.toContain("the-real-key");
+  });
+
+  it("that ends with an exit code is unscored by the agent, and the last line of its errors is the reason", async () => {
+    expect(await play(program("fails.mjs"))).toMatchObject({
+      outcome: {
+        kind: "unscored",
+        cause: "agent",
+        stage: "play",
+        retryable: false,
+        message: expect.stringMatching(/exit code 3: no idea how$/),
+      },
+      stop_reason: "error",
+    });
+  });
+
+  it("that does not exist is unscored by the agent, with its name", async () => {
+    expect(await play(commandAgent({ command: ["no-such-program"] }))).toMatchObject({
+      outcome: { kind: "unscored", cause: "agent", message: expect.stringContaining("no-such-program could not be started") },
+    });
+  });
+
+  it("is ended when it reaches a limit, and what it has done is scored", async () => {
+    const words = JSON.stringify(Array.from({ length: 5 }, () => "hello"));
+    const trajectory = await play(program("tools.mjs", words), { limits: { toolCalls: 2 } });
+    expect(trajectory).toMatchObject({ outcome: { kind: "scored", reward: 0.8 }, stop_reason: "max_tool_calls", truncated: true });
+    expect(trajectory.steps).toHaveLength(2);
+  });
+
+  it("is ended when the environment says that the episode is over", async () => {
+    const words = JSON.stringify(Array.from({ length: 20 }, () => "hello"));
+    const trajectory = await play(program("tools.mjs", words));
+    expect(trajectory).toMatchObject({ outcome: { kind: "scored" }, stop_reason: "done", truncated: false });
+    expect(trajectory.steps).toHaveLength(10);
+  });
+
+  it("ends with its children when the episode is cancelled, also with those that ignore a request to end", async () => {
+    const cancel = new AbortController();
+    const closed: Promise<unknown>[] = [];
+    const server = createServer((socket: Socket) => {
+      socket.on("error", () => {});
+      socket.resume();
+      closed.push(once(socket, "close"));
+      // The program and its child are both connected: both run.
+      if (closed.length === 2) cancel.abort();
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const trajectory = await play(program("waits.mjs", String(port)), { cancel: cancel.signal });
+    expect(trajectory.outcome).toMatchObject({ kind: "unscored", cause: "cancelled", retryable: true });
+    await Promise.all(closed);
+    server.close();
+  });
+});
+
+describe("a module that plays an episode", () => {
+  it("is a function that is given the addresses, and returns its last words", async () => {
+    const trajectory = await play(await moduleAgent(join(tree.path, "module.mjs")));
+    expect(trajectory).toMatchObject({ outcome: { kind: "scored", reward: 1 }, steps: [{ call: { name: "echo" } }] });
+    expect(trajectory.messages.at(-1)).toEqual({ role: "assistant", content: "played greet" });
+  });
+
+  it("that throws is unscored by the agent", async () => {
+    expect(await play(await moduleAgent(join(tree.path, "throws.mjs")))).toMatchObject({
+      outcome: { kind: "unscored", cause: "agent", stage: "play", message: "out of ideas" },
+    });
+  });
+
+  it("without an agent in it, or that is not there, is refused with what to write", async () => {
+    await expect(moduleAgent(join(tree.path, "nothing.mjs"))).rejects.toThrow("write: export default async");
+    await expect(moduleAgent(join(tree.path, "missing.mjs"))).rejects.toThrow("cannot be loaded");
+  });
+});
+
+describe("a fork", () => {
+  it("goes on from the same point on an instance of its own; the record of its parent stays as it was", async () => {
+    await using instance = await Environment.create(environment, { systemUrl: platform.controlUrl, dataUrl: platform.dataUrl });
+    const now = () => performance.now();
+    const parent = await Episode.begin({
+      instance,
+      task: "greet",
+      seed: 7,
+      limits: { turns: 4 },
+      signal: never,
+      recordsDigests: true,
+      now,
+    });
+    const say = (...texts: readonly string[]) =>
+      scriptedAgent(texts.map((text) => ({ tool: "echo", arguments: { text } }))).begin({
+        task: { id: null, instruction: null },
+        tools: parent.tools,
+        seed: 7,
+        oracle: async () => null,
+      });
+    await parent.play(await say("one", "two"));
+    const [messages, steps] = [structuredClone(parent.record.messages), structuredClone(parent.record.steps)];
+    expect(steps).toHaveLength(2);
+
+    const forks = await parent.fork(3);
+    try {
+      const words = ["red", "hello", "blue"];
+      for (const [at, fork] of forks.entries()) await fork.play(await say(words[at] as string));
+      expect(forks.map(({ record }) => record.steps.map(({ call }) => call.arguments.text))).toEqual([
+        ["one", "two", "red"],
+        ["one", "two", "hello"],
+        ["one", "two", "blue"],
+      ]);
+      expect(new Set(forks.map(({ record }) => record.steps.at(-1)?.state_digest)).size).toBe(3);
+      for (const { record } of forks) {
+        expect(record.steps.slice(0, 2)).toEqual(steps);
+        expect(record.messages.slice(0, messages.length) satisfies ChatMessage[]).toEqual(messages);
+        const times = record.steps.map(({ started_ms }) => started_ms);
+        expect(times).toEqual(times.toSorted((a, b) => a - b));
+      }
+      const outcomes = await Promise.all(forks.map((fork) => fork.score()));
+      expect(outcomes.map((outcome) => outcome.kind === "scored" && outcome.components.said_it)).toEqual([0, 1, 0]);
+    } finally {
+      for (const fork of forks) await fork.instance.release();
+    }
+    expect(parent.record.messages).toEqual(messages);
+    expect(parent.record.steps).toEqual(steps);
+    expect(await parent.score()).toMatchObject({ components: { said_it: 0 } });
+  });
+});
