@@ -63,6 +63,15 @@ describe("a journal", () => {
     expect(readFileSync(`${path}.gz`).length).toBeLessThan(size / 2);
   });
 
+  it("keeps its records when it is compressed again after a crash", async () => {
+    const journal = await Journal.open(path);
+    await journal.append({ n: 1 });
+    await journal.close();
+    await compressJournal(path);
+    await compressJournal(path);
+    expect(await records()).toEqual([{ n: 1 }]);
+  });
+
   it("is empty where there is no file", async () => {
     expect(await records()).toEqual([]);
   });

@@ -101,8 +101,9 @@ export async function* readJournal(path: string): AsyncGenerator<JournalEntry> {
   }
 }
 
-/** Replaces a finished journal by its compressed form. */
+/** Replaces a finished journal by its compressed form. One that is compressed already stays as it is. */
 export async function compressJournal(path: string): Promise<void> {
+  if ((await sizeOf(path)) === 0 && (await sizeOf(`${path}.gz`)) > 0) return;
   const part = `${path}.gz.part`;
   const target = await open(part, "w");
   await pipeline(createReadStream(path), createGzip(), target.createWriteStream());
