@@ -4,7 +4,7 @@ import { pathToFileURL } from "node:url";
 import type { Problem } from "./problem.ts";
 
 const FOLDER = "packages/aenv/entry";
-const entries = ["index", "kit", "sdk", "adapters"];
+const entries = ["index", "kit", "sdk", "adapters", "rollout"];
 
 /** The entry files of `packages/aenv` re-export every name of their sources. */
 export async function checkEntries(root: string): Promise<readonly Problem[]> {

@@ -2,7 +2,7 @@ import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-import { writeBenchmarks } from "./benchmarks.ts";
+import { writeBuiltIns } from "./built-ins.ts";
 import { writeDeclarations } from "./declarations.ts";
 import { guardEntries } from "./guard.ts";
 import { publishedManifest } from "./manifest.ts";
@@ -17,6 +17,7 @@ const entryPoints = {
   kit: "src/kit.ts",
   sdk: "src/sdk.ts",
   adapters: "src/adapters.ts",
+  rollout: "src/rollout.ts",
   main: "src/main.ts",
   sandbox: "src/dev/sandbox.ts",
   describe: "src/bundle/describe.ts",
@@ -42,9 +43,9 @@ const common = {
 await build({ ...common, entryPoints, outdir: join(dist, "lib"), platform: "node", chunkNames: "chunk-[hash]" });
 await build({ ...common, entryPoints: { sdk: "src/sdk.ts" }, outdir: join(dist, "lib/browser"), platform: "browser", target: "es2024" });
 
-guardEntries(join(dist, "lib"), ["index", "kit", "sdk", "adapters"]);
+guardEntries(join(dist, "lib"), ["index", "kit", "sdk", "adapters", "rollout"]);
 writeDeclarations(root, join(dist, "types"));
-await writeBenchmarks(root, join(dist, "environments"));
+await writeBuiltIns(root, join(dist, "environments"));
 cpSync(join(own, "bin"), join(dist, "bin"), { recursive: true });
 cpSync(join(own, "templates"), join(dist, "templates"), { recursive: true });
 cpSync(join(own, "README.md"), join(dist, "README.md"));

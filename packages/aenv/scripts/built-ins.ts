@@ -3,20 +3,20 @@ import { join } from "node:path";
 import { build } from "esbuild";
 
 /**
- * Puts the built-in benchmarks into the package: those environments that export `./data`, each as a project of plain
- * JavaScript that is run and published like any other.
+ * Puts the built-in environments into the package, each as a project of plain JavaScript that is run and published like any other.
+ * Benchmarks also export `./data`, the module that prepares their data.
  */
-export async function writeBenchmarks(root: string, out: string): Promise<void> {
+export async function writeBuiltIns(root: string, out: string): Promise<void> {
   const read = (path: string) => JSON.parse(readFileSync(join(root, "environments", path), "utf8"));
   for (const name of readdirSync(join(root, "environments"))) {
     const { version, exports } = read(`${name}/package.json`);
-    if (exports["./data"] === undefined) continue;
+    const data: string | undefined = exports["./data"];
     const config = read(`${name}/config.json`);
     const folder = join(root, "environments", name);
     const to = join(out, name);
     await build({
       absWorkingDir: folder,
-      entryPoints: { environment: config.main, data: exports["./data"] },
+      entryPoints: { environment: config.main, ...(data !== undefined && { data }) },
       outdir: to,
       chunkNames: "chunk-[hash]",
       bundle: true,
@@ -26,12 +26,13 @@ export async function writeBenchmarks(root: string, out: string): Promise<void> 
       target: "node22",
       // Imports of an author's project: they are resolved in the installed package.
       alias: { "@aenv/kit": "aenvironment/kit" },
-      external: ["aenvironment"],
+      external: ["aenvironment", "zod"],
       logLevel: "warning",
     });
     const json = (file: string, value: object) => writeFileSync(join(to, file), `${JSON.stringify(value, null, 2)}\n`);
+    const own = { ".": "./environment.js", ...(data !== undefined && { "./data": "./data.js" }) };
     json("config.json", { ...config, main: "environment.js" });
-    json("package.json", { name, version, private: true, type: "module", exports: { ".": "./environment.js", "./data": "./data.js" } });
+    json("package.json", { name, version, private: true, type: "module", exports: own });
     cpSync(join(folder, "README.md"), join(to, "README.md"));
   }
 }

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 
-const inner = ["@aenv/contract", "@aenv/kit", "@aenv/sdk", "@aenv/sdk/adapters"];
+const inner = ["@aenv/contract", "@aenv/kit", "@aenv/sdk", "@aenv/sdk/adapters", "@aenv/rollout"];
 
 /** Writes the types of all rooms below `out`, with every import of an inner package turned into a relative one. */
 export function writeDeclarations(root: string, out: string): void {
@@ -10,7 +10,7 @@ export function writeDeclarations(root: string, out: string): void {
   const folder = mkdtempSync(join(root, "node_modules/.declarations-"));
   try {
     const project = join(folder, "tsconfig.json");
-    const files = ["index", "kit", "sdk", "adapters"].map((name) => join(root, `packages/aenv/src/${name}.ts`));
+    const files = ["index", "kit", "sdk", "adapters", "rollout"].map((name) => join(root, `packages/aenv/src/${name}.ts`));
     const compilerOptions = {
       noEmit: false,
       declaration: true,

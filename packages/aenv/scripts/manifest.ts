@@ -11,7 +11,7 @@ interface Manifest {
 }
 
 /** The rooms that become part of the package. */
-const inner = ["contract", "kit", "sdk", "sandbox", "server", "aenv"];
+const inner = ["contract", "kit", "sdk", "rollout", "sandbox", "server", "aenv"];
 const frameworks = ["@langchain/core", "@mastra/core", "@openai/agents", "ai"];
 
 /** The package.json that is published. */
@@ -33,6 +33,7 @@ export function publishedManifest(root: string) {
       "./kit": entry("kit"),
       "./sdk": { types: types("sdk"), browser: "./lib/browser/sdk.js", default: "./lib/sdk.js" },
       "./adapters": entry("adapters"),
+      "./rollout": entry("rollout"),
       "./package.json": "./package.json",
     },
     // Modules that are imported have no side effects; only the files that are started have.

@@ -109,6 +109,11 @@ describeNeeding("npm-registry", "the packed package", () => {
     expect(readdirSync(join(home.path, "sandboxes"))).toEqual([]);
   });
 
+  it("plays a rollout of a built-in environment, without a server", minutes(2), async () => {
+    const { stdout } = await mustRun("npx", ["--no", "aenvironment", "rollout", "echo", "--json"], { cwd: folder, env });
+    expect(JSON.parse(stdout)).toMatchObject({ isComplete: true, episodes: 3, scored: 3, reward: { mean: 1 } });
+  });
+
   it("prepares a benchmark's data, and publishes and plays the benchmark", minutes(2), async () => {
     const files = Object.entries(tinyBenchmark).map(([path, text]) => [`copy/${path}`, text]);
     using home = temporaryTree(Object.fromEntries(files));
@@ -136,6 +141,7 @@ describeNeeding("npm-registry", "the packed package", () => {
       "lib/index.js",
       "templates/agent/agent.ts",
       "environments/tau2/data.js",
+      "environments/echo/environment.js",
     ]) {
       expect(files).toContain(`package/${name}`);
     }
@@ -149,6 +155,7 @@ describeNeeding("npm-registry", "the packed package", () => {
 const consumer = `import { defineEnvironment, Environment, serve } from "aenvironment";
 import { chatTools } from "aenvironment/adapters";
 import { registerTool, type ServeOptions } from "aenvironment/kit";
+import { type RunSummary, summarise } from "aenvironment/rollout";
 import { type EnvironmentOptions, ToolError } from "aenvironment/sdk";
 import { z } from "zod";
 
@@ -164,5 +171,6 @@ const { tools } = await chatTools(env);
 const result = await env.callTool("add", { n: 2 });
 await env.release();
 await served.close();
-console.log(tools[0]?.function.name === "add" && result.json<number>() === 2 && typeof registerTool === "function" && ToolError.length > 0 ? "ok" : "wrong");
+const { episodes }: RunSummary = summarise([], { passReward: 1 });
+console.log(tools[0]?.function.name === "add" && result.json<number>() === 2 && typeof registerTool === "function" && ToolError.length > 0 && episodes === 0 ? "ok" : "wrong");
 `;
