@@ -16,6 +16,8 @@ const commands: Readonly<Record<string, { summary: string; alias?: string; isHid
   call: { summary: "call a tool, function or reward of a running environment", load: () => import("./commands/call.ts") },
   rollout: { summary: "play an agent against an environment's tasks, and score it", load: () => import("./commands/rollout.ts") },
   runs: { summary: "list, show and compare runs", load: () => import("./commands/runs/index.ts") },
+  replay: { summary: "play the trajectories of a run again, and compare", load: () => import("./commands/replay.ts") },
+  tasks: { summary: "show the pass rates of tasks", load: () => import("./commands/tasks/index.ts") },
   export: { summary: "write the trajectories of a run as training data", load: () => import("./commands/export.ts") },
   build: { summary: "bundle the environment into one archive", load: () => import("./commands/build.ts") },
   server: { summary: "start the platform: hub, instances and gateway", alias: "up", load: () => import("./commands/server.ts") },

@@ -21,6 +21,7 @@ const project = "npx aenvironment init my-env --template stateful && npm install
 const texts: Readonly<Record<string, readonly string[]>> = {
   "packages/aenv/README.md": [],
   "docs/guides/command-line.md": [],
+  "docs/guides/evaluate.md": [],
   "docs/guides/run-a-benchmark.md": [],
   "docs/guides/run-a-server.md": [project],
   "docs/guides/serve-an-environment.md": [project],

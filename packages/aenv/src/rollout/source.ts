@@ -1,8 +1,9 @@
 import { isObject, splitRef, type Task } from "@aenv/contract";
 import { Environment, type EnvironmentOptions } from "@aenv/sdk";
 import { callServer, openPlatform, type PlatformOptions } from "../platform/platform.ts";
+import { findBuiltIn } from "../project/benchmarks.ts";
 import { loadTimeoutOption } from "../project/load-errors.ts";
-import { findProject } from "../project/project.ts";
+import { findProject, readProject } from "../project/project.ts";
 import { withSpinner } from "../terminal/spinner.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { startEmbeddedServer } from "./embedded-server.ts";
@@ -31,7 +32,9 @@ export { loadTimeoutOption };
 export async function openSource(named: string, options: SourceOptions, terminal: Terminal): Promise<Source> {
   const { version } = splitRef(named);
   const common: EnvironmentOptions = { variables: options.var ?? {}, ...(options.ttl !== undefined && { ttl: options.ttl }) };
-  const project = version === "" && options.systemUrl === undefined ? findProject(named, terminal.cwd) : null;
+  // A path may contain an @, a name with a version contains no slash.
+  const isLocal = (version === "" || named.includes("/")) && options.systemUrl === undefined;
+  const project = isLocal ? findProject(named, terminal.cwd) : null;
   if (project !== null) {
     const server = await withSpinner(terminal, `Starting ${project.config.name}`, () =>
       startEmbeddedServer(project, { loadTimeoutMs: options.loadTimeout, onOutput: (text) => terminal.stderr.write(text) }),
@@ -54,6 +57,13 @@ export async function openSource(named: string, options: SourceOptions, terminal
     isEmbedded: false,
     [Symbol.asyncDispose]: async () => {},
   };
+}
+
+/** What `openSource` takes for an environment that a run has played: a built-in one of this version by its name, else `name@version`. */
+export function sourceOfRun(environment: string, { systemUrl }: SourceOptions, cwd: string): string {
+  const { name, version } = splitRef(environment);
+  const folder = systemUrl === undefined ? findBuiltIn(name) : null;
+  return folder !== null && readProject(folder, cwd).config.version === version ? folder : environment;
 }
 
 /** The tasks to be played: all, those of one split, or the named ones. */

@@ -1,0 +1,126 @@
+import { messageOf, type Trajectory } from "@aenv/contract";
+import { type Difference, type ReplayResult, type RunSettings, replay } from "@aenv/rollout";
+import { Environment } from "@aenv/sdk";
+import type { Command } from "commander";
+import { examples } from "../options/examples.ts";
+import { collectPair } from "../options/pairs.ts";
+import { integer } from "../options/values.ts";
+import { addPlatformOptions } from "../platform/platform.ts";
+import { addRunsOption, getRun, type RunsOptions } from "../rollout/run-option.ts";
+import { loadTimeoutOption, openSource, type Source, type SourceOptions, sourceOfRun } from "../rollout/source.ts";
+import { Failure } from "../terminal/failure.ts";
+import { createPrinter } from "../terminal/printer.ts";
+import { truncate } from "../terminal/table.ts";
+import type { Terminal } from "../terminal/terminal.ts";
+import { warn } from "../terminal/warning.ts";
+
+interface Options extends RunsOptions, SourceOptions {
+  readonly environment?: string;
+  readonly concurrency: number;
+  readonly json?: boolean;
+}
+
+/** A replay that failed says nothing about the trajectory. */
+type Replayed = { readonly id: string } & (ReplayResult | { readonly kind: "failed"; readonly message: string });
+
+const MAX_VALUE = 100;
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .description(
+      "Plays the actions of a run's trajectories again, each on a fresh instance, and compares all that the environment answers. Exits with 1 if one differs. Unscored episodes are skipped.",
+    )
+    .argument("<run>", "the name of the run, or its folder")
+    .argument("[trajectory]", "the id of one trajectory, with or without the name of the run")
+    .option("--environment <environment>", "a folder, a built-in environment, or name@version; the run's own if not given")
+    .option("-c, --concurrency <number>", "trajectories at the same time", integer(1, 100_000), 16)
+    .option("-e, --var <KEY=VALUE>", "a variable for the instances besides those of the run; may be repeated", collectPair)
+    .option("--ttl <duration>", "the lifetime of an instance")
+    .addOption(loadTimeoutOption())
+    .option("--json", "print the results as JSON");
+  addPlatformOptions(addRunsOption(command))
+    .addHelpText("after", examples("aenv replay NAME", "aenv replay NAME 0-0", "aenv replay NAME --environment ./my-env"))
+    .action((named: string, trajectory: string | undefined, options: Options) => replayRun(named, trajectory, options, terminal));
+}
+
+async function replayRun(named: string, wanted: string | undefined, options: Options, terminal: Terminal): Promise<void> {
+  const printer = createPrinter(terminal, options.json === true);
+  const stop = terminal.stopSignal();
+  const run = getRun(named, options, terminal);
+  const settings = run.settings() as RunSettings;
+  const isWanted = ({ id }: Trajectory) => wanted === undefined || id === wanted || id === `${run.name}/${wanted}`;
+  const variables = { ...settings.variables, ...options.var };
+  const environment = options.environment ?? sourceOfRun(settings.environment, options, terminal.cwd);
+  await using source = await openSource(environment, { ...options, var: variables }, terminal);
+  if (settings.environment_digest !== null && source.digest !== settings.environment_digest) {
+    warn(terminal, `${source.environment} is not the code that the run was played with: its digest is ${source.digest}`);
+  }
+
+  const replayed: Replayed[] = [];
+  let [found, skipped] = [0, 0];
+  const running = new Set<Promise<void>>();
+  for await (const trajectory of run.trajectories()) {
+    if (!isWanted(trajectory)) continue;
+    found++;
+    if (trajectory.outcome.kind === "unscored") {
+      skipped++;
+      continue;
+    }
+    if (running.size >= options.concurrency) await Promise.race(running);
+    if (stop.aborted) break;
+    const one: Promise<void> = replayOne(trajectory, source, stop).then((result) => {
+      replayed.push(result);
+      running.delete(one);
+    });
+    running.add(one);
+  }
+  await Promise.all(running);
+  if (stop.aborted) throw new Failure(`stopped after ${replayed.length} trajectories`, { exit: "cancelled" });
+  if (found === 0) throw nothingFound(run.name, wanted);
+
+  const unequal = replayed.filter(({ kind }) => kind !== "equal").sort((a, b) => (a.id < b.id ? -1 : 1));
+  const equal = replayed.length - unequal.length;
+  printer.json({ run: run.name, environment: source.environment, equal, skipped, unequal });
+  for (const one of unequal) printer.print(unequalText(one));
+  const { colors } = printer.output;
+  const also = skipped === 0 ? "" : `, ${skipped} unscored skipped`;
+  printer.print(`${unequal.length === 0 ? colors.green("✔") : colors.red("✘")} ${equal} of ${replayed.length} trajectories equal${also}`);
+  if (unequal.length > 0) {
+    throw new Failure(`${unequal.length} of ${replayed.length} trajectories could not be reproduced`, { code: "replay.unequal" });
+  }
+}
+
+async function replayOne(trajectory: Trajectory, { environment, options }: Source, signal: AbortSignal): Promise<Replayed> {
+  const { id, task, seed } = trajectory;
+  const instance = new Environment(environment, { ...options, ...(task.id !== null && { task: task.id }), seed });
+  try {
+    await instance.initialize({ signal });
+    return { id, ...(await replay(trajectory, { instance, signal, now: () => performance.now() })) };
+  } catch (error) {
+    return { id, kind: "failed", message: messageOf(error) };
+  } finally {
+    await instance.release();
+  }
+}
+
+function unequalText(one: Replayed): string {
+  if (one.kind === "equal") return `${one.id}: equal`;
+  if (one.kind === "failed") return `${one.id}: the replay failed: ${one.message}`;
+  const { at, step, differences } = one.divergence;
+  const place = step === null ? at : `${at} of step ${step}`;
+  return `${one.id}: the ${place} differs\n${differences.slice(0, 1).map(differenceText).join("\n")}`;
+}
+
+function differenceText({ path, expected, actual }: Difference): string {
+  const shown = (value: unknown) => truncate(JSON.stringify(value) ?? "nothing", MAX_VALUE);
+  return `  ${path || "value"}\n    expected  ${shown(expected)}\n    actual    ${shown(actual)}`;
+}
+
+function nothingFound(run: string, wanted: string | undefined): Failure {
+  return wanted === undefined
+    ? new Failure(`run '${run}' has no trajectories`, { exit: "usage", hint: "Play it with: aenv rollout" })
+    : new Failure(`run '${run}' has no trajectory '${wanted}'`, {
+        exit: "usage",
+        hint: `Ids are TASK-SAMPLE by number, e.g. 0-0. List them with: aenv export ${run} --format trajectories`,
+      });
+}
