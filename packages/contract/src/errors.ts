@@ -62,7 +62,7 @@ export const errorTable = {
   "episode.failed": {
     status: 500,
     retryable: false,
-    meaning: "the environment's prompt, reply, status, step reward or oracle threw an error or returned an invalid value",
+    meaning: "the environment's prompt, reply, status, step reward, digest or oracle threw an error or returned an invalid value",
   },
   "function.not_found": { status: 404, retryable: false, meaning: "the environment has no function with this name" },
   "function.failed": { status: 500, retryable: false, meaning: "the function threw an error" },

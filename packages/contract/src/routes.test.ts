@@ -40,6 +40,16 @@ describe("the route table", () => {
   });
 });
 
+describe("the routes about an episode", () => {
+  it("belong to the trainer API, and those that may change the state are not GET", () => {
+    const { digest, prompt, reply, status, stepReward, oracle } = instanceRoutes;
+    for (const route of [digest, prompt, reply, status, stepReward, oracle])
+      expect([route.path, route.api]).toEqual([route.path, "trainer"]);
+    expect([digest, prompt, status, oracle].map(({ method }) => method)).toEqual(["GET", "GET", "GET", "GET"]);
+    expect([reply, stepReward].map(({ method }) => method)).toEqual(["POST", "POST"]);
+  });
+});
+
 describe("pathsBelowInstance", () => {
   it("lists the platform's routes below an instance, and none that is about all instances", () => {
     expect(pathsBelowInstance("platform")).toEqual(["/list", "", "/fork", "/fork-spec"]);
@@ -66,6 +76,9 @@ describe("isReservedEndpoint", () => {
       "/env-instance",
       "/env-instance/x",
       "/state/x",
+      "/state/digest",
+      "/episode/prompt",
+      "/episode/x",
       "/task/list",
       "/functions/list",
       "/fork",

@@ -122,7 +122,16 @@ describe("a compiled environment", () => {
 
   it("refuses endpoints that are reserved or used by another function", async () => {
     const named = (endpoint: string) => ({ functions: [{ name: "f", endpoint, run }] });
-    for (const taken of ["/mcp", "/env-instance/x", "/task/reward", "/task/reset", "/state/snapshot", "/functions/list"]) {
+    for (const taken of [
+      "/mcp",
+      "/env-instance/x",
+      "/task/reward",
+      "/task/reset",
+      "/state/snapshot",
+      "/state/digest",
+      "/episode/reply",
+      "/functions/list",
+    ]) {
       expect(await problemWith(named(taken))).toContain("is reserved for the platform");
     }
     expect(await problemWith(named("search"))).toContain("must be a path that begins with '/'");

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { inspect } from "node:util";
 import {
   type ChatMessage,
   canonicalJson,
@@ -6,40 +7,52 @@ import {
   type EpisodePrompt,
   type EpisodeReply,
   type EpisodeStatus,
+  episodeStatus,
+  isObject,
   type Json,
   type OracleAction,
   oracleAction,
   PlatformError,
 } from "@aenv/contract";
 import * as z from "zod";
-import type { Reply, Status } from "../definition/definition.ts";
 import { jsonOrThrow } from "../json/to-json.ts";
 
 // What an environment may say about an episode, in the form in which the trainer API answers it.
 
-/** The messages of a prompt; an observation that is no text is written as JSON. */
+/** The messages of a prompt; a text is the user's message. */
 export function promptFrom(prompt: unknown): EpisodePrompt {
-  if (prompt === null || prompt === undefined) return { messages: [] };
-  if (!Array.isArray(prompt)) return { messages: [userMessage(prompt)] };
-  return { messages: messagesFrom(prompt, "prompt") };
+  if (typeof prompt === "string") return { messages: [userMessage(prompt)] };
+  return { messages: messagesFrom(prompt, "prompt", "a text, or a list of messages with 'role' and 'content'") };
 }
 
-/** The prompt of an environment that defines none: its first observation, whatever its form. */
+/** The prompt of an environment that defines none: its first observation; one that is no text is written as JSON. */
 export function promptFromObservation(observation: Json): EpisodePrompt {
-  return { messages: observation === null ? [] : [userMessage(observation)] };
+  if (observation === null) return { messages: [] };
+  return { messages: [userMessage(typeof observation === "string" ? observation : JSON.stringify(observation))] };
 }
 
-export function replyFrom(reply: Reply | null | undefined): EpisodeReply {
-  const { content, messages = [], done = false, reason } = reply ?? {};
+const REPLY = "{ content, messages, done, reason }, where 'content' is a text and 'messages' are messages with 'role' and 'content'";
+
+export function replyFrom(reply: unknown): EpisodeReply {
+  if (!isObject(reply)) throw wrong("reply", reply, REPLY);
+  const { content, messages = [], done = false, reason } = reply;
+  if (content !== undefined && typeof content !== "string") throw wrong("reply", reply, REPLY);
+  const status = statusIn({ done, reason });
+  if (status === null) throw wrong("reply", reply, REPLY);
   const said = content === undefined ? [] : [userMessage(content)];
-  return { messages: [...said, ...messagesFrom(messages, "reply")], status: statusFrom({ done, ...(reason !== undefined && { reason }) }) };
+  return { messages: [...said, ...messagesFrom(messages, "reply", REPLY)], status };
 }
 
-export function statusFrom(status: Status): EpisodeStatus {
-  if (typeof status === "boolean") return { done: status, reason: null };
-  if (typeof status === "object" && status !== null && typeof status.done === "boolean")
-    return { done: status.done, reason: status.reason ?? null };
-  throw wrong("status", status, "true, false, or { done, reason }");
+export function statusFrom(status: unknown): EpisodeStatus {
+  const parsed = typeof status === "boolean" ? statusIn({ done: status }) : statusIn(status);
+  if (parsed === null) throw wrong("status", status, "true, false, or { done, reason }, where 'reason' is a text");
+  return parsed;
+}
+
+function statusIn(value: unknown): EpisodeStatus | null {
+  if (!isObject(value)) return null;
+  const { success, data } = episodeStatus.safeParse({ done: value.done, reason: value.reason ?? null });
+  return success ? data : null;
 }
 
 export function stepRewardFrom(value: unknown): { readonly reward: number; readonly components: Record<string, number> } {
@@ -47,7 +60,7 @@ export function stepRewardFrom(value: unknown): { readonly reward: number; reado
   throw wrong("stepReward", value, "a finite number");
 }
 
-export function oracleFrom(actions: readonly OracleAction[] | null | undefined): { readonly actions: readonly OracleAction[] | null } {
+export function oracleFrom(actions: unknown): { readonly actions: readonly OracleAction[] | null } {
   if (actions === null || actions === undefined) return { actions: null };
   const parsed = z.array(oracleAction).safeParse(jsonOrThrow("episode.failed", actions, "what oracle returned"));
   if (parsed.success) return { actions: parsed.data };
@@ -60,18 +73,18 @@ export function digestFrom(value: unknown): { readonly digest: string } {
   return { digest: `sha256:${createHash("sha256").update(json).digest("hex")}` };
 }
 
-function userMessage(content: unknown): ChatMessage {
-  return { role: "user", content: typeof content === "string" ? content : JSON.stringify(content) };
+function userMessage(content: string): ChatMessage {
+  return { role: "user", content };
 }
 
-function messagesFrom(messages: readonly unknown[], part: string): ChatMessage[] {
-  const parsed = z.array(chatMessage).safeParse(jsonOrThrow("episode.failed", messages, `what ${part} returned`));
+function messagesFrom(messages: unknown, part: string, wanted: string): ChatMessage[] {
+  const parsed = z.array(chatMessage).safeParse(jsonOrThrow("episode.failed", messages ?? null, `what ${part} returned`));
   if (parsed.success) return parsed.data;
-  throw wrong(part, messages, "a text, or messages with 'role' and 'content'");
+  throw wrong(part, messages, wanted);
 }
 
 function wrong(part: string, value: unknown, wanted: string): PlatformError {
-  const shown = JSON.stringify(value) ?? String(value);
+  const shown = inspect(value, { breakLength: Number.POSITIVE_INFINITY, depth: 4 });
   return new PlatformError(
     "episode.failed",
     `'${part}' returned ${shown.length > 200 ? `${shown.slice(0, 197)}...` : shown}; it must return ${wanted}`,

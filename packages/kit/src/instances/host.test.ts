@@ -228,12 +228,13 @@ describe("a call", () => {
 });
 
 describe("rewards", () => {
-  it("return a weighted total and their components, each with its own arguments", async () => {
+  it("return a weighted total, their components and weights, each with its own arguments", async () => {
     const one = await host(counter);
     const instance = await one.create({ task: "ten" });
     await call(instance, one, "add", { n: 3 });
-    expect(await instance.reward({ goal: 13 }, quietHooks())).toEqual({ reward: 2.5, components: { reached: 1, exact: 1 } });
-    expect(await instance.reward({}, quietHooks())).toEqual({ reward: 0.5, components: { reached: 1, exact: 0 } });
+    const weights = { reached: 0.5, exact: 2 };
+    expect(await instance.reward({ goal: 13 }, quietHooks())).toEqual({ reward: 2.5, components: { reached: 1, exact: 1 }, weights });
+    expect(await instance.reward({}, quietHooks())).toEqual({ reward: 0.5, components: { reached: 1, exact: 0 }, weights });
   });
 
   it("return what the function returned if there is a single one of weight 1", async () => {

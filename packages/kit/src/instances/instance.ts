@@ -4,7 +4,6 @@ import {
   type EpisodePrompt,
   type EpisodeReply,
   type EpisodeStatus,
-  isObject,
   type Json,
   messageOf,
   type OracleAction,
@@ -17,7 +16,7 @@ import {
 import type { CompiledEndpoint, CompiledReward, CompiledTool, Toolset } from "../compile/environment.ts";
 import { type Checked, type CompiledSchema, check } from "../compile/schema.ts";
 import { toolFailure, toToolResult } from "../compile/tool-result.ts";
-import type { EpisodeContext, FunctionDefinition, HealthReport, RewardDefinition, Status, ToolContext } from "../definition/definition.ts";
+import type { EpisodeContext, FunctionDefinition, HealthReport, RewardDefinition, ToolContext } from "../definition/definition.ts";
 import { jsonOrThrow } from "../json/to-json.ts";
 import { type CallHooks, forwardAbort, isPromise, startTimer, toolTimeout, untilAborted } from "./call.ts";
 import { digestFrom, oracleFrom, promptFrom, promptFromObservation, replyFrom, statusFrom, stepRewardFrom } from "./episode-parts.ts";
@@ -105,10 +104,10 @@ export class Instance {
       const value = this.#run(run, hooks.controller, timeoutMs, `tool '${name}'`);
       const finish = (done: unknown) => toToolResult(done, tool.output, name);
       const result = isPromise(value) ? value.then(finish) : finish(value);
-      if (!isPromise(result)) return this.#withStatus(result);
-      return result.catch((error: unknown) => this.#toolFailed(tool, error, hooks)).then((done) => this.#withStatus(done));
+      if (!isPromise(result)) return this.#withStatus(result, hooks);
+      return result.catch((error: unknown) => this.#toolFailed(tool, error, hooks)).then((done) => this.#withStatus(done, hooks));
     } catch (error) {
-      return this.#toolFailed(tool, error, hooks);
+      return this.#withStatus(this.#toolFailed(tool, error, hooks), hooks);
     }
   }
 
@@ -203,10 +202,12 @@ export class Instance {
     return this.#part("status", hooks, async () => statusFrom(status === undefined ? false : await status(this.#stateContext())));
   }
 
-  stepReward(hooks: CallHooks): Promise<Reward> {
+  async stepReward(hooks: CallHooks): Promise<Reward> {
     const { name, definition } = this.#host.environment;
     const { stepReward } = definition;
-    if (stepReward === undefined) throw new PlatformError("reward.missing", `environment '${name}' defines no 'stepReward'`);
+    if (stepReward === undefined) {
+      throw new PlatformError("reward.missing", `environment '${name}' defines no reward per step; add 'stepReward' to its definition`);
+    }
     return this.#part("stepReward", hooks, async () => stepRewardFrom(await stepReward(this.#stateContext())));
   }
 
@@ -240,21 +241,18 @@ export class Instance {
   }
 
   /** Adds to a tool's result whether the episode is over, where the environment says so. */
-  #withStatus(result: CallToolResult): CallToolResult | Promise<CallToolResult> {
+  #withStatus(result: CallToolResult, { controller }: CallHooks): CallToolResult | Promise<CallToolResult> {
     const { status } = this.#host.environment.definition;
     if (status === undefined) return result;
-    const add = (value: Status): CallToolResult => {
-      const meta = isObject(result._meta) ? result._meta : {};
-      return { ...result, _meta: { ...meta, [STATUS_META]: statusFrom(value) } };
-    };
+    const add = (value: unknown): CallToolResult => ({ ...result, _meta: { [STATUS_META]: statusFrom(value) } });
     // The tool has run, so its result counts whatever becomes of the status, which can be asked for again.
     const fail = (error: unknown) => {
-      this.#logFailure("'status'", error);
+      this.#logFailure("'status'", error, controller);
       return result;
     };
     try {
-      const value = status(this.#stateContext());
-      return isPromise(value) ? (value as Promise<Status>).then(add).catch(fail) : add(value as Status);
+      const value = this.#run(() => status(this.#stateContext()), controller, undefined, "'status'");
+      return isPromise(value) ? value.then(add).catch(fail) : add(value);
     } catch (error) {
       return fail(error);
     }

@@ -32,6 +32,6 @@ describe("total", () => {
       { name: "done", weight: 0.75, score: 1 },
       { name: "brief", weight: 0.25, score: 0 },
     ];
-    expect(total(parts)).toEqual({ reward: 0.75, components: { done: 1, brief: 0 } });
+    expect(total(parts)).toEqual({ reward: 0.75, components: { done: 1, brief: 0 }, weights: { done: 0.75, brief: 0.25 } });
   });
 });

@@ -1,0 +1,262 @@
+import type { CallToolResult, ChatMessage } from "@aenv/contract";
+import { afterEach, describe, expect, it } from "vitest";
+import { compileEnvironment } from "../compile/environment.ts";
+import { defineEnvironment, type EnvironmentDefinition } from "../definition/definition.ts";
+import { registerTool, takeRegistered } from "../definition/registry.ts";
+import { quietHooks } from "./call.ts";
+import { Host } from "./host.ts";
+import type { Instance } from "./instance.ts";
+
+const hosts: Host[] = [];
+const logged: string[] = [];
+
+async function begin(definition: object, request: Parameters<Host["create"]>[0] = {}): Promise<Instance> {
+  const compiled = await compileEnvironment(definition as EnvironmentDefinition, { name: "game", version: "1.0.0" });
+  const host = new Host(compiled, (what, error) => void logged.push(`${what}: ${error instanceof Error ? error.message : error}`));
+  hosts.push(host);
+  return host.create(request);
+}
+
+afterEach(async () => {
+  logged.length = 0;
+  for (const one of hosts.splice(0)) await one.close("the test is over");
+});
+
+const say = (content: string): ChatMessage => ({ role: "assistant", content });
+
+async function call(instance: Instance, name: string, controller = new AbortController()): Promise<CallToolResult> {
+  const tool = instance.tools.get(name);
+  if (tool === undefined) throw new Error(`no tool ${name}`);
+  return instance.callTool(tool, {}, quietHooks(controller));
+}
+
+describe("an environment that says nothing about its episodes", () => {
+  const plain = {
+    setup: () => ({ n: 0 }),
+    tasks: () => [{ id: "a", instruction: "Say hello." }],
+    tools: [{ name: "go", run: () => "gone" }],
+  };
+
+  it("begins with the task's instruction as the user's message, or with no message", async () => {
+    expect(await (await begin(plain, { task: "a" })).prompt(quietHooks())).toEqual({ messages: [{ role: "user", content: "Say hello." }] });
+    expect(await (await begin({})).prompt(quietHooks())).toEqual({ messages: [] });
+  });
+
+  it("begins with what observe returns", async () => {
+    const observing = await begin({ setup: () => ({ n: 3 }), observe: async ({ state }: { state: object }) => state });
+    expect(await observing.prompt(quietHooks())).toEqual({ messages: [{ role: "user", content: '{"n":3}' }] });
+  });
+
+  it("ends when the agent speaks, and is never over before", async () => {
+    const instance = await begin(plain);
+    expect(await instance.status(quietHooks())).toEqual({ done: false, reason: null });
+    expect(await instance.reply(say("Hello."), quietHooks())).toEqual({
+      messages: [],
+      status: { done: true, reason: "the agent has answered" },
+    });
+  });
+
+  it("knows no solution, and sends no status with a tool's result", async () => {
+    const instance = await begin(plain);
+    expect(await instance.oracle(quietHooks())).toEqual({ actions: null });
+    expect(await call(instance, "go")).toEqual({ content: [{ type: "text", text: "gone" }] });
+  });
+
+  it("has no step rewards, and the error names what to add", async () => {
+    await expect((await begin(plain)).stepReward(quietHooks())).rejects.toMatchObject({
+      code: "reward.missing",
+      message: expect.stringMatching(/'game' defines no reward per step; add 'stepReward'/),
+    });
+  });
+
+  it("has the digest of its snapshot: equal for equal states", async () => {
+    const [a, b, other] = [await begin(plain), await begin(plain), await begin({ setup: () => ({ n: 1 }) })];
+    const digest = await a.digest(quietHooks());
+    expect(await b.digest(quietHooks())).toEqual(digest);
+    expect(await other.digest(quietHooks())).not.toEqual(digest);
+  });
+
+  it("has a digest only if its state is a value", async () => {
+    takeRegistered();
+    registerTool({ name: "go" }, () => "gone");
+    const instance = await begin(takeRegistered() ?? {});
+    await expect(instance.digest(quietHooks())).rejects.toMatchObject({ code: "instance.unsupported" });
+    expect(await instance.prompt(quietHooks())).toEqual({ messages: [] });
+  });
+
+  it("is described as such in its catalogue", async () => {
+    const none = { prompt: false, reply: false, status: false, stepRewards: false, digest: false, oracle: false };
+    expect((await compileEnvironment(plain as EnvironmentDefinition, { name: "game", version: "1.0.0" })).catalogue.episode).toEqual(none);
+    const all = { prompt: true, reply: true, status: true, stepRewards: true, digest: true, oracle: true };
+    expect((await compileEnvironment(game as EnvironmentDefinition, { name: "game", version: "1.0.0" })).catalogue.episode).toEqual(all);
+  });
+});
+
+const game = defineEnvironment({
+  setup: ({ seed }) => ({ moves: 0, heard: [] as string[], seed }),
+  tasks: () => [{ id: "a", goal: 2 }],
+  prompt: ({ task, state }) => `Move ${String(task?.goal)} times from ${state.moves}.`,
+  reply: async (text, { state, message, signal }) => {
+    state.heard.push(text);
+    return { content: `${message.role} said ${text}${signal.aborted ? "!" : "."}`, done: state.heard.length === 2, reason: "two messages" };
+  },
+  status: ({ state }) => ({ done: state.moves >= 2, reason: `${state.moves} moves` }),
+  stepReward: async ({ state }) => state.moves / 2,
+  digest: ({ moves }) => ({ moves }),
+  oracle: ({ task, seed }) => (task === null ? null : [{ tool: "move", arguments: { seed } }, { say: "Done." }]),
+  tools: [
+    { name: "move", run: (_, { state }) => ++state.moves },
+    { name: "slow", run: async (_, { state }) => ++state.moves },
+    {
+      name: "trip",
+      run: (_, { state }) => {
+        state.moves++;
+        throw new Error("tripped");
+      },
+    },
+    { name: "fall", run: (_, { state }) => Promise.reject(new Error(`fell at ${++state.moves}`)) },
+  ],
+});
+
+describe("an environment that says all about its episodes", () => {
+  it("answers from its state and task", async () => {
+    const instance = await begin(game, { task: "a", seed: 5 });
+    expect(await instance.prompt(quietHooks())).toEqual({ messages: [{ role: "user", content: "Move 2 times from 0." }] });
+    await call(instance, "move");
+    expect(await instance.stepReward(quietHooks())).toEqual({ reward: 0.5, components: {} });
+    expect(await instance.status(quietHooks())).toEqual({ done: false, reason: "1 moves" });
+    expect(await instance.oracle(quietHooks())).toEqual({ actions: [{ tool: "move", arguments: { seed: 5 } }, { say: "Done." }] });
+  });
+
+  it("replies to the text of a message, and may change the state", async () => {
+    const instance = await begin(game);
+    expect(await instance.reply(say("hello"), quietHooks())).toEqual({
+      messages: [{ role: "user", content: "assistant said hello." }],
+      status: { done: false, reason: "two messages" },
+    });
+    const parts: ChatMessage = {
+      role: "assistant",
+      content: [
+        { type: "text", text: "good" },
+        { type: "text", text: "bye" },
+      ],
+    };
+    expect(await instance.reply(parts, quietHooks())).toMatchObject({
+      messages: [{ content: "assistant said goodbye." }],
+      status: { done: true },
+    });
+  });
+
+  it("compares states by its digest only", async () => {
+    const [a, b] = [await begin(game, { seed: 1 }), await begin(game, { seed: 2 })];
+    await a.reply(say("hello"), quietHooks());
+    expect(await a.digest(quietHooks())).toEqual(await b.digest(quietHooks()));
+    await a.reply(say("hello"), quietHooks());
+    await call(a, "move");
+    expect(await a.digest(quietHooks())).not.toEqual(await b.digest(quietHooks()));
+  });
+
+  it("answers for the new episode after a reset", async () => {
+    const instance = await begin(game);
+    await call(instance, "move");
+    await instance.reset({ ...instance.episode, task: { id: "a", goal: 9 } });
+    expect(await instance.prompt(quietHooks())).toEqual({ messages: [{ role: "user", content: "Move 9 times from 0." }] });
+  });
+});
+
+describe("the status", () => {
+  const status = (result: CallToolResult) => (result._meta as Record<string, unknown> | undefined)?.["aenv/status"];
+
+  it.each(["move", "slow", "trip", "fall"])("after the call of '%s' is sent with its result", async (name) => {
+    const instance = await begin(game);
+    expect(status(await call(instance, name))).toEqual({ done: false, reason: "1 moves" });
+    expect(status(await call(instance, name))).toEqual({ done: true, reason: "2 moves" });
+  });
+
+  it("may be asynchronous", async () => {
+    expect(status(await call(await begin({ ...game, status: async () => true }), "move"))).toEqual({ done: true, reason: null });
+  });
+
+  it.each([
+    [
+      "throws",
+      () => {
+        throw new Error("no status today");
+      },
+      "no status today",
+    ],
+    ["rejects", () => Promise.reject(new Error("no status today")), "no status today"],
+    ["returns another value", () => "over", "'status' returned 'over'"],
+    ["resolves to another value", async () => 1, "'status' returned 1"],
+  ])("that %s leaves the tool's result as it is, and the log has the error", async (_, own, message) => {
+    const instance = await begin({ ...game, status: own });
+    expect(await call(instance, "move")).toEqual({ content: [{ type: "text", text: "1" }] });
+    expect(logged).toEqual([expect.stringContaining(message)]);
+    await expect(instance.status(quietHooks())).rejects.toMatchObject({
+      code: "episode.failed",
+      message: expect.stringContaining(message),
+    });
+  });
+
+  it("that never comes does not hold the result of a call that its client cancelled", async () => {
+    const controller = new AbortController();
+    const instance = await begin({
+      ...game,
+      status: () => {
+        queueMicrotask(() => controller.abort(new Error("the client disconnected")));
+        return new Promise(() => {});
+      },
+    });
+    expect(await call(instance, "move", controller)).toEqual({ content: [{ type: "text", text: "1" }] });
+    expect(logged).toEqual([]);
+  });
+});
+
+describe("a part that fails", () => {
+  const boom = () => {
+    throw new Error("the dice are lost");
+  };
+  const ask: Readonly<Record<string, (instance: Instance) => Promise<unknown>>> = {
+    prompt: (instance) => instance.prompt(quietHooks()),
+    observe: (instance) => instance.prompt(quietHooks()),
+    reply: (instance) => instance.reply(say("hello"), quietHooks()),
+    status: (instance) => instance.status(quietHooks()),
+    stepReward: (instance) => instance.stepReward(quietHooks()),
+    digest: (instance) => instance.digest(quietHooks()),
+    oracle: (instance) => instance.oracle(quietHooks()),
+  };
+
+  it.each(Object.keys(ask))("is named in the error of '%s', and in the log", async (part) => {
+    for (const own of [boom, () => Promise.reject(new Error("the dice are lost"))]) {
+      logged.length = 0;
+      const instance = await begin({ [part]: own });
+      await expect(ask[part]?.(instance)).rejects.toMatchObject({
+        code: "episode.failed",
+        message: `'${part}' of environment 'game' failed: the dice are lost`,
+      });
+      expect(logged).toEqual([expect.stringMatching(`'${part}' of environment 'game' .*the dice are lost`)]);
+    }
+  });
+
+  it.each([
+    ["prompt", 7],
+    ["reply", "hello"],
+    ["status", "over"],
+    ["stepReward", Number.NaN],
+    ["digest", () => 1],
+    ["oracle", [{ tool: 1 }]],
+  ])("because '%s' returned an invalid value is an error with its name", async (part, value) => {
+    const instance = await begin({ [part]: async () => value });
+    await expect(ask[part]?.(instance)).rejects.toMatchObject({ code: "episode.failed", message: expect.stringContaining(part) });
+  });
+
+  it("ends when its client cancels", async () => {
+    const controller = new AbortController();
+    const instance = await begin({ reply: () => new Promise(() => {}) });
+    const answer = instance.reply(say("hello"), quietHooks(controller));
+    expect(instance.callsInFlight).toBe(1);
+    controller.abort(new Error("the client disconnected"));
+    await expect(answer).rejects.toMatchObject({ message: expect.stringContaining("the client disconnected") });
+    expect(instance.callsInFlight).toBe(0);
+  });
+});
