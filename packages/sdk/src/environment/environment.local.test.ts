@@ -217,7 +217,7 @@ describe("functions, rewards and health", () => {
     const env = await counterEnv();
     await env.callTool("add", { n: 4 });
     const raw = await env.callReward({});
-    expect(raw).toEqual({ reward: expect.any(Number), components: { high: 1, even: 1 } });
+    expect(raw).toEqual({ reward: expect.any(Number), components: { high: 1, even: 1 }, weights: { high: 2, even: 1 } });
     expect(await env.score()).toEqual(raw);
   });
 

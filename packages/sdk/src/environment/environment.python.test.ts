@@ -68,6 +68,12 @@ describeNeeding("python", "an environment that the original Python SDK serves", 
     await expect(env.callReward({ bad: 1 })).rejects.toMatchObject({ code: "reward.failed" });
   });
 
+  it("says nothing about its episode", async () => {
+    expect(Object.values(await env.episode.abilities())).toEqual(Array(6).fill(false));
+    await expect(env.episode.prompt()).rejects.toMatchObject({ code: "instance.unsupported" });
+    expect((await env.callTool("get_weather", { city: "Rome" })).status).toBeUndefined();
+  });
+
   it("reports that it has no tasks, snapshots or forks", async () => {
     await expect(env.tasks()).rejects.toMatchObject({ code: "instance.unsupported" });
     await expect(env.snapshot()).rejects.toMatchObject({ code: "instance.unsupported" });

@@ -56,6 +56,41 @@ describe("against a real server", () => {
     expect(text).toEqual(["hello", "again"]);
   });
 
+  it("says what the environment says about its episode", async () => {
+    await using env = await Environment.create("echo@1.0.0", options());
+    const [task] = await env.tasks();
+    await env.reset({ task: task?.id ?? "" });
+    expect(await env.episode.abilities()).toEqual({
+      prompt: true,
+      reply: true,
+      status: true,
+      stepRewards: true,
+      digest: true,
+      oracle: true,
+    });
+    expect((await env.episode.prompt()).messages.map(({ role }) => role)).toEqual(["system", "user"]);
+    const before = await env.episode.digest();
+    for (const action of (await env.episode.oracle()) ?? []) {
+      if ("say" in action) {
+        expect(await env.episode.reply({ role: "assistant", content: action.say })).toMatchObject({ status: { done: true } });
+      } else {
+        expect(await env.callTool(action.tool, action.arguments)).toMatchObject({ isError: false, status: { done: false } });
+        expect(await env.episode.stepReward()).toMatchObject({ reward: expect.any(Number) });
+      }
+    }
+    expect(await env.score()).toMatchObject({ reward: 1 });
+    expect(await env.episode.digest()).not.toBe(before);
+    expect(await env.episode.status()).toEqual({ done: false, reason: null });
+  });
+
+  it("reports the defaults of an environment that says nothing about its episode", async () => {
+    await using env = await Environment.create("probe@1.0.0", options());
+    expect(Object.values(await env.episode.abilities())).toEqual(Array(6).fill(false));
+    expect(await env.episode.oracle()).toBeNull();
+    expect((await env.callTool("count")).status).toBeUndefined();
+    await expect(env.episode.stepReward()).rejects.toMatchObject({ code: "reward.missing" });
+  });
+
   it("warns that its engine does not support mounts, and opens the environment", async () => {
     const told: string[] = [];
     const mountPoints = [{ id: "data", remote_dir: "/", local_dir: "/data" }];

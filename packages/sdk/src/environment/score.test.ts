@@ -16,6 +16,18 @@ describe("toReward", () => {
       { reward: -1, note: "kept out" },
       { reward: -1, components: {} },
     ],
+    [
+      { reward: 2, components: { a: 1 }, weights: { a: 2 } },
+      { reward: 2, components: { a: 1 }, weights: { a: 2 } },
+    ],
+    [
+      { reward: 2, weights: null },
+      { reward: 2, components: {} },
+    ],
+    [
+      { reward: 2, weights: ["an author's own field"] },
+      { reward: 2, components: {} },
+    ],
     [{ score: 0.25 }, { reward: 0.25, components: {} }],
   ])("reads %j", (data, expected) => {
     expect(toReward(data, "shop")).toEqual(expected);

@@ -8,9 +8,11 @@ import { EnvironmentError } from "../errors/errors.ts";
 export function toReward(data: unknown, envName: string): Reward {
   if (typeof data === "boolean") return { reward: data ? 1 : 0, components: {} };
   const total = isObject(data) ? (data.reward ?? data.score) : data;
-  const { components = {}, weights } = isObject(data) ? data : {};
-  const parsed = reward.safeParse({ reward: total, components: components ?? {}, ...(weights !== undefined && { weights }) });
-  if (parsed.success) return parsed.data;
+  const { components, weights } = isObject(data) ? data : {};
+  const parsed = reward.omit({ weights: true }).safeParse({ reward: total, components: components ?? {} });
+  // An author's own field 'weights' of another form does not make the reward invalid.
+  const known = reward.shape.weights.safeParse(weights ?? undefined).data;
+  if (parsed.success) return { ...parsed.data, ...(known !== undefined && { weights: known }) };
   const shown = JSON.stringify(data) ?? "nothing";
   throw new EnvironmentError(
     `the reward of '${envName}' is ${shown.length > 100 ? `${shown.slice(0, 97)}...` : shown}; it must be a number, a boolean, {reward, components}, {reward} or {score}`,

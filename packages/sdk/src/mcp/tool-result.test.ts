@@ -26,6 +26,14 @@ describe("ToolResult", () => {
     expect(new ToolResult({ content: [{ type: "text", text: "[1,2]" }] }).json<number[]>()).toEqual([1, 2]);
   });
 
+  it("has the status of the episode, and none if the server sent none or an invalid one", () => {
+    const withMeta = (meta: unknown) => new ToolResult({ content: [], _meta: meta });
+    const status = { done: true, reason: "ten echoes" };
+    expect(withMeta({ "aenv/status": status, other: 1 }).status).toEqual(status);
+    for (const meta of [undefined, null, [], {}, { "aenv/status": true }, { "aenv/status": { done: "yes", reason: null } }])
+      expect([meta, withMeta(meta).status]).toEqual([meta, undefined]);
+  });
+
   it("names the text that is not JSON in the error", () => {
     const result = new ToolResult({ content: [{ type: "text", text: "sunny" }] });
     expect(() => result.json()).toThrow(ValidationError);
