@@ -8,7 +8,7 @@ const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 const run = (node: string, ...args: string[]) => spawnSync(node, args, { encoding: "utf8", env: { ...process.env, NO_COLOR: "1" } });
 
 describe("npm run quickstart", () => {
-  it("creates an instance, uses all of it, releases it, and prints the next steps", () => {
+  it("creates an instance, uses all of it, releases it, plays a rollout, and prints the next steps", () => {
     const { status, stdout, stderr } = run(process.execPath, path("quickstart.ts"));
     expect(stderr).toBe("");
     expect(status).toBe(0);
@@ -23,6 +23,8 @@ describe("npm run quickstart", () => {
       "✓ Reward    1 = 0.8 x said_it (1) + 0.2 x brief (1)",
       '✓ Health    {"status":"healthy","echoes":1}',
       expect.stringMatching(/^✓ Released {2}echo-/),
+      "✓ Played    3 episodes, 3 scored",
+      "✓ Scored    mean reward 1",
     ]);
     expect(stdout).toContain("0 instances left");
     expect(stdout).toContain("npx aenvironment init my-env --work-dir ..");

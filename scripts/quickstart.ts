@@ -1,4 +1,9 @@
-import { styleText } from "node:util";
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify, styleText } from "node:util";
 import echo from "@aenv/echo";
 import { serve } from "@aenv/kit";
 import { Environment, SchedulerClient } from "@aenv/sdk";
@@ -38,12 +43,35 @@ await env.release();
 await scheduler.deleteInstance(id);
 step("Released", id, `${(await scheduler.listInstances()).length} instances left`);
 
+title("An agent, scored on every task: aenv rollout echo");
+
+const { episodes, scored, reward: mean } = await rollout("echo");
+step(
+  "Played",
+  `${episodes} episodes, ${scored} scored`,
+  "each on an instance of a server inside of the command, with the environment's own solution",
+);
+step("Scored", `mean reward ${mean.mean}`, "with --agent openai --model NAME, a model plays instead");
+
 title(`Done in ${((performance.now() - started) / 1_000).toFixed(1)} s. Next steps`);
 next("Read the environment you just used", "environments/echo/src/index.ts");
 next("Serve it; every change is reloaded", "npx aenvironment run --work-dir environments/echo");
+next("Play and score every task; the run is kept in the folder runs", "npx aenvironment rollout echo");
 next("Create your own environment, next to this clone", "npx aenvironment init my-env --work-dir ..");
 next("Write an environment, step by step", "docs/guides/write-an-environment.md");
 console.log();
+
+/** Runs the command, and returns the numbers that it prints. The run itself is not kept. */
+async function rollout(environment: string): Promise<{ episodes: number; scored: number; reward: { mean: number } }> {
+  const runs = mkdtempSync(join(tmpdir(), "aenv-quickstart-"));
+  try {
+    const command = fileURLToPath(new URL("../packages/aenv/bin/aenv.js", import.meta.url));
+    const argv = [command, "rollout", environment, "--json", "--runs", runs];
+    return JSON.parse((await promisify(execFile)(process.execPath, argv)).stdout);
+  } finally {
+    rmSync(runs, { recursive: true });
+  }
+}
 
 function title(text: string): void {
   console.log(`\n${styleText("bold", text)}\n`);
