@@ -12,14 +12,15 @@ import {
   toAtif,
   tokenRows,
 } from "@aenv/rollout";
-import { type Command, Option } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import { examples } from "../options/examples.ts";
-import { integer } from "../options/values.ts";
+import { integer, number } from "../options/values.ts";
 import { addRunsOption, getRun, type RunsOptions } from "../rollout/run-option.ts";
 import { createPrinter } from "../terminal/printer.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 
 const formats = ["sft", "openai", "preference", "tokens", "atif", "trajectories"] as const;
+const MOST = Number.MAX_SAFE_INTEGER;
 type Format = (typeof formats)[number];
 
 interface Options extends RunsOptions {
@@ -43,7 +44,7 @@ export function define(command: Command, terminal: Terminal): void {
     .argument("<run>", "the name of the run, or its folder")
     .addOption(new Option("-f, --format <format>", "the form of the rows").choices(formats).default("sft"))
     .option("-o, --out <file>", "where to write; NAME.FORMAT.jsonl if not given")
-    .option("--min-reward <number>", "leave out what has a lower reward", Number)
+    .option("--min-reward <number>", "leave out what has a lower reward", number(-MOST, MOST))
     .option("--dedupe", "leave out trajectories with the same task and messages as an earlier one")
     .option("--best-of-group <number>", "keep the best so many samples of each task", integer(1, 1_000_000))
     .option("--per-task <number>", "keep at most so many of each task", integer(1, 1_000_000))
@@ -69,7 +70,7 @@ async function exportRun(named: string, options: Options, terminal: Terminal): P
   let counts: Filtered = { kept: 0, dropped: {} };
   const kept = filterTrajectories(
     () => run.trajectories(),
-    filterOf(options),
+    { ...filterOf(options), passReward: run.settings()?.pass_reward ?? 1 },
     (final) => {
       counts = final;
     },
@@ -126,6 +127,7 @@ function present(row: unknown): readonly unknown[] {
 }
 
 function range(text: string): [number, number] {
-  const [low = Number.NaN, high = Number.NaN] = text.split(",").map(Number);
-  return [low, high];
+  const [low = Number.NaN, high = Number.NaN, ...more] = text.split(",").map((bound) => (bound.trim() === "" ? Number.NaN : Number(bound)));
+  if (more.length === 0 && low >= 0 && low <= high && high <= 1) return [low, high];
+  throw new InvalidArgumentError("Write two shares, the lower one first, such as 0.1,0.9.");
 }

@@ -86,6 +86,7 @@ async function replayRun(named: string, wanted: string | undefined, options: Opt
   const also = skipped === 0 ? "" : `, ${skipped} unscored skipped`;
   printer.print(`${unequal.length === 0 ? colors.green("✔") : colors.red("✘")} ${equal} of ${replayed.length} trajectories equal${also}`);
   if (unequal.length > 0) {
+    if (printer.isJson) throw new Failure([]);
     throw new Failure(`${unequal.length} of ${replayed.length} trajectories could not be reproduced`, { code: "replay.unequal" });
   }
 }

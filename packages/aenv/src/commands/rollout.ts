@@ -11,10 +11,10 @@ import {
   runNameOf,
   withoutSecrets,
 } from "@aenv/rollout";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { examples } from "../options/examples.ts";
 import { collect, collectPair } from "../options/pairs.ts";
-import { duration, integer } from "../options/values.ts";
+import { duration, integer, number } from "../options/values.ts";
 import { addPlatformOptions } from "../platform/platform.ts";
 import { ownPackage } from "../project/own-package.ts";
 import { type AgentOptions, addAgentOptions, chooseAgent } from "../rollout/agent-options.ts";
@@ -64,10 +64,14 @@ export function define(command: Command, terminal: Terminal): void {
     .option("--tool-calls <number>", "tool calls in an episode at most", integer(1, MOST))
     .option("--max-tokens <number>", "tokens that the model may write in an episode", integer(1, MOST))
     .option("--time-limit <duration>", "how long the agent may play an episode", duration)
-    .option("--deadline <duration>", "how long an episode may take in all; a longer one is unscored", duration, 30 * 60_000)
+    .addOption(
+      new Option("--deadline <duration>", "how long an episode may take in all; a longer one is unscored")
+        .argParser(duration)
+        .default(30 * 60_000, "30m"),
+    )
     .option("--digests", "record the digest of the state after every step, for aenv replay")
-    .option("--pass-reward <number>", "a reward of at least this counts as passed", Number, 1)
-    .option("--max-unscored <share>", "fail if more than this share of the episodes is unscored", Number, 0.05)
+    .option("--pass-reward <number>", "a reward of at least this counts as passed", number(-MOST, MOST), 1)
+    .option("--max-unscored <share>", "fail if more than this share of the episodes is unscored", number(0, 1), 0.05)
     .option("-e, --var <KEY=VALUE>", "a variable for the instances; may be repeated", collectPair)
     .option("--ttl <duration>", "the lifetime of an instance")
     .option("--run <name>", "the name of the run; made of its settings if not given")
@@ -97,7 +101,7 @@ async function rollout(named: string, program: readonly string[], options: Optio
   await using chosen = await chooseAgent(options, program, terminal, onBusy);
   await using source = await openSource(named, options, terminal);
   const tasks = await listTasks(source, options, terminal);
-  if (tasks.length === 0 && (options.split !== undefined || options.task !== undefined)) throw noTasks(source, options);
+  demandTasks(source, tasks, options);
   const settings = settingsOf(source, chosen.agent, chosen.modelName, tasks, options);
   const folder = new RunFolder(resolve(terminal.cwd, options.runs), options.run ?? runNameOf(settings));
   await using recorder = "run" in chosen.agent ? await RecordingServer.open() : null;
@@ -148,6 +152,7 @@ async function rollout(named: string, program: readonly string[], options: Optio
   const place = relative(terminal.cwd, folder.path);
   if (!isComplete) {
     const message = `stopped after ${summary.episodes} of ${settings.samples * Math.max(1, tasks.length)} episodes; they are in ${place}`;
+    if (printer.isJson) throw new Failure([], { exit: "cancelled" });
     throw new Failure(message, { exit: "cancelled", hint: "The same command goes on with the run." });
   }
   printer.print(
@@ -155,6 +160,7 @@ async function rollout(named: string, program: readonly string[], options: Optio
   );
   const unscored = summary.episodes - summary.scored;
   if (unscored > options.maxUnscored * summary.episodes) {
+    if (printer.isJson) throw new Failure([]);
     throw new Failure(`${unscored} of ${summary.episodes} episodes are unscored, more than ${100 * options.maxUnscored} %`, {
       code: "run.unscored",
       hint: "The outcomes in the trajectories say why. Set another share with --max-unscored.",
@@ -192,7 +198,16 @@ function settingsOf(
   };
 }
 
-function noTasks({ environment }: Source, { split, task }: Options): Failure {
-  const wanted = task === undefined ? `no task of the split '${split}'` : `none of the tasks ${task.join(", ")}`;
-  return new Failure(`${environment} has ${wanted}`, { exit: "usage", hint: "List its tasks with: aenv call --tasks" });
+/** Throws if the environment lacks a task or the split that the options name. */
+function demandTasks({ environment }: Source, tasks: readonly { readonly id: string }[], { split, task = [] }: Options): void {
+  const within = split === undefined ? "" : ` in the split '${split}'`;
+  const missing = task.find((wanted) => !tasks.some(({ id }) => id === wanted));
+  const problem =
+    missing !== undefined
+      ? `no task '${missing}'${within}`
+      : split !== undefined && tasks.length === 0
+        ? `no task of the split '${split}'`
+        : null;
+  if (problem === null) return;
+  throw new Failure(`${environment} has ${problem}`, { exit: "usage", hint: "The tasks of a running environment: aenv call --tasks" });
 }

@@ -12,6 +12,17 @@ export function integer(min: number, max: number): (text: string) => number {
   };
 }
 
+/** A number between two bounds, for commander. */
+export function number(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (text.trim() === "" || !Number.isFinite(value) || value < min || value > max) {
+      throw new InvalidArgumentError(`It must be a number from ${min} to ${max}.`);
+    }
+    return value;
+  };
+}
+
 /** Milliseconds of `30s`, `2m`, or of a bare number of seconds. */
 export function duration(text: string): number {
   try {

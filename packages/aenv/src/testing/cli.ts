@@ -16,10 +16,13 @@ export interface Ran {
 }
 
 /** Runs a command line in this process, without a terminal. */
-export async function aenv(argv: readonly string[], { cwd = "/", env = {} as Terminal["env"], isInteractive = false } = {}): Promise<Ran> {
+export async function aenv(
+  argv: readonly string[],
+  { cwd = "/", env = {} as Terminal["env"], isInteractive = false, stop = new AbortController().signal } = {},
+): Promise<Ran> {
   const stdout = memoryOutput();
   const stderr = memoryOutput();
-  const terminal: Terminal = { stdout, stderr, cwd, env, isInteractive, stopSignal: () => new AbortController().signal };
+  const terminal: Terminal = { stdout, stderr, cwd, env, isInteractive, stopSignal: () => stop };
   const code = await runCli(argv, terminal);
   return { code, stdout: stdout.text(), stderr: stderr.text() };
 }

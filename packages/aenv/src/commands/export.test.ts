@@ -1,0 +1,112 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { scriptedOpenAi, type Tree, temporaryTree } from "@aenv/testing";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { aenv } from "../testing/cli.ts";
+
+describe("runs, tasks and export", { timeout: 60_000 }, () => {
+  let tree: Tree;
+  /** The first run has every reward 1; the second has 1, 0.2, 1 and 0.2 for one task. */
+  beforeAll(async () => {
+    tree = temporaryTree();
+    // Two requests an episode, one episode after the other: every second episode says the wrong word.
+    await using model = await scriptedOpenAi(({ index, turn }) =>
+      turn === 0 ? { toolCalls: [{ name: "echo", arguments: { text: index % 4 === 0 ? "hello" : "wrong" } }] } : "Done.",
+    );
+    const agent = ["--agent", "openai", "--model", "m", "--base-url", model.baseUrl];
+    for (const argv of [
+      ["--run", "upper"],
+      ["--run", "mixed", "--task", "greet", "-n", "4", "-c", "1", ...agent],
+    ]) {
+      const { code, stderr } = await aenv(["rollout", "echo", ...argv], { cwd: tree.path });
+      if (code !== 0) throw new Error(stderr);
+    }
+  }, 60_000);
+  afterAll(() => tree?.[Symbol.dispose]());
+
+  const run = (...argv: string[]) => aenv(argv, { cwd: tree.path });
+
+  async function json(...argv: string[]) {
+    const { code, stdout, stderr } = await run(...argv, "--json");
+    if (code !== 0) throw new Error(stderr);
+    return JSON.parse(stdout);
+  }
+
+  async function exported(...argv: string[]) {
+    const { file, ...counts } = await json("export", ...argv);
+    const rows = readFileSync(file, "utf8").split("\n").filter(Boolean);
+    return { counts, rows: rows.map((row) => JSON.parse(row)) };
+  }
+
+  it("lists the runs with their mean rewards", async () => {
+    const { stdout } = await run("runs", "list");
+    expect(stdout).toMatch(/mixed +│ echo@1\.0\.0 +│ m +│ 1 x 4 +│ 0\.600/);
+    expect(stdout).toMatch(/upper +│ echo@1\.0\.0 +│ oracle +│ 3 x 1 +│ 1\.000/);
+    expect((await json("runs", "list")).map(({ name }: { name: string }) => name).sort()).toEqual(["mixed", "upper"]);
+    expect((await aenv(["runs", "list"], { cwd: "/" })).stdout).toContain("No runs.");
+  });
+
+  it("shows the numbers of a run by its name and by its folder", async () => {
+    const shown = await json("runs", "show", "mixed");
+    expect(shown).toMatchObject({ isComplete: true, summary: { episodes: 4, scored: 4, passAtK: { 1: { value: 0.5 } } } });
+    expect(await json("runs", "show", "./runs/mixed/")).toEqual(shown);
+    expect((await run("runs", "show", "mixed")).stdout).toMatch(/pass\^4 +0\.0 % of 1 tasks/);
+    const missing = await run("runs", "show", "lost");
+    expect([missing.code, missing.stderr]).toEqual([2, expect.stringMatching(/there is no run 'lost'[\s\S]*There are: mixed, upper/)]);
+  });
+
+  it("compares two runs on the tasks that both have", async () => {
+    const { tasks, difference } = await json("runs", "compare", "mixed", "upper");
+    expect(tasks).toEqual([{ task: "greet", first: expect.closeTo(0.6), second: 1, difference: expect.closeTo(0.4) }]);
+    expect(difference.mean).toBeCloseTo(0.4);
+    expect((await run("runs", "compare", "mixed", "upper")).stdout).toMatch(/greet +│ 0\.600 +│ 1\.000 +│ 0\.400/);
+  });
+
+  it("shows the pass rate of each task", async () => {
+    expect(await json("tasks", "stats", "mixed")).toMatchObject({ tasks: [{ task: "greet", episodes: 4, passes: 2, passRate: 0.5 }] });
+    expect((await run("tasks", "stats", "upper")).stdout).toMatch(/recall +│ 1\.000 +│ 1\/1/);
+  });
+
+  it("exports conversations with their tools, and says what was left out", async () => {
+    const { counts, rows } = await exported("mixed", "--min-reward", "1");
+    expect(counts).toEqual({ format: "sft", rows: 2, kept: 2, dropped: { reward: 2 } });
+    expect(rows[0].messages.map(({ role }: { role: string }) => role)).toEqual(["system", "user", "assistant", "tool", "assistant"]);
+    expect(rows[0].messages[2].tool_calls[0].function).toEqual({ name: "echo", arguments: { text: "hello" } });
+    expect(JSON.parse(rows[0].tools).map((tool: { function: { name: string } }) => tool.function.name)).toEqual(["echo", "remember"]);
+    const { stdout } = await run("export", "mixed", "--min-reward", "1");
+    expect(stdout).toContain(`2 rows of 2 trajectories in ${join(tree.path, "mixed.sft.jsonl")}`);
+    expect(stdout).toContain("left out: 2 reward");
+  });
+
+  it("exports the format of OpenAI's fine-tuning, with arguments as text", async () => {
+    const { rows } = await exported("upper", "--format", "openai", "--out", "tuning.jsonl");
+    expect(rows).toHaveLength(3);
+    for (const { messages, tools } of rows) {
+      const call = messages.find((message: { tool_calls?: unknown }) => message.tool_calls).tool_calls[0];
+      expect([typeof call.function.arguments, tools[0].type]).toEqual(["string", "function"]);
+    }
+  });
+
+  it("exports pairs of a better and a worse sample", async () => {
+    const { rows } = await exported("mixed", "--format", "preference");
+    expect(rows).toHaveLength(1);
+    expect(rows[0].chosen[0].tool_calls[0].function.arguments).toEqual({ text: "hello" });
+    expect(rows[0].rejected[0].tool_calls[0].function.arguments).toEqual({ text: "wrong" });
+    expect((await exported("upper", "--format", "preference")).rows).toEqual([]);
+  });
+
+  it("filters by group, by task and by pass rate", async () => {
+    expect((await exported("mixed", "--best-of-group", "1")).counts).toMatchObject({ kept: 1, dropped: { "not best of group": 3 } });
+    expect((await exported("mixed", "--per-task", "3")).counts).toMatchObject({ kept: 3, dropped: { "task limit": 1 } });
+    expect((await exported("mixed", "--pass-rate", "0.6,1")).counts).toMatchObject({ kept: 0, dropped: { "pass rate": 4 } });
+    expect((await exported("mixed", "--pass-rate", "0.1,0.9")).counts).toMatchObject({ kept: 4 });
+  });
+
+  it("refuses bounds that are none", async () => {
+    for (const bounds of ["0.5", "low,high", "0.9,0.1"]) {
+      const { code, stderr } = await run("export", "mixed", "--pass-rate", bounds);
+      expect([code, stderr]).toEqual([2, expect.stringContaining(`'${bounds}'`)]);
+    }
+    expect(await run("export", "mixed", "--min-reward", "much")).toMatchObject({ code: 2, stderr: expect.stringContaining("'much'") });
+  });
+});

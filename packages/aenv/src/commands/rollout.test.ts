@@ -1,0 +1,155 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type ModelRequest, type ScriptedTurn, scriptedOpenAi, type Tree, temporaryTree } from "@aenv/testing";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { type Platform, projects, publish, startPlatform } from "../platform-tests/platform.ts";
+import { aenv, installedTree } from "../testing/cli.ts";
+
+/** Calls the tool 'echo' once, then says that it is done. */
+const echoes =
+  (text: string) =>
+  ({ turn }: ModelRequest): ScriptedTurn =>
+    turn === 0 ? { toolCalls: [{ name: "echo", arguments: { text } }] } : "Done.";
+
+describe("rollout", { timeout: 60_000 }, () => {
+  let tree: Tree;
+  beforeEach(() => {
+    tree = temporaryTree();
+  });
+  afterEach(() => tree[Symbol.dispose]());
+
+  const rollout = (argv: readonly string[], options: { stop?: AbortSignal; cwd?: string } = {}) =>
+    aenv(["rollout", ...argv], { cwd: tree.path, ...options });
+
+  async function rolloutJson(argv: readonly string[]) {
+    const { code, stdout, stderr } = await rollout([...argv, "--json"]);
+    expect([code, code === 0 ? "" : stderr]).toEqual([0, ""]);
+    return JSON.parse(stdout);
+  }
+
+  it("scores every task of a built-in environment without a server, and plays nothing the second time", async () => {
+    const first = await rolloutJson(["echo"]);
+    expect(first).toMatchObject({ isComplete: true, resumed: 0, episodes: 3, scored: 3, unscored: {}, reward: { mean: 1 } });
+    expect(first.tasks.map(({ task }: { task: string }) => task).sort()).toEqual(["be-brief", "greet", "recall"]);
+    const folder = join(tree.path, "runs", first.run);
+    expect(first.folder).toBe(folder);
+    const stored = readFileSync(join(folder, "trajectories.jsonl.gz"));
+    expect(JSON.parse(readFileSync(join(folder, "run.json"), "utf8"))).toMatchObject({ environment: "echo@1.0.0", samples: 1 });
+
+    const { code, stdout } = await rollout(["echo"]);
+    expect([code, stdout]).toEqual([0, expect.stringContaining("The run was complete already")]);
+    expect(readFileSync(join(folder, "trajectories.jsonl.gz")).equals(stored)).toBe(true);
+  });
+
+  it("names a split or a task that does not exist, and plays nothing", async () => {
+    const split = await rollout(["echo", "--split", "exam"]);
+    expect([split.code, split.stderr]).toEqual([2, expect.stringContaining("echo@1.0.0 has no task of the split 'exam'")]);
+    const task = await rollout(["echo", "--task", "greet", "--task", "wave"]);
+    expect([task.code, task.stderr]).toEqual([2, expect.stringContaining("echo@1.0.0 has no task 'wave'")]);
+    expect(existsSync(join(tree.path, "runs"))).toBe(false);
+  });
+
+  it("refuses numbers that are none, and shares that are none", async () => {
+    for (const [option, value] of [
+      ["--pass-reward", "high"],
+      ["--max-unscored", "2"],
+    ] as const) {
+      const { code, stderr } = await rollout(["echo", option, value]);
+      expect([code, stderr]).toEqual([2, expect.stringContaining(`'${value}'`)]);
+    }
+  });
+
+  it("scores random calls and an agent that does nothing", async () => {
+    const random = await rolloutJson(["echo", "--agent", "random", "-n", "2", "--turns", "3"]);
+    expect(random).toMatchObject({ episodes: 6, scored: 6 });
+    const noop = await rolloutJson(["echo", "--agent", "noop", "--split", "train"]);
+    expect(noop).toMatchObject({ episodes: 2, scored: 2, reward: { mean: 0 } });
+  });
+
+  it("plays a model behind an OpenAI-compatible endpoint", async () => {
+    await using model = await scriptedOpenAi(echoes("hello"));
+    const agent = ["--agent", "openai", "--model", "m", "--base-url", model.baseUrl, "--model-key", "secret-key"];
+    const done = await rolloutJson(["echo", "--task", "greet", "--task", "recall", ...agent, "--sampling", "temperature=0.5"]);
+    expect(done).toMatchObject({ episodes: 2, scored: 2, reward: { mean: 0.6 }, passAtK: { 1: { value: 0.5, tasks: 2 } } });
+    expect(model.refusals).toEqual([]);
+    expect(model.requests[0]?.body).toMatchObject({ model: "m", temperature: 0.5 });
+    expect(readFileSync(join(done.folder, "run.json"), "utf8")).not.toContain("secret-key");
+  });
+
+  it("has no score for episodes whose model refuses, and exits with 1 unless that share is allowed", async () => {
+    await using model = await scriptedOpenAi(() => ({ status: 400, message: "no such model" }));
+    const line = ["echo", "--task", "greet", "--agent", "openai", "--model", "m", "--base-url", model.baseUrl];
+    const { code, stdout, stderr } = await rollout(line);
+    expect([code, stderr]).toEqual([1, expect.stringContaining("1 of 1 episodes are unscored, more than 5 %")]);
+    expect(stdout).toMatch(/unscored +1 model/);
+    expect(stdout).toContain("none: no episode was scored");
+    const asJson = await rollout([...line, "--json"]);
+    expect([asJson.code, JSON.parse(asJson.stdout)]).toMatchObject([1, { episodes: 1, scored: 0, unscored: { model: 1 }, reward: null }]);
+    expect((await rollout([...line, "--max-unscored", "1"])).code).toBe(0);
+  });
+
+  it("says what an agent lacks", async () => {
+    expect(await rollout(["echo", "--agent", "openai"])).toMatchObject({ code: 2, stderr: expect.stringContaining("--model NAME") });
+    expect(await rollout(["echo", "--agent", "command"])).toMatchObject({ code: 2, stderr: expect.stringContaining("-- python agent.py") });
+    expect(await rollout(["echo", "--agent", "module"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("--agent-file agent.ts"),
+    });
+  });
+
+  it("exits with 130 when it is stopped, and the same line plays only what is missing", async () => {
+    const stop = new AbortController();
+    await using model = await scriptedOpenAi((request) => {
+      if (request.index === 5) stop.abort();
+      return echoes("hello")(request);
+    });
+    const line = ["echo", "-n", "4", "-c", "1", "--agent", "openai", "--model", "m", "--base-url", model.baseUrl];
+    const stopped = await rollout(line, { stop: stop.signal });
+    expect([stopped.code, stopped.stderr]).toEqual([130, expect.stringContaining("The same command goes on with the run.")]);
+    const resumed = await rolloutJson(line);
+    expect(resumed).toMatchObject({ isComplete: true, resumed: 2, episodes: 12, scored: 12 });
+  });
+
+  it("refuses to go on with a named run that has other settings, and says which", async () => {
+    await rolloutJson(["echo", "--run", "mine", "--task", "greet"]);
+    const { code, stderr } = await rollout(["echo", "--run", "mine", "--task", "greet", "--seed", "7"]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining("run 'mine' was begun with seed = 0, not 7")]);
+  });
+
+  it("plays the environment of a folder", async () => {
+    using project = installedTree({
+      "my-env/config.json": { name: "my-env", version: "2.0.0", main: "index.ts" },
+      "my-env/index.ts": `import { defineEnvironment } from "aenvironment";
+export default defineEnvironment({
+  setup: () => ({ calls: 0 }),
+  tools: [{ name: "hit", run: (_, { state }) => ++state.calls }],
+  oracle: () => [{ tool: "hit", arguments: {} }],
+  rewards: [{ name: "hits", score: ({ state }) => state.calls }],
+});
+`,
+    });
+    const { code, stdout } = await rollout(["./my-env", "--json"], { cwd: project.path });
+    expect([code, JSON.parse(stdout)]).toMatchObject([0, { episodes: 1, scored: 1, reward: { mean: 1 } }]);
+    expect(JSON.parse(stdout).run).toMatch(/^my-env-2\.0\.0-oracle-/);
+  });
+
+  describe("on a platform", () => {
+    let platform: Platform;
+    beforeAll(async () => {
+      platform = await startPlatform();
+      await publish(platform, projects.echo);
+    });
+    afterAll(() => platform?.close());
+
+    it("plays name@version, and leaves no instance behind", async () => {
+      const done = await rolloutJson(["echo@1.0.0", "--system-url", platform.controlUrl, "-n", "2"]);
+      expect(done).toMatchObject({ episodes: 6, scored: 6, reward: { mean: 1 } });
+      expect(await platform.demand("GET", "/env-instance/*/list")).toEqual([]);
+    });
+
+    it("says that an environment is not there", async () => {
+      const { code, stderr } = await rollout(["nowhere@1.0.0", "--system-url", platform.controlUrl]);
+      expect([code, stderr]).toEqual([1, expect.stringContaining("nowhere")]);
+    });
+  });
+});
