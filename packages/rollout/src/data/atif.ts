@@ -1,5 +1,5 @@
 import { type ChatMessage, type Step, type Trajectory, type Turn, textOf } from "@aenv/contract";
-import { parseArguments } from "../episode/tool-message.ts";
+import { parseArguments } from "@aenv/sdk/adapters";
 import { trainingTools } from "./chat-rows.ts";
 
 /** The version that is written; readers of later ones take it too. */

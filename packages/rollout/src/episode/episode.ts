@@ -12,12 +12,13 @@ import {
   type ToolDescriptor,
   textOf,
 } from "@aenv/contract";
+import { parseArguments } from "@aenv/sdk/adapters";
 import type { AgentMessage, Player } from "../agents/agent.ts";
 import type { RecordedToolCall } from "../recorder/mcp.ts";
 import type { EpisodeInstance } from "./instance.ts";
 import { LimitReached, type Limits, Meter } from "./limits.ts";
 import { EpisodeRecord } from "./record.ts";
-import { failedResult, messageOfResult, parseArguments, type StepResult, toStepResult } from "./tool-message.ts";
+import { failedResult, messageOfResult, type StepResult, toStepResult } from "./tool-message.ts";
 
 export interface EpisodeOptions {
   readonly instance: EpisodeInstance;

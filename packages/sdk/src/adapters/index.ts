@@ -1,7 +1,7 @@
 export { type AiFactory, type AiToolOptions, aiTools } from "./ai.ts";
 export { type LangchainToolFields, langchainTools } from "./langchain.ts";
 export { type MastraToolOptions, mastraTools, type PassingSchema } from "./mastra.ts";
-export { type AdapterOptions, type ModelTool, modelTools, type ObjectSchema } from "./model-tool.ts";
+export { type AdapterOptions, type ModelTool, modelText, modelTools, type ObjectSchema, parseArguments } from "./model-tool.ts";
 export { type ToolNames, toolNames } from "./names.ts";
 export {
   type ChatTool,

@@ -86,23 +86,23 @@ describe("the text for the model", () => {
 });
 
 describe("parseArguments", () => {
-  it("reads what JSON.stringify writes", () => {
+  it("reads what JSON.stringify writes of an object", () => {
     fc.assert(
-      fc.property(fc.jsonValue(), (value) => {
-        expect(parseArguments(JSON.stringify(value))).toEqual({ ok: true, args: JSON.parse(JSON.stringify(value)) });
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (value) => {
+        expect(parseArguments(JSON.stringify(value))).toEqual({ ok: true, value: JSON.parse(JSON.stringify(value)) });
       }),
     );
   });
 
   it("treats an empty text as no arguments", () => {
-    expect(parseArguments(" ")).toEqual({ ok: true, args: {} });
+    expect(parseArguments(" ")).toEqual({ ok: true, value: {} });
   });
 
   it("never throws for any text", () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         const parsed = parseArguments(text);
-        if (!parsed.ok) expect(parsed.text).toMatch(/^Error: the arguments are not valid JSON: /);
+        if (!parsed.ok) expect(parsed.message).toMatch(/^the arguments (are not valid JSON: |must be a JSON object, not )/);
       }),
     );
   });

@@ -38,7 +38,7 @@ export async function modelTools(source: ToolSource, options: AdapterOptions = {
     description: tool.description ?? "",
     parameters: objectSchema(tool),
     async call(args, signal) {
-      if (!isObject(args)) return failure(`the arguments must be a JSON object, not ${preview(JSON.stringify(args))}`);
+      if (!isObject(args)) return failure(noObject(args));
       return modelText(await source.callTool(tool.name, args, signal === undefined ? {} : { signal }));
     },
   }));
@@ -49,16 +49,21 @@ function objectSchema({ inputSchema }: ToolDescriptor): ObjectSchema {
   return { type: "object", properties: {}, ...inputSchema };
 }
 
-/** Parses a model's arguments; an error text for the model if they are not JSON. Some models send an empty text for no arguments. */
+/** The arguments of a tool call as a model wrote them, or what is wrong with them. Some models send an empty text for no arguments. */
 export function parseArguments(
   text: string,
-): { readonly ok: true; readonly args: unknown } | { readonly ok: false; readonly text: string } {
-  if (text.trim() === "") return { ok: true, args: {} };
+): { readonly ok: true; readonly value: Record<string, unknown> } | { readonly ok: false; readonly message: string } {
+  if (text.trim() === "") return { ok: true, value: {} };
   try {
-    return { ok: true, args: JSON.parse(text) };
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? { ok: true, value } : { ok: false, message: noObject(value) };
   } catch {
-    return { ok: false, text: failure(`the arguments are not valid JSON: ${preview(text)}`) };
+    return { ok: false, message: `the arguments are not valid JSON: ${preview(text)}` };
   }
+}
+
+function noObject(args: unknown): string {
+  return `the arguments must be a JSON object, not ${preview(JSON.stringify(args))}`;
 }
 
 /** Marks a text for the model as an error: the tool failed, or was not called. */
@@ -66,7 +71,8 @@ export function failure(text: string): string {
   return `Error: ${text}`;
 }
 
-function modelText(result: ToolResult): string {
+/** The result of a tool as a model reads it. */
+export function modelText(result: Pick<ToolResult, "content" | "structuredContent" | "isError">): string {
   const blocks = result.content.map(blockText).join("\n");
   const text = result.content.length === 0 && result.structuredContent !== undefined ? JSON.stringify(result.structuredContent) : blocks;
   return result.isError ? failure(text || "the tool failed without a message") : text;

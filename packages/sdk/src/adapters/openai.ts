@@ -108,5 +108,5 @@ async function runTool(known: readonly ModelTool[], call: { name: string; argume
   const tool = known.find(({ name }) => name === call.name);
   if (tool === undefined) return failure(`there is no tool '${call.name}'; there are: ${known.map(({ name }) => name).join(", ")}`);
   const parsed = parseArguments(call.arguments);
-  return parsed.ok ? await tool.call(parsed.args, signal) : parsed.text;
+  return parsed.ok ? await tool.call(parsed.value, signal) : failure(parsed.message);
 }

@@ -1,8 +1,8 @@
 import { type ChatMessage, isObject, textOf } from "@aenv/contract";
+import { parseArguments } from "@aenv/sdk/adapters";
 import * as z from "zod";
 import type { AgentMessage } from "../../agents/agent.ts";
 import { ModelError } from "../../episode/failure.ts";
-import { parseArguments } from "../../episode/tool-message.ts";
 import { type Dialect, parametersOf, type TurnRequest, tokenLimit } from "../dialect.ts";
 import { MessagesStream } from "./stream.ts";
 
