@@ -9,7 +9,9 @@ export const {
   chatTools,
   langchainTools,
   mastraTools,
+  modelText,
   modelTools,
+  parseArguments,
   responsesTools,
   toolNames,
 } = await import("../src/adapters.ts");

@@ -19,9 +19,9 @@ export interface ScriptedToolCall {
  */
 export type Script = readonly ScriptedTurn[] | ((request: ModelRequest) => ScriptedTurn | Promise<ScriptedTurn>);
 
-/** A valid request, in one format for both APIs. */
+/** A valid request, in one format for all APIs. */
 export interface ModelRequest {
-  readonly api: "chat" | "responses";
+  readonly api: "chat" | "responses" | "messages";
   /** Number of accepted requests before it. */
   readonly index: number;
   /** Number of assistant turns in its conversation. */

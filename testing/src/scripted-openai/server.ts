@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { chatChunks, chatCompletion, parseChat } from "./chat.ts";
 import { ApiError } from "./error.ts";
+import { messageEvents, messageObject, parseMessages } from "./messages.ts";
 import { parseResponses, responseEvents, responseObject } from "./responses.ts";
 import { type Message, type ModelRequest, nextTurn, replyOf, type Script } from "./script.ts";
 
@@ -22,7 +23,8 @@ export interface ScriptedOpenAi extends AsyncDisposable {
 
 /**
  * An OpenAI-compatible server on loopback that answers by a script instead of a model: `POST /v1/chat/completions` and
- * `POST /v1/responses`, streamed or not, and `GET /v1/models`. It rejects requests that the real API rejects.
+ * `POST /v1/responses`, streamed or not, and `GET /v1/models`. `POST /v1/messages` answers as Anthropic's API does. It rejects requests
+ * that the real APIs reject.
  *
  *     await using model = await scriptedOpenAi([{ toolCalls: [{ name: "add", arguments: { n: 1 } }] }, "done"]);
  */
@@ -34,22 +36,21 @@ export async function scriptedOpenAi(script: Script, { keepsRequests = true }: S
   let serial = 0;
 
   async function play(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (request.headers.authorization?.startsWith("Bearer ") !== true) {
-      throw new ApiError(401, "no API key: send it as 'Authorization: Bearer <key>'", { code: "invalid_api_key" });
-    }
     const route = `${request.method} ${request.url?.split("?")[0]}`;
+    const api = apis.get(route) ?? null;
+    checkKey(request, api);
     if (route === "GET /v1/models") return sendJson(response, modelList);
-    const api = route === "POST /v1/chat/completions" ? "chat" : route === "POST /v1/responses" ? "responses" : null;
     if (api === null) throw new ApiError(404, `unknown route: ${route}`);
 
     const body = await readJson(request);
-    const conversation = api === "chat" ? parseChat(body) : parseResponses(body, stored);
+    const conversation = api === "chat" ? parseChat(body) : api === "messages" ? parseMessages(body) : parseResponses(body, stored);
     const turn = conversation.messages.filter((message) => message.role === "assistant").length;
     const asked: ModelRequest = { ...conversation, api, index: accepted++, turn, headers: request.headers, body };
     if (keepsRequests) requests.push(asked);
     const reply = replyOf(await nextTurn(script, asked), asked, serial++);
 
     if (api === "chat") return asked.stream ? sendEvents(response, chatChunks(reply, body)) : sendJson(response, chatCompletion(reply));
+    if (api === "messages") return asked.stream ? sendEvents(response, messageEvents(reply)) : sendJson(response, messageObject(reply));
     const answer = responseObject(reply);
     stored.set(answer.id, [...asked.messages, { role: "assistant", text: reply.text, toolCalls: reply.toolCalls }]);
     return asked.stream ? sendEvents(response, responseEvents(reply)) : sendJson(response, answer);
@@ -72,6 +73,22 @@ export async function scriptedOpenAi(script: Script, { keepsRequests = true }: S
     });
   const { port } = server.address() as AddressInfo;
   return { baseUrl: `http://127.0.0.1:${port}/v1`, requests, refusals, close, [Symbol.asyncDispose]: close };
+}
+
+const apis: ReadonlyMap<string, ModelRequest["api"]> = new Map([
+  ["POST /v1/chat/completions", "chat"],
+  ["POST /v1/responses", "responses"],
+  ["POST /v1/messages", "messages"],
+]);
+
+function checkKey({ headers }: IncomingMessage, api: ModelRequest["api"] | null): void {
+  if (api === "messages") {
+    if (headers["x-api-key"] === undefined)
+      throw new ApiError(401, "no API key: send it as 'x-api-key: <key>'", { code: "invalid_api_key" });
+    if (headers["anthropic-version"] === undefined) throw new ApiError(400, "anthropic-version: header is required");
+  } else if (headers.authorization?.startsWith("Bearer ") !== true) {
+    throw new ApiError(401, "no API key: send it as 'Authorization: Bearer <key>'", { code: "invalid_api_key" });
+  }
 }
 
 const modelList = { object: "list", data: [{ id: "scripted", object: "model", created: 0, owned_by: "aenv" }] };

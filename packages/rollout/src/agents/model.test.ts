@@ -15,6 +15,8 @@ describe.each([
   ["chat", true],
   ["responses", false],
   ["responses", true],
+  ["messages", false],
+  ["messages", true],
 ] as const)("a model behind the API '%s', streamed: %s", (api, streams) => {
   let http: ModelHttp;
   const pauses: number[] = [];

@@ -1,0 +1,83 @@
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, describe, expect, it } from "vitest";
+import { ModelHttp } from "./http.ts";
+
+const never = new AbortController().signal;
+const server = createServer();
+afterEach(() => {
+  server.removeAllListeners("request");
+  server.closeAllConnections();
+  server.close();
+});
+
+async function post(answer: (response: ServerResponse, attempt: number) => void, { retries = 0, timeoutMs = 10_000 } = {}) {
+  let attempts = 0;
+  server.on("request", (_, response: ServerResponse) => answer(response, attempts++));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const pauses: number[] = [];
+  const asked: number[] = [];
+  const sleep = async (ms: number) => pauses.push(ms);
+  const http = new ModelHttp({ retries, timeoutMs, onBusy: (ms) => asked.push(ms), sleep });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  try {
+    return { answer: await http.post({ url, headers: {}, body: {} }, (body) => body.json(), never), pauses, asked };
+  } catch (error) {
+    return { error, pauses, asked };
+  } finally {
+    await http.close();
+  }
+}
+
+/** Busy once, then an answer. */
+const busyWith = (status: number, headers: Record<string, string>) => (response: ServerResponse, attempt: number) =>
+  attempt === 0 ? response.writeHead(status, headers).end() : response.end("{}");
+
+describe("a busy endpoint", () => {
+  it.each([429, 503])("with status %i is waited for as many seconds as it asks for, and the caller is told", async (status) => {
+    expect(await post(busyWith(status, { "retry-after": "2.5" }))).toEqual({ answer: {}, pauses: [2_500], asked: [2_500] });
+  });
+
+  it("is waited for until the date that it names", async () => {
+    const date = new Date(Date.now() + 60_000).toUTCString();
+    const { pauses } = await post(busyWith(429, { "retry-after": date }));
+    expect(pauses).toHaveLength(1);
+    expect(pauses[0]).toBeGreaterThan(30_000);
+    expect(pauses[0]).toBeLessThanOrEqual(60_000);
+  });
+
+  it("is asked again at once if its date is over", async () => {
+    expect((await post(busyWith(429, { "retry-after": new Date(0).toUTCString() }))).pauses).toEqual([0]);
+  });
+
+  it("that names no time is waited for longer each time", async () => {
+    const { answer, pauses } = await post((response, attempt) => (attempt < 3 ? response.writeHead(429).end() : response.end("{}")));
+    expect([answer, pauses]).toEqual([{}, [500, 1_000, 2_000]]);
+  });
+});
+
+describe("a failing endpoint", () => {
+  it("that does not answer in time is a failure that names the time, and may be tried again", async () => {
+    const { error, pauses } = await post(() => {}, { timeoutMs: 30, retries: 1 });
+    expect(error).toMatchObject({ name: "ModelError", retryable: true, message: expect.stringContaining("did not answer within 0.03 s") });
+    expect(pauses).toEqual([500]);
+  });
+
+  it("that begins an answer and does not end it in time is the same failure", async () => {
+    const { error } = await post((response) => response.write('{"choices":'), { timeoutMs: 50 });
+    expect(error).toMatchObject({ retryable: true, message: expect.stringContaining("did not answer within") });
+  });
+
+  it.each([
+    [500, '{"error":{"message":"overheated"}}', true, "answered 500: overheated"],
+    [503, "", true, "answered 503: nothing"],
+    [400, '{"error":{"message":"bad","code":"c"}}', false, "answered 400: bad"],
+    [404, '{"error":"no such model"}', false, "answered 404: no such model"],
+    [401, "<html>who are you", false, "answered 401: <html>who are you"],
+  ])("with status %i and %j says so; retryable: %s", async (status, body, retryable, message) => {
+    const { error } = await post((response) => response.writeHead(status).end(body));
+    expect(error).toMatchObject({ retryable, message: expect.stringContaining(message) });
+  });
+});
