@@ -1,4 +1,4 @@
-export { nearestName } from "@aenv/contract";
+export { type ChatMessage, nearestName, type OracleAction } from "@aenv/contract";
 export {
   type CallContext,
   defineEnvironment,
@@ -12,10 +12,12 @@ export {
   type Log,
   type LogLevel,
   type ObserveContext,
+  type Reply,
   type RewardDefinition,
   reward,
   type Schema,
   type SetupContext,
+  type StateContext,
   type TasksContext,
   type ToolContext,
   type ToolDefinition,

@@ -36,6 +36,8 @@ async function open(variables: Record<string, string> = {}) {
     return {
       id,
       post: (path: string, body?: Json) => post(root + path, body),
+      get: async (path: string) => ((await (await fetch(sandbox.url + root + path)).json()) as Json).data,
+      say: async (content: string) => (await post(`${root}/episode/reply`, { message: { role: "assistant", content } })).data,
       fn: async (name: string, body?: Json) => (await post(`${root}/functions/${name}`, body)).data,
       tool: async (name: string, args: Json): Promise<Json> => {
         const request = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: args } };
@@ -269,6 +271,101 @@ describe("a conversation through a sandbox", () => {
       error: expect.stringContaining("TAU2_USER_LLM"),
     });
     expect(await first.tool("lend", LEND)).toMatchObject({ done: false, step: 1 });
+  });
+});
+
+describe("what an episode says about itself", () => {
+  const talkTo = (baseUrl: string, task = "lend") =>
+    open({
+      TAU2_TASK_ID: task,
+      TAU2_SOLO_MODE: "false",
+      TAU2_USER_LLM: "openai/scripted",
+      TAU2_USER_LLM_API_BASE: baseUrl,
+      TAU2_USER_LLM_API_KEY: "sk-quiet",
+    });
+
+  it("is a prompt with the policy, the greeting and the user's first message, also after the first action", async () => {
+    await using model = await scriptedOpenAi(["Tides, please", "Thanks ###STOP###"]);
+    const { first } = await talkTo(model.baseUrl);
+    const prompt = await first.get("/episode/prompt");
+    expect(prompt).toEqual({
+      messages: [
+        { role: "system", content: await first.fn("tau2_get_system_prompt") },
+        { role: "assistant", content: "Hi! How can I help you today?" },
+        { role: "user", content: "Tides, please" },
+      ],
+    });
+    await first.tool("lend", LEND);
+    expect(await first.get("/episode/prompt")).toEqual(prompt);
+  });
+
+  it("is a prompt with only the policy and the ticket in solo mode", async () => {
+    const { first } = await open({ TAU2_TASK_ID: "kindly" });
+    expect(await first.get("/episode/prompt")).toEqual({
+      messages: [{ role: "system", content: await first.fn("tau2_get_system_prompt") }],
+    });
+  });
+
+  it("is the user's answer to the agent's words, until the user stops", async () => {
+    await using model = await scriptedOpenAi(["Tides, please", "How much?", "Thanks ###STOP###"]);
+    const { first } = await talkTo(model.baseUrl);
+    expect(await first.get("/episode/status")).toEqual({ done: false, reason: null });
+    expect(await first.say("One moment.")).toEqual({
+      messages: [{ role: "user", content: "How much?" }],
+      status: { done: false, reason: null },
+    });
+    await first.tool("lend", LEND);
+    const over = { done: true, reason: "user_stop" };
+    expect(await first.say("It costs 7.5")).toEqual({ messages: [{ role: "user", content: "Thanks ###STOP###" }], status: over });
+    expect(await first.get("/episode/status")).toEqual(over);
+    expect((await first.post("/episode/reward")).data).toEqual({ reward: 1, components: {} });
+  });
+
+  it("does not read the agent's words as a call, and a fork has the same conversation", async () => {
+    await using model = await scriptedOpenAi(["Tides, please", "What?"]);
+    const { first, at } = await talkTo(model.baseUrl);
+    const before = await first.fn("tau2_get_state_hash");
+    expect(await first.say("lend(book_id='b2', member='cy')")).toMatchObject({ messages: [{ content: "What?" }] });
+    expect(await first.fn("tau2_get_state_hash")).toEqual(before);
+    const { data } = (await first.post("/fork", { count: 1 })) as { data: { id: string }[] };
+    const fork = at(data[0]?.id ?? "");
+    expect(await fork.get("/state/digest")).toEqual(await first.get("/state/digest"));
+    expect(await fork.get("/episode/prompt")).toEqual(await first.get("/episode/prompt"));
+    await fork.tool("lend", LEND);
+    expect(await fork.get("/state/digest")).not.toEqual(await first.get("/state/digest"));
+  });
+
+  it("reports blank words to the agent and goes on", async () => {
+    await using model = await scriptedOpenAi(["Tides, please"]);
+    const { first } = await talkTo(model.baseUrl);
+    expect(await first.say(" ")).toEqual({
+      messages: [{ role: "user", content: "Invalid action with error: Action cannot be empty" }],
+      status: { done: false, reason: null },
+    });
+  });
+
+  it("ends a solo episode when the agent speaks, with a reward of 0", async () => {
+    const { first } = await open({ TAU2_TASK_ID: "lend" });
+    expect(await first.say("Hello.")).toEqual({ messages: [], status: { done: true, reason: "agent_error" } });
+    expect(await first.post("/task/reward")).toMatchObject({ data: { reward: 0 } });
+  });
+
+  it("is an error when the agent speaks and no model plays the user", async () => {
+    const { first } = await open({ TAU2_TASK_ID: "lend", TAU2_SOLO_MODE: "false" });
+    const message = { role: "assistant", content: "Hello." };
+    expect(JSON.stringify(await first.post("/episode/reply", { message }))).toContain("set TAU2_USER_LLM");
+  });
+
+  it.each(["a model", "nobody"])("is a solution that gets the whole reward when %s plays the user", async (player) => {
+    await using model = await scriptedOpenAi(["Tides, please"]);
+    const { first } = await (player === "nobody" ? open({ TAU2_TASK_ID: "lend", TAU2_SOLO_MODE: "false" }) : talkTo(model.baseUrl));
+    const { actions } = (await first.get("/episode/oracle")) as { actions: { tool?: string; arguments: Json; say: string }[] };
+    expect(actions.at(-1)?.say).toContain("7.5");
+    for (const action of actions) {
+      if (action.tool !== undefined) await first.tool(action.tool, action.arguments);
+      else expect(await first.say(action.say)).toEqual({ messages: [], status: { done: true, reason: "agent_stop" } });
+    }
+    expect(await first.post("/task/reward")).toMatchObject({ data: { reward: 1, done: true } });
   });
 });
 

@@ -2,6 +2,7 @@ import { defineEnvironment, type EnvironmentDefinition } from "@aenv/kit";
 import type { Domain, DomainDefinition } from "../core/domain.ts";
 import { agentCall } from "../core/messages/messages.ts";
 import { Episode, type EpisodeRecord } from "./episode.ts";
+import { promptOf, solutionOf, statusOf } from "./parts.ts";
 import { checkNames, DEFAULT_DOMAIN, readSettings, readSolo, shownVariables, type Variables } from "./settings.ts";
 import { toolsOfDomain, toolsOfEpisode } from "./tools.ts";
 
@@ -50,6 +51,24 @@ export function tau2Environment({ domains, open, variables: base }: Tau2Options)
       return Episode.open(open(settings.domain, settings.dataPath), settings, signal);
     },
     observe: ({ state }) => state.firstObservation,
+    prompt: ({ state }) => promptOf(state),
+    reply: async (text, { state, signal }) => {
+      const { observation, done } = await state.act({ say: text }, signal);
+      return { ...(state.isAnswered && { content: observation }), ...statusOf(state), done };
+    },
+    status: ({ state }) => statusOf(state),
+    stepReward: ({ state }) => {
+      if (state.unscored !== null) throw new Error(`this episode is unscored: ${state.unscored}`);
+      return state.rewards.at(-1) ?? 0;
+    },
+    digest: ({ domain, task, stateHashes, steps, terminationReason }) => ({
+      domain: domain.name,
+      task: task.id,
+      databases: stateHashes,
+      steps,
+      terminationReason,
+    }),
+    oracle: ({ state }) => solutionOf(state),
     tasks: () => tasksOf(defaultDomain.name, {}),
     tasksOf: ({ variables }) => tasksOf(settingsOf(variables).domain, variables),
     snapshot: (episode) => episode.record(),

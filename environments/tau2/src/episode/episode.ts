@@ -1,10 +1,11 @@
 import type { Domain } from "../core/domain.ts";
-import { agentCall } from "../core/messages/messages.ts";
+import { agentCall, type Message } from "../core/messages/messages.ts";
 import { printScenario, type Task } from "../core/tasks.ts";
 import type { JsonSchema } from "../core/tools/parameters.ts";
 import { userTools } from "../core/user-prompt.ts";
-import { type AgentAction, Gym } from "../gym/gym.ts";
+import { type AgentAction, Gym, type Speech } from "../gym/gym.ts";
 import { ModelJudge } from "../judge/judge.ts";
+import { STOP_TOKEN } from "../orchestrator/history.ts";
 import type { Participant } from "../orchestrator/orchestrator.ts";
 import { agentPrompt, readPrompts, userPrompt } from "../prompts/prompts.ts";
 import { schemaOf } from "../prompts/tool-schemas.ts";
@@ -30,8 +31,8 @@ export interface EpisodeRecord {
   readonly unscored: string | null;
 }
 
-/** The text of an action, or a call; its arguments are JSON text, which keeps ints and floats apart. */
-export type RecordedAction = string | { readonly name: string; readonly arguments: string };
+/** The text of an action, words, or a call; its arguments are JSON text, which keeps ints and floats apart. */
+export type RecordedAction = string | Speech | { readonly name: string; readonly arguments: string };
 
 export interface ActionResult {
   readonly observation: string;
@@ -54,6 +55,7 @@ export class Episode {
   readonly #rewards: (number | null)[] = [];
   #unscored: string | null = null;
   #lastObservation = "";
+  #opening: readonly Message[] = [];
   /** Actions run one after another: there is one conversation. */
   #queue: Promise<unknown> = Promise.resolve();
 
@@ -75,7 +77,7 @@ export class Episode {
     const isSolo = settings.isSolo ?? domain.definition.soloError === null;
     const replies = isSolo || settings.user === null ? null : [];
     const episode = new Episode(domain, settings, { taskId, isSolo, maxSteps: settings.maxSteps, replies });
-    episode.#observe(await episode.#gym.reset(signal));
+    await episode.#begin(signal);
     const reward = await episode.#score(signal);
     signal?.throwIfAborted();
     // The user may end the episode before the agent's first action.
@@ -141,6 +143,16 @@ export class Episode {
     return (this.isSolo ? this.task.ticket : null) ?? (this.lastObservation || null);
   }
 
+  /** The messages that the agent saw when the episode began: the greeting and the user's answer, or the task's own history. */
+  get opening(): readonly Message[] {
+    return this.#opening;
+  }
+
+  /** Whether the user spoke last. */
+  get isAnswered(): boolean {
+    return this.#gym.crash === null && this.#gym.orchestrator.agentMessages.at(-1)?.role === "user";
+  }
+
   get terminationReason(): string | null {
     return this.#gym.reason;
   }
@@ -195,11 +207,16 @@ export class Episode {
 
   /** Restarts the episode and runs these actions, with the recorded replies of the user. */
   async #replay(actions: readonly AgentAction[], signal?: AbortSignal): Promise<void> {
-    this.#observe(await this.#gym.reset(signal));
+    await this.#begin(signal);
     for (const action of actions) {
       const problem = await this.#gym.play(action, signal);
       this.#observe(problem ?? this.#gym.observation());
     }
+  }
+
+  async #begin(signal: AbortSignal | undefined): Promise<void> {
+    this.#observe(await this.#gym.reset(signal));
+    this.#opening = this.#gym.orchestrator.agentMessages;
   }
 
   /** 0 until the end. An episode has no reward if it or its scoring failed: that says nothing about the agent. */
@@ -234,17 +251,19 @@ export class Episode {
 }
 
 function isMessageToUser(action: AgentAction): boolean {
-  if (typeof action !== "string" || strip(action) === "") return false;
+  if (typeof action !== "string") return "say" in action && strip(action.say) !== "" && !action.say.includes(STOP_TOKEN);
+  if (strip(action) === "") return false;
   const parsed = parseAction(action);
-  return "text" in parsed && !parsed.text.includes("###STOP###");
+  return "text" in parsed && !parsed.text.includes(STOP_TOKEN);
 }
 
 function toRecord(action: AgentAction): RecordedAction {
-  return typeof action === "string" ? action : { name: action.name, arguments: writeJson(action.arguments) };
+  if (typeof action === "string" || "say" in action) return action;
+  return { name: action.name, arguments: writeJson(action.arguments) };
 }
 
 function fromRecord(action: RecordedAction): AgentAction {
-  if (typeof action === "string") return action;
+  if (typeof action === "string" || "say" in action) return action;
   const args = readJson(action.arguments);
   if (!(args instanceof Dict)) throw new Error(`the recorded arguments of '${action.name}' are not a JSON object`);
   return agentCall(action.name, args);

@@ -8,8 +8,9 @@ import type { JsonSchema } from "../core/tools/parameters.ts";
 import { STOP_TOKEN } from "../orchestrator/history.ts";
 import { Orchestrator, type Participant, type TerminationReason } from "../orchestrator/orchestrator.ts";
 import { schemaOf } from "../prompts/tool-schemas.ts";
-import { parseAction } from "../python/action/action.ts";
-import { PyError } from "../python/errors.ts";
+import { type Action, parseAction } from "../python/action/action.ts";
+import { PyError, valueError } from "../python/errors.ts";
+import { isBlank } from "../python/text.ts";
 import { observationOf } from "./observation.ts";
 
 export interface GymOptions {
@@ -42,8 +43,13 @@ export const DONE: JsonSchema = {
   },
 };
 
-/** What an agent does: a tool call, or a line of text, which may be words for the user or a call in `parseAction`'s notation. */
-export type AgentAction = string | ToolCall;
+/** Words for the user, even if they look like a call. */
+export interface Speech {
+  readonly say: string;
+}
+
+/** What an agent does: a tool call, words, or a line of text, which may be words for the user or a call in `parseAction`'s notation. */
+export type AgentAction = string | ToolCall | Speech;
 
 /** One episode from the agent's side: `reset`, then one `step` per action. */
 export class Gym {
@@ -140,10 +146,17 @@ export class Gym {
 }
 
 function messageOf(action: AgentAction): ParticipantMessage {
-  const parsed = typeof action === "string" ? parseAction(action) : { call: action };
+  const parsed = parsedAction(action);
   if ("text" in parsed) return { role: "assistant", content: parsed.text, tool_calls: null };
   if (parsed.call.name === "done") return { role: "assistant", content: STOP_TOKEN, tool_calls: null };
   return { role: "assistant", content: null, tool_calls: [parsed.call] };
+}
+
+function parsedAction(action: AgentAction): Action {
+  if (typeof action === "string") return parseAction(action);
+  if (!("say" in action)) return { call: action };
+  if (isBlank(action.say)) throw valueError("Action cannot be empty");
+  return { text: action.say };
 }
 
 function isAgentStop({ content }: ParticipantMessage): boolean {
