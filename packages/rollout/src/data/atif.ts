@@ -7,12 +7,10 @@ const VERSION = "ATIF-v1.7";
 
 /** A trajectory in the agent trajectory interchange format: one step a message, tool results in the step of their calls. */
 export function toAtif(trajectory: Trajectory): Record<string, unknown> {
-  const { messages, tools, turns, steps, provenance, usage, cost, outcome } = trajectory;
-  const written: Record<string, unknown>[] = [];
-  for (const [at, message] of messages.entries()) {
-    if (message.role === "tool") continue;
-    written.push({ step_id: written.length + 1, ...stepOf(message, at, turns, steps) });
-  }
+  const { messages, tools, provenance, usage, cost, outcome } = trajectory;
+  const parts = messages.flatMap((message, at) => (message.role === "tool" ? [] : [stepOf(message, at, trajectory)]));
+  const lastWords = messages.at(-1)?.role === "assistant" ? parts.splice(-1) : [];
+  const written = [...parts, ...unseenCalls(trajectory), ...lastWords].map((part, at) => ({ step_id: at + 1, ...part }));
   return {
     schema_version: VERSION,
     ...(trajectory.run !== null && { session_id: trajectory.run }),
@@ -35,11 +33,12 @@ export function toAtif(trajectory: Trajectory): Record<string, unknown> {
   };
 }
 
-function stepOf(message: ChatMessage, at: number, turns: readonly Turn[], steps: readonly Step[]): Record<string, unknown> {
+function stepOf(message: ChatMessage, at: number, { messages, turns, steps }: Trajectory): Record<string, unknown> {
   if (message.role !== "assistant") return { source: message.role === "user" ? "user" : "system", message: textOf(message) };
   const turn = turns.find((one) => one.message === at);
-  const own = steps.filter((step) => step.message === at);
   const { reasoning_content, tool_calls = [] } = message;
+  const own = steps.filter((step) => step.message === at);
+  const results = own.length > 0 ? own.map(resultOf) : answersTo(message, messages.slice(at + 1));
   return {
     source: "agent",
     message: textOf(message),
@@ -56,10 +55,32 @@ function stepOf(message: ChatMessage, at: number, turns: readonly Turn[], steps:
         };
       }),
     }),
-    ...(own.length > 0 && {
-      observation: { results: own.map(({ call, result }) => ({ source_call_id: call.id, content: contentText(result.content) })) },
-    }),
+    ...(results.length > 0 && { observation: { results } }),
   };
+}
+
+/** The results that the model of a program was shown: its steps are not linked to messages. */
+function answersTo({ tool_calls = [] }: ChatMessage, later: readonly ChatMessage[]): Record<string, unknown>[] {
+  return tool_calls.flatMap(({ id }) => {
+    const answer = later.find(({ role, tool_call_id }) => role === "tool" && tool_call_id === id);
+    return answer === undefined ? [] : [{ source_call_id: id, content: textOf(answer) }];
+  });
+}
+
+/** The tool calls of a program whose exchanges with a model were not recorded: no message has them. */
+function unseenCalls({ messages, steps }: Trajectory): Record<string, unknown>[] {
+  if (messages.some(({ tool_calls = [] }) => tool_calls.length > 0)) return [];
+  return steps.map((step) => ({
+    source: "agent",
+    message: "",
+    llm_call_count: 0,
+    tool_calls: [{ tool_call_id: step.call.id, function_name: step.call.name, arguments: step.call.arguments }],
+    observation: { results: [resultOf(step)] },
+  }));
+}
+
+function resultOf({ call, result }: Step): Record<string, unknown> {
+  return { source_call_id: call.id, content: contentText(result.content) };
 }
 
 function metricsOf({ prompt_tokens, completion_tokens, prompt_token_ids, completion_token_ids, logprobs }: Turn): Record<string, unknown> {

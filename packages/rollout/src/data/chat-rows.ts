@@ -43,7 +43,7 @@ export function hasAgentMessage({ messages }: Pick<Trajectory, "messages">): boo
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text === "" ? "{}" : text);
+    return JSON.parse(text.trim() === "" ? "{}" : text);
   } catch {
     // What the model wrote is no JSON; a template can still show it.
     return text;

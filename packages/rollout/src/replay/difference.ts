@@ -21,9 +21,14 @@ function collect(expected: unknown, actual: unknown, path: string, found: Differ
     for (let at = 0; at < Math.max(expected.length, actual.length); at++) collect(expected[at], actual[at], `${path}[${at}]`, found, most);
   } else if (isObject(expected) && isObject(actual)) {
     for (const key of new Set([...Object.keys(expected), ...Object.keys(actual)])) {
-      collect(expected[key], actual[key], path === "" ? key : `${path}.${key}`, found, most);
+      collect(own(expected, key), own(actual, key), path === "" ? key : `${path}.${key}`, found, most);
     }
   } else {
     found.push({ path, expected, actual });
   }
+}
+
+/** A field of the value itself; `__proto__` and others are found in every object otherwise. */
+function own(value: Record<string, unknown>, key: string): unknown {
+  return Object.hasOwn(value, key) ? value[key] : undefined;
 }
