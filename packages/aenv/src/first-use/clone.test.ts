@@ -54,7 +54,11 @@ describeNeeding("npm-registry", "in a fresh clone, as printed", () => {
   }, async () => {
     await using reader = await open();
     const advice = commandsIn(await reader.command("npm run quickstart"));
-    expect(advice.map((command) => command.split(" ").slice(0, 3).join(" "))).toEqual(["npx aenvironment run", "npx aenvironment init"]);
+    expect(advice.map((command) => command.split(" ").slice(0, 3).join(" "))).toEqual([
+      "npx aenvironment run",
+      "npx aenvironment rollout",
+      "npx aenvironment init",
+    ]);
     let next: string[] = [];
     for (const command of advice) next = commandsIn(await reader.command(command));
     expect(next).toEqual(["cd ../my-env && npm install", "npx aenvironment run"]);
