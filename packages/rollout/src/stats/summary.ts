@@ -51,7 +51,8 @@ export function scoreOf({ task, outcome }: Pick<Trajectory, "task" | "outcome">)
 
 /** The numbers of a run. Unscored episodes are counted by cause and left out of everything else. */
 export function summarise(scores: readonly EpisodeScore[], { passReward }: SummaryOptions): RunSummary {
-  const byTask = Map.groupBy(scores, ({ task }) => task);
+  // By name, with numbers by value: episodes end in any order, and the same run has the same summary.
+  const byTask = new Map([...Map.groupBy(scores, ({ task }) => task)].sort(([a], [b]) => a.localeCompare(b, "en", { numeric: true })));
   const rewards = [...byTask.values()].map((own) => own.flatMap(({ reward }) => (reward === null ? [] : [reward])));
   const counts = rewards
     .filter((own) => own.length > 0)
