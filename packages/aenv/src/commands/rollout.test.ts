@@ -30,7 +30,7 @@ describe("rollout", { timeout: 60_000 }, () => {
   it("scores every task of a built-in environment without a server, and plays nothing the second time", async () => {
     const first = await rolloutJson(["echo"]);
     expect(first).toMatchObject({ isComplete: true, resumed: 0, episodes: 3, scored: 3, unscored: {}, reward: { mean: 1 } });
-    expect(first.tasks.map(({ task }: { task: string }) => task).sort()).toEqual(["be-brief", "greet", "recall"]);
+    expect(first.tasks.map(({ task }: { task: string }) => task)).toEqual(["be-brief", "greet", "recall"]);
     const folder = join(tree.path, "runs", first.run);
     expect(first.folder).toBe(folder);
     const stored = readFileSync(join(folder, "trajectories.jsonl.gz"));
@@ -82,6 +82,7 @@ describe("rollout", { timeout: 60_000 }, () => {
     const { code, stdout, stderr } = await rollout(line);
     expect([code, stderr]).toEqual([1, expect.stringContaining("1 of 1 episodes are unscored, more than 5 %")]);
     expect(stdout).toMatch(/unscored +1 model/);
+    expect(stderr).toMatch(/! unscored by model, the last one: .*no such model/);
     expect(stdout).toContain("none: no episode was scored");
     const asJson = await rollout([...line, "--json"]);
     expect([asJson.code, JSON.parse(asJson.stdout)]).toMatchObject([1, { episodes: 1, scored: 0, unscored: { model: 1 }, reward: null }]);

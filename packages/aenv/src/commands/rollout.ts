@@ -24,6 +24,7 @@ import { summaryText } from "../rollout/summary-view.ts";
 import { Failure } from "../terminal/failure.ts";
 import { createPrinter } from "../terminal/printer.ts";
 import type { Terminal } from "../terminal/terminal.ts";
+import { warn } from "../terminal/warning.ts";
 
 interface Options extends AgentOptions, SourceOptions {
   readonly split?: string;
@@ -134,19 +135,25 @@ async function rollout(named: string, program: readonly string[], options: Optio
     date: () => new Date(),
   };
   const view = new LiveView(terminal);
+  const reasons = new Map<string, string>();
   const result = await playRun({
     folder,
     settings,
     concurrency: options.concurrency,
     retries: options.retries,
     play: (spec) => playEpisode(spec, play),
-    onProgress: (progress) => view.show(progress),
+    onProgress: (progress) => {
+      const outcome = progress.last?.outcome;
+      if (outcome?.kind === "unscored") reasons.set(outcome.cause, outcome.message);
+      view.show(progress);
+    },
     onBusy: (listener) => busyListeners.push(listener),
     cancel: stop,
   }).finally(() => view.end());
   const { summary, isComplete, resumed } = result;
   printer.json({ run: folder.name, folder: folder.path, isComplete, resumed, ...summary });
   printer.print(summaryText(summary, printer.output));
+  for (const [cause, message] of reasons) warn(terminal, `unscored by ${cause}, the last one: ${message}`);
   printer.print();
   const { colors } = printer.output;
   const place = relative(terminal.cwd, folder.path);
