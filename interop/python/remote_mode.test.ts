@@ -51,7 +51,7 @@ function describeRemoteMode(openStore: () => Promise<Partial<RedisServer> & { re
       functions: ["transcript"],
       function: { echoes: ["hello", "ho ho"], notes: { color: "blue" } },
       function_unknown: { raised: "EnvironmentError", message: expect.stringContaining("404") },
-      reward: { reward: 1, components: { said_it: 1, brief: 1 } },
+      reward: { reward: 1, components: { said_it: 1, brief: 1 }, weights: { said_it: 0.8, brief: 0.2 } },
       reward_invalid: { raised: "EnvironmentError", message: expect.stringContaining("calls: ") },
       health: { success: true, data: { status: "healthy", echoes: 2 } },
       info: {
