@@ -29,7 +29,7 @@ export function commandAgent({ command, folder, variables = {} }: CommandOptions
       if (program === undefined) throw new AgentError("the agent's command is empty; write it after --, such as: -- python agent.py");
       const child = spawn(program, args, {
         ...(folder !== undefined && { cwd: folder }),
-        env: { ...process.env, ...variables, ...variablesOf(start) },
+        env: { ...withoutPlatform(process.env), ...variables, ...variablesOf(start) },
         stdio: ["ignore", "pipe", "pipe"],
         // A group of its own, so that the children it starts end with it.
         detached: true,
@@ -62,6 +62,15 @@ export function commandAgent({ command, folder, variables = {} }: CommandOptions
     },
   };
 }
+
+/** Without the platform's address and key: with those, an agent could reach the rewards and the tasks. */
+function withoutPlatform(variables: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const entries = Object.entries(variables).filter(([name]) => !/^AENV_/.test(name) && !PLATFORM_VARIABLES.has(name));
+  return Object.fromEntries(entries);
+}
+
+/** Variables of the original's clients that name a platform or an instance. */
+const PLATFORM_VARIABLES: ReadonlySet<string> = new Set(["HUB_BACKEND", "DUMMY_INSTANCE_IP"]);
 
 function variablesOf({ task, messages, agentUrl, model, seed }: ProgramStart): Record<string, string> {
   return {

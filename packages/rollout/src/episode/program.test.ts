@@ -6,7 +6,7 @@ import { type ChatMessage, type Trajectory, trajectory as trajectorySchema } fro
 import { Environment } from "@aenv/sdk";
 import { scriptedOpenAi, type Tree, temporaryTree } from "@aenv/testing";
 import { type Platform, projects, publish, startPlatform } from "aenvironment/platform-tests";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Agent } from "../agents/agent.ts";
 import { commandAgent } from "../agents/command.ts";
 import { moduleAgent } from "../agents/module.ts";
@@ -148,6 +148,25 @@ describe("a program that plays an episode", () => {
     expect(trajectory.usage.completion_tokens).toBeGreaterThan(0);
     expect(endpoint.requests.map(({ headers }) => headers.authorization)).toEqual(["Bearer the-real-key", "Bearer the-real-key"]);
     expect(readFileSync(seen, "utf8")).not.toContain("the-real-key");
+  });
+
+  it("gets neither the platform's address nor its key, with which it could reach the rewards", async () => {
+    await using endpoint = await scriptedOpenAi(["Done."]);
+    const seen = join(tree.path, "environment.json");
+    vi.stubEnv("AENV_API_KEY", "the-platform-key");
+    vi.stubEnv("AENV_SYSTEM_URL", platform.controlUrl);
+    try {
+      await play(program("model.mjs", seen), { model: { baseUrl: endpoint.baseUrl, apiKey: "k", name: "m" } });
+    } finally {
+      vi.unstubAllEnvs();
+    }
+    const variables = JSON.parse(readFileSync(seen, "utf8")) as Record<string, string>;
+    expect(
+      Object.keys(variables)
+        .filter((name) => name.startsWith("AENV_"))
+        .sort(),
+    ).toEqual(["AENV_AGENT_URL", "AENV_INSTRUCTION", "AENV_MESSAGES", "AENV_MODEL", "AENV_SEED", "AENV_TASK_ID"]);
+    expect(JSON.stringify(variables)).not.toContain("the-platform-key");
   });
 
   it("that ends with an exit code is unscored by the agent, and the last line of its errors is the reason", async () => {
