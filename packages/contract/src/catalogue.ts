@@ -1,5 +1,4 @@
 import * as z from "zod";
-import { episodeAbilities } from "./episode.ts";
 
 /** A function, reward or health check as `/functions/list` describes it. */
 export const catalogueEntry = z.looseObject({
@@ -17,7 +16,5 @@ export const catalogue = z.looseObject({
   functions: z.array(catalogueEntry).default([]),
   reward: z.array(catalogueEntry).default([]),
   health: z.array(catalogueEntry).default([]),
-  /** Which optional parts of an episode the environment defines; absent where the server does not know them. */
-  episode: episodeAbilities.optional(),
 });
 export type Catalogue = z.infer<typeof catalogue>;

@@ -30,6 +30,7 @@ export const instanceRoutes = {
   snapshot: { method: "POST", path: "/state/snapshot", api: "trainer", does: "take a snapshot of the state" },
   restore: { method: "POST", path: "/state/restore", api: "trainer", does: "restore a snapshot" },
   digest: { method: "GET", path: "/state/digest", api: "trainer", does: "compute the digest of the state" },
+  abilities: { method: "GET", path: "/episode", api: "trainer", does: "list the parts of an episode that the environment defines" },
   prompt: { method: "GET", path: "/episode/prompt", api: "trainer", does: "get the messages that an agent begins with" },
   reply: { method: "POST", path: "/episode/reply", api: "trainer", does: "answer a message of the agent that calls no tool" },
   status: { method: "GET", path: "/episode/status", api: "trainer", does: "check whether the episode is over" },

@@ -56,6 +56,7 @@ export interface CompiledEnvironment {
   /** The routes of the health check, as `METHOD /path`. */
   readonly healthKeys: ReadonlySet<string>;
   readonly catalogue: Catalogue;
+  readonly abilities: EpisodeAbilities;
   readonly keepsStateInModules: boolean;
 }
 
@@ -98,6 +99,7 @@ async function compile(definition: EnvironmentDefinition, identity: Identity): P
     endpoints,
     healthKeys: healthKeysOf(definition, endpoints),
     catalogue: catalogueOf(functions, rewards, definition),
+    abilities: abilitiesOf(definition),
     keepsStateInModules: keepsStateInModules(definition),
   };
 }
@@ -221,7 +223,7 @@ function catalogueOf(
   );
   const described = functions.map((one) => describeEntry(one.name, one.path, one.method, one.definition.description, one.input));
   const health = [describeHealth(definition)];
-  return { total: described.length + reward.length + 1, functions: described, reward, health, episode: abilitiesOf(definition) };
+  return { total: described.length + reward.length + 1, functions: described, reward, health };
 }
 
 function abilitiesOf({ prompt, reply, status, stepReward, digest, oracle }: EnvironmentDefinition): EpisodeAbilities {

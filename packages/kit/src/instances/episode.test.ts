@@ -84,11 +84,11 @@ describe("an environment that says nothing about its episodes", () => {
     expect(await instance.prompt(quietHooks())).toEqual({ messages: [] });
   });
 
-  it("is described as such in its catalogue", async () => {
+  it("is described as such", async () => {
     const none = { prompt: false, reply: false, status: false, stepRewards: false, digest: false, oracle: false };
-    expect((await compileEnvironment(plain as EnvironmentDefinition, { name: "game", version: "1.0.0" })).catalogue.episode).toEqual(none);
+    expect((await compileEnvironment(plain as EnvironmentDefinition, { name: "game", version: "1.0.0" })).abilities).toEqual(none);
     const all = { prompt: true, reply: true, status: true, stepRewards: true, digest: true, oracle: true };
-    expect((await compileEnvironment(game as EnvironmentDefinition, { name: "game", version: "1.0.0" })).catalogue.episode).toEqual(all);
+    expect((await compileEnvironment(game as EnvironmentDefinition, { name: "game", version: "1.0.0" })).abilities).toEqual(all);
   });
 });
 

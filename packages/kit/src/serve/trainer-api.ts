@@ -52,6 +52,7 @@ const handlers: Readonly<Record<RouteName, Handler>> = {
     return null;
   },
   digest: async (call) => call.instance.digest(hooksFor(call)),
+  abilities: async (_, host) => host.environment.abilities,
   prompt: async (call) => call.instance.prompt(hooksFor(call)),
   reply: async (call, _, maxBodyBytes) => {
     const { message } = parseRequest(replyRequest, await bodyOf(call, maxBodyBytes));

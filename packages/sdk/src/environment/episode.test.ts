@@ -71,21 +71,12 @@ describe("the episode of a served environment", () => {
 
 describe("a server without the routes about an episode", () => {
   it("says nothing about an episode, and is asked only once", async () => {
-    await using server = await httpServer((seen, response) => {
-      if (seen.path !== "/functions/list") return sendText(response, "Not Found", 404);
-      sendJson(response, { success: true, data: { total: 0, functions: [], reward: [], health: [] } });
-    });
-    await using env = new Environment("old@1.0.0", { instanceUrl: server.url, skipHealthCheck: true });
-    expect([await env.episode.abilities(), await env.episode.abilities()]).toEqual([NONE, NONE]);
-    expect(server.count("GET", "/functions/list")).toBe(1);
-    for (const ask of [env.episode.prompt(), env.episode.status(), env.episode.digest(), env.episode.oracle(), env.episode.stepReward()])
-      await expect(ask).rejects.toMatchObject({ code: "instance.unsupported" });
-  });
-
-  it("may have no catalogue at all", async () => {
     await using server = await httpServer((_, response) => sendText(response, "Not Found", 404));
     await using env = new Environment("old@1.0.0", { instanceUrl: server.url, skipHealthCheck: true });
-    expect(await env.episode.abilities()).toEqual(NONE);
+    expect([await env.episode.abilities(), await env.episode.abilities()]).toEqual([NONE, NONE]);
+    expect(server.count("GET", "/episode")).toBe(1);
+    for (const ask of [env.episode.prompt(), env.episode.status(), env.episode.digest(), env.episode.oracle(), env.episode.stepReward()])
+      await expect(ask).rejects.toMatchObject({ code: "instance.unsupported" });
   });
 });
 

@@ -5,6 +5,7 @@ import {
   type EpisodePrompt,
   type EpisodeReply,
   type EpisodeStatus,
+  episodeAbilities,
   episodePrompt,
   episodeReply,
   episodeStatus,
@@ -41,9 +42,8 @@ export class EpisodeClient {
   /** Which parts the environment defines: none for the original's servers. */
   async abilities(options: CallOptions = {}): Promise<EpisodeAbilities> {
     if (this.#abilities !== null) return this.#abilities;
-    const { sandbox, options: own } = await this.#open("episode.abilities", options);
     try {
-      this.#abilities = (await sandbox.listFunctions(own)).episode ?? NONE;
+      this.#abilities = await this.#ask("abilities", "list the parts of an episode", episodeAbilities, undefined, options);
     } catch (error) {
       if (!isPlatformError(error, "instance.unsupported")) throw error;
       this.#abilities = NONE;
@@ -83,7 +83,7 @@ export class EpisodeClient {
   }
 
   async #ask<S extends z.ZodType>(
-    name: "prompt" | "reply" | "status" | "digest" | "oracle",
+    name: "abilities" | "prompt" | "reply" | "status" | "digest" | "oracle",
     doing: string,
     schema: S,
     body: unknown,
