@@ -20,8 +20,12 @@ const interopInstall = "npm ci --prefix interop";
 /** One entry per component: how it is found, and how to get it. */
 export const components = {
   python: {
-    probe: probePython,
+    probe: () => probePackage("interop/python", pythonPath, "aenvironment"),
     get: "python3 -m venv interop/python/.venv && interop/python/.venv/bin/pip install -r interop/python/requirements.txt",
+  },
+  "python-rl": {
+    probe: () => probePackage("interop/python-rl", pythonRlPath, "openenv"),
+    get: "python3 -m venv interop/python-rl/.venv && interop/python-rl/.venv/bin/pip install -r interop/python-rl/requirements.txt",
   },
   frameworks: {
     probe: () => absent("@openai/agents", "ai", "@langchain/core", "@mastra/core"),
@@ -64,6 +68,9 @@ export type ComponentName = keyof typeof components;
 /** The Python of the interop tests, where the original SDK is installed. */
 export const pythonPath = join(root, "interop/python/.venv/bin/python");
 
+/** The Python of the tests with RL frameworks. */
+export const pythonRlPath = join(root, "interop/python-rl/.venv/bin/python");
+
 /** Folder with tau2's data and recorded answers, which are not part of the project. */
 export const tau2Path = process.env.AENV_TAU2_TEST_DATA || join(root, "../shared/tau2");
 
@@ -88,10 +95,10 @@ export function oldNode(): string | null {
   return null;
 }
 
-function probePython(): string | null {
-  if (!existsSync(pythonPath)) return "no virtual environment in interop/python/.venv";
-  const found = run(pythonPath, ["-c", "import importlib.metadata as m; m.version('aenvironment')"]);
-  return found.ok ? null : "interop/python/.venv has no package aenvironment";
+function probePackage(folder: string, python: string, name: string): string | null {
+  if (!existsSync(python)) return `no virtual environment in ${folder}/.venv`;
+  const found = run(python, ["-c", `import importlib.metadata as m; m.version('${name}')`]);
+  return found.ok ? null : `${folder}/.venv has no package ${name}`;
 }
 
 function probeTmpfs(): string | null {

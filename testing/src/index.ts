@@ -1,4 +1,4 @@
-export { type Component, type ComponentName, chromiumPath, components, oldNode, pythonPath, tau2Path } from "./components.ts";
+export { type Component, type ComponentName, chromiumPath, components, oldNode, pythonPath, pythonRlPath, tau2Path } from "./components.ts";
 export { describeNeeding, type MissingComponent, missing } from "./needs.ts";
 export { type RedisServer, type RedisSettings, startRedis } from "./redis.ts";
 export type { Message, ModelRequest, OfferedTool, Script, ScriptedToolCall, ScriptedTurn, ToolCall } from "./scripted-openai/script.ts";
