@@ -26,6 +26,7 @@ import { finish, listen, urlOf } from "./http/listen.ts";
 import { openHub } from "./hub/open.ts";
 import { openInstances } from "./instances/open.ts";
 import { type InstanceRow, instanceRows, isLive } from "./instances/row.ts";
+import { Loopback, loopbackUrl } from "./loopback/loopback.ts";
 import { Audit, isRefusal, REPEAT_MS } from "./operations/audit.ts";
 import { createLogger } from "./operations/logger.ts";
 import { Metrics } from "./operations/metrics.ts";
@@ -62,6 +63,8 @@ export interface RunningServer extends AsyncDisposable {
   /** On loopback only; null if not configured. */
   readonly adminUrl: string | null;
   readonly access: Access;
+  /** Its own ports, to act for a caller. */
+  readonly loopback: Loopback;
   /** Creates an administrator's token if tokens are required and there is none yet; else null. */
   firstToken(): Promise<string | null>;
   /** Refuses new requests, lets calls in flight finish, and ends the instances or leaves them to other servers. */
@@ -263,6 +266,10 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   await listen(gateway.server, config.host, config.dataPort);
   const dataUrl = dataUrlOf({ ...config, localUrl: urlOf(gateway.server, config.host) });
 
+  const loopback = new Loopback(access.delegates, () => ({
+    controlUrl: loopbackUrl(app.server, config.host),
+    dataUrl: loopbackUrl(gateway.server, config.host),
+  }));
   const routes = [
     ...hubRoutes(hub),
     ...instanceRoutes({ instances, list, logs, hub, dataUrl, shown, dataNeedsToken: access.isOn && !config.idsAreKeys }),
@@ -343,6 +350,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     dataUrl: dataUrl(undefined),
     adminUrl: admin === null ? null : urlOf(admin.server, "127.0.0.1"),
     access,
+    loopback,
     firstToken: async () => {
       if (!access.isOn || (await tokens.list()).length > 0) return null;
       const { token, row } = await tokens.create({ owner: "admin", roles: ["admin"], note: "created at the first start" });

@@ -1,5 +1,6 @@
 import { isLoopback, PlatformError } from "@aenv/contract";
 import { type Caller, type Role, roles } from "./caller.ts";
+import { Delegates } from "./delegates.ts";
 import type { Tokens } from "./tokens.ts";
 
 export { type Caller, type Role, roles } from "./caller.ts";
@@ -11,6 +12,7 @@ const LOCAL_CALLER: Caller = { owner: "default", roles: new Set(roles), tokenId:
 export class Access {
   readonly tokens: Tokens;
   readonly isOn: boolean;
+  readonly delegates = new Delegates();
 
   constructor(tokens: Tokens, isOn: boolean) {
     this.tokens = tokens;
@@ -22,9 +24,17 @@ export class Access {
     if (authorization === undefined) throw unauthenticated("Missing Authorization header");
     const match = /^bearer +(\S+)$/i.exec(authorization.trim());
     if (match === null) throw unauthenticated("Authorization header format should be Bearer <token>");
-    const caller = await this.tokens.verify(match[1] as string);
+    const token = match[1] as string;
+    const caller = (await this.#delegator(token)) ?? (await this.tokens.verify(token));
     if (caller === null) throw unauthenticated("Invalid token");
     return caller;
+  }
+
+  /** The caller for whom this server acts. What it does for a caller ends when the caller's token is revoked or expires. */
+  async #delegator(token: string): Promise<Caller | null> {
+    const caller = this.delegates.find(token);
+    if (caller === null || caller.tokenId === null) return caller;
+    return (await this.tokens.isValid(caller.tokenId)) ? caller : null;
   }
 
   assertRole(caller: Caller, ...anyOf: readonly Role[]): void {

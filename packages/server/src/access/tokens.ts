@@ -100,6 +100,12 @@ export class Tokens {
     return caller;
   }
 
+  /** Whether the token with this id exists and has not expired. */
+  async isValid(id: string): Promise<boolean> {
+    const row = await this.#find(id);
+    return row !== null && !hasExpired(row, this.#now().getTime());
+  }
+
   async list(owner?: string): Promise<TokenRow[]> {
     const found: TokenRow[] = [];
     for await (const { value } of this.#rows.each()) if (owner === undefined || value.owner === owner) found.push(value);

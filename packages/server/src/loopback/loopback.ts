@@ -1,0 +1,40 @@
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Caller } from "../access/access.ts";
+import type { Delegates } from "../access/delegates.ts";
+
+/** Addresses and token for the SDK; the token is valid until this is disposed. */
+export interface CallerAccess extends Disposable {
+  readonly controlUrl: string;
+  readonly dataUrl: string;
+  readonly apiKey: string;
+}
+
+/** This server's own ports, used for a caller: what the server does for a caller passes the same checks as the caller's requests. */
+export class Loopback {
+  readonly #delegates: Delegates;
+  readonly #urls: () => { readonly controlUrl: string; readonly dataUrl: string };
+
+  /** `urls` is called when both ports are open. */
+  constructor(delegates: Delegates, urls: () => { readonly controlUrl: string; readonly dataUrl: string }) {
+    this.#delegates = delegates;
+    this.#urls = urls;
+  }
+
+  /**
+   * @example
+   * using access = loopback.as(caller);
+   * await using env = await Environment.create("shop@1.0.0", access);
+   */
+  as(caller: Caller): CallerAccess {
+    const delegate = this.#delegates.grant(caller);
+    return { ...this.#urls(), apiKey: delegate.token, [Symbol.dispose]: () => delegate[Symbol.dispose]() };
+  }
+}
+
+/** The URL of a port for a client on the same machine. */
+export function loopbackUrl(server: Server, host: string): string {
+  const { port } = server.address() as AddressInfo;
+  const name = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
+  return `http://${name.includes(":") ? `[${name}]` : name}:${port}`;
+}
