@@ -3,5 +3,6 @@ export { describeNeeding, type MissingComponent, missing } from "./needs.ts";
 export { type RedisServer, type RedisSettings, startRedis } from "./redis.ts";
 export type { Message, ModelRequest, OfferedTool, Script, ScriptedToolCall, ScriptedTurn, ToolCall } from "./scripted-openai/script.ts";
 export { type ScriptedOpenAi, scriptedOpenAi } from "./scripted-openai/server.ts";
+export type { ScriptedTokens } from "./scripted-openai/tokens.ts";
 export { mountSmallDisk, type SmallDisk } from "./tmpfs.ts";
 export { type Files, type Tree, temporaryTree } from "./tree.ts";

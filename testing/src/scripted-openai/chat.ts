@@ -56,7 +56,10 @@ function messageOf(given: z.infer<typeof message>): Message {
   return { role: "assistant", text, toolCalls };
 }
 
-export function chatCompletion(reply: Reply) {
+export function chatCompletion(
+  reply: Reply,
+  fields: { readonly completion: object; readonly choice: object } = { completion: {}, choice: {} },
+) {
   const { text, toolCalls } = reply;
   const calls = toolCalls.map((call) => ({ id: call.id, type: "function", function: { name: call.name, arguments: call.arguments } }));
   return {
@@ -67,9 +70,11 @@ export function chatCompletion(reply: Reply) {
         finish_reason: finishOf(reply),
         logprobs: null,
         message: { role: "assistant", content: text === "" ? null : text, refusal: null, ...(calls.length > 0 && { tool_calls: calls }) },
+        ...fields.choice,
       },
     ],
     usage: usageOf(reply),
+    ...fields.completion,
   };
 }
 

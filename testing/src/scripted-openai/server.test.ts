@@ -313,3 +313,34 @@ describe("the rest of the API", () => {
     });
   });
 });
+
+describe("token ids", () => {
+  const answered = { role: "assistant", content: "first" };
+  const parsed = async (body: Body) => JSON.parse((await chat({ return_token_ids: true, logprobs: true, top_logprobs: 0, ...body })).text);
+
+  it("are returned as vLLM does, and a later prompt extends the tokens before it", async () => {
+    model = await scriptedOpenAi(["first", "second"], { tokens: { engine: "vllm" } });
+    const [first, later] = await Promise.all([parsed({}), parsed({ messages: [user, answered, user] })]);
+    const held = [...first.prompt_token_ids, ...first.choices[0].token_ids];
+    expect(first.choices[0].logprobs.content).toHaveLength(first.choices[0].token_ids.length);
+    expect(later.prompt_token_ids.slice(0, held.length)).toEqual(held);
+    expect((await chat({})).body).not.toHaveProperty("prompt_token_ids");
+  });
+
+  it("are returned as SGLang does, and drift where the template is said to drift", async () => {
+    model = await scriptedOpenAi(["first", "second"], { tokens: { engine: "sglang", drifts: true, weightVersion: "7" } });
+    const [first, later] = await Promise.all([parsed({}), parsed({ messages: [user, answered, user] })]);
+    const held = [...first.choices[0].prompt_token_ids, ...first.choices[0].response_token_ids];
+    expect(first).toMatchObject({ metadata: { weight_version: "7" } });
+    expect(later.choices[0].prompt_token_ids.slice(0, held.length)).not.toEqual(held);
+  });
+
+  it("needs no key where the script says so", async () => {
+    model = await scriptedOpenAi(["first"], { needsKey: false });
+    const response = await fetch(`${model.baseUrl}/chat/completions`, {
+      method: "POST",
+      body: JSON.stringify({ model: "m", messages: [user] }),
+    });
+    expect(response.status).toBe(200);
+  });
+});

@@ -5,10 +5,15 @@ import { ApiError } from "./error.ts";
 import { messageEvents, messageObject, parseMessages } from "./messages.ts";
 import { parseResponses, responseEvents, responseObject } from "./responses.ts";
 import { type Message, type ModelRequest, nextTurn, replyOf, type Script } from "./script.ts";
+import { type ScriptedTokens, tokenFields } from "./tokens.ts";
 
 export interface ScriptedOpenAiOptions {
   /** False for so many requests that keeping them would fill the memory; the list then stays empty. */
   readonly keepsRequests?: boolean;
+  /** False for a model server without authentication, such as one behind a trainer's gateway. */
+  readonly needsKey?: boolean;
+  /** Requests with `return_token_ids` get token ids and log-probabilities. */
+  readonly tokens?: ScriptedTokens;
 }
 
 export interface ScriptedOpenAi extends AsyncDisposable {
@@ -28,7 +33,10 @@ export interface ScriptedOpenAi extends AsyncDisposable {
  *
  *     await using model = await scriptedOpenAi([{ toolCalls: [{ name: "add", arguments: { n: 1 } }] }, "done"]);
  */
-export async function scriptedOpenAi(script: Script, { keepsRequests = true }: ScriptedOpenAiOptions = {}): Promise<ScriptedOpenAi> {
+export async function scriptedOpenAi(
+  script: Script,
+  { keepsRequests = true, needsKey = true, tokens }: ScriptedOpenAiOptions = {},
+): Promise<ScriptedOpenAi> {
   const requests: ModelRequest[] = [];
   const refusals: string[] = [];
   const stored = new Map<string, readonly Message[]>();
@@ -38,7 +46,7 @@ export async function scriptedOpenAi(script: Script, { keepsRequests = true }: S
   async function play(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const route = `${request.method} ${request.url?.split("?")[0]}`;
     const api = apis.get(route) ?? null;
-    checkKey(request, api);
+    if (needsKey) checkKey(request, api);
     if (route === "GET /v1/models") return sendJson(response, modelList);
     if (api === null) throw new ApiError(404, `unknown route: ${route}`);
 
@@ -49,7 +57,11 @@ export async function scriptedOpenAi(script: Script, { keepsRequests = true }: S
     if (keepsRequests) requests.push(asked);
     const reply = replyOf(await nextTurn(script, asked), asked, serial++);
 
-    if (api === "chat") return asked.stream ? sendEvents(response, chatChunks(reply, body)) : sendJson(response, chatCompletion(reply));
+    if (api === "chat" && asked.stream) return sendEvents(response, chatChunks(reply, body));
+    if (api === "chat") {
+      const fields = tokens !== undefined && body.return_token_ids === true ? tokenFields(tokens, asked, reply) : undefined;
+      return sendJson(response, chatCompletion(reply, fields));
+    }
     if (api === "messages") return asked.stream ? sendEvents(response, messageEvents(reply)) : sendJson(response, messageObject(reply));
     const answer = responseObject(reply);
     stored.set(answer.id, [...asked.messages, { role: "assistant", text: reply.text, toolCalls: reply.toolCalls }]);
