@@ -102,6 +102,8 @@ export { readTar, type TarFile } from "./tar-reader.ts";
 export { type Task, type TaskPage, task, taskPage } from "./task.ts";
 export { type CallToolResult, type ContentBlock, callToolResult, contentBlock, type ToolDescriptor, toolDescriptor } from "./tool.ts";
 export {
+  type Conversation,
+  conversation,
   isTruncated,
   type Provenance,
   provenance,

@@ -52,8 +52,10 @@ export const turn = z.object({
   node_id: z.string(),
   completion_id: z.string().nullable(),
   finish_reason: z.string().nullable(),
-  /** The position in `messages` of the message that the model wrote; null if it is not among them. */
+  /** The position of the message that the model wrote; null if it is not among them. */
   message: count.nullable(),
+  /** The position in `conversations` of the conversation that has the message; absent if `messages` has it. */
+  conversation: count.optional(),
   prompt_token_ids: z.array(count).nullable(),
   completion_token_ids: z.array(count).nullable(),
   logprobs: z.array(z.number().max(0)).nullable(),
@@ -95,6 +97,10 @@ export type Provenance = z.infer<typeof provenance>;
 export const usage = z.object({ prompt_tokens: count, completion_tokens: count, cached_tokens: count });
 export type Usage = z.infer<typeof usage>;
 
+/** A conversation with a model, and the tools that the model was offered in it. */
+export const conversation = z.object({ messages: z.array(chatMessage), tools: z.array(toolDescriptor) });
+export type Conversation = z.infer<typeof conversation>;
+
 /** One episode: what happened in it, how it ended, and what made it. */
 export const trajectory = z.object({
   format: z.literal(TRAJECTORY_FORMAT),
@@ -109,7 +115,12 @@ export const trajectory = z.object({
   parent: z.object({ id: z.string(), steps: count, messages: count, turns: count }).nullable(),
   seed: z.number().int(),
   messages: z.array(chatMessage),
+  /** The environment's tools. */
   tools: z.array(toolDescriptor),
+  /** The tools that a program offered to its model in `messages`; absent if its requests were not seen. */
+  offered_tools: z.array(toolDescriptor).optional(),
+  /** Conversations of a program beside `messages`: those of its helpers, and those that it went on with in other words. */
+  conversations: z.array(conversation).optional(),
   steps: z.array(step),
   turns: z.array(turn),
   outcome,

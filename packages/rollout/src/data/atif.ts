@@ -35,7 +35,7 @@ export function toAtif(trajectory: Trajectory): Record<string, unknown> {
 
 function stepOf(message: ChatMessage, at: number, { messages, turns, steps }: Trajectory): Record<string, unknown> {
   if (message.role !== "assistant") return { source: message.role === "user" ? "user" : "system", message: textOf(message) };
-  const turn = turns.find((one) => one.message === at);
+  const turn = turns.find((one) => one.message === at && one.conversation === undefined);
   const { reasoning_content, tool_calls = [] } = message;
   const own = steps.filter((step) => step.message === at);
   const results = own.length > 0 ? own.map(resultOf) : answersTo(message, messages.slice(at + 1));

@@ -15,6 +15,7 @@ import {
 import { parseArguments } from "@aenv/sdk/adapters";
 import type { AgentMessage, Player } from "../agents/agent.ts";
 import type { RecordedToolCall } from "../recorder/mcp.ts";
+import type { RecordedExchange } from "../recorder/model.ts";
 import type { EpisodeInstance } from "./instance.ts";
 import { LimitReached, type Limits, Meter } from "./limits.ts";
 import { EpisodeRecord } from "./record.ts";
@@ -179,10 +180,9 @@ export class Episode {
     });
   }
 
-  /** Records a program's exchange with the model. The conversation that the model saw becomes the record's, if it is known. */
-  addExchange(conversation: readonly ChatMessage[] | null, written: AgentMessage): void {
-    const { messages } = this.record;
-    if (conversation !== null) messages.splice(0, messages.length, ...conversation);
+  /** Records a program's exchange with the model: what the model was shown, and what it wrote. */
+  addExchange({ seen, continues, written }: RecordedExchange): void {
+    if (seen !== null) this.record.show(seen, continues);
     this.#note(written, this.#options.now());
   }
 

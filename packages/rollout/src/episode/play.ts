@@ -96,6 +96,8 @@ export async function playEpisode(spec: EpisodeSpec, options: PlayOptions): Prom
     seed: spec.seed,
     messages: record?.messages ?? [],
     tools: [...tools],
+    ...(record?.offeredTools && { offered_tools: [...record.offeredTools] }),
+    ...(record !== undefined && record.conversations.length > 0 && { conversations: record.conversations }),
     steps: record?.steps ?? [],
     turns: record?.turns ?? [],
     outcome,

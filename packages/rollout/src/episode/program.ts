@@ -1,7 +1,5 @@
-import { type ChatMessage, chatMessage, type StopReason } from "@aenv/contract";
-import * as z from "zod";
+import type { StopReason } from "@aenv/contract";
 import type { ProgramAgent } from "../agents/agent.ts";
-import type { RecordedExchange } from "../recorder/model.ts";
 import type { RecordingServer, UpstreamModel } from "../recorder/server.ts";
 import type { Episode } from "./episode.ts";
 import { LimitReached } from "./limits.ts";
@@ -47,7 +45,7 @@ export async function playProgram(episode: Episode, agent: ProgramAgent, options
     },
     onExchange: {
       begin: () => guard(() => episode.meter.beginTurn()),
-      end: (exchange) => episode.addExchange(conversationOf(exchange), exchange.written),
+      end: (exchange) => episode.addExchange(exchange),
     },
   });
   try {
@@ -78,11 +76,4 @@ export async function playProgram(episode: Episode, agent: ProgramAgent, options
   } finally {
     await addresses.close();
   }
-}
-
-/** The conversation that the model saw, if its request holds one in the form of chat completions. */
-function conversationOf({ api, request }: RecordedExchange): readonly ChatMessage[] | null {
-  if (api !== "chat") return null;
-  const parsed = z.array(chatMessage).safeParse(request.messages);
-  return parsed.success ? parsed.data : null;
 }

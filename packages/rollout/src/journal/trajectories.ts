@@ -7,7 +7,7 @@ import { Journal, readJournal } from "./journal.ts";
 export type Prefix = Pick<Trajectory, "messages" | "steps" | "turns">;
 
 /** Fields that many trajectories of a run have alike; each value is stored once and named by its digest. */
-const SHARED = ["tools", "provenance"] as const;
+const SHARED = ["tools", "offered_tools", "provenance"] as const;
 
 const sharedRecord = z.object({ type: z.literal("shared"), digest: z.string(), value: z.unknown() });
 const prefixRecord = z.object({ type: z.literal("prefix"), id: z.string(), value: z.unknown() });
@@ -37,7 +37,7 @@ export class TrajectoryWriter implements AsyncDisposable {
 
   async add(one: Trajectory): Promise<void> {
     const value: Record<string, unknown> = { ...one };
-    for (const field of SHARED) value[field] = await this.#share(one[field]);
+    for (const field of SHARED) if (one[field] !== undefined) value[field] = await this.#share(one[field]);
     await this.#journal.append({ type: "trajectory", value });
   }
 
@@ -85,7 +85,7 @@ function whole(
   path: string,
 ): Trajectory {
   const value: Record<string, unknown> = { ...stored };
-  for (const field of SHARED) value[field] = shared.get(String(stored[field]));
+  for (const field of SHARED) if (field in stored) value[field] = shared.get(String(stored[field]));
   const parsed = trajectory.safeParse(value);
   if (!parsed.success) throw unreadable(path, `trajectory '${String(stored.id)}': ${z.prettifyError(parsed.error)}`);
   const { parent } = parsed.data;

@@ -1,4 +1,4 @@
-import type { ChatMessage, ToolDescriptor } from "@aenv/contract";
+import { type ChatMessage, type Conversation, isObject, type ToolDescriptor, toolDescriptor } from "@aenv/contract";
 import type { AgentMessage } from "../agents/agent.ts";
 
 /** The APIs by which models are called. */
@@ -35,6 +35,8 @@ export interface Dialect {
   headers(apiKey: string): Record<string, string>;
   body(request: TurnRequest): Record<string, unknown>;
   read(answer: unknown): AgentMessage;
+  /** The conversation and the tools that a request shows to the model; null if it cannot be read. */
+  conversationOf(request: Readonly<Record<string, unknown>>): Conversation | null;
   openStream(): StreamReader;
 }
 
@@ -48,4 +50,26 @@ export function tokenLimit({ sampling, maxTokens }: Pick<TurnRequest, "sampling"
 /** A tool's input schema as every API takes it: an object, even if it has no properties. */
 export function parametersOf({ inputSchema }: ToolDescriptor): Record<string, unknown> {
   return { type: "object", properties: {}, ...inputSchema };
+}
+
+/** The functions among the tools of a request, as descriptors; tools of other kinds are left out. */
+export function offeredTools(tools: unknown, schemaField: string): ToolDescriptor[] {
+  if (!Array.isArray(tools)) return [];
+  return tools.flatMap((tool) => {
+    const named = isObject(tool) && isObject(tool.function) ? tool.function : tool;
+    if (!isObject(named)) return [];
+    const { name, description, [schemaField]: schema } = named;
+    const parsed = toolDescriptor.safeParse({ name, description: description ?? undefined, inputSchema: schema ?? { type: "object" } });
+    return parsed.success && schema !== undefined ? [parsed.data] : [];
+  });
+}
+
+/** Content of another API as that of a chat message: a text where all parts are text, else parts. */
+export function chatContent(content: unknown, textTypes: readonly string[]): ChatMessage["content"] {
+  if (!Array.isArray(content)) return typeof content === "string" ? content : "";
+  const parts = content.filter(isObject).map((part) => {
+    const isText = textTypes.includes(String(part.type)) && typeof part.text === "string";
+    return isText ? { type: "text", text: String(part.text) } : { ...part, type: String(part.type) };
+  });
+  return parts.every((part) => part.type === "text") ? parts.map((part) => ("text" in part ? part.text : "")).join("") : parts;
 }

@@ -1,4 +1,4 @@
-import { isObject } from "@aenv/contract";
+import { type Conversation, isObject } from "@aenv/contract";
 import type { AgentMessage } from "../agents/agent.ts";
 import { chatDialect } from "../models/chat/dialect.ts";
 import type { Dialect } from "../models/dialect.ts";
@@ -7,10 +7,12 @@ import { responsesDialect } from "../models/responses/dialect.ts";
 import type { ExchangeRecorder } from "./forward.ts";
 import { eventsOf } from "./json-events.ts";
 
-/** One exchange with a model: the request as the program sent it, and the message that came back. */
+/** One exchange with a model: what the program's request showed it, and the message that came back. */
 export interface RecordedExchange {
-  readonly api: Dialect["api"];
-  readonly request: Record<string, unknown>;
+  /** Null if the request cannot be read. */
+  readonly seen: Conversation | null;
+  /** The id of an earlier answer whose conversation the endpoint puts before what was seen. */
+  readonly continues: string | null;
   readonly written: AgentMessage;
 }
 
@@ -59,7 +61,10 @@ export class ModelRecorder implements ExchangeRecorder {
   end(): void {
     if (!this.#isOk || this.#dialect === undefined || this.#request === null) return;
     const written = this.#written(this.#dialect, Buffer.concat(this.#pieces).toString("utf8"));
-    if (written !== null) this.#listener.end({ api: this.#dialect.api, request: this.#request, written });
+    if (written === null) return;
+    const { previous_response_id: previous } = this.#request;
+    const seen = this.#dialect.conversationOf(this.#request);
+    this.#listener.end({ seen, continues: typeof previous === "string" ? previous : null, written });
   }
 
   /**

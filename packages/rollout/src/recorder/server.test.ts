@@ -133,7 +133,11 @@ describe("a recorded exchange with a model", () => {
     expect(response.headers.get("content-type")).toContain(stream ? "event-stream" : "json");
     expect(endpoint.requests[0]).toMatchObject({ body: { ...request, stream }, headers: { authorization: "Bearer real" } });
     expect(exchanges).toMatchObject([
-      { api: "chat", request, written: { message: { content: "A rather long answer, in pieces." }, turn: { finish_reason: "stop" } } },
+      {
+        seen: { messages: request.messages, tools: [] },
+        continues: null,
+        written: { message: { content: "A rather long answer, in pieces." }, turn: { finish_reason: "stop" } },
+      },
     ]);
   });
 
@@ -192,7 +196,7 @@ describe("a recorded exchange with a model", () => {
     const { anthropicUrl, modelKey } = record({ model: { baseUrl: `${endpoint.url}/v1`, apiKey: "real" } });
     await (await post(`${anthropicUrl}/v1/messages?beta=true`, request, { "x-api-key": modelKey })).text();
     expect(seen).toEqual(["/v1/messages?beta=true", "real", undefined]);
-    expect(exchanges).toMatchObject([{ api: "messages", written: { message: { content: "Done." } } }]);
+    expect(exchanges).toMatchObject([{ seen: { messages: request.messages }, written: { message: { content: "Done." } } }]);
   });
 });
 

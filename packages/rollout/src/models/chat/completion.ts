@@ -4,6 +4,7 @@ import type { AgentMessage } from "../../agents/agent.ts";
 import { ModelError } from "../../episode/failure.ts";
 
 const ids = z.array(z.number().int().nonnegative());
+const perChoice = z.union([ids.transform((only) => [only]), z.array(ids)]);
 const logprobs = z.looseObject({ content: z.array(z.looseObject({ logprob: z.number() })).nullish() });
 const metadata = z.looseObject({
   weight_version: z.union([z.string(), z.number()]).nullish(),
@@ -29,6 +30,8 @@ const completion = z.looseObject({
     .min(1),
   /** vLLM. */
   prompt_token_ids: ids.nullish(),
+  /** SGLang, also at the end of a stream: ids of the prompt and of each choice. */
+  sglext: z.looseObject({ input_ids: perChoice.nullish(), output_ids: perChoice.nullish() }).nullish(),
   metadata: metadata.nullish(),
   usage: z.looseObject({ prompt_tokens: z.number().nullish(), completion_tokens: z.number().nullish() }).nullish(),
 });
@@ -38,10 +41,10 @@ export function readCompletion(value: unknown): AgentMessage {
   const parsed = completion.safeParse(value);
   if (!parsed.success)
     throw new ModelError(`the model's answer is not a chat completion: ${z.prettifyError(parsed.error)}`, { retryable: true });
-  const { id, choices, usage, metadata: about, prompt_token_ids: prompt } = parsed.data;
+  const { id, choices, usage, metadata: about, sglext, prompt_token_ids: prompt } = parsed.data;
   const [choice] = choices;
   if (choice === undefined) throw new ModelError("the model's answer has no choice", { retryable: true });
-  const completionIds = choice.token_ids ?? choice.response_token_ids ?? null;
+  const completionIds = choice.token_ids ?? choice.response_token_ids ?? sglext?.output_ids?.[0] ?? null;
   const values = choice.logprobs?.content?.map(({ logprob }) => clamp(logprob)) ?? null;
   if (completionIds !== null && values !== null && completionIds.length !== values.length) {
     throw new ModelError(`the model's answer has ${completionIds.length} tokens but ${values.length} log-probabilities`, {
@@ -53,7 +56,7 @@ export function readCompletion(value: unknown): AgentMessage {
     turn: {
       completion_id: id ?? null,
       finish_reason: choice.finish_reason ?? null,
-      prompt_token_ids: prompt ?? choice.prompt_token_ids ?? null,
+      prompt_token_ids: prompt ?? choice.prompt_token_ids ?? sglext?.input_ids?.[0] ?? null,
       completion_token_ids: completionIds,
       logprobs: values,
       weight_versions: weightsOf(about, completionIds?.length ?? 0),

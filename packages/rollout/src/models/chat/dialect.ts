@@ -1,4 +1,6 @@
-import { type Dialect, parametersOf, type TurnRequest, tokenLimit } from "../dialect.ts";
+import { type Conversation, chatMessage } from "@aenv/contract";
+import * as z from "zod";
+import { type Dialect, offeredTools, parametersOf, type TurnRequest, tokenLimit } from "../dialect.ts";
 import { readCompletion } from "./completion.ts";
 import { ChatStream } from "./stream.ts";
 
@@ -9,6 +11,7 @@ export const chatDialect: Dialect = {
   headers: (apiKey) => ({ authorization: `Bearer ${apiKey}` }),
   body,
   read: readCompletion,
+  conversationOf,
   openStream: () => new ChatStream(),
 };
 
@@ -31,4 +34,9 @@ function body(request: TurnRequest): Record<string, unknown> {
     ...(wantsTokens && { return_token_ids: true, logprobs: true, top_logprobs: 0 }),
     ...(streams && { stream: true, stream_options: { include_usage: true } }),
   };
+}
+
+function conversationOf({ messages, tools }: Readonly<Record<string, unknown>>): Conversation | null {
+  const parsed = z.array(chatMessage).safeParse(messages);
+  return parsed.success ? { messages: parsed.data, tools: offeredTools(tools, "parameters") } : null;
 }

@@ -67,6 +67,21 @@ describe("a streamed chat completion", () => {
     });
   });
 
+  it.each([
+    ["a list for each choice", [[1, 2]], [[3, 4]]],
+    ["one list", [1, 2], [3, 4]],
+  ])("has the tokens of its last chunk, as SGLang sends them: %s", (_, input_ids, output_ids) => {
+    const stream = new ChatStream();
+    stream.add(chunkOf({ content: "ab" }, { logprobs: { content: [{ logprob: -0.5 }, { logprob: -1 }] } }));
+    stream.add(chunkOf({}, { finish_reason: "stop" }));
+    stream.add({ id: "c", choices: [], sglext: { input_ids, output_ids } });
+    expect(readCompletion(stream.answer).turn).toMatchObject({
+      prompt_token_ids: [1, 2],
+      completion_token_ids: [3, 4],
+      logprobs: [-0.5, -1],
+    });
+  });
+
   it("has no answer before the model has finished", () => {
     const stream = new ChatStream();
     expect(stream.answer).toBeNull();

@@ -1,9 +1,9 @@
-import { type ChatMessage, isObject, textOf } from "@aenv/contract";
+import { type ChatMessage, type Conversation, isObject, textOf } from "@aenv/contract";
 import { parseArguments } from "@aenv/sdk/adapters";
 import * as z from "zod";
 import type { AgentMessage } from "../../agents/agent.ts";
 import { ModelError } from "../../episode/failure.ts";
-import { type Dialect, parametersOf, type TurnRequest, tokenLimit } from "../dialect.ts";
+import { chatContent, type Dialect, offeredTools, parametersOf, type TurnRequest, tokenLimit } from "../dialect.ts";
 import { MessagesStream } from "./stream.ts";
 
 /** Anthropic's Messages API. */
@@ -13,6 +13,7 @@ export const messagesDialect: Dialect = {
   headers: (apiKey) => ({ "x-api-key": apiKey, "anthropic-version": "2023-06-01" }),
   body,
   read,
+  conversationOf,
   openStream: () => new MessagesStream(),
 };
 
@@ -89,28 +90,8 @@ function read(answer: unknown): AgentMessage {
   const parsed = message.safeParse(answer);
   if (!parsed.success) throw new ModelError(`the model's answer is not a message: ${z.prettifyError(parsed.error)}`, { retryable: true });
   const { id, content, stop_reason, usage } = parsed.data;
-  const calls = content.flatMap(({ type, id: callId, name, input }) =>
-    type === "tool_use"
-      ? [
-          {
-            id: String(callId),
-            type: "function" as const,
-            function: { name: String(name), arguments: JSON.stringify(isObject(input) ? input : {}) },
-          },
-        ]
-      : [],
-  );
-  const thinking = content
-    .flatMap((block) => (block.type === "thinking" && typeof block.thinking === "string" ? [block.thinking] : []))
-    .join("\n");
   return {
-    message: {
-      role: "assistant",
-      content: content.flatMap((block) => (block.type === "text" && typeof block.text === "string" ? [block.text] : [])).join(""),
-      ...(calls.length > 0 && { tool_calls: calls }),
-      ...(thinking !== "" && { reasoning_content: thinking }),
-      [BLOCKS]: content,
-    },
+    message: messageOf(content),
     turn: {
       completion_id: id ?? null,
       finish_reason: FINISH[stop_reason ?? ""] ?? stop_reason ?? null,
@@ -128,4 +109,58 @@ function read(answer: unknown): AgentMessage {
 function promptTokens(usage: z.infer<typeof message>["usage"]): number | null {
   if (usage?.input_tokens === null || usage?.input_tokens === undefined) return null;
   return usage.input_tokens + (usage.cache_read_input_tokens ?? 0) + (usage.cache_creation_input_tokens ?? 0);
+}
+
+/** The content blocks of one turn as one message. */
+function messageOf(content: readonly Block[]): ChatMessage {
+  const calls = content.flatMap(({ type, id, name, input }) =>
+    type === "tool_use"
+      ? [
+          {
+            id: String(id),
+            type: "function" as const,
+            function: { name: String(name), arguments: JSON.stringify(isObject(input) ? input : {}) },
+          },
+        ]
+      : [],
+  );
+  const thinking = content
+    .flatMap((block) => (block.type === "thinking" && typeof block.thinking === "string" ? [block.thinking] : []))
+    .join("\n");
+  return {
+    role: "assistant",
+    content: content.flatMap((block) => (block.type === "text" && typeof block.text === "string" ? [block.text] : [])).join(""),
+    ...(calls.length > 0 && { tool_calls: calls }),
+    ...(thinking !== "" && { reasoning_content: thinking }),
+    [BLOCKS]: content,
+  };
+}
+
+function conversationOf({ system, messages, tools }: Readonly<Record<string, unknown>>): Conversation | null {
+  if (!Array.isArray(messages)) return null;
+  const instructions = chatContent(system, ["text"]);
+  const seen: ChatMessage[] = instructions === "" ? [] : [{ role: "system", content: instructions }];
+  for (const one of messages) {
+    if (!isObject(one)) return null;
+    const blocks = typeof one.content === "string" ? [{ type: "text", text: one.content }] : one.content;
+    if (!Array.isArray(blocks)) return null;
+    seen.push(...(one.role === "assistant" ? [messageOf(blocks.filter(isObject))] : givenMessages(blocks.filter(isObject))));
+  }
+  return { messages: seen, tools: offeredTools(tools, "input_schema") };
+}
+
+/** A user's message of this API holds the results of tools too, before the words. */
+function givenMessages(blocks: readonly Block[]): ChatMessage[] {
+  const results = blocks.filter(({ type }) => type === "tool_result");
+  const words = blocks.filter(({ type }) => type !== "tool_result");
+  return [
+    ...results.map(
+      ({ tool_use_id, content }): ChatMessage => ({
+        role: "tool",
+        tool_call_id: String(tool_use_id),
+        content: chatContent(content, ["text"]),
+      }),
+    ),
+    ...(words.length > 0 ? [{ role: "user" as const, content: chatContent(words, ["text"]) }] : []),
+  ];
 }

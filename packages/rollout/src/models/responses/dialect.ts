@@ -1,8 +1,8 @@
-import { type ChatMessage, isObject, textOf } from "@aenv/contract";
+import { type ChatMessage, type Conversation, isObject, textOf } from "@aenv/contract";
 import * as z from "zod";
 import type { AgentMessage } from "../../agents/agent.ts";
 import { ModelError } from "../../episode/failure.ts";
-import { type Dialect, parametersOf, type StreamReader, type TurnRequest, tokenLimit } from "../dialect.ts";
+import { chatContent, type Dialect, offeredTools, parametersOf, type StreamReader, type TurnRequest, tokenLimit } from "../dialect.ts";
 
 /** OpenAI's Responses API. The whole conversation is sent each time; nothing is stored at the endpoint. */
 export const responsesDialect: Dialect = {
@@ -11,6 +11,7 @@ export const responsesDialect: Dialect = {
   headers: (apiKey) => ({ authorization: `Bearer ${apiKey}` }),
   body,
   read,
+  conversationOf,
   openStream: () => new ResponsesStream(),
 };
 
@@ -70,23 +71,12 @@ function read(answer: unknown): AgentMessage {
   const { id, status, error, incomplete_details: incomplete, output, usage } = parsed.data;
   if (status === "failed")
     throw new ModelError(`the model's response failed: ${error?.message ?? "no reason was given"}`, { retryable: true });
-  const calls = output.flatMap(({ type, call_id, name, arguments: args }) =>
-    type === "function_call"
-      ? [{ id: String(call_id), type: "function" as const, function: { name: String(name), arguments: String(args) } }]
-      : [],
-  );
-  const reasoning = output.flatMap((item) => (item.type === "reasoning" ? partsOf(item.summary, "summary_text") : [])).join("\n");
+  const message = messageOf(output);
   return {
-    message: {
-      role: "assistant",
-      content: output.flatMap((item) => (item.type === "message" ? partsOf(item.content, "output_text") : [])).join(""),
-      ...(calls.length > 0 && { tool_calls: calls }),
-      ...(reasoning !== "" && { reasoning_content: reasoning }),
-      [ITEMS]: output,
-    },
+    message,
     turn: {
       completion_id: id ?? null,
-      finish_reason: calls.length > 0 ? "tool_calls" : incomplete?.reason === "max_output_tokens" ? "length" : "stop",
+      finish_reason: message.tool_calls !== undefined ? "tool_calls" : incomplete?.reason === "max_output_tokens" ? "length" : "stop",
       prompt_token_ids: null,
       completion_token_ids: null,
       logprobs: null,
@@ -95,6 +85,60 @@ function read(answer: unknown): AgentMessage {
       completion_tokens: usage?.output_tokens ?? null,
     },
   };
+}
+
+type Item = Readonly<Record<string, unknown>>;
+
+/** The output items of one turn as one message. */
+function messageOf(output: readonly Item[]): ChatMessage {
+  const calls = output.flatMap(({ type, call_id, name, arguments: args }) =>
+    type === "function_call"
+      ? [{ id: String(call_id), type: "function" as const, function: { name: String(name), arguments: String(args) } }]
+      : [],
+  );
+  const reasoning = output.flatMap((item) => (item.type === "reasoning" ? partsOf(item.summary, "summary_text") : [])).join("\n");
+  return {
+    role: "assistant",
+    content: output.flatMap((item) => (isSpeech(item) ? [textOf({ content: chatContent(item.content, TEXTS) })] : [])).join(""),
+    ...(calls.length > 0 && { tool_calls: calls }),
+    ...(reasoning !== "" && { reasoning_content: reasoning }),
+    [ITEMS]: output,
+  };
+}
+
+const TEXTS = ["input_text", "output_text", "text"];
+
+/** An item that says something. Items of a conversation may leave their type out. */
+function isSpeech({ type, role }: Item): boolean {
+  return type === "message" || (type === undefined && typeof role === "string");
+}
+
+function conversationOf({ instructions, input, tools }: Readonly<Record<string, unknown>>): Conversation | null {
+  if (typeof input !== "string" && !Array.isArray(input)) return null;
+  const messages: ChatMessage[] = typeof instructions === "string" ? [{ role: "system", content: instructions }] : [];
+  const items: Item[] = typeof input === "string" ? [{ role: "user", content: input }] : input.filter(isObject);
+  let written: Item[] = [];
+  for (const item of items) {
+    const seen = seenMessage(item);
+    if (seen === null) {
+      written.push(item);
+      continue;
+    }
+    if (written.length > 0) messages.push(messageOf(written));
+    written = [];
+    messages.push(seen);
+  }
+  if (written.length > 0) messages.push(messageOf(written));
+  return { messages, tools: offeredTools(tools, "parameters") };
+}
+
+/** An item that the model was given; null for one that it wrote itself, such as a function call. */
+function seenMessage(item: Item): ChatMessage | null {
+  const { type, role, call_id, output, content } = item;
+  if (typeof type === "string" && type.endsWith("_call_output"))
+    return { role: "tool", tool_call_id: String(call_id), content: chatContent(output, TEXTS) };
+  if (!isSpeech(item) || role === "assistant") return null;
+  return { role: role === "system" || role === "developer" ? role : "user", content: chatContent(content, TEXTS) };
 }
 
 function partsOf(parts: unknown, type: string): string[] {
