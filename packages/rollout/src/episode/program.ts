@@ -26,6 +26,8 @@ export async function playProgram(episode: Episode, agent: ProgramAgent, options
     stop.abort();
   };
   const guard = (begin: () => void) => {
+    // The program runs until it is stopped; what it does after the end of the episode is no part of it.
+    if (reason !== null) throw new Error(`the episode is over (${reason})`);
     try {
       begin();
     } catch (error) {

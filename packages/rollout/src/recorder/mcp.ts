@@ -19,8 +19,10 @@ export interface McpListener {
 export class McpRecorder implements ExchangeRecorder {
   readonly #listener: McpListener;
   readonly #calls = new Map<string | number, Omit<RecordedToolCall, "result">>();
-  readonly #pieces: Buffer[] = [];
-  #type = "";
+  readonly #decoder = new TextDecoder();
+  /** What of the answer is not recorded yet. */
+  #text = "";
+  #isStream = false;
 
   constructor(listener: McpListener) {
     this.#listener = listener;
@@ -37,16 +39,25 @@ export class McpRecorder implements ExchangeRecorder {
   }
 
   answer(_status: number, contentType: string): void {
-    this.#type = contentType;
+    this.#isStream = contentType.includes("event-stream");
   }
 
   piece(bytes: Buffer): void {
-    if (this.#calls.size > 0) this.#pieces.push(bytes);
+    if (this.#calls.size === 0) return;
+    this.#text += this.#decoder.decode(bytes, { stream: true });
+    // A program may make its next call as soon as it has read an event, before the stream ends: the event is recorded first.
+    const events = this.#isStream ? /^.*\r?\n\r?\n/s.exec(this.#text)?.[0] : undefined;
+    if (events === undefined) return;
+    this.#text = this.#text.slice(events.length);
+    this.#record(eventsOf(events));
   }
 
   end(): void {
-    const text = Buffer.concat(this.#pieces).toString("utf8");
-    const messages = this.#type.includes("event-stream") ? eventsOf(text) : messagesIn(text);
+    this.#record(this.#isStream ? eventsOf(this.#text) : messagesIn(this.#text));
+    for (const call of this.#calls.values()) this.#listener.end({ ...call, result: null });
+  }
+
+  #record(messages: readonly Record<string, unknown>[]): void {
     for (const { id, result, error } of messages) {
       const call = typeof id === "string" || typeof id === "number" ? this.#calls.get(id) : undefined;
       const parsed = callToolResult.safeParse(isObject(error) ? failed(error) : result);
@@ -54,7 +65,6 @@ export class McpRecorder implements ExchangeRecorder {
       this.#calls.delete(id as string | number);
       this.#listener.end({ ...call, result: parsed.data });
     }
-    for (const call of this.#calls.values()) this.#listener.end({ ...call, result: null });
   }
 }
 

@@ -72,6 +72,20 @@ describe("a recorded tool call", () => {
     expect(calls).toEqual([echoed]);
   });
 
+  it("is recorded when the program can read its result, though the stream stays open", async () => {
+    const event = `data: ${JSON.stringify({ jsonrpc: "2.0", id: 1, result: echoResult })}\n\n`;
+    await using instance = await endpointOf((_, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" }).write(event);
+    });
+    const { agentUrl, close } = record({ instanceUrl: instance.url });
+    const reader = (await post(agentUrl, echoCall)).body?.getReader();
+    await reader?.read();
+    expect(calls).toEqual([echoed]);
+    await reader?.cancel();
+    await close();
+    expect(calls).toEqual([echoed]);
+  });
+
   it("that the protocol refuses is recorded as an error with its message", async () => {
     await using instance = await endpointOf((_, response) =>
       response
