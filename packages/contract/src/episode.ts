@@ -20,7 +20,12 @@ export const replyRequest = z.object({ message: chatMessage });
 
 /** One action of a known solution: a tool call, or words. */
 export const oracleAction = z.union([
-  z.object({ tool: z.string(), arguments: z.record(z.string(), z.unknown()) }),
+  z.object({
+    tool: z.string(),
+    arguments: z.record(z.string(), z.unknown()),
+    /** The arguments as JSON text, where the notation of a number matters: `2.0` is not `2` to some environments. */
+    arguments_text: z.string().optional(),
+  }),
   z.object({ say: z.string() }),
 ]);
 export type OracleAction = z.infer<typeof oracleAction>;
@@ -38,5 +43,7 @@ export const episodeAbilities = z.object({
   stepRewards: z.boolean(),
   digest: z.boolean(),
   oracle: z.boolean(),
+  /** Kits of older versions do not send it. */
+  observation: z.boolean().default(false),
 });
 export type EpisodeAbilities = z.infer<typeof episodeAbilities>;

@@ -54,6 +54,8 @@ export type CreateInstanceRequest = z.infer<typeof createInstanceRequest>;
 export const resetRequest = knownFields({
   task: text(fieldLimits.nameLength).nullish(),
   seed: z.number().int().nullish(),
+  /** The tools return what the environment's `observation` makes of their results, for agents that must not see rewards. */
+  observations_only: z.boolean().optional(),
 });
 export type ResetRequest = z.infer<typeof resetRequest>;
 

@@ -344,6 +344,20 @@ describe("what an episode says about itself", () => {
     });
   });
 
+  it("is without rewards for an agent that must see observations only, and a fork stays so", async () => {
+    await using model = await scriptedOpenAi(["Tides, please"]);
+    const { first, at } = await talkTo(model.baseUrl);
+    await first.post("/task/reset", { observations_only: true });
+    const seen = async (instance: typeof first, name: string, args: Json = {}) => {
+      const request = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: args } };
+      const { result } = (await instance.post("/mcp", request)) as { result: { content: unknown; structuredContent?: unknown } };
+      return [result.content, result.structuredContent];
+    };
+    expect(await seen(first, "count_books")).toEqual([[{ type: "text", text: '"3"' }], undefined]);
+    const { data } = (await first.post("/fork", { count: 1 })) as { data: { id: string }[] };
+    expect(await seen(at(data[0]?.id ?? ""), "done")).toEqual([[{ type: "text", text: "" }], undefined]);
+  });
+
   it("ends a solo episode when the agent speaks, with a reward of 0", async () => {
     const { first } = await open({ TAU2_TASK_ID: "lend" });
     expect(await first.say("Hello.")).toEqual({ messages: [], status: { done: true, reason: "agent_error" } });

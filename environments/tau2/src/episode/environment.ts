@@ -1,8 +1,8 @@
 import { defineEnvironment, type EnvironmentDefinition } from "@aenv/kit";
 import type { Domain, DomainDefinition } from "../core/domain.ts";
 import { agentCall } from "../core/messages/messages.ts";
-import { Episode, type EpisodeRecord } from "./episode.ts";
-import { promptOf, solutionOf, statusOf } from "./parts.ts";
+import { type ActionResult, Episode, type EpisodeRecord } from "./episode.ts";
+import { observationOf, promptOf, solutionOf, statusOf } from "./parts.ts";
 import { checkNames, DEFAULT_DOMAIN, readSettings, readSolo, shownVariables, type Variables } from "./settings.ts";
 import { toolsOfDomain, toolsOfEpisode } from "./tools.ts";
 
@@ -69,6 +69,7 @@ export function tau2Environment({ domains, open, variables: base }: Tau2Options)
       terminationReason,
     }),
     oracle: ({ state }) => solutionOf(state),
+    observation: (result, { state }) => observationOf(result as ActionResult, state),
     tasks: () => tasksOf(defaultDomain.name, {}),
     tasksOf: ({ variables }) => tasksOf(settingsOf(variables).domain, variables),
     snapshot: (episode) => episode.record(),

@@ -2,8 +2,7 @@ import type { ChatMessage, OracleAction } from "@aenv/kit";
 import { toWire } from "../llm/wire.ts";
 import { STOP_TOKEN } from "../orchestrator/history.ts";
 import { writeJson } from "../python/json/writer.ts";
-import type { Dict } from "../python/values/values.ts";
-import type { Episode } from "./episode.ts";
+import type { ActionResult, Episode } from "./episode.ts";
 
 /** The messages of the benchmark's own agent: its system prompt, then the conversation so far. */
 export function promptOf(episode: Episode): ChatMessage[] {
@@ -15,19 +14,25 @@ export function statusOf({ isDone, terminationReason, unscored }: Episode): { re
   return { done: isDone, ...(reason !== null && { reason }) };
 }
 
+/** What the benchmark's agent sees of a tool's result. The tool `done` ends the conversation, so nothing answers it. */
+export function observationOf({ observation }: ActionResult, { terminationReason }: Episode): string {
+  return terminationReason === "agent_stop" ? "" : observation;
+}
+
 /**
  * The task's golden actions, then the end of the episode. The last words contain what the task wants the agent to communicate.
- * Actions of the user belong to the agent only in solo mode. Null if the task has no golden actions.
+ * Null if the task has no golden actions, or some that only the user can do.
  */
 export function solutionOf({ task, isSolo }: Episode): OracleAction[] | null {
   const { actions = null, communicate_info = null } = task.evaluation_criteria ?? {};
   if (actions === null) return null;
-  const own = actions.filter(({ requestor }) => isSolo || requestor === "assistant");
-  const calls = own.map(({ name, arguments: args }) => ({ tool: name, arguments: plain(args) }));
+  if (!isSolo && actions.some(({ requestor }) => requestor === "user")) return null;
+  const calls = actions.map(({ name, arguments: args }) => callOf(name, writeJson(args)));
   if (isSolo || communicate_info === null || communicate_info.length === 0) return [...calls, { tool: "done", arguments: {} }];
   return [...calls, { say: [...communicate_info, STOP_TOKEN].join("\n") }];
 }
 
-function plain(args: Dict): Record<string, unknown> {
-  return JSON.parse(writeJson(args)) as Record<string, unknown>;
+/** Some golden actions have `2.0`, which the text keeps. */
+function callOf(tool: string, argumentsText: string): OracleAction {
+  return { tool, arguments: JSON.parse(argumentsText) as Record<string, unknown>, arguments_text: argumentsText };
 }

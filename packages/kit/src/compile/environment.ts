@@ -226,7 +226,7 @@ function catalogueOf(
   return { total: described.length + reward.length + 1, functions: described, reward, health };
 }
 
-function abilitiesOf({ prompt, reply, status, stepReward, digest, oracle }: EnvironmentDefinition): EpisodeAbilities {
+function abilitiesOf({ prompt, reply, status, stepReward, digest, oracle, observation }: EnvironmentDefinition): EpisodeAbilities {
   return {
     prompt: prompt !== undefined,
     reply: reply !== undefined,
@@ -234,6 +234,7 @@ function abilitiesOf({ prompt, reply, status, stepReward, digest, oracle }: Envi
     stepRewards: stepReward !== undefined,
     digest: digest !== undefined,
     oracle: oracle !== undefined,
+    observation: observation !== undefined,
   };
 }
 

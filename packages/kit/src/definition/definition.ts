@@ -149,6 +149,11 @@ export interface EnvironmentDefinition<State = unknown> {
   digest?(state: State): unknown;
   /** The actions that solve the episode's task; null if they are not known. Only trainers see them. */
   oracle?(context: StateContext<State>): MaybePromise<readonly OracleAction[] | null>;
+  /**
+   * What an agent sees of a tool's result in an episode that was begun with `observations_only`, as rollouts do. For tools that also
+   * return rewards or other things that are not for the agent. All of the result, if not given.
+   */
+  observation?(result: unknown, context: StateContext<State>): unknown;
   tasks?(): MaybePromise<readonly Task[]>;
   /**
    * The tasks of an instance with these variables, if instances differ in their tasks; `tasks` then describes the environment as
@@ -189,6 +194,7 @@ export interface EnvironmentSource<
   readonly stepReward?: (context: StateContext<NoInfer<State>>) => MaybePromise<number>;
   readonly digest?: (state: NoInfer<State>) => unknown;
   readonly oracle?: (context: StateContext<NoInfer<State>>) => MaybePromise<readonly OracleAction[] | null>;
+  readonly observation?: (result: unknown, context: StateContext<NoInfer<State>>) => unknown;
   readonly tasks?: () => MaybePromise<readonly Task[]>;
   readonly tasksOf?: (context: TasksContext) => MaybePromise<readonly Task[]>;
   readonly tools?: { readonly [K in keyof Inputs]: ToolDefinition<NoInfer<State>, Inputs[K]> };

@@ -13,6 +13,7 @@ const keys = {
     stepReward: true,
     digest: true,
     oracle: true,
+    observation: true,
     tasks: true,
     tasksOf: true,
     tools: true,

@@ -85,9 +85,9 @@ describe("an environment that says nothing about its episodes", () => {
   });
 
   it("is described as such", async () => {
-    const none = { prompt: false, reply: false, status: false, stepRewards: false, digest: false, oracle: false };
+    const none = { prompt: false, reply: false, status: false, stepRewards: false, digest: false, oracle: false, observation: false };
     expect((await compileEnvironment(plain as EnvironmentDefinition, { name: "game", version: "1.0.0" })).abilities).toEqual(none);
-    const all = { prompt: true, reply: true, status: true, stepRewards: true, digest: true, oracle: true };
+    const all = { prompt: true, reply: true, status: true, stepRewards: true, digest: true, oracle: true, observation: true };
     expect((await compileEnvironment(game as EnvironmentDefinition, { name: "game", version: "1.0.0" })).abilities).toEqual(all);
   });
 });
@@ -103,6 +103,7 @@ const game = defineEnvironment({
   status: ({ state }) => ({ done: state.moves >= 2, reason: `${state.moves} moves` }),
   stepReward: async ({ state }) => state.moves / 2,
   digest: ({ moves }) => ({ moves }),
+  observation: (result, { state }) => `${String(result)} of ${state.moves}`,
   oracle: ({ task, seed }) => (task === null ? null : [{ tool: "move", arguments: { seed } }, { say: "Done." }]),
   tools: [
     { name: "move", run: (_, { state }) => ++state.moves },
@@ -161,6 +162,45 @@ describe("an environment that says all about its episodes", () => {
     await call(instance, "move");
     await instance.reset({ ...instance.episode, task: { id: "a", goal: 9 } });
     expect(await instance.prompt(quietHooks())).toEqual({ messages: [{ role: "user", content: "Move 9 times from 0." }] });
+  });
+});
+
+describe("an observation", () => {
+  const shown = async (instance: Instance, name: string) => (await call(instance, name)).content;
+  const text = (value: string) => [{ type: "text", text: value }];
+
+  it("replaces a tool's result from the reset that asks for it until the one that does not want it", async () => {
+    const instance = await begin(game);
+    const [host] = hosts as [Host];
+    expect(await shown(instance, "move")).toEqual(text("1"));
+    await host.reset(instance.id, { observations_only: true });
+    expect([await shown(instance, "move"), await shown(instance, "slow")]).toEqual([text("1 of 1"), text("2 of 2")]);
+    await host.reset(instance.id, {});
+    expect(await shown(instance, "move")).toEqual(text("1 of 1"));
+    expect(await shown(instance, "trip")).toEqual(text("tripped"));
+    await host.reset(instance.id, { observations_only: false });
+    expect(await shown(instance, "move")).toEqual(text("1"));
+  });
+
+  it("is also what a fork and a restored snapshot return", async () => {
+    const instance = await begin(game);
+    const [host] = hosts as [Host];
+    const before = await instance.snapshot();
+    await host.reset(instance.id, { observations_only: true });
+    const [fork] = await host.fork(instance.id, 1);
+    expect(await shown(fork as Instance, "move")).toEqual(text("1 of 1"));
+    const own = await instance.snapshot();
+    await instance.restore(before);
+    expect(await shown(instance, "move")).toEqual(text("1"));
+    await instance.restore(own);
+    expect(await shown(instance, "move")).toEqual(text("1 of 1"));
+  });
+
+  it("is the whole result where the environment says nothing about it", async () => {
+    const { observation: _, ...silent } = game;
+    const instance = await begin(silent);
+    await (hosts as [Host])[0].reset(instance.id, { observations_only: true });
+    expect(await shown(instance, "move")).toEqual(text("1"));
   });
 });
 

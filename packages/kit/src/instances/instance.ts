@@ -4,6 +4,7 @@ import {
   type EpisodePrompt,
   type EpisodeReply,
   type EpisodeStatus,
+  isObject,
   type Json,
   messageOf,
   type OracleAction,
@@ -44,6 +45,8 @@ export class Instance {
   #episode: EpisodeContext;
   #state: unknown;
   #tools: Toolset;
+  /** Whether tools return observations instead of their whole results. A snapshot and a fork keep it. */
+  #observationsOnly: boolean;
   #running = new Set<AbortController>();
   /** Controllers of resets, restores and snapshots that run or are queued; most instances never have one. */
   #changes: Set<AbortController> | undefined;
@@ -51,12 +54,13 @@ export class Instance {
   /** Resets and restores run one after the other: two at once would mix their states. Resolves when the last one is done. */
   #queue: Promise<unknown> = Promise.resolve();
 
-  private constructor(host: HostContext, id: string, spec: EpisodeSpec, { state, tools }: EpisodeStart) {
+  private constructor(host: HostContext, id: string, spec: EpisodeSpec, { state, tools }: EpisodeStart, observationsOnly: boolean) {
     this.#host = host;
     this.id = id;
     this.#episode = { instanceId: id, ...spec };
     this.#state = state;
     this.#tools = tools;
+    this.#observationsOnly = observationsOnly;
   }
 
   /** Sets an instance up, or restores it from a snapshot. The controller cancels that. */
@@ -64,7 +68,7 @@ export class Instance {
     const episode = { instanceId: id, ...spec };
     if (snapshot !== undefined && host.environment.keepsStateInModules) throw moduleStateError(host.environment.name, "restore");
     const start = snapshot === undefined ? await setUp(host, episode, controller) : await restoreState(host, snapshot, episode, controller);
-    return new Instance(host, id, spec, start);
+    return new Instance(host, id, spec, start, isOfObservations(snapshot));
   }
 
   get episode(): EpisodeContext {
@@ -102,13 +106,19 @@ export class Instance {
     try {
       const run = () => tool.definition.run(input as never, this.#context(hooks, input));
       const value = this.#run(run, hooks.controller, timeoutMs, `tool '${name}'`);
-      const finish = (done: unknown) => toToolResult(done, tool.output, name);
+      const finish = (done: unknown) => toToolResult(this.#shown(done), tool.output, name);
       const result = isPromise(value) ? value.then(finish) : finish(value);
       if (!isPromise(result)) return this.#withStatus(result, hooks);
       return result.catch((error: unknown) => this.#toolFailed(tool, error, hooks)).then((done) => this.#withStatus(done, hooks));
     } catch (error) {
       return this.#withStatus(this.#toolFailed(tool, error, hooks), hooks);
     }
+  }
+
+  /** What the agent sees of a tool's result. */
+  #shown(result: unknown): unknown {
+    const { observation } = this.#host.environment.definition;
+    return this.#observationsOnly && observation !== undefined ? observation(result, this.#stateContext()) : result;
   }
 
   /** The agent gets the message; the stack goes to the log. */
@@ -280,12 +290,12 @@ export class Instance {
   }
 
   /** Begins a new episode and returns its first observation. If its setup fails, the old episode continues. */
-  reset(spec: EpisodeSpec, signal?: AbortSignal): Promise<Json> {
+  reset(spec: EpisodeSpec, observationsOnly = this.#observationsOnly, signal?: AbortSignal): Promise<Json> {
     return this.#enqueue("reset", signal, async (controller) => {
       const episode = { instanceId: this.id, ...spec };
       const start = await setUp(this.#host, episode, controller);
       const observation = await observeOrTearDown(this.#host, start.state, episode, controller);
-      this.#replace(episode, start, "the episode was reset");
+      this.#replace(episode, start, observationsOnly, "the episode was reset");
       return observation;
     });
   }
@@ -294,7 +304,8 @@ export class Instance {
     return this.#enqueue("snapshot", signal, async ({ signal: own }) => {
       const { environment, log } = this.#host;
       try {
-        return await untilAborted(writeSnapshot(environment.definition, this.#state, identityOf(environment)), own);
+        const snapshot = await untilAborted(writeSnapshot(environment.definition, this.#state, identityOf(environment)), own);
+        return this.#observationsOnly ? { ...snapshot, observations_only: true } : snapshot;
       } catch (error) {
         if (error instanceof PlatformError || own.aborted) throw error;
         log(`snapshot of instance '${this.id}'`, error);
@@ -306,7 +317,7 @@ export class Instance {
   restore(snapshot: unknown, signal?: AbortSignal): Promise<void> {
     return this.#enqueue("restore", signal, async (controller) => {
       const start = await restoreState(this.#host, snapshot, this.#episode, controller);
-      this.#replace(this.#episode, start, "the state was restored from a snapshot");
+      this.#replace(this.#episode, start, isOfObservations(snapshot), "the state was restored from a snapshot");
     });
   }
 
@@ -359,12 +370,13 @@ export class Instance {
     });
   }
 
-  #replace(episode: EpisodeContext, { state, tools }: EpisodeStart, reason: string): void {
+  #replace(episode: EpisodeContext, { state, tools }: EpisodeStart, observationsOnly: boolean, reason: string): void {
     const old = this.#state;
     this.#abortCalls(reason);
     this.#episode = episode;
     this.#state = state;
     this.#tools = tools;
+    this.#observationsOnly = observationsOnly;
     void tearDown(this.#host, this.id, old);
   }
 
@@ -389,6 +401,10 @@ export class Instance {
     this.#queue = result.catch(() => {});
     return result;
   }
+}
+
+function isOfObservations(snapshot: unknown): boolean {
+  return isObject(snapshot) && snapshot.observations_only === true;
 }
 
 export function moduleStateError(name: string, verb: string): PlatformError {

@@ -9,6 +9,8 @@ export interface Snapshot {
   /** `graph`: plain data, encoded by devalue; `custom`: the result of the environment's own `snapshot`. */
   readonly format: "graph" | "custom";
   readonly data: unknown;
+  /** Set if the episode's tools return observations only. */
+  readonly observations_only?: boolean;
 }
 
 /** Serializes a state; maps, sets, dates, cycles and shared references are kept. */

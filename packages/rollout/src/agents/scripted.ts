@@ -50,6 +50,6 @@ export class ScriptedPlayer implements Player {
 
 function messageOf(action: OracleAction, at: number): ChatMessage {
   if ("say" in action) return { role: "assistant", content: action.say };
-  const call = { name: action.tool, arguments: JSON.stringify(action.arguments) };
+  const call = { name: action.tool, arguments: action.arguments_text ?? JSON.stringify(action.arguments) };
   return { role: "assistant", content: "", tool_calls: [{ id: `call_${at}`, type: "function", function: call }] };
 }

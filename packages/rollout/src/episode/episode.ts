@@ -16,6 +16,7 @@ import { parseArguments } from "@aenv/sdk/adapters";
 import type { AgentMessage, Player } from "../agents/agent.ts";
 import type { RecordedToolCall } from "../recorder/mcp.ts";
 import type { RecordedExchange } from "../recorder/model.ts";
+import { asWritten } from "./arguments.ts";
 import type { EpisodeInstance } from "./instance.ts";
 import { LimitReached, type Limits, Meter } from "./limits.ts";
 import { EpisodeRecord } from "./record.ts";
@@ -92,7 +93,9 @@ export class Episode {
     const { instance, task, seed, signal, limits, now } = options;
     const from = now();
     const abilities = await instance.episode.abilities({ signal });
-    const { task: found, observation } = await instance.reset({ task, seed }, { signal });
+    // The agent sees observations, never rewards.
+    const only = abilities.observation ? { observationsOnly: true } : {};
+    const { task: found, observation } = await instance.reset({ task, seed, ...only }, { signal });
     const tools = (await instance.listTools({ signal })).map((tool) => ({ ...tool, name: tool.name.slice(tool.name.indexOf("/") + 1) }));
     const messages = abilities.prompt ? (await instance.episode.prompt({ signal })).messages : defaultPrompt(observation);
     const timing = { reset_ms: now() - from, model_ms: 0, tools_ms: 0, score_ms: 0 };
@@ -240,32 +243,35 @@ export class Episode {
     const signal = this.#signal;
     const args = parseArguments(call.function.arguments);
     const from = now();
-    const result = this.#isDone ? failedResult("not run: the episode is over") : await this.#run(call.function.name, args);
+    const result = this.#isDone ? failedResult("not run: the episode is over") : await this.#run(call, args);
     const duration = now() - from;
     this.timing.tools_ms += duration;
     this.record.messages.push(messageOfResult(call.id, result));
     if (this.#isDone && result.isSkipped) return;
     if (result.status?.done === true) this.#isDone = true;
-    const { stepRewards } = this.#beginning.abilities;
-    this.record.steps.push({
+    // Recorded before the rest is asked for: an episode that fails there has made this step.
+    const step: Step = {
       index: this.record.steps.length,
       message,
       call: { id: call.id, name: call.function.name, arguments: args.ok ? args.value : {} },
       result: recordOf(result),
       started_ms: from - this.#startedAt,
       duration_ms: duration,
-      reward: stepRewards ? (await instance.episode.stepReward({ signal })).reward : null,
-      state_digest: recordsDigests ? await instance.episode.digest({ signal }) : null,
-    });
+      reward: null,
+      state_digest: null,
+    };
+    this.record.steps.push(step);
+    if (this.#beginning.abilities.stepRewards) step.reward = (await instance.episode.stepReward({ signal })).reward;
+    if (recordsDigests) step.state_digest = await instance.episode.digest({ signal });
   }
 
-  async #run(name: string, args: ReturnType<typeof parseArguments>): Promise<StepResult> {
+  async #run({ function: { name, arguments: text } }: ChatToolCall, args: ReturnType<typeof parseArguments>): Promise<StepResult> {
     this.meter.beginToolCall();
     if (!args.ok) return failedResult(args.message);
     if (!this.tools.some((tool) => tool.name === name)) {
       return failedResult(`there is no tool '${name}'; there are: ${this.tools.map((tool) => tool.name).join(", ")}`);
     }
-    return toStepResult(await this.#options.instance.callTool(name, args.value, { signal: this.#signal }));
+    return toStepResult(await this.#options.instance.callTool(name, asWritten(text, args.value), { signal: this.#signal }));
   }
 }
 

@@ -36,6 +36,7 @@ const ENVIRONMENT_CODES: ReadonlySet<ErrorCode> = new Set([
   "instance.unsupported",
   "task.not_found",
   "task.list_failed",
+  "episode.failed",
   "function.failed",
   "reward.missing",
   "reward.failed",

@@ -33,7 +33,10 @@ export interface EpisodeInstance {
     digest(options?: Options): Promise<string>;
     oracle(options?: Options): Promise<readonly OracleAction[] | null>;
   };
-  reset(episode: { readonly task?: string | null; readonly seed?: number }, options?: Options): Promise<ResetResult>;
+  reset(
+    episode: { readonly task?: string | null; readonly seed?: number; readonly observationsOnly?: boolean },
+    options?: Options,
+  ): Promise<ResetResult>;
   listTools(options?: Options): Promise<ToolDescriptor[]>;
   callTool(name: string, args: Readonly<Record<string, unknown>>, options?: Options): Promise<InstanceToolResult>;
   score(args?: Readonly<Record<string, unknown>>, options?: Options): Promise<Reward>;

@@ -48,6 +48,13 @@ const MAX_FORKS = 1_000;
 const MAX_BATCH = 100_000;
 
 /** The clients of the open instance. */
+/** What a reset changes. */
+interface NewEpisode {
+  readonly task?: string | null;
+  readonly seed?: number;
+  readonly observationsOnly?: boolean;
+}
+
 interface Clients {
   readonly instance: OpenInstance;
   readonly tools: ToolCaller;
@@ -283,12 +290,14 @@ export class Environment implements ToolSource {
   }
 
   /**
-   * Begins a new episode. Options that are left out keep their value; a task of null means no task. Returns the task, the seed and
-   * the agent's first observation.
+   * Begins a new episode. Options that are left out keep their value; a task of null means no task. With `observationsOnly`, tools
+   * return what the environment means for the agent, without rewards; `episode.abilities` says whether the environment can do that.
+   * Returns the task, the seed and the agent's first observation.
    */
-  async reset(episode: { readonly task?: string | null; readonly seed?: number } = {}, options: CallOptions = {}): Promise<ResetResult> {
+  async reset({ observationsOnly, ...episode }: NewEpisode = {}, options: CallOptions = {}): Promise<ResetResult> {
     const { sandbox } = await this.#open("reset", options);
-    return sandbox.reset(episode, this.#with(options));
+    const body = { ...episode, ...(observationsOnly !== undefined && { observations_only: observationsOnly }) };
+    return sandbox.reset(body, this.#with(options));
   }
 
   /**

@@ -18,7 +18,7 @@ const game = defineEnvironment({
   tools: [{ name: "move", run: (_, { state }) => ++state.moves }],
 });
 
-const NONE = { prompt: false, reply: false, status: false, stepRewards: false, digest: false, oracle: false };
+const NONE = { prompt: false, reply: false, status: false, stepRewards: false, digest: false, oracle: false, observation: false };
 
 describe("the episode of a served environment", () => {
   let served: Served;

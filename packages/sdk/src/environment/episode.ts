@@ -20,7 +20,15 @@ import { ValidationError } from "../errors/errors.ts";
 import type { CallOptions, SandboxClient } from "./sandbox-client.ts";
 import { toReward } from "./score.ts";
 
-const NONE: EpisodeAbilities = { prompt: false, reply: false, status: false, stepRewards: false, digest: false, oracle: false };
+const NONE: EpisodeAbilities = {
+  prompt: false,
+  reply: false,
+  status: false,
+  stepRewards: false,
+  digest: false,
+  oracle: false,
+  observation: false,
+};
 
 /** Opens the instance, and gives its client with the options that hold for one call. */
 type OpenSandbox = (method: string, options: CallOptions) => Promise<{ readonly sandbox: SandboxClient; readonly options: CallOptions }>;

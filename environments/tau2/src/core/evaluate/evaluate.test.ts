@@ -80,7 +80,8 @@ describe("a task that needs a judge", () => {
   it("is unscored, with the reason, if there is none", async () => {
     expect(await grade(task, [])).toEqual({
       reward: null,
-      reason: "task 'kindly' is scored by natural-language assertions, and no judge model is configured",
+      reason:
+        "task 'kindly' is scored by natural-language assertions, and no judge model is configured: set TAU2_JUDGE_LLM, TAU2_JUDGE_LLM_API_BASE and TAU2_JUDGE_LLM_API_KEY",
     });
   });
 

@@ -37,7 +37,8 @@ export async function evaluate(evaluation: Evaluation): Promise<RewardInfo | Uns
   const basis = criteria.reward_basis;
   const wantsNl = basis.includes("NL_ASSERTION");
   if (wantsNl && judge === null && needsJudge(task)) {
-    return { reward: null, reason: `task '${task.id}' is scored by natural-language assertions, and no judge model is configured` };
+    const problem = `task '${task.id}' is scored by natural-language assertions, and no judge model is configured`;
+    return { reward: null, reason: `${problem}: set TAU2_JUDGE_LLM, TAU2_JUDGE_LLM_API_BASE and TAU2_JUDGE_LLM_API_KEY` };
   }
   const environment = evaluateEnvironment({ domain, task, trajectory, isSolo, isStrict });
   const action = evaluateActions(task, trajectory, toolKinds(domain, isSolo));

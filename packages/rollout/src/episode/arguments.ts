@@ -1,0 +1,16 @@
+/** Numbers that JavaScript would write in another way: `2.0`, `1e3`, `-0`, and integers with more digits than it keeps. */
+const SPECIAL_NUMBER = /[.eE][+-]?\d|\d{16}|-0/;
+
+const { parse, rawJSON } = JSON as unknown as {
+  parse(text: string, reviver: (key: string, value: unknown, context: { readonly source: string }) => unknown): Record<string, unknown>;
+  rawJSON(text: string): unknown;
+};
+
+/**
+ * The arguments of a call, with numbers that are sent in the notation in which the model wrote them: an environment may tell `2.0` from
+ * `2`. `value` is the parsed text.
+ */
+export function asWritten(text: string, value: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  if (!SPECIAL_NUMBER.test(text)) return value;
+  return parse(text, (_, part, { source }) => (typeof part === "number" ? rawJSON(source) : part));
+}
