@@ -62,6 +62,10 @@ export const turn = z.object({
   weight_versions: z.array(weightSpan),
   prompt_tokens: count.nullable(),
   completion_tokens: count.nullable(),
+  /** Of the prompt, what the endpoint had cached; absent where it does not say. */
+  cached_tokens: count.nullish(),
+  /** Of the completion, what the model spent on reasoning; absent where the endpoint does not say. */
+  reasoning_tokens: count.nullish(),
   started_ms: milliseconds,
   duration_ms: milliseconds,
 });
@@ -94,7 +98,13 @@ export const provenance = z.looseObject({
 });
 export type Provenance = z.infer<typeof provenance>;
 
-export const usage = z.object({ prompt_tokens: count, completion_tokens: count, cached_tokens: count });
+/** Cached tokens are part of the prompt tokens, reasoning tokens part of the completion tokens. */
+export const usage = z.object({
+  prompt_tokens: count,
+  completion_tokens: count,
+  cached_tokens: count,
+  reasoning_tokens: count.optional(),
+});
 export type Usage = z.infer<typeof usage>;
 
 /** A conversation with a model, and the tools that the model was offered in it. */
@@ -129,7 +139,7 @@ export const trajectory = z.object({
   /** What the turns hold: token ids with log-probabilities, log-probabilities alone, or text. */
   capture: z.enum(["tokens", "logprobs", "text"]),
   usage,
-  /** In US dollars; null where no price is known. */
+  /** In the currency of the prices, normally US dollars; null where no price or no usage is known. */
   cost: z.number().nonnegative().nullable(),
   timing: z.object({
     started_at: z.iso.datetime(),

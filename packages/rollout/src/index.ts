@@ -19,6 +19,7 @@ export { type EpisodeSpec, type Lease, type PlayOptions, playEpisode } from "./e
 export { digestOf } from "./journal/digest.ts";
 export { readTrajectories, TrajectoryWriter } from "./journal/trajectories.ts";
 export { ModelHttp, type ModelHttpOptions } from "./models/http.ts";
+export { costOfTurns, type Prices, prices } from "./models/prices.ts";
 export { mergeTurns } from "./models/sequences.ts";
 export { type RecordedAddresses, RecordingServer, type UpstreamModel } from "./recorder/server.ts";
 export { type Difference, differences } from "./replay/difference.ts";

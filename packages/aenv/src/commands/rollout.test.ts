@@ -148,6 +148,39 @@ export default defineEnvironment({
       expect(await platform.demand("GET", "/env-instance/*/list")).toEqual([]);
     });
 
+    it("adds up what the model costs, by prices of the command line or of a file", async () => {
+      await using model = await scriptedOpenAi(echoes("hello"));
+      const line = [
+        "echo@1.0.0",
+        "--system-url",
+        platform.controlUrl,
+        "--task",
+        "greet",
+        "--agent",
+        "openai",
+        "--model",
+        "m",
+        "--base-url",
+        model.baseUrl,
+      ];
+      const { cost } = await rolloutJson([...line, "--price-input", "2", "--price-output", "8"]);
+      expect(cost).toEqual({ total: expect.any(Number), episodes: 1, perPass: cost.total });
+      expect(cost.total).toBeGreaterThan(0);
+      tree.write({ "prices.json": { m: { input: 4, output: 16 } } });
+      const twice = await rolloutJson([...line, "--run", "twice", "--prices", "prices.json"]);
+      expect(twice.cost.total).toBeCloseTo(2 * cost.total, 12);
+      expect((await rollout([...line, "--run", "twice"])).stdout).toMatch(/cost +0\.0*\d+, 0\.0*\d+ per passed episode/);
+      expect((await rolloutJson([...line, "--run", "free"])).cost).toBeNull();
+      for (const [given, said] of [
+        [["--price-input", "2"], "the prices of input and of output"],
+        [["--model", "other", "--prices", "prices.json"], "has no price of 'other'"],
+        [["--prices", "absent.json"], "cannot be read"],
+      ] as const) {
+        const { code, stderr } = await rollout([...line, ...given]);
+        expect([code, stderr]).toEqual([2, expect.stringContaining(said)]);
+      }
+    });
+
     it("says that an environment is not there", async () => {
       const { code, stderr } = await rollout(["nowhere@1.0.0", "--system-url", platform.controlUrl]);
       expect([code, stderr]).toEqual([1, expect.stringContaining("nowhere")]);

@@ -1,32 +1,20 @@
 import { relative, resolve } from "node:path";
-import {
-  digestOf,
-  Instances,
-  type PlayOptions,
-  playEpisode,
-  playRun,
-  RecordingServer,
-  RunFolder,
-  type RunSettings,
-  runNameOf,
-  withoutSecrets,
-} from "@aenv/rollout";
+import { RunFolder, type RunSettings, runNameOf, withoutSecrets } from "@aenv/rollout";
 import { type Command, Option } from "commander";
 import { examples } from "../options/examples.ts";
 import { collect, collectPair } from "../options/pairs.ts";
 import { duration, integer, number } from "../options/values.ts";
 import { addPlatformOptions } from "../platform/platform.ts";
-import { ownPackage } from "../project/own-package.ts";
 import { type AgentOptions, addAgentOptions, chooseAgent } from "../rollout/agent-options.ts";
-import { LiveView } from "../rollout/live-view.ts";
+import { BusySigns, playShown } from "../rollout/played-run.ts";
+import { addPriceOptions, type PriceOptions, pricesOf } from "../rollout/price-options.ts";
 import { listTasks, loadTimeoutOption, openSource, type Source, type SourceOptions } from "../rollout/source.ts";
 import { summaryText } from "../rollout/summary-view.ts";
 import { Failure } from "../terminal/failure.ts";
 import { createPrinter } from "../terminal/printer.ts";
 import type { Terminal } from "../terminal/terminal.ts";
-import { warn } from "../terminal/warning.ts";
 
-interface Options extends AgentOptions, SourceOptions {
+interface Options extends AgentOptions, SourceOptions, PriceOptions {
   readonly split?: string;
   readonly task?: readonly string[];
   readonly samples: number;
@@ -79,7 +67,7 @@ export function define(command: Command, terminal: Terminal): void {
     .option("--runs <folder>", "where runs are kept", "runs")
     .addOption(loadTimeoutOption())
     .option("--json", "print the summary as JSON");
-  addPlatformOptions(addAgentOptions(command))
+  addPlatformOptions(addPriceOptions(addAgentOptions(command)))
     .addHelpText(
       "after",
       examples(
@@ -95,65 +83,19 @@ export function define(command: Command, terminal: Terminal): void {
 async function rollout(named: string, program: readonly string[], options: Options, terminal: Terminal): Promise<void> {
   const printer = createPrinter(terminal, options.json === true);
   const stop = terminal.stopSignal();
-  const busyListeners: ((pauseMs: number) => void)[] = [];
-  const onBusy = (pauseMs: number) => {
-    for (const listener of busyListeners) listener(pauseMs);
-  };
-  await using chosen = await chooseAgent(options, program, terminal, onBusy);
+  const busy = new BusySigns();
+  await using chosen = await chooseAgent(options, program, terminal, busy.notify);
+  const prices = pricesOf(options, chosen.modelName, terminal);
   await using source = await openSource(named, options, terminal);
   const tasks = await listTasks(source, options, terminal);
   demandTasks(source, tasks, options);
   const settings = settingsOf(source, chosen.agent, chosen.modelName, tasks, options);
   const folder = new RunFolder(resolve(terminal.cwd, options.runs), options.run ?? runNameOf(settings));
-  await using recorder = "run" in chosen.agent ? await RecordingServer.open() : null;
-  const provenance = {
-    environment: source.environment,
-    environment_digest: source.digest,
-    engine: null,
-    isolation: null,
-    server_version: null,
-  };
-  await using instances = new Instances({ environment: source.environment, options: source.options, provenance, onBusy });
-  const play: PlayOptions = {
-    agent: chosen.agent,
-    recorder,
-    model: chosen.upstream,
-    limits: settings.limits,
-    deadlineMs: options.deadline,
-    recordsDigests: settings.records_digests,
-    acquire: (spec, signal) => instances.acquire(spec, signal),
-    provenance: {
-      agent: chosen.agent.name,
-      agent_digest: digestOf(chosen.agent.settings),
-      model: chosen.modelName,
-      client_version: ownPackage().version,
-    },
-    digestOf,
-    costOf: () => null,
-    cancel: stop,
-    now: () => performance.now(),
-    date: () => new Date(),
-  };
-  const view = new LiveView(terminal);
-  const reasons = new Map<string, string>();
-  const result = await playRun({
-    folder,
-    settings,
-    concurrency: options.concurrency,
-    retries: options.retries,
-    play: (spec) => playEpisode(spec, play),
-    onProgress: (progress) => {
-      const outcome = progress.last?.outcome;
-      if (outcome?.kind === "unscored") reasons.set(outcome.cause, outcome.message);
-      view.show(progress);
-    },
-    onBusy: (listener) => busyListeners.push(listener),
-    cancel: stop,
-  }).finally(() => view.end());
+  const { concurrency, retries, deadline: deadlineMs } = options;
+  const result = await playShown({ folder, settings, source, chosen, busy, concurrency, retries, deadlineMs, prices, stop }, terminal);
   const { summary, isComplete, resumed } = result;
   printer.json({ run: folder.name, folder: folder.path, isComplete, resumed, ...summary });
   printer.print(summaryText(summary, printer.output));
-  for (const [cause, message] of reasons) warn(terminal, `unscored by ${cause}, the last one: ${message}`);
   printer.print();
   const { colors } = printer.output;
   const place = relative(terminal.cwd, folder.path);

@@ -1,5 +1,7 @@
+import type { UnscoredCause } from "@aenv/contract";
 import type { RunProgress } from "@aenv/rollout";
 import type { Terminal } from "../terminal/terminal.ts";
+import { moneyText } from "./summary-view.ts";
 
 const EVERY_MS = 100;
 const WIDTH = 24;
@@ -14,9 +16,10 @@ export class LiveView {
   #doneAtStart: number | null = null;
   #rewards = 0;
   #scored = 0;
-  #unscored = 0;
+  readonly #unscored = new Map<UnscoredCause, number>();
   #tokens = 0;
   #toolCalls = 0;
+  #cost = 0;
 
   constructor(terminal: Terminal) {
     this.#terminal = terminal;
@@ -44,9 +47,10 @@ export class LiveView {
     if (last.outcome.kind === "scored") {
       this.#scored++;
       this.#rewards += last.outcome.reward;
-    } else this.#unscored++;
+    } else this.#unscored.set(last.outcome.cause, (this.#unscored.get(last.outcome.cause) ?? 0) + 1);
     this.#tokens += last.usage.prompt_tokens + last.usage.completion_tokens;
     this.#toolCalls += last.steps.length;
+    this.#cost += last.cost ?? 0;
   }
 
   #text({ done, total, running }: RunProgress, seconds: number): string {
@@ -56,8 +60,9 @@ export class LiveView {
     const full = Math.round((done / Math.max(1, total)) * WIDTH);
     const bar = isTty ? `${colors.cyan("━".repeat(full))}${colors.dim("━".repeat(WIDTH - full))} ` : "";
     const reward = this.#scored === 0 ? "" : `  reward ${(this.#rewards / this.#scored).toFixed(3)}`;
-    const unscored = this.#unscored === 0 ? "" : `  ${colors.yellow(`${this.#unscored} unscored`)}`;
-    const rates = `  ${(this.#toolCalls / Math.max(seconds, 0.001)).toFixed(0)} tool calls/s${this.#tokens === 0 ? "" : `  ${this.#tokens} tokens`}`;
+    const causes = [...this.#unscored].map(([cause, count]) => `${count} ${cause}`).join(", ");
+    const unscored = causes === "" ? "" : `  ${colors.yellow(`unscored: ${causes}`)}`;
+    const rates = `  ${(this.#toolCalls / Math.max(seconds, 0.001)).toFixed(0)} tool calls/s${this.#tokens === 0 ? "" : `  ${this.#tokens} tokens`}${this.#cost === 0 ? "" : `  cost ${moneyText(this.#cost)}`}`;
     return `${bar}${done}/${total} done, ${running} running${left}${reward}${unscored}${colors.dim(rates)}`;
   }
 }

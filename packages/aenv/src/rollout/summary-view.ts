@@ -16,6 +16,8 @@ export function summaryText(summary: RunSummary, output: Output): string {
     ["pass@1", passText(summary.passAtK, 1)],
     [`pass@${most}`, most > 1 ? passText(summary.passAtK, most) : null],
     [`pass^${most}`, most > 1 ? passText(summary.passHatK, most) : null],
+    ["cost", costText(summary)],
+    ["time", timeText(summary.seconds)],
   ];
   const tasks = summary.tasks
     .slice(0, MAX_TASKS)
@@ -40,6 +42,21 @@ export function meanText(reward: MeanWithInterval | null): string {
 function passText(estimates: RunSummary["passAtK"], k: number): string | null {
   const estimate = estimates[k];
   return estimate === undefined ? null : `${(100 * estimate.value).toFixed(1)} % of ${estimate.tasks} tasks`;
+}
+
+/** Null for runs without prices; runs of older versions have no such field. */
+export function costText({ cost, episodes }: Pick<RunSummary, "cost" | "episodes">): string | null {
+  if (!cost) return null;
+  const of = cost.episodes === episodes ? "" : ` for ${cost.episodes} of ${episodes} episodes; the others have no known cost`;
+  return `${moneyText(cost.total)}${cost.perPass === null ? "" : `, ${moneyText(cost.perPass)} per passed episode`}${of}`;
+}
+
+export function moneyText(amount: number): string {
+  return amount >= 1 || amount === 0 ? amount.toFixed(2) : amount.toPrecision(2);
+}
+
+function timeText(seconds: RunSummary["seconds"]): string | null {
+  return seconds ? `median ${seconds.median.toFixed(2)} s, 95 % within ${seconds.p95.toFixed(2)} s` : null;
 }
 
 function unscoredText(unscored: RunSummary["unscored"]): string | null {

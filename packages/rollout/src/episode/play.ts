@@ -151,6 +151,12 @@ function captureOf(turns: readonly Turn[]): Trajectory["capture"] {
 }
 
 function usageOf(turns: readonly Turn[]): Trajectory["usage"] {
-  const sum = (value: (turn: Turn) => number | null) => turns.reduce((total, turn) => total + (value(turn) ?? 0), 0);
-  return { prompt_tokens: sum((turn) => turn.prompt_tokens), completion_tokens: sum((turn) => turn.completion_tokens), cached_tokens: 0 };
+  const sum = (value: (turn: Turn) => number | null | undefined) => turns.reduce((total, turn) => total + (value(turn) ?? 0), 0);
+  const reasoning = sum((turn) => turn.reasoning_tokens);
+  return {
+    prompt_tokens: sum((turn) => turn.prompt_tokens),
+    completion_tokens: sum((turn) => turn.completion_tokens),
+    cached_tokens: sum((turn) => turn.cached_tokens),
+    ...(reasoning > 0 && { reasoning_tokens: reasoning }),
+  };
 }

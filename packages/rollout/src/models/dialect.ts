@@ -1,4 +1,4 @@
-import { type ChatMessage, type Conversation, isObject, type ToolDescriptor, toolDescriptor } from "@aenv/contract";
+import { type ChatMessage, type Conversation, isObject, type ToolDescriptor, type Turn, toolDescriptor } from "@aenv/contract";
 import type { AgentMessage } from "../agents/agent.ts";
 
 /** The APIs by which models are called. */
@@ -72,4 +72,15 @@ export function chatContent(content: unknown, textTypes: readonly string[]): Cha
     return isText ? { type: "text", text: String(part.text) } : { ...part, type: String(part.type) };
   });
   return parts.every((part) => part.type === "text") ? parts.map((part) => ("text" in part ? part.text : "")).join("") : parts;
+}
+
+/** What an endpoint says about its tokens besides their number; what it does not say is left out. */
+export function tokenDetails(
+  cached: number | null | undefined,
+  reasoning: number | null | undefined,
+): Pick<Turn, "cached_tokens" | "reasoning_tokens"> {
+  return {
+    ...(typeof cached === "number" && { cached_tokens: cached }),
+    ...(typeof reasoning === "number" && { reasoning_tokens: reasoning }),
+  };
 }

@@ -3,7 +3,7 @@ import { newTrajectory } from "../fixtures/trajectory.ts";
 import { type EpisodeScore, scoreOf, summarise } from "./summary.ts";
 
 function scores(task: string, ...rewards: (number | null)[]): EpisodeScore[] {
-  return rewards.map((reward) => ({ task, reward, cause: reward === null ? "sandbox" : null }));
+  return rewards.map((reward) => ({ task, reward, cause: reward === null ? "sandbox" : null, cost: null, totalMs: 1_000 }));
 }
 
 describe("the summary of a run", () => {
@@ -23,8 +23,24 @@ describe("the summary of a run", () => {
 
   it("is made of trajectories", () => {
     const unscored = { kind: "unscored", cause: "model", stage: "play", retryable: true, message: "gone" } as const;
-    expect(scoreOf(newTrajectory())).toEqual({ task: "greet", reward: 1, cause: null });
-    expect(scoreOf(newTrajectory({ outcome: unscored }))).toEqual({ task: "greet", reward: null, cause: "model" });
+    const common = { task: "greet", totalMs: 5 };
+    expect(scoreOf(newTrajectory({ cost: 0.5 }))).toEqual({ ...common, reward: 1, cause: null, cost: 0.5 });
+    expect(scoreOf(newTrajectory({ outcome: unscored }))).toEqual({ ...common, reward: null, cause: "model", cost: null });
+  });
+
+  it("adds up what episodes cost, unscored ones too, and divides it by those that passed", () => {
+    const [passed, failed, lost] = scores("a", 1, 0, null) as [EpisodeScore, EpisodeScore, EpisodeScore];
+    const summary = summarise([{ ...passed, cost: 0.5 }, { ...failed, cost: 0.25 }, { ...lost, cost: 0.25 }, passed], { passReward: 1 });
+    expect(summary.cost).toEqual({ total: 1, episodes: 3, perPass: 1 });
+    expect(summarise([{ ...failed, cost: 0.25 }], { passReward: 1 }).cost).toEqual({ total: 0.25, episodes: 1, perPass: null });
+    expect(summarise([passed], { passReward: 1 }).cost).toBeNull();
+  });
+
+  it("says how long scored episodes took, with times that were measured", () => {
+    const timed = Array.from({ length: 100 }, (_, at) => ({ ...(scores("a", 1)[0] as EpisodeScore), totalMs: (100 - at) * 1_000 }));
+    const lost = scores("a", null).map((one) => ({ ...one, totalMs: 1e9 }));
+    expect(summarise([...timed, ...lost], { passReward: 1 }).seconds).toEqual({ median: 50, p95: 95 });
+    expect(summarise(lost, { passReward: 1 }).seconds).toBeNull();
   });
 
   it("says nothing where nothing was scored", () => {

@@ -8,6 +8,9 @@ export interface EpisodeScore {
   /** Null if it is unscored. */
   readonly reward: number | null;
   readonly cause: UnscoredCause | null;
+  /** Null where it is not known. */
+  readonly cost: number | null;
+  readonly totalMs: number;
 }
 
 export interface TaskSummary {
@@ -27,7 +30,19 @@ export interface RunSummary {
   /** By k; each over the tasks that have at least k scored samples, whose number is given. */
   readonly passAtK: Readonly<Record<number, PassEstimate>>;
   readonly passHatK: Readonly<Record<number, PassEstimate>>;
+  /** Of all episodes, unscored ones too: they were paid for. Null if no cost is known. */
+  readonly cost: CostSummary | null;
+  /** How long scored episodes took, from start to score; null if none was scored. */
+  readonly seconds: { readonly median: number; readonly p95: number } | null;
   readonly tasks: readonly TaskSummary[];
+}
+
+export interface CostSummary {
+  readonly total: number;
+  /** How many episodes have a known cost; the total is theirs. */
+  readonly episodes: number;
+  /** Null if no episode passed. */
+  readonly perPass: number | null;
 }
 
 export interface PassEstimate {
@@ -41,11 +56,13 @@ export interface SummaryOptions {
 }
 
 /** What an episode adds to a summary. */
-export function scoreOf({ task, outcome }: Pick<Trajectory, "task" | "outcome">): EpisodeScore {
+export function scoreOf({ task, outcome, cost, timing }: Pick<Trajectory, "task" | "outcome" | "cost" | "timing">): EpisodeScore {
   return {
     task: task.id ?? "",
     reward: outcome.kind === "scored" ? outcome.reward : null,
     cause: outcome.kind === "scored" ? null : outcome.cause,
+    cost,
+    totalMs: timing.total_ms,
   };
 }
 
@@ -67,8 +84,25 @@ export function summarise(scores: readonly EpisodeScore[], { passReward }: Summa
     reward: meanOfGroups(rewards),
     passAtK: estimates(counts, most, passAtK),
     passHatK: estimates(counts, most, passHatK),
+    cost: costSummary(scores, passReward),
+    seconds: durations(scores),
     tasks: [...byTask].map(([task, own], at) => taskSummary(task, own.length, rewards[at] ?? [], passReward)),
   };
+}
+
+function costSummary(scores: readonly EpisodeScore[], passReward: number): CostSummary | null {
+  const known = scores.filter(({ cost }) => cost !== null);
+  if (known.length === 0) return null;
+  const total = known.reduce((sum, { cost }) => sum + (cost ?? 0), 0);
+  const passes = known.filter(({ reward }) => reward !== null && reward >= passReward).length;
+  return { total, episodes: known.length, perPass: passes === 0 ? null : total / passes };
+}
+
+function durations(scores: readonly EpisodeScore[]): RunSummary["seconds"] {
+  const sorted = scores.flatMap(({ reward, totalMs }) => (reward === null ? [] : [totalMs / 1_000])).sort((a, b) => a - b);
+  // The nearest rank: a value that was measured, never one between two.
+  const rank = (share: number) => sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0;
+  return sorted.length === 0 ? null : { median: rank(0.5), p95: rank(0.95) };
 }
 
 function estimates(

@@ -2,6 +2,7 @@ import { chatMessage, type WeightSpan, weightSpan } from "@aenv/contract";
 import * as z from "zod";
 import type { AgentMessage } from "../../agents/agent.ts";
 import { ModelError } from "../../episode/failure.ts";
+import { tokenDetails } from "../dialect.ts";
 
 const ids = z.array(z.number().int().nonnegative());
 const perChoice = z.union([ids.transform((only) => [only]), z.array(ids)]);
@@ -33,7 +34,14 @@ const completion = z.looseObject({
   /** SGLang, also at the end of a stream: ids of the prompt and of each choice. */
   sglext: z.looseObject({ input_ids: perChoice.nullish(), output_ids: perChoice.nullish() }).nullish(),
   metadata: metadata.nullish(),
-  usage: z.looseObject({ prompt_tokens: z.number().nullish(), completion_tokens: z.number().nullish() }).nullish(),
+  usage: z
+    .looseObject({
+      prompt_tokens: z.number().nullish(),
+      completion_tokens: z.number().nullish(),
+      prompt_tokens_details: z.looseObject({ cached_tokens: z.number().nullish() }).nullish(),
+      completion_tokens_details: z.looseObject({ reasoning_tokens: z.number().nullish() }).nullish(),
+    })
+    .nullish(),
 });
 
 /** The message and the turn of a chat completion, whichever engine wrote it. */
@@ -62,6 +70,7 @@ export function readCompletion(value: unknown): AgentMessage {
       weight_versions: weightsOf(about, completionIds?.length ?? 0),
       prompt_tokens: usage?.prompt_tokens ?? null,
       completion_tokens: usage?.completion_tokens ?? null,
+      ...tokenDetails(usage?.prompt_tokens_details?.cached_tokens, usage?.completion_tokens_details?.reasoning_tokens),
     },
   };
 }

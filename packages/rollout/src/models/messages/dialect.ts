@@ -3,7 +3,7 @@ import { parseArguments } from "@aenv/sdk/adapters";
 import * as z from "zod";
 import type { AgentMessage } from "../../agents/agent.ts";
 import { ModelError } from "../../episode/failure.ts";
-import { chatContent, type Dialect, offeredTools, parametersOf, type TurnRequest, tokenLimit } from "../dialect.ts";
+import { chatContent, type Dialect, offeredTools, parametersOf, type TurnRequest, tokenDetails, tokenLimit } from "../dialect.ts";
 import { MessagesStream } from "./stream.ts";
 
 /** Anthropic's Messages API. */
@@ -101,6 +101,7 @@ function read(answer: unknown): AgentMessage {
       weight_versions: [],
       prompt_tokens: promptTokens(usage),
       completion_tokens: usage?.output_tokens ?? null,
+      ...tokenDetails(usage?.cache_read_input_tokens, null),
     },
   };
 }

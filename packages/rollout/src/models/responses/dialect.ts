@@ -2,7 +2,16 @@ import { type ChatMessage, type Conversation, isObject, textOf } from "@aenv/con
 import * as z from "zod";
 import type { AgentMessage } from "../../agents/agent.ts";
 import { ModelError } from "../../episode/failure.ts";
-import { chatContent, type Dialect, offeredTools, parametersOf, type StreamReader, type TurnRequest, tokenLimit } from "../dialect.ts";
+import {
+  chatContent,
+  type Dialect,
+  offeredTools,
+  parametersOf,
+  type StreamReader,
+  type TurnRequest,
+  tokenDetails,
+  tokenLimit,
+} from "../dialect.ts";
 
 /** OpenAI's Responses API. The whole conversation is sent each time; nothing is stored at the endpoint. */
 export const responsesDialect: Dialect = {
@@ -62,7 +71,14 @@ const response = z.looseObject({
   error: z.looseObject({ message: z.string() }).nullish(),
   incomplete_details: z.looseObject({ reason: z.string() }).nullish(),
   output: z.array(z.looseObject({ type: z.string() })),
-  usage: z.looseObject({ input_tokens: z.number().nullish(), output_tokens: z.number().nullish() }).nullish(),
+  usage: z
+    .looseObject({
+      input_tokens: z.number().nullish(),
+      output_tokens: z.number().nullish(),
+      input_tokens_details: z.looseObject({ cached_tokens: z.number().nullish() }).nullish(),
+      output_tokens_details: z.looseObject({ reasoning_tokens: z.number().nullish() }).nullish(),
+    })
+    .nullish(),
 });
 
 function read(answer: unknown): AgentMessage {
@@ -83,6 +99,7 @@ function read(answer: unknown): AgentMessage {
       weight_versions: [],
       prompt_tokens: usage?.input_tokens ?? null,
       completion_tokens: usage?.output_tokens ?? null,
+      ...tokenDetails(usage?.input_tokens_details?.cached_tokens, usage?.output_tokens_details?.reasoning_tokens),
     },
   };
 }
