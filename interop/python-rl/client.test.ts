@@ -1,0 +1,91 @@
+import { describeNeeding } from "@aenv/testing";
+import { freePort, type Platform, projects, publish, startPlatform } from "aenvironment/platform-tests";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runPython } from "./python.ts";
+
+const LONG = { timeout: 100_000 };
+
+describeNeeding("python-rl", "the Python client", () => {
+  let platform: Platform;
+  let port: number;
+
+  beforeAll(async () => {
+    platform = await startPlatform();
+    port = await freePort();
+    await publish(platform, projects.echo, { isolation: "shared" });
+    await publish(platform, projects.probe);
+    await publish(platform, projects.window, { ports: [port] });
+  });
+  afterAll(() => platform?.close());
+
+  const report = (kind: string, part: string, ...rest: string[]) => runPython("use_client.py", [platform.controlUrl, kind, part, ...rest]);
+  const running = () => platform.demand("GET", "/env-instance/*/list?status=Running");
+
+  describe.each(["sync", "async"])("%s", (kind) => {
+    it("uses every method of an instance, and leaves none behind", LONG, async () => {
+      expect(await report(kind, "methods")).toEqual({
+        environments: ["echo-shared", "probe", "window"],
+        environment: "1.0.0",
+        versions: ["1.0.0"],
+        whoami: expect.objectContaining({ token: null }),
+        tools: ["echo", "remember"],
+        tasks: ["greet", "be-brief", "recall"],
+        test_tasks: ["recall"],
+        reset: expect.objectContaining({ task: expect.objectContaining({ id: "be-brief" }), seed: 5 }),
+        echoed: ["brevity", false],
+        prefixed: "ho ho",
+        failed: ["nothing is remembered as 'shape'; known: nothing", true],
+        object: { name: "color", text: "blue" },
+        functions: ["transcript"],
+        function: { echoes: ["brevity", "ho ho"], notes: { color: "blue" } },
+        function_unknown: expect.objectContaining({ raised: "NotFound", code: "function.not_found" }),
+        score: { reward: 0.8, components: { said_it: 1, brief: 0 }, weights: { said_it: 0.8, brief: 0.2 } },
+        score_with_arguments: 1,
+        score_refused: expect.objectContaining({ raised: "InvalidRequest", retryable: false, message: expect.stringContaining("calls") }),
+        health: { status: "healthy", echoes: 2 },
+        prompt: [expect.objectContaining({ role: "system" }), expect.objectContaining({ role: "user" })],
+        status: { done: false, reason: null },
+        forks: ["red", "blue"],
+        changed: true,
+        restored: true,
+        from_snapshot: true,
+        ttl: "2h",
+        running: [true],
+        again: "healthy",
+        agent_url: 200,
+        deleted: expect.objectContaining({ raised: "NotFound", code: "instance.not_found" }),
+      });
+      expect(await running()).toEqual([]);
+    });
+
+    it("raises typed errors with the platform's codes", LONG, async () => {
+      expect(await report(kind, "errors")).toEqual({
+        environment: expect.objectContaining({ raised: "NotFound", code: "environment.not_found", status: 404 }),
+        setup: expect.objectContaining({ raised: "ServerError", message: expect.stringContaining("told to fail in setup") }),
+        task: expect.objectContaining({ code: "task.not_found" }),
+        no_tool: expect.objectContaining({ raised: expect.stringMatching(/NotFound|InvalidRequest|ServerError/) }),
+        slow: expect.objectContaining({ raised: "NetworkError" }),
+        crash: expect.objectContaining({ raised: "ServerError", code: "sandbox.lost" }),
+        score: expect.objectContaining({ retryable: expect.any(Boolean), code: expect.stringMatching(/^(sandbox|instance)\./) }),
+        unreachable: expect.objectContaining({ raised: "NetworkError", code: "network.failed", retryable: true }),
+      });
+      expect(await running()).toEqual([]);
+    });
+
+    it.runIf(process.platform === "linux")("reaches a port inside the sandbox by a link", LONG, async () => {
+      expect(await report(kind, "port", String(port))).toEqual({
+        url: expect.stringMatching(/\/port\/[\w-]{32}$/),
+        status: 200,
+        body: ["POST", "/healthz?a=1", `127.0.0.1:${port}`, "hello"],
+      });
+    });
+  });
+
+  it("has a synchronous part that is generated from the asynchronous one", async () => {
+    expect(await runPython("../../python/make_sync.py", ["--check"])).toBe("equal");
+  });
+
+  it("opens many instances at once", LONG, async () => {
+    expect(await report("async", "many")).toEqual(Array.from({ length: 16 }, (_, at) => `${at}`));
+  });
+});

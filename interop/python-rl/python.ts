@@ -1,0 +1,24 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { pythonRlPath } from "@aenv/testing";
+
+export interface PythonOptions {
+  /** Another interpreter than the one of interop/python-rl. */
+  readonly python?: string;
+  readonly variables?: Readonly<Record<string, string>>;
+  readonly timeoutMs?: number;
+}
+
+/** Runs a script of this folder and returns the value that it prints as its last line. What it writes to stderr is in the error. */
+// biome-ignore lint/suspicious/noExplicitAny: tests read reports of every shape
+export async function runPython(script: string, args: readonly string[], options: PythonOptions = {}): Promise<any> {
+  const { python = pythonRlPath, variables = {}, timeoutMs = 100_000 } = options;
+  const env = { ...process.env, PYTHONDONTWRITEBYTECODE: "1", ...variables };
+  const { stdout } = await promisify(execFile)(python, [join(import.meta.dirname, script), ...args], {
+    env,
+    timeout: timeoutMs,
+    maxBuffer: 16 * 1024 * 1024,
+  });
+  return JSON.parse(stdout.trim().split("\n").at(-1) ?? "");
+}

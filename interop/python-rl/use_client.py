@@ -1,0 +1,178 @@
+"""Uses the client, synchronous or asynchronous: use_client.py URL sync|async PART [ARGUMENT]. Prints one JSON report."""
+
+import asyncio
+import inspect
+import json
+import sys
+from dataclasses import asdict
+
+import httpx
+
+from aenv_client import AsyncClient, Client, PlatformError, reward_of, Unscored
+
+URL, KIND, PART, *REST = sys.argv[1:]
+ECHO = "echo-shared@1.0.0"
+PROBE = "probe@1.0.0"
+
+
+async def of(value):
+    """The value of a call of either client."""
+    return await value if inspect.isawaitable(value) else value
+
+
+async def items(values):
+    """The items of an iterator of either client."""
+    return [one async for one in values] if hasattr(values, "__aiter__") else list(values)
+
+
+async def error_of(call):
+    try:
+        return await of(call())
+    except (PlatformError, Unscored) as error:
+        return {"raised": type(error).__name__, **error.__dict__}
+
+
+async def methods(client):
+    report = {}
+    report["environments"] = [one["name"] for one in await of(client.environments.list())]
+    report["environment"] = (await of(client.environments.get("echo-shared")))["version"]
+    report["versions"] = [one["version"] for one in await of(client.environments.versions("echo-shared"))]
+    report["whoami"] = await of(client.tokens.whoami())
+    instance = await of(client.instances.create(ECHO, task="greet", seed=4, labels={"kind": KIND}))
+    report["tools"] = [tool["name"] for tool in await of(instance.tools())]
+    report["tasks"] = [task["id"] for task in await of(instance.tasks())]
+    report["test_tasks"] = [task["id"] for task in await of(instance.tasks(split="test"))]
+    report["reset"] = await of(instance.reset(task="be-brief", seed=5))
+    echoed = await of(instance.call_tool("echo", {"text": "brevity"}))
+    report["echoed"] = [echoed.text, echoed.is_error]
+    report["prefixed"] = (await of(instance.call_tool(f"{ECHO}/echo", {"text": "ho", "times": 2}))).text
+    report["failed"] = [(one := await of(instance.call_tool("remember", {"name": "shape"}))).text, one.is_error]
+    report["object"] = (await of(instance.call_tool("remember", {"name": "color", "text": "blue"}))).json()
+    report["functions"] = [one["name"] for one in await of(instance.functions())]
+    report["function"] = await of(instance.call_function("transcript"))
+    report["function_unknown"] = await error_of(lambda: instance.call_function("sing"))
+    report["score"] = asdict(await of(instance.score()))
+    report["score_with_arguments"] = (await of(instance.score({"calls": 2}))).reward
+    report["score_refused"] = await error_of(lambda: instance.score({"calls": 0}))
+    report["health"] = await of(instance.health())
+    report["prompt"] = await of(instance.prompt())
+    report["status"] = await of(instance.status())
+    snapshot = await of(instance.snapshot())
+    digest = await of(instance.digest())
+    copies = await of(instance.fork(2))
+    await of(copies[0].call_tool("remember", {"name": "color", "text": "red"}))
+    report["forks"] = [(await of(one.call_tool("remember", {"name": "color"}))).json()["text"] for one in copies]
+    for copy in copies:
+        await of(copy.delete())
+    await of(instance.call_tool("echo", {"text": "more"}))
+    report["changed"] = await of(instance.digest()) != digest
+    await of(instance.restore(snapshot))
+    report["restored"] = await of(instance.digest()) == digest
+    other = await of(client.instances.create(ECHO, snapshot=snapshot))
+    report["from_snapshot"] = await of(other.digest()) == digest
+    await of(other.delete())
+    await of(instance.renew("2h"))
+    report["ttl"] = instance.record["ttl"]
+    report["running"] = [one["id"] == instance.id for one in await items(client.instances.list(status="Running"))]
+    report["again"] = (await of((await of(client.instances.get(instance.id))).health()))["status"]
+    async with httpx.AsyncClient() as http:
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+        headers = {"accept": "application/json, text/event-stream"}
+        report["agent_url"] = (await http.post(instance.agent_url, json=body, headers=headers)).status_code
+    await of(instance.delete())
+    await of(instance.delete())
+    report["deleted"] = await error_of(lambda: client.instances.get("echo-none"))
+    return report
+
+
+async def errors(client):
+    report = {}
+    report["environment"] = await error_of(lambda: client.instances.create("nothing@1.0.0"))
+    report["setup"] = await error_of(lambda: client.instances.create(PROBE, variables={"SETUP": "fail"}))
+    report["task"] = await error_of(lambda: client.instances.create(ECHO, task="none"))
+    instance = await of(client.instances.create(PROBE))
+    report["no_tool"] = await error_of(lambda: instance.call_tool("sing"))
+    report["slow"] = await error_of(lambda: instance.call_tool("wait", {"ms": 60_000}, timeout=0.5))
+    report["crash"] = await error_of(lambda: instance.call_tool("crash"))
+    report["score"] = await error_of(lambda: instance.score())
+    await of(instance.delete())
+    nobody = AsyncClient("http://127.0.0.1:9", retries=0) if KIND == "async" else Client("http://127.0.0.1:9", retries=0)
+    report["unreachable"] = await error_of(lambda: nobody.environments.list())
+    await of(nobody.close())
+    return report
+
+
+async def port(client):
+    """The link to a port of the sandbox."""
+    instance = await of(client.instances.create("window@1.0.0", variables={"LISTEN": REST[0]}))
+    url = await of(instance.port_url(int(REST[0]), minutes=1))
+    async with httpx.AsyncClient() as http:
+        answer = await http.post(f"{url}/healthz?a=1", content="hello")
+    await of(instance.delete())
+    return {"url": url, "status": answer.status_code, "body": [answer.json()[key] for key in ("method", "url", "host", "body")]}
+
+
+async def many(client):
+    """As many instances at once as a small batch has."""
+
+    async def one(at):
+        async with await client.instances.create(ECHO, task="greet") as instance:
+            return (await instance.call_tool("echo", {"text": f"{at}"})).text
+
+    return await asyncio.gather(*(one(at) for at in range(16)))
+
+
+async def rollouts(client):
+    base_url = REST[0]
+    model = {"base_url": base_url, "api_key": "sk-quiet", "name": "scripted", "tokens": "trainer"}
+    make = lambda at: {"id": f"{KIND}-{at}", "environment": ECHO, "task": {"id": "greet"}, "model": model, "metadata": {"at": at}}
+    report = {}
+    streamed = await items(client.rollouts.stream([make(at) for at in range(3)]))
+    report["streamed"] = sorted([one["id"], reward_of(one["outcome"])] for one in streamed)
+    report["again"] = reward_of((await of(client.rollouts.play(make(0))))["outcome"])
+    report["other_body"] = await error_of(lambda: client.rollouts.play({**make(0), "metadata": {}}))
+    report["accepted"] = await of(client.rollouts.submit([make(7)]))
+    report["waited"] = reward_of((await of(client.rollouts.result(f"{KIND}-7")))["outcome"])
+    unreachable = {**make(8), "model": {**model, "base_url": "http://127.0.0.1:9/v1"}, "retries": 0}
+    result = await of(client.rollouts.play(unreachable))
+    report["unscored"] = await error_of(lambda: reward_of(result["outcome"]))
+    report["cancelled"] = await of(client.rollouts.cancel(f"{KIND}-7"))
+    report["missing"] = await error_of(lambda: client.rollouts.get("never"))
+    report["secret"] = "sk-quiet" in json.dumps(streamed)
+    return report
+
+
+async def sessions(client):
+    report = {}
+    report["tasks"] = [[task["id"], task["split"], task["index"]] for task in await of(client.environments.tasks(ECHO))]
+    report["test_tasks"] = [task["id"] for task in await of(client.environments.tasks(ECHO, split="test"))]
+    session = await of(client.sessions.create(ECHO, "greet", seed=3))
+    report["begun"] = [session.observation, session.messages, [tool["name"] for tool in session.tools], session.task["id"]]
+    step = await of(session.call_tool("echo", {"text": "hello"}))
+    report["step"] = [step.text, step.is_error, step.done, step.reward]
+    step = await of(session.call_tool("sing", {}))
+    report["wrong"] = [step.is_error, step.done]
+    step = await of(session.say("I have said it."))
+    report["said"] = [step.is_error, step.done]
+    report["score"] = asdict(await of(session.score()))
+    await of(session.close())
+    await of(session.close())
+    report["closed"] = await error_of(lambda: session.call_tool("echo", {"text": "late"}))
+    report["no_task"] = await error_of(lambda: client.sessions.create(ECHO, "none"))
+    session = await of(client.sessions.create(PROBE, "one"))
+    report["crash"] = await error_of(lambda: session.call_tool("crash"))
+    report["score_after"] = await error_of(lambda: session.score())
+    await of(session.close())
+    return report
+
+
+async def main():
+    part = globals()[PART]
+    if KIND == "async":
+        async with AsyncClient(URL) as client:
+            return await part(client)
+    with Client(URL) as client:
+        return await part(client)
+
+
+print(json.dumps(asyncio.run(main())))

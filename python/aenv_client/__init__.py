@@ -1,0 +1,61 @@
+"""
+Client of AEnv, an environment platform for agentic reinforcement learning.
+
+    with Client("http://localhost:8080") as client:
+        with client.instances.create("echo@1.0.0", task="greet") as instance:
+            instance.call_tool("echo", {"text": "hello"})
+            print(instance.score().reward)
+
+Each RL framework has a module of its own, such as `aenv_client.gymnasium`, which is imported only by those who use it.
+"""
+
+from ._async.client import AsyncClient
+from ._async.instances import AsyncInstance
+from ._async.sessions import AsyncSession
+from ._sync.client import Client
+from ._sync.instances import Instance
+from ._sync.sessions import Session
+from .errors import (
+    AccessDenied,
+    AEnvError,
+    Conflict,
+    InvalidRequest,
+    NetworkError,
+    NotFound,
+    PlatformError,
+    QuotaExceeded,
+    ServerError,
+    Unscored,
+    reward_of,
+)
+from .types import Outcome, Reset, Reward, RolloutResult, Sequence, Step, Task, Tool, ToolResult, as_text
+
+__all__ = [
+    "AEnvError",
+    "AccessDenied",
+    "AsyncClient",
+    "AsyncInstance",
+    "AsyncSession",
+    "Client",
+    "Conflict",
+    "Instance",
+    "InvalidRequest",
+    "NetworkError",
+    "NotFound",
+    "Outcome",
+    "PlatformError",
+    "QuotaExceeded",
+    "Reset",
+    "Reward",
+    "RolloutResult",
+    "ServerError",
+    "Sequence",
+    "Session",
+    "Step",
+    "Task",
+    "Tool",
+    "ToolResult",
+    "Unscored",
+    "as_text",
+    "reward_of",
+]

@@ -1,0 +1,259 @@
+"""Instances: running environments, with their tools and their trainer API."""
+
+from __future__ import annotations
+
+import uuid
+from types import TracebackType
+from typing import Any, AsyncIterator, List, Mapping, Sequence
+
+from .. import _wire as wire
+from .._wire import Call
+from ..errors import AccessDenied, NotFound, PlatformError, ServerError
+from ..types import Reset, Reward, Task, Tool, ToolResult
+from .http import AsyncHttp
+from .mcp import AsyncMcp
+
+_START_SECONDS = 500.0
+#: Shorter than the usual timeout of proxies.
+_LONGEST_STATUS_WAIT = "20s"
+_TASKS_PER_PAGE = 500
+
+
+class AsyncInstances:
+    def __init__(self, http: AsyncHttp) -> None:
+        self._http = http
+
+    async def create(
+        self,
+        environment: str,
+        *,
+        task: str | None = None,
+        seed: int | None = None,
+        ttl: str | None = None,
+        variables: Mapping[str, str] | None = None,
+        arguments: Sequence[str] | None = None,
+        labels: Mapping[str, str] | None = None,
+        datasource: str | None = None,
+        snapshot: Any = None,
+    ) -> AsyncInstance:
+        """
+        Creates an instance and waits until it runs. Without a `ttl` it ends after the environment's own, or 30 minutes. The
+        instance is deleted by `async with`, or by `delete`.
+        """
+        body = {
+            "envName": environment,
+            "ttl": ttl or "30m",
+            "ttlIsFallback": True if ttl is None else None,
+            "environment_variables": None if variables is None else dict(variables),
+            "arguments": None if arguments is None else list(arguments),
+            "labels": None if labels is None else dict(labels),
+            "datasource": datasource,
+            "task": task,
+            "seed": seed,
+            "snapshot": snapshot,
+        }
+        # With the key each call creates one instance, also when the request is sent again.
+        headers = {"idempotency-key": uuid.uuid4().hex}
+        doing = f"create an instance of '{environment}'"
+        call = Call(doing, "POST", "/env-instance", wire.without_none(body), rule="keyed", headers=headers)
+        record = await self._http.send(call)
+        try:
+            return AsyncInstance(self._http, await self._running(record))
+        except BaseException:
+            await self._http.send(_delete(record["id"]))
+            raise
+
+    async def get(self, id: str) -> AsyncInstance:
+        """A handle of an instance that exists already."""
+        return AsyncInstance(self._http, await self._http.send(Call(f"get instance '{id}'", "GET", _path(id))))
+
+    async def list(self, *, environment: str | None = None, status: str | None = None) -> AsyncIterator[dict[str, Any]]:
+        """The records of all matching instances, requested page by page."""
+        after: str | None = None
+        while True:
+            params = {"envName": environment, "status": status, "limit": 1000, "after": after}
+            page = await self._http.send(Call("list instances", "GET", "/env-instance/list", params=params))
+            for record in page["items"]:
+                yield record
+            after = page.get("next")
+            if after is None:
+                return
+
+    async def _running(self, record: dict[str, Any]) -> dict[str, Any]:
+        while record["status"] in ("Pending", "Creating"):
+            call = Call(f"wait for instance '{record['id']}'", "GET", _path(record["id"]), params={"wait": _LONGEST_STATUS_WAIT})
+            record = await self._http.send(call)
+        if record["status"] == "Running":
+            return record
+        reason = record.get("reason") or "the server gave no reason"
+        raise ServerError(f"instance '{record['id']}' is {record['status']}: {reason}", code="instance.start_failed", retryable=True)
+
+
+class AsyncInstance:
+    """One running environment. `async with` deletes it at the end."""
+
+    def __init__(self, http: AsyncHttp, record: dict[str, Any]) -> None:
+        self._http = http
+        self.record = record
+        self.id = str(record["id"])
+        self.environment = str(record.get("environment") or "")
+        data_url = wire.data_url(http.url, record.get("data_url"))
+        self._url = f"{data_url}/env-instance/{wire.segment(self.id)}"
+        needs_token = record.get("data_access") == "token"
+        if needs_token and http.auth and not wire.are_on_one_host(http.url, data_url):
+            raise AccessDenied(
+                f"the data port {data_url} is on another host than the control API, so the token is not sent to it", code="access.denied"
+            )
+        self._headers = http.auth if needs_token else {}
+        self._mcp = AsyncMcp(http, f"{self._url}/mcp", self._headers)
+
+    @property
+    def agent_url(self) -> str | None:
+        """The URL for an agent's MCP client: it gives access to the tools and to nothing else."""
+        url = self.record.get("agent_url")
+        return str(url) if url else None
+
+    async def tools(self) -> list[Tool]:
+        return await self._mcp.tools()
+
+    async def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None, *, timeout: float | None = None) -> ToolResult:
+        """Calls a tool, once. A tool that fails gives a result with `is_error`; only a call without a result raises."""
+        return await self._mcp.call(name.removeprefix(f"{self.environment}/"), arguments or {}, timeout)
+
+    async def tasks(self, *, split: str | None = None) -> list[Task]:
+        tasks: list[Task] = []
+        while True:
+            params = {"offset": len(tasks), "limit": _TASKS_PER_PAGE, "split": split}
+            page = await self._send("list the tasks", "GET", "/task/list", params=params)
+            tasks.extend(page["items"])
+            if not page["items"] or len(tasks) >= page["total"]:
+                return tasks
+
+    async def reset(self, *, task: str | None = None, seed: int | None = None) -> Reset:
+        """Begins a new episode; what is left out keeps its value. Returns the task, the seed and the first observation."""
+        # Sent once: a reset that arrives after its repetition would discard an episode that has begun.
+        body = wire.without_none({"task": task, "seed": seed})
+        found: Reset = await self._send("reset the instance", "POST", "/task/reset", body, rule="once")
+        return found
+
+    async def score(self, arguments: Mapping[str, Any] | None = None, *, timeout: float | None = None) -> Reward:
+        """The reward of the episode so far. Raises if there is none; it never counts as 0."""
+        return wire.read_reward(await self._send("compute the reward", "POST", "/task/reward", dict(arguments or {}), rule="once", timeout=timeout))
+
+    async def functions(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = (await self._send("list the functions", "GET", "/functions/list"))["functions"]
+        return found
+
+    async def call_function(self, name: str, arguments: Mapping[str, Any] | None = None, *, timeout: float | None = None) -> Any:
+        """Calls a function at the path and by the method that the environment declares."""
+        known = await self.functions()
+        found = next((one for one in known if one["name"] == name), None)
+        if found is None:
+            names = ", ".join(str(one["name"]) for one in known) or "none"
+            raise NotFound(f"'{self.environment}' has no function '{name}'; it has: {names}", code="function.not_found", status=404)
+        method = str(found["method"]).upper()
+        given = dict(arguments or {})
+        rule = "idempotent" if method == "GET" else "once"
+        with_body = method in ("POST", "PUT", "PATCH")
+        return await self._send(
+            f"call function '{name}'",
+            method,
+            str(found["endpoint"]),
+            given if with_body else None,
+            params=None if with_body else given,
+            rule=rule,
+            timeout=timeout,
+        )
+
+    async def health(self) -> dict[str, Any]:
+        found: dict[str, Any] = await self._send("check the health", "GET", "/health")
+        return found
+
+    async def snapshot(self) -> Any:
+        """The state as a value, for `restore`, or for the `snapshot` of a new instance."""
+        return await self._send("take a snapshot", "POST", "/state/snapshot", {})
+
+    async def restore(self, snapshot: Any) -> None:
+        await self._send("restore a snapshot", "POST", "/state/restore", {"snapshot": snapshot}, rule="once")
+
+    async def digest(self) -> str:
+        """The digest of the state: equal states have equal digests."""
+        return str((await self._send("compute the digest", "GET", "/state/digest"))["digest"])
+
+    async def prompt(self) -> list[dict[str, Any]]:
+        """The messages that an agent begins with."""
+        found: list[dict[str, Any]] = (await self._send("get the prompt", "GET", "/episode/prompt"))["messages"]
+        return found
+
+    async def reply(self, text: str, *, timeout: float | None = None) -> dict[str, Any]:
+        """What the environment answers when the agent speaks: `{"messages", "status"}`."""
+        body = {"message": {"role": "assistant", "content": text}}
+        found: dict[str, Any] = await self._send("get the reply", "POST", "/episode/reply", body, rule="once", timeout=timeout)
+        return found
+
+    async def status(self) -> dict[str, Any]:
+        """Whether the episode is over: `{"done", "reason"}`."""
+        found: dict[str, Any] = await self._send("get the status of the episode", "GET", "/episode/status")
+        return found
+
+    async def fork(self, count: int = 1) -> list[AsyncInstance]:
+        """Copies that continue from the current state; each is an instance of its own and must be deleted."""
+        doing = f"fork instance '{self.id}'"
+        call = Call(doing, "POST", f"{_path(self.id)}/fork", {"count": count}, rule="keyed", headers={"idempotency-key": uuid.uuid4().hex})
+        records = await self._http.send(call)
+        instances = AsyncInstances(self._http)
+        try:
+            return [AsyncInstance(self._http, await instances._running(record)) for record in records]
+        except BaseException:
+            for record in records:
+                await self._http.send(_delete(record["id"]))
+            raise
+
+    async def renew(self, ttl: str) -> None:
+        """The instance ends after this time from now, such as `30m`."""
+        self.record = await self._http.send(Call(f"renew instance '{self.id}'", "POST", f"{_path(self.id)}/renew", {"ttl": ttl}))
+
+    async def port_url(self, port: int, *, minutes: float = 5) -> str:
+        """A link to a port inside the sandbox, for HTTP and WebSocket. It works without a token until it expires."""
+        body = {"port": port, "expiration_time_in_minutes": minutes}
+        doing = f"create a link to port {port} of instance '{self.id}'"
+        return str((await self._http.send(Call(doing, "POST", f"{_path(self.id)}/presign-url", body)))["url"])
+
+    async def delete(self) -> None:
+        """Deleting twice is allowed."""
+        try:
+            await self._http.send(_delete(self.id))
+        except NotFound:
+            pass
+
+    async def __aenter__(self) -> AsyncInstance:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        try:
+            await self.delete()
+        except PlatformError:
+            # It ends by its ttl; the block's own result is not lost for that.
+            pass
+
+    async def _send(
+        self,
+        doing: str,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        rule: str = "idempotent",
+        params: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+    ) -> Any:
+        doing = f"{doing} of '{self.environment}'"
+        return await self._http.send(Call(doing, method, self._url + path, body, rule, params, self._headers, timeout))
+
+
+def _path(id: str) -> str:
+    return f"/env-instance/{wire.segment(id)}"
+
+
+def _delete(id: str) -> Call:
+    return Call(f"delete instance '{id}'", "DELETE", _path(id))

@@ -1,0 +1,101 @@
+"""Sessions: one episode, driven action by action by a trainer that samples itself."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Mapping
+
+from .. import _wire as wire
+from .._wire import Call
+from ..errors import PlatformError, raise_unscored, reward_of
+from ..types import Reward, Step
+from .http import AsyncHttp
+
+
+class AsyncSessions:
+    def __init__(self, http: AsyncHttp) -> None:
+        self._http = http
+
+    async def create(
+        self,
+        environment: str,
+        task: str | Mapping[str, Any] | None = None,
+        *,
+        seed: int | None = None,
+        ttl_seconds: int | None = None,
+        timeout: float = 300.0,
+    ) -> AsyncSession:
+        """
+        Begins an episode. `task` is an id, or `{"split", "index"}` or `{"inline"}`. The server ends a session that is idle for
+        `ttl_seconds`. Raises `Unscored` if the platform fails.
+        """
+        wanted = {"id": task} if isinstance(task, str) else task
+        body = wire.without_none({"environment": environment, "task": wanted, "seed": seed, "ttl_seconds": ttl_seconds})
+        call = Call(f"begin a session of '{environment}'", "POST", "/sessions", body, rule="rejected", timeout=timeout)
+        try:
+            return AsyncSession(self._http, environment, await self._http.send(call))
+        except PlatformError as error:
+            raise_unscored(error, "start")
+
+
+class AsyncSession:
+    """One episode. `async with` deletes it at the end."""
+
+    def __init__(self, http: AsyncHttp, environment: str, record: Mapping[str, Any]) -> None:
+        self._http = http
+        self._path = f"/sessions/{wire.segment(str(record['session']))}"
+        self.environment = environment
+        self.id = str(record["session"])
+        #: What the agent sees first.
+        self.observation: Any = record.get("observation")
+        #: The messages that an agent begins with.
+        self.messages: list[dict[str, Any]] = list(record.get("messages") or [])
+        self.tools: list[dict[str, Any]] = list(record.get("tools") or [])
+        self.task: dict[str, Any] | None = record.get("task")
+
+    async def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None, *, timeout: float | None = None) -> Step:
+        """Calls a tool, once. A tool that fails gives a step with `is_error`; only a failure of the platform raises."""
+        return await self._step(f"call tool '{name}'", {"tool": {"name": name, "arguments": dict(arguments or {})}}, timeout)
+
+    async def say(self, text: str, *, timeout: float | None = None) -> Step:
+        """The agent speaks without calling a tool. The environment answers, or the episode is done."""
+        return await self._step("send a message", {"text": text}, timeout)
+
+    async def score(self, text: str | None = None, *, timeout: float | None = None) -> Reward:
+        """The episode's reward, computed once. Raises `Unscored` where there is none."""
+        call = Call("score the session", "POST", f"{self._path}/score", wire.without_none({"text": text}), rule="once", timeout=timeout)
+        try:
+            outcome = (await self._http.send(call))["outcome"]
+        except PlatformError as error:
+            raise_unscored(error, "score")
+        reward = reward_of(outcome)
+        return Reward(reward, dict(outcome.get("components") or {}), dict(outcome.get("weights") or {}))
+
+    async def close(self) -> None:
+        """Ends the session and its instance. Closing twice is allowed."""
+        await self._http.send(Call("end the session", "DELETE", self._path))
+
+    async def __aenter__(self) -> AsyncSession:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        try:
+            await self.close()
+        except PlatformError:
+            # The server ends it when it is idle; the block's own result is not lost for that.
+            pass
+
+    async def _step(self, doing: str, body: dict[str, Any], timeout: float | None) -> Step:
+        call = Call(f"{doing} of '{self.environment}'", "POST", f"{self._path}/step", body, rule="once", timeout=timeout)
+        try:
+            answer = await self._http.send(call)
+        except PlatformError as error:
+            raise_unscored(error, "play")
+        reward = answer.get("reward")
+        return Step(
+            observation=answer.get("observation"),
+            content=list(answer.get("content") or []),
+            is_error=bool(answer.get("is_error", False)),
+            done=bool(answer.get("done", False)),
+            reward=None if reward is None else float(reward),
+        )

@@ -1,0 +1,110 @@
+# Generated from _async by make_sync.py.
+"""Rollouts: the service plays whole episodes against a model that the caller names."""
+
+from __future__ import annotations
+
+import time
+import json
+from typing import Any, Iterator, Iterable, List, Mapping
+
+from .. import _wire as wire
+from .._wire import Call
+from ..errors import NetworkError
+from ..types import RolloutResult
+from .http import Http
+
+#: The server sends a ping every 15 s; a stream that is silent for longer is broken.
+_SILENCE_SECONDS = 60.0
+
+
+class Rollouts:
+    """
+    A rollout's `id` is its idempotency key: sending it again joins the rollout or returns its result, and never plays twice. So
+    lost connections and answers 429 and 5xx are retried with the same id.
+    """
+
+    def __init__(self, http: Http) -> None:
+        self._http = http
+
+    def stream(self, rollouts: Iterable[Mapping[str, Any]], *, fields: str | None = None) -> Iterator[RolloutResult]:
+        """Plays the rollouts and yields their results as they end. Leaving the loop does not cancel: see `cancel`."""
+        pending = {str(one["id"]): dict(one) for one in rollouts}
+        failures = 0
+        while pending:
+            received = 0
+            try:
+                call = Call(
+                    f"play {len(pending)} rollouts",
+                    "POST",
+                    "/rollouts",
+                    {"rollouts": list(pending.values()), "stream": True},
+                    rule="rollout",
+                    params={"fields": fields},
+                    headers={"accept": "application/x-ndjson"},
+                    timeout=_SILENCE_SECONDS,
+                )
+                with self._http.open(call) as response:
+                    for line in response.iter_lines():
+                        result = _read_line(line)
+                        if result is None or pending.pop(str(result["id"]), None) is None:
+                            continue
+                        received += 1
+                        yield result
+                lost: Exception | None = None
+            except NetworkError as error:
+                lost = error
+            failures = 0 if received > 0 else failures + 1
+            if not pending:
+                return
+            if failures > self._http.retries:
+                raise lost or NetworkError(f"the stream ended without the results of {', '.join(pending)}", code="network.failed", retryable=True)
+            time.sleep(wire.wait_before(failures, None) or 0.0)
+
+    def play(self, rollout: Mapping[str, Any], *, fields: str | None = None) -> RolloutResult:
+        """Plays one rollout and returns its result. See `reward_of` for its reward."""
+        for result in self.stream([rollout], fields=fields):
+            return result
+        raise NetworkError(f"the server sent no result of rollout '{rollout['id']}'", code="network.failed", retryable=True)
+
+    def submit(self, rollouts: Iterable[Mapping[str, Any]]) -> List[str]:
+        """Starts rollouts and returns the accepted ids at once."""
+        body = {"rollouts": [dict(one) for one in rollouts], "stream": False}
+        data = self._http.send(Call("submit rollouts", "POST", "/rollouts", body, rule="rollout"))
+        return [str(one) for one in data["accepted"]]
+
+    def get(self, id: str, *, wait: float = 0, fields: str | None = None) -> RolloutResult:
+        """The rollout as it is after at most `wait` seconds; it has an `outcome` once it has ended."""
+        call = Call(
+            f"get rollout '{id}'",
+            "GET",
+            f"/rollouts/{wire.segment(id)}",
+            params={"wait": f"{wait:g}" if wait else None, "fields": fields},
+            timeout=self._http.timeout + wait,
+        )
+        found: RolloutResult = self._http.send(call)
+        return found
+
+    def result(self, id: str, *, fields: str | None = None) -> RolloutResult:
+        """Waits until the rollout has ended."""
+        while True:
+            found = self.get(id, wait=30, fields=fields)
+            if "outcome" in found:
+                return found
+
+    def list(self, *, run: str | None = None, after: str | None = None) -> dict[str, Any]:
+        """One page of rollouts."""
+        page: dict[str, Any] = self._http.send(Call("list rollouts", "GET", "/rollouts", params={"run": run, "after": after}))
+        return page
+
+    def cancel(self, id: str) -> None:
+        """Cancels at once. A rollout that has ended keeps its result."""
+        self._http.send(Call(f"cancel rollout '{id}'", "DELETE", f"/rollouts/{wire.segment(id)}"))
+
+
+def _read_line(line: str) -> RolloutResult | None:
+    """None for a ping and for a line that was cut by a lost connection."""
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) and "outcome" in value else None
