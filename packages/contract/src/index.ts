@@ -87,6 +87,7 @@ export {
   sandboxRoutes,
   servicePrefix,
   serviceRoutes,
+  sessionRoutes,
 } from "./routes.ts";
 export { initCommand, mountPoints, type SandboxOptions } from "./sandbox-options.ts";
 export {
@@ -97,6 +98,25 @@ export {
   type UpdateServiceRequest,
   updateServiceRequest,
 } from "./service.ts";
+export {
+  type CreateSessionRequest,
+  createSessionRequest,
+  type ListedTask,
+  type ListedTasks,
+  listedTask,
+  listedTasks,
+  type SessionAction,
+  type SessionStart,
+  type SessionStep,
+  scoreSessionRequest,
+  sessionAction,
+  sessionScore,
+  sessionStart,
+  sessionStep,
+  sessionTtl,
+  type TaskChoice,
+  taskChoice,
+} from "./session.ts";
 export { invalidBundle, TAR_BLOCK, tarPadding, writeTarHeader } from "./tar.ts";
 export { readTar, type TarFile } from "./tar-reader.ts";
 export { type Task, type TaskPage, task, taskPage } from "./task.ts";

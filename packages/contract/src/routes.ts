@@ -101,6 +101,15 @@ export const serviceRoutes = {
   deleteService: { method: "DELETE", path: "/env-service/:id", does: "delete a service and its replicas" },
 } as const satisfies Record<string, Route>;
 
+/** Routes of the control port for trainers that sample turn by turn. */
+export const sessionRoutes = {
+  createSession: { method: "POST", path: "/sessions", does: "begin an episode that the caller plays step by step" },
+  stepSession: { method: "POST", path: "/sessions/:id/step", does: "call a tool or say something" },
+  scoreSession: { method: "POST", path: "/sessions/:id/score", does: "score the episode" },
+  deleteSession: { method: "DELETE", path: "/sessions/:id", does: "end the session" },
+  listEnvironmentTasks: { method: "GET", path: "/environments/:ref/tasks", does: "list the tasks of an environment" },
+} as const satisfies Record<string, Route>;
+
 /** The id of a sandbox's first instance, the one served at the root. */
 export const FIRST_INSTANCE = "default";
 

@@ -13,6 +13,7 @@ import { instanceRoutes } from "./api/instance-routes.ts";
 import { adminRoutes, operationRoutes } from "./api/operation-routes.ts";
 import { portRoutes } from "./api/port-routes.ts";
 import { serviceRoutes } from "./api/service-routes.ts";
+import { sessionRoutes } from "./api/session-routes.ts";
 import { tokenRoutes } from "./api/token-routes.ts";
 import { Closers } from "./closers.ts";
 import { type ServerConfig, variableOf } from "./config.ts";
@@ -41,6 +42,9 @@ import { type ServiceRow, serviceRows } from "./services/row.ts";
 import { Services } from "./services/services.ts";
 import { Storage } from "./services/storage.ts";
 import { ServiceTargets } from "./services/targets.ts";
+import { sessionRows } from "./sessions/row.ts";
+import { Sessions } from "./sessions/sessions.ts";
+import { Tasks } from "./sessions/tasks.ts";
 import { hideFolders } from "./shown-text.ts";
 import { Pool } from "./slots/pool.ts";
 import { Scheduler } from "./slots/scheduler.ts";
@@ -270,11 +274,14 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     controlUrl: loopbackUrl(app.server, config.host),
     dataUrl: loopbackUrl(gateway.server, config.host),
   }));
+  const tasks = new Tasks({ hub, loopback, now });
+  const sessions = new Sessions({ rows: sessionRows(store), hub, loopback, tasks, now });
   const routes = [
     ...hubRoutes(hub),
     ...instanceRoutes({ instances, list, logs, hub, dataUrl, shown, dataNeedsToken: access.isOn && !config.idsAreKeys }),
     ...portRoutes({ presign: new Presign({ instances, hub, links, engine }), dataUrl }),
     ...serviceRoutes({ services, hub, dataUrl }),
+    ...sessionRoutes({ sessions, tasks }),
     ...tokenRoutes(tokens),
   ];
   const operations = operationRoutes({ store, disk, metrics, config, version: parts.version, isReady: () => isReady, others: routes });
@@ -313,6 +320,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     await idempotency.sweep();
     await links.collect();
     await hub.collect();
+    await sessions.sweep();
   };
   const onFailure = (error: unknown) => logger.error({ err: error }, "a cleanup failed");
   const sweeps = startRounds(sweep, SWEEP_MS, onFailure);
@@ -331,6 +339,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   closers.add(() => {
     isReady = false;
     instances.refuseNew();
+    sessions.close();
   });
   logger.info({ ...recovered, serverId, store: store.name }, "ready");
   audit.started({ version: parts.version, access: access.isOn ? "on" : "off", host: config.host });

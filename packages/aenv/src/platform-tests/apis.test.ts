@@ -34,6 +34,7 @@ const bodies: Readonly<Record<string, unknown>> = {
   "POST /env/{name}/{version}/aci_trigger": { image: "docker.io/eve/probe:1.0.0" },
   "POST /env/{name}/{version}/visibility": { visibility: "shared", sharedWith: ["bob"] },
   "PUT /env/{name}/{version}": { status: "Failed" },
+  "POST /sessions/{id}/step": { text: "hello" },
 };
 
 /** Requests of another owner, for routes where the default request has another meaning (an upload checks whether a name is free). */
@@ -87,7 +88,12 @@ describe("every route of the control port", () => {
     const { artifacts } = (await platform.demand("GET", `/env/${name}/${version}`, undefined, ada)) as { artifacts: { content: string }[] };
     const digest = artifacts[0]?.content ?? "";
     await platform.demand("POST", "/env-service", { envName: ref, service_name: "service-of-hers" }, ada);
-    const idFor = (path: string, id: string) => (path.startsWith("/env-service/") ? "service-of-hers" : id);
+    const begun = await send(ada, "POST", "/sessions", { environment: ref });
+    const { session } = begun as unknown as { session: string };
+    const idFor = (path: string, id: string) => {
+      if (path.startsWith("/sessions/")) return session;
+      return path.startsWith("/env-service/") ? "service-of-hers" : id;
+    };
     const before = await platform.demand("GET", `/env/${name}/${version}`, undefined, ada);
     const routes = (await routesOf(platform)).filter(({ path, roles }) => path.includes("{") && roles?.includes("admin") === false);
     expect(routes.length).toBeGreaterThan(20);
@@ -97,7 +103,7 @@ describe("every route of the control port", () => {
     for (const { method, path } of routes) {
       const key = `${method} ${path}`;
       if (key === "PUT /bundle/{digest}") continue;
-      const values = { id: idFor(path, instance.id), name, version, digest };
+      const values = { id: idFor(path, instance.id), name, version, digest, ref };
       const answer = await send(eve, method, fill(path, values) + (queries[key] ?? ""), bodies[key] ?? {});
       if (key in harmless) expect([key, answer.data]).toEqual([key, harmless[key]]);
       else expect([key, answer.status]).toEqual([key, 404]);
@@ -112,7 +118,7 @@ describe("every route of the control port", () => {
     for (const { method, path } of routes) {
       const key = `${method} ${path}`;
       if (key === "PUT /bundle/{digest}" || key === "POST /env/{name}/{version}/release" || key === "DELETE /env/{name}") continue;
-      const values = { id: idFor(path, mine.id), name, version: "2.0.0", digest };
+      const values = { id: idFor(path, mine.id), name, version: "2.0.0", digest, ref };
       const { status } = await send(ada, method, fill(path, values), bodies[key] ?? {});
       expect([key, status]).not.toEqual([key, 404]);
     }

@@ -96,10 +96,32 @@ export class Episode {
     // The agent sees observations, never rewards.
     const only = abilities.observation ? { observationsOnly: true } : {};
     const { task: found, observation } = await instance.reset({ task, seed, ...only }, { signal });
-    const tools = (await instance.listTools({ signal })).map((tool) => ({ ...tool, name: tool.name.slice(tool.name.indexOf("/") + 1) }));
+    const tools = await listTools(options);
     const messages = abilities.prompt ? (await instance.episode.prompt({ signal })).messages : defaultPrompt(observation);
     const timing = { reset_ms: now() - from, model_ms: 0, tools_ms: 0, score_ms: 0 };
     return new Episode(options, { task: found, tools, abilities }, new EpisodeRecord(messages), timing, new Meter(limits), from);
+  }
+
+  /**
+   * An episode that was begun before, by another process perhaps: the instance is not reset. What happened so far is not in its
+   * record.
+   */
+  static async resume(
+    options: EpisodeOptions,
+    { task, isDone }: { readonly task: Task | null; readonly isDone: boolean },
+  ): Promise<Episode> {
+    const { instance, signal, limits, now } = options;
+    const abilities = await instance.episode.abilities({ signal });
+    const tools = await listTools(options);
+    const timing = { reset_ms: 0, model_ms: 0, tools_ms: 0, score_ms: 0 };
+    const episode = new Episode(options, { task, tools, abilities }, new EpisodeRecord(), timing, new Meter(limits), now());
+    episode.#isDone = isDone;
+    return episode;
+  }
+
+  /** Which of the optional parts of an episode the environment defines. */
+  get abilities(): EpisodeAbilities {
+    return this.#beginning.abilities;
   }
 
   /** Where the episode is played; whoever forked it releases it. */
@@ -273,6 +295,11 @@ export class Episode {
     }
     return toStepResult(await this.#options.instance.callTool(name, asWritten(text, args.value), { signal: this.#signal }));
   }
+}
+
+/** The tools with their plain names. */
+async function listTools({ instance, signal }: EpisodeOptions): Promise<ToolDescriptor[]> {
+  return (await instance.listTools({ signal })).map((tool) => ({ ...tool, name: tool.name.slice(tool.name.indexOf("/") + 1) }));
 }
 
 function recordOf({ content, isError, structured }: StepResult): Step["result"] {

@@ -158,7 +158,7 @@ function register(
       };
       const data = await one.handle(ask);
       onDone(data, ask);
-      return one.isRaw === true ? data : { success: true, code: 0, message: "", data: data ?? null };
+      return one.isRaw === true || one.isBare === true ? data : { success: true, code: 0, message: "", data: data ?? null };
     },
   });
 }

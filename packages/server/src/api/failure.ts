@@ -9,7 +9,7 @@ export function sendFailure(error: unknown, request: FastifyRequest, reply: Fast
   const { code, message, retryable, details } = toClientError(error, request, shown);
   const status = errorTable[code].status;
   const retryAfter = retryAfterOf({ status, retryable, details });
-  const body = { success: false, code: status, message, data: null, error: { code, retryable, requestId: request.id } };
+  const body = { success: false, code: status, message, data: null, error: { code, message, retryable, requestId: request.id } };
   if (request.raw.complete) {
     if (retryAfter !== null) reply.header("retry-after", retryAfter);
     void reply.code(status).send(body);

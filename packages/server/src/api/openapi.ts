@@ -35,9 +35,10 @@ const errorEnvelope = {
     data: { type: "null" },
     error: {
       type: "object",
-      required: ["code", "retryable", "requestId"],
+      required: ["code", "message", "retryable", "requestId"],
       properties: {
         code: { enum: Object.keys(errorTable) },
+        message: { type: "string" },
         retryable: { type: "boolean", description: "whether the same request may succeed later" },
         requestId: { type: "string" },
       },

@@ -27,7 +27,7 @@ export interface ApiRoute<P extends z.ZodType = z.ZodType, Q extends z.ZodType =
   readonly method: Method;
   readonly path: string;
   readonly summary: string;
-  readonly tag: "environments" | "instances" | "services" | "access" | "operations";
+  readonly tag: "environments" | "instances" | "services" | "sessions" | "access" | "operations";
   /** Any one of these roles is enough; `null` if no token is needed. */
   readonly roles: readonly Role[] | null;
   readonly params?: P;
@@ -39,6 +39,8 @@ export interface ApiRoute<P extends z.ZodType = z.ZodType, Q extends z.ZodType =
   readonly maxBodyBytes?: number;
   /** The audit event after success, and the names or ids that it is about. */
   readonly audited?: { readonly event: Change; of(data: unknown, ask: ApiRequest<z.infer<P>, z.infer<Q>, z.infer<B>>): readonly string[] };
+  /** The response is the data without the envelope. */
+  readonly isBare?: boolean;
   /** Sends the response itself: a stream, a file, a text. */
   readonly isRaw?: boolean;
   handle(ask: ApiRequest<z.infer<P>, z.infer<Q>, z.infer<B>>): Promise<unknown>;
@@ -50,6 +52,11 @@ export interface RawAnswer {
   /** Another content type that the request can choose. */
   readonly alsoType?: string;
   readonly schema?: z.ZodType;
+}
+
+/** The response of a bare route. */
+export function bare(schema: z.ZodType): RawAnswer {
+  return { type: "application/json", schema };
 }
 
 /** The response of a raw route that sends the envelope itself. */

@@ -16,6 +16,8 @@ export type Change =
   | "service.created"
   | "service.changed"
   | "service.deleted"
+  | "session.created"
+  | "session.deleted"
   | "token.created"
   | "token.revoked"
   | "port.opened";

@@ -1,0 +1,92 @@
+import * as z from "zod";
+import { chatMessage } from "./chat.ts";
+import { outcome } from "./outcome.ts";
+import { environmentVariables, fieldLimits, knownFields, text } from "./request-fields.ts";
+import { contentBlock, toolDescriptor } from "./tool.ts";
+
+/** Which task an episode plays: by its id, or by its position among the tasks of its split. */
+export const taskChoice = z.union([
+  knownFields({ id: text(fieldLimits.nameLength).min(1) }),
+  knownFields({ split: text(fieldLimits.nameLength), index: z.number().int().nonnegative() }),
+]);
+export type TaskChoice = z.infer<typeof taskChoice>;
+
+/** A task as trainers see it in lists and answers. Its hidden fields, such as the expected result, are not among it. */
+export const listedTask = z.object({
+  id: z.string(),
+  split: z.string().nullable(),
+  /** The position among the tasks of its split; null if the environment does not list its tasks. */
+  index: z.number().int().nonnegative().nullable(),
+  /** The task's instruction; null if it has none. */
+  prompt: z.string().nullable(),
+});
+export type ListedTask = z.infer<typeof listedTask>;
+
+/** The answer of `GET /environments/:env/tasks`. */
+export const listedTasks = z.object({
+  tasks: z.array(listedTask),
+  /** The value of `after` for the next page; null at the end. */
+  next: z.string().nullable(),
+});
+export type ListedTasks = z.infer<typeof listedTasks>;
+
+/** How long a session may be idle, in seconds. */
+export const sessionTtl = { default: 1_800, max: 86_400 } as const;
+
+/** The body of `POST /sessions`. */
+export const createSessionRequest = knownFields({
+  environment: text(fieldLimits.referenceLength).min(1),
+  task: taskChoice.nullish(),
+  seed: z.number().int().nullish(),
+  /** The session ends when it has been idle for this long. */
+  ttl_seconds: z.number().int().min(1).max(sessionTtl.max).default(sessionTtl.default),
+  /** Variables of the environment. */
+  variables: environmentVariables.optional(),
+});
+export type CreateSessionRequest = z.infer<typeof createSessionRequest>;
+
+/** The answer of `POST /sessions`. */
+export const sessionStart = z.object({
+  session: z.string(),
+  /** `name@version`. */
+  environment: z.string(),
+  /** The text of the messages, without those of the system. */
+  observation: z.string(),
+  messages: z.array(chatMessage),
+  tools: z.array(toolDescriptor),
+  /** Null if the environment has no tasks. */
+  task: listedTask.nullable(),
+  seed: z.number().int(),
+});
+export type SessionStart = z.infer<typeof sessionStart>;
+
+/** The body of `POST /sessions/:id/step`: a tool call, or words of the agent. */
+export const sessionAction = z.union([
+  knownFields({
+    tool: knownFields({ name: text(fieldLimits.nameLength).min(1), arguments: z.record(z.string(), z.unknown()).default({}) }),
+  }),
+  knownFields({ text: z.string() }),
+]);
+export type SessionAction = z.infer<typeof sessionAction>;
+
+/** The answer of `POST /sessions/:id/step`. */
+export const sessionStep = z.object({
+  /** What the agent reads. */
+  observation: z.string(),
+  content: z.array(contentBlock),
+  /** True if the tool failed, which is for the agent to read. */
+  is_error: z.boolean(),
+  done: z.boolean(),
+  /** The reward of this step; null if the environment gives none. */
+  reward: z.number().nullable(),
+});
+export type SessionStep = z.infer<typeof sessionStep>;
+
+/** The body of `POST /sessions/:id/score`. */
+export const scoreSessionRequest = knownFields({
+  /** The agent's last words, if it has not said them yet. */
+  text: z.string().optional(),
+});
+
+/** The answer of `POST /sessions/:id/score`. */
+export const sessionScore = z.object({ outcome });

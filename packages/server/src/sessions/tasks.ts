@@ -1,0 +1,69 @@
+import { createHash } from "node:crypto";
+import { canonicalJson, isPlatformError, type Task } from "@aenv/contract";
+import { Environment } from "@aenv/sdk";
+import type { Caller } from "../access/access.ts";
+import type { EnvironmentVersion, Hub } from "../hub/hub.ts";
+import type { Loopback } from "../loopback/loopback.ts";
+import { TaskList } from "./task-list.ts";
+
+export interface TasksOptions {
+  readonly hub: Hub;
+  readonly loopback: Loopback;
+  readonly now: () => Date;
+}
+
+/** The list may depend on files of the server, so it is read again from time to time. */
+const KEEP_MS = 5 * 60_000;
+const MAX_LISTS = 100;
+
+interface Known {
+  readonly list: Promise<TaskList>;
+  readonly until: number;
+}
+
+/** The tasks of published environments. A version never changes, so its list is kept for a while. */
+export class Tasks {
+  readonly #options: TasksOptions;
+  readonly #lists = new Map<string, Known>();
+
+  constructor(options: TasksOptions) {
+    this.#options = options;
+  }
+
+  /** The tasks of `name@version`. A short-lived instance of the caller lists them if they are not known. */
+  async list(ref: string, caller: Caller, signal?: AbortSignal): Promise<TaskList> {
+    const { hub, loopback } = this.#options;
+    const version = await hub.resolve(ref, caller);
+    return this.of(version, {}, async () => {
+      using access = loopback.as(caller);
+      await using environment = new Environment(`${version.name}@${version.version}`, { ...access, maxRetries: 0, ttl: "5m" });
+      return environment.tasks({ ...(signal !== undefined && { signal }) });
+    });
+  }
+
+  /** The tasks of a version with these variables; `load` is called if they are not known. */
+  of(version: EnvironmentVersion, variables: Readonly<Record<string, string>>, load: () => Promise<Task[]>): Promise<TaskList> {
+    const now = this.#options.now().getTime();
+    const key = createHash("sha256")
+      .update(canonicalJson([version.contentDigest, version.name, version.version, variables]))
+      .digest("hex");
+    const known = this.#lists.get(key);
+    if (known !== undefined && known.until > now) return known.list;
+    const list = load().then((tasks) => new TaskList(tasks), noTasks);
+    this.#lists.delete(key);
+    this.#lists.set(key, { list, until: now + KEEP_MS });
+    // A failure is not kept.
+    list.catch(() => this.#lists.get(key)?.list === list && this.#lists.delete(key));
+    for (const oldest of this.#lists.keys()) {
+      if (this.#lists.size <= MAX_LISTS) break;
+      this.#lists.delete(oldest);
+    }
+    return list;
+  }
+}
+
+/** The original's images have no route for tasks. */
+function noTasks(error: unknown): TaskList {
+  if (isPlatformError(error, "instance.unsupported")) return new TaskList([]);
+  throw error;
+}
