@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { scriptedOpenAi, type Tree, temporaryTree } from "@aenv/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -69,7 +69,7 @@ describe("runs, tasks and export", { timeout: 60_000 }, () => {
 
   it("exports conversations with their tools, and says what was left out", async () => {
     const { counts, rows } = await exported("mixed", "--min-reward", "1");
-    expect(counts).toEqual({ format: "sft", rows: 2, kept: 2, dropped: { reward: 2 } });
+    expect(counts).toEqual({ format: "sft", rows: 2, kept: 2, dropped: { reward: 2 }, skipped: {} });
     expect(rows[0].messages.map(({ role }: { role: string }) => role)).toEqual(["system", "user", "assistant", "tool", "assistant"]);
     expect(rows[0].messages[2].tool_calls[0].function).toEqual({ name: "echo", arguments: { text: "hello" } });
     expect(JSON.parse(rows[0].tools).map((tool: { function: { name: string } }) => tool.function.name)).toEqual(["echo", "remember"]);
@@ -93,6 +93,32 @@ describe("runs, tasks and export", { timeout: 60_000 }, () => {
     expect(rows[0].chosen[0].tool_calls[0].function.arguments).toEqual({ text: "hello" });
     expect(rows[0].rejected[0].tool_calls[0].function.arguments).toEqual({ text: "wrong" });
     expect((await exported("upper", "--format", "preference")).rows).toEqual([]);
+  });
+
+  it("exports files of tasks: Parquet for verl, JSON lines for others", async () => {
+    const { file, ...counts } = await json("export", "upper", "--format", "verl");
+    expect([file, counts.rows]).toEqual([join(tree.path, "upper.verl.parquet"), 3]);
+    expect(readFileSync(file).subarray(0, 4).toString()).toBe("PAR1");
+    const { rows, counts: ofTasks } = await exported("mixed", "--format", "slime");
+    expect(rows).toEqual([{ prompt: expect.stringContaining("hello"), label: "", metadata: { environment: "echo@1.0.0", task: "greet" } }]);
+    expect(ofTasks).toMatchObject({ kept: 4, skipped: { "same task": 3 } });
+    expect((await run("export", "mixed", "--format", "slime")).stdout).toContain("without a row: 3 same task");
+  });
+
+  it("describes a file for LLaMA-Factory beside it, and keeps what others have described there", async () => {
+    mkdirSync(join(tree.path, "data"));
+    const list = join(tree.path, "data/dataset_info.json");
+    writeFileSync(list, '{"other":{"file_name":"other.json"}}');
+    expect((await exported("upper", "--format", "llama-factory", "--out", "data/echo.jsonl")).rows).toHaveLength(3);
+    expect(JSON.parse(readFileSync(list, "utf8"))).toMatchObject({ other: {}, echo: { file_name: "echo.jsonl", formatting: "openai" } });
+    writeFileSync(list, "{");
+    const refused = await run("export", "upper", "--format", "llama-factory", "--out", "data/echo.jsonl");
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("dataset_info.json is not JSON")]);
+  });
+
+  it("leaves the file of an earlier export as it was if it cannot write a new one", async () => {
+    const { code, stderr } = await run("export", "upper", "--out", "no-such-folder/rows.jsonl");
+    expect([code, stderr]).toEqual([1, expect.stringContaining("no-such-folder")]);
   });
 
   it("filters by group, by task and by pass rate", async () => {

@@ -1,36 +1,38 @@
-import { once } from "node:events";
-import { createWriteStream } from "node:fs";
-import { resolve } from "node:path";
-import type { Trajectory } from "@aenv/contract";
+import { createWriteStream, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { basename, dirname, extname, join, resolve } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import {
-  type Filtered,
+  datasetInfo,
+  type ExportCounts,
+  type ExportFormatName,
+  exportFormats,
+  exportRows,
   type FilterOptions,
-  filterTrajectories,
-  openaiRow,
-  preferencePairs,
-  sftRow,
-  toAtif,
-  tokenRows,
+  type Row,
+  writeParquet,
 } from "@aenv/rollout";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { examples } from "../options/examples.ts";
 import { integer, number } from "../options/values.ts";
 import { addRunsOption, getRun, type RunsOptions } from "../rollout/run-option.ts";
+import { Failure } from "../terminal/failure.ts";
 import { createPrinter } from "../terminal/printer.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 
-const formats = ["sft", "openai", "preference", "tokens", "atif", "trajectories"] as const;
+const formats = Object.keys(exportFormats) as ExportFormatName[];
 const MOST = Number.MAX_SAFE_INTEGER;
-type Format = (typeof formats)[number];
 
 interface Options extends RunsOptions {
-  readonly format: Format;
+  readonly format: ExportFormatName;
   readonly out?: string;
   readonly minReward?: number;
+  readonly maxReward?: number;
   readonly dedupe?: boolean;
   readonly bestOfGroup?: number;
   readonly perTask?: number;
   readonly maxTokens?: number;
+  readonly maxMessages?: number;
   readonly passRate?: readonly [number, number];
   readonly unscored?: boolean;
   readonly json?: boolean;
@@ -39,91 +41,110 @@ interface Options extends RunsOptions {
 export function define(command: Command, terminal: Terminal): void {
   command
     .description(
-      "Writes the trajectories of a run as training data: JSON lines, one row each. Unscored episodes are left out unless asked for.",
+      "Writes the trajectories of a run as training data: JSON lines, or Parquet for 'verl' and 'table'. Unscored episodes are left out unless asked for.",
     )
     .argument("<run>", "the name of the run, or its folder")
     .addOption(new Option("-f, --format <format>", "the form of the rows").choices(formats).default("sft"))
-    .option("-o, --out <file>", "where to write; NAME.FORMAT.jsonl if not given")
+    .option("-o, --out <file>", "where to write; NAME.FORMAT.jsonl or NAME.FORMAT.parquet if not given")
     .option("--min-reward <number>", "leave out what has a lower reward", number(-MOST, MOST))
+    .option("--max-reward <number>", "leave out what has a higher reward", number(-MOST, MOST))
     .option("--dedupe", "leave out trajectories with the same task and messages as an earlier one")
-    .option("--best-of-group <number>", "keep the best so many samples of each task", integer(1, 1_000_000))
+    .option(
+      "--best-of-group <number>",
+      "keep the best so many samples of each task, of those that other filters keep",
+      integer(1, 1_000_000),
+    )
     .option("--per-task <number>", "keep at most so many of each task", integer(1, 1_000_000))
-    .option("--max-tokens <number>", "leave out longer ones", integer(1, Number.MAX_SAFE_INTEGER))
+    .option("--max-tokens <number>", "leave out episodes with a longer prompt and answer", integer(1, MOST))
+    .option("--max-messages <number>", "leave out episodes with more messages", integer(1, MOST))
     .option("--pass-rate <low,high>", "keep tasks whose pass rate is within these bounds, e.g. 0.1,0.9", range)
-    .option("--unscored", "keep unscored episodes, with a mask, in the formats that have one")
+    .option("--unscored", "keep unscored episodes in the formats that mark them: tokens, table, atif, trajectories, and files of tasks")
     .option("--json", "print what was kept and left out as JSON");
   addRunsOption(command)
-    .addHelpText("after", examples("aenv export NAME --min-reward 1 --dedupe", "aenv export NAME --format preference --out pairs.jsonl"))
+    .addHelpText(
+      "after",
+      examples(
+        "aenv export NAME --min-reward 1 --dedupe",
+        "aenv export NAME --format preference --out pairs.jsonl",
+        "aenv export NAME --format verl --pass-rate 0.1,0.9",
+      ),
+    )
     .action((named: string, options: Options) => exportRun(named, options, terminal));
 }
 
 async function exportRun(named: string, options: Options, terminal: Terminal): Promise<void> {
   const printer = createPrinter(terminal, options.json === true);
   const run = getRun(named, options, terminal);
-  const path = resolve(terminal.cwd, options.out ?? `${run.name}.${options.format}.jsonl`);
-  const file = createWriteStream(path);
-  let rows = 0;
-  const write = async (row: unknown) => {
-    rows++;
-    if (!file.write(`${JSON.stringify(row)}\n`)) await once(file, "drain");
-  };
-  let counts: Filtered = { kept: 0, dropped: {} };
-  const kept = filterTrajectories(
+  const { columns } = exportFormats[options.format];
+  const path = resolve(terminal.cwd, options.out ?? `${run.name}.${options.format}.${columns === null ? "jsonl" : "parquet"}`);
+  let counts: ExportCounts = { kept: 0, rows: 0, dropped: {}, skipped: {} };
+  const filter = { ...filterOf(options), passReward: run.settings()?.pass_reward ?? 1 };
+  const rows = exportRows(
     () => run.trajectories(),
-    { ...filterOf(options), passReward: run.settings()?.pass_reward ?? 1 },
+    options.format,
+    filter,
     (final) => {
       counts = final;
     },
   );
-  if (options.format === "preference") await writePairs(kept, write);
-  else for await (const one of kept) for (const row of rowsOf(one, options.format)) await write(row);
-  file.end();
-  await once(file, "close");
-  printer.json({ file: path, format: options.format, rows, ...counts });
-  const left = Object.entries(counts.dropped).map(([reason, count]) => `${count} ${reason}`);
-  printer.print(`${printer.output.colors.green("✔")} ${rows} rows of ${counts.kept} trajectories in ${path}`);
-  if (left.length > 0) printer.print(`  left out: ${left.join(", ")}`);
-}
-
-function rowsOf(one: Trajectory, format: Exclude<Format, "preference">): readonly unknown[] {
-  switch (format) {
-    case "sft":
-      return present(sftRow(one));
-    case "openai":
-      return present(openaiRow(one));
-    case "tokens":
-      return tokenRows(one);
-    case "atif":
-      return [toAtif(one)];
-    case "trajectories":
-      return [one];
+  await writeWhole(path, (file) =>
+    columns === null ? pipeline(Readable.from(linesOf(rows)), createWriteStream(file)) : writeParquet(file, columns, rows),
+  );
+  if (options.format === "llama-factory") addDatasetInfo(path);
+  printer.json({ file: path, format: options.format, ...counts });
+  printer.print(`${printer.output.colors.green("✔")} ${counts.rows} rows of ${counts.kept} trajectories in ${path}`);
+  for (const [label, reasons] of [
+    ["left out", counts.dropped],
+    ["without a row", counts.skipped],
+  ] as const) {
+    const listed = Object.entries(reasons).map(([reason, count]) => `${count} ${reason}`);
+    if (listed.length > 0) printer.print(`  ${label}: ${listed.join(", ")}`);
   }
 }
 
-/** Samples of one group may be anywhere in a run, so they are gathered first. */
-async function writePairs(kept: AsyncIterable<Trajectory>, write: (row: unknown) => Promise<void>): Promise<void> {
-  const groups = new Map<string, Trajectory[]>();
-  for await (const one of kept) {
-    const key = one.group?.id ?? one.id;
-    groups.set(key, [...(groups.get(key) ?? []), one]);
-  }
-  for (const group of groups.values()) for (const row of preferencePairs(group, { minMargin: 0, perGroup: 1 })) await write(row);
+async function* linesOf(rows: AsyncIterable<Row>): AsyncGenerator<string> {
+  for await (const row of rows) yield `${JSON.stringify(row)}\n`;
 }
 
-function filterOf({ minReward, dedupe, bestOfGroup, perTask, maxTokens, passRate, unscored }: Options): FilterOptions {
+/** A file that is there is complete: an export that fails leaves what was there before. */
+async function writeWhole(path: string, write: (file: string) => Promise<void>): Promise<void> {
+  const unfinished = `${path}.part`;
+  try {
+    await write(unfinished);
+    renameSync(unfinished, path);
+  } finally {
+    rmSync(unfinished, { force: true });
+  }
+}
+
+/** LLaMA-Factory finds a file by its entry in the folder's `dataset_info.json`. Entries of other files are kept. */
+function addDatasetInfo(path: string): void {
+  const list = join(dirname(path), "dataset_info.json");
+  const entry = { [basename(path, extname(path))]: datasetInfo(basename(path)) };
+  try {
+    const others: Record<string, unknown> = existsSync(list) ? JSON.parse(readFileSync(list, "utf8")) : {};
+    writeFileSync(list, `${JSON.stringify({ ...others, ...entry }, null, 2)}\n`);
+  } catch (cause) {
+    throw new Failure(`${list} is not JSON, so the entry of ${basename(path)} could not be added`, {
+      cause,
+      hint: `Correct it, and add: ${JSON.stringify(entry)}`,
+    });
+  }
+}
+
+function filterOf(options: Options): FilterOptions {
+  const { minReward, maxReward, dedupe, bestOfGroup, perTask, maxTokens, maxMessages, passRate, unscored } = options;
   return {
     ...(minReward !== undefined && { minReward }),
+    ...(maxReward !== undefined && { maxReward }),
     ...(bestOfGroup !== undefined && { bestOfGroup }),
     ...(perTask !== undefined && { perTask }),
     ...(maxTokens !== undefined && { maxTokens }),
+    ...(maxMessages !== undefined && { maxMessages }),
     ...(passRate !== undefined && { passRate }),
     isDeduplicated: dedupe === true,
     keepsUnscored: unscored === true,
   };
-}
-
-function present(row: unknown): readonly unknown[] {
-  return row === null ? [] : [row];
 }
 
 function range(text: string): [number, number] {

@@ -2,8 +2,8 @@ import { type ChatMessage, type Step, type Trajectory, type Turn, textOf } from 
 import { parseArguments } from "@aenv/sdk/adapters";
 import { trainingTools } from "./chat-rows.ts";
 
-/** The version that is written; readers of later ones take it too. */
-const VERSION = "ATIF-v1.7";
+/** The version that Harbor 0.25 writes. */
+const VERSION = "ATIF-v1.8";
 
 /** A trajectory in the agent trajectory interchange format: one step a message, tool results in the step of their calls. */
 export function toAtif(trajectory: Trajectory): Record<string, unknown> {

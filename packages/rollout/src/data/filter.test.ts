@@ -2,6 +2,7 @@ import type { Trajectory } from "@aenv/contract";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { newTrajectory } from "../fixtures/trajectory.ts";
+import { newTurn } from "../fixtures/turn.ts";
 import { type Filtered, type FilterOptions, filterTrajectories } from "./filter.ts";
 
 interface Sample {
@@ -73,6 +74,31 @@ describe("a filter of trajectories", () => {
     ],
     ["keeps so many of each task", { perTask: 1 }, [{ reward: 1 }, { reward: 1 }, { reward: 1, task: "b" }], [0, 2], { "task limit": 1 }],
     ["has a limit of tokens", { maxTokens: 10 }, [{ reward: 1, tokens: 11 }, { reward: 1 }], [1], { length: 1 }],
+    [
+      "chooses the best of a group among those that are short enough",
+      { maxTokens: 10, bestOfGroup: 1 },
+      [{ reward: 1, tokens: 11 }, { reward: 0.5 }, { reward: 0.2 }],
+      [1],
+      { length: 1, "not best of group": 1 },
+    ],
+    [
+      "chooses the best of a group among different ones",
+      { isDeduplicated: true, bestOfGroup: 2 },
+      [
+        { reward: 1, words: "x" },
+        { reward: 1, words: "x" },
+        { reward: 0.5, words: "y" },
+      ],
+      [0, 2],
+      { duplicate: 1 },
+    ],
+    [
+      "has the limit of tokens for unscored ones too",
+      { keepsUnscored: true, maxTokens: 10 },
+      [{ reward: null, tokens: 11 }],
+      [],
+      { length: 1 },
+    ],
     ["has a limit of messages", { maxMessages: 1 }, [{ reward: 1 }], [], { length: 1 }],
     [
       "keeps tasks that are neither too easy nor too hard; unscored ones do not count",
@@ -85,6 +111,20 @@ describe("a filter of trajectories", () => {
   ];
   it.each(cases)("%s", async (_, options, samples, kept, dropped) => {
     expect(await filter(samples, options)).toEqual({ kept, counts: { kept: kept.length, dropped } });
+  });
+
+  it("measures the longest prompt with its answer, not the sum of all prompts", async () => {
+    const turns = [newTurn({ prompt_tokens: 6, completion_tokens: 2 }), newTurn({ prompt_tokens: 9, completion_tokens: 1 })];
+    const all = [newTrajectory({ turns, usage: { prompt_tokens: 15, completion_tokens: 3, cached_tokens: 0 } })];
+    const read = async function* () {
+      yield* all;
+    };
+    const kept = async (maxTokens: number) => {
+      let count = 0;
+      for await (const _ of filterTrajectories(read, { maxTokens })) count++;
+      return count;
+    };
+    expect([await kept(9), await kept(10)]).toEqual([0, 1]);
   });
 
   it("accounts for every trajectory once, keeps their order, and changes nothing the second time", async () => {

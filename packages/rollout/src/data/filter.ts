@@ -9,10 +9,11 @@ export interface FilterOptions {
   readonly keepsUnscored?: boolean;
   /** Leaves out the second and later trajectories with the same task and messages. */
   readonly isDeduplicated?: boolean;
-  /** Keeps the best so many of each group; of equal ones the first. */
+  /** Keeps the best so many of each group, of those that all other filters keep; of equal ones the first. */
   readonly bestOfGroup?: number;
   /** Keeps at most so many of each task. */
   readonly perTask?: number;
+  /** Of the longest prompt with its answer. */
   readonly maxTokens?: number;
   readonly maxMessages?: number;
   /** Keeps tasks whose pass rate is within these bounds, both included: neither too easy nor too hard. */
@@ -50,7 +51,7 @@ export async function* filterTrajectories(
   const ofTask = new Map<string, number>();
   let kept = 0;
   for await (const one of read()) {
-    const reason = reasonToDrop(one, options, survey) ?? reasonToDropLater(one, options, seen, ofTask);
+    const reason = reasonOfItsOwn(one, options) ?? reasonOfTask(one, options, survey) ?? reasonOfOthers(one, options, seen, survey, ofTask);
     if (reason !== null) {
       dropped[reason] = (dropped[reason] ?? 0) + 1;
       continue;
@@ -61,41 +62,65 @@ export async function* filterTrajectories(
   onEnd({ kept, dropped });
 }
 
-function reasonToDrop(one: Trajectory, options: FilterOptions, { passRates, best }: Survey): Dropped | null {
-  const { outcome, messages, usage } = one;
-  const { minReward, maxReward, keepsUnscored = false, maxTokens, maxMessages, passRate, bestOfGroup } = options;
-  if (outcome.kind === "unscored") return keepsUnscored ? null : "unscored";
-  if (minReward !== undefined && outcome.reward < minReward) return "reward";
-  if (maxReward !== undefined && outcome.reward > maxReward) return "reward";
-  const rate = passRates.get(one.task.id ?? "");
-  if (passRate !== undefined && (rate === undefined || rate < passRate[0] || rate > passRate[1])) return "pass rate";
-  if (maxTokens !== undefined && usage.prompt_tokens + usage.completion_tokens > maxTokens) return "length";
-  if (maxMessages !== undefined && messages.length > maxMessages) return "length";
-  return bestOfGroup !== undefined && !best.has(one.id) ? "not best of group" : null;
+function reasonOfItsOwn(one: Trajectory, options: FilterOptions): Dropped | null {
+  const { outcome, messages } = one;
+  const { minReward, maxReward, keepsUnscored = false, maxTokens, maxMessages } = options;
+  if (outcome.kind === "unscored" && !keepsUnscored) return "unscored";
+  if (outcome.kind === "scored" && minReward !== undefined && outcome.reward < minReward) return "reward";
+  if (outcome.kind === "scored" && maxReward !== undefined && outcome.reward > maxReward) return "reward";
+  if (maxTokens !== undefined && lengthOf(one) > maxTokens) return "length";
+  return maxMessages !== undefined && messages.length > maxMessages ? "length" : null;
 }
 
-/** The reasons that depend on which trajectories came before. */
-function reasonToDropLater(one: Trajectory, options: FilterOptions, seen: Set<string>, ofTask: Map<string, number>): Dropped | null {
-  const { isDeduplicated = false, perTask } = options;
+function reasonOfTask({ task, outcome }: Trajectory, { passRate }: FilterOptions, { passRates }: Survey): Dropped | null {
+  if (passRate === undefined || outcome.kind === "unscored") return null;
+  const rate = passRates.get(task.id ?? "");
+  return rate === undefined || rate < passRate[0] || rate > passRate[1] ? "pass rate" : null;
+}
+
+/** The reasons that depend on the other trajectories of the group or the task. */
+function reasonOfOthers(
+  one: Trajectory,
+  options: FilterOptions,
+  seen: Set<string>,
+  { best }: Survey,
+  ofTask: Map<string, number>,
+): Dropped | null {
+  if (isDuplicate(one, options, seen)) return "duplicate";
+  if (options.bestOfGroup !== undefined && one.outcome.kind === "scored" && !best.has(one.id)) return "not best of group";
   const task = one.task.id ?? "";
-  const content = isDeduplicated ? digestOf([task, one.messages]) : "";
-  if (isDeduplicated && seen.has(content)) return "duplicate";
   const count = ofTask.get(task) ?? 0;
-  if (perTask !== undefined && count >= perTask) return "task limit";
-  seen.add(content);
+  if (options.perTask !== undefined && count >= options.perTask) return "task limit";
   ofTask.set(task, count + 1);
   return null;
+}
+
+function isDuplicate({ task, messages }: Trajectory, { isDeduplicated = false }: FilterOptions, seen: Set<string>): boolean {
+  if (!isDeduplicated) return false;
+  const content = digestOf([task.id ?? "", messages]);
+  if (seen.has(content)) return true;
+  seen.add(content);
+  return false;
+}
+
+/** Each prompt of an episode repeats the ones before, so the longest counts and not their sum. */
+function lengthOf({ turns, usage }: Trajectory): number {
+  if (turns.length === 0) return usage.prompt_tokens + usage.completion_tokens;
+  return Math.max(...turns.map(({ prompt_tokens, completion_tokens }) => (prompt_tokens ?? 0) + (completion_tokens ?? 0)));
 }
 
 async function surveyOf(read: () => AsyncIterable<Trajectory>, options: FilterOptions): Promise<Survey> {
   const { passRate, bestOfGroup, passReward = 1 } = options;
   const passes = new Map<string, { passed: number; of: number }>();
   const groups = new Map<string, { id: string; reward: number }[]>();
+  const seen = new Set<string>();
   if (passRate === undefined && bestOfGroup === undefined) return { passRates: new Map(), best: new Set() };
-  for await (const { id, task, group, outcome } of read()) {
+  for await (const one of read()) {
+    const { id, task, group, outcome } = one;
     if (outcome.kind === "unscored") continue;
     const count = passes.get(task.id ?? "") ?? { passed: 0, of: 0 };
     passes.set(task.id ?? "", { passed: count.passed + (outcome.reward >= passReward ? 1 : 0), of: count.of + 1 });
+    if (reasonOfItsOwn(one, options) !== null || isDuplicate(one, options, seen)) continue;
     const key = group?.id ?? id;
     groups.set(key, [...(groups.get(key) ?? []), { id, reward: outcome.reward }]);
   }

@@ -1,5 +1,6 @@
 import { type ChatMessage, canonicalJson, type Trajectory, textOf } from "@aenv/contract";
 import { hasAgentMessage, trainingMessages, trainingTools } from "./chat-rows.ts";
+import type { Row, Skipped } from "./row.ts";
 
 export interface PairOptions {
   /** The least difference in reward between the chosen and the rejected one. */
@@ -30,8 +31,22 @@ function pairRow(chosen: Trajectory, rejected: Trajectory): Record<string, unkno
     prompt: trainingMessagesAll(chosen.messages.slice(0, shared)),
     chosen: trainingMessages(chosen.messages.slice(shared), "object"),
     rejected: trainingMessages(rejected.messages.slice(shared), "object"),
-    tools: JSON.stringify(trainingTools(chosen.tools)),
+    tools: JSON.stringify(trainingTools(chosen.offered_tools ?? chosen.tools)),
   };
+}
+
+/** Rows of a conversation and whether it is wanted: its reward is at least the one that passes. */
+export function ktoRows({ messages, tools, offered_tools, outcome }: Trajectory, passReward: number): readonly Row[] | Skipped {
+  const begin = messages.findIndex(({ role }) => role === "assistant");
+  if (begin < 0 || outcome.kind === "unscored") return "no agent message";
+  return [
+    {
+      prompt: trainingMessagesAll(messages.slice(0, begin)),
+      completion: trainingMessages(messages.slice(begin), "object"),
+      label: outcome.reward >= passReward,
+      tools: JSON.stringify(trainingTools(offered_tools ?? tools)),
+    },
+  ];
 }
 
 /** How many messages both begin with, up to the first that an agent wrote. */

@@ -1,15 +1,26 @@
 import type { Trajectory } from "@aenv/contract";
-import { hasAgentMessage, trainingMessages, trainingTools } from "./chat-rows.ts";
+import { trainingMessages, trainingTools } from "./chat-rows.ts";
+import { conversationsOf } from "./conversations.ts";
+import type { Row, Skipped } from "./row.ts";
 
-/** One row for supervised fine-tuning with TRL, LLaMA-Factory, axolotl and others; null if the agent wrote nothing. */
-export function sftRow(trajectory: Trajectory): Record<string, unknown> | null {
-  if (!hasAgentMessage(trajectory)) return null;
+/** Rows for supervised fine-tuning with TRL, axolotl and others: one a conversation. */
+export function sftRows(trajectory: Trajectory): readonly Row[] | Skipped {
   // A JSON string is the one form of tools that every reader takes, and that no columnar format fills with nulls.
-  return { messages: trainingMessages(trajectory.messages, "object"), tools: JSON.stringify(trainingTools(trajectory.tools)) };
+  const rows = conversationsOf(trajectory).map(({ messages, tools }) => ({
+    messages: trainingMessages(messages, "object"),
+    tools: JSON.stringify(trainingTools(tools)),
+  }));
+  return rows.length > 0 ? rows : "no agent message";
 }
 
-/** One row in the format of OpenAI's fine-tuning, which others have kept. */
-export function openaiRow(trajectory: Trajectory): Record<string, unknown> | null {
-  if (!hasAgentMessage(trajectory)) return null;
-  return { messages: trainingMessages(trajectory.messages, "string"), tools: trainingTools(trajectory.tools), parallel_tool_calls: true };
+/** Rows in the format of OpenAI's fine-tuning, which others have kept. Messages that are only context have the weight 0. */
+export function openaiRows(trajectory: Trajectory): readonly Row[] | Skipped {
+  const rows = conversationsOf(trajectory).map(({ messages, tools, trained }) => ({
+    messages: trainingMessages(messages, "string").map((message, at) =>
+      message.role !== "assistant" || trained.has(at) ? message : { ...message, weight: 0 },
+    ),
+    tools: trainingTools(tools),
+    parallel_tool_calls: true,
+  }));
+  return rows.length > 0 ? rows : "no agent message";
 }

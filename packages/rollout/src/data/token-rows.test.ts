@@ -33,7 +33,7 @@ describe("the token rows of a trajectory", () => {
     ]);
   });
 
-  it("are none if the endpoint gave no tokens", () => {
-    expect(tokenRows(newTrajectory({ turns: [newTurn()] }))).toEqual([]);
+  it("are none, with the reason, if the endpoint gave no tokens", () => {
+    expect(tokenRows(newTrajectory({ turns: [newTurn()] }))).toBe("no token ids");
   });
 });

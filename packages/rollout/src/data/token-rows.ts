@@ -1,10 +1,11 @@
 import type { Trajectory } from "@aenv/contract";
 import { mergeTurns } from "../models/sequences.ts";
+import type { Row, Skipped } from "./row.ts";
 
 /** One row for each token sequence of a trajectory. Unscored ones have a null reward and nothing to train on. */
-export function tokenRows({ id, group, turns, outcome }: Trajectory): Record<string, unknown>[] {
+export function tokenRows({ id, group, turns, outcome }: Trajectory): readonly Row[] | Skipped {
   const isScored = outcome.kind === "scored";
-  return mergeTurns(turns).map(({ token_ids, loss_mask, logprobs, prompt_length, weight_versions }) => {
+  const rows = mergeTurns(turns).map(({ token_ids, loss_mask, logprobs, prompt_length, weight_versions }) => {
     const versions = weight_versions.map(({ version }) => version).sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
     return {
       input_ids: token_ids,
@@ -19,4 +20,5 @@ export function tokenRows({ id, group, turns, outcome }: Trajectory): Record<str
       weight_version_max: versions.at(-1) ?? null,
     };
   });
+  return rows.length > 0 ? rows : "no token ids";
 }
