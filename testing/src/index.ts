@@ -1,7 +1,17 @@
 export { type Component, type ComponentName, chromiumPath, components, oldNode, pythonPath, pythonRlPath, tau2Path } from "./components.ts";
 export { describeNeeding, type MissingComponent, missing } from "./needs.ts";
 export { type RedisServer, type RedisSettings, startRedis } from "./redis.ts";
-export type { Message, ModelRequest, OfferedTool, Script, ScriptedToolCall, ScriptedTurn, ToolCall } from "./scripted-openai/script.ts";
+export { faulty, type ModelFault, modelFaults } from "./scripted-openai/faults.ts";
+export type {
+  Message,
+  ModelRequest,
+  OfferedTool,
+  Script,
+  ScriptedAnswer,
+  ScriptedToolCall,
+  ScriptedTurn,
+  ToolCall,
+} from "./scripted-openai/script.ts";
 export { type ScriptedOpenAi, scriptedOpenAi } from "./scripted-openai/server.ts";
 export type { ScriptedTokens } from "./scripted-openai/tokens.ts";
 export { mountSmallDisk, type SmallDisk } from "./tmpfs.ts";

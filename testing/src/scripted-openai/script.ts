@@ -1,10 +1,15 @@
 import { ApiError } from "./error.ts";
 
-/** One answer of the scripted model: text, tool calls, both, or an error of the API. */
-export type ScriptedTurn =
+/** One answer of the scripted model: text, tool calls, both, an error of the API, or a fault of the connection. */
+export type ScriptedTurn = ScriptedAnswer | ConnectionFault;
+
+export type ScriptedAnswer =
   | string
   | { readonly text?: string; readonly toolCalls?: readonly ScriptedToolCall[] }
   | { readonly status: number; readonly message: string; readonly headers?: Readonly<Record<string, string>> };
+
+/** `silent` never answers. `cut` sends the first half of the answer and closes the connection. */
+export type ConnectionFault = { readonly fault: "silent" } | { readonly fault: "cut"; readonly answer: ScriptedAnswer };
 
 export interface ScriptedToolCall {
   readonly name: string;
@@ -76,7 +81,7 @@ export async function nextTurn(script: Script, request: ModelRequest): Promise<S
 }
 
 /** A turn with its ids, independent of the API. */
-export function replyOf(turn: ScriptedTurn, request: ModelRequest, serial: number): Reply {
+export function replyOf(turn: ScriptedAnswer, request: ModelRequest, serial: number): Reply {
   if (typeof turn === "object" && "status" in turn) {
     throw new ApiError(turn.status, turn.message, turn.headers === undefined ? {} : { headers: turn.headers });
   }

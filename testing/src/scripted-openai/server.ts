@@ -4,7 +4,7 @@ import { chatChunks, chatCompletion, parseChat } from "./chat.ts";
 import { ApiError } from "./error.ts";
 import { messageEvents, messageObject, parseMessages } from "./messages.ts";
 import { parseResponses, responseEvents, responseObject } from "./responses.ts";
-import { type Message, type ModelRequest, nextTurn, replyOf, type Script } from "./script.ts";
+import { type Conversation, type Message, type ModelRequest, nextTurn, replyOf, type Script } from "./script.ts";
 import { type ScriptedTokens, tokenFields } from "./tokens.ts";
 
 export interface ScriptedOpenAiOptions {
@@ -47,25 +47,28 @@ export async function scriptedOpenAi(
     const route = `${request.method} ${request.url?.split("?")[0]}`;
     const api = apis.get(route) ?? null;
     if (needsKey) checkKey(request, api);
-    if (route === "GET /v1/models") return sendJson(response, modelList);
+    if (route === "GET /v1/models") return sendWhole(response, jsonOf(modelList));
     if (api === null) throw new ApiError(404, `unknown route: ${route}`);
 
     const body = await readJson(request);
     const conversation = api === "chat" ? parseChat(body) : api === "messages" ? parseMessages(body) : parseResponses(body, stored);
-    const turn = conversation.messages.filter((message) => message.role === "assistant").length;
-    const asked: ModelRequest = { ...conversation, api, index: accepted++, turn, headers: request.headers, body };
+    const asked: ModelRequest = { ...conversation, api, index: accepted++, turn: turnOf(conversation), headers: request.headers, body };
     if (keepsRequests) requests.push(asked);
-    const reply = replyOf(await nextTurn(script, asked), asked, serial++);
+    const turn = await nextTurn(script, asked);
+    const hasFault = typeof turn === "object" && "fault" in turn;
+    if (hasFault && turn.fault === "silent") return;
+    const reply = replyOf(hasFault ? turn.answer : turn, asked, serial++);
+    const send = hasFault ? sendHalf : sendWhole;
 
-    if (api === "chat" && asked.stream) return sendEvents(response, chatChunks(reply, body));
+    if (api === "chat" && asked.stream) return send(response, eventsOf(chatChunks(reply, body)));
     if (api === "chat") {
       const fields = tokens !== undefined && body.return_token_ids === true ? tokenFields(tokens, asked, reply) : undefined;
-      return sendJson(response, chatCompletion(reply, fields));
+      return send(response, jsonOf(chatCompletion(reply, fields)));
     }
-    if (api === "messages") return asked.stream ? sendEvents(response, messageEvents(reply)) : sendJson(response, messageObject(reply));
+    if (api === "messages") return send(response, asked.stream ? eventsOf(messageEvents(reply)) : jsonOf(messageObject(reply)));
     const answer = responseObject(reply);
     stored.set(answer.id, [...asked.messages, { role: "assistant", text: reply.text, toolCalls: reply.toolCalls }]);
-    return asked.stream ? sendEvents(response, responseEvents(reply)) : sendJson(response, answer);
+    return send(response, asked.stream ? eventsOf(responseEvents(reply)) : jsonOf(answer));
   }
 
   const server = createServer((request, response) => {
@@ -118,13 +121,33 @@ async function readJson(request: IncomingMessage): Promise<Record<string, unknow
   throw new ApiError(400, "the body is not a JSON object");
 }
 
-function sendJson(response: ServerResponse, value: unknown): void {
-  response.writeHead(200, { "content-type": "application/json" });
-  response.end(JSON.stringify(value));
+function turnOf({ messages }: Conversation): number {
+  return messages.filter((message) => message.role === "assistant").length;
 }
 
-function sendEvents(response: ServerResponse, events: Iterable<string>): void {
-  response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
-  for (const event of events) response.write(`${event}\n\n`);
-  response.end();
+interface Sent {
+  readonly headers: Readonly<Record<string, string>>;
+  /** Sent one by one. */
+  readonly pieces: readonly string[];
+}
+
+function jsonOf(value: unknown): Sent {
+  return { headers: { "content-type": "application/json" }, pieces: [JSON.stringify(value)] };
+}
+
+function eventsOf(events: Iterable<string>): Sent {
+  const headers = { "content-type": "text/event-stream", "cache-control": "no-cache" };
+  return { headers, pieces: Array.from(events, (event) => `${event}\n\n`) };
+}
+
+function sendWhole(response: ServerResponse, { headers, pieces }: Sent): void {
+  response.writeHead(200, headers);
+  for (const piece of pieces.slice(0, -1)) response.write(piece);
+  response.end(pieces.at(-1));
+}
+
+function sendHalf(response: ServerResponse, { headers, pieces }: Sent): void {
+  const text = pieces.join("");
+  response.writeHead(200, headers);
+  response.write(text.slice(0, text.length / 2), () => response.destroy());
 }

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { InstanceRecord } from "@aenv/contract";
-import { type RunningServer, readServerConfig, startServer } from "@aenv/server";
+import { type RunningServer, readServerConfig, type ServerParts, startServer } from "@aenv/server";
 import { type BundleOptions, bundleOf, cacheFolder } from "./bundles.ts";
 import { endProcesses, leftOf } from "./processes.ts";
 
@@ -17,6 +17,8 @@ export interface PlatformOptions {
   readonly flags?: Readonly<Record<string, unknown>>;
   /** A home that outlives this platform, for restarts and several servers; the caller deletes it. */
   readonly home?: string;
+  /** Makes the sandboxes of this home; processes by default. */
+  readonly engine?: (home: string) => NonNullable<ServerParts["engine"]>;
 }
 
 /** A complete server for a test: on loopback, on free ports, in a temporary home. */
@@ -74,7 +76,12 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Plat
   });
   let server: RunningServer;
   try {
-    server = await startServer({ config, runner: [process.execPath, runner, "--compile-cache", cacheFolder], version: "0.0.0" });
+    server = await startServer({
+      config,
+      runner: [process.execPath, runner, "--compile-cache", cacheFolder],
+      version: "0.0.0",
+      ...(options.engine !== undefined && { engine: options.engine(home) }),
+    });
   } catch (error) {
     await clear(home, isOwnHome).catch(() => {});
     throw error;

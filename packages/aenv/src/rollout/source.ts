@@ -6,7 +6,6 @@ import { loadTimeoutOption } from "../project/load-errors.ts";
 import { findProject, readProject } from "../project/project.ts";
 import { withSpinner } from "../terminal/spinner.ts";
 import type { Terminal } from "../terminal/terminal.ts";
-import { startEmbeddedServer } from "./embedded-server.ts";
 
 /** Where the instances of a run come from. */
 export interface Source extends AsyncDisposable {
@@ -36,6 +35,8 @@ export async function openSource(named: string, options: SourceOptions, terminal
   const isLocal = (version === "" || named.includes("/")) && options.systemUrl === undefined;
   const project = isLocal ? findProject(named, terminal.cwd) : null;
   if (project !== null) {
+    // Loaded only here: the server and the bundler take longer to load than all the rest.
+    const { startEmbeddedServer } = await import("./embedded-server.ts");
     const server = await withSpinner(terminal, `Starting ${project.config.name}`, () =>
       startEmbeddedServer(project, { loadTimeoutMs: options.loadTimeout, onOutput: (text) => terminal.stderr.write(text) }),
     );
