@@ -27,7 +27,7 @@ export interface RunSummary {
   readonly scored: number;
   readonly unscored: Readonly<Partial<Record<UnscoredCause, number>>>;
   readonly reward: MeanWithInterval | null;
-  /** By k; each over the tasks that have at least k scored samples, whose number is given. */
+  /** By k: 1 to 16, powers of two, and the largest. Each is over the tasks that have at least k scored samples, whose number is given. */
   readonly passAtK: Readonly<Record<number, PassEstimate>>;
   readonly passHatK: Readonly<Record<number, PassEstimate>>;
   /** Of all episodes, unscored ones too: they were paid for. Null if no cost is known. */
@@ -111,7 +111,7 @@ function estimates(
   estimate: (samples: number, passes: number, k: number) => number,
 ): Record<number, PassEstimate> {
   const result: Record<number, PassEstimate> = {};
-  for (let k = 1; k <= most; k++) {
+  for (const k of shownUpTo(most)) {
     const able = counts.filter(({ samples }) => samples >= k);
     result[k] = {
       value: able.reduce((sum, { samples, passes }) => sum + estimate(samples, passes, k), 0) / able.length,
@@ -119,6 +119,13 @@ function estimates(
     };
   }
   return result;
+}
+
+/** All up to 16, then powers of two, and the last: an estimate for each of thousands would take longer to compute than to sample. */
+function shownUpTo(most: number): number[] {
+  const shown: number[] = [];
+  for (let k = 1; k < most; k += k < 16 ? 1 : k) shown.push(k);
+  return most === 0 ? shown : [...shown, most];
 }
 
 function taskSummary(task: string, episodes: number, rewards: readonly number[], passReward: number): TaskSummary {
