@@ -45,6 +45,7 @@ export const errorTable = {
   "service.not_found": { status: 404, retryable: false, meaning: "no such service, or it belongs to another owner" },
   "service.exists": { status: 409, retryable: false, meaning: "a service with this name exists already" },
   "service.unavailable": { status: 503, retryable: true, meaning: "no replica of the service is running" },
+  "rollout.not_found": { status: 404, retryable: false, meaning: "no such rollout, or it belongs to another owner" },
   "session.not_found": { status: 404, retryable: false, meaning: "no such session, or it has ended, or it belongs to another owner" },
   "sandbox.start_failed": { status: 502, retryable: true, meaning: "the sandbox could not be started" },
   "sandbox.lost": { status: 502, retryable: true, meaning: "the sandbox has ended or does not answer" },

@@ -69,6 +69,23 @@ export { fieldLimits, knownFields, text } from "./request-fields.ts";
 export { parseRetryAfter, retryAfterOf } from "./retry-after.ts";
 export { type Reward, reward } from "./reward.ts";
 export {
+  MAX_ROLLOUTS,
+  type RolloutAgent,
+  type RolloutModel,
+  type RolloutRequest,
+  type RolloutResult,
+  type RolloutState,
+  type RolloutStatus,
+  type RolloutsRequest,
+  rolloutId,
+  rolloutPage,
+  rolloutRequest,
+  rolloutResult,
+  rolloutStatus,
+  rolloutsAccepted,
+  rolloutsRequest,
+} from "./rollout.ts";
+export {
   type Api,
   controlRoutes,
   FIRST_INSTANCE,
@@ -82,6 +99,7 @@ export {
   matchesPath,
   pathsBelowInstance,
   type Route,
+  rolloutRoutes,
   runnerRoutes,
   type SandboxRoute,
   sandboxRoutes,

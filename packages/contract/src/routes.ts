@@ -110,6 +110,14 @@ export const sessionRoutes = {
   listEnvironmentTasks: { method: "GET", path: "/environments/:ref/tasks", does: "list the tasks of an environment" },
 } as const satisfies Record<string, Route>;
 
+/** Routes that play episodes for trainers, on the platform's control port. Their answers have no envelope. */
+export const rolloutRoutes = {
+  createRollouts: { method: "POST", path: "/rollouts", does: "play episodes" },
+  pageRollouts: { method: "GET", path: "/rollouts", does: "list rollouts, a page at a time" },
+  getRollout: { method: "GET", path: "/rollouts/:id", does: "get the result of a rollout" },
+  cancelRollout: { method: "DELETE", path: "/rollouts/:id", does: "cancel a rollout" },
+} as const satisfies Record<string, Route>;
+
 /** The id of a sandbox's first instance, the one served at the root. */
 export const FIRST_INSTANCE = "default";
 

@@ -1,6 +1,6 @@
 export type { Agent, AgentMessage, AgentStart, Player, ProgramAgent, ProgramStart, TurnAgent, TurnOptions } from "./agents/agent.ts";
 export { type CommandOptions, commandAgent } from "./agents/command.ts";
-export { type Model, modelAgent } from "./agents/model.ts";
+export { type Model, modelAgent, type TokenSupport } from "./agents/model.ts";
 export { type AgentModule, moduleAgent } from "./agents/module.ts";
 export { type RandomAgentOptions, randomAgent } from "./agents/random.ts";
 export { replayAgent } from "./agents/replay.ts";

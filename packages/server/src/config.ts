@@ -52,6 +52,19 @@ export const serverConfig = z.strictObject({
   startsAtOnce: count.min(1).default(64).describe("most concurrent starts; further ones are queued"),
   verifications: count.min(1).default(4).describe("most concurrent verifications of published bundles; further ones are queued"),
   verificationsPerOwner: count.min(1).default(2).describe("most concurrent verifications of one owner"),
+  rolloutsAtOnce: count
+    .min(1)
+    .default(256)
+    .describe("most concurrent rollouts of this server; further ones are queued fairly between owners"),
+  maxRollouts: count.min(1).default(100_000).describe("most unfinished rollouts of one owner"),
+  rolloutModels: z
+    .array(z.string())
+    .default([])
+    .describe(
+      "model endpoints that rollouts may call: loopback, private, public, hosts, address ranges, beginnings of URLs; default: all three on loopback, else public",
+    ),
+  rolloutResultsKept: duration.default("24h").describe("how long results of rollouts are kept"),
+  rolloutResultBytes: bytes.default(2 * 1024 ** 3).describe("most bytes of all results of rollouts; the oldest are removed first"),
   round: duration.default("3s").describe("interval of the heartbeat and of maintenance"),
   silence: duration.default("10s").describe("a server on another machine without a heartbeat for this long is considered dead"),
   headersTimeout: duration.default("20s").describe("timeout for the request headers, also for the first bytes of a connection"),
@@ -67,6 +80,8 @@ export const serverConfig = z.strictObject({
 export type ServerConfig = z.infer<typeof serverConfig>;
 
 const PREFIX = "AENV_";
+/** Settings with several values, which a variable separates by commas. */
+const LISTS: ReadonlySet<string> = new Set(["allowedHosts", "rolloutModels"]);
 
 /** The environment variable of a setting: `AENV_CONTROL_PORT` of `controlPort`. */
 export function variableOf(key: string): string {
@@ -110,7 +125,7 @@ function fromVariables(variables: Readonly<Record<string, string | undefined>>):
   for (const key of Object.keys(serverConfig.shape)) {
     const value = variables[variableOf(key)] || fromValueFile(variables, key);
     if (value === undefined || value === "") continue;
-    found[key] = key === "allowedHosts" ? value.split(",") : value;
+    found[key] = LISTS.has(key) ? value.split(",") : value;
   }
   return found;
 }

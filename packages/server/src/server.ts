@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, realpath } from "node:fs/promises";
+import type { AddressInfo } from "node:net";
 import { availableParallelism, hostname, tmpdir } from "node:os";
 import { dirname } from "node:path";
 import { hostRuleFor, isLoopback, PlatformError, parseDuration } from "@aenv/contract";
@@ -12,6 +13,7 @@ import { hubRoutes } from "./api/hub-routes.ts";
 import { instanceRoutes } from "./api/instance-routes.ts";
 import { adminRoutes, operationRoutes } from "./api/operation-routes.ts";
 import { portRoutes } from "./api/port-routes.ts";
+import { rolloutRoutes } from "./api/rollout-routes.ts";
 import { serviceRoutes } from "./api/service-routes.ts";
 import { sessionRoutes } from "./api/session-routes.ts";
 import { tokenRoutes } from "./api/token-routes.ts";
@@ -36,6 +38,7 @@ import { lockHome } from "./peers/home-lock.ts";
 import { PortClients } from "./ports/clients.ts";
 import { PortLinks } from "./ports/links.ts";
 import { Presign } from "./ports/presign.ts";
+import { openRollouts } from "./rollouts/open.ts";
 import { startRounds } from "./rounds.ts";
 import { SandboxClients } from "./sandboxes/client.ts";
 import { type ServiceRow, serviceRows } from "./services/row.ts";
@@ -131,6 +134,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     creations: { atOnce: config.startsAtOnce, maxWaiting: 50_000 },
     verifications: { atOnce: config.verifications, atOncePerOwner: config.verificationsPerOwner, ...WAITING_VERIFICATIONS },
     // A start is mostly CPU work with some waiting, so two per core. One at a time ahead of need, to leave the cores to calls.
+    rollouts: { atOnce: config.rolloutsAtOnce },
     "process starts": { atOnce: 2 * availableParallelism(), aheadAtOnce: 1 },
   });
   const pool = new Pool({
@@ -172,7 +176,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     maxWarm: Math.min(config.poolMax, config.poolPerOwner, config.poolTotal),
     isInUse: inUse(rows, serviceTable),
   });
-  const { instances, slots, targets, idempotency, maintenance, list, logs } = openInstances({
+  const { instances, slots, targets, idempotency, maintenance, list, logs, peers } = openInstances({
     store,
     engine,
     clients,
@@ -221,6 +225,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     hosts: () => slots.hostCount,
     waiting: () => scheduler.depth("creations"),
     poolTroubled: () => pool.failingSets,
+    rollouts: () => ({ running: rollouts.running, waiting: scheduler.depth("rollouts") }),
     verifications: () => ({ running: verifier.running, waiting: verifier.waiting }),
   });
   let isReady = false;
@@ -276,10 +281,26 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   }));
   const tasks = new Tasks({ hub, loopback, now });
   const sessions = new Sessions({ rows: sessionRows(store), hub, loopback, tasks, now });
+  const rollouts = openRollouts({
+    config,
+    store,
+    hub,
+    scheduler,
+    loopback,
+    peers,
+    serverId,
+    version: parts.version,
+    isAlone,
+    ownPorts: () => servers.map((one) => (one.address() as AddressInfo | null)?.port ?? 0),
+    now,
+    onDone: (outcome) => metrics.rolledOut(outcome.kind === "scored" ? "scored" : outcome.cause),
+    onFailure: (error) => logger.error({ err: error }, "a rollout could not be played or stored; it is tried again"),
+  });
   const routes = [
     ...hubRoutes(hub),
     ...instanceRoutes({ instances, list, logs, hub, dataUrl, shown, dataNeedsToken: access.isOn && !config.idsAreKeys }),
     ...portRoutes({ presign: new Presign({ instances, hub, links, engine }), dataUrl }),
+    ...rolloutRoutes({ rollouts }),
     ...serviceRoutes({ services, hub, dataUrl }),
     ...sessionRoutes({ sessions, tasks }),
     ...tokenRoutes(tokens),
@@ -319,6 +340,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     await instances.sweep();
     await idempotency.sweep();
     await links.collect();
+    await rollouts.sweep();
     await hub.collect();
     await sessions.sweep();
   };
@@ -336,6 +358,16 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   void pool.warmUp().catch((error: unknown) => logger.error({ err: error }, "filling the pool failed"));
   isReady = wasReady = true;
   void services.tidy().catch((error: unknown) => logger.error({ err: error }, "reconciling the services failed"));
+  const rolloutRounds = startRounds(
+    () => rollouts.tidy(),
+    roundMs,
+    (error) => logger.error({ err: error }, "a round of the rollouts failed"),
+  );
+  void rollouts.tidy().catch((error: unknown) => logger.error({ err: error }, "finding rollouts to play failed"));
+  closers.add(async () => {
+    await rollouts.close();
+    await rolloutRounds.stop();
+  });
   closers.add(() => {
     isReady = false;
     instances.refuseNew();

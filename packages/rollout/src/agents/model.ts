@@ -21,8 +21,16 @@ export interface Model {
   readonly extraBody?: Readonly<Record<string, unknown>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly streams?: boolean;
-  /** The endpoint must return token ids and log-probabilities. */
+  /** Asks the endpoint for token ids and log-probabilities. Without `tokenSupport` it must return them. */
   readonly wantsTokens?: boolean;
+  /** For an endpoint that may not know tokens: whether it refuses a request that asks for them. Shared by the episodes of an endpoint. */
+  readonly tokenSupport?: TokenSupport;
+  /** False: the episode's seed is not sent to the model. */
+  readonly sendsSeed?: boolean;
+}
+
+export interface TokenSupport {
+  isRefused: boolean;
 }
 
 const dialects: Readonly<Record<ModelApi, Dialect>> = { chat: chatDialect, responses: responsesDialect, messages: messagesDialect };
@@ -52,23 +60,33 @@ class ModelPlayer implements Player {
   }
 
   async next(messages: readonly ChatMessage[], { signal, maxTokens }: TurnOptions): Promise<AgentMessage> {
-    const { api, baseUrl, apiKey, name, headers = {}, sampling = {}, extraBody = {}, streams = false, wantsTokens = false } = this.#model;
+    const { wantsTokens = false, tokenSupport } = this.#model;
+    const asks = wantsTokens && tokenSupport?.isRefused !== true;
+    try {
+      return await this.#ask(messages, maxTokens, asks, signal);
+    } catch (error) {
+      if (isTooLong(error)) throw new LimitReached("context_length", error.message);
+      if (!asks || tokenSupport === undefined || !(error instanceof RefusedByModel)) throw error;
+      const written = await this.#ask(messages, maxTokens, false, signal);
+      tokenSupport.isRefused = true;
+      return written;
+    }
+  }
+
+  async #ask(messages: readonly ChatMessage[], maxTokens: number | undefined, wantsTokens: boolean, signal: AbortSignal) {
+    const { api, baseUrl, apiKey, name, headers = {}, sampling = {}, extraBody = {}, streams = false, sendsSeed = true } = this.#model;
     const dialect = dialects[api];
-    const turn = { model: name, messages, tools: this.#tools, seed: this.#seed, maxTokens, sampling, streams, wantsTokens };
+    const seed = sendsSeed ? this.#seed : undefined;
+    const turn = { model: name, messages, tools: this.#tools, seed, maxTokens, sampling, streams, wantsTokens };
     const request = {
       url: baseUrl.replace(/\/$/, "") + dialect.path,
       headers: { ...dialect.headers(apiKey), ...headers },
       body: { ...dialect.body(turn), ...extraBody },
     };
-    try {
-      const answer = await this.#http.post(request, streams ? (body) => readStream(body, dialect) : readJson, signal);
-      const written = dialect.read(answer);
-      if (wantsTokens && written.turn?.completion_token_ids === null) throw noTokens(baseUrl);
-      return written;
-    } catch (error) {
-      if (isTooLong(error)) throw new LimitReached("context_length", error.message);
-      throw error;
-    }
+    const answer = await this.#http.post(request, streams ? (body) => readStream(body, dialect) : readJson, signal);
+    const written = dialect.read(answer);
+    if (wantsTokens && this.#model.tokenSupport === undefined && !hasTokens(written)) throw noTokens(baseUrl);
+    return written;
   }
 
   copy(): Player {
@@ -117,6 +135,12 @@ function isTooLong(error: unknown): error is RefusedByModel {
   );
 }
 
+function hasTokens({ turn }: AgentMessage): boolean {
+  return turn !== undefined && turn.prompt_token_ids !== null && turn.completion_token_ids !== null && turn.logprobs !== null;
+}
+
 function noTokens(baseUrl: string): ModelError {
-  return new ModelError(`${baseUrl} returns no token ids; use vLLM or a recent SGLang, or do not ask for tokens`, { retryable: false });
+  return new ModelError(`${baseUrl} returns no token ids or no log-probabilities; use vLLM or a recent SGLang, or do not ask for tokens`, {
+    retryable: false,
+  });
 }

@@ -9,6 +9,8 @@ export interface InstancesOptions {
   readonly provenance: Lease["provenance"];
   /** Called when the server says that it is busy, with the pause it asks for. */
   readonly onBusy?: (pauseMs: number) => void;
+  /** An instance that is older than this is not used again, because its time to live ends before the episode may. */
+  readonly maxAgeMs?: number;
 }
 
 const DEFAULT_PAUSE_MS = 1_000;
@@ -20,14 +22,20 @@ const DEFAULT_PAUSE_MS = 1_000;
 export class Instances implements AsyncDisposable {
   readonly #options: InstancesOptions;
   readonly #idle: Environment[] = [];
+  readonly #createdAt = new WeakMap<Environment, number>();
   readonly #releasing = new Set<Promise<void>>();
 
   constructor(options: InstancesOptions) {
     this.#options = options;
   }
 
-  async acquire(spec: Pick<EpisodeSpec, "task" | "seed">, signal: AbortSignal): Promise<Lease> {
-    const instance = this.#idle.pop() ?? (await this.#create(spec, signal));
+  /** A retry gets a fresh instance. */
+  async acquire(
+    spec: Pick<EpisodeSpec, "task" | "seed"> & Partial<Pick<EpisodeSpec, "attempt">>,
+    signal: AbortSignal,
+  ): Promise<Lease & { readonly instance: Environment }> {
+    const { attempt = 0 } = spec;
+    const instance = (attempt === 0 ? this.#takeIdle() : undefined) ?? (await this.#create(spec, signal));
     return {
       instance,
       provenance: this.#options.provenance,
@@ -48,10 +56,23 @@ export class Instances implements AsyncDisposable {
     return this.close();
   }
 
+  #takeIdle(): Environment | undefined {
+    for (;;) {
+      const instance = this.#idle.pop();
+      if (instance === undefined || this.#ageOf(instance) <= (this.#options.maxAgeMs ?? Number.POSITIVE_INFINITY)) return instance;
+      void this.#release(instance);
+    }
+  }
+
+  #ageOf(instance: Environment): number {
+    return performance.now() - (this.#createdAt.get(instance) ?? 0);
+  }
+
   async #create({ task, seed }: Pick<EpisodeSpec, "task" | "seed">, signal: AbortSignal): Promise<Environment> {
     const { environment, options, onBusy } = this.#options;
     const instance = new Environment(environment, { ...options, ...(task.id !== null && { task: task.id }), seed });
     try {
+      this.#createdAt.set(instance, performance.now());
       await instance.initialize({ signal });
       return instance;
     } catch (error) {

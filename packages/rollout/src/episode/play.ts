@@ -32,6 +32,8 @@ export interface Lease {
   readonly instance: EpisodeInstance;
   /** What the instance is, for the trajectory. */
   readonly provenance: Pick<Provenance, "environment" | "environment_digest" | "engine" | "isolation" | "server_version">;
+  /** The task, if the spec does not name it by its id. */
+  readonly task?: Trajectory["task"];
   /** Gives it back; one that is not to be used again is ended. Never throws. */
   release(isReusable: boolean): Promise<void>;
 }
@@ -71,7 +73,7 @@ export async function playEpisode(spec: EpisodeSpec, options: PlayOptions): Prom
     lease = await options.acquire(spec, signal);
     startMs = now() - from;
     stage = "reset";
-    episode = await beginEpisode(spec, options, lease.instance, signal);
+    episode = await beginEpisode(lease.task?.id ?? spec.task.id, spec, options, lease.instance, signal);
     stage = "play";
     reason = await playTurns(episode, spec, options, lease.instance);
     stage = "score";
@@ -90,7 +92,7 @@ export async function playEpisode(spec: EpisodeSpec, options: PlayOptions): Prom
     id: spec.id,
     run: spec.run,
     attempt: spec.attempt,
-    task: spec.task,
+    task: lease?.task ?? spec.task,
     group: spec.group,
     parent: null,
     seed: spec.seed,
@@ -121,9 +123,15 @@ export async function playEpisode(spec: EpisodeSpec, options: PlayOptions): Prom
   };
 }
 
-function beginEpisode(spec: EpisodeSpec, options: PlayOptions, instance: EpisodeInstance, signal: AbortSignal): Promise<Episode> {
+function beginEpisode(
+  task: string | null,
+  { seed }: EpisodeSpec,
+  options: PlayOptions,
+  instance: EpisodeInstance,
+  signal: AbortSignal,
+): Promise<Episode> {
   const { limits, recordsDigests, now } = options;
-  return Episode.begin({ instance, task: spec.task.id, seed: spec.seed, limits, signal, recordsDigests, now });
+  return Episode.begin({ instance, task, seed, limits, signal, recordsDigests, now });
 }
 
 async function playTurns(episode: Episode, spec: EpisodeSpec, options: PlayOptions, instance: EpisodeInstance): Promise<StopReason> {

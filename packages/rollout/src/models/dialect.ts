@@ -9,7 +9,8 @@ export interface TurnRequest {
   readonly model: string;
   readonly messages: readonly ChatMessage[];
   readonly tools: readonly ToolDescriptor[];
-  readonly seed: number;
+  /** Undefined if the model chooses its own. */
+  readonly seed: number | undefined;
   readonly maxTokens: number | undefined;
   /** `temperature`, `max_tokens` and other settings, under the names of the API. */
   readonly sampling: Readonly<Record<string, unknown>>;

@@ -1,3 +1,4 @@
+import type { LookupFunction } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { messageOf } from "@aenv/contract";
 import { Agent, type Dispatcher, request } from "undici";
@@ -10,6 +11,8 @@ export interface ModelHttpOptions {
   readonly timeoutMs: number;
   /** Called when the endpoint says that it is busy, with the pause it asks for, so that fewer episodes ask at once. */
   readonly onBusy?: (pauseMs: number) => void;
+  /** Resolves the endpoints' names; it may refuse an address. */
+  readonly lookup?: LookupFunction;
   /** Pauses between attempts; a test gives its own. */
   readonly sleep?: (ms: number, signal: AbortSignal) => Promise<unknown>;
 }
@@ -44,10 +47,18 @@ const LONGEST_PAUSE_MS = 30_000;
  */
 export class ModelHttp {
   readonly #options: ModelHttpOptions;
-  readonly #connections = new Agent({ pipelining: 1, keepAliveTimeout: 30_000, headersTimeout: 0, bodyTimeout: 0 });
+  readonly #connections: Agent;
 
   constructor(options: ModelHttpOptions) {
     this.#options = options;
+    const { lookup } = options;
+    this.#connections = new Agent({
+      pipelining: 1,
+      keepAliveTimeout: 30_000,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      ...(lookup !== undefined && { connect: { lookup } }),
+    });
   }
 
   async close(): Promise<void> {

@@ -60,7 +60,8 @@ export function createApp(options: AppOptions): FastifyInstance {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", async (request: FastifyRequest, payload: IncomingMessage) => {
     const { one } = request.routeOptions.config;
-    if (one === undefined || one.isRaw === true) return payload;
+    // A raw route without a schema reads its body itself.
+    if (one === undefined || (one.isRaw === true && one.body === undefined)) return payload;
     const bytes = await readBody(payload, { maxBytes: maxBodyBytesOf(one), timeoutMs: options.bodyTimeoutMs });
     return bytes.length === 0 ? undefined : parseJson(bytes.toString("utf8"));
   });

@@ -18,6 +18,8 @@ export type Change =
   | "service.deleted"
   | "session.created"
   | "session.deleted"
+  | "rollout.created"
+  | "rollout.cancelled"
   | "token.created"
   | "token.revoked"
   | "port.opened";

@@ -7,6 +7,7 @@ export interface MetricSources {
   readonly waiting: () => number;
   /** Bundles without ready processes because the last start failed. */
   readonly poolTroubled: () => number;
+  readonly rollouts: () => { readonly running: number; readonly waiting: number };
   readonly verifications: () => { readonly running: number; readonly waiting: number };
 }
 
@@ -22,6 +23,7 @@ export class Metrics {
   readonly #starts: Counter;
   readonly #startMs: Histogram;
   readonly #ends: Counter;
+  readonly #rollouts: Counter;
 
   constructor(sources: MetricSources) {
     const registers = [this.registry];
@@ -60,6 +62,12 @@ export class Metrics {
       registers,
     });
     this.#ends = new Counter({ name: "aenv_instance_ends_total", help: "Ended instances", labelNames: ["status"], registers });
+    this.#rollouts = new Counter({
+      name: "aenv_rollouts_total",
+      help: "Rollouts that are done, by outcome: scored, or the cause of being unscored",
+      labelNames: ["outcome"],
+      registers,
+    });
     const gauge = (name: string, help: string, read: () => Promise<number> | number) =>
       new Gauge({
         name,
@@ -79,6 +87,8 @@ export class Metrics {
     gauge("aenv_pool_prepared_ready", "Prepared processes that are ready", sumOf("ready", false));
     gauge("aenv_pool_prepared_target", "Target number of ready prepared processes", sumOf("target", false));
     gauge("aenv_pool_backed_off", "Kinds of ready processes whose start failed and is retried after a pause", sources.poolTroubled);
+    gauge("aenv_rollouts_running", "Rollouts that this server plays", () => sources.rollouts().running);
+    gauge("aenv_rollouts_waiting", "Rollouts that wait for their turn at this server", () => sources.rollouts().waiting);
     gauge("aenv_verifications_running", "Running verifications of bundles", () => sources.verifications().running);
     gauge("aenv_verifications_waiting", "Queued verifications of bundles", () => sources.verifications().waiting);
   }
@@ -96,6 +106,10 @@ export class Metrics {
   started(result: "running" | "failed", durationMs: number): void {
     this.#starts.inc({ result });
     if (result === "running") this.#startMs.observe(durationMs);
+  }
+
+  rolledOut(outcome: string): void {
+    this.#rollouts.inc({ outcome });
   }
 
   ended(status: string): void {

@@ -106,6 +106,11 @@ export class Peers {
     };
   }
 
+  /** This server and its living peers, without the ids that they have adopted. */
+  async livingIds(): Promise<ReadonlySet<string>> {
+    return new Set([this.id, ...(await this.#others()).living.map(({ id }) => id)]);
+  }
+
   /**
    * Records that the sandboxes and instances of a dead server are adopted, and removes its row. Sandboxes at this location keep the dead
    * server's id as their label, so the id is remembered; of the ids that it had adopted itself, only those still in use are.

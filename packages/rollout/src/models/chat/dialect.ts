@@ -27,7 +27,7 @@ function body(request: TurnRequest): Record<string, unknown> {
         function: { name: tool.name, description: tool.description ?? "", parameters: parametersOf(tool) },
       })),
     }),
-    seed,
+    ...(seed !== undefined && { seed }),
     ...sampling,
     ...(limit !== undefined && { max_tokens: limit }),
     // `top_logprobs` must be 0 and not null: some versions of vLLM return no log-probabilities otherwise.

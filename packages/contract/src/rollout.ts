@@ -1,0 +1,150 @@
+import * as z from "zod";
+import { chatMessage } from "./chat.ts";
+import { oracleAction } from "./episode.ts";
+import { outcome } from "./outcome.ts";
+import { toolDescriptor } from "./tool.ts";
+import { tokenSequence, trajectory, turn } from "./trajectory.ts";
+
+/** Rollouts in one request at most. */
+export const MAX_ROLLOUTS = 10_000;
+
+const name = /^[A-Za-z0-9._:-]+$/;
+/** The id of a rollout, which is its idempotency key. */
+export const rolloutId = z.string().min(1).max(200).regex(name, "may hold letters, digits, '.', '_', ':' and '-' only");
+const count = z.number().int().nonnegative();
+const limit = z.number().int().positive();
+
+/** A task of the environment's list, by its id or by its place in a split. */
+const taskChoice = z.union(
+  [
+    z.strictObject({ id: z.string().min(1).max(1_000) }),
+    z.strictObject({ split: z.string().min(1).max(200), index: count }),
+    z.strictObject({ inline: z.record(z.string(), z.unknown()) }),
+  ],
+  { error: "must be {id}, {split, index} or {inline}" },
+);
+
+/** Headers that belong to the connection, not to the caller. */
+const RESERVED_HEADERS = new Set(["host", "connection", "content-length", "content-type", "transfer-encoding", "upgrade", "expect", "te"]);
+const headerName = z
+  .string()
+  .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}$/, "must be the name of an HTTP header")
+  .refine((one) => !RESERVED_HEADERS.has(one.toLowerCase()), "is set by the server itself");
+const headerText = z
+  .string()
+  .max(8_192)
+  .regex(/^[\t\x20-\x7e\x80-\xff]*$/, "must be one line of text");
+
+/** The caller's model endpoint. */
+export const rolloutModel = z.strictObject({
+  /** The path of the API is appended, and nothing else is changed. */
+  base_url: z.url({ protocol: /^https?$/, error: "must be an http or https URL" }).max(2_000),
+  api_key: headerText.default("none"),
+  name: z.string().min(1).max(500).default("default"),
+  api: z.enum(["chat", "responses", "messages"]).default("chat"),
+  /** Who records token ids: the service asks the endpoint for them, the trainer behind the endpoint does, or the service asks if it can. */
+  tokens: z.enum(["service", "trainer", "auto"]).default("trainer"),
+  sampling: z.record(z.string(), z.unknown()).default({}),
+  /** Accepts sampling whose log-probabilities are biased, such as `top_p` below 1, although the service records tokens. */
+  allow_truncated_sampling: z.boolean().default(false),
+  extra_body: z.record(z.string(), z.unknown()).default({}),
+  headers: z.record(headerName, headerText).default({}),
+});
+export type RolloutModel = z.infer<typeof rolloutModel>;
+
+/** Agents that the service plays. Programs are not among them: they would run on the server. */
+export const rolloutAgent = z.discriminatedUnion("kind", [
+  z.strictObject({ kind: z.literal("openai"), options: z.strictObject({}).default({}) }),
+  z.strictObject({ kind: z.literal("anthropic"), options: z.strictObject({}).default({}) }),
+  z.strictObject({ kind: z.literal("oracle"), options: z.strictObject({}).default({}) }),
+  z.strictObject({ kind: z.literal("noop"), options: z.strictObject({}).default({}) }),
+  z.strictObject({ kind: z.literal("random"), options: z.strictObject({ calls: limit.max(10_000).default(10) }).default({ calls: 10 }) }),
+  z.strictObject({ kind: z.literal("scripted"), options: z.strictObject({ actions: z.array(oracleAction).max(10_000) }) }),
+]);
+export type RolloutAgent = z.infer<typeof rolloutAgent>;
+
+/** One episode to be played for a trainer. */
+export const rolloutRequest = z.strictObject({
+  id: rolloutId,
+  /** `name@version`, or a name or range that is resolved when the request is accepted. */
+  environment: z.string().min(1).max(300),
+  /** Variables of the instance. */
+  variables: z.record(z.string().min(1).max(256), z.string().max(64 * 1024)).default({}),
+  /** Absent for an environment without tasks. */
+  task: taskChoice.nullish(),
+  group: trajectory.shape.group.optional(),
+  /** The seed of the episode. The model gets none, unless `sampling` has one: equal seeds would give a group equal samples. */
+  seed: z.number().int().default(0),
+  agent: rolloutAgent.default({ kind: "openai", options: {} }),
+  model: rolloutModel.nullish(),
+  limits: z
+    .strictObject({
+      turns: limit.optional(),
+      tool_calls: limit.optional(),
+      tokens: limit.optional(),
+      seconds: z.number().positive().max(86_400).optional(),
+    })
+    .default({}),
+  /** Further attempts, each on a fresh instance, after an unscored outcome that is retryable. */
+  retries: count.max(10).default(1),
+  metadata: z.record(z.string(), z.unknown()).default({}),
+});
+export type RolloutRequest = z.infer<typeof rolloutRequest>;
+
+export const rolloutsRequest = z.strictObject({
+  rollouts: z.array(rolloutRequest).min(1).max(MAX_ROLLOUTS),
+  /** The run that the rollouts belong to, for `GET /rollouts?run=`. */
+  run: rolloutId.nullish(),
+  /** True: results are sent as they come. False: the answer says only what was accepted. */
+  stream: z.boolean().default(false),
+});
+export type RolloutsRequest = z.infer<typeof rolloutsRequest>;
+
+/** A scored or unscored rollout, in the form that trainers read. Token arrays are null unless `capture` is `tokens`. */
+export const rolloutResult = trajectory
+  .pick({
+    id: true,
+    run: true,
+    attempt: true,
+    task: true,
+    group: true,
+    seed: true,
+    stop_reason: true,
+    truncated: true,
+    capture: true,
+    messages: true,
+    usage: true,
+    cost: true,
+    timing: true,
+    provenance: true,
+    metadata: true,
+  })
+  .extend({
+    outcome,
+    num_turns: count,
+    tool_calls: count,
+    turns: z.array(turn.extend({ message: chatMessage.nullable(), reward: z.number().nullable() })),
+    sequences: z.array(tokenSequence),
+    tools: z.array(toolDescriptor),
+  });
+export type RolloutResult = z.infer<typeof rolloutResult>;
+
+export const rolloutStates = ["queued", "running", "done"] as const;
+export type RolloutState = (typeof rolloutStates)[number];
+
+/** A rollout in a list, and the answer for one that is not done yet. */
+export const rolloutStatus = z.object({
+  id: rolloutId,
+  run: z.string().nullable(),
+  status: z.enum(rolloutStates),
+  attempt: count,
+  created_at: z.iso.datetime(),
+});
+export type RolloutStatus = z.infer<typeof rolloutStatus>;
+
+export const rolloutsAccepted = z.object({ accepted: z.array(rolloutId) });
+export const rolloutPage = z.object({
+  rollouts: z.array(rolloutStatus.extend({ result: rolloutResult.partial().nullable() })),
+  /** The id to continue `after`; null at the end. */
+  next: z.string().nullable(),
+});

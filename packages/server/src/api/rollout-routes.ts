@@ -1,0 +1,161 @@
+import { Readable } from "node:stream";
+import { promisify } from "node:util";
+import { constants, createGzip, gzip } from "node:zlib";
+import { rolloutId, rolloutPage, rolloutResult, rolloutsAccepted, rolloutsRequest, rolloutRoutes as table } from "@aenv/contract";
+import { z } from "zod";
+import { Delivered } from "../rollouts/delivered.ts";
+import { parseFields, selectFields } from "../rollouts/result.ts";
+import { streamResults } from "../rollouts/results-stream.ts";
+import type { Rollouts } from "../rollouts/rollouts.ts";
+import { statusOf } from "../rollouts/row.ts";
+import { type ApiRequest, type ApiRoute, bodyLimits, endpointOf, route } from "./route.ts";
+
+export interface RolloutRooms {
+  readonly rollouts: Rollouts;
+  readonly pingMs?: number;
+  readonly pollMs?: number;
+}
+
+type Ask = ApiRequest<unknown, unknown, unknown>;
+
+const PING_MS = 15_000;
+const POLL_MS = 1_000;
+const LONGEST_WAIT_SECONDS = 60;
+/** A page ends when its results are larger than this. */
+const PAGE_BYTES = 16 * 1024 ** 2;
+/** Ids in one line of the audit log. */
+const AUDITED_IDS = 100;
+
+const id = z.object({ id: rolloutId });
+const fields = { fields: z.string().max(1_000).optional().describe("names of the fields of a result to return, separated by commas") };
+const zip = promisify(gzip);
+
+export function rolloutRoutes({ rollouts, pingMs = PING_MS, pollMs = POLL_MS }: RolloutRooms): ApiRoute[] {
+  const trainer = ["trainer", "publisher"] as const;
+  const common = { tag: "rollouts", roles: trainer, isRaw: true } as const;
+
+  return [
+    route({
+      ...endpointOf(table.createRollouts),
+      ...common,
+      summary: "Play episodes against the caller's model; with `stream` their results follow, else the ids that were accepted",
+      answer: { type: "application/json", alsoType: "application/x-ndjson", schema: rolloutsAccepted },
+      audited: { event: "rollout.created", of: (_, { body }) => body.rollouts.slice(0, AUDITED_IDS).map((one) => one.id) },
+      query: z.object(fields),
+      body: rolloutsRequest,
+      maxBodyBytes: bodyLimits.snapshot,
+      handle: async (ask) => {
+        const selected = parseFields(ask.query.fields);
+        const isSse = /\btext\/event-stream\b/.test(ask.request.headers.accept ?? "");
+        const last = ask.request.headers["last-event-id"];
+        const delivered = Delivered.parse(typeof last === "string" ? last : undefined, ask.body.rollouts.length);
+        const keys = await rollouts.submit(ask.body, ask.caller);
+        if (!ask.body.stream && !isSse) return sendJson(ask, 202, { accepted: ask.body.rollouts.map((one) => one.id) });
+        const signal = AbortSignal.any([ask.signal, rollouts.closing]);
+        const items = streamResults({ rollouts, keys, delivered: delivered.positions(), signal, pingMs, pollMs });
+        const lines = async function* () {
+          // At once, so that the client has the status and knows that its rollouts were accepted.
+          yield isSse ? ": accepted\n\n" : `${JSON.stringify({ type: "ping" })}\n`;
+          for await (const item of items) {
+            if (item.kind === "ping") yield isSse ? ": ping\n\n" : `${JSON.stringify({ type: "ping" })}\n`;
+            else {
+              const text = JSON.stringify(selectFields(item.result, selected));
+              delivered.add(item.at);
+              yield isSse ? `id: ${delivered}\nevent: result\ndata: ${text}\n\n` : `${text}\n`;
+            }
+          }
+          if (isSse && !signal.aborted) yield "event: end\ndata: {}\n\n";
+        };
+        return sendStream(ask, isSse ? "text/event-stream" : "application/x-ndjson", lines());
+      },
+    }),
+    route({
+      ...endpointOf(table.pageRollouts),
+      ...common,
+      summary: "List the caller's rollouts, by id, with the results of those that are done",
+      answer: { type: "application/json", schema: rolloutPage },
+      query: z.object({
+        ...fields,
+        run: rolloutId.optional(),
+        after: rolloutId.optional(),
+        limit: z.coerce.number().int().min(1).max(1_000).default(100),
+      }),
+      handle: async (ask) => {
+        const { limit } = ask.query;
+        const selected = parseFields(ask.query.fields);
+        const rows = await rollouts.list(ask.query, ask.caller);
+        const page: unknown[] = [];
+        let bytes = 0;
+        for (const row of rows) {
+          if (bytes > PAGE_BYTES) break;
+          const result = await rollouts.resultOf(row);
+          page.push({ ...statusOf(row), result: result === null ? null : selectFields(result, selected) });
+          bytes += row.done?.bytes ?? 0;
+        }
+        const isLast = page.length === rows.length && rows.length < limit;
+        return sendJson(ask, 200, { rollouts: page, next: isLast ? null : (rows[page.length - 1]?.id ?? null) });
+      },
+    }),
+    route({
+      ...endpointOf(table.getRollout),
+      ...common,
+      summary: "Get the result of a rollout, or 202 and its status; `wait` delays the response up to so many seconds",
+      answer: { type: "application/json", schema: rolloutResult.partial() },
+      params: id,
+      query: z.object({ ...fields, wait: z.coerce.number().min(0).default(0) }),
+      handle: async (ask) => {
+        const selected = parseFields(ask.query.fields);
+        let row = await rollouts.get(ask.params.id, ask.caller);
+        if (row.state !== "done" && ask.query.wait > 0) {
+          await untilDone(rollouts, `${row.owner}/${row.id}`, Math.min(ask.query.wait, LONGEST_WAIT_SECONDS) * 1_000, pollMs, ask.signal);
+          row = await rollouts.get(ask.params.id, ask.caller);
+        }
+        const result = await rollouts.resultOf(row);
+        return result === null ? sendJson(ask, 202, statusOf(row)) : sendJson(ask, 200, selectFields(result, selected));
+      },
+    }),
+    route({
+      ...endpointOf(table.cancelRollout),
+      ...common,
+      summary: "Cancel a rollout at once; one that is done stays as it is",
+      answer: { type: "application/json" },
+      audited: { event: "rollout.cancelled", of: (_, { params }) => [params.id] },
+      params: id,
+      handle: async (ask) => {
+        await rollouts.cancel(ask.params.id, ask.caller);
+        return ask.reply.code(204).send();
+      },
+    }),
+  ];
+}
+
+/** Waits until the rollout is done, the time is over, or the client is gone. */
+async function untilDone(rollouts: Rollouts, key: string, ms: number, pollMs: number, signal: AbortSignal): Promise<void> {
+  const stop = AbortSignal.any([signal, rollouts.closing, AbortSignal.timeout(ms)]);
+  const items = streamResults({ rollouts, keys: [key], delivered: new Set(), signal: stop, pingMs: ms, pollMs });
+  for await (const item of items) if (item.kind === "result") return;
+}
+
+async function sendJson({ request, reply }: Ask, status: number, value: unknown): Promise<unknown> {
+  const text = JSON.stringify(value);
+  reply.code(status).type("application/json; charset=utf-8").header("vary", "accept-encoding");
+  if (!acceptsGzip(request.headers["accept-encoding"])) return reply.send(text);
+  return reply.header("content-encoding", "gzip").send(await zip(text));
+}
+
+function sendStream({ request, reply }: Ask, type: string, lines: AsyncIterable<string>): unknown {
+  const source = Readable.from(lines);
+  reply.type(type).header("cache-control", "no-cache, no-transform").header("vary", "accept-encoding").header("x-accel-buffering", "no");
+  if (!acceptsGzip(request.headers["accept-encoding"])) return reply.send(source);
+  // Flushed after each line: a client must not wait for a result until the next ones fill a block.
+  const zipped = createGzip({ flush: constants.Z_SYNC_FLUSH });
+  source.on("error", (error) => zipped.destroy(error));
+  zipped.on("close", () => source.destroy());
+  return reply.header("content-encoding", "gzip").send(source.pipe(zipped));
+}
+
+function acceptsGzip(header: string | string[] | undefined): boolean {
+  return String(header ?? "")
+    .split(",")
+    .some((one) => /^\s*gzip\s*(;\s*q=(?!0(\.0*)?\s*$))?/i.test(one) && !/;\s*q=0(\.0*)?\s*$/.test(one));
+}

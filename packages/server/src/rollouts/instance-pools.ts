@@ -1,0 +1,178 @@
+import { PlatformError, type RolloutRequest, type Task, type Trajectory } from "@aenv/contract";
+import { type EpisodeSpec, Instances, type Lease } from "@aenv/rollout";
+import type { Environment } from "@aenv/sdk";
+import type { Caller } from "../access/access.ts";
+import type { CallerAccess, Loopback } from "../loopback/loopback.ts";
+
+export interface PoolsOptions {
+  readonly loopback: Loopback;
+  readonly serverVersion: string;
+  readonly serverId: string;
+}
+
+/** Whose instances, and of what. */
+export interface PoolSpec {
+  readonly caller: Caller;
+  /** `name@version`. */
+  readonly environment: string;
+  readonly environmentDigest: string | null;
+  readonly variables: Readonly<Record<string, string>>;
+}
+
+/** Instances are created with this label, so that those of a lost server can be found. */
+export const SERVER_LABEL = "aenv-rollouts";
+
+/** An unused pool is closed after this time; the next rollouts of a trainer usually come sooner. */
+const KEEP_UNUSED_MS = 10_000;
+/** An instance is used for this long; it lives as much longer as an episode may take. */
+const MAX_AGE_MS = 30 * 60_000;
+
+/** Instances for rollouts, shared by the rollouts of one caller and environment, so that an instance is used again by a reset. */
+export class InstancePools {
+  readonly #options: PoolsOptions;
+  readonly #pools = new Map<string, Pool>();
+
+  constructor(options: PoolsOptions) {
+    this.#options = options;
+  }
+
+  /** A pool for as long as the caller holds it. */
+  hold(spec: PoolSpec, maxEpisodeMs: number): HeldPool {
+    // Rounded up, so that rollouts with slightly different limits share their instances.
+    const ttlMinutes = Math.ceil((MAX_AGE_MS + maxEpisodeMs) / 600_000) * 10;
+    const { caller, environment, variables } = spec;
+    const key = JSON.stringify([caller.owner, caller.tokenId, environment, ttlMinutes, Object.entries(variables).sort()]);
+    const pool = this.#pools.get(key) ?? new Pool(spec, ttlMinutes, this.#options);
+    this.#pools.set(key, pool);
+    const isUnused = pool.hold();
+    return {
+      acquire: (episode, task, signal) => pool.acquire(episode, task, signal),
+      [Symbol.dispose]: () =>
+        isUnused(KEEP_UNUSED_MS, () => {
+          if (this.#pools.get(key) === pool) this.#pools.delete(key);
+        }),
+    };
+  }
+
+  /** Ends all instances that wait for another episode. */
+  async close(): Promise<void> {
+    const pools = [...this.#pools.values()];
+    this.#pools.clear();
+    await Promise.all(pools.map((pool) => pool.close()));
+  }
+}
+
+export interface HeldPool extends Disposable {
+  acquire(spec: EpisodeSpec, task: RolloutRequest["task"], signal: AbortSignal): Promise<Lease>;
+}
+
+class Pool {
+  readonly #access: CallerAccess;
+  readonly #instances: Instances;
+  readonly #environment: string;
+  #tasks: Promise<TaskIndex> | null = null;
+  #holders = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor({ caller, environment, environmentDigest, variables }: PoolSpec, ttlMinutes: number, options: PoolsOptions) {
+    this.#access = options.loopback.as(caller);
+    this.#environment = environment;
+    const { controlUrl, dataUrl, apiKey } = this.#access;
+    this.#instances = new Instances({
+      environment,
+      options: { controlUrl, dataUrl, apiKey, variables, ttl: `${ttlMinutes}m`, labels: { [SERVER_LABEL]: options.serverId } },
+      provenance: {
+        environment,
+        environment_digest: environmentDigest,
+        engine: null,
+        isolation: null,
+        server_version: options.serverVersion,
+      },
+      maxAgeMs: MAX_AGE_MS,
+    });
+  }
+
+  /** The returned function ends the hold; if the pool stays unused, it is closed. */
+  hold(): (keepMs: number, onClose: () => void) => void {
+    this.#holders++;
+    clearTimeout(this.#timer);
+    return (keepMs, onClose) => {
+      this.#holders--;
+      if (this.#holders > 0) return;
+      this.#timer = setTimeout(() => {
+        onClose();
+        void this.close();
+      }, keepMs).unref();
+    };
+  }
+
+  async acquire(spec: EpisodeSpec, wanted: RolloutRequest["task"], signal: AbortSignal): Promise<Lease> {
+    const lease = await this.#instances.acquire(spec, signal);
+    try {
+      return { ...lease, task: await this.#taskOf(wanted, lease.instance) };
+    } catch (error) {
+      await lease.release(false);
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#timer);
+    await this.#instances.close();
+    this.#access[Symbol.dispose]();
+  }
+
+  /** The task with its split and its place there, which the environment's list of tasks tells. It is read once for all rollouts. */
+  async #taskOf(wanted: RolloutRequest["task"], instance: Environment): Promise<Trajectory["task"]> {
+    if (!wanted || "inline" in wanted) return { id: null, split: null, index: null };
+    // The list may have been asked of another rollout's instance, which has ended.
+    const listing = this.#listTasks(instance).catch(() => this.#listTasks(instance));
+    // An id is enough to play: whether the task exists is decided by the reset.
+    const index = await ("id" in wanted ? listing.catch(() => null) : listing);
+    if ("id" in wanted) return index?.byId.get(wanted.id) ?? { id: wanted.id, split: null, index: null };
+    const ids = index?.bySplit.get(wanted.split);
+    const id = ids?.[wanted.index];
+    if (id !== undefined) return { id, split: wanted.split, index: wanted.index };
+    const problem = ids === undefined ? `no split '${wanted.split}'` : `${ids.length} tasks in the split '${wanted.split}'`;
+    throw new PlatformError("task.not_found", `${this.#environment} has ${problem}, so there is no task at index ${wanted.index}`);
+  }
+
+  #listTasks(instance: Environment): Promise<TaskIndex> {
+    if (this.#tasks !== null) return this.#tasks;
+    const listing = listTasks(instance);
+    this.#tasks = listing;
+    listing.catch(() => {
+      if (this.#tasks === listing) this.#tasks = null;
+    });
+    return listing;
+  }
+}
+
+interface TaskIndex {
+  readonly byId: ReadonlyMap<string, Trajectory["task"]>;
+  readonly bySplit: ReadonlyMap<string, readonly string[]>;
+}
+
+async function listTasks(instance: Environment): Promise<TaskIndex> {
+  const byId = new Map<string, Trajectory["task"]>();
+  const bySplit = new Map<string, string[]>();
+  for (const [index, task] of (await instance.tasks()).entries()) {
+    const splits = splitsOf(task);
+    for (const split of splits) {
+      const ids = bySplit.get(split);
+      if (ids === undefined) bySplit.set(split, [task.id]);
+      else ids.push(task.id);
+    }
+    const [split] = splits;
+    byId.set(task.id, {
+      id: task.id,
+      split: split ?? null,
+      index: split === undefined ? index : (bySplit.get(split)?.length ?? 1) - 1,
+    });
+  }
+  return { byId, bySplit };
+}
+
+function splitsOf({ split, splits = [] }: Task): readonly string[] {
+  return [...new Set([...(split === undefined ? [] : [split]), ...splits])];
+}

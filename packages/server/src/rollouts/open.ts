@@ -1,0 +1,61 @@
+import { isLoopback, type Outcome, parseDuration } from "@aenv/contract";
+import { ModelHttp } from "@aenv/rollout";
+import type { ServerConfig } from "../config.ts";
+import type { Hub } from "../hub/hub.ts";
+import type { Loopback } from "../loopback/loopback.ts";
+import type { Peers } from "../peers/peers.ts";
+import type { Scheduler } from "../slots/scheduler.ts";
+import type { Store } from "../stores/store.ts";
+import { RolloutAgents } from "./agents.ts";
+import { InstancePools } from "./instance-pools.ts";
+import { defaultModels, ModelPolicy } from "./model-policy.ts";
+import { RolloutPlayer } from "./player.ts";
+import { Rollouts } from "./rollouts.ts";
+import { resultRows, rolloutRows } from "./row.ts";
+
+export interface OpenRolloutsOptions {
+  readonly config: ServerConfig;
+  readonly store: Store;
+  readonly hub: Hub;
+  readonly scheduler: Scheduler;
+  readonly loopback: Loopback;
+  readonly peers: Peers;
+  readonly serverId: string;
+  readonly version: string;
+  readonly isAlone: boolean;
+  readonly ownPorts: () => readonly number[];
+  readonly now: () => Date;
+  readonly onDone: (outcome: Outcome) => void;
+  readonly onFailure: (error: unknown) => void;
+}
+
+const MODEL_RETRIES = 3;
+const MODEL_TIMEOUT_MS = 10 * 60_000;
+
+/** Puts together what accepts and plays rollouts. */
+export function openRollouts(options: OpenRolloutsOptions): Rollouts {
+  const { config, store, hub, scheduler, loopback, peers, serverId, version, isAlone, ownPorts, now, onDone, onFailure } = options;
+  const entries = config.rolloutModels.length > 0 ? config.rolloutModels : defaultModels(!isLoopback(config.host));
+  const policy = new ModelPolicy(entries, ownPorts);
+  const http = new ModelHttp({ retries: MODEL_RETRIES, timeoutMs: MODEL_TIMEOUT_MS, lookup: policy.lookup });
+  const pools = new InstancePools({ loopback, serverVersion: version, serverId });
+  return new Rollouts({
+    rows: rolloutRows(store),
+    results: resultRows(store),
+    hub,
+    policy,
+    player: new RolloutPlayer({ pools, agents: new RolloutAgents(http, policy), version, now }),
+    pools,
+    http,
+    scheduler,
+    serverId,
+    isAlone,
+    livingServers: () => peers.livingIds(),
+    maxUnfinished: config.maxRollouts,
+    keepMs: parseDuration(config.rolloutResultsKept),
+    maxBytes: config.rolloutResultBytes,
+    now,
+    onDone,
+    onFailure,
+  });
+}

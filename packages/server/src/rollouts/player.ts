@@ -1,0 +1,93 @@
+import type { Outcome, RolloutRequest, Trajectory } from "@aenv/contract";
+import { digestOf, type EpisodeSpec, playEpisode } from "@aenv/rollout";
+import type { RolloutAgents } from "./agents.ts";
+import type { HeldPool, InstancePools } from "./instance-pools.ts";
+import { callerOf, type RolloutRow, type RolloutWork } from "./row.ts";
+
+export interface PlayerOptions {
+  readonly pools: InstancePools;
+  readonly agents: RolloutAgents;
+  readonly version: string;
+  readonly now: () => Date;
+}
+
+/** An episode without a time limit of its own is given up after this time. */
+const DEFAULT_DEADLINE_MS = 30 * 60_000;
+/** What start, reset and score may take beyond the agent's own time limit. */
+const AROUND_MS = 10 * 60_000;
+
+/** Plays one rollout with all its attempts. */
+export class RolloutPlayer {
+  readonly #options: PlayerOptions;
+
+  constructor(options: PlayerOptions) {
+    this.#options = options;
+  }
+
+  /** `beginAttempt` records the number of the next attempt; false if the rollout is no longer this server's. Returns null then. */
+  async play(
+    row: RolloutRow,
+    work: RolloutWork,
+    cancel: AbortSignal,
+    beginAttempt: (attempt: number) => Promise<boolean>,
+  ): Promise<Trajectory | null> {
+    const { request, environment, environmentDigest } = work;
+    const { seconds } = request.limits;
+    const deadlineMs = seconds === undefined ? DEFAULT_DEADLINE_MS : seconds * 1_000 + AROUND_MS;
+    using pool = this.#options.pools.hold(
+      { caller: callerOf(row, work), environment, environmentDigest, variables: request.variables },
+      deadlineMs,
+    );
+    for (let { attempt } = row; ; attempt++) {
+      if (attempt > row.attempt && !(await beginAttempt(attempt))) return null;
+      const trajectory = await this.#attempt(attempt, row, request, pool, deadlineMs, cancel);
+      if (cancel.aborted || !isWorthRetrying(trajectory.outcome) || attempt - row.losses >= request.retries) return trajectory;
+    }
+  }
+
+  #attempt(
+    attempt: number,
+    row: RolloutRow,
+    request: RolloutRequest,
+    pool: HeldPool,
+    deadlineMs: number,
+    cancel: AbortSignal,
+  ): Promise<Trajectory> {
+    const agent = this.#options.agents.agentOf(request);
+    const { model, limits, task } = request;
+    const spec: EpisodeSpec = {
+      id: row.id,
+      run: row.run,
+      attempt,
+      task: { id: null, split: null, index: null, ...(task && !("inline" in task) && task) },
+      group: request.group ?? null,
+      seed: request.seed,
+      metadata: request.metadata,
+    };
+    return playEpisode(spec, {
+      agent,
+      recorder: null,
+      model: null,
+      limits: { turns: limits.turns, toolCalls: limits.tool_calls, tokens: limits.tokens, seconds: limits.seconds },
+      deadlineMs,
+      recordsDigests: false,
+      acquire: (episode, signal) => pool.acquire(episode, task, signal),
+      provenance: {
+        agent: agent.name,
+        agent_digest: digestOf(agent.settings),
+        model: model?.name ?? null,
+        client_version: this.#options.version,
+        ...(model && { sampling: model.sampling }),
+      },
+      digestOf,
+      costOf: () => null,
+      cancel,
+      now: () => performance.now(),
+      date: this.#options.now,
+    });
+  }
+}
+
+function isWorthRetrying(outcome: Outcome): boolean {
+  return outcome.kind === "unscored" && outcome.retryable;
+}
