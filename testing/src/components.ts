@@ -24,8 +24,13 @@ export const components = {
     get: "python3 -m venv interop/python/.venv && interop/python/.venv/bin/pip install -r interop/python/requirements.txt",
   },
   "python-rl": {
-    probe: () => probePackage("interop/python-rl", pythonRlPath, "openenv"),
-    get: "python3 -m venv interop/python-rl/.venv && interop/python-rl/.venv/bin/pip install -r interop/python-rl/requirements.txt",
+    probe: () =>
+      probePackage("interop/python-rl", pythonRlPath, "openenv") ?? probePackage("interop/python-rl", pythonRlPath, "atroposlib"),
+    get: "python3 -m venv interop/python-rl/.venv && interop/python-rl/.venv/bin/pip install -r interop/python-rl/requirements.txt && interop/python-rl/.venv/bin/pip install --no-deps --ignore-requires-python -r interop/python-rl/without-dependencies.txt",
+  },
+  "python-verifiers": {
+    probe: () => probePackage("interop/python-verifiers", pythonVerifiersPath, "verifiers"),
+    get: "python3 -m venv interop/python-verifiers/.venv && interop/python-verifiers/.venv/bin/pip install -r interop/python-verifiers/requirements.txt",
   },
   frameworks: {
     probe: () => absent("@openai/agents", "ai", "@langchain/core", "@mastra/core"),
@@ -70,6 +75,9 @@ export const pythonPath = join(root, "interop/python/.venv/bin/python");
 
 /** The Python of the tests with RL frameworks. */
 export const pythonRlPath = join(root, "interop/python-rl/.venv/bin/python");
+
+/** The Python with verifiers, whose dependencies exclude those of openenv. */
+export const pythonVerifiersPath = join(root, "interop/python-verifiers/.venv/bin/python");
 
 /** Folder with tau2's data and recorded answers, which are not part of the project. */
 export const tau2Path = process.env.AENV_TAU2_TEST_DATA || join(root, "../shared/tau2");

@@ -1,4 +1,14 @@
-export { type Component, type ComponentName, chromiumPath, components, oldNode, pythonPath, pythonRlPath, tau2Path } from "./components.ts";
+export {
+  type Component,
+  type ComponentName,
+  chromiumPath,
+  components,
+  oldNode,
+  pythonPath,
+  pythonRlPath,
+  pythonVerifiersPath,
+  tau2Path,
+} from "./components.ts";
 export { describeNeeding, type MissingComponent, missing } from "./needs.ts";
 export { type RedisServer, type RedisSettings, startRedis } from "./redis.ts";
 export { faulty, type ModelFault, modelFaults } from "./scripted-openai/faults.ts";

@@ -6,6 +6,7 @@ import { collect, collectPair } from "../options/pairs.ts";
 import { duration, integer, number } from "../options/values.ts";
 import { addPlatformOptions } from "../platform/platform.ts";
 import { type AgentOptions, addAgentOptions, chooseAgent } from "../rollout/agent-options.ts";
+import { addLimitOptions, type LimitOptions, limitsOf } from "../rollout/limit-options.ts";
 import { BusySigns, playShown } from "../rollout/played-run.ts";
 import { addPriceOptions, type PriceOptions, pricesOf } from "../rollout/price-options.ts";
 import { listTasks, loadTimeoutOption, openSource, type Source, type SourceOptions } from "../rollout/source.ts";
@@ -14,17 +15,13 @@ import { Failure } from "../terminal/failure.ts";
 import { createPrinter } from "../terminal/printer.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 
-interface Options extends AgentOptions, SourceOptions, PriceOptions {
+interface Options extends AgentOptions, LimitOptions, SourceOptions, PriceOptions {
   readonly split?: string;
   readonly task?: readonly string[];
   readonly samples: number;
   readonly concurrency: number;
   readonly seed: number;
   readonly retries: number;
-  readonly turns?: number;
-  readonly toolCalls?: number;
-  readonly maxTokens?: number;
-  readonly timeLimit?: number;
   readonly deadline: number;
   readonly digests?: boolean;
   readonly passReward: number;
@@ -48,11 +45,8 @@ export function define(command: Command, terminal: Terminal): void {
     .option("-n, --samples <number>", "episodes of each task", integer(1, 1_000_000), 1)
     .option("-c, --concurrency <number>", "episodes at the same time", integer(1, 100_000), 16)
     .option("--seed <number>", "the seed of the run", integer(0, MOST), 0)
-    .option("--retries <number>", "further attempts after a failure that may pass", integer(0, 100), 2)
-    .option("--turns <number>", "turns of the agent in an episode at most", integer(1, MOST))
-    .option("--tool-calls <number>", "tool calls in an episode at most", integer(1, MOST))
-    .option("--max-tokens <number>", "tokens that the model may write in an episode", integer(1, MOST))
-    .option("--time-limit <duration>", "how long the agent may play an episode", duration)
+    .option("--retries <number>", "further attempts after a failure that may pass", integer(0, 100), 2);
+  addLimitOptions(command)
     .addOption(
       new Option("--deadline <duration>", "how long an episode may take in all; a longer one is unscored")
         .argParser(duration)
@@ -124,7 +118,6 @@ function settingsOf(
   tasks: readonly { readonly id: string; readonly split?: string | undefined }[],
   options: Options,
 ): RunSettings {
-  const { turns, toolCalls, maxTokens: tokens, timeLimit } = options;
   return {
     format: "aenv.run.v1",
     environment: source.environment,
@@ -136,12 +129,7 @@ function settingsOf(
     tasks: tasks.map(({ id, split }) => ({ id, ...(split !== undefined && { split }) })),
     samples: options.samples,
     seed: options.seed,
-    limits: {
-      ...(turns !== undefined && { turns }),
-      ...(toolCalls !== undefined && { toolCalls }),
-      ...(tokens !== undefined && { tokens }),
-      ...(timeLimit !== undefined && { seconds: timeLimit / 1_000 }),
-    },
+    limits: limitsOf(options),
     records_digests: options.digests === true,
     pass_reward: options.passReward,
   };

@@ -19,33 +19,42 @@ import type { Terminal } from "../terminal/terminal.ts";
 export const agentKinds = ["oracle", "openai", "anthropic", "random", "noop", "module", "command"] as const;
 type AgentKind = (typeof agentKinds)[number];
 
-export interface AgentOptions {
-  readonly agent: AgentKind;
-  readonly agentFile?: string;
+/** Which model, and where. */
+export interface ModelOptions {
   readonly model?: string;
   readonly baseUrl?: string;
   readonly modelKey?: string;
-  readonly api?: "chat" | "responses";
-  readonly stream?: boolean;
-  readonly tokens?: boolean;
   readonly sampling?: Readonly<Record<string, string>>;
 }
 
-export function addAgentOptions(command: Command): Command {
+export interface AgentOptions extends ModelOptions {
+  readonly agent: AgentKind;
+  readonly agentFile?: string;
+  readonly api?: "chat" | "responses";
+  readonly stream?: boolean;
+  readonly tokens?: boolean;
+}
+
+export function addModelOptions(command: Command, modelText: string): Command {
   return command
+    .option("-m, --model <name>", modelText)
+    .option("--base-url <url>", "the model's endpoint; $OPENAI_BASE_URL or $ANTHROPIC_BASE_URL if not given")
+    .option("--model-key <key>", "the key for the endpoint; $OPENAI_API_KEY or $ANTHROPIC_API_KEY if not given")
+    .option("--sampling <KEY=VALUE>", "a setting of the model's request, e.g. temperature=0.7; may be repeated", collectPair);
+}
+
+export function addAgentOptions(command: Command): Command {
+  const withAgent = command
     .addOption(
       new Option("-a, --agent <kind>", "who plays: the environment's own solution, a model, or a program")
         .choices(agentKinds)
         .default("oracle"),
     )
-    .option("--agent-file <file>", "the TypeScript or JavaScript file of the agent 'module'")
-    .option("-m, --model <name>", "the model, for the agents 'openai' and 'anthropic', and for programs")
-    .option("--base-url <url>", "the model's endpoint; $OPENAI_BASE_URL or $ANTHROPIC_BASE_URL if not given")
-    .option("--model-key <key>", "the key for the endpoint; $OPENAI_API_KEY or $ANTHROPIC_API_KEY if not given")
+    .option("--agent-file <file>", "the TypeScript or JavaScript file of the agent 'module'");
+  return addModelOptions(withAgent, "the model, for the agents 'openai' and 'anthropic', and for programs")
     .addOption(new Option("--api <api>", "the API of the agent 'openai'").choices(["chat", "responses"]).default("chat"))
     .option("--stream", "ask the model for streamed answers")
-    .option("--tokens", "record token ids and log-probabilities; the endpoint must return them")
-    .option("--sampling <KEY=VALUE>", "a setting of the model's request, e.g. temperature=0.7; may be repeated", collectPair);
+    .option("--tokens", "record token ids and log-probabilities; the endpoint must return them");
 }
 
 /** An agent, and the model behind it where there is one. */

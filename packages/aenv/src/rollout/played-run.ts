@@ -1,20 +1,8 @@
-import {
-  costOfTurns,
-  digestOf,
-  Instances,
-  type PlayOptions,
-  type Prices,
-  playEpisode,
-  playRun,
-  RecordingServer,
-  type RunFolder,
-  type RunResult,
-  type RunSettings,
-} from "@aenv/rollout";
-import { ownPackage } from "../project/own-package.ts";
+import { type Prices, playRun, type RunFolder, type RunResult, type RunSettings } from "@aenv/rollout";
 import type { Terminal } from "../terminal/terminal.ts";
 import { warn } from "../terminal/warning.ts";
 import type { ChosenAgent } from "./agent-options.ts";
+import { Episodes } from "./episodes.ts";
 import { LiveView } from "./live-view.ts";
 import type { Source } from "./source.ts";
 
@@ -46,35 +34,14 @@ export interface RunToPlay {
 /** Plays a run and shows how far it is. Afterwards it says why episodes were unscored. */
 export async function playShown(run: RunToPlay, terminal: Terminal): Promise<RunResult> {
   const { folder, settings, source, chosen, busy, prices, stop } = run;
-  await using recorder = "run" in chosen.agent ? await RecordingServer.open() : null;
-  const provenance = {
-    environment: source.environment,
-    environment_digest: source.digest,
-    engine: null,
-    isolation: null,
-    server_version: null,
-  };
-  await using instances = new Instances({ environment: source.environment, options: source.options, provenance, onBusy: busy.notify });
-  const play: PlayOptions = {
-    agent: chosen.agent,
-    recorder,
-    model: chosen.upstream,
+  await using episodes = await Episodes.open({
+    source,
     limits: settings.limits,
-    deadlineMs: run.deadlineMs,
     recordsDigests: settings.records_digests,
-    acquire: (spec, signal) => instances.acquire(spec, signal),
-    provenance: {
-      agent: chosen.agent.name,
-      agent_digest: digestOf(chosen.agent.settings),
-      model: chosen.modelName,
-      client_version: ownPackage().version,
-    },
-    digestOf,
-    costOf: (turns) => (prices === null ? null : costOfTurns(turns, prices)),
-    cancel: stop,
-    now: () => performance.now(),
-    date: () => new Date(),
-  };
+    hasPrograms: "run" in chosen.agent,
+    prices,
+    onBusy: busy.notify,
+  });
   const view = new LiveView(terminal);
   const reasons = new Map<string, string>();
   const result = await playRun({
@@ -82,7 +49,7 @@ export async function playShown(run: RunToPlay, terminal: Terminal): Promise<Run
     settings,
     concurrency: run.concurrency,
     retries: run.retries,
-    play: (spec) => playEpisode(spec, play),
+    play: (spec) => episodes.play(spec, { ...chosen, deadlineMs: run.deadlineMs, cancel: stop }),
     onProgress: (progress) => {
       const outcome = progress.last?.outcome;
       if (outcome?.kind === "unscored") reasons.set(outcome.cause, outcome.message);

@@ -1,0 +1,87 @@
+import type { Trajectory } from "@aenv/contract";
+import {
+  costOfTurns,
+  digestOf,
+  type EpisodeSpec,
+  Instances,
+  type Limits,
+  type PlayOptions,
+  type Prices,
+  playEpisode,
+  RecordingServer,
+} from "@aenv/rollout";
+import { ownPackage } from "../project/own-package.ts";
+import type { ChosenAgent } from "./agent-options.ts";
+import type { Source } from "./source.ts";
+
+export interface EpisodesOptions {
+  readonly source: Source;
+  readonly limits: Limits;
+  readonly recordsDigests?: boolean;
+  /** Whether agents are programs, which need a server that records what they do. */
+  readonly hasPrograms?: boolean;
+  readonly prices?: Prices | null;
+  readonly onBusy: (pauseMs: number) => void;
+}
+
+/** What plays an episode: the agent and its model, how long it may take, and who may cancel it. */
+export interface EpisodePlayer extends Pick<ChosenAgent, "agent" | "upstream" | "modelName"> {
+  readonly deadlineMs: number;
+  readonly cancel: AbortSignal;
+}
+
+/** Plays episodes of one environment on instances that are used again. */
+export class Episodes implements AsyncDisposable {
+  readonly #options: EpisodesOptions;
+  readonly #instances: Instances;
+  readonly #recorder: RecordingServer | null;
+
+  private constructor(options: EpisodesOptions, instances: Instances, recorder: RecordingServer | null) {
+    this.#options = options;
+    this.#instances = instances;
+    this.#recorder = recorder;
+  }
+
+  static async open(options: EpisodesOptions): Promise<Episodes> {
+    const { source, onBusy, hasPrograms = false } = options;
+    const provenance = {
+      environment: source.environment,
+      environment_digest: source.digest,
+      engine: null,
+      isolation: null,
+      server_version: null,
+    };
+    const recorder = hasPrograms ? await RecordingServer.open() : null;
+    return new Episodes(options, new Instances({ environment: source.environment, options: source.options, provenance, onBusy }), recorder);
+  }
+
+  play(spec: EpisodeSpec, { agent, upstream, modelName, deadlineMs, cancel }: EpisodePlayer): Promise<Trajectory> {
+    const { limits, recordsDigests = false, prices = null } = this.#options;
+    const options: PlayOptions = {
+      agent,
+      recorder: this.#recorder,
+      model: upstream,
+      limits,
+      deadlineMs,
+      recordsDigests,
+      acquire: (wanted, signal) => this.#instances.acquire(wanted, signal),
+      provenance: {
+        agent: agent.name,
+        agent_digest: digestOf(agent.settings),
+        model: modelName,
+        client_version: ownPackage().version,
+      },
+      digestOf,
+      costOf: (turns) => (prices === null ? null : costOfTurns(turns, prices)),
+      cancel,
+      now: () => performance.now(),
+      date: () => new Date(),
+    };
+    return playEpisode(spec, options);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#instances.close();
+    await this.#recorder?.[Symbol.asyncDispose]();
+  }
+}
