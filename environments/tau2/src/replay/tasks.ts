@@ -65,7 +65,7 @@ function assertionsOn(environment: Environment, task: Task): (boolean | string)[
 
 async function replayEvaluation(domain: Domain, task: Task, variant: string, wanted: Record<string, unknown>, tally: Tally): Promise<void> {
   const kind = `eval ${variant}`;
-  const actions = actionsOf(domain, task, variant);
+  const actions = actionsOf(domain, task.evaluation_criteria?.actions ?? [], variant);
   if (actions === null) {
     tally.compare(kind, task.id, "unknown variant", variant);
     return;
@@ -84,8 +84,12 @@ function withoutNl(task: Task): Task {
   return { ...task, evaluation_criteria: Object.assign(Object.create(Object.getPrototypeOf(criteria)), criteria, { reward_basis }) };
 }
 
-function actionsOf(domain: Domain, task: Task, variant: string): readonly GoldenAction[] | null {
-  const golden = task.evaluation_criteria?.actions ?? [];
+/** What is done of the golden actions in a variant of the vectors; null for an unknown one. */
+export function actionsOf<Action extends { readonly name: string }>(
+  domain: Domain,
+  golden: readonly Action[],
+  variant: string,
+): readonly Action[] | null {
   switch (variant) {
     case "golden":
     case "golden_silent":

@@ -3,25 +3,28 @@ import type { AgentMessage, Player, TurnAgent } from "./agent.ts";
 
 /** Writes the messages again that an agent wrote in a trajectory. */
 export function replayAgent({ id, messages }: Pick<Trajectory, "id" | "messages">): TurnAgent {
-  const written = messages.filter(({ role }) => role === "assistant");
-  return { name: "replay", settings: { trajectory: id }, begin: () => new ReplayPlayer(written, 0) };
+  return { name: "replay", settings: { trajectory: id }, begin: () => new ReplayPlayer(messages, null) };
 }
 
 class ReplayPlayer implements Player {
-  readonly #written: readonly ChatMessage[];
-  #at: number;
+  readonly #messages: readonly ChatMessage[];
+  /** Where the next message is looked for; null before the first. */
+  #at: number | null;
 
-  constructor(written: readonly ChatMessage[], at: number) {
-    this.#written = written;
+  constructor(messages: readonly ChatMessage[], at: number | null) {
+    this.#messages = messages;
     this.#at = at;
   }
 
-  async next(): Promise<AgentMessage | null> {
-    const message = this.#written[this.#at++];
+  async next(prompt: readonly ChatMessage[]): Promise<AgentMessage | null> {
+    // A prompt may hold messages in the agent's name, such as a greeting. It is the environment's, so it is not written again.
+    const at = this.#messages.findIndex(({ role }, position) => role === "assistant" && position >= (this.#at ?? prompt.length));
+    this.#at = at === -1 ? this.#messages.length : at + 1;
+    const message = this.#messages[at];
     return message === undefined ? null : { message };
   }
 
   copy(): Player {
-    return new ReplayPlayer(this.#written, this.#at);
+    return new ReplayPlayer(this.#messages, this.#at);
   }
 }

@@ -30,6 +30,10 @@ export interface GoldenTask {
   /** The information that the agent must communicate. */
   readonly infos: readonly string[];
   readonly reward: number;
+  /** The reference's reward of each variant of the golden actions that the vectors have. */
+  readonly rewards: Readonly<Record<string, number>>;
+  /** Messages of the agent that the conversation begins with. */
+  readonly openingTurns: number;
   /** Null if the vectors do not have it. */
   readonly rewardForNothing: number | null;
   readonly needsJudge: boolean;
@@ -47,13 +51,15 @@ export function goldenTasks(domain: string, limit = Number.POSITIVE_INFINITY): G
 
 function goldenTask(domain: string, record: Dict): GoldenTask {
   const id = textAt(record, "task_id");
-  const criteria = openDomain(domain, dataPath).tasks.find(id)?.evaluation_criteria ?? null;
+  const task = openDomain(domain, dataPath).tasks.find(id);
+  const criteria = task?.evaluation_criteria ?? null;
+  const history = task?.initial_state?.message_history ?? [];
   const {
     eval: outcomes,
     init_hash,
     gold_hash,
   } = comparable(record) as {
-    eval: Record<string, { reward: number }>;
+    eval: Record<string, { reward?: number }>;
     init_hash: Hashes;
     gold_hash: Hashes;
   };
@@ -70,6 +76,10 @@ function goldenTask(domain: string, record: Dict): GoldenTask {
     steps: listAt(record, "steps").map((step) => goldenStep(step as Dict)),
     infos,
     reward: outcomes.golden?.reward ?? Number.NaN,
+    rewards: Object.fromEntries(
+      Object.entries(outcomes).flatMap(([variant, { reward }]) => (reward === undefined ? [] : [[variant, reward]])),
+    ),
+    openingTurns: history.length === 0 ? 1 : history.filter(({ role }) => role === "assistant").length,
     rewardForNothing: outcomes.nothing?.reward ?? derived,
     needsJudge: basis.includes("NL_ASSERTION") && (criteria?.nl_assertions ?? []).length > 0,
   };

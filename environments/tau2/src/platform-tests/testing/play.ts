@@ -49,7 +49,7 @@ export async function hashesOf(env: Environment): Promise<Hashes> {
 }
 
 /** One block per action of the agent, and one per sequence of user actions. */
-function blocksOf(steps: readonly GoldenStep[]): GoldenStep[][] {
+export function blocksOf(steps: readonly GoldenStep[]): GoldenStep[][] {
   const blocks: GoldenStep[][] = [];
   for (const step of steps) {
     const last = blocks.at(-1);
