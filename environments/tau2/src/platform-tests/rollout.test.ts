@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { readTrajectories } from "@aenv/rollout";
-import { describeNeeding, type ModelRequest, type ScriptedOpenAi, scriptedOpenAi, type Tree, temporaryTree } from "@aenv/testing";
+import { describeNeeding, type ModelRequest, type ScriptedOpenAi, scriptedOpenAi, type Tree, temporaryTree, timeless } from "@aenv/testing";
 import { aenv } from "aenvironment/cli-tests";
 import { type Platform, publish, startPlatform } from "aenvironment/platform-tests";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -55,11 +55,11 @@ describeNeeding("tau2-data", "tau2 through aenv rollout, with a scripted agent a
   // A run does not keep keys, so a replay is given them again.
   const keys = ["--var", "TAU2_USER_LLM_API_KEY=user-key", "--var", "TAU2_JUDGE_LLM_API_KEY=judge-key"];
 
-  async function rollout(domain: string, tasks: readonly GoldenTask[], variants: readonly string[]) {
+  async function rollout(domain: string, tasks: readonly GoldenTask[], variants: readonly string[], more: readonly string[] = []) {
     episodes = episodesBySeed(tasks, variants);
     const chosen = tasks.flatMap(({ id }) => ["--task", id]);
     const agent = ["--agent", "openai", "--model", AGENT, "--base-url", models.baseUrl, "--model-key", "agent-key"];
-    const run = ["--run", domain, "-n", String(variants.length), "-c", "32", "--digests", "--json"];
+    const run = ["--run", domain, "-n", String(variants.length), "-c", "32", "--digests", "--json", ...more];
     const { code, stdout, stderr } = await aenv(
       ["rollout", ref, "--system-url", platform.controlUrl, ...variables(domain), ...keys, ...chosen, ...agent, ...run],
       { cwd: tree.path },
@@ -111,6 +111,17 @@ describeNeeding("tau2-data", "tau2 through aenv rollout, with a scripted agent a
       expect([replayed.code, JSON.parse(replayed.stdout)]).toMatchObject([0, { equal: found, skipped: 0, unequal: [] }]);
     },
   );
+
+  it("plays the same episodes again, byte by byte but for the times, in whatever order they end", { timeout: 120_000 }, async () => {
+    const tasks = goldenTasks("mock");
+    const played = async (runs: string, concurrency: string) => {
+      const { folder } = await rollout("mock", tasks, VARIANTS, ["--runs", runs, "-c", concurrency]);
+      const found: string[] = [];
+      for await (const one of readTrajectories(`${folder}/trajectories.jsonl`)) found.push(timeless(one));
+      return found.sort();
+    };
+    expect(await played("first", "32")).toEqual(await played("second", "3"));
+  });
 
   /** pass^k as in the paper: the mean over tasks of C(c, k) / C(n, k), where c of a task's n episodes have the reward 1. */
   function paperPassHatK(tasks: readonly GoldenTask[], samples: number) {

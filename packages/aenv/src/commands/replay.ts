@@ -8,9 +8,9 @@ import { integer } from "../options/values.ts";
 import { addPlatformOptions } from "../platform/platform.ts";
 import { addRunsOption, getRun, type RunsOptions } from "../rollout/run-option.ts";
 import { loadTimeoutOption, openSource, type Source, type SourceOptions, sourceOfRun } from "../rollout/source.ts";
+import { excerpts } from "../terminal/excerpts.ts";
 import { Failure } from "../terminal/failure.ts";
 import { createPrinter } from "../terminal/printer.ts";
-import { truncate } from "../terminal/table.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { warn } from "../terminal/warning.ts";
 
@@ -21,9 +21,12 @@ interface Options extends RunsOptions, SourceOptions {
 }
 
 /** A replay that failed says nothing about the trajectory. */
-type Replayed = { readonly id: string } & (ReplayResult | { readonly kind: "failed"; readonly message: string });
-
-const MAX_VALUE = 100;
+type Replayed = { readonly id: string } & (
+  | Exclude<ReplayResult, { readonly kind: "diverged" }>
+  /** The tool of the step that differs; null if it is not a step. */
+  | (Extract<ReplayResult, { readonly kind: "diverged" }> & { readonly tool: string | null })
+  | { readonly kind: "failed"; readonly message: string }
+);
 
 export function define(command: Command, terminal: Terminal): void {
   command
@@ -87,7 +90,12 @@ async function replayRun(named: string, wanted: string | undefined, options: Opt
   printer.print(`${unequal.length === 0 ? colors.green("✔") : colors.red("✘")} ${equal} of ${replayed.length} trajectories equal${also}`);
   if (unequal.length > 0) {
     if (printer.isJson) throw new Failure([]);
-    throw new Failure(`${unequal.length} of ${replayed.length} trajectories could not be reproduced`, { code: "replay.unequal" });
+    const failed = unequal.filter(({ kind }) => kind === "failed").length;
+    const parts = [
+      unequal.length > failed ? `${unequal.length - failed} of ${replayed.length} trajectories differ` : [],
+      failed > 0 ? `${failed} of ${replayed.length} could not be replayed` : [],
+    ];
+    throw new Failure(parts.flat().join(", "), { code: unequal.length > failed ? "replay.unequal" : "replay.failed" });
   }
 }
 
@@ -96,7 +104,10 @@ async function replayOne(trajectory: Trajectory, { environment, options }: Sourc
   const instance = new Environment(environment, { ...options, ...(task.id !== null && { task: task.id }), seed });
   try {
     await instance.initialize({ signal });
-    return { id, ...(await replay(trajectory, { instance, signal, now: () => performance.now() })) };
+    const result = await replay(trajectory, { instance, signal, now: () => performance.now() });
+    if (result.kind === "equal") return { id, ...result };
+    const { step } = result.divergence;
+    return { id, ...result, tool: step === null ? null : (trajectory.steps[step]?.call.name ?? null) };
   } catch (error) {
     return { id, kind: "failed", message: messageOf(error) };
   } finally {
@@ -108,13 +119,13 @@ function unequalText(one: Replayed): string {
   if (one.kind === "equal") return `${one.id}: equal`;
   if (one.kind === "failed") return `${one.id}: the replay failed: ${one.message}`;
   const { at, step, differences } = one.divergence;
-  const place = step === null ? at : `${at} of step ${step}`;
+  const place = step === null ? at : `${at} ${at === "state" ? "after" : "of"} step ${step}, ${one.tool},`;
   return `${one.id}: the ${place} differs\n${differences.slice(0, 1).map(differenceText).join("\n")}`;
 }
 
 function differenceText({ path, expected, actual }: Difference): string {
-  const shown = (value: unknown) => truncate(JSON.stringify(value) ?? "nothing", MAX_VALUE);
-  return `  ${path || "value"}\n    expected  ${shown(expected)}\n    actual    ${shown(actual)}`;
+  const [was, is] = excerpts(JSON.stringify(expected) ?? "nothing", JSON.stringify(actual) ?? "nothing");
+  return `  ${path || "value"}\n    expected  ${was}\n    actual    ${is}`;
 }
 
 function nothingFound(run: string, wanted: string | undefined): Failure {
