@@ -37,7 +37,8 @@ export class Tasks {
     return this.of(version, {}, async () => {
       using access = loopback.as(caller);
       await using environment = new Environment(`${version.name}@${version.version}`, { ...access, maxRetries: 0, ttl: "5m" });
-      return environment.tasks({ ...(signal !== undefined && { signal }) });
+      // Awaited here: the instance is released when this block ends.
+      return await environment.tasks({ ...(signal !== undefined && { signal }) });
     });
   }
 
