@@ -72,6 +72,29 @@ describeNeeding("python-rl", "the Python client", () => {
       expect(await running()).toEqual([]);
     });
 
+    it("plays a session, and raises for one without a score", LONG, async () => {
+      const gone = { raised: "Unscored", cause: "sandbox", retryable: true, message: expect.any(String) };
+      expect(await report(kind, "sessions")).toEqual({
+        tasks: [
+          ["greet", "train", 0],
+          ["be-brief", "train", 1],
+          ["recall", "test", 0],
+        ],
+        test_tasks: ["recall"],
+        begun: ["Echo the word 'hello'.", expect.any(Array), ["echo", "remember"], "greet"],
+        step: ["hello", false, false, expect.anything()],
+        wrong: [true, false],
+        said: [false, true],
+        score: { reward: 1, components: { said_it: 1, brief: 1 }, weights: { said_it: 0.8, brief: 0.2 } },
+        closed: { ...gone, stage: "play" },
+        no_task: expect.objectContaining({ raised: "NotFound", code: "task.not_found" }),
+        setup: { ...gone, cause: "environment", retryable: false, stage: "start" },
+        crash: { ...gone, stage: "play" },
+        score_after: { ...gone, stage: "score" },
+      });
+      expect(await running()).toEqual([]);
+    });
+
     it.runIf(process.platform === "linux")("reaches a port inside the sandbox by a link", LONG, async () => {
       expect(await report(kind, "port", String(port))).toEqual({
         url: expect.stringMatching(/\/port\/[\w-]{32}$/),

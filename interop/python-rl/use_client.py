@@ -159,6 +159,7 @@ async def sessions(client):
     await of(session.close())
     report["closed"] = await error_of(lambda: session.call_tool("echo", {"text": "late"}))
     report["no_task"] = await error_of(lambda: client.sessions.create(ECHO, "none"))
+    report["setup"] = await error_of(lambda: client.sessions.create(PROBE, "one", variables={"SETUP": "fail"}))
     session = await of(client.sessions.create(PROBE, "one"))
     report["crash"] = await error_of(lambda: session.call_tool("crash"))
     report["score_after"] = await error_of(lambda: session.score())

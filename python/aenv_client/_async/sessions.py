@@ -23,6 +23,7 @@ class AsyncSessions:
         *,
         seed: int | None = None,
         ttl_seconds: int | None = None,
+        variables: Mapping[str, str] | None = None,
         timeout: float = 300.0,
     ) -> AsyncSession:
         """
@@ -30,8 +31,9 @@ class AsyncSessions:
         `ttl_seconds`. Raises `Unscored` if the platform fails.
         """
         wanted = {"id": task} if isinstance(task, str) else task
-        body = wire.without_none({"environment": environment, "task": wanted, "seed": seed, "ttl_seconds": ttl_seconds})
-        call = Call(f"begin a session of '{environment}'", "POST", "/sessions", body, rule="rejected", timeout=timeout)
+        given = None if variables is None else dict(variables)
+        fields = {"environment": environment, "task": wanted, "seed": seed, "ttl_seconds": ttl_seconds, "variables": given}
+        call = Call(f"begin a session of '{environment}'", "POST", "/sessions", wire.without_none(fields), rule="rejected", timeout=timeout)
         try:
             return AsyncSession(self._http, environment, await self._http.send(call))
         except PlatformError as error:

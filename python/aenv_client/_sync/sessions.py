@@ -24,6 +24,7 @@ class Sessions:
         *,
         seed: int | None = None,
         ttl_seconds: int | None = None,
+        variables: Mapping[str, str] | None = None,
         timeout: float = 300.0,
     ) -> Session:
         """
@@ -31,8 +32,9 @@ class Sessions:
         `ttl_seconds`. Raises `Unscored` if the platform fails.
         """
         wanted = {"id": task} if isinstance(task, str) else task
-        body = wire.without_none({"environment": environment, "task": wanted, "seed": seed, "ttl_seconds": ttl_seconds})
-        call = Call(f"begin a session of '{environment}'", "POST", "/sessions", body, rule="rejected", timeout=timeout)
+        given = None if variables is None else dict(variables)
+        fields = {"environment": environment, "task": wanted, "seed": seed, "ttl_seconds": ttl_seconds, "variables": given}
+        call = Call(f"begin a session of '{environment}'", "POST", "/sessions", wire.without_none(fields), rule="rejected", timeout=timeout)
         try:
             return Session(self._http, environment, self._http.send(call))
         except PlatformError as error:

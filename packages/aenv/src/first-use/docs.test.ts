@@ -22,6 +22,8 @@ const texts: Readonly<Record<string, readonly string[]>> = {
   "packages/aenv/README.md": [],
   "docs/guides/command-line.md": [],
   "docs/guides/evaluate.md": [],
+  // Its Python is run by interop/python-rl.
+  "docs/guides/frameworks.md": [],
   "docs/guides/run-a-benchmark.md": [],
   "docs/guides/run-a-server.md": [project],
   "docs/guides/serve-an-environment.md": [project],
