@@ -74,6 +74,8 @@ export const sessionStep = z.object({
   /** What the agent reads. */
   observation: z.string(),
   content: z.array(contentBlock),
+  /** The tool's result as a value, if it has one. */
+  structured_content: z.unknown().optional(),
   /** True if the tool failed, which is for the agent to read. */
   is_error: z.boolean(),
   done: z.boolean(),

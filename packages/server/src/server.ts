@@ -30,6 +30,7 @@ import { openHub } from "./hub/open.ts";
 import { openInstances } from "./instances/open.ts";
 import { type InstanceRow, instanceRows, isLive } from "./instances/row.ts";
 import { Loopback, loopbackUrl } from "./loopback/loopback.ts";
+import { OPENENV, OpenEnv } from "./openenv/openenv.ts";
 import { Audit, isRefusal, REPEAT_MS } from "./operations/audit.ts";
 import { createLogger } from "./operations/logger.ts";
 import { Metrics } from "./operations/metrics.ts";
@@ -255,6 +256,11 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     httpLimits,
     stall: stallLimits,
     tunnels: tunnelLimits,
+    openenv: {
+      prefix: OPENENV,
+      answer: (...request) => openenv.answer(...request),
+      upgrade: (...request) => openenv.upgrade(...request),
+    },
     tracing,
     onUse: (row) => instances.use(row),
     onUsed: (row) => instances.release(row),
@@ -295,6 +301,16 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     now,
     onDone: (outcome) => metrics.rolledOut(outcome.kind === "scored" ? "scored" : outcome.cause),
     onFailure: (error) => logger.error({ err: error }, "a rollout could not be played or stored; it is tried again"),
+  });
+  const openenv = new OpenEnv({
+    hub,
+    access,
+    sessions,
+    tasks,
+    limitOf: (caller) => caller.maxInstances ?? quotas.instanceLimit(caller.owner),
+    bodyTimeoutMs: parseDuration(config.bodyTimeout),
+    monotonicMs: () => performance.now(),
+    onFailure: (error) => logger.error({ err: error }, "a request of the OpenEnv protocol failed unexpectedly"),
   });
   const routes = [
     ...hubRoutes(hub),
@@ -343,6 +359,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     await rollouts.sweep();
     await hub.collect();
     await sessions.sweep();
+    await openenv.sweep();
   };
   const onFailure = (error: unknown) => logger.error({ err: error }, "a cleanup failed");
   const sweeps = startRounds(sweep, SWEEP_MS, onFailure);
@@ -368,9 +385,10 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     await rollouts.close();
     await rolloutRounds.stop();
   });
-  closers.add(() => {
+  closers.add(async () => {
     isReady = false;
     instances.refuseNew();
+    await openenv.close();
     sessions.close();
   });
   logger.info({ ...recovered, serverId, store: store.name }, "ready");

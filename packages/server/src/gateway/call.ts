@@ -13,7 +13,7 @@ import type { TunnelEnd } from "./tunnel.ts";
 export interface GatewayCall {
   readonly requestId: string;
   readonly instanceId: string | null;
-  readonly api: Destination["api"] | null;
+  readonly api: Destination["api"] | "openenv" | null;
   /** The owner of the call's token; null if the call needed no token or had no valid one. */
   readonly owner: string | null;
   /** The client's network address. */
@@ -44,7 +44,7 @@ export type Ready = Extract<Target, { kind: "ready" }>;
 
 /** A call in progress, and what is known about it so far. */
 export class Call {
-  destination: Destination | null = null;
+  destination: Destination | { readonly api: "openenv" } | null = null;
   owner: string | null = null;
   #target: Ready | null = null;
   readonly #watch: CallWatch;

@@ -20,7 +20,17 @@ import { headersForSandbox, relay } from "./relay.ts";
 import { LookAhead, type StallLimits } from "./request-body.ts";
 import { jsonBytes, refusalBytes, sendJson, sendRefusal } from "./responses.ts";
 
+/** The OpenEnv protocol, below a path of its own. */
+export interface OpenEnvRoutes {
+  readonly prefix: string;
+  /** The answer to a plain request. Both throw if the caller is refused, and tell `onCaller` who it is. */
+  answer(request: IncomingMessage, onCaller: (owner: string) => void): Promise<{ readonly status: number; readonly body: unknown }>;
+  /** Serves a WebSocket until it ends. */
+  upgrade(request: IncomingMessage, client: Duplex, first: Buffer, onCaller: (owner: string) => void): Promise<void>;
+}
+
 export interface GatewayOptions extends AdmissionOptions, CallWatch, PortProxyOptions {
+  readonly openenv?: OpenEnvRoutes;
   readonly clients: SandboxClients;
   readonly maxBodyBytes: number | null;
   readonly httpLimits: HttpLimits;
@@ -58,7 +68,7 @@ export class Gateway {
   #dispatch(request: ShortRequest, socket: Socket): MaybePromise<Forward | Buffer | null> {
     const { maxBodyBytes } = this.#options;
     // Calls through presigned links are not short tool calls, which the fast path is for.
-    if (request.url.startsWith(PORT_LINKS)) return null;
+    if (request.url.startsWith(PORT_LINKS) || this.#isOpenEnv(request)) return null;
     if (maxBodyBytes !== null && request.end - request.bodyAt > maxBodyBytes) return null;
     const call = new Call(this.#options, request.headers, socket);
     const refuse = (error: unknown) => refusalBytes(call.refuse(error), KEEP_ALIVE);
@@ -92,6 +102,8 @@ export class Gateway {
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const call = new Call(this.#options, request.headers, request.socket);
     try {
+      const { openenv } = this.#options;
+      if (openenv !== undefined && this.#isOpenEnv(request)) return await this.#answerOpenEnv(openenv, request, response, call);
       const admitted = await this.#admission.admit(call, request.url ?? "/", request.headers, request.rawHeaders);
       if (admitted === null) {
         sendJson(response, 200, HEALTHY);
@@ -127,12 +139,38 @@ export class Gateway {
     call.end(response.statusCode, end.kind, end.kind === "lost" ? end.error : undefined);
   }
 
-  /** Carries a WebSocket, through presigned links only. */
+  #isOpenEnv({ url = "" }: { readonly url?: string | undefined }): boolean {
+    const { openenv } = this.#options;
+    return openenv !== undefined && url.startsWith(openenv.prefix);
+  }
+
+  async #answerOpenEnv(openenv: OpenEnvRoutes, request: IncomingMessage, response: ServerResponse, call: Call): Promise<void> {
+    this.#options.hostRule.check(request.headers, request.rawHeaders);
+    call.destination = { api: "openenv" };
+    const { status, body } = await openenv.answer(request, (owner) => {
+      call.owner = owner;
+    });
+    sendJson(response, status, body);
+    call.end(status, "answered");
+  }
+
+  async #upgradeOpenEnv(openenv: OpenEnvRoutes, request: IncomingMessage, client: Duplex, first: Buffer, call: Call): Promise<void> {
+    this.#options.hostRule.check(request.headers, request.rawHeaders);
+    call.destination = { api: "openenv" };
+    await openenv.upgrade(request, client, first, (owner) => {
+      call.owner = owner;
+    });
+    call.end(101, "answered");
+  }
+
+  /** Carries a WebSocket: through presigned links, or of the OpenEnv protocol. */
   async #upgrade(request: IncomingMessage, client: Duplex, first: Buffer): Promise<void> {
     const call = new Call(this.#options, request.headers, request.socket);
     // A broken connection also emits `close`.
     client.on("error", () => {});
     try {
+      const { openenv } = this.#options;
+      if (openenv !== undefined && this.#isOpenEnv(request)) return await this.#upgradeOpenEnv(openenv, request, client, first, call);
       const admitted = await this.#admission.admit(call, request.url ?? "/", request.headers, request.rawHeaders);
       if (admitted?.link === undefined) throw linkNotFound();
       call.begin(admitted.target);

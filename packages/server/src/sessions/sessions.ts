@@ -178,6 +178,7 @@ export class Sessions {
     return {
       observation,
       content: step?.result.content ?? (observation === "" ? [] : [{ type: "text", text: observation }]),
+      ...(step?.result.structured_content !== undefined && { structured_content: step.result.structured_content }),
       is_error: step?.result.is_error ?? false,
       done: reason !== null,
       reward: step?.reward ?? null,
