@@ -1,0 +1,201 @@
+"""
+Plays a scored, an unscored and a drifting episode through the module of a framework: use_rollouts.py FRAMEWORK URL MODELS, where MODELS
+is a JSON object with the addresses of a good, a broken and a drifting model. Prints one JSON report.
+"""
+
+import asyncio
+import enum
+import json
+import math
+import sys
+import types
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from urllib.parse import urlsplit
+
+from aenv_client import Unscored
+
+FRAMEWORK, URL, MODELS = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+ROW = {"environment": "echo@1.0.0", "task": "greet"}
+
+
+def text(tokens):
+    """The scripted model has one token for each character."""
+    return "".join(chr(one) for one in tokens)
+
+
+def trained(tokens, mask):
+    return text([id for id, is_trained in zip(tokens, mask) if is_trained])
+
+
+@dataclass
+class Sample:
+    """The fields of slime's sample that a generate function reads and sets."""
+
+    class Status(enum.Enum):
+        PENDING = "pending"
+        COMPLETED = "completed"
+        TRUNCATED = "truncated"
+        ABORTED = "aborted"
+        FAILED = "failed"
+
+    index: int = 0
+    group_index: int = 0
+    rollout_id: int | None = None
+    session_id: str | None = "session-1"
+    prompt: str = ""
+    tokens: list = field(default_factory=list)
+    response: str = ""
+    response_length: int = 0
+    reward: float | None = None
+    loss_mask: list | None = None
+    rollout_log_probs: list | None = None
+    weight_versions: list = field(default_factory=list)
+    status: Status = Status.PENDING
+    metadata: dict = field(default_factory=dict)
+    remove_sample: bool = False
+
+
+def check_sample(sample):
+    """slime's own rules of length."""
+    assert 0 < sample.response_length < len(sample.tokens)
+    assert len(sample.loss_mask) == len(sample.rollout_log_probs) == sample.response_length
+    return {
+        "trained": trained(sample.tokens[-sample.response_length :], sample.loss_mask),
+        "reward": None if math.isnan(sample.reward) else sample.reward,
+        "status": sample.status.value,
+        "removed": sample.remove_sample,
+        "versions": sample.weight_versions,
+        "rollout_id": sample.rollout_id,
+    }
+
+
+async def slime():
+    base = types.ModuleType("slime.rollout.filter_hub.base_types")
+    base.DynamicFilterOutput = lambda keep, reason: SimpleNamespace(keep=keep, reason=reason)
+    sys.modules.update({name: types.ModuleType(name) for name in ("slime", "slime.rollout", "slime.rollout.filter_hub")})
+    sys.modules[base.__name__] = base
+    from aenv_client.slime import generate, keep_scored
+
+    report, samples = {}, {}
+    for name, address in MODELS.items():
+        where = urlsplit(address)
+        args = SimpleNamespace(sglang_router_ip=where.hostname, sglang_router_port=where.port)
+        made = await generate(args, Sample(index=7, metadata=ROW), {"temperature": 1.0, "top_p": 1.0, "max_new_tokens": 9})
+        samples[name] = made
+        report[name] = [check_sample(one) for one in made] if isinstance(made, list) else check_sample(made)
+    kept = keep_scored(None, [samples["good"], samples["drifting"]])
+    dropped = keep_scored(None, [samples["good"], samples["broken"]])
+    return {**report, "kept": kept.keep, "dropped": [dropped.keep, dropped.reason]}
+
+
+async def miles():
+    from aenv_client import miles
+
+    report = {}
+    for name, address in MODELS.items():
+        metadata = await miles.run(address.removesuffix("/v1"), None, {"temperature": 1.0}, ROW)
+        try:
+            report[name] = await miles.reward(None, SimpleNamespace(metadata=metadata))
+        except Unscored as error:
+            report[name] = str(error)
+    await miles.abort(None)
+    return report
+
+
+async def areal():
+    from aenv_client.areal import AEnvAgent
+
+    agent = AEnvAgent(url=URL)
+    report = {}
+    for name, address in MODELS.items():
+        try:
+            reward = await agent.run(ROW, base_url=address, api_key="episode-key", http_client=None)
+            report[name] = [reward, type(reward).__name__]
+        except Unscored as error:
+            report[name] = str(error)
+    return report
+
+
+def trl():
+    """With a stand-in for the trainer; use_torch.py has the real one."""
+    from aenv_client.trl_rollout import AEnvRollout, aenv_reward
+
+    trainer = SimpleNamespace(
+        args=SimpleNamespace(temperature=1.0, max_completion_length=4096),
+        processing_class=SimpleNamespace(pad_token_id=0, eos_token_id=2),
+    )
+    report = {}
+    for name, address in MODELS.items():
+        rows = AEnvRollout("echo@1.0.0", url=URL, model_url=address)(["greet", '{"id": "greet"}'], trainer)
+        lengths = {len(rows[key][0]) for key in ("completion_ids", "logprobs", "env_mask")}
+        report[name] = {
+            "trained": [trained(ids, mask) for ids, mask in zip(rows["completion_ids"], rows["env_mask"])],
+            "rewards": aenv_reward(completions=[], **rows),
+            "aligned": len(lengths) == 1,
+        }
+    return report
+
+
+def openenv():
+    from openenv.core.harness import TrainableSession
+    from openenv.core.harness.training import TrainingTrace
+
+    from aenv_client.openenv import AEnvSessionFactory
+
+    report = {}
+    for name, address in MODELS.items():
+        factory = AEnvSessionFactory("echo@1.0.0", url=URL, model={"base_url": address, "name": "m"})
+        session = factory.create("greet", seed=3)
+        assert isinstance(session, TrainableSession)
+        exit_code = session.wait_for_completion(60)
+        trace = session.fetch_training_trace()
+        # What crosses a process border is validated again.
+        turns = TrainingTrace.model_validate(trace.model_dump()).turns
+        verified = session.verify([])
+        session.close()
+        report[name] = {
+            "exit_code": exit_code,
+            "trained": [trained([*turn.prompt_token_ids, *turn.completion_token_ids], turn.loss_mask) for turn in turns],
+            "reward": verified.env_reward,
+            "metrics": verified.metrics,
+        }
+    return report
+
+
+async def verifiers():
+    import verifiers.v1 as vf
+    from verifiers.v1.clients import EvalClientConfig, ModelContext
+    from verifiers.v1.utils.loaders import load_environment
+
+    report = {}
+    for name, address in MODELS.items():
+        config = vf.SingleAgentEnvConfig.model_validate(
+            {
+                "taskset": {"id": "aenv-verifiers", "environment": "echo@1.0.0", "split": "train"},
+                "agent": {"harness": {"id": "aenv-verifiers"}, "runtime": {"type": "subprocess"}},
+            }
+        )
+        env = load_environment(config)
+        tasks = list(env.taskset)
+        client = EvalClientConfig(base_url=address, api_key_var="MODEL_KEY")
+        async with env.serving():
+            [slot] = env.slots(next(one for one in tasks if one.data.id == "greet"))
+            episode = await env.run_slot(slot, ModelContext(model="m", client=client))
+        [trace] = episode.traces
+        report[name] = {
+            "tasks": [task.key for task in tasks],
+            "ok": trace.ok,
+            "rewards": {key: None if value is None else value.model_dump() for key, value in trace.rewards.items()},
+            "error": None if trace.ok else str(trace.errors[-1].message),
+            "calls": len(trace.calls),
+        }
+    return report
+
+
+def main():
+    work = globals()[FRAMEWORK]
+    print(json.dumps(asyncio.run(work()) if asyncio.iscoroutinefunction(work) else work()))
+
+
+main()
