@@ -90,8 +90,10 @@ describe("every route of the control port", () => {
     await platform.demand("POST", "/env-service", { envName: ref, service_name: "service-of-hers" }, ada);
     const begun = await send(ada, "POST", "/sessions", { environment: ref });
     const { session } = begun as unknown as { session: string };
+    await send(ada, "POST", "/rollouts", { rollouts: [{ id: "rollout-of-hers", environment: ref, agent: { kind: "noop" } }] });
     const idFor = (path: string, id: string) => {
       if (path.startsWith("/sessions/")) return session;
+      if (path.startsWith("/rollouts/")) return "rollout-of-hers";
       return path.startsWith("/env-service/") ? "service-of-hers" : id;
     };
     const before = await platform.demand("GET", `/env/${name}/${version}`, undefined, ada);

@@ -100,7 +100,7 @@ export function rolloutRoutes({ rollouts, pingMs = PING_MS, pollMs = POLL_MS }: 
       ...endpointOf(table.getRollout),
       ...common,
       summary: "Get the result of a rollout, or 202 and its status; `wait` delays the response up to so many seconds",
-      answer: { type: "application/json", schema: rolloutResult.partial() },
+      answer: { type: "application/json", schema: rolloutResult.partial().required({ id: true }) },
       params: id,
       query: z.object({ ...fields, wait: z.coerce.number().min(0).default(0) }),
       handle: async (ask) => {
@@ -118,7 +118,8 @@ export function rolloutRoutes({ rollouts, pingMs = PING_MS, pollMs = POLL_MS }: 
       ...endpointOf(table.cancelRollout),
       ...common,
       summary: "Cancel a rollout at once; one that is done stays as it is",
-      answer: { type: "application/json" },
+      // 204 without a body.
+      answer: { type: "text/plain" },
       audited: { event: "rollout.cancelled", of: (_, { params }) => [params.id] },
       params: id,
       handle: async (ask) => {

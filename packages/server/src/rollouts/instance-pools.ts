@@ -1,6 +1,6 @@
 import { PlatformError, type RolloutRequest, type Task, type Trajectory } from "@aenv/contract";
 import { type EpisodeSpec, Instances, type Lease } from "@aenv/rollout";
-import type { Environment } from "@aenv/sdk";
+import { type Environment, SchedulerClient } from "@aenv/sdk";
 import type { Caller } from "../access/access.ts";
 import type { CallerAccess, Loopback } from "../loopback/loopback.ts";
 
@@ -20,7 +20,7 @@ export interface PoolSpec {
 }
 
 /** Instances are created with this label, so that those of a lost server can be found. */
-export const SERVER_LABEL = "aenv-rollouts";
+const SERVER_LABEL = "aenv-rollouts";
 
 /** An unused pool is closed after this time; the next rollouts of a trainer usually come sooner. */
 const KEEP_UNUSED_MS = 10_000;
@@ -52,6 +52,13 @@ export class InstancePools {
           if (this.#pools.get(key) === pool) this.#pools.delete(key);
         }),
     };
+  }
+
+  /** Ends the caller's instances that a lost server used for rollouts; otherwise they would live until their time to live is over. */
+  async endThoseOf(server: string, caller: Caller): Promise<void> {
+    using access = this.#options.loopback.as(caller);
+    const client = new SchedulerClient(access.controlUrl, { apiKey: access.apiKey });
+    for await (const { id } of client.eachInstance({ labels: { [SERVER_LABEL]: server } })) await client.deleteInstance(id);
   }
 
   /** Ends all instances that wait for another episode. */

@@ -11,7 +11,7 @@ import type { InstancePools } from "./instance-pools.ts";
 import type { ModelPolicy } from "./model-policy.ts";
 import type { RolloutPlayer } from "./player.ts";
 import { resultOf, unplayedResult } from "./result.ts";
-import { keyOf, type RolloutLease, type RolloutRow, type RolloutWork } from "./row.ts";
+import { callerOf, keyOf, type RolloutLease, type RolloutRow, type RolloutWork } from "./row.ts";
 
 export interface RolloutsOptions {
   readonly rows: Collection<RolloutRow>;
@@ -54,6 +54,8 @@ export class Rollouts {
   readonly #listeners = new Set<(key: string) => void>();
   readonly #closing = new AbortController();
   readonly #playing = new Set<Promise<void>>();
+  /** Lost servers and owners whose instances this server has ended. */
+  readonly #endedInstances = new Set<string>();
   #cursor: string | undefined;
 
   constructor(options: RolloutsOptions) {
@@ -284,6 +286,7 @@ export class Rollouts {
       if (server === undefined || server === serverId) continue;
       living ??= await livingServers();
       if (living.has(server)) continue;
+      if (value.work !== null) this.#endInstances(server, callerOf(value, value.work));
       const isLost = (now: RolloutRow) => now.state === "running" && now.lease?.key === value.lease?.key;
       if (value.losses + 1 >= MAX_LOSSES) {
         const message = `its server was lost ${MAX_LOSSES} times while it was played`;
@@ -300,6 +303,13 @@ export class Rollouts {
       const won = await rows.update(key, (now) => (isLost(now) ? again(now) : null));
       if (won !== null) this.#offer(key, won.owner);
     }
+  }
+
+  #endInstances(server: string, caller: Caller): void {
+    const name = JSON.stringify([server, caller.owner]);
+    if (this.#endedInstances.has(name)) return;
+    this.#endedInstances.add(name);
+    void this.#options.pools.endThoseOf(server, caller).catch(this.#options.onFailure);
   }
 
   /** Stops what was cancelled at another server, or taken over by one. */
