@@ -18,6 +18,12 @@ const tasks = [
 export default defineEnvironment({
   tasks: () => tasks,
 
+  // A task that a trainer makes up: it gives `{ goal: "…" }` instead of the id of a task. Without this line only the tasks above are played.
+  inlineTask: (given) => {
+    const { goal } = z.object({ goal: z.string().min(1) }).parse(given);
+    return { id: "inline", instruction: `Echo the word '${goal}'.`, goal };
+  },
+
   // Called once per episode: when an instance is created, and on every reset. What it returns is the new state.
   setup: ({ task }): State => ({
     goal: typeof task?.goal === "string" ? task.goal : "hello",

@@ -38,7 +38,10 @@ export { type HostHeaders, type HostRule, hostName, hostRuleFor, isLoopback } fr
 export { newInstanceId, newKey, parseRequestId } from "./ids.ts";
 export {
   type CreateInstanceRequest,
+  createInSandboxRequest,
   createInstanceRequest,
+  type EpisodeTask,
+  episodeTask,
   forkRequest,
   type InstanceRecord,
   type InstanceStatus,

@@ -50,9 +50,16 @@ export const createInstanceRequest = knownFields({
 });
 export type CreateInstanceRequest = z.infer<typeof createInstanceRequest>;
 
+/** A task: the id of a listed one, or a task of the client's own, for environments that take such tasks. */
+export const episodeTask = z.union([text(fieldLimits.nameLength), z.record(z.string(), z.unknown() as z.ZodType<Json>)]);
+export type EpisodeTask = z.infer<typeof episodeTask>;
+
+/** The body by which the platform creates an instance in a sandbox. A fork of an episode whose task is not listed brings that task. */
+export const createInSandboxRequest = createInstanceRequest.extend({ task: episodeTask.optional() });
+
 /** The body of `POST …/task/reset`: fields that are left out keep their values. */
 export const resetRequest = knownFields({
-  task: text(fieldLimits.nameLength).nullish(),
+  task: episodeTask.nullish(),
   seed: z.number().int().nullish(),
   /** The tools return what the environment's `observation` makes of their results, for agents that must not see rewards. */
   observations_only: z.boolean().optional(),

@@ -1,4 +1,4 @@
-import type { ChatMessage, JsonSchema, OracleAction, Task } from "@aenv/contract";
+import type { ChatMessage, JsonObject, JsonSchema, OracleAction, Task } from "@aenv/contract";
 import { rememberLocation } from "./source-location.ts";
 import type { StandardSchemaV1 } from "./standard-schema.ts";
 
@@ -160,6 +160,11 @@ export interface EnvironmentDefinition<State = unknown> {
    * a whole. A list is checked once: return the same array for the same tasks.
    */
   tasksOf?(context: TasksContext): MaybePromise<readonly Task[]>;
+  /**
+   * Makes a task of an object that a trainer gives instead of a listed task's id; throws if it cannot be played. If not given, only
+   * listed tasks are played.
+   */
+  inlineTask?(given: JsonObject, context: TasksContext): MaybePromise<Task>;
   readonly tools?: readonly ToolDefinition<State>[];
   /**
    * The tools of one episode, if episodes differ in their tools; `tools` then describes the environment as a whole. Called when an
@@ -197,6 +202,7 @@ export interface EnvironmentSource<
   readonly observation?: (result: unknown, context: StateContext<NoInfer<State>>) => unknown;
   readonly tasks?: () => MaybePromise<readonly Task[]>;
   readonly tasksOf?: (context: TasksContext) => MaybePromise<readonly Task[]>;
+  readonly inlineTask?: (given: JsonObject, context: TasksContext) => MaybePromise<Task>;
   readonly tools?: { readonly [K in keyof Inputs]: ToolDefinition<NoInfer<State>, Inputs[K]> };
   readonly toolsOf?: (state: NoInfer<State>) => readonly ToolDefinition<NoInfer<State>>[];
   readonly rewards?: { readonly [K in keyof RewardInputs]: RewardDefinition<NoInfer<State>, RewardInputs[K]> };

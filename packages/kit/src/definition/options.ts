@@ -16,6 +16,7 @@ const keys = {
     observation: true,
     tasks: true,
     tasksOf: true,
+    inlineTask: true,
     tools: true,
     toolsOf: true,
     rewards: true,

@@ -180,6 +180,39 @@ describe("a host", () => {
     expect(right?.episode).toMatchObject({ task: { id: "ten" }, seed: 3 });
   });
 
+  it("plays a task that a trainer gives, also in its forks and after a reset that names no task", async () => {
+    const one = await host(
+      defineEnvironment({
+        setup: ({ task }) => ({ goal: task?.goal }),
+        inlineTask: ({ goal }) => {
+          if (typeof goal !== "number") throw new Error("goal must be a number");
+          return { id: "given", goal };
+        },
+        tools: [{ name: "goal", run: (_, { state }) => String(state.goal) }],
+      }),
+    );
+    const instance = await one.create();
+    expect(await one.reset(instance.id, { task: { goal: 5 } })).toMatchObject({ task: { id: "given", goal: 5 } });
+    await one.reset(instance.id, { seed: 2 });
+    const [copy] = await one.fork(instance.id, 1);
+    expect(copy?.episode.task).toEqual({ id: "given", goal: 5 });
+    expect(await one.forkSpec(instance.id)).toMatchObject({ task: { goal: 5 } });
+    await expect(one.reset(instance.id, { task: { goal: "five" } })).rejects.toMatchObject({
+      code: "request.invalid",
+      message: "the environment does not accept the task: goal must be a number",
+    });
+    expect(await call(instance, one, "goal")).toBe("5");
+  });
+
+  it("plays only the tasks of its list if it has no inlineTask", async () => {
+    const one = await host(counter);
+    const instance = await one.create();
+    await expect(one.reset(instance.id, { task: { count: 3 } })).rejects.toMatchObject({
+      code: "request.invalid",
+      message: expect.stringContaining("give the id of one"),
+    });
+  });
+
   it("restores a snapshot, also in another instance", async () => {
     const one = await host(counter);
     const instance = await one.create();

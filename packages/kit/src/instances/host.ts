@@ -1,8 +1,10 @@
 import { randomInt } from "node:crypto";
 import {
   type CreateInstanceRequest,
+  type EpisodeTask,
   FIRST_INSTANCE,
   type InstanceRecord,
+  type JsonObject,
   newInstanceId,
   PlatformError,
   type ResetRequest,
@@ -16,7 +18,9 @@ import { type EpisodeSpec, Instance, moduleStateError } from "./instance.ts";
 import type { HostContext } from "./setup.ts";
 import { Tasks, taskJson } from "./tasks.ts";
 
-export type InstanceSpec = Pick<CreateInstanceRequest, "id" | "task" | "seed" | "environment_variables" | "arguments" | "snapshot">;
+export type InstanceSpec = Pick<CreateInstanceRequest, "id" | "seed" | "environment_variables" | "arguments" | "snapshot"> & {
+  readonly task?: EpisodeTask | undefined;
+};
 
 type Variables = Readonly<Record<string, string>>;
 
@@ -26,6 +30,8 @@ export class Host implements HostContext {
   readonly tasks: Tasks;
   readonly log: FailureLog;
   readonly #instances = new Map<string, Instance>();
+  /** What a task was made of that is not in the list; its forks need it. */
+  readonly #inline = new WeakMap<Task, JsonObject>();
   /** Instances that are being set up, by id, with the controller that cancels their setup. */
   readonly #starting = new Map<string, AbortController>();
   readonly #listeners = new Set<(id: string) => void>();
@@ -100,7 +106,13 @@ export class Host implements HostContext {
     const parent = this.get(id);
     const snapshot = await parent.snapshot(signal);
     const { task, seed, variables, args } = parent.episode;
-    return { ...(task !== null && { task: task.id }), seed, environment_variables: { ...variables }, arguments: [...args], snapshot };
+    return {
+      ...(task !== null && { task: this.#inline.get(task) ?? task.id }),
+      seed,
+      environment_variables: { ...variables },
+      arguments: [...args],
+      snapshot,
+    };
   }
 
   /** Creates copies that continue independently from the current state; the ids may be given. */
@@ -149,7 +161,13 @@ export class Host implements HostContext {
   }
 
   /** The task with this id, among those of an instance with these variables. */
-  async task(id: string, variables: Variables): Promise<Task> {
+  async task(wanted: EpisodeTask, variables: Variables): Promise<Task> {
+    if (typeof wanted !== "string") {
+      const task = await this.tasks.inline(wanted, variables);
+      this.#inline.set(task, wanted);
+      return task;
+    }
+    const id = wanted;
     const found = (await this.tasks.of(variables)).get(id);
     if (found === undefined)
       throw new PlatformError("task.not_found", `environment '${this.environment.name}' has no task '${id}'; GET /task/list lists them`);

@@ -1,4 +1,4 @@
-import { messageOf, PlatformError, type Task, task as taskSchema } from "@aenv/contract";
+import { type JsonObject, messageOf, PlatformError, type Task, task as taskSchema } from "@aenv/contract";
 import type { z } from "zod";
 import type { EnvironmentDefinition } from "../definition/definition.ts";
 import { jsonOrThrow } from "../json/to-json.ts";
@@ -39,6 +39,24 @@ export class Tasks {
       this.#checked.set(own, tasks);
     }
     return tasks;
+  }
+
+  /** Makes a task of what a trainer gave. */
+  async inline(given: JsonObject, variables: Readonly<Record<string, string>>): Promise<Task> {
+    const { inlineTask } = this.#definition;
+    if (inlineTask === undefined) {
+      throw new PlatformError("request.invalid", "the environment plays only tasks of its list; give the id of one, not an object");
+    }
+    let made: Task;
+    try {
+      made = await inlineTask.call(this.#definition, given, { variables });
+    } catch (error) {
+      throw new PlatformError("request.invalid", `the environment does not accept the task: ${messageOf(error)}`, { cause: error });
+    }
+    const parsed = taskSchema.safeParse(made);
+    if (parsed.success) return parsed.data;
+    const problems = parsed.error.issues.map(describeIssue).join("; ");
+    throw new PlatformError("environment.invalid", `inlineTask must return a task: ${problems}`);
   }
 
   async #load(): Promise<TaskSet> {

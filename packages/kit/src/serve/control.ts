@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import {
-  createInstanceRequest,
+  createInSandboxRequest,
   forkRequest,
   hostRoutes,
   matchesPath,
@@ -29,7 +29,7 @@ const IP = "127.0.0.1";
 const handlers: Readonly<Record<HostRouteName, Handler>> = {
   describe: (_, host) => describeEnvironment(host),
   create: async ({ response }, host, body) => {
-    const spec = parseRequest(createInstanceRequest, await body());
+    const spec = parseRequest(createInSandboxRequest, await body());
     checkEnvironment(spec.envName, host);
     const [instance] = await unlessCancelled(response, host, [await host.create(spec, disconnectSignal(response))]);
     return toRecord(instance as Instance, IP);

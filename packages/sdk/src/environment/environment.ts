@@ -1,4 +1,4 @@
-import type { Catalogue, Json, ResetResult, Reward, Task, ToolDescriptor } from "@aenv/contract";
+import type { Catalogue, EpisodeTask, Json, ResetResult, Reward, Task, ToolDescriptor } from "@aenv/contract";
 import { defaultTransport } from "#transport";
 import { type Clock, systemClock } from "../async/clock.ts";
 import { EnvironmentError, ValidationError } from "../errors/errors.ts";
@@ -50,7 +50,8 @@ const MAX_BATCH = 100_000;
 /** The clients of the open instance. */
 /** What a reset changes. */
 interface NewEpisode {
-  readonly task?: string | null;
+  /** The id of a listed task, or a task of your own, for environments that take such tasks. */
+  readonly task?: EpisodeTask | null;
   readonly seed?: number;
   readonly observationsOnly?: boolean;
 }

@@ -1,10 +1,10 @@
-import type { SandboxOptions } from "@aenv/contract";
+import { type EpisodeTask, episodeTask, type SandboxOptions } from "@aenv/contract";
 import { z } from "zod";
 
 /** What an instance starts with in a sandbox. */
 export interface InitialState {
   readonly id: string;
-  readonly task: string | null;
+  readonly task: EpisodeTask | null;
   readonly seed: number;
   readonly variables: Readonly<Record<string, string>>;
   readonly arguments: readonly string[];
@@ -15,7 +15,7 @@ export interface InitialState {
 }
 
 const response = z.object({
-  task: z.string().nullish(),
+  task: episodeTask.nullish(),
   seed: z.number(),
   environment_variables: z.record(z.string(), z.string()),
   arguments: z.array(z.string()),
