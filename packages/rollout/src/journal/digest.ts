@@ -1,7 +1,19 @@
 import { createHash } from "node:crypto";
 import { canonicalJson } from "@aenv/contract";
 
+/** Digests by the JSON of their value. The tools and the provenance of an episode are those of the one before, nearly always. */
+const recent = new Map<string, string>();
+const MOST_RECENT = 32;
+const LONGEST_RECENT = 64 * 1024;
+
 /** The digest of a JSON value, the same whatever the order of its keys. */
 export function digestOf(value: unknown): string {
-  return `sha256:${createHash("sha256").update(canonicalJson(value)).digest("hex")}`;
+  const json = JSON.stringify(value) ?? "null";
+  const known = recent.get(json);
+  if (known !== undefined) return known;
+  const digest = `sha256:${createHash("sha256").update(canonicalJson(value)).digest("hex")}`;
+  if (json.length > LONGEST_RECENT) return digest;
+  if (recent.size >= MOST_RECENT) recent.clear();
+  recent.set(json, digest);
+  return digest;
 }

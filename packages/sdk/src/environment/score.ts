@@ -1,6 +1,9 @@
 import { isObject, type Reward, reward } from "@aenv/contract";
 import { EnvironmentError } from "../errors/errors.ts";
 
+// Made once: to make a schema takes a hundred times as long as to use it.
+const withoutWeights = reward.omit({ weights: true });
+
 /**
  * Normalises the usual formats of a reward: a number, a boolean,
  * `{reward, components}`, `{reward}` or `{score}`. Anything else is an error, because a wrong 0 would corrupt training.
@@ -9,7 +12,7 @@ export function toReward(data: unknown, envName: string): Reward {
   if (typeof data === "boolean") return { reward: data ? 1 : 0, components: {} };
   const total = isObject(data) ? (data.reward ?? data.score) : data;
   const { components, weights } = isObject(data) ? data : {};
-  const parsed = reward.omit({ weights: true }).safeParse({ reward: total, components: components ?? {} });
+  const parsed = withoutWeights.safeParse({ reward: total, components: components ?? {} });
   // An author's own field 'weights' of another form does not make the reward invalid.
   const known = reward.shape.weights.safeParse(weights ?? undefined).data;
   if (parsed.success) return { ...parsed.data, ...(known !== undefined && { weights: known }) };
