@@ -13,6 +13,14 @@ const echoes =
 
 describe("rollout", { timeout: 60_000 }, () => {
   let tree: Tree;
+  let platform: Platform;
+  /** An environment on a server: without one, each command line bundles the environment and starts a server of its own. */
+  let published: readonly string[];
+  beforeAll(async () => {
+    platform = await startPlatform({ store: "memory:" });
+    published = [await publish(platform, projects.echo, { isolation: "shared" }), "--system-url", platform.controlUrl];
+  });
+  afterAll(() => platform?.close());
   beforeEach(() => {
     tree = temporaryTree();
   });
@@ -42,10 +50,10 @@ describe("rollout", { timeout: 60_000 }, () => {
   });
 
   it("names a split or a task that does not exist, and plays nothing", async () => {
-    const split = await rollout(["echo", "--split", "exam"]);
-    expect([split.code, split.stderr]).toEqual([2, expect.stringContaining("echo@1.0.0 has no task of the split 'exam'")]);
-    const task = await rollout(["echo", "--task", "greet", "--task", "wave"]);
-    expect([task.code, task.stderr]).toEqual([2, expect.stringContaining("echo@1.0.0 has no task 'wave'")]);
+    const split = await rollout([...published, "--split", "exam"]);
+    expect([split.code, split.stderr]).toEqual([2, expect.stringContaining("echo-shared@1.0.0 has no task of the split 'exam'")]);
+    const task = await rollout([...published, "--task", "greet", "--task", "wave"]);
+    expect([task.code, task.stderr]).toEqual([2, expect.stringContaining("echo-shared@1.0.0 has no task 'wave'")]);
     expect(existsSync(join(tree.path, "runs"))).toBe(false);
   });
 
@@ -60,16 +68,16 @@ describe("rollout", { timeout: 60_000 }, () => {
   });
 
   it("scores random calls and an agent that does nothing", async () => {
-    const random = await rolloutJson(["echo", "--agent", "random", "-n", "2", "--turns", "3"]);
+    const random = await rolloutJson([...published, "--agent", "random", "-n", "2", "--turns", "3"]);
     expect(random).toMatchObject({ episodes: 6, scored: 6 });
-    const noop = await rolloutJson(["echo", "--agent", "noop", "--split", "train"]);
+    const noop = await rolloutJson([...published, "--agent", "noop", "--split", "train"]);
     expect(noop).toMatchObject({ episodes: 2, scored: 2, reward: { mean: 0 } });
   });
 
   it("plays a model behind an OpenAI-compatible endpoint", async () => {
     await using model = await scriptedOpenAi(echoes("hello"));
     const agent = ["--agent", "openai", "--model", "m", "--base-url", model.baseUrl, "--model-key", "secret-key"];
-    const done = await rolloutJson(["echo", "--task", "greet", "--task", "recall", ...agent, "--sampling", "temperature=0.5"]);
+    const done = await rolloutJson([...published, "--task", "greet", "--task", "recall", ...agent, "--sampling", "temperature=0.5"]);
     expect(done).toMatchObject({ episodes: 2, scored: 2, reward: { mean: 0.6 }, passAtK: { 1: { value: 0.5, tasks: 2 } } });
     expect(model.refusals).toEqual([]);
     expect(model.requests[0]?.body).toMatchObject({ model: "m", temperature: 0.5 });
@@ -78,7 +86,7 @@ describe("rollout", { timeout: 60_000 }, () => {
 
   it("has no score for episodes whose model refuses, and exits with 1 unless that share is allowed", async () => {
     await using model = await scriptedOpenAi(() => ({ status: 400, message: "no such model" }));
-    const line = ["echo", "--task", "greet", "--agent", "openai", "--model", "m", "--base-url", model.baseUrl];
+    const line = [...published, "--task", "greet", "--agent", "openai", "--model", "m", "--base-url", model.baseUrl];
     const { code, stdout, stderr } = await rollout(line);
     expect([code, stderr]).toEqual([1, expect.stringContaining("1 of 1 episodes are unscored, more than 5 %")]);
     expect(stdout).toMatch(/unscored +1 model/);
@@ -104,7 +112,7 @@ describe("rollout", { timeout: 60_000 }, () => {
       if (request.index === 5) stop.abort();
       return echoes("hello")(request);
     });
-    const line = ["echo", "-n", "4", "-c", "1", "--agent", "openai", "--model", "m", "--base-url", model.baseUrl];
+    const line = [...published, "-n", "4", "-c", "1", "--agent", "openai", "--model", "m", "--base-url", model.baseUrl];
     const stopped = await rollout(line, { stop: stop.signal });
     expect([stopped.code, stopped.stderr]).toEqual([130, expect.stringContaining("The same command goes on with the run.")]);
     const resumed = await rolloutJson(line);
@@ -112,8 +120,8 @@ describe("rollout", { timeout: 60_000 }, () => {
   });
 
   it("refuses to go on with a named run that has other settings, and says which", async () => {
-    await rolloutJson(["echo", "--run", "mine", "--task", "greet"]);
-    const { code, stderr } = await rollout(["echo", "--run", "mine", "--task", "greet", "--seed", "7"]);
+    await rolloutJson([...published, "--run", "mine", "--task", "greet"]);
+    const { code, stderr } = await rollout([...published, "--run", "mine", "--task", "greet", "--seed", "7"]);
     expect([code, stderr]).toEqual([1, expect.stringContaining("run 'mine' was begun with seed = 0, not 7")]);
   });
 
@@ -134,56 +142,35 @@ export default defineEnvironment({
     expect(JSON.parse(stdout).run).toMatch(/^my-env-2\.0\.0-oracle-/);
   });
 
-  describe("on a platform", () => {
-    let platform: Platform;
-    beforeAll(async () => {
-      platform = await startPlatform();
-      await publish(platform, projects.echo);
-    });
-    afterAll(() => platform?.close());
+  it("plays name@version on a server, and leaves no instance behind", async () => {
+    const done = await rolloutJson([...published, "-n", "2"]);
+    expect(done).toMatchObject({ episodes: 6, scored: 6, reward: { mean: 1 } });
+    expect(await platform.demand("GET", "/env-instance/*/list")).toEqual([]);
+  });
 
-    it("plays name@version, and leaves no instance behind", async () => {
-      const done = await rolloutJson(["echo@1.0.0", "--system-url", platform.controlUrl, "-n", "2"]);
-      expect(done).toMatchObject({ episodes: 6, scored: 6, reward: { mean: 1 } });
-      expect(await platform.demand("GET", "/env-instance/*/list")).toEqual([]);
-    });
+  it("adds up what the model costs, by prices of the command line or of a file", async () => {
+    await using model = await scriptedOpenAi(echoes("hello"));
+    const line = [...published, "--task", "greet", "--agent", "openai", "--model", "m", "--base-url", model.baseUrl];
+    const { cost } = await rolloutJson([...line, "--price-input", "2", "--price-output", "8"]);
+    expect(cost).toEqual({ total: expect.any(Number), episodes: 1, perPass: cost.total });
+    expect(cost.total).toBeGreaterThan(0);
+    tree.write({ "prices.json": { m: { input: 4, output: 16 } } });
+    const twice = await rolloutJson([...line, "--run", "twice", "--prices", "prices.json"]);
+    expect(twice.cost.total).toBeCloseTo(2 * cost.total, 12);
+    expect((await rollout([...line, "--run", "twice"])).stdout).toMatch(/cost +0\.0*\d+, 0\.0*\d+ per passed episode/);
+    expect((await rolloutJson([...line, "--run", "free"])).cost).toBeNull();
+    for (const [given, said] of [
+      [["--price-input", "2"], "the prices of input and of output"],
+      [["--model", "other", "--prices", "prices.json"], "has no price of 'other'"],
+      [["--prices", "absent.json"], "cannot be read"],
+    ] as const) {
+      const { code, stderr } = await rollout([...line, ...given]);
+      expect([code, stderr]).toEqual([2, expect.stringContaining(said)]);
+    }
+  });
 
-    it("adds up what the model costs, by prices of the command line or of a file", async () => {
-      await using model = await scriptedOpenAi(echoes("hello"));
-      const line = [
-        "echo@1.0.0",
-        "--system-url",
-        platform.controlUrl,
-        "--task",
-        "greet",
-        "--agent",
-        "openai",
-        "--model",
-        "m",
-        "--base-url",
-        model.baseUrl,
-      ];
-      const { cost } = await rolloutJson([...line, "--price-input", "2", "--price-output", "8"]);
-      expect(cost).toEqual({ total: expect.any(Number), episodes: 1, perPass: cost.total });
-      expect(cost.total).toBeGreaterThan(0);
-      tree.write({ "prices.json": { m: { input: 4, output: 16 } } });
-      const twice = await rolloutJson([...line, "--run", "twice", "--prices", "prices.json"]);
-      expect(twice.cost.total).toBeCloseTo(2 * cost.total, 12);
-      expect((await rollout([...line, "--run", "twice"])).stdout).toMatch(/cost +0\.0*\d+, 0\.0*\d+ per passed episode/);
-      expect((await rolloutJson([...line, "--run", "free"])).cost).toBeNull();
-      for (const [given, said] of [
-        [["--price-input", "2"], "the prices of input and of output"],
-        [["--model", "other", "--prices", "prices.json"], "has no price of 'other'"],
-        [["--prices", "absent.json"], "cannot be read"],
-      ] as const) {
-        const { code, stderr } = await rollout([...line, ...given]);
-        expect([code, stderr]).toEqual([2, expect.stringContaining(said)]);
-      }
-    });
-
-    it("says that an environment is not there", async () => {
-      const { code, stderr } = await rollout(["nowhere@1.0.0", "--system-url", platform.controlUrl]);
-      expect([code, stderr]).toEqual([1, expect.stringContaining("nowhere")]);
-    });
+  it("says that an environment is not there", async () => {
+    const { code, stderr } = await rollout(["nowhere@1.0.0", "--system-url", platform.controlUrl]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining("nowhere")]);
   });
 });
