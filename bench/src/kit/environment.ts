@@ -41,6 +41,7 @@ export const environment = defineEnvironment({
       },
     },
   ],
+  rewards: [{ name: "sum", score: ({ state }) => state.sum }],
 });
 
 interface Order {

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { setImmediate } from "node:timers/promises";
 
@@ -11,7 +12,8 @@ export function usageAnswers(url: string) {
   return { url: () => url, cpuUs, memory };
 }
 
-function cpuUs(): number {
+/** User and system time of this process. */
+export function cpuUs(): number {
   const { user, system } = process.cpuUsage();
   return user + system;
 }
@@ -34,6 +36,11 @@ export async function heldBytes(count: number, make: (n: number) => unknown): Pr
   const things = Array.from({ length: count }, (_, n) => make(n));
   const after = await memory();
   return (after.heapBytes - before.heapBytes) / things.length;
+}
+
+/** The peak of this process's resident memory so far, from /proc; Linux only. */
+export function peakResidentBytes(): number {
+  return Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1]) * 1024;
 }
 
 /** CPU time of any process, from /proc; Linux only. */
