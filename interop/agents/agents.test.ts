@@ -1,12 +1,10 @@
-import { execFile } from "node:child_process";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { describeNeeding, scriptedOpenAi, temporaryTree } from "@aenv/testing";
 import { readTrajectories } from "aenvironment/rollout";
 import { expect, it } from "vitest";
+import { playEcho } from "./play-echo.ts";
 
 const here = import.meta.dirname;
-const main = join(here, "../../packages/aenv/src/main.ts");
 
 describeNeeding("frameworks", "an agent of a framework in a rollout", () => {
   it.each(["openai-agents.ts", "vercel-ai.ts"])(
@@ -36,11 +34,9 @@ describeNeeding("frameworks", "an agent of a framework in a rollout", () => {
         "--model-key",
         "secret",
       ];
-      await promisify(execFile)(process.execPath, [main, "rollout", "echo", "--task", "greet", "--run", "one", ...agent], {
-        cwd: tree.path,
-      });
       const trajectories = [];
-      for await (const one of readTrajectories(join(tree.path, "runs/one/trajectories.jsonl"))) trajectories.push(one);
+      const path = await playEcho(tree.path, ["--task", "greet", ...agent]);
+      for await (const one of readTrajectories(path)) trajectories.push(one);
       const [trajectory] = trajectories;
       expect(trajectories).toHaveLength(1);
       expect(trajectory).toMatchObject({ outcome: { kind: "scored", reward: 0.8 }, stop_reason: "done" });

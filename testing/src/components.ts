@@ -16,6 +16,8 @@ export interface Component {
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const interopInstall = "npm ci --prefix interop";
+const pythonRlInstall =
+  "python3 -m venv interop/python-rl/.venv && interop/python-rl/.venv/bin/pip install -r interop/python-rl/requirements.txt && interop/python-rl/.venv/bin/pip install --no-deps --ignore-requires-python -r interop/python-rl/without-dependencies.txt";
 
 /** One entry per component: how it is found, and how to get it. */
 export const components = {
@@ -26,7 +28,11 @@ export const components = {
   "python-rl": {
     probe: () =>
       probePackage("interop/python-rl", pythonRlPath, "openenv") ?? probePackage("interop/python-rl", pythonRlPath, "atroposlib"),
-    get: "python3 -m venv interop/python-rl/.venv && interop/python-rl/.venv/bin/pip install -r interop/python-rl/requirements.txt && interop/python-rl/.venv/bin/pip install --no-deps --ignore-requires-python -r interop/python-rl/without-dependencies.txt",
+    get: pythonRlInstall,
+  },
+  "python-data": {
+    probe: () => probePackage("interop/python-rl", pythonRlPath, "datasets") ?? probePackage("interop/python-rl", pythonRlPath, "harbor"),
+    get: pythonRlInstall,
   },
   "python-verifiers": {
     probe: () => probePackage("interop/python-verifiers", pythonVerifiersPath, "verifiers"),

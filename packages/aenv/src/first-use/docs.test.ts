@@ -12,6 +12,7 @@ import { cloneTexts } from "./testing/clone-texts.ts";
 import { npmConfig, readersEnv, withNeededNode } from "./testing/machine.ts";
 import { isLeftOut, notRun } from "./testing/not-run.ts";
 import { Reader } from "./testing/reader.ts";
+import { readersModel } from "./testing/reader-model.ts";
 import { type Registry, registryWith } from "./testing/registry.ts";
 
 /** Creates a project, and makes its packages available to programs next to it. */
@@ -27,6 +28,7 @@ const texts: Readonly<Record<string, readonly string[]>> = {
   "docs/guides/run-a-benchmark.md": [],
   "docs/guides/run-a-server.md": [project],
   "docs/guides/serve-an-environment.md": [project],
+  "docs/guides/train.md": [],
   "docs/guides/use-an-environment.md": [],
   "docs/guides/write-an-environment.md": [],
   "environments/tau2/README.md": ["npx aenvironment server"],
@@ -68,8 +70,9 @@ describeNeeding("npm-registry", "with the published package, as printed", () => 
 
   it.each(Object.entries(texts))("%s: every command and snippet works", { timeout: 600_000 }, async (path, before) => {
     using folder = temporaryTree();
-    const own = { ...env, AENV_HOME: join(folder.path, ".aenv") };
-    await using reader = await Reader.open({ cwd: folder.path, env: own, isLeftOut, existing });
+    await using model = await readersModel();
+    const own = { ...env, AENV_HOME: join(folder.path, ".aenv"), OPENAI_BASE_URL: model.baseUrl };
+    await using reader = await Reader.open({ cwd: folder.path, env: own, isLeftOut, existing, modelUrl: model.baseUrl });
     for (const command of before) await reader.command(command);
     for (const block of findBlocks(read(path))) {
       try {

@@ -99,7 +99,7 @@ describe("a file of tasks", () => {
   it.each([
     ["slime", { prompt: "Echo the word 'hello'.", label: "", metadata: { environment: "echo@1.0.0", task: "greet" } }],
     ["areal", { environment: "echo@1.0.0", task: "greet", messages: prompt }],
-    ["trl", { prompt, environment: "echo@1.0.0", task: "greet" }],
+    ["trl", { prompt: [{ role: "user", content: "" }], environment: "echo@1.0.0", task: "greet" }],
     [
       "verl",
       {

@@ -28,7 +28,8 @@ export function promptRow(trajectory: Trajectory, format: PromptFormat): Row {
     case "areal":
       return { ...named, messages: prompt };
     case "trl":
-      return { prompt, ...named };
+      // Its environment class appends what the environment says first to the last message.
+      return { prompt: [...prompt.filter(({ role }) => role === "system"), { role: "user", content: "" }], ...named };
   }
 }
 

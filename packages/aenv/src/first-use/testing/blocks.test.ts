@@ -29,6 +29,10 @@ describe("commandsOf", () => {
   it("returns a command per line, without comments", () => {
     expect(commandsOf("npm install   # all of it\n\n# words\necho a#b \\\n  c\n")).toEqual(["npm install", "echo a#b    c"]);
   });
+
+  it("keeps a quoted text of several lines in one command", () => {
+    expect(commandsOf("curl -d '{\n  \"a\": 1\n}'\nls\n")).toEqual(["curl -d '{\n\"a\": 1\n}'", "ls"]);
+  });
 });
 
 describe("splitServer", () => {

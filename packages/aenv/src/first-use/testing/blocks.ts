@@ -26,13 +26,20 @@ export function findBlocks(markdown: string): Block[] {
   return blocks;
 }
 
-/** The commands of a shell block: a line each, without comments; a backslash at the end of a line joins the next. */
+/**
+ * The commands of a shell block: a line each, without comments. A backslash at the end of a line joins the next, and so does a quote
+ * that is still open.
+ */
 export function commandsOf(code: string): string[] {
-  return code
-    .replaceAll("\\\n", " ")
-    .split("\n")
-    .map((line) => line.replace(/(^|\s)#.*$/, "").trim())
-    .filter((line) => line !== "");
+  const commands: string[] = [];
+  let open = "";
+  for (const line of code.replaceAll("\\\n", " ").split("\n")) {
+    const command = open + line.replace(/(^|\s)#.*$/, "").trim();
+    const isOpen = command.split("'").length % 2 === 0;
+    open = isOpen ? `${command}\n` : "";
+    if (!isOpen && command !== "") commands.push(command);
+  }
+  return commands;
 }
 
 /** A command that runs until it is stopped, and the commands before it on the same line. */

@@ -11,7 +11,7 @@ export const notRun: readonly { readonly text: string; readonly why: string }[] 
   { text: "env.presignUrl(3000", why: "nothing listens there; platform-tests/presign.test.ts has an environment that does" },
   { text: 'TAU2_DOMAIN: "airline"', why: "it needs the benchmark's data, which the project does not contain" },
   { text: "tau2:replay -- FILE", why: "FILE is a placeholder for a recording that the project does not contain" },
-  { text: "OPENAI_API_KEY=...", why: "it needs a model; examples/agent has a test with a scripted one" },
+  { text: "OPENAI_MODEL=...", why: "it needs a model; examples/agent has a test with a scripted one" },
   { text: "node examples/agent/main.ts", why: "it needs a model; examples/agent has a test with a scripted one" },
 ];
 

@@ -13,6 +13,8 @@ export interface ReaderOptions {
   readonly isLeftOut: (printed: string) => boolean;
   /** Folders that a reader already has, by their path in a command, and their files. */
   readonly existing?: Readonly<Record<string, Files>>;
+  /** The endpoint of the model that the docs have at 127.0.0.1:8000. */
+  readonly modelUrl?: string;
 }
 
 /** Runs the blocks of a document in order, like a user with a second terminal. Leaving the scope stops the servers. */
@@ -42,7 +44,7 @@ export class Reader implements AsyncDisposable {
   /** Runs a command line to its end and returns its output. For a server, waits until it prints its address. */
   async command(printed: string): Promise<string> {
     if (this.#options.isLeftOut(printed)) return "";
-    const command = withPorts(printed, this.#ports);
+    const command = this.#withAddresses(printed);
     const parts = splitServer(command);
     if (parts === null) return await this.#foreground(command);
     if (parts.before !== "") await this.#foreground(parts.before);
@@ -75,7 +77,7 @@ export class Reader implements AsyncDisposable {
 
   async #snippet(printed: string): Promise<void> {
     if (this.#options.isLeftOut(printed)) return;
-    const code = withPorts(printed, this.#ports);
+    const code = this.#withAddresses(printed);
     if (/^(?:export default|register\w+\()/m.test(code)) return await this.#mustEnd(this.#write(code), servingOf);
     if (code.includes('process.once("SIGTERM"')) return await this.#mustServe(`${code}\nconsole.log(served.url);\n`);
     await this.#mustEnd(this.#write(code));
@@ -95,6 +97,12 @@ export class Reader implements AsyncDisposable {
     await server.prints(`:${this.#ports.run}`);
     const exit = await server.stop("SIGTERM");
     if (exit !== 0) throw new Error(`it ended with ${exit} when it was stopped:\n${server.output}`);
+  }
+
+  #withAddresses(printed: string): string {
+    const text = withPorts(printed, this.#ports);
+    const { modelUrl } = this.#options;
+    return modelUrl === undefined ? text : text.replaceAll("http://127.0.0.1:8000/v1", modelUrl);
   }
 
   #writeFolder(path: string, files: Files): void {
