@@ -71,7 +71,16 @@ describe("a catalogue", () => {
   });
 
   it("says of each part of an episode whether the environment defines it", () => {
-    const abilities = { prompt: true, reply: false, status: true, stepRewards: false, digest: true, oracle: false, observation: false };
+    const abilities = {
+      prompt: true,
+      reply: false,
+      status: true,
+      stepRewards: false,
+      digest: true,
+      oracle: false,
+      observation: false,
+      hear: false,
+    };
     expect(catalogue.parse({ total: 0, episode: abilities }).episode).toEqual(abilities);
     expect(episodeAbilities.safeParse({ prompt: true }).success).toBe(false);
   });

@@ -43,7 +43,8 @@ export const episodeAbilities = z.object({
   stepRewards: z.boolean(),
   digest: z.boolean(),
   oracle: z.boolean(),
-  /** Kits of older versions do not send it. */
+  /** Kits of older versions do not send this one and the next. */
   observation: z.boolean().default(false),
+  hear: z.boolean().default(false),
 });
 export type EpisodeAbilities = z.infer<typeof episodeAbilities>;

@@ -42,11 +42,11 @@ describe("the route table", () => {
 
 describe("the routes about an episode", () => {
   it("belong to the trainer API, and those that may change the state are not GET", () => {
-    const { digest, prompt, reply, status, stepReward, oracle } = instanceRoutes;
-    for (const route of [digest, prompt, reply, status, stepReward, oracle])
+    const { digest, prompt, reply, hear, status, stepReward, oracle } = instanceRoutes;
+    for (const route of [digest, prompt, reply, hear, status, stepReward, oracle])
       expect([route.path, route.api]).toEqual([route.path, "trainer"]);
     expect([digest, prompt, status, oracle].map(({ method }) => method)).toEqual(["GET", "GET", "GET", "GET"]);
-    expect([reply, stepReward].map(({ method }) => method)).toEqual(["POST", "POST"]);
+    expect([reply, hear, stepReward].map(({ method }) => method)).toEqual(["POST", "POST", "POST"]);
   });
 });
 

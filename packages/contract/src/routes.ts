@@ -33,6 +33,7 @@ export const instanceRoutes = {
   abilities: { method: "GET", path: "/episode", api: "trainer", does: "list the parts of an episode that the environment defines" },
   prompt: { method: "GET", path: "/episode/prompt", api: "trainer", does: "get the messages that an agent begins with" },
   reply: { method: "POST", path: "/episode/reply", api: "trainer", does: "answer a message of the agent that calls no tool" },
+  hear: { method: "POST", path: "/episode/hear", api: "trainer", does: "take what the agent writes beside tool calls" },
   status: { method: "GET", path: "/episode/status", api: "trainer", does: "check whether the episode is over" },
   stepReward: { method: "POST", path: "/episode/reward", api: "trainer", does: "compute the reward of the last step" },
   oracle: { method: "GET", path: "/episode/oracle", api: "trainer", does: "get the actions that solve the task" },

@@ -344,6 +344,20 @@ describe("what an episode says about itself", () => {
     });
   });
 
+  it("counts what the agent writes beside a call as communicated, also in a fork, but does not tell it to the user", async () => {
+    await using model = await scriptedOpenAi(["Tides, please", "Thanks ###STOP###"]);
+    const { first, at } = await talkTo(model.baseUrl);
+    const call = { id: "c", type: "function", function: { name: "lend", arguments: "{}" } };
+    await first.post("/episode/hear", { message: { role: "assistant", content: "It costs 7.5", tool_calls: [call] } });
+    await first.tool("lend", LEND);
+    const { data } = (await first.post("/fork", { count: 1 })) as { data: { id: string }[] };
+    for (const one of [first, at(data[0]?.id ?? "")]) {
+      expect(await one.say("Bye.")).toMatchObject({ status: { reason: "user_stop" } });
+      expect(await one.post("/task/reward")).toMatchObject({ data: { reward: 1 } });
+    }
+    expect(JSON.stringify(model.requests)).not.toContain("7.5");
+  });
+
   it("is without rewards for an agent that must see observations only, and a fork stays so", async () => {
     await using model = await scriptedOpenAi(["Tides, please"]);
     const { first, at } = await talkTo(model.baseUrl);

@@ -56,6 +56,7 @@ export function tau2Environment({ domains, open, variables: base }: Tau2Options)
       const { observation, done } = await state.act({ say: text }, signal);
       return { ...(state.isAnswered && { content: observation }), ...statusOf(state), done };
     },
+    hear: (text, { state }) => state.hear(text),
     status: ({ state }) => statusOf(state),
     stepReward: ({ state }) => {
       if (state.unscored !== null) throw new Error(`this episode is unscored: ${state.unscored}`);

@@ -1,5 +1,5 @@
 import type { Domain } from "../core/domain.ts";
-import { agentCall, type Message } from "../core/messages/messages.ts";
+import { agentCall, type Message, type ToolCall } from "../core/messages/messages.ts";
 import { printScenario, type Task } from "../core/tasks.ts";
 import type { JsonSchema } from "../core/tools/parameters.ts";
 import { userTools } from "../core/user-prompt.ts";
@@ -12,7 +12,7 @@ import { schemaOf } from "../prompts/tool-schemas.ts";
 import { parseAction } from "../python/action/action.ts";
 import { readJson } from "../python/json/reader.ts";
 import { writeJson } from "../python/json/writer.ts";
-import { strip } from "../python/text.ts";
+import { isBlank, strip } from "../python/text.ts";
 import { Dict } from "../python/values/values.ts";
 import { type RecordedReply, RecordedUser } from "../simulator/recorded.ts";
 import { UserSimulator } from "../simulator/user.ts";
@@ -32,7 +32,7 @@ export interface EpisodeRecord {
 }
 
 /** The text of an action, words, or a call; its arguments are JSON text, which keeps ints and floats apart. */
-export type RecordedAction = string | Speech | { readonly name: string; readonly arguments: string };
+export type RecordedAction = string | Speech | { readonly name: string; readonly arguments: string; readonly words?: string };
 
 export interface ActionResult {
   readonly observation: string;
@@ -55,6 +55,8 @@ export class Episode {
   readonly #rewards: (number | null)[] = [];
   #unscored: string | null = null;
   #lastObservation = "";
+  /** What the agent wrote beside the call that comes next. */
+  #words: string | null = null;
   #opening: readonly Message[] = [];
   /** Actions run one after another: there is one conversation. */
   #queue: Promise<unknown> = Promise.resolve();
@@ -171,10 +173,16 @@ export class Episode {
     return this.#gym.tools();
   }
 
+  /** Keeps what the agent writes beside a call, for the call that comes next. */
+  hear(words: string): void {
+    this.#words = isBlank(words) ? null : words;
+  }
+
   /** Runs an agent's action. A cancelled action is undone. */
-  act(action: AgentAction, signal?: AbortSignal): Promise<ActionResult> {
+  act(given: AgentAction, signal?: AbortSignal): Promise<ActionResult> {
     return this.#serialize(async () => {
       signal?.throwIfAborted();
+      const action = this.#words !== null && isCall(given) ? { call: given, words: this.#words } : given;
       if (this.isDone) return this.#result(0);
       if (this.#user === null && !this.isSolo && isMessageToUser(action)) {
         throw new Error("no model plays the user: set TAU2_USER_LLM, TAU2_USER_LLM_API_BASE and TAU2_USER_LLM_API_KEY to send messages");
@@ -185,6 +193,7 @@ export class Episode {
         await this.#undo(repliesBefore);
         throw signal.reason;
       }
+      this.#words = null;
       this.#actions.push(action);
       this.#rewards.push(reward);
       this.#observe(observation);
@@ -257,8 +266,13 @@ function isMessageToUser(action: AgentAction): boolean {
   return "text" in parsed && !parsed.text.includes(STOP_TOKEN);
 }
 
+function isCall(action: AgentAction): action is ToolCall {
+  return typeof action === "object" && "name" in action;
+}
+
 function toRecord(action: AgentAction): RecordedAction {
   if (typeof action === "string" || "say" in action) return action;
+  if ("words" in action) return { name: action.call.name, arguments: writeJson(action.call.arguments), words: action.words };
   return { name: action.name, arguments: writeJson(action.arguments) };
 }
 
@@ -266,7 +280,8 @@ function fromRecord(action: RecordedAction): AgentAction {
   if (typeof action === "string" || "say" in action) return action;
   const args = readJson(action.arguments);
   if (!(args instanceof Dict)) throw new Error(`the recorded arguments of '${action.name}' are not a JSON object`);
-  return agentCall(action.name, args);
+  const call = agentCall(action.name, args);
+  return action.words === undefined ? call : { call, words: action.words };
 }
 
 function liveUser(domain: Domain, task: Task, { user }: Settings): Participant {

@@ -48,8 +48,14 @@ export interface Speech {
   readonly say: string;
 }
 
+/** A call, and what the agent wrote beside it. The user does not get these words, but they count as communicated. */
+export interface SpokenCall {
+  readonly call: ToolCall;
+  readonly words: string;
+}
+
 /** What an agent does: a tool call, words, or a line of text, which may be words for the user or a call in `parseAction`'s notation. */
-export type AgentAction = string | ToolCall | Speech;
+export type AgentAction = string | ToolCall | SpokenCall | Speech;
 
 /** One episode from the agent's side: `reset`, then one `step` per action. */
 export class Gym {
@@ -149,11 +155,13 @@ function messageOf(action: AgentAction): ParticipantMessage {
   const parsed = parsedAction(action);
   if ("text" in parsed) return { role: "assistant", content: parsed.text, tool_calls: null };
   if (parsed.call.name === "done") return { role: "assistant", content: STOP_TOKEN, tool_calls: null };
-  return { role: "assistant", content: null, tool_calls: [parsed.call] };
+  const content = typeof action === "object" && "words" in action ? action.words : null;
+  return { role: "assistant", content, tool_calls: [parsed.call] };
 }
 
 function parsedAction(action: AgentAction): Action {
   if (typeof action === "string") return parseAction(action);
+  if ("words" in action) return { call: action.call };
   if (!("say" in action)) return { call: action };
   if (isBlank(action.say)) throw valueError("Action cannot be empty");
   return { text: action.say };

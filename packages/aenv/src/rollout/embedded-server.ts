@@ -19,6 +19,8 @@ export interface EmbeddedServer extends AsyncDisposable {
 
 export interface EmbeddedOptions {
   readonly loadTimeoutMs: number;
+  /** The folder of the benchmarks' data. */
+  readonly dataDir: string;
   readonly onOutput: (text: string) => void;
 }
 
@@ -29,7 +31,7 @@ export async function startEmbeddedServer(project: Project, options: EmbeddedOpt
   try {
     const { digest: hash, bytes } = await bundleProject(project, { timeoutMs: options.loadTimeoutMs, onOutput: options.onOutput });
     const config = readServerConfig({
-      flags: { home, store: "memory:", controlPort: 0, dataPort: 0, logLevel: "warn", poolMin: 0 },
+      flags: { home, dataDir: options.dataDir, store: "memory:", controlPort: 0, dataPort: 0, logLevel: "warn", poolMin: 0 },
       variables: {},
     });
     const server = await startServer({ config, runner: runnerCommand(home), version: ownPackage().version });

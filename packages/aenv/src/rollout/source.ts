@@ -2,6 +2,7 @@ import { isObject, splitRef, type Task } from "@aenv/contract";
 import { Environment, type EnvironmentOptions } from "@aenv/sdk";
 import { callServer, openPlatform, type PlatformOptions } from "../platform/platform.ts";
 import { findBuiltIn } from "../project/benchmarks.ts";
+import { dataDir } from "../project/data-dir.ts";
 import { loadTimeoutOption } from "../project/load-errors.ts";
 import { findProject, readProject } from "../project/project.ts";
 import { withSpinner } from "../terminal/spinner.ts";
@@ -38,7 +39,11 @@ export async function openSource(named: string, options: SourceOptions, terminal
     // Loaded only here: the server and the bundler take longer to load than all the rest.
     const { startEmbeddedServer } = await import("./embedded-server.ts");
     const server = await withSpinner(terminal, `Starting ${project.config.name}`, () =>
-      startEmbeddedServer(project, { loadTimeoutMs: options.loadTimeout, onOutput: (text) => terminal.stderr.write(text) }),
+      startEmbeddedServer(project, {
+        loadTimeoutMs: options.loadTimeout,
+        dataDir: dataDir(terminal.env),
+        onOutput: (text) => terminal.stderr.write(text),
+      }),
     );
     const { environment, digest, controlUrl, dataUrl } = server;
     return {

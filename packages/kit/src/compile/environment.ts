@@ -226,7 +226,7 @@ function catalogueOf(
   return { total: described.length + reward.length + 1, functions: described, reward, health };
 }
 
-function abilitiesOf({ prompt, reply, status, stepReward, digest, oracle, observation }: EnvironmentDefinition): EpisodeAbilities {
+function abilitiesOf({ prompt, reply, status, stepReward, digest, oracle, observation, hear }: EnvironmentDefinition): EpisodeAbilities {
   return {
     prompt: prompt !== undefined,
     reply: reply !== undefined,
@@ -235,6 +235,7 @@ function abilitiesOf({ prompt, reply, status, stepReward, digest, oracle, observ
     digest: digest !== undefined,
     oracle: oracle !== undefined,
     observation: observation !== undefined,
+    hear: hear !== undefined,
   };
 }
 

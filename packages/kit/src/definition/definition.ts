@@ -141,6 +141,8 @@ export interface EnvironmentDefinition<State = unknown> {
    * the episode.
    */
   reply?(text: string, context: CallContext<State> & { readonly message: ChatMessage }): MaybePromise<Reply>;
+  /** Called with what the agent writes beside tool calls, before the calls run. Such words are lost, if it is not given. */
+  hear?(text: string, context: CallContext<State> & { readonly message: ChatMessage }): MaybePromise<void>;
   /** Whether the episode is over. Called after every tool call; the answer is sent with the tool's result. */
   status?(context: StateContext<State>): MaybePromise<Status>;
   /** The reward of the last step, for trainers that want one after every step. */
@@ -195,6 +197,7 @@ export interface EnvironmentSource<
   readonly observe?: (context: ObserveContext<NoInfer<State>>) => unknown;
   readonly prompt?: (context: StateContext<NoInfer<State>>) => MaybePromise<string | readonly ChatMessage[]>;
   readonly reply?: (text: string, context: CallContext<NoInfer<State>> & { readonly message: ChatMessage }) => MaybePromise<Reply>;
+  readonly hear?: (text: string, context: CallContext<NoInfer<State>> & { readonly message: ChatMessage }) => MaybePromise<void>;
   readonly status?: (context: StateContext<NoInfer<State>>) => MaybePromise<Status>;
   readonly stepReward?: (context: StateContext<NoInfer<State>>) => MaybePromise<number>;
   readonly digest?: (state: NoInfer<State>) => unknown;

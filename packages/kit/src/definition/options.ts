@@ -14,6 +14,7 @@ const keys = {
     digest: true,
     oracle: true,
     observation: true,
+    hear: true,
     tasks: true,
     tasksOf: true,
     inlineTask: true,

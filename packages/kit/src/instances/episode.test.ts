@@ -4,6 +4,7 @@ import { compileEnvironment } from "../compile/environment.ts";
 import { defineEnvironment, type EnvironmentDefinition } from "../definition/definition.ts";
 import { registerTool, takeRegistered } from "../definition/registry.ts";
 import { quietHooks } from "./call.ts";
+import { digestFrom } from "./episode-parts.ts";
 import { Host } from "./host.ts";
 import type { Instance } from "./instance.ts";
 
@@ -85,9 +86,18 @@ describe("an environment that says nothing about its episodes", () => {
   });
 
   it("is described as such", async () => {
-    const none = { prompt: false, reply: false, status: false, stepRewards: false, digest: false, oracle: false, observation: false };
+    const none = {
+      prompt: false,
+      reply: false,
+      status: false,
+      stepRewards: false,
+      digest: false,
+      oracle: false,
+      observation: false,
+      hear: false,
+    };
     expect((await compileEnvironment(plain as EnvironmentDefinition, { name: "game", version: "1.0.0" })).abilities).toEqual(none);
-    const all = { prompt: true, reply: true, status: true, stepRewards: true, digest: true, oracle: true, observation: true };
+    const all = { prompt: true, reply: true, status: true, stepRewards: true, digest: true, oracle: true, observation: true, hear: true };
     expect((await compileEnvironment(game as EnvironmentDefinition, { name: "game", version: "1.0.0" })).abilities).toEqual(all);
   });
 });
@@ -99,6 +109,9 @@ const game = defineEnvironment({
   reply: async (text, { state, message, signal }) => {
     state.heard.push(text);
     return { content: `${message.role} said ${text}${signal.aborted ? "!" : "."}`, done: state.heard.length === 2, reason: "two messages" };
+  },
+  hear: async (text, { state, message }) => {
+    state.heard.push(`${text} beside ${message.tool_calls?.length ?? 0} calls`);
   },
   status: ({ state }) => ({ done: state.moves >= 2, reason: `${state.moves} moves` }),
   stepReward: async ({ state }) => state.moves / 2,
@@ -146,6 +159,16 @@ describe("an environment that says all about its episodes", () => {
       messages: [{ content: "assistant said goodbye." }],
       status: { done: true },
     });
+  });
+
+  it("hears what the agent writes beside its calls", async () => {
+    const instance = await begin({ ...game, digest: ({ heard }: { heard: string[] }) => heard });
+    const call = { id: "c", type: "function" as const, function: { name: "move", arguments: "{}" } };
+    await instance.hear({ ...say("I move."), tool_calls: [call] }, quietHooks());
+    expect(await instance.digest(quietHooks())).toEqual(digestFrom(["I move. beside 1 calls"]));
+    await expect(
+      (await begin({ ...game, hear: () => Promise.reject(new Error("deaf")) })).hear(say("Hello."), quietHooks()),
+    ).rejects.toMatchObject({ code: "episode.failed", message: expect.stringContaining("deaf") });
   });
 
   it("compares states by its digest only", async () => {

@@ -206,6 +206,13 @@ export class Instance {
     return this.#part("reply", hooks, async () => replyFrom(await reply(textOf(message), { ...this.#context(hooks, {}), message })));
   }
 
+  /** Takes what the agent writes beside tool calls; nothing happens where the environment does not want it. */
+  hear(message: ChatMessage, hooks: CallHooks): Promise<void> {
+    const { hear } = this.#host.environment.definition;
+    if (hear === undefined) return Promise.resolve();
+    return this.#part("hear", hooks, async () => void (await hear(textOf(message), { ...this.#context(hooks, {}), message })));
+  }
+
   /** Whether the episode is over; never, as far as an environment without `status` says. */
   status(hooks: CallHooks): Promise<EpisodeStatus> {
     const { status } = this.#host.environment.definition;

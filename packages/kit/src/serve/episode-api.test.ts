@@ -41,7 +41,9 @@ describe("the routes about an episode", () => {
     expect(await ask("GET", "/episode/oracle")).toMatchObject({ status: 200, body: { data: { actions: [{ say: "hello" }] } } });
     expect(await ask("GET", "/state/digest")).toMatchObject({ status: 200, body: { data: { digest: expect.stringMatching(/^sha256:/) } } });
     expect(await ask("GET", "/episode")).toMatchObject({
-      body: { data: { prompt: true, reply: true, status: true, stepRewards: true, digest: false, oracle: true, observation: false } },
+      body: {
+        data: { prompt: true, reply: true, status: true, stepRewards: true, digest: false, oracle: true, observation: false, hear: false },
+      },
     });
   });
 

@@ -58,6 +58,10 @@ const handlers: Readonly<Record<RouteName, Handler>> = {
     const { message } = parseRequest(replyRequest, await bodyOf(call, maxBodyBytes));
     return call.instance.reply(message, hooksFor(call));
   },
+  hear: async (call, _, maxBodyBytes) => {
+    const { message } = parseRequest(replyRequest, await bodyOf(call, maxBodyBytes));
+    return call.instance.hear(message, hooksFor(call));
+  },
   status: async (call) => call.instance.status(hooksFor(call)),
   stepReward: async (call) => call.instance.stepReward(hooksFor(call)),
   oracle: async (call) => call.instance.oracle(hooksFor(call)),

@@ -178,6 +178,9 @@ export class Episode {
     const calls = message.tool_calls ?? [];
     if (calls.length === 0) return textOf(message).trim() === "" ? "empty_reply" : this.#reply(message);
     const at = this.record.messages.length - 1;
+    if (this.#beginning.abilities.hear && textOf(message).trim() !== "") {
+      await this.#options.instance.episode.hear(message, { signal: this.#signal });
+    }
     for (const call of calls) await this.#call(call, at);
     return this.#isDone ? "done" : null;
   }

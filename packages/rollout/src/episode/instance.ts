@@ -29,6 +29,7 @@ export interface EpisodeInstance {
     abilities(options?: Options): Promise<EpisodeAbilities>;
     prompt(options?: Options): Promise<EpisodePrompt>;
     reply(message: ChatMessage, options?: Options): Promise<EpisodeReply>;
+    hear(message: ChatMessage, options?: Options): Promise<void>;
     stepReward(options?: Options): Promise<Reward>;
     digest(options?: Options): Promise<string>;
     oracle(options?: Options): Promise<readonly OracleAction[] | null>;

@@ -35,6 +35,6 @@ const T = [
 const Z = 1.959_964;
 
 function quantileOfT(degrees: number): number {
-  // Beyond the table the Cornish-Fisher expansion is exact to three digits.
-  return T[degrees - 1] ?? Z + (Z ** 3 + Z) / (4 * degrees);
+  // Beyond the table, two terms of the Cornish-Fisher expansion are exact to three decimals.
+  return T[degrees - 1] ?? Z + (Z ** 3 + Z) / (4 * degrees) + (5 * Z ** 5 + 16 * Z ** 3 + 3 * Z) / (96 * degrees ** 2);
 }

@@ -13,12 +13,38 @@ function choose(n: number, k: number): number {
   return k > n ? 0 : Math.round(result);
 }
 
+/** Every choice of k of these values. */
+function choicesOf<T>(values: readonly T[], k: number): T[][] {
+  if (k === 0) return [[]];
+  return values.flatMap((value, at) => choicesOf(values.slice(at + 1), k - 1).map((rest) => [value, ...rest]));
+}
+
 describe("pass@k and pass^k", () => {
   it("equal their closed forms", () => {
     fc.assert(
       fc.property(counts, ([samples, passes, k]) => {
         expect(passAtK(samples, passes, k)).toBeCloseTo(1 - choose(samples - passes, k) / choose(samples, k), 9);
         expect(passHatK(samples, passes, k)).toBeCloseTo(choose(passes, k) / choose(samples, k), 9);
+      }),
+    );
+  });
+
+  it("are the shares of all choices of k samples of which one passes, and of which all pass", () => {
+    const samples = fc.array(fc.boolean(), { minLength: 1, maxLength: 9 });
+    const chosen = samples.chain((results) => fc.tuple(fc.constant(results), fc.integer({ min: 1, max: results.length })));
+    fc.assert(
+      fc.property(chosen, ([results, k]) => {
+        const choices = choicesOf(results, k);
+        const passes = results.filter(Boolean).length;
+        const share = (isCounted: (choice: readonly boolean[]) => boolean) => choices.filter(isCounted).length / choices.length;
+        expect(passAtK(results.length, passes, k)).toBeCloseTo(
+          share((choice) => choice.some(Boolean)),
+          12,
+        );
+        expect(passHatK(results.length, passes, k)).toBeCloseTo(
+          share((choice) => choice.every(Boolean)),
+          12,
+        );
       }),
     );
   });

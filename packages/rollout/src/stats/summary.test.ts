@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { newTrajectory } from "../fixtures/trajectory.ts";
 import { type EpisodeScore, scoreOf, summarise } from "./summary.ts";
@@ -11,6 +12,30 @@ describe("the summary of a run", () => {
     const summary = summarise([...scores("a", 1, null, 1), ...scores("b", 0, 0)], { passReward: 1 });
     expect(summary).toMatchObject({ episodes: 5, scored: 4, unscored: { sandbox: 1 }, reward: { mean: 0.5 } });
     expect(summary.tasks[0]).toMatchObject({ task: "a", episodes: 3, scored: 2, mean: 1, passes: 2 });
+  });
+
+  it("has the same numbers without its unscored episodes and in any order, and counts every episode once", () => {
+    const one = fc.record({
+      task: fc.constantFrom("a", "b", "c", "d"),
+      reward: fc.option(fc.constantFrom(0, 0.25, 1), { nil: null }),
+      cause: fc.constantFrom("sandbox" as const, "model" as const, "environment" as const),
+    });
+    const episodes = fc.array(one, { maxLength: 40 });
+    const shuffled = episodes.chain((all) => fc.tuple(fc.constant(all), fc.shuffledSubarray(all, { minLength: all.length })));
+    fc.assert(
+      fc.property(shuffled, ([all, mixed]) => {
+        const summaryOf = (some: typeof all) =>
+          summarise(
+            some.map(({ task, reward, cause }) => ({ task, reward, cause: reward === null ? cause : null, cost: null, totalMs: 1 })),
+            { passReward: 1 },
+          );
+        const [whole, other, scored] = [summaryOf(all), summaryOf(mixed), summaryOf(all.filter(({ reward }) => reward !== null))];
+        expect(other).toEqual(whole);
+        for (const part of ["scored", "reward", "passAtK", "passHatK"] as const) expect(whole[part]).toEqual(scored[part]);
+        expect(whole.scored + Object.values(whole.unscored).reduce((sum, count) => sum + count, 0)).toBe(all.length);
+        expect(whole.tasks.reduce((sum, task) => sum + task.episodes, 0)).toBe(all.length);
+      }),
+    );
   });
 
   it("estimates pass@k and pass^k over the tasks that have k scored samples", () => {

@@ -70,7 +70,8 @@ export function scoreOf({ task, outcome, cost, timing }: Pick<Trajectory, "task"
 export function summarise(scores: readonly EpisodeScore[], { passReward }: SummaryOptions): RunSummary {
   // By name, with numbers by value: episodes end in any order, and the same run has the same summary.
   const byTask = new Map([...Map.groupBy(scores, ({ task }) => task)].sort(([a], [b]) => a.localeCompare(b, "en", { numeric: true })));
-  const rewards = [...byTask.values()].map((own) => own.flatMap(({ reward }) => (reward === null ? [] : [reward])));
+  // Sorted, because a sum of floats depends on its order.
+  const rewards = [...byTask.values()].map((own) => own.flatMap(({ reward }) => (reward === null ? [] : [reward])).sort((a, b) => a - b));
   const counts = rewards
     .filter((own) => own.length > 0)
     .map((own) => ({ samples: own.length, passes: own.filter((one) => one >= passReward).length }));

@@ -18,7 +18,16 @@ const game = defineEnvironment({
   tools: [{ name: "move", run: (_, { state }) => ++state.moves }],
 });
 
-const NONE = { prompt: false, reply: false, status: false, stepRewards: false, digest: false, oracle: false, observation: false };
+const NONE = {
+  prompt: false,
+  reply: false,
+  status: false,
+  stepRewards: false,
+  digest: false,
+  oracle: false,
+  observation: false,
+  hear: false,
+};
 
 describe("the episode of a served environment", () => {
   let served: Served;

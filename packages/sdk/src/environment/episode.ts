@@ -28,6 +28,7 @@ const NONE: EpisodeAbilities = {
   digest: false,
   oracle: false,
   observation: false,
+  hear: false,
 };
 
 /** Opens the instance, and gives its client with the options that hold for one call. */
@@ -67,6 +68,12 @@ export class EpisodeClient {
   /** What the other side says when the agent speaks without calling a tool. Never sent twice. */
   reply(message: ChatMessage, options: CallOptions = {}): Promise<EpisodeReply> {
     return this.#ask("reply", "get a reply", episodeReply, { message }, options);
+  }
+
+  /** Tells the environment what the agent writes beside tool calls, before they are made. */
+  async hear(message: ChatMessage, options: CallOptions = {}): Promise<void> {
+    const { sandbox, options: own } = await this.#open("episode.hear", options);
+    await sandbox.callEpisode(instanceRoutes.hear, "pass on the agent's words", { message }, own);
   }
 
   /** Whether the episode is over. It is also in the result of every tool call. */

@@ -12,7 +12,9 @@ export const AGENT = "scripted-agent";
 export interface ScriptedEpisode {
   readonly task: GoldenTask;
   readonly steps: readonly GoldenStep[];
-  readonly words: string;
+  /** Written beside the first call. */
+  readonly firstWords: string;
+  readonly lastWords: string;
   readonly reward: number;
 }
 
@@ -25,11 +27,14 @@ export function episodesBySeed(tasks: readonly GoldenTask[], variants: readonly 
 
 function episodeOf(task: GoldenTask, wanted = "golden"): ScriptedEpisode {
   const variant = task.rewards[wanted] === undefined ? "golden" : wanted;
-  const isSilent = variant === "golden_silent" || variant === "nothing";
+  const infos = variant === "golden_silent" || variant === "nothing" ? [] : task.infos;
+  // What is written beside a call counts as communicated, too.
+  const isBeside = variant === "twice" && task.steps[0]?.requestor === "assistant";
   return {
     task,
     steps: actionsOf(openDomain(task.domain, dataPath), task.steps, variant) ?? [],
-    words: [GOODBYE, ...(isSilent ? [] : task.infos)].join(" "),
+    firstWords: isBeside ? infos.join(" ") : "",
+    lastWords: [GOODBYE, ...(isBeside ? [] : infos)].join(" "),
     reward: task.rewards[variant] ?? Number.NaN,
   };
 }
@@ -38,9 +43,11 @@ function episodeOf(task: GoldenTask, wanted = "golden"): ScriptedEpisode {
 export function scriptedAgent({ body, turn }: ModelRequest, episodes: ReadonlyMap<number, ScriptedEpisode>): ScriptedTurn {
   const episode = episodes.get(Number(body.seed));
   if (episode === undefined) throw new Error(`no episode has the seed ${String(body.seed)}`);
-  const block = blocksOf(episode.steps)[turn - episode.task.openingTurns];
-  if (block === undefined) return episode.words;
+  const at = turn - episode.task.openingTurns;
+  const block = blocksOf(episode.steps)[at];
+  if (block === undefined) return episode.lastWords;
   const [first] = block as [GoldenStep];
   if (first.requestor === "user") return requestFor(block);
-  return { toolCalls: [{ id: `call_${turn}`, name: first.name, arguments: first.argumentsText }] };
+  const text = at === 0 ? episode.firstWords : "";
+  return { text, toolCalls: [{ id: `call_${turn}`, name: first.name, arguments: first.argumentsText }] };
 }

@@ -10,6 +10,10 @@ export const notRun: readonly { readonly text: string; readonly why: string }[] 
   { text: "my-env-abc234", why: "the id is a placeholder" },
   { text: "env.presignUrl(3000", why: "nothing listens there; platform-tests/presign.test.ts has an environment that does" },
   { text: 'TAU2_DOMAIN: "airline"', why: "it needs the benchmark's data, which the project does not contain" },
+  {
+    text: "TAU2_DOMAIN=airline",
+    why: "it needs the benchmark's data; environments/tau2/src/platform-tests runs it with a scripted agent and user",
+  },
   { text: "tau2:replay -- FILE", why: "FILE is a placeholder for a recording that the project does not contain" },
   { text: "OPENAI_MODEL=...", why: "it needs a model; examples/agent has a test with a scripted one" },
   { text: "node examples/agent/main.ts", why: "it needs a model; examples/agent has a test with a scripted one" },
