@@ -16,10 +16,12 @@ function codeOf(section: string): string {
 }
 
 describeNeeding("python-rl", "the guide to RL frameworks", () => {
-  it.each(["Gymnasium", "PettingZoo"])("has code for %s that runs as printed", { timeout: 60_000 }, async (section) => {
+  it.each(["Gymnasium", "PettingZoo", "OpenEnv clients"])("has code for %s that runs as printed", { timeout: 150_000 }, async (section) => {
     await using platform = await startPlatform();
     await publish(platform, projects.echo);
     const variables = { AENV_SYSTEM_URL: platform.controlUrl };
-    expect(await runPython("run_code.py", [codeOf(section)], { variables })).toBe("ran");
+    expect(await runPython("run_code.py", [codeOf(section).replaceAll("http://localhost:8081", platform.dataUrl)], { variables })).toBe(
+      "ran",
+    );
   });
 });

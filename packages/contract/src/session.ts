@@ -5,10 +5,13 @@ import { environmentVariables, fieldLimits, knownFields, text } from "./request-
 import { contentBlock, toolDescriptor } from "./tool.ts";
 
 /** Which task an episode plays: by its id, or by its position among the tasks of its split. */
-export const taskChoice = z.union([
-  knownFields({ id: text(fieldLimits.nameLength).min(1) }),
-  knownFields({ split: text(fieldLimits.nameLength), index: z.number().int().nonnegative() }),
-]);
+export const taskChoice = z.union(
+  [
+    z.strictObject({ id: text(fieldLimits.nameLength).min(1) }),
+    z.strictObject({ split: text(fieldLimits.nameLength), index: z.number().int().nonnegative() }),
+  ],
+  { error: "must be {id} or {split, index}, of a task that the environment lists" },
+);
 export type TaskChoice = z.infer<typeof taskChoice>;
 
 /** A task as trainers see it in lists and answers. Its hidden fields, such as the expected result, are not among it. */

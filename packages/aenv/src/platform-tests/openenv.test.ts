@@ -417,3 +417,18 @@ describe("OpenEnv's MCP route", () => {
     expect(await client.ask("{")).toMatchObject({ error: { code: -32700 } });
   });
 });
+
+describe("a server that is closed", () => {
+  it("ends OpenEnv sessions and their instances, and says good-bye to their clients", async () => {
+    await using own = await startPlatform();
+    const ref = await publish(own, projects.echo);
+    const socket = new WebSocket(`${own.dataUrl.replace("http", "ws")}/openenv/${ref}/ws`);
+    const closed = new Promise<number>((resolve) => socket.addEventListener("close", ({ code }) => resolve(code)));
+    await new Promise((resolve) => socket.addEventListener("open", resolve));
+    const answered = new Promise((resolve) => socket.addEventListener("message", resolve));
+    socket.send('{"type":"reset"}');
+    await answered;
+    await own.close();
+    expect(await closed).toBe(1001);
+  });
+});
