@@ -55,6 +55,11 @@ describe("a chat completion", () => {
     expect(() => readCompletion({ choices: [choice] })).toThrow("3 tokens but 2 log-probabilities");
   });
 
+  it("takes a null where there are no tool calls, and does not keep it", () => {
+    const answer = { role: "assistant", content: "ok", tool_calls: null, refusal: null };
+    expect(readCompletion({ choices: [{ message: answer }] }).message).toEqual({ role: "assistant", content: "ok", refusal: null });
+  });
+
   it.each([[{}], [{ choices: [] }], [null], [{ choices: [{ message: { role: "user", content: "x" } }] }]])(
     "is not %j, and the model may be asked again",
     (answer) => {

@@ -1,4 +1,4 @@
-import { chatMessage, type WeightSpan, weightSpan } from "@aenv/contract";
+import { chatMessage, isObject, type WeightSpan, weightSpan } from "@aenv/contract";
 import * as z from "zod";
 import type { AgentMessage } from "../../agents/agent.ts";
 import { ModelError } from "../../episode/failure.ts";
@@ -18,7 +18,7 @@ const completion = z.looseObject({
   choices: z
     .array(
       z.looseObject({
-        message: chatMessage.extend({ role: z.literal("assistant") }),
+        message: z.preprocess(withoutNullCalls, chatMessage.extend({ role: z.literal("assistant") })),
         finish_reason: z.string().nullish(),
         logprobs: logprobs.nullish(),
         /** SGLang. */
@@ -73,6 +73,13 @@ export function readCompletion(value: unknown): AgentMessage {
       ...tokenDetails(usage?.prompt_tokens_details?.cached_tokens, usage?.completion_tokens_details?.reasoning_tokens),
     },
   };
+}
+
+/** vLLM and AReaL write `tool_calls: null` where there is none, which no API takes back. */
+function withoutNullCalls(message: unknown): unknown {
+  if (!isObject(message) || message.tool_calls !== null) return message;
+  const { tool_calls: _, ...rest } = message;
+  return rest;
 }
 
 function weightsOf(about: z.infer<typeof metadata> | null | undefined, length: number): WeightSpan[] {
