@@ -75,7 +75,8 @@ export async function chooseAgent(
   onBusy: (pauseMs: number) => void,
 ): Promise<ChosenAgent> {
   const none = { upstream: null, modelName: null, [Symbol.asyncDispose]: async () => {} };
-  const upstream = options.model === undefined ? null : { ...endpointOf(options, terminal), name: options.model };
+  const upstream =
+    options.model === undefined ? null : { ...endpointOf(options, terminal), name: options.model, wantsTokens: options.tokens === true };
   switch (options.agent) {
     case "oracle":
       return { agent: oracleAgent(), ...none };
@@ -85,10 +86,15 @@ export async function chooseAgent(
       return { agent: randomAgent(), ...none };
     case "command":
       if (command.length === 0) throw missing("the agent 'command' needs a command", "-- python agent.py");
-      return { agent: commandAgent({ command, folder: terminal.cwd }), ...none, upstream, modelName: options.model ?? null };
+      return {
+        agent: recordingTokens(commandAgent({ command, folder: terminal.cwd }), options),
+        ...none,
+        upstream,
+        modelName: options.model ?? null,
+      };
     case "module":
       if (options.agentFile === undefined) throw missing("the agent 'module' needs a file", "--agent-file agent.ts");
-      return { agent: await moduleAgent(options.agentFile), ...none, upstream, modelName: options.model ?? null };
+      return { agent: recordingTokens(await moduleAgent(options.agentFile), options), ...none, upstream, modelName: options.model ?? null };
     case "openai":
     case "anthropic": {
       if (upstream === null) throw missing(`the agent '${options.agent}' needs a model`, "--model NAME");
@@ -105,6 +111,13 @@ export async function chooseAgent(
       return { agent: modelAgent(model, http), upstream: null, modelName: upstream.name, [Symbol.asyncDispose]: () => http.close() };
     }
   }
+}
+
+/** A run with tokens is another run than one without. */
+function recordingTokens(agent: Agent, { tokens }: AgentOptions): Agent {
+  if (tokens !== true) return agent;
+  const named = { name: agent.name, settings: { ...agent.settings, wantsTokens: true } };
+  return "run" in agent ? { ...named, run: (start) => agent.run(start) } : { ...named, begin: (start) => agent.begin(start) };
 }
 
 function endpointOf({ agent, baseUrl, modelKey }: AgentOptions, { env }: Terminal): UpstreamModel {

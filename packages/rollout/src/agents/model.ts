@@ -7,6 +7,7 @@ import { type ModelAnswer, type ModelHttp, RefusedByModel } from "../models/http
 import { messagesDialect } from "../models/messages/dialect.ts";
 import { responsesDialect } from "../models/responses/dialect.ts";
 import { serverSentEvents } from "../models/server-sent-events.ts";
+import { hasTokens, noTokens } from "../models/tokens.ts";
 import type { AgentMessage, Player, TurnAgent, TurnOptions } from "./agent.ts";
 
 /** A model behind an HTTP endpoint. */
@@ -133,14 +134,4 @@ function isTooLong(error: unknown): error is RefusedByModel {
     error.code === "context_length_exceeded" ||
     /context length|context window|maximum context|prompt is too long|longer than the model/i.test(error.message)
   );
-}
-
-function hasTokens({ turn }: AgentMessage): boolean {
-  return turn !== undefined && turn.prompt_token_ids !== null && turn.completion_token_ids !== null && turn.logprobs !== null;
-}
-
-function noTokens(baseUrl: string): ModelError {
-  return new ModelError(`${baseUrl} returns no token ids or no log-probabilities; use vLLM or a recent SGLang, or do not ask for tokens`, {
-    retryable: false,
-  });
 }

@@ -12,6 +12,7 @@ import { commandAgent } from "../agents/command.ts";
 import { moduleAgent } from "../agents/module.ts";
 import { scriptedAgent } from "../agents/scripted.ts";
 import { digestOf } from "../journal/digest.ts";
+import { mergeTurns } from "../models/sequences.ts";
 import { RecordingServer } from "../recorder/server.ts";
 import { Episode } from "./episode.ts";
 import { Instances } from "./instances.ts";
@@ -148,6 +149,27 @@ describe("a program that plays an episode", () => {
     expect(trajectory.usage.completion_tokens).toBeGreaterThan(0);
     expect(endpoint.requests.map(({ headers }) => headers.authorization)).toEqual(["Bearer the-real-key", "Bearer the-real-key"]);
     expect(readFileSync(seen, "utf8")).not.toContain("the-real-key");
+  });
+
+  it("has the token ids of its model's answers if they are wanted", async () => {
+    await using endpoint = await scriptedOpenAi([{ toolCalls: [{ name: "echo", arguments: { text: "hello" } }] }, "Done."], {
+      tokens: { engine: "vllm" },
+    });
+    const model = { baseUrl: endpoint.baseUrl, apiKey: "k", name: "m", wantsTokens: true };
+    const trajectory = await play(program("model.mjs", join(tree.path, "environment.json")), { model });
+    expect(trajectory).toMatchObject({ outcome: { kind: "scored", reward: 1 }, capture: "tokens" });
+    expect(mergeTurns(trajectory.turns)).toHaveLength(1);
+  });
+
+  it("is unscored by the model if token ids are wanted and the endpoint returns none", async () => {
+    await using endpoint = await scriptedOpenAi(["Done."]);
+    const model = { baseUrl: endpoint.baseUrl, apiKey: "k", name: "m", wantsTokens: true };
+    expect((await play(program("model.mjs", join(tree.path, "environment.json")), { model })).outcome).toMatchObject({
+      kind: "unscored",
+      cause: "model",
+      retryable: false,
+      message: expect.stringContaining("returns no token ids"),
+    });
   });
 
   it("gets neither the platform's address nor its key, with which it could reach the rewards", async () => {

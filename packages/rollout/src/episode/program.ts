@@ -1,7 +1,9 @@
 import type { StopReason } from "@aenv/contract";
 import type { ProgramAgent } from "../agents/agent.ts";
+import { hasTokens, noTokens } from "../models/tokens.ts";
 import type { RecordingServer, UpstreamModel } from "../recorder/server.ts";
 import type { Episode } from "./episode.ts";
+import type { ModelError } from "./failure.ts";
 import { LimitReached } from "./limits.ts";
 
 export interface ProgramOptions {
@@ -21,6 +23,7 @@ export async function playProgram(episode: Episode, agent: ProgramAgent, options
   const { recorder, agentUrl, model, task, seed } = options;
   const stop = new AbortController();
   let reason: StopReason | null = null;
+  let failure: ModelError | null = null;
   const end = (why: StopReason) => {
     reason ??= why;
     stop.abort();
@@ -47,7 +50,12 @@ export async function playProgram(episode: Episode, agent: ProgramAgent, options
     },
     onExchange: {
       begin: () => guard(() => episode.meter.beginTurn()),
-      end: (exchange) => episode.addExchange(exchange),
+      end: (exchange) => {
+        episode.addExchange(exchange);
+        if (model?.wantsTokens !== true || hasTokens(exchange.written)) return;
+        failure ??= noTokens(model.baseUrl);
+        stop.abort();
+      },
     },
   });
   try {
@@ -69,10 +77,12 @@ export async function playProgram(episode: Episode, agent: ProgramAgent, options
               },
         signal,
       });
+      if (failure !== null) throw failure;
       if (text !== null && model === null) episode.addMessage({ role: "assistant", content: text });
       return reason ?? "done";
     });
   } catch (error) {
+    if (failure !== null) throw failure;
     if (reason !== null) return reason;
     throw error;
   } finally {

@@ -28,7 +28,7 @@ export class McpRecorder implements ExchangeRecorder {
     this.#listener = listener;
   }
 
-  request(body: Buffer): void {
+  request(body: Buffer): Buffer {
     for (const message of messagesIn(body.toString("utf8"))) {
       const { id, method, params } = message;
       if (method !== "tools/call" || (typeof id !== "string" && typeof id !== "number") || !isObject(params)) continue;
@@ -36,6 +36,7 @@ export class McpRecorder implements ExchangeRecorder {
       this.#listener.begin(name);
       this.#calls.set(id, { name, arguments: isObject(params.arguments) ? params.arguments : {} });
     }
+    return body;
   }
 
   answer(_status: number, contentType: string): void {

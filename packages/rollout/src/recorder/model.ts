@@ -1,6 +1,6 @@
 import { type Conversation, isObject } from "@aenv/contract";
 import type { AgentMessage } from "../agents/agent.ts";
-import { chatDialect } from "../models/chat/dialect.ts";
+import { chatDialect, TOKEN_FIELDS } from "../models/chat/dialect.ts";
 import type { Dialect } from "../models/dialect.ts";
 import { messagesDialect } from "../models/messages/dialect.ts";
 import { responsesDialect } from "../models/responses/dialect.ts";
@@ -32,21 +32,26 @@ const dialects: Readonly<Record<string, Dialect>> = {
 export class ModelRecorder implements ExchangeRecorder {
   readonly #dialect: Dialect | undefined;
   readonly #listener: ModelListener;
+  readonly #wantsTokens: boolean;
   readonly #pieces: Buffer[] = [];
   #request: Record<string, unknown> | null = null;
   #isStream = false;
   #isOk = false;
 
-  constructor(api: string, listener: ModelListener) {
+  constructor(api: string, listener: ModelListener, wantsTokens: boolean) {
     this.#dialect = dialects[api];
     this.#listener = listener;
+    this.#wantsTokens = wantsTokens;
   }
 
-  request(body: Buffer): void {
-    if (this.#dialect === undefined) return;
+  request(body: Buffer): Buffer {
+    if (this.#dialect === undefined) return body;
     this.#listener.begin();
     const value = parsed(body.toString("utf8"));
-    if (isObject(value)) this.#request = value;
+    if (!isObject(value)) return body;
+    this.#request = value;
+    // Only the chat API has them. The request of a program stays what it is otherwise.
+    return this.#wantsTokens && this.#dialect === chatDialect ? Buffer.from(JSON.stringify({ ...value, ...TOKEN_FIELDS })) : body;
   }
 
   answer(status: number, contentType: string): void {

@@ -13,6 +13,8 @@ export interface UpstreamModel {
   readonly baseUrl: string;
   readonly apiKey: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Asks for token ids and log-probabilities in every request of a program. */
+  readonly wantsTokens?: boolean;
 }
 
 export interface Recording {
@@ -133,7 +135,7 @@ export class RecordingServer implements AsyncDisposable {
       ...common,
       url: `${model.baseUrl.replace(/\/$/, "")}/${api}${query === undefined ? "" : `?${query}`}`,
       headers: { ...credentials, ...model.headers },
-      recorder: new ModelRecorder(api, recording.onExchange),
+      recorder: new ModelRecorder(api, recording.onExchange, model.wantsTokens === true),
     });
   }
 }

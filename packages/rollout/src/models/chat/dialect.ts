@@ -4,6 +4,12 @@ import { type Dialect, offeredTools, parametersOf, type TurnRequest, tokenLimit 
 import { readCompletion } from "./completion.ts";
 import { ChatStream } from "./stream.ts";
 
+/**
+ * How vLLM and SGLang are asked for token ids and log-probabilities. `top_logprobs` must be 0 and not null: some versions of vLLM return
+ * no log-probabilities otherwise.
+ */
+export const TOKEN_FIELDS = { return_token_ids: true, logprobs: true, top_logprobs: 0 } as const;
+
 /** OpenAI's chat completions, which vLLM, SGLang and most others speak. */
 export const chatDialect: Dialect = {
   api: "chat",
@@ -30,8 +36,7 @@ function body(request: TurnRequest): Record<string, unknown> {
     ...(seed !== undefined && { seed }),
     ...sampling,
     ...(limit !== undefined && { max_tokens: limit }),
-    // `top_logprobs` must be 0 and not null: some versions of vLLM return no log-probabilities otherwise.
-    ...(wantsTokens && { return_token_ids: true, logprobs: true, top_logprobs: 0 }),
+    ...(wantsTokens && TOKEN_FIELDS),
     ...(streams && { stream: true, stream_options: { include_usage: true } }),
   };
 }

@@ -1,0 +1,14 @@
+import type { AgentMessage } from "../agents/agent.ts";
+import { ModelError } from "../episode/failure.ts";
+
+/** Whether a trainer can use the tokens of a message: all three arrays are there. */
+export function hasTokens({ turn }: AgentMessage): boolean {
+  return turn !== undefined && turn.prompt_token_ids !== null && turn.completion_token_ids !== null && turn.logprobs !== null;
+}
+
+export function noTokens(baseUrl: string): ModelError {
+  return new ModelError(
+    `${baseUrl} returns no token ids or no log-probabilities; use the chat API of vLLM or of a recent SGLang, or do not ask for tokens`,
+    { retryable: false },
+  );
+}
