@@ -377,6 +377,25 @@ it("accepts biased sampling if the caller says so", async () => {
   expect(await play(rollout(model, {}, own))).toMatchObject({ capture: "tokens", provenance: { sampling: { top_p: 0.9 } } });
 });
 
+it("waits for an instance at the owner's limit of instances, and a revoked token ends what is played with it", async () => {
+  const { token, row } = await platform.server.access.tokens.create({ owner: "carl", roles: ["trainer"], maxInstances: 1 });
+  const carl = { authorization: `Bearer ${token}` };
+  const results = await resultsOf(await post({ rollouts: Array.from({ length: 4 }, () => rollout(null, oracle)) }, carl));
+  expect(results.map(({ outcome }) => outcome.kind)).toEqual(["scored", "scored", "scored", "scored"]);
+  const again = await platform.token("carl", "trainer");
+  const { model, asked, answer } = await heldModel();
+  await using _ = model;
+  // Other variables need another instance, which the revoked token can no longer create.
+  const late = rollout(model, { ...ONE_TURN, retries: 0, variables: { LATE: "yes" } });
+  const first = rollout(model, { ...ONE_TURN, id: "holds-the-instance" });
+  await post({ rollouts: [first, late], stream: false }, carl);
+  await asked;
+  await platform.server.access.tokens.revoke(row.id);
+  answer();
+  const response = await call("GET", `/rollouts/${late.id}?wait=30`, again);
+  expect(await response.json()).toMatchObject({ outcome: { kind: "unscored", cause: "sandbox", stage: "start" } });
+});
+
 it("plays many rollouts on few instances", async () => {
   const rollouts = Array.from({ length: 40 }, () => rollout(null, oracle));
   const results = await resultsOf(await post({ rollouts }));

@@ -1,4 +1,5 @@
-import { PlatformError, type RolloutRequest, type Task, type Trajectory } from "@aenv/contract";
+import { setTimeout as pause } from "node:timers/promises";
+import { isPlatformError, PlatformError, type RolloutRequest, type Task, type Trajectory } from "@aenv/contract";
 import { type EpisodeSpec, Instances, type Lease } from "@aenv/rollout";
 import { type Environment, SchedulerClient } from "@aenv/sdk";
 import type { Caller } from "../access/access.ts";
@@ -24,6 +25,8 @@ const SERVER_LABEL = "aenv-rollouts";
 
 /** An unused pool is closed after this time; the next rollouts of a trainer usually come sooner. */
 const KEEP_UNUSED_MS = 10_000;
+/** Other rollouts of the owner may free an instance too. */
+const QUOTA_PAUSE_MS = 1_000;
 /** An instance is used for this long; it lives as much longer as an episode may take. */
 const MAX_AGE_MS = 30 * 60_000;
 
@@ -78,6 +81,7 @@ class Pool {
   readonly #instances: Instances;
   readonly #environment: string;
   #tasks: Promise<TaskIndex> | null = null;
+  readonly #waiting: (() => void)[] = [];
   #holders = 0;
   #timer: NodeJS.Timeout | undefined;
 
@@ -87,7 +91,16 @@ class Pool {
     const { controlUrl, dataUrl, apiKey } = this.#access;
     this.#instances = new Instances({
       environment,
-      options: { controlUrl, dataUrl, apiKey, variables, ttl: `${ttlMinutes}m`, labels: { [SERVER_LABEL]: options.serverId } },
+      // Requests to this server itself: what fails is tried again as a new attempt, or waits here.
+      options: {
+        controlUrl,
+        dataUrl,
+        apiKey,
+        variables,
+        maxRetries: 0,
+        ttl: `${ttlMinutes}m`,
+        labels: { [SERVER_LABEL]: options.serverId },
+      },
       provenance: {
         environment,
         environment_digest: environmentDigest,
@@ -114,12 +127,29 @@ class Pool {
   }
 
   async acquire(spec: EpisodeSpec, wanted: RolloutRequest["task"], signal: AbortSignal): Promise<Lease> {
-    const lease = await this.#instances.acquire(spec, signal);
+    const lease = await this.#untilAllowed(spec, signal);
+    const release = async (isReusable: boolean) => {
+      await lease.release(isReusable);
+      for (const wake of this.#waiting.splice(0)) wake();
+    };
     try {
-      return { ...lease, task: await this.#taskOf(wanted, lease.instance) };
+      return { ...lease, release, task: await this.#taskOf(wanted, lease.instance) };
     } catch (error) {
-      await lease.release(false);
+      await release(false);
       throw error;
+    }
+  }
+
+  /** At the owner's limit of instances a rollout waits for one that is released: the limit is no reason to leave it unscored. */
+  async #untilAllowed(spec: EpisodeSpec, signal: AbortSignal): Promise<Awaited<ReturnType<Instances["acquire"]>>> {
+    for (let { attempt } = spec; ; attempt = 0) {
+      try {
+        return await this.#instances.acquire({ ...spec, attempt }, signal);
+      } catch (error) {
+        if (signal.aborted || !isPlatformError(error, "quota.exceeded")) throw error;
+        const released = new Promise<void>((resolve) => this.#waiting.push(resolve));
+        await Promise.race([released, pause(QUOTA_PAUSE_MS, undefined, { signal })]);
+      }
     }
   }
 

@@ -1,4 +1,4 @@
-import type { Outcome, RolloutRequest, Trajectory } from "@aenv/contract";
+import type { Outcome, Trajectory } from "@aenv/contract";
 import { digestOf, type EpisodeSpec, playEpisode } from "@aenv/rollout";
 import type { RolloutAgents } from "./agents.ts";
 import type { HeldPool, InstancePools } from "./instance-pools.ts";
@@ -40,19 +40,20 @@ export class RolloutPlayer {
     );
     for (let { attempt } = row; ; attempt++) {
       if (attempt > row.attempt && !(await beginAttempt(attempt))) return null;
-      const trajectory = await this.#attempt(attempt, row, request, pool, deadlineMs, cancel);
+      const trajectory = await this.#attempt(attempt, row, work, pool, deadlineMs, cancel);
       if (cancel.aborted || !isWorthRetrying(trajectory.outcome) || attempt - row.losses >= request.retries) return trajectory;
     }
   }
 
-  #attempt(
+  async #attempt(
     attempt: number,
     row: RolloutRow,
-    request: RolloutRequest,
+    work: RolloutWork,
     pool: HeldPool,
     deadlineMs: number,
     cancel: AbortSignal,
   ): Promise<Trajectory> {
+    const { request } = work;
     const agent = this.#options.agents.agentOf(request);
     const { model, limits, task } = request;
     const spec: EpisodeSpec = {
@@ -64,7 +65,7 @@ export class RolloutPlayer {
       seed: request.seed,
       metadata: request.metadata,
     };
-    return playEpisode(spec, {
+    const trajectory = await playEpisode(spec, {
       agent,
       recorder: null,
       model: null,
@@ -85,6 +86,9 @@ export class RolloutPlayer {
       now: () => performance.now(),
       date: this.#options.now,
     });
+    // Without an instance the trajectory does not know what it would have been played on.
+    const { environment, environmentDigest } = work;
+    return { ...trajectory, provenance: { ...trajectory.provenance, environment, environment_digest: environmentDigest } };
   }
 }
 
