@@ -1,9 +1,16 @@
-import { describeNeeding } from "@aenv/testing";
+import { describeNeeding, type Script, scriptedOpenAi } from "@aenv/testing";
 import { freePort, type Platform, projects, publish, startPlatform } from "aenvironment/platform-tests";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runPython } from "./python.ts";
+import { unreliable } from "./unreliable.ts";
 
 const LONG = { timeout: 100_000 };
+
+/** Solves the task `greet`; a model called `silent` never answers. */
+const solves: Script = ({ model, turn }) => {
+  if (model === "silent") return { fault: "silent" };
+  return turn === 0 ? { toolCalls: [{ name: "echo", arguments: { text: "hello" } }] } : "I said hello.";
+};
 
 describeNeeding("python-rl", "the Python client", () => {
   let platform: Platform;
@@ -70,6 +77,39 @@ describeNeeding("python-rl", "the Python client", () => {
         unreachable: expect.objectContaining({ raised: "NetworkError", code: "network.failed", retryable: true }),
       });
       expect(await running()).toEqual([]);
+    });
+
+    it("streams, submits, reads and cancels rollouts; each is played once", LONG, async () => {
+      await using model = await scriptedOpenAi(solves);
+      expect(await report(kind, "rollouts", model.baseUrl)).toEqual({
+        streamed: [
+          [`${kind}-0`, 1],
+          [`${kind}-1`, 1],
+          [`${kind}-2`, 1],
+        ],
+        fields: ["id", "num_turns", "outcome"],
+        again: 1,
+        other_body: expect.objectContaining({ raised: "Conflict", code: "request.conflict" }),
+        accepted: [`${kind}-7`],
+        waited: 1,
+        unscored: expect.objectContaining({ raised: "Unscored", cause: "model" }),
+        running: false,
+        cancelled: "cancelled",
+        listed: true,
+        missing: expect.objectContaining({ raised: "NotFound", status: 404 }),
+        secret: false,
+      });
+      // Four rollouts of two turns: those that were sent again were not played again.
+      expect(model.requests.filter((request) => request.model === "scripted")).toHaveLength(8);
+    });
+
+    it("repeats rollouts with the same id after a 429, a 503 and a lost connection", LONG, async () => {
+      await using model = await scriptedOpenAi(solves);
+      await using proxy = await unreliable(platform.controlUrl);
+      const ids = await runPython("use_client.py", [proxy.url, kind, "repeated", model.baseUrl]);
+      expect(ids).toEqual([1, 2, 3].map((at) => `${kind}-again-${at}`));
+      expect(proxy.answers).toEqual([429, 503, 0, 200]);
+      expect(model.requests).toHaveLength(6);
     });
 
     it("plays a session, and raises for one without a score", LONG, async () => {

@@ -1,12 +1,9 @@
-import { join } from "node:path";
-import { describeNeeding, pythonRlPath } from "@aenv/testing";
+import { describeNeeding, oldGymnasiumPath } from "@aenv/testing";
 import { type Platform, projects, publish, startPlatform } from "aenvironment/platform-tests";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { runPython } from "./python.ts";
 
 const LONG = { timeout: 100_000 };
-/** Beside the newest version; RLlib pins it. */
-const OLD = join(pythonRlPath, "../../gymnasium-1.2.2");
 
 describeNeeding("python-rl", "Gymnasium with environments of the platform", () => {
   let platform: Platform;
@@ -22,7 +19,8 @@ describeNeeding("python-rl", "Gymnasium with environments of the platform", () =
 
   it.each([
     ["1.4.0", {}],
-    ["1.2.2", { PYTHONPATH: OLD }],
+    // RLlib pins this one.
+    ["1.2.2", { PYTHONPATH: oldGymnasiumPath }],
   ])("passes the checker of version %s without a warning", LONG, async (version, variables) => {
     expect(await report("checked", variables)).toBe(version);
   });

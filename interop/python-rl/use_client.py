@@ -129,6 +129,7 @@ async def rollouts(client):
     report = {}
     streamed = await items(client.rollouts.stream([make(at) for at in range(3)]))
     report["streamed"] = sorted([one["id"], reward_of(one["outcome"])] for one in streamed)
+    report["fields"] = sorted(await of(client.rollouts.play(make(0), fields="num_turns")))
     report["again"] = reward_of((await of(client.rollouts.play(make(0))))["outcome"])
     report["other_body"] = await error_of(lambda: client.rollouts.play({**make(0), "metadata": {}}))
     report["accepted"] = await of(client.rollouts.submit([make(7)]))
@@ -136,10 +137,23 @@ async def rollouts(client):
     unreachable = {**make(8), "model": {**model, "base_url": "http://127.0.0.1:9/v1"}, "retries": 0}
     result = await of(client.rollouts.play(unreachable))
     report["unscored"] = await error_of(lambda: reward_of(result["outcome"]))
-    report["cancelled"] = await of(client.rollouts.cancel(f"{KIND}-7"))
+    slow = {**make(9), "model": {**model, "name": "silent"}}
+    await of(client.rollouts.submit([slow]))
+    report["running"] = "outcome" in await of(client.rollouts.get(f"{KIND}-9"))
+    await of(client.rollouts.cancel(f"{KIND}-9"))
+    await of(client.rollouts.cancel(f"{KIND}-9"))
+    report["cancelled"] = (await of(client.rollouts.result(f"{KIND}-9")))["outcome"]["cause"]
+    report["listed"] = len((await of(client.rollouts.list()))["rollouts"]) >= 5
     report["missing"] = await error_of(lambda: client.rollouts.get("never"))
     report["secret"] = "sk-quiet" in json.dumps(streamed)
     return report
+
+
+async def repeated(client):
+    model = {"base_url": REST[0], "api_key": "k", "name": "scripted", "tokens": "trainer"}
+    make = lambda at: {"id": f"{KIND}-again-{at}", "environment": ECHO, "task": {"id": "greet"}, "model": model}
+    results = await items(client.rollouts.stream([make(at) for at in (1, 2, 3)]))
+    return sorted(one["id"] for one in results if reward_of(one["outcome"]) == 1.0)
 
 
 async def sessions(client):

@@ -118,7 +118,7 @@ def wait_before(attempt: int, retry_after: str | None) -> float | None:
     asked = parse_retry_after(retry_after)
     if asked is not None:
         return asked if asked <= _LONGEST_RETRY_AFTER else None
-    whole = min(_LONGEST_WAIT, 0.1 * 2**attempt)
+    whole = min(_LONGEST_WAIT, 0.1 * 2.0**attempt)
     return whole / 2 + random.random() * whole / 2
 
 
@@ -131,7 +131,7 @@ def parse_retry_after(header: str | None) -> float | None:
     except ValueError:
         pass
     try:
-        return max(0.0, parsedate_to_datetime(header).timestamp() - time())
+        return max(0.0, float(parsedate_to_datetime(header).timestamp()) - time())
     except (TypeError, ValueError):
         return None
 

@@ -21,6 +21,7 @@ from typing import Any, Iterable, Mapping, Sequence
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Discrete, Text
+from numpy.typing import NDArray
 
 from ._text import CHARACTERS, TextEpisodes
 
@@ -92,7 +93,7 @@ class AEnv(gymnasium.Env[str, str]):
         self._episodes.close()
 
 
-class Menu(gymnasium.Wrapper[np.ndarray, np.int64, str, str]):
+class Menu(gymnasium.Wrapper[Any, Any, Any, Any]):
     """
     For learners that need numbers, such as those of Stable-Baselines3 and RLlib: an action is the index of one of the given texts or
     tool calls, and an observation is a vector of `features` zeros and ones, one for each hash of a word.
@@ -105,15 +106,15 @@ class Menu(gymnasium.Wrapper[np.ndarray, np.int64, str, str]):
         self.observation_space = Box(0.0, 1.0, (features,), np.float32)
         self._features = features
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[NDArray[np.float32], dict[str, Any]]:
         observation, info = self.env.reset(seed=seed, options=options)
         return self._encode(observation), info
 
-    def step(self, action: np.int64) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+    def step(self, action: np.int64) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         observation, reward, terminated, truncated, info = self.env.step(self.actions[int(action)])
         return self._encode(observation), float(reward), terminated, truncated, info
 
-    def _encode(self, text: str) -> np.ndarray:
+    def _encode(self, text: str) -> NDArray[np.float32]:
         vector = np.zeros(self._features, np.float32)
         for word in re.findall(r"\w+", text.lower()):
             vector[zlib.crc32(word.encode()) % self._features] = 1.0

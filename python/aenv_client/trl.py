@@ -118,7 +118,7 @@ def _method(tool: Mapping[str, Any], taken: Mapping[str, Any]) -> Callable[..., 
         episodes = given.pop("self")
         # An optional argument of None is one that was left out.
         arguments = {names[name]: value for name, value in given.items() if value is not None or names[name] in required}
-        return episodes._call(tool_name, arguments)
+        return str(episodes._call(tool_name, arguments))
 
     method.__name__ = _identifier(tool_name, {**taken, **dict.fromkeys(_RESERVED)})
     method.__qualname__ = method.__name__

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { homedir, tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -16,8 +16,7 @@ export interface Component {
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const interopInstall = "npm ci --prefix interop";
-const pythonRlInstall =
-  "python3 -m venv interop/python-rl/.venv && interop/python-rl/.venv/bin/pip install -r interop/python-rl/requirements.txt && interop/python-rl/.venv/bin/pip install --no-deps --ignore-requires-python -r interop/python-rl/without-dependencies.txt";
+const pythonRlInstall = "interop/python-rl/venv.sh";
 
 /** One entry per component: how it is found, and how to get it. */
 export const components = {
@@ -26,8 +25,7 @@ export const components = {
     get: "python3 -m venv interop/python/.venv && interop/python/.venv/bin/pip install -r interop/python/requirements.txt",
   },
   "python-rl": {
-    probe: () =>
-      probePackage("interop/python-rl", pythonRlPath, "openenv") ?? probePackage("interop/python-rl", pythonRlPath, "atroposlib"),
+    probe: probePythonRl,
     get: pythonRlInstall,
   },
   "python-data": {
@@ -37,6 +35,11 @@ export const components = {
   "python-verifiers": {
     probe: () => probePackage("interop/python-verifiers", pythonVerifiersPath, "verifiers"),
     get: "python3 -m venv interop/python-verifiers/.venv && interop/python-verifiers/.venv/bin/pip install -r interop/python-verifiers/requirements.txt",
+  },
+  torch: {
+    probe: probeTorch,
+    get: "interop/python-rl/torch-venv.sh (several gigabytes), then set AENV_TORCH=1",
+    isGiven: true,
   },
   frameworks: {
     probe: () => absent("@openai/agents", "ai", "@langchain/core", "@mastra/core"),
@@ -82,8 +85,14 @@ export const pythonPath = join(root, "interop/python/.venv/bin/python");
 /** The Python of the tests with RL frameworks. */
 export const pythonRlPath = join(root, "interop/python-rl/.venv/bin/python");
 
+/** An older Gymnasium beside the one of that Python: for its PYTHONPATH. */
+export const oldGymnasiumPath = join(root, "interop/python-rl/.venv/gymnasium-1.2.2");
+
 /** The Python with verifiers, whose dependencies exclude those of openenv. */
 export const pythonVerifiersPath = join(root, "interop/python-verifiers/.venv/bin/python");
+
+/** The Python of the tests with learners that need torch: in the user's cache folder, because it is large. */
+export const torchPythonPath = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "aenv/torch-venv/bin/python");
 
 /** Folder with tau2's data and recorded answers, which are not part of the project. */
 export const tau2Path = process.env.AENV_TAU2_TEST_DATA || join(root, "../shared/tau2");
@@ -107,6 +116,16 @@ export function oldNode(): string | null {
     if (Number.parseInt(run(path, ["-p", "process.versions.node"]).stdout, 10) < 24) return path;
   }
   return null;
+}
+
+function probePythonRl(): string | null {
+  const gone = ["openenv", "atroposlib"].map((name) => probePackage("interop/python-rl", pythonRlPath, name)).find((one) => one !== null);
+  return gone ?? (existsSync(oldGymnasiumPath) ? null : `no ${oldGymnasiumPath}`);
+}
+
+function probeTorch(): string | null {
+  if (process.env.AENV_TORCH !== "1") return "AENV_TORCH is not 1";
+  return existsSync(torchPythonPath) ? null : `no virtual environment with ${torchPythonPath}`;
 }
 
 function probePackage(folder: string, python: string, name: string): string | null {

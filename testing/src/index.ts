@@ -3,11 +3,13 @@ export {
   type ComponentName,
   chromiumPath,
   components,
+  oldGymnasiumPath,
   oldNode,
   pythonPath,
   pythonRlPath,
   pythonVerifiersPath,
   tau2Path,
+  torchPythonPath,
 } from "./components.ts";
 export { describeNeeding, type MissingComponent, missing } from "./needs.ts";
 export { type RedisServer, type RedisSettings, startRedis } from "./redis.ts";

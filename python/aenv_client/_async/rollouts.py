@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any, AsyncIterator, Iterable, List, Mapping
+from typing import Any, AsyncIterator, Iterable, List, Mapping, cast
 
 from .. import _wire as wire
 from .._wire import Call
@@ -26,7 +26,10 @@ class AsyncRollouts:
         self._http = http
 
     async def stream(self, rollouts: Iterable[Mapping[str, Any]], *, fields: str | None = None) -> AsyncIterator[RolloutResult]:
-        """Plays the rollouts and yields their results as they end. Leaving the loop does not cancel: see `cancel`."""
+        """
+        Plays the rollouts and yields their results as they end. Leaving the loop does not cancel: see `cancel`. `fields` are the names
+        of the fields to return beside `id` and `outcome`, such as `sequences,turns`; all if absent.
+        """
         pending = {str(one["id"]): dict(one) for one in rollouts}
         failures = 0
         while pending:
@@ -38,7 +41,7 @@ class AsyncRollouts:
                     "/rollouts",
                     {"rollouts": list(pending.values()), "stream": True},
                     rule="rollout",
-                    params={"fields": fields},
+                    params={"fields": _with_outcome(fields)},
                     headers={"accept": "application/x-ndjson"},
                     timeout=_SILENCE_SECONDS,
                 )
@@ -77,7 +80,7 @@ class AsyncRollouts:
             f"get rollout '{id}'",
             "GET",
             f"/rollouts/{wire.segment(id)}",
-            params={"wait": f"{wait:g}" if wait else None, "fields": fields},
+            params={"wait": f"{wait:g}" if wait else None, "fields": _with_outcome(fields)},
             timeout=self._http.timeout + wait,
         )
         found: RolloutResult = await self._http.send(call)
@@ -100,10 +103,15 @@ class AsyncRollouts:
         await self._http.send(Call(f"cancel rollout '{id}'", "DELETE", f"/rollouts/{wire.segment(id)}"))
 
 
+def _with_outcome(fields: str | None) -> str | None:
+    """A result is recognised by its outcome."""
+    return None if fields is None else f"outcome,{fields}"
+
+
 def _read_line(line: str) -> RolloutResult | None:
     """None for a ping and for a line that was cut by a lost connection."""
     try:
         value = json.loads(line)
     except ValueError:
         return None
-    return value if isinstance(value, dict) and "outcome" in value else None
+    return cast(RolloutResult, value) if isinstance(value, dict) and "outcome" in value else None

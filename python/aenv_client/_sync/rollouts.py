@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 import json
-from typing import Any, Iterator, Iterable, List, Mapping
+from typing import Any, Iterator, Iterable, List, Mapping, cast
 
 from .. import _wire as wire
 from .._wire import Call
@@ -27,7 +27,10 @@ class Rollouts:
         self._http = http
 
     def stream(self, rollouts: Iterable[Mapping[str, Any]], *, fields: str | None = None) -> Iterator[RolloutResult]:
-        """Plays the rollouts and yields their results as they end. Leaving the loop does not cancel: see `cancel`."""
+        """
+        Plays the rollouts and yields their results as they end. Leaving the loop does not cancel: see `cancel`. `fields` are the names
+        of the fields to return beside `id` and `outcome`, such as `sequences,turns`; all if absent.
+        """
         pending = {str(one["id"]): dict(one) for one in rollouts}
         failures = 0
         while pending:
@@ -39,7 +42,7 @@ class Rollouts:
                     "/rollouts",
                     {"rollouts": list(pending.values()), "stream": True},
                     rule="rollout",
-                    params={"fields": fields},
+                    params={"fields": _with_outcome(fields)},
                     headers={"accept": "application/x-ndjson"},
                     timeout=_SILENCE_SECONDS,
                 )
@@ -78,7 +81,7 @@ class Rollouts:
             f"get rollout '{id}'",
             "GET",
             f"/rollouts/{wire.segment(id)}",
-            params={"wait": f"{wait:g}" if wait else None, "fields": fields},
+            params={"wait": f"{wait:g}" if wait else None, "fields": _with_outcome(fields)},
             timeout=self._http.timeout + wait,
         )
         found: RolloutResult = self._http.send(call)
@@ -101,10 +104,15 @@ class Rollouts:
         self._http.send(Call(f"cancel rollout '{id}'", "DELETE", f"/rollouts/{wire.segment(id)}"))
 
 
+def _with_outcome(fields: str | None) -> str | None:
+    """A result is recognised by its outcome."""
+    return None if fields is None else f"outcome,{fields}"
+
+
 def _read_line(line: str) -> RolloutResult | None:
     """None for a ping and for a line that was cut by a lost connection."""
     try:
         value = json.loads(line)
     except ValueError:
         return None
-    return value if isinstance(value, dict) and "outcome" in value else None
+    return cast(RolloutResult, value) if isinstance(value, dict) and "outcome" in value else None
