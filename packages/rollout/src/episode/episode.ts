@@ -148,7 +148,9 @@ export class Episode {
     const timeUp = new AbortController();
     const { seconds } = this.#options.limits;
     const timer = seconds === undefined ? undefined : setTimeout(() => timeUp.abort(), seconds * 1_000);
-    this.#signal = AbortSignal.any([this.#options.signal, timeUp.signal, ...(stop === null ? [] : [stop])]);
+    const ends = [...(seconds === undefined ? [] : [timeUp.signal]), ...(stop === null ? [] : [stop])];
+    // Most episodes have neither, and a joined signal costs as much as a tool call.
+    if (ends.length > 0) this.#signal = AbortSignal.any([this.#options.signal, ...ends]);
     try {
       return await work(this.#signal);
     } catch (error) {
