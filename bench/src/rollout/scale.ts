@@ -11,8 +11,8 @@ export interface Scale {
 }
 
 export const FULL: Scale = {
-  rounds: 5,
-  episodes: { 1: 300, 64: 1_500, 1024: 3_000 },
+  rounds: 3,
+  episodes: { 1: 300, 64: 1_500, 1024: 2_048 },
   directEpisodes: 50_000,
   pythonEpisodes: 128,
   fewEpisodes: 1_000,

@@ -1,9 +1,10 @@
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { RunFolder } from "@aenv/rollout";
 import { type ModelRequest, type ScriptedOpenAi, scriptedOpenAi, temporaryTree } from "@aenv/testing";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type Platform, projects, publish, startPlatform } from "../platform-tests/platform.ts";
+import { processesOf } from "../platform-tests/processes.ts";
 import { aenv } from "../testing/cli.ts";
 import { RunningCommand } from "../testing/command.ts";
 
@@ -75,6 +76,22 @@ describe("a rollout that is stopped at any point", { timeout: 300_000 }, () => {
     expect(existsSync(join(tree.path, "runs/run/lock"))).toBe(false);
     expect(await instances()).toEqual(before);
     expect(await playToTheEnd(tree.path)).toEqual(expected);
+  });
+
+  it("by kill -9 leaves no process of its own server, and the next one removes its files", async () => {
+    using tree = temporaryTree();
+    using temporary = temporaryTree();
+    const agent = ["--agent", "openai", "--model", "m", "--base-url", model.baseUrl, "--run", "run"];
+    await using command = new RunningCommand(["rollout", "echo", ...agent], { cwd: tree.path, env: { TMPDIR: temporary.path } });
+    onRequest = () => command.child.kill("SIGKILL");
+    await command.ended();
+    onRequest = () => {};
+    const [home = "none"] = readdirSync(temporary.path);
+    expect(home).toMatch(/^aenv-rollout-\d+-/);
+    await vi.waitUntil(() => processesOf(join(temporary.path, home)).length === 0, { timeout: 30_000 });
+    await using next = new RunningCommand(["rollout", "echo", ...agent], { cwd: tree.path, env: { TMPDIR: temporary.path } });
+    expect(await next.ended()).toMatchObject({ code: 0 });
+    expect(readdirSync(temporary.path)).toEqual([]);
   });
 
   async function instances(): Promise<unknown[]> {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { formatRef } from "@aenv/contract";
@@ -24,9 +24,13 @@ export interface EmbeddedOptions {
   readonly onOutput: (text: string) => void;
 }
 
+const HOME_PREFIX = "aenv-rollout-";
+
 /** Starts a server on free ports of loopback, in a temporary folder, and publishes the project there. */
 export async function startEmbeddedServer(project: Project, options: EmbeddedOptions): Promise<EmbeddedServer> {
-  const home = mkdtempSync(join(tmpdir(), "aenv-rollout-"));
+  removeAbandonedHomes();
+  // The name says whose home it is, so that a later command can remove it if this one is killed.
+  const home = mkdtempSync(join(tmpdir(), `${HOME_PREFIX}${process.pid}-`));
   const remove = () => rmSync(home, { recursive: true, force: true });
   try {
     const { digest: hash, bytes } = await bundleProject(project, { timeoutMs: options.loadTimeoutMs, onOutput: options.onOutput });
@@ -34,7 +38,7 @@ export async function startEmbeddedServer(project: Project, options: EmbeddedOpt
       flags: { home, dataDir: options.dataDir, store: "memory:", controlPort: 0, dataPort: 0, logLevel: "warn", poolMin: 0 },
       variables: {},
     });
-    const server = await startServer({ config, runner: runnerCommand(home), version: ownPackage().version });
+    const server = await startServer({ config, runner: [...runnerCommand(home), "--ends-with-parent"], version: ownPackage().version });
     const close = () => server.close().finally(remove);
     try {
       const hub = new HubClient(server.controlUrl);
@@ -51,5 +55,26 @@ export async function startEmbeddedServer(project: Project, options: EmbeddedOpt
   } catch (error) {
     remove();
     throw error;
+  }
+}
+
+/** Removes what killed commands have left; their sandboxes have ended by themselves. */
+function removeAbandonedHomes(): void {
+  for (const name of readdirSync(tmpdir()).filter((one) => one.startsWith(HOME_PREFIX))) {
+    const pid = Number(name.slice(HOME_PREFIX.length).split("-")[0]);
+    if (!Number.isInteger(pid) || isAlive(pid)) continue;
+    try {
+      rmSync(join(tmpdir(), name), { recursive: true, force: true });
+    } catch {
+      // It belongs to another user.
+    }
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }

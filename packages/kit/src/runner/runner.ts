@@ -47,10 +47,12 @@ const WARM_UP_AFTER_MS = 100;
 class Runner {
   readonly #server = createServer((request, response) => this.#onRequest(request, response));
   readonly #socket: string;
+  readonly #endsWithParent: boolean;
   #state: State = { kind: "blank" };
 
-  constructor(socket: string) {
+  constructor(socket: string, endsWithParent: boolean) {
     this.#socket = socket;
+    this.#endsWithParent = endsWithParent;
   }
 
   start(): void {
@@ -58,9 +60,10 @@ class Runner {
     // Delayed, so that a runner that is bound at once does not lose time.
     setTimeout(() => this.#state.kind === "blank" && warmUp(), WARM_UP_AFTER_MS).unref();
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => this.#stop());
+    const parent = process.ppid;
     // Without its socket the runner cannot be reached: it was replaced, or its server has ended.
     setInterval(() => {
-      if (!existsSync(this.#socket)) this.#stop();
+      if (!existsSync(this.#socket) || (this.#endsWithParent && process.ppid !== parent)) this.#stop();
     }, ORPHAN_CHECK_MS).unref();
   }
 
@@ -198,9 +201,11 @@ function sendJson(response: ServerResponse, status: number, body: object, onSent
 }
 
 // The compile cache is enabled in start.js, before this file is loaded.
-const { values } = parseArgs({ options: { socket: { type: "string" }, "compile-cache": { type: "string" } } });
+const { values } = parseArgs({
+  options: { socket: { type: "string" }, "compile-cache": { type: "string" }, "ends-with-parent": { type: "boolean" } },
+});
 if (values.socket === undefined) {
   console.error("the runner needs a socket to listen on: --socket <path>");
   process.exit(2);
 }
-new Runner(values.socket).start();
+new Runner(values.socket, values["ends-with-parent"] === true).start();
