@@ -1,16 +1,18 @@
 import * as z from "zod";
 import { chatMessage } from "./chat.ts";
+import type { Json } from "./json.ts";
 import { outcome } from "./outcome.ts";
 import { environmentVariables, fieldLimits, knownFields, text } from "./request-fields.ts";
 import { contentBlock, toolDescriptor } from "./tool.ts";
 
-/** Which task an episode plays: by its id, or by its position among the tasks of its split. */
+/** Which task an episode plays: a listed one, by its id or by its position in its split, or one of the caller's own. */
 export const taskChoice = z.union(
   [
     z.strictObject({ id: text(fieldLimits.nameLength).min(1) }),
     z.strictObject({ split: text(fieldLimits.nameLength), index: z.number().int().nonnegative() }),
+    z.strictObject({ inline: z.record(z.string(), z.unknown() as z.ZodType<Json>) }),
   ],
-  { error: "must be {id} or {split, index}, of a task that the environment lists" },
+  { error: "must be {id} or {split, index} of a task that the environment lists, or {inline}" },
 );
 export type TaskChoice = z.infer<typeof taskChoice>;
 
@@ -18,7 +20,7 @@ export type TaskChoice = z.infer<typeof taskChoice>;
 export const listedTask = z.object({
   id: z.string(),
   split: z.string().nullable(),
-  /** The position among the tasks of its split; null if the environment does not list its tasks. */
+  /** The position among the tasks of its split; null if the environment does not list the task. */
   index: z.number().int().nonnegative().nullable(),
   /** The task's instruction; null if it has none. */
   prompt: z.string().nullable(),

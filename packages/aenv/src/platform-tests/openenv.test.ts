@@ -169,6 +169,7 @@ describe("an OpenEnv session on a WebSocket", () => {
     expect(await taskOf({ split: "test", index: 0 })).toBe("recall");
     expect(await taskOf({ index: 1 })).toBe("be-brief");
     expect(await taskOf({ task: { id: "greet" } })).toBe("greet");
+    expect(await taskOf({ task: { goal: "tea" } })).toBe("inline");
     expect((await client.ask({ type: "reset", data: { split: "test", index: 9 } })).data).toMatchObject({
       code: "EXECUTION_ERROR",
       message: "there is no task 9 in split 'test': there are 1, counted from 0",

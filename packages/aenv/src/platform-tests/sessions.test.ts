@@ -109,6 +109,17 @@ describe("sessions", () => {
     await ada.end(session);
   });
 
+  it("play a task that the trainer makes up, if the environment takes such tasks", async () => {
+    const { session, task, observation } = await ada.begin({ environment: "echo", task: { inline: { goal: "tea" } } });
+    expect({ task, observation }).toEqual({
+      task: { id: "inline", split: null, index: null, prompt: "Echo the word 'tea'." },
+      observation: "Echo the word 'tea'.",
+    });
+    await ada.step(session, echo("tea"));
+    expect((await ada.score(session)).outcome).toMatchObject({ reward: 1 });
+    await ada.end(session);
+  });
+
   it("belong to their owner: another trainer gets 404, an agent 403, a caller without a token 401", async () => {
     const { session } = await ada.begin({ environment: "echo", task: { id: "greet" } });
     const routes = [
@@ -198,6 +209,8 @@ describe("sessions", () => {
     [{ environment: "echo", task: { split: "test", index: 1 } }, "it has 1"],
     [{ environment: "echo", task: { split: "none", index: 0 } }, "there is no split 'none'; there are train, test"],
     [{ environment: "echo", task: "greet" }, "task"],
+    [{ environment: "echo", task: { inline: {} } }, "does not accept the task"],
+    [{ environment: "probe", task: { inline: { id: "one" } } }, "plays only tasks of its list"],
     [{ environment: "echo", tasks: { id: "greet" } }, "did you mean 'task'"],
     [{ environment: "echo", ttl_seconds: 0 }, "ttl_seconds"],
     [{ environment: "probe", variables: { SETUP: "fail" } }, "told to fail"],

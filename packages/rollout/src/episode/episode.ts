@@ -2,6 +2,7 @@ import {
   type ChatMessage,
   type ChatToolCall,
   type EpisodeAbilities,
+  type EpisodeTask,
   episodeStatus,
   isObject,
   type Outcome,
@@ -24,7 +25,8 @@ import { failedResult, messageOfResult, type StepResult, toStepResult } from "./
 
 export interface EpisodeOptions {
   readonly instance: EpisodeInstance;
-  readonly task: string | null;
+  /** The id of a listed task, or a task of the caller's own. */
+  readonly task: EpisodeTask | null;
   readonly seed: number;
   readonly limits: Limits;
   readonly signal: AbortSignal;

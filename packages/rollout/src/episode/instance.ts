@@ -4,6 +4,7 @@ import type {
   EpisodePrompt,
   EpisodeReply,
   EpisodeStatus,
+  EpisodeTask,
   OracleAction,
   ResetResult,
   Reward,
@@ -35,7 +36,7 @@ export interface EpisodeInstance {
     oracle(options?: Options): Promise<readonly OracleAction[] | null>;
   };
   reset(
-    episode: { readonly task?: string | null; readonly seed?: number; readonly observationsOnly?: boolean },
+    episode: { readonly task?: EpisodeTask | null; readonly seed?: number; readonly observationsOnly?: boolean },
     options?: Options,
   ): Promise<ResetResult>;
   listTools(options?: Options): Promise<ToolDescriptor[]>;

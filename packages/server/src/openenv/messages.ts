@@ -1,4 +1,4 @@
-import { isObject, PlatformError } from "@aenv/contract";
+import { isObject, type Json } from "@aenv/contract";
 import * as z from "zod";
 
 /** One entry of a validation error, as OpenEnv's clients read it. */
@@ -24,7 +24,8 @@ export class InvalidMessage extends Error {
 const resetData = z.looseObject({
   seed: z.number().int().nonnegative().nullish(),
   episode_id: z.string().max(255).nullish(),
-  task: z.union([z.string(), z.looseObject({ id: z.string() })]).nullish(),
+  /** The id of a task, or a task of the trainer's own. */
+  task: z.union([z.string(), z.record(z.string(), z.unknown() as z.ZodType<Json>)]).nullish(),
   task_id: z.string().nullish(),
   split: z.string().nullish(),
   index: z.number().int().nonnegative().nullish(),
@@ -87,13 +88,4 @@ function inputAt(value: unknown, loc: readonly (string | number)[]): unknown {
     value,
   );
   return found === undefined || (JSON.stringify(found) ?? "").length > 200 ? null : found;
-}
-
-/** The request as JSON. */
-export function parseText(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new PlatformError("request.invalid", "the message is not JSON");
-  }
 }

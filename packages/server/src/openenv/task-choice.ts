@@ -1,4 +1,4 @@
-import { PlatformError, type TaskChoice } from "@aenv/contract";
+import { type JsonObject, PlatformError, type TaskChoice } from "@aenv/contract";
 import type { TaskList } from "../sessions/task-list.ts";
 import type { ResetData } from "./messages.ts";
 
@@ -7,7 +7,8 @@ import type { ResetData } from "./messages.ts";
  * same seed. Without any choice it is the next task in order; `episodes` counts those before.
  */
 export function chooseTask(list: TaskList, data: ResetData, episodes: number): TaskChoice | null {
-  const named = typeof data.task === "string" ? data.task : (data.task?.id ?? data.task_id);
+  if (typeof data.task === "object" && data.task !== null) return inlineOrListed(data.task);
+  const named = data.task ?? data.task_id;
   if (named != null) return { id: named };
   const split = data.split ?? defaultSplit(list);
   const tasks = list.of(split);
@@ -24,4 +25,10 @@ export function chooseTask(list: TaskList, data: ResetData, episodes: number): T
 /** The tasks to train on, where the environment says which. */
 function defaultSplit(list: TaskList): string | undefined {
   return list.splits.includes("train") ? "train" : undefined;
+}
+
+/** An object with nothing but an id names a listed task. */
+function inlineOrListed(task: JsonObject): TaskChoice {
+  const { id, ...more } = task;
+  return typeof id === "string" && Object.keys(more).length === 0 ? { id } : { inline: task };
 }

@@ -2,6 +2,7 @@ import { randomInt } from "node:crypto";
 import {
   type ChatMessage,
   type CreateSessionRequest,
+  type EpisodeTask,
   instancePrefix,
   isPlatformError,
   type ListedTask,
@@ -11,6 +12,7 @@ import {
   type SessionAction,
   type SessionStart,
   type SessionStep,
+  type Task,
   textOf,
 } from "@aenv/contract";
 import { Episode } from "@aenv/rollout";
@@ -20,7 +22,7 @@ import type { Hub } from "../hub/hub.ts";
 import type { CallerAccess, Loopback } from "../loopback/loopback.ts";
 import type { Collection } from "../stores/collection.ts";
 import { expiryOf, hasExpired, lifeSeconds, maySee, needsRenewal, notFound, type SessionRow } from "./row.ts";
-import type { TaskList } from "./task-list.ts";
+import type { ListedChoice, TaskList } from "./task-list.ts";
 import type { Tasks } from "./tasks.ts";
 
 export interface SessionsOptions {
@@ -76,10 +78,15 @@ export class Sessions {
     });
     try {
       await environment.initialize({ signal });
-      const list = await this.#options.tasks.of(version, variables, () => environment.tasks({ signal }));
-      const task = request.task ? choose(list, request.task) : null;
+      const chosen = request.task ?? null;
+      const isInline = chosen !== null && "inline" in chosen;
+      const listed =
+        chosen === null || isInline
+          ? null
+          : choose(await this.#options.tasks.of(version, variables, () => environment.tasks({ signal })), chosen);
       const ending = new AbortController();
-      const episode = await Episode.begin(this.#episodeOptions(environment, task, seed, ending));
+      const episode = await Episode.begin(this.#episodeOptions(environment, isInline ? chosen.inline : (listed?.id ?? null), seed, ending));
+      const task = listed ?? toListed(episode.task);
       const { instanceId } = await environment.getEnvInfo();
       const at = now();
       const row: SessionRow = {
@@ -238,7 +245,7 @@ export class Sessions {
       skipHealthCheck: true,
     });
     try {
-      const episode = await Episode.resume(this.#episodeOptions(environment, row.task, row.seed, ending), {
+      const episode = await Episode.resume(this.#episodeOptions(environment, row.task?.id ?? null, row.seed, ending), {
         task: row.task === null ? null : { id: row.task.id },
         isDone: row.isDone,
       });
@@ -251,9 +258,9 @@ export class Sessions {
     }
   }
 
-  #episodeOptions(instance: Environment, task: ListedTask | null, seed: number, ending: AbortController) {
+  #episodeOptions(instance: Environment, task: EpisodeTask | null, seed: number, ending: AbortController) {
     const signal = AbortSignal.any([this.#closing.signal, ending.signal]);
-    return { instance, task: task?.id ?? null, seed, limits: {}, signal, recordsDigests: false, now: () => performance.now() };
+    return { instance, task, seed, limits: {}, signal, recordsDigests: false, now: () => performance.now() };
   }
 
   async #endInstance({ id, instanceId, outcome }: SessionRow, caller: Caller): Promise<void> {
@@ -294,9 +301,14 @@ const OVER: SessionStep = {
 };
 
 /** An environment that does not list its tasks may know the id all the same. */
-function choose(list: TaskList, choice: NonNullable<CreateSessionRequest["task"]>): ListedTask {
+function choose(list: TaskList, choice: ListedChoice): ListedTask {
   if ("id" in choice && list.of().length === 0) return { id: choice.id, split: null, index: null, prompt: null };
   return list.get(choice);
+}
+
+/** The task that the environment made of one that it does not list; null without a task. */
+function toListed(task: Task | null): ListedTask | null {
+  return task === null ? null : { id: task.id, split: task.split ?? null, index: null, prompt: task.instruction ?? null };
 }
 
 function messageOf(action: SessionAction, at: number): ChatMessage {

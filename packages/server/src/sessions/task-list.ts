@@ -1,5 +1,8 @@
 import { type ListedTask, type ListedTasks, nearestName, PlatformError, type Task, type TaskChoice } from "@aenv/contract";
 
+/** The choice of a task that the environment lists. */
+export type ListedChoice = Exclude<TaskChoice, { readonly inline: unknown }>;
+
 /** The tasks of an environment in its own order, with the position of each in its splits. */
 export class TaskList {
   readonly #tasks: readonly ListedTask[];
@@ -58,7 +61,7 @@ export class TaskList {
     return this.#byId.get(id) ?? null;
   }
 
-  get(choice: TaskChoice): ListedTask {
+  get(choice: ListedChoice): ListedTask {
     if ("id" in choice) {
       const found = this.find(choice.id);
       if (found !== null) return found;
