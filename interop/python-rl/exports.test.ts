@@ -8,7 +8,7 @@ import { expect, it } from "vitest";
 import { playEcho } from "../agents/play-echo.ts";
 import { runPython } from "./python.ts";
 
-const names = ["verl", "table", "sft", "preference", "kto", "tokens", "atif"] as const;
+const names = ["verl", "areal", "slime", "trl", "table", "sft", "preference", "kto", "tokens", "atif"] as const;
 
 type Message = { role: string; content: string; tool_calls?: { function: { name: string; arguments: unknown } }[] };
 
@@ -48,6 +48,9 @@ describeNeeding("python-data", "exported data", () => {
       },
       { extra_info: { task: "lost" } },
     ]);
+    const wanted = ["greet", "lost"].map((id) => ["echo@1.0.0", { id }]);
+    expect(seen.rollouts).toEqual({ verl: wanted, areal: wanted, slime: wanted });
+    expect(seen.trl).toMatchObject([{ task: "greet", prompt: [{ role: "system" }, { role: "user", content: "" }] }, { task: "lost" }]);
     const [first] = seen.sft as { messages: Message[]; tools: string }[];
     expect(first?.messages.map(({ role }) => role)).toEqual(["system", "user", "assistant", "tool", "assistant"]);
     expect(first?.messages[2]?.tool_calls?.[0]?.function).toEqual({ name: "echo", arguments: { text: "hello" } });

@@ -10,6 +10,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["HF_HOME"] = str(folder / "cache")
 
 import pandas
+from aenv_client._service import RolloutService
 from datasets import load_dataset
 from harbor.models.trajectories import Trajectory
 
@@ -23,11 +24,23 @@ def atif(name: str) -> list:
     return [{"given": line, "read": Trajectory.model_validate(line).to_json_dict()} for line in lines]
 
 
+def rollout(row: dict) -> list:
+    """What the client's modules for trainers make of a row."""
+    made = RolloutService().rollout(row, {})
+    return [made["environment"], made["task"]]
+
+
 table = pandas.read_parquet(folder / "table.parquet")
 print(
     json.dumps(
         {
             "verl": rows("parquet", "verl.parquet"),
+            "rollouts": {
+                "verl": [rollout(row) for row in rows("parquet", "verl.parquet")],
+                "areal": [rollout(row) for row in rows("json", "areal.jsonl")],
+                "slime": [rollout(row["metadata"]) for row in rows("json", "slime.jsonl")],
+            },
+            "trl": rows("json", "trl.jsonl"),
             "sft": rows("json", "sft.jsonl"),
             "preference": rows("json", "preference.jsonl"),
             "kto": rows("json", "kto.jsonl"),
