@@ -1,5 +1,7 @@
 import type { lookup as Lookup } from "node:dns";
 import { PlatformError } from "@aenv/contract";
+import { ModelHttp } from "@aenv/rollout";
+import { scriptedOpenAi } from "@aenv/testing";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { defaultModels, ModelPolicy } from "./model-policy.ts";
@@ -100,6 +102,27 @@ describe("the operator's entries", () => {
   it("are refused at the start if they mean nothing", () => {
     for (const entry of ["", "10.0.0.0/33", "http//x", "a b", "::/129", "-"]) expect(() => open([entry])).toThrow(PlatformError);
   });
+});
+
+it("is what a connection to a model obeys: the checked address is dialled, and a refusal is final", async () => {
+  await using model = await scriptedOpenAi(["done"]);
+  const url = new URL(model.baseUrl);
+  const names = { "model.test": "127.0.0.1" };
+  const ask = async (policy: ModelPolicy) => {
+    const http = new ModelHttp({ retries: 3, timeoutMs: 10_000, lookup: policy.lookup });
+    const call = {
+      url: `http://model.test:${url.port}/v1/chat/completions`,
+      headers: { authorization: "Bearer k" },
+      body: { model: "m", messages: [{ role: "user", content: "hello" }] },
+    };
+    return http.post(call, (body) => body.json(), new AbortController().signal).finally(() => http.close());
+  };
+  expect(await ask(open(["loopback"], names))).toMatchObject({ object: "chat.completion" });
+  await expect(ask(open(["public"], names))).rejects.toMatchObject({
+    retryable: false,
+    message: expect.stringContaining("loopback address 127.0.0.1"),
+  });
+  expect(model.requests).toHaveLength(1);
 });
 
 it("judges every notation of an IPv4 address like the address", () => {

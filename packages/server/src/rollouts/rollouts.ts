@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
 import { canonicalJson, type Outcome, PlatformError, type RolloutRequest, type RolloutResult, type RolloutsRequest } from "@aenv/contract";
 import type { ModelHttp } from "@aenv/rollout";
 import type { Caller } from "../access/access.ts";
@@ -38,6 +39,8 @@ export interface RolloutsOptions {
 
 /** A rollout whose server was lost this often is not played again: it may be the reason. */
 const MAX_LOSSES = 3;
+/** How long a shutdown waits until what is played has stopped. */
+const CLOSE_MS = 10_000;
 /** Rows of one owner that are read or written at the same time. */
 const AT_ONCE = 64;
 /** Queued rows that a server looks at in one round. */
@@ -197,8 +200,9 @@ export class Rollouts {
   async close(): Promise<void> {
     this.#closing.abort(new PlatformError("server.draining", "the server is shutting down"));
     for (const controller of this.#here.values()) controller.abort();
-    await Promise.all(this.#playing);
-    await this.#options.pools.close();
+    // An instance that does not end in time ends with its server, or by its time to live.
+    const late = pause(CLOSE_MS, undefined, { ref: false });
+    await Promise.race([Promise.all(this.#playing).then(() => this.#options.pools.close()), late]);
     await this.#options.http.close();
   }
 

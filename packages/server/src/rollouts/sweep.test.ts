@@ -1,0 +1,67 @@
+import type { RolloutResult } from "@aenv/contract";
+import { expect, it } from "vitest";
+import { ada, bob } from "../instances/fixtures/test-server.ts";
+import { MemoryStore } from "../stores/memory/store.ts";
+import { Rollouts, type RolloutsOptions } from "./rollouts.ts";
+import { keyOf, type RolloutRow, resultRows, rolloutRows } from "./row.ts";
+
+const now = new Date("2026-01-02T00:00:00.000Z");
+
+/** Rollouts in a store, of which none is played. */
+async function openStored(limits: Pick<RolloutsOptions, "keepMs" | "maxBytes">, ...stored: readonly Partial<RolloutRow>[]) {
+  const store = new MemoryStore();
+  const rows = rolloutRows(store);
+  const results = resultRows(store);
+  for (const own of stored) {
+    const id = own.id ?? "a";
+    const key = keyOf("ada", id);
+    const row: RolloutRow = {
+      id,
+      owner: "ada",
+      run: null,
+      digest: "",
+      state: "done",
+      work: null,
+      lease: null,
+      attempt: 0,
+      losses: 0,
+      createdAt: now.toISOString(),
+      done: null,
+      ...own,
+    };
+    await rows.insert(key, row);
+    if (row.done !== null) await results.insert(row.done.resultKey, { id } as RolloutResult);
+  }
+  const rollouts = new Rollouts({ rows, results, now: () => now, isAlone: true, ...limits } as unknown as RolloutsOptions);
+  const left = async () => (await rollouts.list({ limit: 100 }, ada)).map(({ id }) => id);
+  return { rollouts, left, results: async () => (await results.list({ limit: 100 })).length };
+}
+
+const doneAt = (id: string, hoursAgo: number, bytes = 1): Partial<RolloutRow> => ({
+  id,
+  done: { at: new Date(now.getTime() - hoursAgo * 3_600_000).toISOString(), resultKey: `result-${id}`, bytes },
+});
+
+it("removes results that are older than they are kept, and nothing that is not done", async () => {
+  const limits = { keepMs: 24 * 3_600_000, maxBytes: 1_000 };
+  const { rollouts, left, results } = await openStored(limits, doneAt("old", 25), doneAt("new", 23), { id: "waits", state: "queued" });
+  await rollouts.sweep();
+  expect(await left()).toEqual(["new", "waits"]);
+  expect(await results()).toBe(1);
+});
+
+it("removes the oldest results while there are too many bytes", async () => {
+  const limits = { keepMs: 24 * 3_600_000, maxBytes: 100 };
+  const { rollouts, left, results } = await openStored(limits, doneAt("a", 1, 60), doneAt("b", 3, 60), doneAt("c", 2, 30));
+  await rollouts.sweep();
+  expect(await left()).toEqual(["a", "c"]);
+  expect(await results()).toBe(2);
+});
+
+it("shows a rollout to its owner only", async () => {
+  const { rollouts } = await openStored({ keepMs: 1, maxBytes: 1 }, doneAt("a", 0));
+  expect(await rollouts.get("a", ada)).toMatchObject({ id: "a" });
+  expect(await rollouts.list({ limit: 10 }, bob)).toEqual([]);
+  await expect(rollouts.get("a", bob)).rejects.toMatchObject({ code: "rollout.not_found" });
+  await expect(rollouts.cancel("a", bob)).rejects.toMatchObject({ code: "rollout.not_found" });
+});
