@@ -156,6 +156,16 @@ describe("a conversation through a sandbox", () => {
     expect(await first.post("/task/reward")).toMatchObject({ data: { reward: 1, rewards: [0, 1], total_reward: 1, done: true, steps: 2 } });
   });
 
+  it("lists its tasks without the tickets, which say what only the user knows", async () => {
+    await using model = await scriptedOpenAi(["Tides, please"]);
+    const { first } = await talkTo(model.baseUrl, "lend");
+    const instructions = async (instance: typeof first) =>
+      ((await instance.get("/task/list")) as { items: Json[] }).items.flatMap(({ instruction }) => instruction ?? []);
+    expect(await instructions(first)).toEqual([]);
+    await served?.close();
+    expect(await instructions((await open()).first)).toContain("Nobody wants a book today.");
+  });
+
   it("continues in a fork from the same state, without a new request to the user model", async () => {
     await using model = await scriptedOpenAi(["Tides, please", "Thanks ###STOP###"]);
     const { first, at } = await talkTo(model.baseUrl, "lend");

@@ -37,11 +37,14 @@ export function tau2Environment({ domains, open, variables: base }: Tau2Options)
     return { ...settings, domain: chosen, taskId: taskId ?? settings.taskId };
   };
 
-  const lists = new WeakMap<Domain, ReturnType<typeof listTasks>>();
+  const lists = { solo: new WeakMap<Domain, TaskList>(), conversation: new WeakMap<Domain, TaskList>() };
   const tasksOf = (name: string, own: Variables) => {
-    const domain = open(name, readSettings({ ...base, ...own }).dataPath);
-    const list = lists.get(domain) ?? listTasks(domain);
-    lists.set(domain, list);
+    const settings = readSettings({ ...base, ...own });
+    const domain = open(name, settings.dataPath);
+    const isSolo = settings.isSolo ?? domain.definition.soloError === null;
+    const known = isSolo ? lists.solo : lists.conversation;
+    const list = known.get(domain) ?? listTasks(domain, isSolo);
+    known.set(domain, list);
     return list;
   };
 
@@ -162,13 +165,18 @@ function taskInfo(episode: Episode) {
   };
 }
 
-/** `split` is the first split of a task other than the default; `splits` has all of them. */
-function listTasks(domain: Domain) {
+type TaskList = ReturnType<typeof listTasks>;
+
+/**
+ * `split` is the first split of a task other than the default; `splits` has all of them. A ticket is for a solo agent: in a conversation
+ * it would tell the agent what only the user knows.
+ */
+function listTasks(domain: Domain, isSolo: boolean) {
   const { defaultSplit } = domain.definition;
   return domain.tasks.tasks.map(({ id, ticket }) => {
     const splits = [...domain.tasks.splits].filter(([, ids]) => ids.includes(id)).map(([name]) => name);
     const split = splits.find((name) => name !== defaultSplit) ?? splits[0];
-    const instruction = ticket === null ? {} : { instruction: ticket };
+    const instruction = ticket === null || !isSolo ? {} : { instruction: ticket };
     return { id, domain: domain.name, splits, ...instruction, ...(split === undefined ? {} : { split }) };
   });
 }

@@ -112,6 +112,14 @@ describeNeeding("tau2-data", "tau2 through aenv rollout, with a scripted agent a
     },
   );
 
+  it("has no score, and says which variable to set, for tasks that need a judge when there is none", { timeout: 120_000 }, async () => {
+    const id = goldenTasks("retail").find(({ needsJudge }) => needsJudge)?.id ?? "";
+    const line = ["rollout", ref, "--system-url", platform.controlUrl, "--var", `TAU2_DATA_DIR=${dataPath}`, "--var", "TAU2_DOMAIN=retail"];
+    const { code, stdout, stderr } = await aenv([...line, "--task", id], { cwd: tree.path });
+    expect([code, stdout]).toEqual([1, expect.stringMatching(/unscored +1 environment/)]);
+    expect(stderr).toContain("no judge model is configured: set TAU2_JUDGE_LLM, TAU2_JUDGE_LLM_API_BASE and TAU2_JUDGE_LLM_API_KEY");
+  });
+
   it("plays the same episodes again, byte by byte but for the times, in whatever order they end", { timeout: 120_000 }, async () => {
     const tasks = goldenTasks("mock");
     const played = async (runs: string, concurrency: string) => {

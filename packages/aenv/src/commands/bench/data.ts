@@ -54,6 +54,7 @@ async function data(name: string, options: Options, terminal: Terminal): Promise
   printReport(name, prepared, printer);
   if (to !== defaultFolder)
     printer.print(`  ${printer.output.colors.dim("Set for the environment:")} ${name.toUpperCase()}_DATA_DIR=${to}`);
+  printer.print(`  ${printer.output.colors.dim("Play it:")}    aenv rollout ${name}`);
   printer.print(`  ${printer.output.colors.dim("Publish it:")} aenv push --work-dir ${name}`);
 }
 
