@@ -77,6 +77,9 @@ export class Episode {
   static async open(domain: Domain, settings: Settings, signal?: AbortSignal): Promise<Episode> {
     const taskId = settings.taskId ?? domain.tasks.select(domain.definition.defaultSplit)[0]?.id ?? "";
     const isSolo = settings.isSolo ?? domain.definition.soloError === null;
+    if (isSolo && domain.tasks.find(taskId)?.initial_state?.message_history?.some(({ role }) => role === "user")) {
+      throw new Error(`task '${taskId}' begins with messages of a user, which a solo episode does not have: set TAU2_SOLO_MODE=false`);
+    }
     const replies = isSolo || settings.user === null ? null : [];
     const episode = new Episode(domain, settings, { taskId, isSolo, maxSteps: settings.maxSteps, replies });
     await episode.#begin(signal);

@@ -120,6 +120,13 @@ describeNeeding("tau2-data", "tau2 through aenv rollout, with a scripted agent a
     expect(stderr).toContain("no judge model is configured: set TAU2_JUDGE_LLM, TAU2_JUDGE_LLM_API_BASE and TAU2_JUDGE_LLM_API_KEY");
   });
 
+  it("says what to set for a task that cannot be played solo", { timeout: 120_000 }, async () => {
+    const line = ["rollout", ref, "--system-url", platform.controlUrl, "--var", `TAU2_DATA_DIR=${dataPath}`, "--var", "TAU2_DOMAIN=mock"];
+    const { code, stderr } = await aenv([...line, "--task", "update_task_with_message_history"], { cwd: tree.path });
+    expect([code, stderr]).toEqual([1, expect.stringContaining("begins with messages of a user")]);
+    expect(stderr).toContain("set TAU2_SOLO_MODE=false");
+  });
+
   it("plays the same episodes again, byte by byte but for the times, in whatever order they end", { timeout: 120_000 }, async () => {
     const tasks = goldenTasks("mock");
     const played = async (runs: string, concurrency: string) => {
