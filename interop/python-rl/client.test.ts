@@ -26,7 +26,11 @@ describeNeeding("python-rl", "the Python client", () => {
   afterAll(() => platform?.close());
 
   const report = (kind: string, part: string, ...rest: string[]) => runPython("use_client.py", [platform.controlUrl, kind, part, ...rest]);
-  const running = () => platform.demand("GET", "/env-instance/*/list?status=Running");
+  /** Instances that a client left behind. Those of rollouts stay for the next ones. */
+  const running = async () => {
+    const all = (await platform.demand("GET", "/env-instance/*/list?status=Running")) as { labels: Record<string, string> }[];
+    return all.filter(({ labels }) => labels["aenv-rollouts"] === undefined);
+  };
 
   describe.each(["sync", "async"])("%s", (kind) => {
     it("uses every method of an instance, and leaves none behind", LONG, async () => {
@@ -141,6 +145,25 @@ describeNeeding("python-rl", "the Python client", () => {
         status: 200,
         body: ["POST", "/healthz?a=1", `127.0.0.1:${port}`, "hello"],
       });
+    });
+  });
+
+  it.each(["sync", "async"])("%s: keeps to its owner's objects on a server with tokens", LONG, async (kind) => {
+    await using secured = await startPlatform({ flags: { access: "on" } });
+    const admin = await secured.token("root", "admin");
+    const [name, version] = (await publish(secured, projects.echo, { isolation: "shared", headers: admin })).split("@");
+    await secured.demand("POST", `/env/${name}/${version}/visibility`, { visibility: "public" }, admin);
+    const variables = { AENV_API_KEY: admin.authorization.replace("Bearer ", "") };
+    expect(await runPython("use_client.py", [secured.controlUrl, kind, "secured"], { variables })).toEqual({
+      whoami: "ada",
+      tokens: ["ada", "bob"],
+      reward: 1,
+      step: "hello",
+      other_instance: expect.objectContaining({ raised: "NotFound", status: 404 }),
+      other_session: expect.objectContaining({ raised: "Unscored", message: expect.stringContaining("session") }),
+      admin_only: expect.objectContaining({ raised: "AccessDenied", code: "access.denied" }),
+      revoked: expect.objectContaining({ raised: "AccessDenied", code: "access.unauthenticated" }),
+      secret: false,
     });
   });
 

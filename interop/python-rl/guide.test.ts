@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { describeNeeding } from "@aenv/testing";
+import { describeNeeding, torchPythonPath } from "@aenv/testing";
 import { projects, publish, startPlatform } from "aenvironment/platform-tests";
 import { expect, it } from "vitest";
-import { runPython } from "./python.ts";
+import { clientPath, type PythonOptions, runPython } from "./python.ts";
 
 const guide = readFileSync(fileURLToPath(new URL("../../docs/guides/frameworks.md", import.meta.url)), "utf8");
 
@@ -15,13 +15,19 @@ function codeOf(section: string): string {
   return blocks.join("\n");
 }
 
+async function runSection(section: string, options: PythonOptions = {}): Promise<void> {
+  await using platform = await startPlatform();
+  await publish(platform, projects.echo);
+  const variables = { ...options.variables, AENV_SYSTEM_URL: platform.controlUrl };
+  expect(await runPython("run_code.py", [codeOf(section)], { ...options, variables })).toBe("ran");
+}
+
 describeNeeding("python-rl", "the guide to RL frameworks", () => {
-  it.each(["Gymnasium", "PettingZoo", "OpenEnv clients"])("has code for %s that runs as printed", { timeout: 150_000 }, async (section) => {
-    await using platform = await startPlatform();
-    await publish(platform, projects.echo);
-    const variables = { AENV_SYSTEM_URL: platform.controlUrl };
-    expect(await runPython("run_code.py", [codeOf(section).replaceAll("http://localhost:8081", platform.dataUrl)], { variables })).toBe(
-      "ran",
-    );
-  });
+  it.each(["Gymnasium", "PettingZoo"])("has code for %s that runs as printed", { timeout: 60_000 }, (section) => runSection(section));
+});
+
+describeNeeding("torch", "the guide to learners on torch", () => {
+  it("has code for Stable-Baselines3 that runs as printed", { timeout: 600_000 }, () =>
+    runSection("Stable-Baselines3 and RLlib", { python: torchPythonPath, variables: { PYTHONPATH: clientPath }, timeoutMs: 500_000 }),
+  );
 });

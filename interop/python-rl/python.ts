@@ -1,7 +1,11 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { pythonRlPath } from "@aenv/testing";
+
+/** The client's folder, for the PYTHONPATH of an interpreter in which it is not installed. */
+export const clientPath = fileURLToPath(new URL("../../python", import.meta.url));
 
 export interface PythonOptions {
   /** Another interpreter than the one of interop/python-rl. */

@@ -1,10 +1,9 @@
 import { describeNeeding, torchPythonPath } from "@aenv/testing";
 import { type Platform, projects, publish, startPlatform } from "aenvironment/platform-tests";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { runPython } from "./python.ts";
+import { clientPath, runPython } from "./python.ts";
 
 const LONG = { timeout: 600_000 };
-const PYTHONPATH = new URL("../../python", import.meta.url).pathname;
 
 describeNeeding("torch", "real learners on torch", () => {
   let platform: Platform;
@@ -17,7 +16,7 @@ describeNeeding("torch", "real learners on torch", () => {
   afterAll(() => platform?.close());
 
   const train = (part: string) => {
-    const variables = { PYTHONPATH, TRL_EXPERIMENTAL_SILENCE: "1", CUDA_VISIBLE_DEVICES: "", HF_HUB_OFFLINE: "1" };
+    const variables = { PYTHONPATH: clientPath, TRL_EXPERIMENTAL_SILENCE: "1", CUDA_VISIBLE_DEVICES: "", HF_HUB_OFFLINE: "1" };
     return runPython("use_torch.py", [platform.controlUrl, part], { python: torchPythonPath, variables, timeoutMs: 500_000 });
   };
 

@@ -73,7 +73,8 @@ async def methods(client):
     await of(other.delete())
     await of(instance.renew("2h"))
     report["ttl"] = instance.record["ttl"]
-    report["running"] = [one["id"] == instance.id for one in await items(client.instances.list(status="Running"))]
+    labelled = [one for one in await items(client.instances.list(status="Running")) if one["labels"].get("kind") == KIND]
+    report["running"] = [one["id"] == instance.id for one in labelled]
     report["again"] = (await of((await of(client.instances.get(instance.id))).health()))["status"]
     async with httpx.AsyncClient() as http:
         body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
@@ -178,6 +179,35 @@ async def sessions(client):
     report["crash"] = await error_of(lambda: session.call_tool("crash"))
     report["score_after"] = await error_of(lambda: session.score())
     await of(session.close())
+    return report
+
+
+async def secured(client):
+    """Owners with tokens of their own. The client itself has the token of an admin."""
+    kind = type(client)
+    ada_token = await of(client.tokens.create("ada", roles=["trainer"], note="a test"))
+    bob_token = await of(client.tokens.create("bob", roles=["trainer"]))
+    ada, bob = kind(URL, api_key=ada_token["token"]), kind(URL, api_key=bob_token["token"])
+    report = {"whoami": (await of(ada.tokens.whoami()))["owner"]}
+    report["tokens"] = sorted(one["owner"] for one in await of(client.tokens.list()) if one["owner"] in ("ada", "bob"))
+    instance = await of(ada.instances.create(ECHO, task="greet"))
+    await of(instance.call_tool("echo", {"text": "hello"}))
+    report["reward"] = (await of(instance.score())).reward
+    session = await of(ada.sessions.create(ECHO, "greet"))
+    report["step"] = (await of(session.call_tool("echo", {"text": "hello"}))).text
+    report["other_instance"] = await error_of(lambda: bob.instances.get(instance.id))
+    stolen = kind(URL, api_key=bob_token["token"]).sessions
+    other = type(session)(stolen._http, ECHO, {"session": session.id})
+    report["other_session"] = await error_of(lambda: other.call_tool("echo", {"text": "mine"}))
+    await of(session.close())
+    await of(instance.delete())
+    report["admin_only"] = await error_of(lambda: ada.tokens.list())
+    await of(client.tokens.revoke(ada_token["id"]))
+    report["revoked"] = await error_of(lambda: ada.environments.list())
+    report["secret"] = ada_token["token"] in json.dumps(report)
+    for one in (ada, bob):
+        await of(one.close())
+    await of(stolen._http.close())
     return report
 
 
