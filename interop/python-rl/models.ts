@@ -27,6 +27,8 @@ const starts = {
   broken: () => scriptedOpenAi(() => ({ status: 400, message: "out of order" }), { tokens: { engine: "vllm" } }),
   /** Its chat template renders an earlier answer differently. */
   drifting: () => scriptedOpenAi(says("hello"), { tokens: { engine: "vllm", drifts: true } }),
+  /** It never answers. */
+  silent: () => scriptedOpenAi(() => new Promise(() => {})),
 };
 export type ModelName = keyof typeof starts;
 

@@ -36,6 +36,11 @@ describeWithModels("python-rl", "an episode through the Python modules for train
     });
   });
 
+  it("is cancelled on the platform when the trainer gives it up", LONG, async () => {
+    const report = await play(SCRIPT, "cancelled", { models: ["silent"] });
+    expect(report).toEqual({ raised: "CancelledError", kind: "unscored", cause: "cancelled" });
+  });
+
   it("is a training trace of openenv; an unscored one has no reward and no turns", LONG, async () => {
     const scored = { exit_code: 0, trained: [CALL, REPLY], reward: 1, metrics: { said_it: 1, brief: 1 } };
     expect(await play(SCRIPT, "openenv")).toEqual({

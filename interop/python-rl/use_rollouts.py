@@ -193,6 +193,28 @@ async def verifiers():
     return report
 
 
+async def cancelled():
+    """The trainer gives up an episode whose model does not answer."""
+    from aenv_client import AsyncClient, NotFound
+    from aenv_client._service import RolloutService
+
+    model = {"base_url": MODELS["silent"], "tokens": "trainer"}
+    playing = asyncio.create_task(RolloutService(url=URL).play(ROW, model, id="given-up"))
+    async with AsyncClient(URL) as client:
+        while True:
+            try:
+                await client.rollouts.get("given-up")
+                break
+            except NotFound:
+                await asyncio.sleep(0.05)
+        playing.cancel()
+        try:
+            await playing
+        except asyncio.CancelledError:
+            outcome = (await client.rollouts.result("given-up"))["outcome"]
+            return {"raised": "CancelledError", "kind": outcome["kind"], "cause": outcome["cause"]}
+
+
 def main():
     work = globals()[FRAMEWORK]
     print(json.dumps(asyncio.run(work()) if asyncio.iscoroutinefunction(work) else work()))

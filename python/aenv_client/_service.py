@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import uuid
 from dataclasses import dataclass, field
 from typing import Any, Iterable, Mapping
@@ -36,7 +37,8 @@ class RolloutService:
             try:
                 return await client.rollouts.play(rollout)
             except asyncio.CancelledError:
-                await client.rollouts.cancel(rollout["id"])
+                with contextlib.suppress(PlatformError):
+                    await client.rollouts.cancel(rollout["id"])
                 raise
             except PlatformError as error:
                 raise_unscored(error, "start")
