@@ -3,5 +3,7 @@
 set -euo pipefail
 folder=${XDG_CACHE_HOME:-$HOME/.cache}/aenv/torch-venv
 [ -x "$folder/bin/pip" ] || "${PYTHON:-python3}" -m venv "$folder"
-"$folder/bin/pip" install --disable-pip-version-check -r "$(dirname "${BASH_SOURCE[0]}")/requirements-torch.txt"
+here=$(dirname "${BASH_SOURCE[0]}")
+"$folder/bin/pip" install --disable-pip-version-check -r "$here/requirements-torch.txt"
+"$folder/bin/pip" install --disable-pip-version-check --no-deps -r "$here/torch-without-dependencies.txt"
 echo "$folder"
