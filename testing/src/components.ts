@@ -120,7 +120,7 @@ export function oldNode(): string | null {
 
 function probePythonRl(): string | null {
   const gone = ["openenv", "atroposlib"].map((name) => probePackage("interop/python-rl", pythonRlPath, name)).find((one) => one !== null);
-  return gone ?? (existsSync(oldGymnasiumPath) ? null : `no ${oldGymnasiumPath}`);
+  return gone ?? (existsSync(oldGymnasiumPath) ? null : "interop/python-rl/.venv has no folder gymnasium-1.2.2");
 }
 
 function probeTorch(): string | null {
