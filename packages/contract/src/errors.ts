@@ -56,6 +56,7 @@ export const errorTable = {
   "sandbox.port_closed": { status: 502, retryable: true, meaning: "no process of the sandbox listens on this port" },
   "sandbox.unsupported": { status: 501, retryable: false, meaning: "the engine does not support this, or not on this system" },
   "task.not_found": { status: 404, retryable: false, meaning: "the environment has no task with this id" },
+  "task.invalid": { status: 400, retryable: false, meaning: "the environment cannot play the task that was given instead of an id" },
   "task.list_failed": { status: 500, retryable: false, meaning: "the environment's list of tasks threw an error" },
   "tool.not_found": { status: 404, retryable: false, meaning: "the environment has no tool with this name" },
   "tool.failed": { status: 500, retryable: false, meaning: "the call failed after it was sent; the tool may have run" },

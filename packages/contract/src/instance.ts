@@ -3,7 +3,7 @@ import { environment } from "./environment.ts";
 import type { Json } from "./json.ts";
 import { environmentVariables, fieldLimits, knownFields, labels, startArguments, text } from "./request-fields.ts";
 import { initCommand, mountPoints } from "./sandbox-options.ts";
-import { task } from "./task.ts";
+import { inlineTask, task } from "./task.ts";
 
 export const instanceStatuses = ["Pending", "Creating", "Running", "Failed", "Terminated"] as const;
 export type InstanceStatus = (typeof instanceStatuses)[number];
@@ -51,7 +51,7 @@ export const createInstanceRequest = knownFields({
 export type CreateInstanceRequest = z.infer<typeof createInstanceRequest>;
 
 /** A task: the id of a listed one, or a task of the client's own, for environments that take such tasks. */
-export const episodeTask = z.union([text(fieldLimits.nameLength), z.record(z.string(), z.unknown() as z.ZodType<Json>)]);
+export const episodeTask = z.union([text(fieldLimits.nameLength), inlineTask]);
 export type EpisodeTask = z.infer<typeof episodeTask>;
 
 /** The body by which the platform creates an instance in a sandbox. A fork of an episode whose task is not listed brings that task. */

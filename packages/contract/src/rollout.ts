@@ -2,6 +2,7 @@ import * as z from "zod";
 import { chatMessage } from "./chat.ts";
 import { oracleAction } from "./episode.ts";
 import { outcome } from "./outcome.ts";
+import { inlineTask } from "./task.ts";
 import { toolDescriptor } from "./tool.ts";
 import { tokenSequence, trajectory, turn } from "./trajectory.ts";
 
@@ -19,7 +20,7 @@ const taskChoice = z.union(
   [
     z.strictObject({ id: z.string().min(1).max(1_000) }),
     z.strictObject({ split: z.string().min(1).max(200), index: count }),
-    z.strictObject({ inline: z.record(z.string(), z.unknown()) }),
+    z.strictObject({ inline: inlineTask }),
   ],
   { error: "must be {id}, {split, index} or {inline}" },
 );

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { chatMessage } from "./chat.ts";
-import type { Json } from "./json.ts";
 import { outcome } from "./outcome.ts";
 import { environmentVariables, fieldLimits, knownFields, text } from "./request-fields.ts";
+import { inlineTask } from "./task.ts";
 import { contentBlock, toolDescriptor } from "./tool.ts";
 
 /** Which task an episode plays: a listed one, by its id or by its position in its split, or one of the caller's own. */
@@ -10,7 +10,7 @@ export const taskChoice = z.union(
   [
     z.strictObject({ id: text(fieldLimits.nameLength).min(1) }),
     z.strictObject({ split: text(fieldLimits.nameLength), index: z.number().int().nonnegative() }),
-    z.strictObject({ inline: z.record(z.string(), z.unknown() as z.ZodType<Json>) }),
+    z.strictObject({ inline: inlineTask }),
   ],
   { error: "must be {id} or {split, index} of a task that the environment lists, or {inline}" },
 );

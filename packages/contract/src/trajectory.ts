@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { chatMessage } from "./chat.ts";
 import { outcome } from "./outcome.ts";
+import { inlineTask } from "./task.ts";
 import { contentBlock, toolDescriptor } from "./tool.ts";
 
 /** The name and version of this schema, in every trajectory. */
@@ -118,7 +119,13 @@ export const trajectory = z.object({
   run: z.string().nullable(),
   /** How many attempts came before this one. */
   attempt: count,
-  task: z.object({ id: z.string().nullable(), split: z.string().nullable(), index: count.nullable() }),
+  task: z.object({
+    id: z.string().nullable(),
+    split: z.string().nullable(),
+    index: count.nullable(),
+    /** A task that is not listed: what the trainer gave to the environment, which chose the id. */
+    inline: inlineTask.optional(),
+  }),
   /** The samples of one task belong to one group. */
   group: z.object({ id: z.string(), index: count, size: count }).nullable(),
   /** For a fork: the trajectory and the number of its steps, messages and turns that come before what is stored here. */

@@ -114,6 +114,17 @@ describe("a rollout", () => {
     expect(sequences.map(({ turns }) => turns)).toEqual([["n0"], ["n1"]]);
   });
 
+  it("plays a task of the trainer's own, if the environment takes such tasks", async () => {
+    const given = { inline: { goal: "surprise" } };
+    expect(await play(rollout(null, { ...oracle, task: given }))).toMatchObject({
+      task: { id: "inline", split: null, index: null, ...given },
+      outcome: { kind: "scored", reward: 1 },
+    });
+    expect(await play(rollout(null, { ...oracle, task: { inline: { goal: 7 } } }))).toMatchObject({
+      outcome: { kind: "unscored", cause: "environment", stage: "reset", retryable: false, message: expect.stringContaining("goal") },
+    });
+  });
+
   it("is unscored by the model if the service wants tokens and the endpoint returns none", async () => {
     await using model = await scriptedOpenAi(SOLVES);
     const result = await play(rollout(model, { retries: 3 }, { tokens: "service" }));
@@ -337,7 +348,6 @@ describe("a stream", () => {
 
 describe("a request that cannot be accepted", () => {
   it.each([
-    ["a task that is inline", { ...oracle, task: { inline: { goal: "x" } } }, {}, "inline"],
     ["an id with a slash", { ...oracle, id: "a/b" }, {}, "id"],
     ["an unknown field", { ...oracle, agnt: {} }, {}, "agnt"],
     ["an agent that is a program", { agent: { kind: "command" } }, {}, "kind"],

@@ -198,7 +198,7 @@ describe("a host", () => {
     expect(copy?.episode.task).toEqual({ id: "given", goal: 5 });
     expect(await one.forkSpec(instance.id)).toMatchObject({ task: { goal: 5 } });
     await expect(one.reset(instance.id, { task: { goal: "five" } })).rejects.toMatchObject({
-      code: "request.invalid",
+      code: "task.invalid",
       message: "the environment does not accept the task: goal must be a number",
     });
     expect(await call(instance, one, "goal")).toBe("5");
@@ -208,7 +208,7 @@ describe("a host", () => {
     const one = await host(counter);
     const instance = await one.create();
     await expect(one.reset(instance.id, { task: { count: 3 } })).rejects.toMatchObject({
-      code: "request.invalid",
+      code: "task.invalid",
       message: expect.stringContaining("give the id of one"),
     });
   });

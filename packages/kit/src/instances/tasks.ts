@@ -1,5 +1,5 @@
-import { type JsonObject, messageOf, PlatformError, type Task, task as taskSchema } from "@aenv/contract";
-import type { z } from "zod";
+import { type JsonObject, messageOf, PlatformError, problemsOf, type Task, task as taskSchema } from "@aenv/contract";
+import * as z from "zod";
 import type { EnvironmentDefinition } from "../definition/definition.ts";
 import { jsonOrThrow } from "../json/to-json.ts";
 import type { FailureLog } from "./failure-log.ts";
@@ -45,13 +45,14 @@ export class Tasks {
   async inline(given: JsonObject, variables: Readonly<Record<string, string>>): Promise<Task> {
     const { inlineTask } = this.#definition;
     if (inlineTask === undefined) {
-      throw new PlatformError("request.invalid", "the environment plays only tasks of its list; give the id of one, not an object");
+      throw new PlatformError("task.invalid", "the environment plays only tasks of its list; give the id of one, not an object");
     }
     let made: Task;
     try {
       made = await inlineTask.call(this.#definition, given, { variables });
     } catch (error) {
-      throw new PlatformError("request.invalid", `the environment does not accept the task: ${messageOf(error)}`, { cause: error });
+      const why = error instanceof z.ZodError ? problemsOf(error, "the task") : messageOf(error);
+      throw new PlatformError("task.invalid", `the environment does not accept the task: ${why}`, { cause: error });
     }
     const parsed = taskSchema.safeParse(made);
     if (parsed.success) return parsed.data;

@@ -35,6 +35,7 @@ const ENVIRONMENT_CODES: ReadonlySet<ErrorCode> = new Set([
   "instance.setup_failed",
   "instance.unsupported",
   "task.not_found",
+  "task.invalid",
   "task.list_failed",
   "episode.failed",
   "function.failed",

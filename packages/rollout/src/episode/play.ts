@@ -73,7 +73,7 @@ export async function playEpisode(spec: EpisodeSpec, options: PlayOptions): Prom
     lease = await options.acquire(spec, signal);
     startMs = now() - from;
     stage = "reset";
-    episode = await beginEpisode(lease.task?.id ?? spec.task.id, spec, options, lease.instance, signal);
+    episode = await beginEpisode(lease.task ?? spec.task, spec, options, lease.instance, signal);
     stage = "play";
     reason = await playTurns(episode, spec, options, lease.instance);
     stage = "score";
@@ -92,7 +92,7 @@ export async function playEpisode(spec: EpisodeSpec, options: PlayOptions): Prom
     id: spec.id,
     run: spec.run,
     attempt: spec.attempt,
-    task: lease?.task ?? spec.task,
+    task: namedTask(lease?.task ?? spec.task, episode),
     group: spec.group,
     parent: null,
     seed: spec.seed,
@@ -123,15 +123,20 @@ export async function playEpisode(spec: EpisodeSpec, options: PlayOptions): Prom
   };
 }
 
+/** The id of a task that is not listed is the environment's choice. */
+function namedTask(task: Trajectory["task"], episode: Episode | null): Trajectory["task"] {
+  return task.inline === undefined ? task : { ...task, id: episode?.task?.id ?? null };
+}
+
 function beginEpisode(
-  task: string | null,
+  { inline, id }: Trajectory["task"],
   { seed }: EpisodeSpec,
   options: PlayOptions,
   instance: EpisodeInstance,
   signal: AbortSignal,
 ): Promise<Episode> {
   const { limits, recordsDigests, now } = options;
-  return Episode.begin({ instance, task, seed, limits, signal, recordsDigests, now });
+  return Episode.begin({ instance, task: inline ?? id, seed, limits, signal, recordsDigests, now });
 }
 
 async function playTurns(episode: Episode, spec: EpisodeSpec, options: PlayOptions, instance: EpisodeInstance): Promise<StopReason> {

@@ -28,7 +28,7 @@ export async function replay(trajectory: Trajectory, options: ReplayOptions): Pr
   const recordsDigests = trajectory.steps.some(({ state_digest }) => state_digest !== null);
   const episode = await Episode.begin({
     instance,
-    task: trajectory.task.id,
+    task: trajectory.task.inline ?? trajectory.task.id,
     seed: trajectory.seed,
     limits: {},
     signal,

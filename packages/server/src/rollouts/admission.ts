@@ -14,11 +14,8 @@ const NEUTRAL: Readonly<Record<string, readonly unknown[]>> = {
 
 /** Throws if the service cannot play what is asked. The schema has checked the form before. */
 export function assertPlayable(request: RolloutRequest, policy: ModelPolicy): void {
-  const { id, task, agent, model } = request;
+  const { id, agent, model } = request;
   const refuse = (why: string) => new PlatformError("request.invalid", `rollout '${id}': ${why}`);
-  if (task && "inline" in task) {
-    throw refuse("its task is inline, but environments play the tasks of their own list; name one by {id} or by {split, index}");
-  }
   const needsModel = agent.kind === "openai" || agent.kind === "anthropic";
   if (!model) {
     if (needsModel) throw refuse(`the agent '${agent.kind}' needs a model; give model.base_url`);

@@ -161,7 +161,7 @@ class Pool {
 
   /** The task with its split and its place there, which the environment's list of tasks tells. It is read once for all rollouts. */
   async #taskOf(wanted: RolloutRequest["task"], instance: Environment): Promise<Trajectory["task"]> {
-    if (!wanted || "inline" in wanted) return { id: null, split: null, index: null };
+    if (!wanted || "inline" in wanted) return { id: null, split: null, index: null, ...wanted };
     // The list may have been asked of another rollout's instance, which has ended.
     const listing = this.#listTasks(instance).catch(() => this.#listTasks(instance));
     // An id is enough to play: whether the task exists is decided by the reset.
