@@ -7,8 +7,7 @@ import { measureSpeed } from "./speed.ts";
 
 const SMALL: Scale = {
   rounds: 1,
-  warmUpEpisodes: 2,
-  episodes: { 1: 2, 64: 66 },
+  episodes: { 1: 2, 64: 70 },
   directEpisodes: 10,
   pythonEpisodes: 2,
   fewEpisodes: 2,

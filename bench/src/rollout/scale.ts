@@ -1,7 +1,6 @@
 /** How much is measured. */
 export interface Scale {
   readonly rounds: number;
-  readonly warmUpEpisodes: number;
   /** Episodes of one measurement, by concurrency. */
   readonly episodes: Readonly<Record<number, number>>;
   readonly directEpisodes: number;
@@ -13,7 +12,6 @@ export interface Scale {
 
 export const FULL: Scale = {
   rounds: 3,
-  warmUpEpisodes: 2_000,
   episodes: { 1: 300, 64: 1_500, 1024: 2_048 },
   directEpisodes: 50_000,
   pythonEpisodes: 128,

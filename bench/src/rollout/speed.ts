@@ -19,9 +19,6 @@ export async function measureSpeed(report: Report, server: PlatformServer, ref: 
   report.progress("the tools alone");
   const direct = await runner.measure("direct", { episodes: scale.directEpisodes });
   const limit = { what: "the same tools called as functions", value: rate(direct, scale.directEpisodes) };
-  report.progress("warm-up");
-  // The first episodes run in code that is not compiled yet, and cost several times as much.
-  await runner.measure("play", { episodes: scale.warmUpEpisodes, concurrency: COMPARED });
   for (const [lanes, episodes] of Object.entries(scale.episodes)) {
     const concurrency = Number(lanes);
     report.progress(`episodes at concurrency ${concurrency}`);
@@ -29,7 +26,7 @@ export async function measureSpeed(report: Report, server: PlatformServer, ref: 
       requests: () => runner.measure("requests", { episodes, concurrency }),
       play: () => runner.measure("play", { episodes, concurrency }),
     };
-    // Connections are opened before the measurement.
+    // Compiled code, open connections and running instances are not measured.
     for (const warmUp of Object.values(contenders)) await warmUp();
     const samples = await takeTurns(scale.rounds, contenders);
     const play = median(samples.play.map((one) => rate(one, episodes)));

@@ -17,6 +17,8 @@ const commands: Readonly<Record<string, { summary: string; alias?: string; isHid
   rollout: { summary: "play an agent against an environment's tasks, and score it", load: () => import("./commands/rollout.ts") },
   runs: { summary: "list, show and compare runs", load: () => import("./commands/runs/index.ts") },
   replay: { summary: "play the trajectories of a run again, and compare", load: () => import("./commands/replay.ts") },
+  rescore: { summary: "score the trajectories of a run with another version", load: () => import("./commands/rescore.ts") },
+  reproduce: { summary: "play a run again, or say what has changed since", load: () => import("./commands/reproduce.ts") },
   tasks: { summary: "show the pass rates of tasks", load: () => import("./commands/tasks/index.ts") },
   export: { summary: "write the trajectories of a run as training data", load: () => import("./commands/export.ts") },
   trainer: { summary: "play episodes for a trainer that hands them out or takes them", load: () => import("./commands/trainer/index.ts") },

@@ -46,5 +46,7 @@ export const episodeAbilities = z.object({
   /** Kits of older versions do not send this one and the next. */
   observation: z.boolean().default(false),
   hear: z.boolean().default(false),
+  /** The digest of the reward functions' source, as it was loaded, with their names and weights; absent without rewards. */
+  rewardDigest: z.string().optional(),
 });
 export type EpisodeAbilities = z.infer<typeof episodeAbilities>;

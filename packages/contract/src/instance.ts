@@ -24,6 +24,9 @@ export const instance = z.looseObject({
   labels: z.record(z.string(), z.string()).nullish(),
   /** Requested options that the engine does not support. */
   warnings: z.array(z.string()).nullish(),
+  /** What makes the sandbox, and the version of the server; only an AEnv platform reports them. */
+  engine: z.string().nullish(),
+  server_version: z.string().nullish(),
 });
 export type InstanceRecord = z.infer<typeof instance>;
 

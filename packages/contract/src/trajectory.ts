@@ -89,7 +89,12 @@ export const provenance = z.looseObject({
   /** The digest of the bundle or image. */
   environment_digest: z.string().nullable(),
   tools_digest: z.string().nullable(),
+  /** Of the source of the reward functions as it was loaded. Bundling may rename what is in it. */
+  reward_digest: z.string().nullish(),
+  /** Of the environment's deploy config and the variables of its instances, secrets left out. */
+  config_digest: z.string().nullish(),
   agent: z.string(),
+  /** Of the agent's name and settings, and of its limits. */
   agent_digest: z.string().nullable(),
   model: z.string().nullable(),
   engine: z.string().nullable(),

@@ -22,6 +22,7 @@ export { type BatchItem, EnvironmentBatch } from "./environment/batch.ts";
 export { type CallToolOptions, Environment, type EnvironmentInfo } from "./environment/environment.ts";
 export { EpisodeClient } from "./environment/episode.ts";
 export type { Logger } from "./environment/logger.ts";
+export type { InstanceRuntime } from "./environment/open-instance.ts";
 export type { EnvironmentOptions, InstanceOptions, MountPoint } from "./environment/options.ts";
 export type { CallOptions } from "./environment/sandbox-client.ts";
 export {

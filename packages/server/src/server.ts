@@ -314,7 +314,16 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   });
   const routes = [
     ...hubRoutes(hub),
-    ...instanceRoutes({ instances, list, logs, hub, dataUrl, shown, dataNeedsToken: access.isOn && !config.idsAreKeys }),
+    ...instanceRoutes({
+      instances,
+      list,
+      logs,
+      hub,
+      dataUrl,
+      shown,
+      dataNeedsToken: access.isOn && !config.idsAreKeys,
+      runtime: { engine: engine.name, version: parts.version },
+    }),
     ...portRoutes({ presign: new Presign({ instances, hub, links, engine }), dataUrl }),
     ...rolloutRoutes({ rollouts }),
     ...serviceRoutes({ services, hub, dataUrl }),

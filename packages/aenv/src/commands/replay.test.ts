@@ -51,7 +51,7 @@ describe("replay", { timeout: 60_000 }, () => {
     using project = installedTree(dice);
     const here = { cwd: project.path };
     expect(await aenv(["rollout", ".", "--run", "r"], here)).toMatchObject({ code: 0 });
-    const { code, stdout, stderr } = await aenv(["replay", "r", "--environment", "."], here);
+    const { code, stdout, stderr } = await aenv(["replay", "r"], here);
     expect([code, stderr]).toEqual([1, expect.stringContaining("1 of 1 trajectories differ")]);
     expect(stdout).toContain("r/0-0: the observation of step 1, throw, differs");
     expect(stdout).toMatch(/expected {2}"\{.*eyes.*\n +actual {4}"\{.*eyes/);

@@ -53,7 +53,7 @@ async function replayRun(named: string, wanted: string | undefined, options: Opt
   const settings = run.settings() as RunSettings;
   const isWanted = ({ id }: Trajectory) => wanted === undefined || id === wanted || id === `${run.name}/${wanted}`;
   const variables = { ...settings.variables, ...options.var };
-  const environment = options.environment ?? sourceOfRun(settings.environment, options, terminal.cwd);
+  const environment = options.environment ?? sourceOfRun(settings, options, terminal.cwd);
   await using source = await openSource(environment, { ...options, var: variables }, terminal);
   if (settings.environment_digest !== null && source.digest !== settings.environment_digest) {
     warn(terminal, `${source.environment} is not the code that the run was played with: its digest is ${source.digest}`);

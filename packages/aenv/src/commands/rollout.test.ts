@@ -61,6 +61,8 @@ describe("rollout", { timeout: 60_000 }, () => {
     for (const [option, value] of [
       ["--pass-reward", "high"],
       ["--max-unscored", "2"],
+      ["--retries-of", "luck=1"],
+      ["--retries-of", "model=many"],
     ] as const) {
       const { code, stderr } = await rollout(["echo", option, value]);
       expect([code, stderr]).toEqual([2, expect.stringContaining(`'${value}'`)]);
@@ -84,8 +86,9 @@ describe("rollout", { timeout: 60_000 }, () => {
     expect(readFileSync(join(done.folder, "run.json"), "utf8")).not.toContain("secret-key");
   });
 
-  it("has no score for episodes whose model refuses, and exits with 1 unless that share is allowed", async () => {
-    await using model = await scriptedOpenAi(() => ({ status: 400, message: "no such model" }));
+  it("has no score for episodes whose model refuses, exits with 1 unless that share is allowed, and plays them again when asked to", async () => {
+    let isThere = false;
+    await using model = await scriptedOpenAi((request) => (isThere ? echoes("hello")(request) : { status: 400, message: "no such model" }));
     const line = [...published, "--task", "greet", "--agent", "openai", "--model", "m", "--base-url", model.baseUrl];
     const { code, stdout, stderr } = await rollout(line);
     expect([code, stderr]).toEqual([1, expect.stringContaining("1 of 1 episodes are unscored, more than 5 %")]);
@@ -95,6 +98,9 @@ describe("rollout", { timeout: 60_000 }, () => {
     const asJson = await rollout([...line, "--json"]);
     expect([asJson.code, JSON.parse(asJson.stdout)]).toMatchObject([1, { episodes: 1, scored: 0, unscored: { model: 1 }, reward: null }]);
     expect((await rollout([...line, "--max-unscored", "1"])).code).toBe(0);
+    isThere = true;
+    expect((await rollout(line)).code).toBe(1);
+    expect(await rolloutJson([...line, "--retry-unscored"])).toMatchObject({ isComplete: true, episodes: 1, scored: 1, unscored: {} });
   });
 
   it("says what an agent lacks", async () => {
@@ -167,6 +173,21 @@ export default defineEnvironment({
       const { code, stderr } = await rollout([...line, ...given]);
       expect([code, stderr]).toEqual([2, expect.stringContaining(said)]);
     }
+  });
+
+  it("plays the samples of a task as forks of one episode, and refuses to fork a program", async () => {
+    const done = await rolloutJson([...published, "--run", "forked", "--agent", "random", "--fork-at", "1", "-n", "3", "--task", "greet"]);
+    expect(done).toMatchObject({ isComplete: true, episodes: 3, scored: 3 });
+    await aenv(["export", "forked", "--format", "trajectories", "--out", "rows.jsonl"], { cwd: tree.path });
+    const rows = readFileSync(join(tree.path, "rows.jsonl"), "utf8")
+      .trim()
+      .split("\n")
+      .map((row) => JSON.parse(row));
+    expect(rows.map(({ parent }) => parent.steps)).toEqual([1, 1, 1]);
+    expect(new Set(rows.map(({ steps }) => JSON.stringify(steps[0].call))).size).toBe(1);
+    expect(new Set(rows.map(({ steps }) => JSON.stringify(steps.map(({ call }: { call: unknown }) => call)))).size).toBe(3);
+    const program = await rollout([...published, "--fork-at", "1", "--agent", "command", "--", "true"]);
+    expect([program.code, program.stderr]).toEqual([2, expect.stringContaining("'command' is a program, which cannot be forked")]);
   });
 
   it("says that an environment is not there", async () => {

@@ -1,6 +1,7 @@
 import { relative, resolve } from "node:path";
+import { type UnscoredCause, unscoredCauses } from "@aenv/contract";
 import { RunFolder, type RunSettings, runNameOf, withoutSecrets } from "@aenv/rollout";
-import { type Command, Option } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import { examples } from "../options/examples.ts";
 import { collect, collectPair } from "../options/pairs.ts";
 import { duration, integer, number } from "../options/values.ts";
@@ -19,9 +20,12 @@ interface Options extends AgentOptions, LimitOptions, SourceOptions, PriceOption
   readonly split?: string;
   readonly task?: readonly string[];
   readonly samples: number;
+  readonly forkAt?: number;
   readonly concurrency: number;
   readonly seed: number;
   readonly retries: number;
+  readonly retriesOf?: RetriesOf;
+  readonly retryUnscored?: boolean;
   readonly deadline: number;
   readonly digests?: boolean;
   readonly passReward: number;
@@ -30,6 +34,8 @@ interface Options extends AgentOptions, LimitOptions, SourceOptions, PriceOption
   readonly runs: string;
   readonly json?: boolean;
 }
+
+type RetriesOf = Readonly<Partial<Record<UnscoredCause, number>>>;
 
 const MOST = Number.MAX_SAFE_INTEGER;
 
@@ -43,9 +49,16 @@ export function define(command: Command, terminal: Terminal): void {
     .option("--split <name>", "play the tasks of this split only")
     .option("-t, --task <id>", "play this task only; may be repeated", collect)
     .option("-n, --samples <number>", "episodes of each task", integer(1, 1_000_000), 1)
+    .option("--fork-at <number>", "make so many tool calls once for all samples of a task, then fork the episode", integer(0, MOST))
     .option("-c, --concurrency <number>", "episodes at the same time", integer(1, 100_000), 16)
     .option("--seed <number>", "the seed of the run", integer(0, MOST), 0)
-    .option("--retries <number>", "further attempts after a failure that may pass", integer(0, 100), 2);
+    .option("--retries <number>", "further attempts after a failure that may pass", integer(0, 100), 2)
+    .option(
+      "--retries-of <CAUSE=NUMBER>",
+      `another number for one cause: ${unscoredCauses.filter((cause) => cause !== "cancelled").join(", ")}; may be repeated`,
+      collectRetries,
+    )
+    .option("--retry-unscored", "play again what has ended unscored in this run, also if it is complete");
   addLimitOptions(command)
     .addOption(
       new Option("--deadline <duration>", "how long an episode may take in all; a longer one is unscored")
@@ -85,8 +98,9 @@ async function rollout(named: string, program: readonly string[], options: Optio
   demandTasks(source, tasks, options);
   const settings = settingsOf(source, chosen.agent, chosen.modelName, tasks, options);
   const folder = new RunFolder(resolve(terminal.cwd, options.runs), options.run ?? runNameOf(settings));
-  const { concurrency, retries, deadline: deadlineMs } = options;
-  const result = await playShown({ folder, settings, source, chosen, busy, concurrency, retries, deadlineMs, prices, stop }, terminal);
+  const { concurrency, retries, retriesOf = {}, deadline: deadlineMs, retryUnscored: playsUnscoredAgain = false } = options;
+  const how = { concurrency, retries, retriesOf, playsUnscoredAgain, deadlineMs, prices, stop };
+  const result = await playShown({ folder, settings, source, chosen, busy, ...how }, terminal);
   const { summary, isComplete, resumed } = result;
   printer.json({ run: folder.name, folder: folder.path, isComplete, resumed, ...summary });
   printer.print(summaryText(summary, printer.output));
@@ -106,9 +120,18 @@ async function rollout(named: string, program: readonly string[], options: Optio
     if (printer.isJson) throw new Failure([]);
     throw new Failure(`${unscored} of ${summary.episodes} episodes are unscored, more than ${100 * options.maxUnscored} %`, {
       code: "run.unscored",
-      hint: "The outcomes in the trajectories say why. Set another share with --max-unscored.",
+      hint: "The outcomes in the trajectories say why. Play them again with --retry-unscored, or set another share with --max-unscored.",
     });
   }
+}
+
+/** `model=5`, for commander. */
+function collectRetries(text: string, before: RetriesOf = {}): RetriesOf {
+  const [name = "", count = ""] = text.split("=");
+  const cause = unscoredCauses.find((one) => one === name);
+  if (cause === undefined)
+    throw new InvalidArgumentError(`Write a cause and a number, such as model=5; the causes are: ${unscoredCauses.join(", ")}.`);
+  return { ...before, [cause]: integer(0, 100)(count) };
 }
 
 function settingsOf(
@@ -132,6 +155,8 @@ function settingsOf(
     limits: limitsOf(options),
     records_digests: options.digests === true,
     pass_reward: options.passReward,
+    ...(options.forkAt !== undefined && { fork_at: options.forkAt }),
+    ...(source.folder !== null && { folder: source.folder }),
   };
 }
 

@@ -7,6 +7,7 @@ import {
   moduleAgent,
   noopAgent,
   oracleAgent,
+  type RunSettings,
   randomAgent,
   type UpstreamModel,
 } from "@aenv/rollout";
@@ -118,6 +119,33 @@ function recordingTokens(agent: Agent, { tokens }: AgentOptions): Agent {
   if (tokens !== true) return agent;
   const named = { name: agent.name, settings: { ...agent.settings, wantsTokens: true } };
   return "run" in agent ? { ...named, run: (start) => agent.run(start) } : { ...named, begin: (start) => agent.begin(start) };
+}
+
+/** The options that made the agent of a run. */
+export function agentOfRun({ agent: { name, settings }, model }: RunSettings): { agent: AgentOptions; program: readonly string[] } {
+  const { path, command, api, baseUrl, sampling = {}, streams, wantsTokens } = settings;
+  const withModel = { ...(model !== null && { model }), tokens: wantsTokens === true };
+  if (typeof path === "string") return { agent: { agent: "module", agentFile: path, ...withModel }, program: [] };
+  if (Array.isArray(command)) return { agent: { agent: "command", ...withModel }, program: command.map(String) };
+  const kind = agentKinds.find((one) => one === name);
+  if (kind === undefined) {
+    throw new Failure(`the agent '${name}' cannot be made again from its settings`, {
+      exit: "usage",
+      hint: "Play the run again with: aenv rollout",
+    });
+  }
+  const pairs = Object.entries(sampling as object).map(([key, value]) => [key, JSON.stringify(value)]);
+  return {
+    agent: {
+      agent: kind,
+      ...withModel,
+      ...(typeof baseUrl === "string" && { baseUrl }),
+      ...((api === "chat" || api === "responses") && { api }),
+      stream: streams === true,
+      sampling: Object.fromEntries(pairs),
+    },
+    program: [],
+  };
 }
 
 function endpointOf({ agent, baseUrl, modelKey }: AgentOptions, { env }: Terminal): UpstreamModel {

@@ -1,14 +1,17 @@
-import type { Trajectory } from "@aenv/contract";
+import type { Provenance, Trajectory } from "@aenv/contract";
 import {
+  type Agent,
   costOfTurns,
   digestOf,
   type EpisodeSpec,
+  Forks,
   Instances,
   type Limits,
   type PlayOptions,
   type Prices,
   playEpisode,
   RecordingServer,
+  withoutSecrets,
 } from "@aenv/rollout";
 import { ownPackage } from "../project/own-package.ts";
 import type { ChosenAgent } from "./agent-options.ts";
@@ -55,9 +58,18 @@ export class Episodes implements AsyncDisposable {
     return new Episodes(options, new Instances({ environment: source.environment, options: source.options, provenance, onBusy }), recorder);
   }
 
-  play(spec: EpisodeSpec, { agent, upstream, modelName, deadlineMs, cancel }: EpisodePlayer): Promise<Trajectory> {
-    const { limits, recordsDigests = false, prices = null } = this.#options;
-    const options: PlayOptions = {
+  play(spec: EpisodeSpec, player: EpisodePlayer): Promise<Trajectory> {
+    return playEpisode(spec, this.#playOptions(player));
+  }
+
+  /** Plays the samples of a group as forks of one episode. */
+  forks(forkAt: number, player: EpisodePlayer): Forks {
+    return new Forks(this.#playOptions(player), forkAt);
+  }
+
+  #playOptions({ agent, upstream, modelName, deadlineMs, cancel }: EpisodePlayer): PlayOptions {
+    const { source, limits, recordsDigests = false, prices = null } = this.#options;
+    return {
       agent,
       recorder: this.#recorder,
       model: upstream,
@@ -65,23 +77,39 @@ export class Episodes implements AsyncDisposable {
       deadlineMs,
       recordsDigests,
       acquire: (wanted, signal) => this.#instances.acquire(wanted, signal),
-      provenance: {
-        agent: agent.name,
-        agent_digest: digestOf(agent.settings),
-        model: modelName,
-        client_version: ownPackage().version,
-      },
+      provenance: provenanceOf(source, agent, limits, modelName),
       digestOf,
       costOf: (turns) => (prices === null ? null : costOfTurns(turns, prices)),
       cancel,
       now: () => performance.now(),
       date: () => new Date(),
     };
-    return playEpisode(spec, options);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#instances.close();
     await this.#recorder?.[Symbol.asyncDispose]();
   }
+}
+
+/** What is known of trajectories before an instance runs. */
+export function provenanceOf(
+  source: Source,
+  { name, settings }: Pick<Agent, "name" | "settings">,
+  limits: Limits,
+  model: string | null,
+): Omit<Provenance, "tools_digest" | "engine" | "isolation" | "server_version"> {
+  return {
+    environment: source.environment,
+    environment_digest: source.digest,
+    config_digest: configDigestOf(source),
+    agent: name,
+    agent_digest: digestOf({ name, settings, limits }),
+    model,
+    client_version: ownPackage().version,
+  };
+}
+
+export function configDigestOf({ deployConfig, options }: Source): string {
+  return digestOf({ deploy: deployConfig, variables: withoutSecrets(options.variables ?? {}) });
 }

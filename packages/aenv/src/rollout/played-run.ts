@@ -1,3 +1,4 @@
+import type { UnscoredCause } from "@aenv/contract";
 import { type Prices, playRun, type RunFolder, type RunResult, type RunSettings } from "@aenv/rollout";
 import type { Terminal } from "../terminal/terminal.ts";
 import { warn } from "../terminal/warning.ts";
@@ -26,6 +27,8 @@ export interface RunToPlay {
   readonly busy: BusySigns;
   readonly concurrency: number;
   readonly retries: number;
+  readonly retriesOf: Readonly<Partial<Record<UnscoredCause, number>>>;
+  readonly playsUnscoredAgain: boolean;
   readonly deadlineMs: number;
   readonly prices: Prices | null;
   readonly stop: AbortSignal;
@@ -42,6 +45,8 @@ export async function playShown(run: RunToPlay, terminal: Terminal): Promise<Run
     prices,
     onBusy: busy.notify,
   });
+  const player = { ...chosen, deadlineMs: run.deadlineMs, cancel: stop };
+  await using forks = settings.fork_at === undefined ? null : episodes.forks(settings.fork_at, player);
   const view = new LiveView(terminal);
   const reasons = new Map<string, string>();
   const result = await playRun({
@@ -49,7 +54,10 @@ export async function playShown(run: RunToPlay, terminal: Terminal): Promise<Run
     settings,
     concurrency: run.concurrency,
     retries: run.retries,
-    play: (spec) => episodes.play(spec, { ...chosen, deadlineMs: run.deadlineMs, cancel: stop }),
+    retriesOf: run.retriesOf,
+    playsUnscoredAgain: run.playsUnscoredAgain,
+    play: (spec) => (forks === null ? episodes.play(spec, player) : forks.play(spec)),
+    onDone: (planned) => forks?.done(planned),
     onProgress: (progress) => {
       const outcome = progress.last?.outcome;
       if (outcome?.kind === "unscored") reasons.set(outcome.cause, outcome.message);

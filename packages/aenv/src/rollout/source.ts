@@ -1,10 +1,14 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { isObject, splitRef, type Task } from "@aenv/contract";
+import type { RunSettings } from "@aenv/rollout";
 import { Environment, type EnvironmentOptions } from "@aenv/sdk";
 import { callServer, openPlatform, type PlatformOptions } from "../platform/platform.ts";
 import { findBuiltIn } from "../project/benchmarks.ts";
 import { dataDir } from "../project/data-dir.ts";
 import { loadTimeoutOption } from "../project/load-errors.ts";
 import { findProject, readProject } from "../project/project.ts";
+import { Failure } from "../terminal/failure.ts";
 import { withSpinner } from "../terminal/spinner.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 
@@ -13,6 +17,9 @@ export interface Source extends AsyncDisposable {
   /** `name@version`, with the version that was found. */
   readonly environment: string;
   readonly digest: string | null;
+  /** The project's folder; null for a built-in environment and for one on a server. */
+  readonly folder: string | null;
+  readonly deployConfig: Readonly<Record<string, unknown>>;
   readonly options: EnvironmentOptions;
   readonly isEmbedded: boolean;
 }
@@ -49,6 +56,8 @@ export async function openSource(named: string, options: SourceOptions, terminal
     return {
       environment,
       digest,
+      folder: project.root === findBuiltIn(project.config.name) ? null : project.root,
+      deployConfig: project.config.deployConfig ?? {},
       options: { ...common, controlUrl, dataUrl },
       isEmbedded: true,
       [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
@@ -59,17 +68,30 @@ export async function openSource(named: string, options: SourceOptions, terminal
   return {
     environment: `${record.name}@${record.version}`,
     digest: digestIn(record.artifacts),
+    folder: null,
+    deployConfig: record.deploy_config ?? {},
     options: { ...common, controlUrl: platform.url, apiKey: platform.apiKey },
     isEmbedded: false,
     [Symbol.asyncDispose]: async () => {},
   };
 }
 
-/** What `openSource` takes for an environment that a run has played: a built-in one of this version by its name, else `name@version`. */
-export function sourceOfRun(environment: string, { systemUrl }: SourceOptions, cwd: string): string {
+/**
+ * What `openSource` takes for the environment of a run: a built-in one of this version by its name, the folder that it was played from,
+ * else `name@version`.
+ */
+export function sourceOfRun({ environment, folder }: RunSettings, { systemUrl }: SourceOptions, cwd: string): string {
+  if (systemUrl !== undefined) return environment;
+  if (folder !== undefined) {
+    if (existsSync(join(folder, "config.json"))) return folder;
+    throw new Failure(`the run was played from ${folder}, which is not there any more`, {
+      exit: "usage",
+      hint: `Give the environment's folder, or a server that has ${environment} with --system-url.`,
+    });
+  }
   const { name, version } = splitRef(environment);
-  const folder = systemUrl === undefined ? findBuiltIn(name) : null;
-  return folder !== null && readProject(folder, cwd).config.version === version ? folder : environment;
+  const builtIn = findBuiltIn(name);
+  return builtIn !== null && readProject(builtIn, cwd).config.version === version ? builtIn : environment;
 }
 
 /** The tasks to be played: all, those of one split, or the named ones. */
@@ -84,8 +106,10 @@ export async function listTasks(
   return task === undefined ? tasks : tasks.filter(({ id }) => task.includes(id));
 }
 
+/** The digest of the bundle, or the name of the image, which may have a digest in it. */
 function digestIn(artifacts: unknown): string | null {
   if (!Array.isArray(artifacts)) return null;
-  const bundle = artifacts.find((one) => isObject(one) && one.type === "bundle");
-  return isObject(bundle) && typeof bundle.content === "string" ? bundle.content : null;
+  const contentOf = (type: string) => artifacts.find((one) => isObject(one) && one.type === type)?.content;
+  const content: unknown = contentOf("bundle") ?? contentOf("image");
+  return typeof content === "string" ? content : null;
 }

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import {
   type Catalogue,
   type CatalogueEntry,
@@ -99,7 +100,7 @@ async function compile(definition: EnvironmentDefinition, identity: Identity): P
     endpoints,
     healthKeys: healthKeysOf(definition, endpoints),
     catalogue: catalogueOf(functions, rewards, definition),
-    abilities: abilitiesOf(definition),
+    abilities: abilitiesOf(definition, rewards),
     keepsStateInModules: keepsStateInModules(definition),
   };
 }
@@ -226,7 +227,10 @@ function catalogueOf(
   return { total: described.length + reward.length + 1, functions: described, reward, health };
 }
 
-function abilitiesOf({ prompt, reply, status, stepReward, digest, oracle, observation, hear }: EnvironmentDefinition): EpisodeAbilities {
+function abilitiesOf(
+  { prompt, reply, status, stepReward, digest, oracle, observation, hear }: EnvironmentDefinition,
+  rewards: readonly CompiledReward[],
+): EpisodeAbilities {
   return {
     prompt: prompt !== undefined,
     reply: reply !== undefined,
@@ -236,7 +240,14 @@ function abilitiesOf({ prompt, reply, status, stepReward, digest, oracle, observ
     oracle: oracle !== undefined,
     observation: observation !== undefined,
     hear: hear !== undefined,
+    ...(rewards.length > 0 && { rewardDigest: rewardDigestOf(rewards) }),
   };
+}
+
+/** Tells a trainer whether the rewards of two versions are the same code. What the functions call is not part of it. */
+function rewardDigestOf(rewards: readonly CompiledReward[]): string {
+  const sources = rewards.map(({ definition: { name, score }, weight }) => [name, weight, String(score)]);
+  return `sha256:${createHash("sha256").update(JSON.stringify(sources)).digest("hex")}`;
 }
 
 function describeHealth({ health, healthAt = {} }: EnvironmentDefinition): CatalogueEntry {

@@ -85,7 +85,9 @@ describe("an environment that says nothing about its episodes", () => {
     expect(await instance.prompt(quietHooks())).toEqual({ messages: [] });
   });
 
-  it("is described as such", async () => {
+  it("is described as such, with a digest that changes with the code and the weight of a reward", async () => {
+    const describe = async (definition: EnvironmentDefinition) =>
+      (await compileEnvironment(definition, { name: "game", version: "1.0.0" })).abilities;
     const none = {
       prompt: false,
       reply: false,
@@ -96,9 +98,19 @@ describe("an environment that says nothing about its episodes", () => {
       observation: false,
       hear: false,
     };
-    expect((await compileEnvironment(plain as EnvironmentDefinition, { name: "game", version: "1.0.0" })).abilities).toEqual(none);
+    expect(await describe({ ...(plain as EnvironmentDefinition), rewards: [] })).toEqual(none);
     const all = { prompt: true, reply: true, status: true, stepRewards: true, digest: true, oracle: true, observation: true, hear: true };
-    expect((await compileEnvironment(game as EnvironmentDefinition, { name: "game", version: "1.0.0" })).abilities).toEqual(all);
+    expect(await describe(game as EnvironmentDefinition)).toMatchObject(all);
+    const digests = [
+      [{ name: "won", score: () => 1 }],
+      [{ name: "won", score: () => 1 }],
+      [{ name: "won", score: () => 0 }],
+      [{ name: "won", score: () => 1, weight: 2 }],
+    ].map(async (rewards) => (await describe({ ...(plain as EnvironmentDefinition), rewards })).rewardDigest);
+    const [one, same, otherCode, otherWeight] = await Promise.all(digests);
+    expect(one).toMatch(/^sha256:[0-9a-f]{64}$/);
+    expect(same).toBe(one);
+    expect(new Set([one, otherCode, otherWeight]).size).toBe(3);
   });
 });
 

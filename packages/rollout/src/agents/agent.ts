@@ -24,8 +24,8 @@ export interface TurnOptions {
 /** One player of one episode. It is given the conversation so far and writes the next message; null ends the episode. */
 export interface Player {
   next(messages: readonly ChatMessage[], options: TurnOptions): Promise<AgentMessage | null>;
-  /** A player that goes on from the same point, for a fork. */
-  copy(): Player;
+  /** A player that goes on from the same point, for a fork. What it draws from now on is drawn with this seed. */
+  copy(seed: number): Player;
 }
 
 /** Plays episodes message by message. It plays many at the same time, so what belongs to one episode is in its player. */

@@ -1,7 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { statSync } from "node:fs";
+import { resolve } from "node:path";
 import { textOf } from "@aenv/contract";
 import { AgentError } from "../episode/failure.ts";
+import { digestOfFile } from "../journal/digest.ts";
 import type { ProgramAgent, ProgramStart } from "./agent.ts";
 
 export interface CommandOptions {
@@ -23,7 +26,7 @@ const KEPT_OUTPUT = 64 * 1024;
 export function commandAgent({ command, folder, variables = {} }: CommandOptions): ProgramAgent {
   return {
     name: "command",
-    settings: { command },
+    settings: { command, ...filesOf(command, folder) },
     run: async (start) => {
       const [program, ...args] = command;
       if (program === undefined) throw new AgentError("the agent's command is empty; write it after --, such as: -- python agent.py");
@@ -117,4 +120,10 @@ class Tail {
 
 function lastLine(text: string): string {
   return text.trim().split("\n").at(-1) || "it printed nothing to standard error";
+}
+
+/** The digests of the files that a command names: an edited program is another agent. */
+function filesOf(command: readonly string[], folder = "."): { readonly files?: Readonly<Record<string, string>> } {
+  const named = command.filter((word) => statSync(resolve(folder, word), { throwIfNoEntry: false })?.isFile() === true);
+  return named.length === 0 ? {} : { files: Object.fromEntries(named.map((word) => [word, digestOfFile(resolve(folder, word))])) };
 }

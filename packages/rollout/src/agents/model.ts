@@ -90,8 +90,8 @@ class ModelPlayer implements Player {
     return written;
   }
 
-  copy(): Player {
-    return this;
+  copy(seed: number): Player {
+    return new ModelPlayer(this.#model, this.#http, this.#tools, seed);
   }
 }
 

@@ -2,7 +2,8 @@ import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { isObject, messageOf } from "@aenv/contract";
 import { AgentError } from "../episode/failure.ts";
-import type { Agent, ProgramStart } from "./agent.ts";
+import { digestOfFile } from "../journal/digest.ts";
+import { type Agent, isProgram, type ProgramStart } from "./agent.ts";
 
 /** What a module may export as its default: a function that plays a whole episode, or an agent. */
 export type AgentModule = ((start: ProgramStart) => Promise<string | null | undefined> | string | null | undefined) | Agent;
@@ -17,10 +18,16 @@ export async function moduleAgent(path: string): Promise<Agent> {
     throw new AgentError(`the agent ${path} cannot be loaded: ${messageOf(cause)}`, { cause });
   }
   const { default: exported } = loaded;
+  // An edited file is another agent.
+  const source = { path, digest: digestOfFile(file) };
   if (typeof exported === "function") {
-    return { name: "module", settings: { path }, run: async (start) => ({ text: (await exported(start)) ?? null }) };
+    return { name: "module", settings: source, run: async (start) => ({ text: (await exported(start)) ?? null }) };
   }
-  if (isObject(exported) && ("run" in exported || "begin" in exported)) return exported as unknown as Agent;
+  if (isObject(exported) && ("run" in exported || "begin" in exported)) {
+    const agent = exported as unknown as Agent;
+    const common = { name: agent.name, settings: { ...agent.settings, ...source } };
+    return isProgram(agent) ? { ...common, run: (start) => agent.run(start) } : { ...common, begin: (start) => agent.begin(start) };
+  }
   throw new AgentError(
     `the agent ${path} has no default export that is a function or an agent; write: export default async ({ agentUrl, model }) => { … }`,
   );

@@ -14,18 +14,15 @@ export function randomAgent({ calls }: RandomAgentOptions = { calls: 10 }): Turn
 
 class RandomPlayer implements Player {
   readonly #tools: readonly ToolDescriptor[];
-  readonly #seed: number;
   readonly #calls: number;
   readonly #random: () => number;
   #made: number;
 
   constructor(tools: readonly ToolDescriptor[], seed: number, calls: number, made: number) {
     this.#tools = tools;
-    this.#seed = seed;
     this.#calls = calls;
     this.#made = made;
-    // After a fork the copies go on differently from each other, but the same in every run.
-    this.#random = seededRandom(seed + made);
+    this.#random = seededRandom(seed);
   }
 
   async next(): Promise<AgentMessage | null> {
@@ -36,7 +33,7 @@ class RandomPlayer implements Player {
     return { message: { role: "assistant", content: "", tool_calls: [{ id, type: "function", function: { name, arguments: text } }] } };
   }
 
-  copy(): Player {
-    return new RandomPlayer(this.#tools, this.#seed + 1, this.#calls, this.#made);
+  copy(seed: number): Player {
+    return new RandomPlayer(this.#tools, seed, this.#calls, this.#made);
   }
 }

@@ -1,9 +1,23 @@
-import type { ChatMessage, Trajectory } from "@aenv/contract";
+import type { ChatMessage, Step, Trajectory } from "@aenv/contract";
 import type { AgentMessage, Player, TurnAgent } from "./agent.ts";
 
-/** Writes the messages again that an agent wrote in a trajectory. */
-export function replayAgent({ id, messages }: Pick<Trajectory, "id" | "messages">): TurnAgent {
-  return { name: "replay", settings: { trajectory: id }, begin: () => new ReplayPlayer(messages, null) };
+/** Writes the messages again that an agent wrote in a trajectory. For a program, which has its own messages, it makes the same calls. */
+export function replayAgent({ id, messages, steps }: Pick<Trajectory, "id" | "messages" | "steps">): TurnAgent {
+  const [written, at] = isOfProgram(steps) ? [steps.map(messageOfStep), 0] : [messages, null];
+  return { name: "replay", settings: { trajectory: id }, begin: () => new ReplayPlayer(written, at) };
+}
+
+/** Whether a program made the calls by itself: they do not belong to messages of the episode. */
+export function isOfProgram(steps: readonly Step[]): boolean {
+  return steps.some(({ message }) => message === null);
+}
+
+function messageOfStep({ call: { id, name, arguments: args } }: Step): ChatMessage {
+  return {
+    role: "assistant",
+    content: "",
+    tool_calls: [{ id, type: "function", function: { name, arguments: JSON.stringify(args) } }],
+  };
 }
 
 class ReplayPlayer implements Player {

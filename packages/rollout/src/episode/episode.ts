@@ -131,13 +131,18 @@ export class Episode {
     return this.#options.instance;
   }
 
+  /** The digest of the environment's reward functions; null if it does not say. */
+  get rewardDigest(): string | null {
+    return this.#beginning.abilities.rewardDigest ?? null;
+  }
+
   get isDone(): boolean {
     return this.#isDone;
   }
 
   /** Plays until the environment says that the episode is done, the player stops, or a limit is reached. */
   play(player: Player): Promise<StopReason> {
-    return this.within(null, async () => {
+    return this.within<StopReason>(null, async () => {
       for (;;) {
         const reason = await this.#turn(player);
         if (reason !== null) return reason;
@@ -145,8 +150,19 @@ export class Episode {
     });
   }
 
+  /** Plays until so many tool calls have been made, with the whole turn of the last one; null if the episode goes on from there. */
+  playTo(player: Player, steps: number): Promise<StopReason | null> {
+    return this.within(null, async () => {
+      while (this.record.steps.length < steps) {
+        const reason = await this.#turn(player);
+        if (reason !== null) return reason;
+      }
+      return null;
+    });
+  }
+
   /** Runs what plays the episode within the agent's time limit, and until `stop`. */
-  async within(stop: AbortSignal | null, work: (signal: AbortSignal) => Promise<StopReason>): Promise<StopReason> {
+  async within<T>(stop: AbortSignal | null, work: (signal: AbortSignal) => Promise<T>): Promise<T | StopReason> {
     const timeUp = new AbortController();
     const { seconds } = this.#options.limits;
     const timer = seconds === undefined ? undefined : setTimeout(() => timeUp.abort(), seconds * 1_000);
@@ -227,13 +243,18 @@ export class Episode {
     return { kind: "scored", reward, components, ...(weights && { weights }) };
   }
 
-  /** Episodes that go on from here, each on an instance of its own. The caller releases the instances. */
-  async fork(count: number): Promise<Episode[]> {
-    const { instance, signal } = this.#options;
+  /**
+   * Episodes that go on from here, each on an instance of its own, until `signal` aborts. The caller releases the instances.
+   *
+   * @example
+   * const [left, right] = await episode.fork(2);
+   */
+  async fork(count: number, signal: AbortSignal = this.#options.signal): Promise<Episode[]> {
+    const { instance } = this.#options;
     const copies = await instance.fork(count, { signal });
     return copies.map((copy) => {
       const meter = new Meter(this.meter.limits, this.meter.used);
-      const options = { ...this.#options, instance: copy };
+      const options = { ...this.#options, instance: copy, signal };
       const fork = new Episode(options, this.#beginning, this.record.copy(), { ...this.timing }, meter, this.#startedAt);
       fork.#isDone = this.#isDone;
       return fork;

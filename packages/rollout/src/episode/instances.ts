@@ -38,7 +38,7 @@ export class Instances implements AsyncDisposable {
     const instance = (attempt === 0 ? this.#takeIdle() : undefined) ?? (await this.#create(spec, signal));
     return {
       instance,
-      provenance: this.#options.provenance,
+      provenance: { ...this.#options.provenance, ...runtimeOf(instance) },
       release: async (isReusable) => {
         if (isReusable) this.#idle.push(instance);
         else await this.#release(instance);
@@ -87,6 +87,16 @@ export class Instances implements AsyncDisposable {
     this.#releasing.add(releasing);
     return releasing;
   }
+}
+
+/** What the server says of an instance; what it does not say stays as the run's options have it. */
+function runtimeOf({ runtime }: Environment): Partial<Lease["provenance"]> {
+  const { engine, isolation, serverVersion } = runtime ?? {};
+  return {
+    ...(typeof engine === "string" && { engine }),
+    ...(typeof isolation === "string" && { isolation }),
+    ...(typeof serverVersion === "string" && { server_version: serverVersion }),
+  };
 }
 
 function pauseOf(seconds: unknown): number {

@@ -173,6 +173,24 @@ describe("a replay", () => {
     return await replay(trajectory, { instance, signal: never, now: () => performance.now() });
   }
 
+  it("stops in the middle of a message where a limit had stopped the agent", async () => {
+    const call = (id: string) => ({ id, type: "function" as const, function: { name: "echo", arguments: '{"text":"x"}' } });
+    const message = { role: "assistant" as const, content: "", tool_calls: [call("a"), call("b"), call("c")] };
+    const next = async () => ({ message });
+    const player = { next, copy: () => player };
+    const agent = { name: "three", settings: {}, begin: () => player };
+    const trajectory = await play(agent, { limits: { toolCalls: 2 } });
+    expect(trajectory).toMatchObject({ stop_reason: "max_tool_calls", steps: [{}, {}] });
+    expect(await replayed(trajectory)).toEqual({ kind: "equal", steps: 2 });
+  });
+
+  it("makes the calls of a program, whose messages are its own", async () => {
+    const trajectory = await play(oracleAgent(), { task: "recall" });
+    const steps = trajectory.steps.map((step) => ({ ...step, message: null }));
+    const messages = trajectory.messages.slice(0, 2);
+    expect(await replayed({ ...trajectory, steps, messages })).toEqual({ kind: "equal", steps: 2 });
+  });
+
   it("of an episode is equal on a deterministic environment", async () => {
     expect(await replayed(await play(oracleAgent(), { task: "recall" }))).toEqual({ kind: "equal", steps: 2 });
   });

@@ -48,7 +48,7 @@ export interface PlayOptions {
   readonly deadlineMs: number;
   readonly recordsDigests: boolean;
   readonly acquire: (spec: EpisodeSpec, signal: AbortSignal) => Promise<Lease>;
-  readonly provenance: Omit<Provenance, keyof Lease["provenance"] | "tools_digest">;
+  readonly provenance: Omit<Provenance, keyof Lease["provenance"] | "tools_digest" | "reward_digest">;
   readonly digestOf: (value: unknown) => string;
   readonly costOf: (turns: readonly Turn[]) => number | null;
   readonly cancel: AbortSignal;
@@ -56,8 +56,29 @@ export interface PlayOptions {
   readonly date: () => Date;
 }
 
+/** How an episode comes to its turns: on an instance of its own, or as a fork of another episode. */
+export interface Beginning {
+  acquire(signal: AbortSignal): Promise<Lease>;
+  readonly beginEpisode: typeof beginEpisode;
+  play(episode: Episode, lease: Lease): Promise<StopReason>;
+  /** What comes before a fork; null for an episode that is none. */
+  readonly parent: Trajectory["parent"];
+}
+
 /** Plays one episode from start to end. Never throws: what goes wrong is the episode's outcome. */
-export async function playEpisode(spec: EpisodeSpec, options: PlayOptions): Promise<Trajectory> {
+export function playEpisode(spec: EpisodeSpec, options: PlayOptions): Promise<Trajectory> {
+  const beginning: Beginning = {
+    acquire: (signal) => options.acquire(spec, signal),
+    beginEpisode,
+    play: (episode, { instance }) => playTurns(episode, spec, options, instance),
+    parent: null,
+  };
+  return playFrom(beginning, spec, options);
+}
+
+/** The same for an episode that begins in its own way. */
+export async function playFrom(beginning: Beginning, spec: EpisodeSpec, options: PlayOptions): Promise<Trajectory> {
+  const { beginEpisode } = beginning;
   const { now } = options;
   const from = now();
   const started = options.date().toISOString();
@@ -70,12 +91,12 @@ export async function playEpisode(spec: EpisodeSpec, options: PlayOptions): Prom
   let reason: StopReason = "error";
   let outcome: Outcome;
   try {
-    lease = await options.acquire(spec, signal);
+    lease = await beginning.acquire(signal);
     startMs = now() - from;
     stage = "reset";
     episode = await beginEpisode(lease.task ?? spec.task, spec, options, lease.instance, signal);
     stage = "play";
-    reason = await playTurns(episode, spec, options, lease.instance);
+    reason = await beginning.play(episode, lease);
     stage = "score";
     outcome = await episode.score();
   } catch (error) {
@@ -87,6 +108,9 @@ export async function playEpisode(spec: EpisodeSpec, options: PlayOptions): Prom
   await lease?.release(outcome.kind === "scored");
   const record = episode?.record;
   const tools = episode?.tools ?? [];
+  const { parent } = beginning;
+  // What came before a fork was paid for once: the first of the group counts it.
+  const ownTurns = (record?.turns ?? []).slice(spec.group?.index === 0 ? 0 : (parent?.turns ?? 0));
   return {
     format: TRAJECTORY_FORMAT,
     id: spec.id,
@@ -94,7 +118,7 @@ export async function playEpisode(spec: EpisodeSpec, options: PlayOptions): Prom
     attempt: spec.attempt,
     task: namedTask(lease?.task ?? spec.task, episode),
     group: spec.group,
-    parent: null,
+    parent: record === undefined ? null : parent,
     seed: spec.seed,
     messages: record?.messages ?? [],
     tools: [...tools],
@@ -106,8 +130,8 @@ export async function playEpisode(spec: EpisodeSpec, options: PlayOptions): Prom
     stop_reason: reason,
     truncated: isTruncated(reason),
     capture: captureOf(record?.turns ?? []),
-    usage: usageOf(record?.turns ?? []),
-    cost: options.costOf(record?.turns ?? []),
+    usage: usageOf(ownTurns),
+    cost: options.costOf(ownTurns),
     timing: {
       started_at: started,
       total_ms: now() - from,
@@ -118,6 +142,7 @@ export async function playEpisode(spec: EpisodeSpec, options: PlayOptions): Prom
       ...options.provenance,
       ...(lease?.provenance ?? { environment: "", environment_digest: null, engine: null, isolation: null, server_version: null }),
       tools_digest: tools.length === 0 ? null : options.digestOf(tools),
+      reward_digest: episode?.rewardDigest ?? null,
     } as Provenance,
     metadata: { ...spec.metadata },
   };
@@ -150,7 +175,7 @@ async function playTurns(episode: Episode, spec: EpisodeSpec, options: PlayOptio
   return episode.play(await agent.begin({ task, tools: episode.tools, seed: spec.seed, oracle }));
 }
 
-function startDeadline(ms: number): { readonly signal: AbortSignal; clear(): void } {
+export function startDeadline(ms: number): { readonly signal: AbortSignal; clear(): void } {
   const controller = new AbortController();
   const timer = setTimeout(() => controller.abort(new DeadlineError(`the episode took longer than ${ms / 1_000} s`)), ms);
   return { signal: controller.signal, clear: () => clearTimeout(timer) };

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { canonicalJson } from "@aenv/contract";
 
 /** Digests by the JSON of their value. The tools and the provenance of an episode are those of the one before, nearly always. */
@@ -16,4 +17,8 @@ export function digestOf(value: unknown): string {
   if (recent.size >= MOST_RECENT) recent.clear();
   recent.set(json, digest);
   return digest;
+}
+
+export function digestOfFile(path: string): string {
+  return `sha256:${createHash("sha256").update(readFileSync(path)).digest("hex")}`;
 }

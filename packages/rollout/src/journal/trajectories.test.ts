@@ -3,8 +3,8 @@ import type { Trajectory } from "@aenv/contract";
 import { type Tree, temporaryTree } from "@aenv/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { newTrajectory } from "../fixtures/trajectory.ts";
-import { readJournal } from "./journal.ts";
-import { readTrajectories, TrajectoryWriter } from "./trajectories.ts";
+import { compressJournal, readJournal } from "./journal.ts";
+import { readTrajectories, rewriteTrajectories, TrajectoryWriter } from "./trajectories.ts";
 
 async function collect<T>(values: AsyncIterable<T>): Promise<T[]> {
   const found: T[] = [];
@@ -47,15 +47,31 @@ describe("stored trajectories", () => {
     expect((await collect(readJournal(path))).filter(({ record }) => record.type === "shared")).toHaveLength(2);
   });
 
-  it("hold of a fork only what came after it, and are read whole", async () => {
-    const whole = newTrajectory({ id: "fork" });
-    const prefix = { messages: whole.messages.slice(0, 2), steps: whole.steps.slice(0, 1), turns: [] };
+  it("store what forks have in common once, and are read whole", async () => {
     const parent = { id: "p", messages: 2, steps: 1, turns: 0 };
+    const forks = ["a", "b"].map((id) => newTrajectory({ id, parent }));
+    const written = [...forks, newTrajectory({ id: "c", parent: { ...parent, id: "q" } })];
     await using writer = await TrajectoryWriter.open(path);
-    await writer.addPrefix("p", prefix);
-    await writer.addPrefix("p", prefix);
-    await writer.add({ ...whole, parent, messages: whole.messages.slice(2), steps: whole.steps.slice(1), turns: [] });
-    expect(await all()).toEqual([{ ...whole, parent, turns: [] }]);
+    for (const one of written) await writer.add(one);
+    expect(await all()).toEqual(written);
+    const records = (await collect(readJournal(path))).map(({ record }) => record);
+    expect(records.filter(({ type }) => type === "prefix").map(({ id }) => id)).toEqual(["p", "q"]);
+    const values = records.flatMap(({ type, value }) => (type === "trajectory" ? [value as Trajectory] : []));
+    expect(values.map(({ messages, steps }) => [messages.length, steps.length])).toEqual([2, 2, 2].map((count) => [count, 0]));
+  });
+
+  it("can be taken out of a journal that is compressed, and others added to it", async () => {
+    const writer = await TrajectoryWriter.open(path);
+    for (const id of ["a", "b", "c"]) await writer.add(newTrajectory({ id }));
+    await writer.close();
+    await compressJournal(path);
+    await rewriteTrajectories(path, ({ id }) => id !== "b");
+    const again = await TrajectoryWriter.open(path);
+    await again.add(newTrajectory({ id: "d" }));
+    await again.close();
+    expect((await all()).map(({ id }) => id)).toEqual(["a", "c", "d"]);
+    await compressJournal(path);
+    expect((await all()).map(({ id }) => id)).toEqual(["a", "c", "d"]);
   });
 
   it("refuse a line of another version, with the reason", async () => {

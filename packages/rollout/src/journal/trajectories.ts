@@ -1,10 +1,11 @@
+import { rename, rm } from "node:fs/promises";
 import { PlatformError, type Trajectory, trajectory } from "@aenv/contract";
 import { z } from "zod";
 import { digestOf } from "./digest.ts";
 import { Journal, readJournal } from "./journal.ts";
 
 /** The part of a trajectory that its forks have in common. */
-export type Prefix = Pick<Trajectory, "messages" | "steps" | "turns">;
+type Prefix = Pick<Trajectory, "messages" | "steps" | "turns">;
 
 /** Fields that many trajectories of a run have alike; each value is stored once and named by its digest. */
 const SHARED = ["tools", "offered_tools", "provenance"] as const;
@@ -35,14 +36,25 @@ export class TrajectoryWriter implements AsyncDisposable {
     return new TrajectoryWriter(journal, written);
   }
 
+  /** Takes whole trajectories. What the forks of one episode have in common is written once, before the first of them. */
   async add(one: Trajectory): Promise<void> {
     const value: Record<string, unknown> = { ...one };
+    const { parent } = one;
+    if (parent !== null) {
+      await this.#addPrefix(
+        parent.id,
+        partOf(one, (all, count) => all.slice(0, count)),
+      );
+      Object.assign(
+        value,
+        partOf(one, (all, count) => all.slice(count)),
+      );
+    }
     for (const field of SHARED) if (one[field] !== undefined) value[field] = await this.#share(one[field]);
     await this.#journal.append({ type: "trajectory", value });
   }
 
-  /** Stores what the forks of one trajectory have in common; each then holds only what came after, and names it as its parent. */
-  async addPrefix(id: string, prefix: Prefix): Promise<void> {
+  async #addPrefix(id: string, prefix: Prefix): Promise<void> {
     if (this.#written.has(id)) return;
     this.#written.add(id);
     await this.#journal.append({ type: "prefix", id, value: prefix });
@@ -66,6 +78,11 @@ export class TrajectoryWriter implements AsyncDisposable {
   }
 }
 
+function partOf({ messages, steps, turns, parent }: Trajectory, take: <T>(all: readonly T[], count: number) => T[]): Prefix {
+  const { messages: ofMessages = 0, steps: ofSteps = 0, turns: ofTurns = 0 } = parent ?? {};
+  return { messages: take(messages, ofMessages), steps: take(steps, ofSteps), turns: take(turns, ofTurns) };
+}
+
 /** The trajectories of a journal, whole: with what they share, and forks with what came before the fork. */
 export async function* readTrajectories(path: string): AsyncGenerator<Trajectory> {
   const shared = new Map<string, unknown>();
@@ -76,6 +93,36 @@ export async function* readTrajectories(path: string): AsyncGenerator<Trajectory
     else if (one.type === "prefix") prefixes.set(one.id, one.value as Prefix);
     else yield whole(one.value, shared, prefixes, path);
   }
+}
+
+/** A trajectory as its line has it: what it shares with others is named, not written out. */
+type Stored = Pick<Trajectory, "id" | "outcome" | "group">;
+
+export async function countTrajectories(path: string, isCounted: (stored: Stored) => boolean): Promise<number> {
+  let count = 0;
+  for await (const { record: raw } of readJournal(path)) {
+    const one = parseRecord(raw, path);
+    if (one.type === "trajectory" && isCounted(one.value as unknown as Stored)) count++;
+  }
+  return count;
+}
+
+/** Replaces a journal by one without some of its trajectories. A crash leaves the one or the other. */
+export async function rewriteTrajectories(path: string, isKept: (stored: Stored) => boolean): Promise<void> {
+  const part = `${path}.part`;
+  await rm(part, { force: true });
+  const journal = await Journal.open(part);
+  try {
+    for await (const { record: raw } of readJournal(path)) {
+      const one = parseRecord(raw, path);
+      if (one.type !== "trajectory" || isKept(one.value as unknown as Stored)) await journal.append(raw);
+    }
+  } finally {
+    await journal.close();
+  }
+  await rename(part, path);
+  // Only now: as long as there is no other file, the compressed one is the journal.
+  await rm(`${path}.gz`, { force: true });
 }
 
 function whole(

@@ -90,24 +90,20 @@ export class ModelHttp {
   }
 
   async #once<T>(call: ModelRequest, read: (body: ModelAnswer) => Promise<T>, signal: AbortSignal): Promise<T> {
-    // Cleared after each answer: `AbortSignal.timeout` would keep a timer for every answer of the last minutes.
-    const limit = new AbortController();
-    const timer = setTimeout(() => limit.abort(), this.#options.timeoutMs);
+    const limit = AbortSignal.timeout(this.#options.timeoutMs);
     try {
       const { statusCode, headers, body } = await request(call.url, {
         method: "POST",
         headers: { "content-type": "application/json", ...call.headers },
         body: JSON.stringify(call.body),
-        signal: AbortSignal.any([signal, limit.signal]),
+        signal: AbortSignal.any([signal, limit]),
         dispatcher: this.#connections,
       });
       if (statusCode >= 200 && statusCode < 300) return await read(body);
       throw refusal(call.url, statusCode, headers["retry-after"], await body.text());
     } catch (error) {
-      if (!limit.signal.aborted) throw error;
+      if (!limit.aborted) throw error;
       throw new ModelError(`${call.url} did not answer within ${this.#options.timeoutMs / 1_000} s`, { retryable: true, cause: error });
-    } finally {
-      clearTimeout(timer);
     }
   }
 }

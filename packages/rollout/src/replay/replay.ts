@@ -1,7 +1,8 @@
 import type { Step, Trajectory } from "@aenv/contract";
-import { replayAgent } from "../agents/replay.ts";
+import { isOfProgram, replayAgent } from "../agents/replay.ts";
 import { Episode } from "../episode/episode.ts";
 import type { EpisodeInstance } from "../episode/instance.ts";
+import type { Limits } from "../episode/limits.ts";
 import { type Difference, differences } from "./difference.ts";
 
 /** Where a replay first went another way. */
@@ -9,9 +10,23 @@ export type Divergence =
   | { readonly at: "prompt" | "tools" | "reply" | "reward"; readonly step: null; readonly differences: readonly Difference[] }
   | { readonly at: "observation" | "state" | "step reward"; readonly step: number; readonly differences: readonly Difference[] };
 
+/** A divergence as a sentence: where, and the first value that differs. */
+export function divergenceText({ at, step, differences: [first] }: Divergence): string {
+  const shown = (value: unknown) => (JSON.stringify(value) ?? "nothing").slice(0, MAX_VALUE);
+  const values = first === undefined ? "" : `: ${first.path || "it"} was ${shown(first.expected)} and is now ${shown(first.actual)}`;
+  return `the ${step === null ? at : `${at} of step ${step}`} differs${values}`;
+}
+
+const MAX_VALUE = 100;
+
 export type ReplayResult =
   | { readonly kind: "equal"; readonly steps: number }
   | { readonly kind: "diverged"; readonly divergence: Divergence };
+
+export interface PlayedAgain {
+  readonly episode: Episode;
+  readonly divergence: Divergence | null;
+}
 
 export interface ReplayOptions {
   readonly instance: EpisodeInstance;
@@ -24,31 +39,41 @@ export interface ReplayOptions {
  * observation, the digest of the state where the trajectory holds it, the replies, and the score.
  */
 export async function replay(trajectory: Trajectory, options: ReplayOptions): Promise<ReplayResult> {
+  const { episode, divergence } = await playAgain(trajectory, options);
+  const found = divergence ?? compareStepRewards(trajectory.steps, episode.record.steps) ?? (await compareScore(trajectory, episode));
+  return found === null ? { kind: "equal", steps: trajectory.steps.length } : { kind: "diverged", divergence: found };
+}
+
+/** A trajectory's actions on a fresh instance, and where the environment first answered something else; rewards are not compared. */
+export async function playAgain(trajectory: Trajectory, options: ReplayOptions): Promise<PlayedAgain> {
   const { instance, signal, now } = options;
   const recordsDigests = trajectory.steps.some(({ state_digest }) => state_digest !== null);
   const episode = await Episode.begin({
     instance,
     task: trajectory.task.inline ?? trajectory.task.id,
     seed: trajectory.seed,
-    limits: {},
+    limits: limitsOf(trajectory),
     signal,
     recordsDigests,
     now,
   });
   const before = compareBeginning(trajectory, episode);
-  if (before !== null) return { kind: "diverged", divergence: before };
+  if (before !== null) return { episode, divergence: before };
   await episode.play(
     await replayAgent(trajectory).begin({ task: { id: null, instruction: null }, tools: [], seed: 0, oracle: async () => null }),
   );
-  const divergence =
-    compareSteps(trajectory.steps, episode.record.steps) ??
-    compareMessages(trajectory, episode) ??
-    (await compareScore(trajectory, episode));
-  return divergence === null ? { kind: "equal", steps: trajectory.steps.length } : { kind: "diverged", divergence };
+  const divergence = compareSteps(trajectory.steps, episode.record.steps) ?? compareMessages(trajectory, episode);
+  return { episode, divergence };
 }
 
-function compareBeginning({ messages, tools }: Trajectory, episode: Episode): Divergence | null {
-  const prompt = differences(messages.slice(0, episode.record.messages.length), episode.record.messages);
+/** A limit may have ended the episode in the middle of a message with several calls. */
+function limitsOf({ truncated, steps }: Trajectory): Limits {
+  return truncated ? { toolCalls: steps.length } : {};
+}
+
+function compareBeginning({ messages, tools, steps }: Trajectory, episode: Episode): Divergence | null {
+  // A program writes its conversation itself: it need not hold the environment's prompt.
+  const prompt = isOfProgram(steps) ? [] : differences(messages.slice(0, episode.record.messages.length), episode.record.messages);
   if (prompt.length > 0) return { at: "prompt", step: null, differences: prompt };
   const found = differences(tools, episode.tools);
   return found.length > 0 ? { at: "tools", step: null, differences: found } : null;
@@ -61,13 +86,20 @@ function compareSteps(expected: readonly Step[], actual: readonly Step[]): Diver
     if (observation.length > 0) return { at: "observation", step, differences: observation };
     const state = one.state_digest === null ? [] : differences(one.state_digest, other?.state_digest);
     if (state.length > 0) return { at: "state", step, differences: state };
-    const reward = differences(one.reward, other?.reward);
+  }
+  return null;
+}
+
+function compareStepRewards(expected: readonly Step[], actual: readonly Step[]): Divergence | null {
+  for (const [step, one] of expected.entries()) {
+    const reward = differences(one.reward, actual[step]?.reward);
     if (reward.length > 0) return { at: "step reward", step, differences: reward };
   }
   return null;
 }
 
-function compareMessages({ messages }: Trajectory, episode: Episode): Divergence | null {
+function compareMessages({ messages, steps }: Trajectory, episode: Episode): Divergence | null {
+  if (isOfProgram(steps)) return null;
   const found = differences(messages, episode.record.messages);
   return found.length > 0 ? { at: "reply", step: null, differences: found } : null;
 }

@@ -1,9 +1,9 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { PlatformError } from "@aenv/contract";
+import { PlatformError, type Trajectory } from "@aenv/contract";
 import { z } from "zod";
 import { compressJournal } from "../journal/journal.ts";
-import { readTrajectories, TrajectoryWriter } from "../journal/trajectories.ts";
+import { countTrajectories, readTrajectories, rewriteTrajectories, TrajectoryWriter } from "../journal/trajectories.ts";
 import type { RunSummary } from "../stats/summary.ts";
 import { type RunSettings, requireSameSettings, runSettings } from "./settings.ts";
 
@@ -16,12 +16,15 @@ const LOCK = "lock";
 export class RunFolder {
   readonly path: string;
   readonly name: string;
+  /** The folder in which this and other runs are. */
+  readonly parent: string;
 
   constructor(runs: string, name: string) {
     if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/.test(name)) {
       throw new PlatformError("request.invalid", `'${name}' is no name for a run: use up to 200 letters, digits, '.', '_' and '-'`);
     }
     this.name = name;
+    this.parent = runs;
     this.path = join(runs, name);
   }
 
@@ -60,6 +63,24 @@ export class RunFolder {
 
   trajectories(): ReturnType<typeof readTrajectories> {
     return readTrajectories(this.trajectoriesPath);
+  }
+
+  /** Removes trajectories, so that their episodes can be played again; the run is not complete then. Nothing happens if there are none. */
+  async forget(isForgotten: (stored: Pick<Trajectory, "id" | "outcome" | "group">) => boolean): Promise<void> {
+    const found = await countTrajectories(this.trajectoriesPath, isForgotten);
+    if (found === 0) return;
+    rmSync(join(this.path, SUMMARY), { force: true });
+    await rewriteTrajectories(this.trajectoriesPath, (stored) => !isForgotten(stored));
+  }
+
+  /** Forgets what a crash left of groups of forks: a group is played as a whole, so that its samples have one trunk. */
+  async forgetPartialGroups(): Promise<void> {
+    const counts = new Map<string, number>();
+    await countTrajectories(this.trajectoriesPath, ({ group }) => {
+      if (group !== null) counts.set(group.id, (counts.get(group.id) ?? 0) + 1);
+      return false;
+    });
+    await this.forget(({ group }) => group !== null && (counts.get(group.id) ?? 0) < group.size);
   }
 
   /** Writes the summary and compresses the trajectories: the run has ended. */

@@ -17,6 +17,8 @@ export interface PlanOptions {
   /** Samples of each task. */
   readonly samples: number;
   readonly seed: number;
+  /** Samples are forks of one episode, so they follow each other and their environments have the same seed. */
+  readonly fork_at?: number | undefined;
 }
 
 /** How many episodes a plan holds. */
@@ -26,22 +28,23 @@ export function planSize({ tasks, samples }: Pick<PlanOptions, "tasks" | "sample
 
 /**
  * The episodes of a run: the first sample of every task, then the second of every task, and so on. So a run that is stopped early has
- * seen all tasks about equally often. An environment without tasks has one group.
+ * seen all tasks about equally often. Forks are planned task by task. An environment without tasks has one group.
  */
-export function* planEpisodes({ run, tasks, samples, seed }: PlanOptions): Generator<PlannedEpisode> {
+export function* planEpisodes({ run, tasks, samples, seed, fork_at }: PlanOptions): Generator<PlannedEpisode> {
   const all = tasks.length === 0 ? [null] : tasks;
-  for (let sample = 0; sample < samples; sample++) {
-    for (const [index, task] of all.entries()) {
-      const number = sample * all.length + index;
-      const name = task?.id ?? "";
-      yield {
-        number,
-        id: `${run}/${index}-${sample}`,
-        task: { id: task?.id ?? null, split: task?.split ?? null, index: task === null ? null : index },
-        group: { id: `${run}/${index}`, index: sample, size: samples },
-        seed: seedOf(seed, name, sample),
-      };
-    }
+  const isForked = fork_at !== undefined;
+  for (let number = 0; number < all.length * samples; number++) {
+    const [index, sample] = isForked
+      ? [Math.floor(number / samples), number % samples]
+      : [number % all.length, Math.floor(number / all.length)];
+    const task = all[index] ?? null;
+    yield {
+      number,
+      id: `${run}/${index}-${sample}`,
+      task: { id: task?.id ?? null, split: task?.split ?? null, index: task === null ? null : index },
+      group: { id: `${run}/${index}`, index: sample, size: samples },
+      seed: seedOf(seed, task?.id ?? "", isForked ? 0 : sample),
+    };
   }
 }
 

@@ -19,7 +19,7 @@ describe("a run on a platform", () => {
   beforeAll(async () => {
     tree = temporaryTree();
     platform = await startPlatform();
-    environment = await publish(platform, projects.echo, { deployConfig: { isolation: "shared" } });
+    environment = await publish(platform, projects.echo, { isolation: "shared" });
   });
   afterAll(async () => {
     await platform?.close();
@@ -46,7 +46,7 @@ describe("a run on a platform", () => {
 
   async function run(name: string, agent: Agent, samples: number) {
     const cancel = new AbortController().signal;
-    const provenance = { environment, environment_digest: null, engine: "process", isolation: "shared", server_version: "0" };
+    const provenance = { environment, environment_digest: null, engine: null, isolation: null, server_version: null };
     await using instances = new Instances({
       environment,
       options: { systemUrl: platform.controlUrl, dataUrl: platform.dataUrl },
@@ -78,7 +78,13 @@ describe("a run on a platform", () => {
   it("scores every episode, on as many instances as run at once, and leaves none behind", async () => {
     const { summary, trajectories } = await run("oracle", oracleAgent(), 20);
     expect(summary).toMatchObject({ episodes: 60, scored: 60, reward: { mean: 1 }, passHatK: { 20: { value: 1, tasks: 3 } } });
-    expect(trajectories.every(({ provenance }) => provenance.engine === "process")).toBe(true);
+    const made = {
+      engine: "process",
+      isolation: "shared",
+      server_version: expect.any(String),
+      reward_digest: expect.stringMatching(/^sha256:/),
+    };
+    for (const { provenance } of trajectories) expect(provenance).toMatchObject(made);
     const { items } = (await platform.demand("GET", "/env-instance/*/list")) as { items?: unknown[] };
     expect(items ?? []).toEqual([]);
   });

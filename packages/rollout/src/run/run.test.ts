@@ -86,6 +86,29 @@ describe("a run", () => {
     expect((await stored()).map(({ attempt }) => attempt)).toEqual(Array.from({ length: 12 }, () => 2));
   });
 
+  it("tries again as often as its cause is allowed", async () => {
+    const lost = async (spec: EpisodeSpec) => ({ ...(await play(spec)), outcome: unscored });
+    await playRun(options({ retries: 1, retriesOf: { sandbox: 3, model: 0 }, play: lost }));
+    expect(new Set((await stored()).map(({ attempt }) => attempt))).toEqual(new Set([3]));
+  });
+
+  it("plays again what was unscored in a complete run, and nothing else", async () => {
+    const isLost = ({ id }: EpisodeSpec) => id.endsWith("-1");
+    const lossy = async (spec: EpisodeSpec) => ({ ...(await play(spec)), ...(isLost(spec) && { outcome: unscored }) });
+    expect(await playRun(options({ play: lossy }))).toMatchObject({ isComplete: true, summary: { scored: 9 } });
+    const again: string[] = [];
+    const counted = (spec: EpisodeSpec) => {
+      again.push(spec.id);
+      return play(spec);
+    };
+    const result = await playRun(options({ play: counted, playsUnscoredAgain: true }));
+    expect(result).toMatchObject({ isComplete: true, resumed: 9, summary: { episodes: 12, scored: 12, unscored: {} } });
+    expect(again.sort()).toEqual(["run/0-1", "run/1-1", "run/2-1"]);
+    expect(new RunFolder(tree.path, "run").summary()).toMatchObject({ scored: 12 });
+    expect(await stored()).toHaveLength(12);
+    expect(await playRun(options({ play: counted, playsUnscoredAgain: true }))).toMatchObject({ resumed: 12 });
+  });
+
   it("keeps an episode unscored when all attempts failed, and never turns it into a number", async () => {
     const { summary } = await playRun(options({ retries: 1, play: async (spec) => ({ ...(await play(spec)), outcome: unscored }) }));
     expect(summary).toMatchObject({ episodes: 12, scored: 0, unscored: { sandbox: 12 }, reward: null });

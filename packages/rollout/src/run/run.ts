@@ -1,5 +1,5 @@
 import { performance } from "node:perf_hooks";
-import type { Trajectory } from "@aenv/contract";
+import type { Trajectory, UnscoredCause } from "@aenv/contract";
 import type { EpisodeSpec } from "../episode/play.ts";
 import { type EpisodeScore, type RunSummary, scoreOf, summarise } from "../stats/summary.ts";
 import { Concurrency } from "./concurrency.ts";
@@ -13,7 +13,15 @@ export interface RunOptions {
   readonly settings: RunSettings;
   readonly concurrency: number;
   readonly retries: number;
+  /** Other numbers of retries for some causes. */
+  readonly retriesOf?: Readonly<Partial<Record<UnscoredCause, number>>>;
+  /** Whether episodes that ended unscored in an earlier call are played again. */
+  readonly playsUnscoredAgain?: boolean;
+  /** The episodes, if they are not those that the settings plan. */
+  readonly episodes?: { readonly total: number; readonly plan: Iterable<PlannedEpisode> | AsyncIterable<PlannedEpisode> };
   readonly play: (spec: EpisodeSpec) => Promise<Trajectory>;
+  /** Called with each episode that is done with: its trajectory is in the folder. */
+  readonly onDone?: (planned: Pick<PlannedEpisode, "id" | "group">) => void | Promise<void>;
   readonly onProgress?: (progress: RunProgress) => void;
   readonly cancel: AbortSignal;
   /** Gives the signs of a busy server or model to what decides how many episodes run at once. */
@@ -44,11 +52,13 @@ export interface RunResult {
  * as its episode has ended.
  */
 export async function playRun(options: RunOptions): Promise<RunResult> {
-  const { folder, settings, retries, play, onProgress, cancel } = options;
+  const { folder, settings, retries, retriesOf = {}, play, onDone, onProgress, cancel } = options;
   using _ = folder.begin(settings);
+  if (options.playsUnscoredAgain === true) await folder.forget(({ outcome }) => outcome.kind === "unscored");
+  if (settings.fork_at !== undefined) await folder.forgetPartialGroups();
   const played = new Set<string>();
   const scores: EpisodeScore[] = [];
-  const total = planSize(settings);
+  const { total, plan } = options.episodes ?? { total: planSize(settings), plan: planEpisodes({ run: folder.name, ...settings }) };
   const concurrency = new Concurrency({ max: options.concurrency });
   options.onBusy?.((pauseMs) => concurrency.noteBusy(performance.now(), pauseMs));
   await using writer = await folder.openTrajectories((stored) => {
@@ -60,15 +70,17 @@ export async function playRun(options: RunOptions): Promise<RunResult> {
   const progress = (last: Trajectory | null) =>
     onProgress?.({ total, done: scores.length, running: concurrency.running, limit: concurrency.limit, last, scores });
   progress(null);
-  await runEpisodes(unplayed(planEpisodes({ run: folder.name, ...settings }), played), {
+  await runEpisodes(unplayed(plan, played, onDone), {
     run: folder.name,
     concurrency,
     retries,
+    retriesOf,
     play,
     cancel,
-    onEpisode: async (trajectory) => {
+    onEpisode: async (trajectory, planned) => {
       await writer.add(trajectory);
       scores.push(scoreOf(trajectory));
+      await onDone?.(planned);
       progress(trajectory);
     },
   });
@@ -79,6 +91,13 @@ export async function playRun(options: RunOptions): Promise<RunResult> {
   return { summary, isComplete, resumed };
 }
 
-function* unplayed(plan: Iterable<PlannedEpisode>, played: ReadonlySet<string>): Generator<PlannedEpisode> {
-  for (const planned of plan) if (!played.has(planned.id)) yield planned;
+async function* unplayed(
+  plan: Iterable<PlannedEpisode> | AsyncIterable<PlannedEpisode>,
+  played: ReadonlySet<string>,
+  onDone: RunOptions["onDone"],
+): AsyncGenerator<PlannedEpisode> {
+  for await (const planned of plan) {
+    if (played.has(planned.id)) await onDone?.(planned);
+    else yield planned;
+  }
 }

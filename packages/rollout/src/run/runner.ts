@@ -1,4 +1,4 @@
-import type { Trajectory } from "@aenv/contract";
+import type { Trajectory, UnscoredCause } from "@aenv/contract";
 import type { EpisodeSpec } from "../episode/play.ts";
 import type { Concurrency } from "./concurrency.ts";
 import type { PlannedEpisode } from "./plan.ts";
@@ -8,6 +8,8 @@ export interface RunnerOptions {
   readonly concurrency: Concurrency;
   /** Further attempts after an outcome that is unscored and retryable. */
   readonly retries: number;
+  /** Other numbers for some causes. */
+  readonly retriesOf?: Readonly<Partial<Record<UnscoredCause, number>>>;
   readonly play: (spec: EpisodeSpec) => Promise<Trajectory>;
   /** Takes the last attempt of each episode; the next begins when it has been taken. */
   readonly onEpisode: (trajectory: Trajectory, planned: PlannedEpisode) => Promise<void>;
@@ -20,12 +22,12 @@ export interface RunnerOptions {
  * Plays the episodes of a plan, as many at once as may be. Each episode gives exactly one trajectory: its last attempt. Cancelled
  * episodes give none, so that a later run plays them. It holds only what runs now, however many there are.
  */
-export async function runEpisodes(plan: Iterable<PlannedEpisode>, options: RunnerOptions): Promise<void> {
+export async function runEpisodes(plan: Iterable<PlannedEpisode> | AsyncIterable<PlannedEpisode>, options: RunnerOptions): Promise<void> {
   const { concurrency, cancel } = options;
   const running = new Set<Promise<void>>();
   let failure: unknown;
   let hasFailed = false;
-  for (const planned of plan) {
+  for await (const planned of plan) {
     await concurrency.begin();
     if (cancel.aborted || hasFailed) {
       concurrency.end();
@@ -47,13 +49,14 @@ export async function runEpisodes(plan: Iterable<PlannedEpisode>, options: Runne
 }
 
 async function playPlanned(planned: PlannedEpisode, options: RunnerOptions): Promise<void> {
-  const { run, retries, play, onEpisode, onRetry, metadata = {}, cancel } = options;
+  const { run, retries, retriesOf = {}, play, onEpisode, onRetry, metadata = {}, cancel } = options;
   const { id, task, group, seed } = planned;
   for (let attempt = 0; ; attempt++) {
     const trajectory = await play({ id, run, attempt, task, group, seed, metadata });
     const { outcome } = trajectory;
     if (cancel.aborted && outcome.kind === "unscored") return;
-    if (outcome.kind === "scored" || !outcome.retryable || attempt >= retries) return onEpisode(trajectory, planned);
+    const isLast = outcome.kind === "scored" || !outcome.retryable || attempt >= (retriesOf[outcome.cause] ?? retries);
+    if (isLast) return onEpisode(trajectory, planned);
     onRetry?.(trajectory);
   }
 }

@@ -25,13 +25,23 @@ export const runSettings = z.object({
   }),
   records_digests: z.boolean(),
   pass_reward: z.number(),
+  /** Where the environment's project was, for commands that play the run again. It does not decide what the episodes are. */
+  folder: z.string().optional(),
+  /** After so many tool calls the samples of a task are forked from one episode. */
+  fork_at: z.number().int().nonnegative().optional(),
+  /** The run whose trajectories were scored again. */
+  rescored_from: z.string().optional(),
 });
 export type RunSettings = z.infer<typeof runSettings>;
 
 /** The name of a run that nobody has named: the same for the same settings, so that the same command goes on with it. */
 export function runNameOf(settings: RunSettings): string {
   const environment = settings.environment.replaceAll(/[^A-Za-z0-9.-]/g, "-");
-  return `${environment}-${settings.agent.name}-${digestOf(settings).slice("sha256:".length, "sha256:".length + 8)}`;
+  return `${environment}-${settings.agent.name}-${digestOf(identityOf(settings)).slice("sha256:".length, "sha256:".length + 8)}`;
+}
+
+function identityOf({ folder: _, ...settings }: RunSettings): Omit<RunSettings, "folder"> {
+  return settings;
 }
 
 const SECRET = /key|token|secret|password|credential/i;
@@ -43,7 +53,7 @@ export function withoutSecrets(variables: Readonly<Record<string, string>>): Rec
 
 /** Refuses to go on with a run that has other settings, and says which. */
 export function requireSameSettings(run: string, stored: RunSettings, wanted: RunSettings): void {
-  const [first] = differences(stored, wanted, 1);
+  const [first] = differences(identityOf(stored), identityOf(wanted), 1);
   if (first === undefined) return;
   const shown = (value: unknown) => JSON.stringify(value) ?? "nothing";
   throw new PlatformError(

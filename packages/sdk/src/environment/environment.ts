@@ -17,7 +17,7 @@ import { EnvironmentBatch } from "./batch.ts";
 import { EpisodeClient } from "./episode.ts";
 import { InstanceLifecycle, REFUSED_LIMIT_MS } from "./instance-lifecycle.ts";
 import { type Logger, silentLogger } from "./logger.ts";
-import { agentUrlOf, type OpenInstance, warningsOf } from "./open-instance.ts";
+import { agentUrlOf, type InstanceRuntime, type OpenInstance, runtimeOf, warningsOf } from "./open-instance.ts";
 import { type EnvironmentOptions, type InstanceOptions, requestLimit } from "./options.ts";
 import { type CallOptions, SandboxClient } from "./sandbox-client.ts";
 import { toReward } from "./score.ts";
@@ -277,6 +277,12 @@ export class Environment implements ToolSource {
   get warnings(): readonly string[] {
     const { instance } = this.#lifecycle;
     return instance === null ? [] : warningsOf(instance.record);
+  }
+
+  /** What runs the instance, as far as the server says; null until the instance is open. */
+  get runtime(): InstanceRuntime | null {
+    const { instance } = this.#lifecycle;
+    return instance === null ? null : runtimeOf(instance.record);
   }
 
   /** Waits until the instance runs and is healthy. */

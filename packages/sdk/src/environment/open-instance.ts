@@ -54,6 +54,21 @@ export function warningsOf({ warnings }: InstanceRecord): readonly string[] {
   return Array.isArray(warnings) ? warnings.filter((one) => typeof one === "string") : [];
 }
 
+/** What runs an instance, as far as its server says. */
+export interface InstanceRuntime {
+  readonly engine: string | null;
+  /** `shared` or `instance`. */
+  readonly isolation: string | null;
+  readonly serverVersion: string | null;
+}
+
+export function runtimeOf({ engine = null, server_version: serverVersion = null, env }: InstanceRecord): InstanceRuntime {
+  const isolation = env?.deploy_config?.isolation;
+  // An AEnv platform gives each instance a process of its own unless the config says otherwise.
+  const usual = engine === null ? null : "instance";
+  return { engine, isolation: typeof isolation === "string" ? isolation : usual, serverVersion };
+}
+
 /** Only an AEnv platform sets this, and it does not forward tokens to environments. The original's gateway would forward them. */
 function needsToken(record: InstanceRecord): boolean {
   return record.data_access === "token";

@@ -35,12 +35,20 @@ export interface InstanceRooms {
   readonly shown: ShownText;
   /** True if the data port requires a token beside the instance's id. */
   readonly dataNeedsToken: boolean;
+  readonly runtime: Runtime;
+}
+
+/** What runs the instances, for the provenance of trajectories. */
+interface Runtime {
+  readonly engine: string;
+  readonly version: string;
 }
 
 /** The data port as an instance's record shows it. */
 interface DataPort {
   readonly url: string;
   readonly needsToken: boolean;
+  readonly runtime: Runtime;
 }
 
 const id = z.object({ id: z.string().min(1).max(128) });
@@ -63,7 +71,7 @@ const pageQuery = z.object({
 const LONGEST_WAIT_MS = 25_000;
 
 export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
-  const { instances, list, logs, hub, dataUrl, dataNeedsToken: needsToken } = rooms;
+  const { instances, list, logs, hub, dataUrl, dataNeedsToken: needsToken, runtime } = rooms;
   const trainer = ["trainer", "publisher"] as const;
 
   async function create(
@@ -78,7 +86,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
     return waitMs === 0 ? row : instances.started(row.id, waitMs, ask.caller, ask.signal);
   }
 
-  const portFor = (ask: ApiRequest<unknown, unknown, unknown>): DataPort => ({ url: dataUrl(headerOf(ask, "host")), needsToken });
+  const portFor = (ask: ApiRequest<unknown, unknown, unknown>): DataPort => ({ url: dataUrl(headerOf(ask, "host")), needsToken, runtime });
 
   const record = (row: InstanceRow, ask: ApiRequest<unknown, unknown, unknown>) => toRecord(row, portFor(ask), null);
 
@@ -287,6 +295,8 @@ export function toRecord(row: InstanceRow, dataPort: DataPort, env: InstanceReco
     ...(row.datasource !== "" && { datasource: row.datasource, image: row.image }),
     agent_url: `${dataPort.url}/agent/${row.agentKey}/mcp`,
     data_url: dataPort.url,
+    engine: dataPort.runtime.engine,
+    server_version: dataPort.runtime.version,
     ...(dataPort.needsToken && { data_access: "token" }),
   };
 }

@@ -1,0 +1,142 @@
+import { PlatformError, type StopReason, type Trajectory } from "@aenv/contract";
+import { isProgram, type Player, type TurnAgent } from "../agents/agent.ts";
+import { Episode } from "./episode.ts";
+import { type EpisodeSpec, type Lease, type PlayOptions, playFrom, startDeadline } from "./play.ts";
+
+/** What the forks of a group have in common: an episode that was played to a step and waits there. */
+interface Trunk {
+  readonly lease: Lease;
+  readonly episode: Episode;
+  readonly player: Player;
+  /** Set if the episode ended before the step; its forks have nothing to play then. */
+  readonly reason: StopReason | null;
+  readonly parent: NonNullable<Trajectory["parent"]>;
+}
+
+/**
+ * Plays the samples of a group as forks: the first tool calls are made once, and each sample goes on from there on an instance of its
+ * own. A group is played from one trunk unless that fails; then the samples that are left get a new one.
+ */
+export class Forks implements AsyncDisposable {
+  readonly #options: PlayOptions;
+  readonly #agent: TurnAgent;
+  readonly #forkAt: number;
+  /** By group. */
+  readonly #trunks = new Map<string, Promise<Trunk>>();
+  readonly #left = new Map<string, number>();
+
+  constructor(options: PlayOptions, forkAt: number) {
+    const { agent } = options;
+    if (isProgram(agent)) {
+      throw new PlatformError(
+        "request.invalid",
+        `the agent '${agent.name}' is a program, which cannot be forked; use one that plays by turns`,
+      );
+    }
+    this.#options = options;
+    this.#agent = agent;
+    this.#forkAt = forkAt;
+  }
+
+  /** Plays one sample of a group. Never throws: what goes wrong is the episode's outcome. */
+  async play(spec: EpisodeSpec): Promise<Trajectory> {
+    const group = groupOf(spec);
+    let trunk: Trunk | null = null;
+    let fork: Episode | undefined;
+    const beginning = {
+      acquire: async (signal: AbortSignal) => {
+        trunk = await this.#trunkOf(group, spec);
+        const { lease, episode } = trunk;
+        try {
+          [fork] = await episode.fork(1, signal);
+        } catch (error) {
+          // The instance may be gone. Other samples, and the next attempt of this one, get a new trunk.
+          if (!signal.aborted) await this.#drop(group);
+          throw error;
+        }
+        const { instance } = fork as Episode;
+        return { ...lease, instance, release: () => instance.release() };
+      },
+      beginEpisode: async () => fork as Episode,
+      play: async (episode: Episode) => trunk?.reason ?? episode.play((trunk as Trunk).player.copy(seedOf(spec))),
+      get parent() {
+        return trunk?.parent ?? null;
+      },
+    };
+    return playFrom(beginning, spec, this.#options);
+  }
+
+  /** A sample has its last outcome. The trunk is not needed any more when all of its group have. */
+  async done({ group }: Pick<EpisodeSpec, "group">): Promise<void> {
+    if (group === null) return;
+    const left = (this.#left.get(group.id) ?? group.size) - 1;
+    this.#left.set(group.id, left);
+    if (left > 0) return;
+    this.#left.delete(group.id);
+    await this.#drop(group.id);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.#trunks.keys()].map((group) => this.#drop(group)));
+  }
+
+  #trunkOf(group: string, spec: EpisodeSpec): Promise<Trunk> {
+    const known = this.#trunks.get(group);
+    if (known !== undefined) return known;
+    const trunk = this.#grow(group, spec);
+    this.#trunks.set(group, trunk);
+    // Whoever waits for it fails with it; the next attempt begins another.
+    trunk.catch(() => this.#trunks.delete(group));
+    return trunk;
+  }
+
+  async #grow(group: string, spec: EpisodeSpec): Promise<Trunk> {
+    const { cancel, deadlineMs } = this.#options;
+    const deadline = startDeadline(deadlineMs);
+    const signal = AbortSignal.any([cancel, deadline.signal]);
+    let lease: Lease | null = null;
+    try {
+      lease = await this.#options.acquire(spec, signal);
+      const { instance } = lease;
+      const { limits, recordsDigests, now } = this.#options;
+      const task = lease.task?.id ?? spec.task.id;
+      const episode = await Episode.begin({ instance, task, seed: spec.seed, limits, signal, recordsDigests, now });
+      const { tools, record } = episode;
+      const player = await this.#agent.begin({
+        task: { id: episode.task?.id ?? null, instruction: episode.task?.instruction ?? null },
+        tools,
+        seed: spec.seed,
+        oracle: () => instance.episode.oracle({ signal }),
+      });
+      const reason = await episode.playTo(player, this.#forkAt);
+      const { messages, steps, turns } = record;
+      // Named by its content: a trunk that was played again is another parent.
+      const digest = this.#options.digestOf({ messages, steps: steps.map(({ call, result }) => [call, result]) });
+      const id = `${group}-trunk-${digest.slice("sha256:".length, "sha256:".length + 8)}`;
+      return { lease, episode, player, reason, parent: { id, steps: steps.length, messages: messages.length, turns: turns.length } };
+    } catch (error) {
+      await lease?.release(false);
+      throw deadline.signal.aborted && !cancel.aborted ? deadline.signal.reason : error;
+    } finally {
+      deadline.clear();
+    }
+  }
+
+  async #drop(group: string): Promise<void> {
+    const trunk = this.#trunks.get(group);
+    this.#trunks.delete(group);
+    await trunk?.then(
+      ({ lease }) => lease.release(false),
+      () => {},
+    );
+  }
+}
+
+function groupOf({ id, group }: EpisodeSpec): string {
+  return group?.id ?? id;
+}
+
+/** Forks go on differently from each other, and the same in every run. */
+function seedOf({ seed, group }: EpisodeSpec): number {
+  return (seed + 1 + (group?.index ?? 0)) % 2 ** 31;
+}
