@@ -59,7 +59,12 @@ describe("runs, tasks and export", { timeout: 60_000 }, () => {
     const { tasks, difference } = await json("runs", "compare", "mixed", "upper");
     expect(tasks).toEqual([{ task: "greet", first: expect.closeTo(0.6), second: 1, difference: expect.closeTo(0.4) }]);
     expect(difference.mean).toBeCloseTo(0.4);
-    expect((await run("runs", "compare", "mixed", "upper")).stdout).toMatch(/greet +│ 0\.600 +│ 1\.000 +│ 0\.400/);
+    const { stdout } = await run("runs", "compare", "mixed", "upper");
+    expect(stdout).toMatch(/greet +│ 0\.600 +│ 1\.000 +│ \+0\.400/);
+    expect(stdout).toMatch(/agent\.name +│ openai +│ oracle/);
+    expect(stdout).toMatch(/samples +│ 4 +│ 1/);
+    expect(stdout).toMatch(/pass@1 +│ 50\.0 % +│ 100\.0 %/);
+    expect(stdout).toMatch(/tasks in both +1, 1 changed; 2 scored in one run only are left out/);
   });
 
   it("shows the pass rate of each task", async () => {

@@ -1,20 +1,34 @@
-import { meanOfGroups, type RunFolder, scoreOf } from "@aenv/rollout";
+import {
+  type Difference,
+  differences,
+  type EpisodeScore,
+  type MeanWithInterval,
+  meanOfGroups,
+  type RunFolder,
+  type RunSettings,
+  type RunSummary,
+  scoreOf,
+  summarise,
+} from "@aenv/rollout";
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
 import { addOutputOption, type FormatOptions, printerFor } from "../../options/format.ts";
 import { addRunsOption, getRun, type RunsOptions } from "../../rollout/run-option.ts";
-import { meanText } from "../../rollout/summary-view.ts";
-import { facts, table } from "../../terminal/table.ts";
+import { meanText, moneyText } from "../../rollout/summary-view.ts";
+import { facts, table, truncate } from "../../terminal/table.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 
 interface Options extends RunsOptions, FormatOptions {}
 
 const MAX_ROWS = 30;
+const MAX_VALUE = 40;
 
 export function define(command: Command, terminal: Terminal): void {
   command
     .summary("compare two runs task by task")
-    .description("Compares the mean rewards of two runs on the tasks that both have scored, and gives the difference with its interval.")
+    .description(
+      "Compares two runs: which settings differ, the mean reward of each task that both have scored, their numbers, and the mean difference with its interval.",
+    )
     .argument("<run>", "the name of the first run, or its folder")
     .argument("<other>", "the name of the second run, or its folder");
   addRunsOption(addOutputOption(command))
@@ -24,34 +38,81 @@ export function define(command: Command, terminal: Terminal): void {
 
 async function compare(one: string, other: string, options: Options, terminal: Terminal): Promise<void> {
   const printer = printerFor(terminal, options);
-  const [first, second] = await Promise.all([one, other].map((named) => meansOf(getRun(named, options, terminal))));
-  const shared = [...(first ?? new Map<string, number>())].flatMap(([task, mean]) => {
-    const otherMean = second?.get(task);
+  const [first, second] = await Promise.all([read(getRun(one, options, terminal)), read(getRun(other, options, terminal))]);
+  const shared = [...first.means].flatMap(([task, mean]) => {
+    const otherMean = second.means.get(task);
     return otherMean === undefined ? [] : [{ task, first: mean, second: otherMean, difference: otherMean - mean }];
   });
   // Paired by task: what makes a task hard is in both means and cancels out.
   const difference = meanOfGroups(shared.map((row) => [row.difference]));
-  printer.json({ tasks: shared, difference });
+  const settings = settingsThatDiffer(first.settings, second.settings);
+  printer.json({ tasks: shared, difference, settings, first: first.summary, second: second.summary });
   if (printer.isJson) return;
+  const { output } = printer;
+  if (settings.length > 0) {
+    const shown = (value: unknown) => truncate(typeof value === "string" ? value : (JSON.stringify(value) ?? "-"), MAX_VALUE);
+    const rows = settings.map(({ path, expected, actual }) => [path, shown(expected), shown(actual)]);
+    printer.print(table(["setting that differs", one, other], rows, output));
+  }
   const changed = shared.filter((row) => row.difference !== 0).sort((a, b) => a.difference - b.difference);
-  const rows = changed.slice(0, MAX_ROWS).map((row) => [row.task, row.first.toFixed(3), row.second.toFixed(3), row.difference.toFixed(3)]);
-  if (rows.length > 0) printer.print(table(["task", one, other, "difference"], rows, printer.output));
-  const lines: [string, string][] = [
-    ["tasks in both", String(shared.length)],
-    ["changed", String(changed.length)],
-    ["mean difference", meanText(difference)],
+  const colored = (value: number) => (value < 0 ? output.colors.red(signed(value)) : output.colors.green(signed(value)));
+  const rows = changed.slice(0, MAX_ROWS).map((row) => [row.task, row.first.toFixed(3), row.second.toFixed(3), colored(row.difference)]);
+  if (rows.length > 0) printer.print(table(["task", one, other, "difference"], rows, output));
+  if (changed.length > MAX_ROWS) printer.print(`  ${output.colors.dim(`and ${changed.length - MAX_ROWS} more tasks; all with --json`)}`);
+  printer.print(table(["", one, other], numbersOf(first, second), output));
+  const only = new Set([...first.means.keys(), ...second.means.keys()]).size - shared.length;
+  const lines: [string, string | null][] = [
+    ["tasks in both", `${shared.length}, ${changed.length} changed${only === 0 ? "" : `; ${only} scored in one run only are left out`}`],
+    ["mean difference", `${meanText(difference)}${verdict(difference)}`],
   ];
-  printer.print(facts(lines, printer.output));
+  printer.print(facts(lines, output));
 }
 
-/** The mean reward of each task that has a score. */
-async function meansOf(run: RunFolder): Promise<Map<string, number>> {
-  const sums = new Map<string, { sum: number; count: number }>();
-  for await (const trajectory of run.trajectories()) {
-    const { task, reward } = scoreOf(trajectory);
-    if (reward === null) continue;
-    const { sum, count } = sums.get(task) ?? { sum: 0, count: 0 };
-    sums.set(task, { sum: sum + reward, count: count + 1 });
-  }
-  return new Map([...sums].map(([task, { sum, count }]) => [task, sum / count]));
+interface ReadRun {
+  readonly settings: RunSettings | null;
+  /** The mean reward of each task that has a score. */
+  readonly means: ReadonlyMap<string, number>;
+  readonly summary: Omit<RunSummary, "tasks">;
+}
+
+async function read(run: RunFolder): Promise<ReadRun> {
+  const settings = run.settings();
+  const scores: EpisodeScore[] = [];
+  for await (const trajectory of run.trajectories()) scores.push(scoreOf(trajectory));
+  const { tasks, ...summary } = summarise(scores, { passReward: settings?.pass_reward ?? 1 });
+  return { settings, means: new Map(tasks.flatMap(({ task, mean }) => (mean === null ? [] : [[task, mean]]))), summary };
+}
+
+/** Tasks are compared one by one, and where a project was makes no difference. */
+function settingsThatDiffer(first: RunSettings | null, second: RunSettings | null): Difference[] {
+  const own = (settings: RunSettings | null) => ({ ...settings, tasks: undefined, folder: undefined, format: undefined });
+  return differences(own(first), own(second), MAX_ROWS);
+}
+
+function numbersOf(first: ReadRun, second: ReadRun): string[][] {
+  const row = (title: string, value: (summary: ReadRun["summary"]) => string | null | undefined) => [
+    title,
+    value(first.summary) ?? "-",
+    value(second.summary) ?? "-",
+  ];
+  const percent = (share: number | undefined) => (share === undefined ? null : `${(100 * share).toFixed(1)} %`);
+  const rows = [
+    row("scored", ({ scored, episodes }) => `${scored} of ${episodes}`),
+    row("mean reward", ({ reward }) => (reward === null ? null : meanText(reward))),
+    row("pass@1", ({ passAtK }) => percent(passAtK[1]?.value)),
+    row("cost", ({ cost }) => cost && moneyText(cost.total)),
+    row("cost per pass", ({ cost }) => (cost?.perPass ? moneyText(cost.perPass) : null)),
+    row("median time", ({ seconds }) => seconds && `${seconds.median.toFixed(2)} s`),
+  ];
+  return rows.filter(([, ...values]) => values.some((value) => value !== "-"));
+}
+
+/** Whether chance alone may explain a difference. */
+function verdict(difference: MeanWithInterval | null): string {
+  if (difference === null || difference.low === null || difference.high === null) return "";
+  return difference.low <= 0 && difference.high >= 0 ? "; it may be chance" : "";
+}
+
+function signed(value: number): string {
+  return `${value < 0 ? "" : "+"}${value.toFixed(3)}`;
 }

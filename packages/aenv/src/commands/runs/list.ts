@@ -1,10 +1,10 @@
 import { resolve } from "node:path";
-import { listRuns } from "@aenv/rollout";
+import { listRuns, type RunSummary } from "@aenv/rollout";
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
 import { addOutputOption, type FormatOptions, printerFor } from "../../options/format.ts";
 import { addRunsOption, type RunsOptions } from "../../rollout/run-option.ts";
-import { meanText } from "../../rollout/summary-view.ts";
+import { meanText, moneyText } from "../../rollout/summary-view.ts";
 import { table } from "../../terminal/table.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 
@@ -33,6 +33,22 @@ function list(options: Options, terminal: Terminal): void {
     settings?.model ?? settings?.agent.name ?? "",
     `${settings?.tasks.length ?? 0} x ${settings?.samples ?? 0}`,
     summary === null ? colors.yellow("not complete") : meanText(summary.reward),
+    passText(summary),
+    summary === null ? "" : unscoredText(summary),
+    summary?.cost ? moneyText(summary.cost.total) : "",
   ]);
-  printer.print(table(["run", "environment", "agent", "tasks x samples", "mean reward"], rows, printer.output));
+  const titles = ["run", "environment", "agent", "tasks x samples", "mean reward", "pass@1", "unscored", "cost"];
+  // Columns that no run has a value for are left out.
+  const kept = titles.flatMap((_, at) => (rows.some((row) => row[at] !== "") ? [at] : []));
+  const pick = (row: readonly string[]) => kept.map((at) => row[at] ?? "");
+  printer.print(table(pick(titles), rows.map(pick), printer.output));
+}
+
+function passText(summary: RunSummary | null): string {
+  const first = summary?.passAtK[1];
+  return first === undefined ? "" : `${(100 * first.value).toFixed(1)} %`;
+}
+
+function unscoredText({ episodes, scored }: RunSummary): string {
+  return episodes === scored ? "" : `${episodes - scored} of ${episodes}`;
 }

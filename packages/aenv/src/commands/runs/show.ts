@@ -32,10 +32,21 @@ async function show(named: string, options: Options, terminal: Terminal): Promis
   printer.print(summaryText(summary, printer.output));
   const rows: [string, string | null | undefined][] = [
     ["environment", settings?.environment],
+    ["digest", settings?.environment_digest],
+    ["variables", pairsText(settings?.variables ?? {})],
     ["agent", settings?.agent.name],
     ["model", settings?.model],
+    ["limits", pairsText(settings?.limits ?? {})],
     ["seed", String(settings?.seed ?? "")],
+    ["forked", settings?.fork_at === undefined ? null : `after ${settings.fork_at} tool calls`],
+    ["rescored from", settings?.rescored_from],
     ["state", isComplete ? "complete" : "not complete"],
   ];
-  printer.print(facts(rows, printer.output));
+  printer.print(`\n${facts(rows, printer.output)}`);
+}
+
+function pairsText(pairs: object): string {
+  return Object.entries(pairs)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(" ");
 }
