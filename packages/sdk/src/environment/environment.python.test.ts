@@ -69,7 +69,7 @@ describeNeeding("python", "an environment that the original Python SDK serves", 
   });
 
   it("says nothing about its episode", async () => {
-    expect(Object.values(await env.episode.abilities())).toEqual(Array(6).fill(false));
+    expect(Object.values(await env.episode.abilities())).not.toContain(true);
     await expect(env.episode.prompt()).rejects.toMatchObject({ code: "instance.unsupported" });
     expect((await env.callTool("get_weather", { city: "Rome" })).status).toBeUndefined();
   });
