@@ -11,7 +11,7 @@ const text = (folder: string, entry: string) => readFileSync(join(folder, `packa
 
 describe("checkEntries", () => {
   it("fails on a name that an entry lacks, until the entries are written again", async () => {
-    const names = ["index", "kit", "sdk", "adapters"];
+    const names = ["index", "kit", "sdk", "adapters", "rollout"];
     const sources = names.map((name) => [`packages/aenv/src/${name}.ts`, "export const b = 1;\nexport function a(): void {}\n"]);
     const entries = names.map((name) => [`packages/aenv/entry/${name}.js`, ""]);
     using tree = temporaryTree(Object.fromEntries([["package.json", { type: "module" }], ...sources, ...entries]));
