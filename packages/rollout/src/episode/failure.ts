@@ -27,8 +27,9 @@ export class DeadlineError extends Error {
   override readonly name = "DeadlineError";
 }
 
-/** Failures of code that the environment's author wrote; all others come from the platform around it. */
+/** Failures of code that the environment's author wrote, and requests that it refuses; all others come from the platform around it. */
 const ENVIRONMENT_CODES: ReadonlySet<ErrorCode> = new Set([
+  "request.invalid",
   "environment.invalid",
   "environment.not_found",
   "environment.unhealthy",

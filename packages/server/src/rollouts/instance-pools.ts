@@ -1,9 +1,10 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { isPlatformError, PlatformError, type RolloutRequest, type Task, type Trajectory } from "@aenv/contract";
+import { isPlatformError, type RolloutRequest, type Trajectory } from "@aenv/contract";
 import { type EpisodeSpec, Instances, type Lease } from "@aenv/rollout";
 import { type Environment, SchedulerClient } from "@aenv/sdk";
 import type { Caller } from "../access/access.ts";
 import type { CallerAccess, Loopback } from "../loopback/loopback.ts";
+import { TaskList } from "../sessions/task-list.ts";
 
 export interface PoolsOptions {
   readonly loopback: Loopback;
@@ -79,15 +80,13 @@ export interface HeldPool extends Disposable {
 class Pool {
   readonly #access: CallerAccess;
   readonly #instances: Instances;
-  readonly #environment: string;
-  #tasks: Promise<TaskIndex> | null = null;
+  #tasks: Promise<TaskList> | null = null;
   readonly #waiting: (() => void)[] = [];
   #holders = 0;
   #timer: NodeJS.Timeout | undefined;
 
   constructor({ caller, environment, environmentDigest, variables }: PoolSpec, ttlMinutes: number, options: PoolsOptions) {
     this.#access = options.loopback.as(caller);
-    this.#environment = environment;
     const { controlUrl, dataUrl, apiKey } = this.#access;
     this.#instances = new Instances({
       environment,
@@ -165,51 +164,19 @@ class Pool {
     // The list may have been asked of another rollout's instance, which has ended.
     const listing = this.#listTasks(instance).catch(() => this.#listTasks(instance));
     // An id is enough to play: whether the task exists is decided by the reset.
-    const index = await ("id" in wanted ? listing.catch(() => null) : listing);
-    if ("id" in wanted) return index?.byId.get(wanted.id) ?? { id: wanted.id, split: null, index: null };
-    const ids = index?.bySplit.get(wanted.split);
-    const id = ids?.[wanted.index];
-    if (id !== undefined) return { id, split: wanted.split, index: wanted.index };
-    const problem = ids === undefined ? `no split '${wanted.split}'` : `${ids.length} tasks in the split '${wanted.split}'`;
-    throw new PlatformError("task.not_found", `${this.#environment} has ${problem}, so there is no task at index ${wanted.index}`);
+    const list = await ("id" in wanted ? listing.catch(() => null) : listing);
+    const found = "id" in wanted ? (list?.find(wanted.id) ?? { id: wanted.id, split: null, index: null }) : list?.get(wanted);
+    const { id = null, split = null, index = null } = found ?? {};
+    return { id, split, index };
   }
 
-  #listTasks(instance: Environment): Promise<TaskIndex> {
+  #listTasks(instance: Environment): Promise<TaskList> {
     if (this.#tasks !== null) return this.#tasks;
-    const listing = listTasks(instance);
+    const listing = instance.tasks().then((tasks) => new TaskList(tasks));
     this.#tasks = listing;
     listing.catch(() => {
       if (this.#tasks === listing) this.#tasks = null;
     });
     return listing;
   }
-}
-
-interface TaskIndex {
-  readonly byId: ReadonlyMap<string, Trajectory["task"]>;
-  readonly bySplit: ReadonlyMap<string, readonly string[]>;
-}
-
-async function listTasks(instance: Environment): Promise<TaskIndex> {
-  const byId = new Map<string, Trajectory["task"]>();
-  const bySplit = new Map<string, string[]>();
-  for (const [index, task] of (await instance.tasks()).entries()) {
-    const splits = splitsOf(task);
-    for (const split of splits) {
-      const ids = bySplit.get(split);
-      if (ids === undefined) bySplit.set(split, [task.id]);
-      else ids.push(task.id);
-    }
-    const [split] = splits;
-    byId.set(task.id, {
-      id: task.id,
-      split: split ?? null,
-      index: split === undefined ? index : (bySplit.get(split)?.length ?? 1) - 1,
-    });
-  }
-  return { byId, bySplit };
-}
-
-function splitsOf({ split, splits = [] }: Task): readonly string[] {
-  return [...new Set([...(split === undefined ? [] : [split]), ...splits])];
 }
