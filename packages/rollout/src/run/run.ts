@@ -67,8 +67,11 @@ export async function playRun(options: RunOptions): Promise<RunResult> {
     scores.push(scoreOf(one));
   });
   const resumed = played.size;
-  const progress = (last: Trajectory | null) =>
-    onProgress?.({ total, done: scores.length, running: concurrency.running, limit: concurrency.limit, last, scores });
+  const progress = (last: Trajectory | null) => {
+    // The episode that has just ended still has its place.
+    const running = concurrency.running - (last === null ? 0 : 1);
+    onProgress?.({ total, done: scores.length, running, limit: concurrency.limit, last, scores });
+  };
   progress(null);
   await runEpisodes(unplayed(plan, played, onDone), {
     run: folder.name,
