@@ -7,7 +7,7 @@ export interface Queries {
   readonly play: { readonly episodes: number; readonly concurrency: number };
   readonly requests: { readonly episodes: number; readonly concurrency: number };
   readonly direct: { readonly episodes: number };
-  readonly journal: undefined;
+  readonly journal: { readonly concurrency: number };
 }
 
 export interface Spent {

@@ -52,7 +52,7 @@ export async function measureSpeed(report: Report, server: PlatformServer, ref: 
       aim: { of: "value", is: "at most", limit: 1 },
     });
     if (concurrency !== COMPARED) continue;
-    const journal = await runner.measure("journal", undefined);
+    const journal = await runner.measure("journal", { concurrency });
     report.add({
       name: `share of the time that writing the trajectories takes, concurrency ${concurrency}`,
       value: (100 * journal.ms) / median(samples.play.map(({ ms }) => ms)),

@@ -44,6 +44,7 @@ async function play({ episodes, concurrency }: Queries["play"]): Promise<Spent> 
   const provenance = { environment: ref, environment_digest: null, engine: null, isolation: null, server_version: null };
   await using instances = new Instances({ environment: ref, options: { controlUrl, dataUrl }, provenance });
   const cancel = new AbortController().signal;
+  await prepare(instances, concurrency, cancel);
   const options: PlayOptions = {
     agent,
     recorder: null,
@@ -66,6 +67,13 @@ async function play({ episodes, concurrency }: Queries["play"]): Promise<Spent> 
     const { summary } = await playRun({ ...common, play: (spec) => playEpisode(spec, options) });
     if (summary.scored !== episodes || summary.reward?.mean !== CALLS) throw new Error(`wrong rewards: ${JSON.stringify(summary.reward)}`);
   });
+}
+
+/** Creates the instances, which the HTTP requests alone have before they are measured too. */
+async function prepare(instances: Instances, count: number, signal: AbortSignal): Promise<void> {
+  const spec = { id: "", run: null, attempt: 0, task: { id: null, split: null, index: null }, group: null, seed: 0, metadata: {} };
+  const leases = await Promise.all(Array.from({ length: count }, () => instances.acquire(spec, signal)));
+  await Promise.all(leases.map((lease) => lease.release(true)));
 }
 
 /** The HTTP requests of the same episodes, and nothing else. */
@@ -111,14 +119,18 @@ async function direct({ episodes }: Queries["direct"]): Promise<Spent> {
   });
 }
 
-/** How long it takes to write the trajectories of the last run once more, and nothing else. */
-async function journal(): Promise<Spent> {
+/** How long it takes to write the trajectories of the last run once more, as many at once as in the run, and nothing else. */
+async function journal({ concurrency }: Queries["journal"]): Promise<Spent> {
   if (lastFolder === undefined) throw new Error("journal comes after play");
   const all: Trajectory[] = [];
   for await (const one of lastFolder.trajectories()) all.push(one);
   await using writer = await TrajectoryWriter.open(join(home, `journal-${runs++}.jsonl`));
   return await spentBy(async () => {
-    for (const one of all) await writer.add(one);
+    const rest = all.values();
+    const lane = async () => {
+      for (const one of rest) await writer.add(one);
+    };
+    await Promise.all(Array.from({ length: concurrency }, lane));
   });
 }
 
