@@ -87,8 +87,10 @@ export class OpenEnv {
       if (session === null) return null;
       const one = session;
       const mcp = this.#mcpOf({ caller, ref: one.ref }, one);
-      const { text: answer, isLast } =
-        path === "/mcp" ? await answerRpc(text, mcp) : await answerMessage(text, one, mcp, this.#options.onFailure);
+      const answering = path === "/mcp" ? answerRpc(text, mcp) : answerMessage(text, one, mcp, this.#options.onFailure);
+      // The connection is closed without details; the log has them.
+      answering.catch(this.#options.onFailure);
+      const { text: answer, isLast } = await answering;
       if (!isLast) return answer;
       if (answer !== null) connection.send(answer);
       connection.close(1000);
