@@ -2,7 +2,7 @@ import * as z from "zod";
 import { chatMessage } from "./chat.ts";
 import { oracleAction } from "./episode.ts";
 import { outcome } from "./outcome.ts";
-import { inlineTask } from "./task.ts";
+import { taskChoice } from "./session.ts";
 import { toolDescriptor } from "./tool.ts";
 import { tokenSequence, trajectory, turn } from "./trajectory.ts";
 
@@ -14,16 +14,6 @@ const name = /^[A-Za-z0-9._:-]+$/;
 export const rolloutId = z.string().min(1).max(200).regex(name, "may hold letters, digits, '.', '_', ':' and '-' only");
 const count = z.number().int().nonnegative();
 const limit = z.number().int().positive();
-
-/** A task of the environment's list, by its id or by its place in a split. */
-const taskChoice = z.union(
-  [
-    z.strictObject({ id: z.string().min(1).max(1_000) }),
-    z.strictObject({ split: z.string().min(1).max(200), index: count }),
-    z.strictObject({ inline: inlineTask }),
-  ],
-  { error: "must be {id}, {split, index} or {inline}" },
-);
 
 /** Headers that belong to the connection, not to the caller. */
 const RESERVED_HEADERS = new Set(["host", "connection", "content-length", "content-type", "transfer-encoding", "upgrade", "expect", "te"]);
