@@ -1,0 +1,225 @@
+package main
+
+import (
+	"archive/tar"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+type packRequest struct{ place }
+
+// packFiles sends a folder, or one file, as a tar archive: files, folders and links; no pipes, sockets and devices.
+func packFiles(_ *server, on *stream, r packRequest) (any, error) {
+	in, name, err := r.open()
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	info, err := in.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := on.answer(struct{}{}); err != nil {
+		return nil, err
+	}
+	to := tar.NewWriter(onlyWriter{on})
+	if info.IsDir() {
+		err = packFolder(to, in, name, "")
+	} else {
+		err = packEntry(to, in, name, filepath.Base(name), info)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return struct{}{}, to.Close()
+}
+
+func packFolder(to *tar.Writer, in tree, folder, shown string) error {
+	entries, err := readDirectory(in, folder)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil {
+			continue // removed meanwhile
+		}
+		path, below := filepath.Join(folder, entry.Name()), filepath.Join(shown, entry.Name())
+		if err := packEntry(to, in, path, below, info); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if info.IsDir() {
+			if err := packFolder(to, in, path, below); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func packEntry(to *tar.Writer, in tree, path, shown string, info fs.FileInfo) error {
+	switch typeOf(info.Mode()) {
+	case "directory":
+		return writeHeader(to, info, shown+"/", "")
+	case "link":
+		target, err := in.Readlink(path)
+		if err != nil {
+			return err
+		}
+		return writeHeader(to, info, shown, target)
+	case "file":
+		file, current, err := openRegular(in, path)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		if err := writeHeader(to, current, shown, ""); err != nil {
+			return err
+		}
+		// A file that shrinks meanwhile is filled with zeros: the header has promised its size.
+		_, err = io.Copy(to, io.LimitReader(io.MultiReader(file, zeros{}), current.Size()))
+		return err
+	}
+	return nil
+}
+
+func writeHeader(to *tar.Writer, info fs.FileInfo, name, target string) error {
+	header, err := tar.FileInfoHeader(info, target)
+	if err != nil {
+		return err
+	}
+	header.Name = name
+	header.Uname, header.Gname = "", ""
+	return to.WriteHeader(header)
+}
+
+type zeros struct{}
+
+func (zeros) Read(to []byte) (int, error) {
+	clear(to)
+	return len(to), nil
+}
+
+type unpackRequest struct {
+	place
+	User string `json:"user"` // the owner of what is unpacked
+}
+
+// unpackFiles writes a tar archive into a folder. Nothing is written outside of the folder, whatever links the archive or the folder
+// contain; links that lead out, and devices, are refused.
+func unpackFiles(_ *server, on *stream, r unpackRequest) (any, error) {
+	in, name, err := r.open()
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	uid, gid := -1, -1
+	if r.User != "" {
+		who, err := findAccount(r.User)
+		if err != nil {
+			return nil, err
+		}
+		uid, gid = int(who.credential.Uid), int(who.credential.Gid)
+	}
+	if err := in.MkdirAll(name, 0o755); err != nil {
+		return nil, err
+	}
+	folder, err := in.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	from := tar.NewReader(onlyReader{on})
+	for count := 0; ; count++ {
+		header, err := from.Next()
+		if err == io.EOF {
+			// Padding may follow the end of the archive; the client waits until it is taken.
+			_, err := io.Copy(io.Discard, onlyReader{on})
+			return map[string]int{"entries": count}, err
+		}
+		if errors.Is(err, tar.ErrHeader) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, failed("invalid_archive", "entry %d of the archive is damaged or cut off: %v", count+1, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := unpackEntry(folder, header, from, uid, gid); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func unpackEntry(into *os.Root, header *tar.Header, from io.Reader, uid, gid int) error {
+	name := filepath.Clean(header.Name)
+	if !filepath.IsLocal(name) {
+		return failed("outside_root", "the archive's entry %q is outside of the folder", header.Name)
+	}
+	mode := os.FileMode(header.Mode) & fs.ModePerm // no set-user-id
+	if name == "." {
+		return nil
+	}
+	if err := into.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	if header.Typeflag != tar.TypeDir {
+		if err := into.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	var err error
+	switch header.Typeflag {
+	case tar.TypeDir:
+		err = unpackFolder(into, name, mode)
+	case tar.TypeReg:
+		err = unpackFile(into, name, mode, from)
+	case tar.TypeSymlink:
+		if filepath.IsAbs(header.Linkname) || !filepath.IsLocal(filepath.Join(filepath.Dir(name), header.Linkname)) {
+			return failed("outside_root", "the archive's link %q leads to %q, out of the folder", header.Name, header.Linkname)
+		}
+		err = into.Symlink(header.Linkname, name)
+	case tar.TypeLink:
+		err = into.Link(filepath.Clean(header.Linkname), name)
+	default:
+		return failed("invalid_archive", "the archive's entry %q is a device or of an unknown type %q", header.Name, header.Typeflag)
+	}
+	if err != nil {
+		return err
+	}
+	if uid >= 0 {
+		if err := into.Lchown(name, uid, gid); err != nil {
+			return err
+		}
+	}
+	if header.Typeflag == tar.TypeReg {
+		return into.Chtimes(name, header.ModTime, header.ModTime)
+	}
+	return nil
+}
+
+func unpackFolder(into *os.Root, name string, mode os.FileMode) error {
+	if info, err := into.Lstat(name); err == nil && info.IsDir() {
+		return into.Chmod(name, mode)
+	}
+	if err := into.Mkdir(name, mode); err != nil {
+		return err
+	}
+	return into.Chmod(name, mode) // the umask does not count
+}
+
+func unpackFile(into *os.Root, name string, mode os.FileMode, from io.Reader) error {
+	file, err := into.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, from)
+	if err == nil {
+		err = file.Chmod(mode)
+	}
+	if closing := file.Close(); err == nil {
+		err = closing
+	}
+	return err
+}

@@ -1,0 +1,3 @@
+module aenv/init
+
+go 1.25

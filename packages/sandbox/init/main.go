@@ -1,0 +1,91 @@
+// The init is process 1 of a sandbox. It starts every program of the sandbox, streams their input and output, gives access to files
+// and ports, and reaps orphans. A server connects to it and proves its identity; programs inside of the sandbox cannot.
+package main
+
+import (
+	"crypto/ed25519"
+	"encoding/base64"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	version         = "0.1.0"
+	protocolVersion = 1
+	defaultGrace    = 5 * time.Second
+)
+
+func main() {
+	listen := flag.String("listen", "", "tcp:ADDRESS:PORT or unix:PATH")
+	key := flag.String("key", "", "the server's ed25519 public key, 32 bytes in base64")
+	flag.Parse()
+	if err := run(*listen, *key); err != nil {
+		fmt.Fprintf(os.Stderr, "init: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func run(listen, key string) error {
+	publicKey, err := parseKey(key)
+	if err != nil {
+		return err
+	}
+	listener, err := openListener(listen)
+	if err != nil {
+		return err
+	}
+	if err := adoptOrphans(); err != nil {
+		return err
+	}
+	init := newServer(publicKey)
+	go init.watchSignals()
+	go init.accept(listener)
+	code := <-init.exit
+	listener.Close()
+	os.Exit(code)
+	return nil
+}
+
+func parseKey(text string) (ed25519.PublicKey, error) {
+	key, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(key) != ed25519.PublicKeySize {
+		return nil, fmt.Errorf("--key %q is not an ed25519 public key: expected %d bytes in base64", text, ed25519.PublicKeySize)
+	}
+	return key, nil
+}
+
+func openListener(text string) (net.Listener, error) {
+	network, address, _ := strings.Cut(text, ":")
+	switch {
+	case network == "tcp" && address != "":
+		return net.Listen("tcp", address)
+	case network == "unix" && address != "":
+		// A socket file that a former init left behind would make the address unusable.
+		if err := os.Remove(address); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
+		return net.Listen("unix", address)
+	}
+	return nil, fmt.Errorf("--listen %q is not an address: expected tcp:ADDRESS:PORT or unix:PATH", text)
+}
+
+// watchSignals reaps children, and ends the sandbox when the container runtime asks for it.
+func (s *server) watchSignals() {
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, syscall.SIGCHLD, syscall.SIGTERM, syscall.SIGINT)
+	s.processes.reap()
+	for received := range signals {
+		if received == syscall.SIGCHLD {
+			s.processes.reap()
+			continue
+		}
+		go s.shutdown(defaultGrace, 0)
+	}
+}

@@ -1,0 +1,334 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	defaultPath       = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	defaultKeepOutput = 1 << 20
+)
+
+type spawnRequest struct {
+	Argv            []string          `json:"argv"`
+	Env             map[string]string `json:"env"` // complete, but for PATH, HOME and TERM
+	Cwd             string            `json:"cwd"`
+	User            string            `json:"user"`
+	Pty             *terminalSize     `json:"pty"`
+	Stdin           bool              `json:"stdin"`
+	DeadlineMs      int64             `json:"deadline_ms"`
+	KillGraceMs     *int64            `json:"kill_grace_ms"`
+	KeepOutputBytes int               `json:"keep_output_bytes"`
+}
+
+func spawnProcess(s *server, on *stream, r spawnRequest) (any, error) {
+	p, err := s.spawn(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := on.answer(map[string]int{"process": p.id, "pid": p.pid}); err != nil {
+		return nil, err
+	}
+	return s.follow(p, on)
+}
+
+type mainRequest struct {
+	spawnRequest
+	Keep bool `json:"keep"` // the sandbox goes on after the program's end
+}
+
+// spawnMain starts the program of the image. Its end is the end of the sandbox.
+func spawnMain(s *server, on *stream, r mainRequest) (any, error) {
+	p, err := s.spawn(r.spawnRequest)
+	if err != nil {
+		return nil, err
+	}
+	if !r.Keep {
+		go func() {
+			<-p.done
+			// A client that reads the output gets all of it before the connection breaks.
+			select {
+			case <-p.reported:
+			case <-time.After(time.Second):
+			}
+			code := 128 + int(p.status.Signal())
+			if p.status.Exited() {
+				code = p.status.ExitStatus()
+			}
+			s.shutdown(defaultGrace, code)
+		}()
+	}
+	if err := on.answer(map[string]int{"process": p.id, "pid": p.pid}); err != nil {
+		return nil, err
+	}
+	return s.follow(p, on)
+}
+
+type attachRequest struct {
+	Process int `json:"process"`
+}
+
+// attachProcess gives the output that was not taken yet, and takes the place of a client that is attached.
+func attachProcess(s *server, on *stream, r attachRequest) (any, error) {
+	p, err := s.processes.find(r.Process)
+	if err != nil {
+		return nil, err
+	}
+	if err := on.answer(map[string]any{"process": p.id, "pid": p.pid, "dropped_bytes": p.output.droppedBytes()}); err != nil {
+		return nil, err
+	}
+	return s.follow(p, on)
+}
+
+// follow connects a stream with a process until the process ends, which is reported once, or the client is gone.
+func (s *server) follow(p *process, on *stream) (any, error) {
+	if p.stdin != nil {
+		go func() {
+			// An error means that the client is gone: the next one may go on writing.
+			if _, err := io.Copy(p.stdin, onlyReader{on}); err == nil {
+				p.stdin.Close()
+			}
+		}()
+	}
+	if !p.output.sendTo(on) {
+		if on.context.Err() != nil {
+			return nil, context.Cause(on.context)
+		}
+		return nil, failed("replaced", "another client attached to process %d", p.id)
+	}
+	s.processes.forget(p)
+	on.finish(p.ending(), nil)
+	close(p.reported)
+	return nil, nil
+}
+
+// onlyReader hides Write from io.Copy, which would otherwise look for shortcuts.
+type onlyReader struct{ io.Reader }
+
+func (s *server) spawn(r spawnRequest) (*process, error) {
+	if s.stopping.Load() {
+		return nil, failed("stopping", "the sandbox is shutting down")
+	}
+	if len(r.Argv) == 0 || r.Argv[0] == "" {
+		return nil, failed("invalid_request", "argv is empty; it needs at least the program")
+	}
+	who, err := findAccount(r.User)
+	if err != nil {
+		return nil, err
+	}
+	cwd := r.Cwd
+	if cwd == "" {
+		cwd = "/"
+	}
+	if info, err := os.Stat(cwd); err != nil || !info.IsDir() {
+		return nil, failed("no_cwd", "the working directory %q does not exist or is not a directory", cwd)
+	}
+	env := environment(r, who)
+	program, err := findProgram(r.Argv[0], cwd, env["PATH"])
+	if err != nil {
+		return nil, err
+	}
+	keep := r.KeepOutputBytes
+	if keep <= 0 {
+		keep = defaultKeepOutput
+	}
+	p := &process{
+		argv: r.Argv, output: newOutput(keep), ended: make(chan struct{}), done: make(chan struct{}), reported: make(chan struct{}), oomKills: countOomKills(),
+	}
+	plumbing, err := openPlumbing(p, r)
+	if err != nil {
+		return nil, err
+	}
+	defer plumbing.closeInner()
+	attributes := &syscall.SysProcAttr{Setsid: true, Setctty: r.Pty != nil, Credential: who.credential}
+	p.startedAt = time.Now()
+	err = s.processes.start(p, func() (int, error) {
+		return syscall.ForkExec(program, r.Argv, &syscall.ProcAttr{Dir: cwd, Env: flat(env), Files: plumbing.fds(), Sys: attributes})
+	})
+	if err != nil {
+		plumbing.closeOuter()
+		return nil, failed("not_started", "%q could not be started: %v", program, err)
+	}
+	if r.DeadlineMs > 0 {
+		s.processes.setDeadline(p, time.Duration(r.DeadlineMs)*time.Millisecond, graceOf(r.KillGraceMs))
+	}
+	go plumbing.run(p)
+	return p, nil
+}
+
+// A plumbing holds both ends of a process's standard streams.
+type plumbing struct {
+	inner   [3]*os.File
+	outputs map[byte]*os.File
+	input   io.Closer
+}
+
+func openPlumbing(p *process, r spawnRequest) (*plumbing, error) {
+	if r.Pty != nil {
+		outer, inner, err := openTerminal(*r.Pty)
+		if err != nil {
+			return nil, err
+		}
+		p.terminal, p.stdin = outer, terminalInput{outer}
+		return &plumbing{inner: [3]*os.File{inner, inner, inner}, outputs: map[byte]*os.File{channelStdout: outer.File}}, nil
+	}
+	l := &plumbing{outputs: map[byte]*os.File{}}
+	var pipes [6]*os.File
+	for i := 0; i < 6; i += 2 {
+		var err error
+		if pipes[i], pipes[i+1], err = os.Pipe(); err != nil {
+			for _, open := range pipes[:i] {
+				open.Close()
+			}
+			return nil, err
+		}
+	}
+	l.inner = [3]*os.File{pipes[0], pipes[3], pipes[5]}
+	l.outputs[channelStdout], l.outputs[channelStderr] = pipes[2], pipes[4]
+	if r.Stdin {
+		p.stdin, l.input = pipes[1], pipes[1]
+	} else {
+		pipes[1].Close() // an input that is at its end: works also in an image without /dev/null
+	}
+	return l, nil
+}
+
+// fds makes the inner ends blocking, as programs expect.
+func (l *plumbing) fds() []uintptr {
+	return []uintptr{l.inner[0].Fd(), l.inner[1].Fd(), l.inner[2].Fd()}
+}
+
+func (l *plumbing) closeInner() {
+	for _, file := range l.inner {
+		file.Close()
+	}
+}
+
+func (l *plumbing) closeOuter() {
+	for _, file := range l.outputs {
+		file.Close()
+	}
+	if l.input != nil {
+		l.input.Close()
+	}
+}
+
+// run collects the output until the process has ended.
+func (l *plumbing) run(p *process) {
+	var copying sync.WaitGroup
+	for channel, file := range l.outputs {
+		copying.Go(func() { p.collect(channel, file) })
+	}
+	<-p.ended
+	if l.input != nil {
+		l.input.Close()
+	}
+	copying.Wait()
+	close(p.done)
+	p.output.close()
+}
+
+func environment(r spawnRequest, who account) map[string]string {
+	env := map[string]string{"PATH": defaultPath, "HOME": who.home}
+	if r.Pty != nil {
+		env["TERM"] = "xterm-256color"
+	}
+	for name, value := range r.Env {
+		env[name] = value
+	}
+	return env
+}
+
+func flat(env map[string]string) []string {
+	all := make([]string, 0, len(env))
+	for name, value := range env {
+		all = append(all, name+"="+value)
+	}
+	return all
+}
+
+// findProgram looks the program up in the PATH of the process, not of the init.
+func findProgram(name, cwd, path string) (string, error) {
+	if strings.Contains(name, "/") {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(cwd, name)
+		}
+		if _, err := os.Stat(name); err != nil {
+			return "", failed("no_program", "there is no program %q", name)
+		}
+		return name, nil
+	}
+	for _, folder := range filepath.SplitList(path) {
+		if !filepath.IsAbs(folder) {
+			folder = filepath.Join(cwd, folder)
+		}
+		candidate := filepath.Join(folder, name)
+		if info, err := os.Stat(candidate); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return candidate, nil
+		}
+	}
+	return "", failed("no_program", "there is no program %q in PATH=%s", name, path)
+}
+
+type signalRequest struct {
+	Process int    `json:"process"`
+	Signal  string `json:"signal"`
+	Group   bool   `json:"group"`
+}
+
+func signalProcess(s *server, _ *stream, r signalRequest) (any, error) {
+	p, err := s.processes.find(r.Process)
+	if err != nil {
+		return nil, err
+	}
+	signal, err := parseSignal(r.Signal)
+	if err != nil {
+		return nil, err
+	}
+	return struct{}{}, s.processes.signal(p, signal, r.Group)
+}
+
+type resizeRequest struct {
+	Process int `json:"process"`
+	terminalSize
+}
+
+func resizeProcess(s *server, _ *stream, r resizeRequest) (any, error) {
+	p, err := s.processes.find(r.Process)
+	if err != nil {
+		return nil, err
+	}
+	if p.terminal == nil {
+		return nil, failed("no_terminal", "process %d was started without a terminal", p.id)
+	}
+	return struct{}{}, p.terminal.resize(r.terminalSize)
+}
+
+func listProcesses(s *server, _ *stream, _ struct{}) (any, error) {
+	type row struct {
+		Process   int      `json:"process"`
+		Pid       int      `json:"pid"`
+		Argv      []string `json:"argv"`
+		StartedMs int64    `json:"started_ms"`
+		Ending    *ending  `json:"ending"`
+	}
+	rows := []row{}
+	for _, p := range s.processes.list() {
+		one := row{Process: p.id, Pid: p.pid, Argv: p.argv, StartedMs: p.startedAt.UnixMilli()}
+		select {
+		case <-p.done:
+			end := p.ending()
+			one.Ending = &end
+		default:
+		}
+		rows = append(rows, one)
+	}
+	return map[string]any{"processes": rows}, nil
+}
