@@ -57,6 +57,10 @@ export const components = {
     probe: () => (run("redis-server", ["--version"]).ok ? null : "no redis-server on the PATH"),
     get: "apt-get install redis-server (no service needs to run)",
   },
+  go: {
+    probe: () => (run("go", ["version"]).ok ? null : "no go on the PATH"),
+    get: "install Go 1.25 or newer: https://go.dev/doc/install",
+  },
   "npm-registry": {
     probe: probeRegistry,
     get: "let npm reach its registry (`npm ping` shows its address)",

@@ -123,8 +123,9 @@ type shutdownRequest struct {
 }
 
 func shutdownSandbox(s *server, on *stream, r shutdownRequest) (any, error) {
+	on.finish(struct{}{}, nil) // before the connection breaks
 	go s.shutdown(graceOf(r.GraceMs), 0)
-	return struct{}{}, nil
+	return nil, nil
 }
 
 // shutdown asks every process to end, kills those that have not after the grace, and ends the init.
@@ -133,8 +134,7 @@ func (s *server) shutdown(grace time.Duration, code int) {
 		return
 	}
 	s.processes.endAll(grace)
-	// With code: as process 1 this ends the sandbox.
-	s.exit <- code
+	s.exit <- code // the end of process 1 is the end of the sandbox
 }
 
 func graceOf(ms *int64) time.Duration {

@@ -1,0 +1,269 @@
+import { generateKeyPairSync, randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describeNeeding } from "@aenv/testing";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { connectInit, type InitConnection } from "./connection.ts";
+import { buildInit, StartedInit } from "./testing/start-init.ts";
+
+describeNeeding("go", "the init, through its client", () => {
+  let folder: string;
+  let program: string;
+  let init: StartedInit;
+  let connection: InitConnection;
+
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), "aenv-init-"));
+    program = buildInit(folder);
+    init = new StartedInit(program);
+  }, 300_000);
+
+  afterAll(async () => {
+    await init?.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  beforeEach(async () => {
+    connection = await init.connect();
+  });
+
+  afterEach(() => connection.close());
+
+  const sh = (script: string) => ({ argv: ["/bin/sh", "-c", script] });
+
+  function newFolder(): string {
+    return mkdtempSync(join(folder, "files-"));
+  }
+
+  describe("connections", () => {
+    it("says its version and its requests", () => {
+      expect(connection.hello).toMatchObject({ init: "0.1.0", abilities: expect.arrayContaining(["spawn", "watch"]) });
+    });
+
+    it("refuses a client with another key", async () => {
+      const { privateKey } = generateKeyPairSync("ed25519");
+      const attempt = connectInit(init.address, privateKey, AbortSignal.timeout(10_000));
+      await expect(attempt).rejects.toMatchObject({ code: "sandbox.lost", message: expect.stringContaining("not signed with the key") });
+    });
+
+    it("fails what is under way when the connection is closed, and all later requests", async () => {
+      const process = await connection.spawn({ ...sh("sleep 60"), deadlineMs: 60_000 });
+      await connection.close();
+      await expect(process.exited).rejects.toMatchObject({ code: "sandbox.lost" });
+      await expect(connection.stats()).rejects.toMatchObject({ code: "sandbox.lost" });
+      await using again = await init.connect();
+      await again.signal(process.id, "SIGKILL", { group: true });
+      expect(await (await again.attach(process.id)).exited).toMatchObject({ signal: "SIGKILL" });
+    });
+  });
+
+  describe("processes", () => {
+    it("runs a command with its directory and variables", async () => {
+      const cwd = newFolder();
+      const output = await connection.run({ ...sh('echo "$PWD $NAME"; echo problem >&2; exit 3'), cwd, env: { NAME: "value" } });
+      expect(output).toMatchObject({ exitCode: 3, signal: null, timedOut: false });
+      expect(output.stdout.toString()).toBe(`${cwd} value\n`);
+      expect(output.stderr.toString()).toBe("problem\n");
+    });
+
+    it("passes more input and output than the windows hold", async () => {
+      const content = randomBytes(3_000_000);
+      const process = await connection.spawn({ argv: ["cat"], stdin: true });
+      process.stdin.end(content);
+      expect((await process.output()).stdout.equals(content)).toBe(true);
+    });
+
+    it("makes a process wait while its output is not read, and nothing else", async () => {
+      const process = await connection.spawn(sh("head -c 5000000 /dev/zero"));
+      expect((await connection.run(sh("echo other"))).stdout.toString()).toBe("other\n");
+      expect((await process.output()).stdout).toHaveLength(5_000_000);
+    });
+
+    it("ends a process at its deadline and returns what it wrote", async () => {
+      const output = await connection.run({ ...sh("echo before; sleep 60"), deadlineMs: 200, killGraceMs: 1_000 });
+      expect(output).toMatchObject({ exitCode: null, signal: "SIGTERM", timedOut: true });
+      expect(output.stdout.toString()).toBe("before\n");
+    });
+
+    it("gives a process a terminal, with size, input and signals by keys", async () => {
+      const process = await connection.spawn({ argv: ["/bin/sh"], pty: { rows: 11, cols: 44 }, env: { PS1: "" } });
+      const output = process.output();
+      await connection.resize(process.id, { rows: 22, cols: 88 });
+      process.stdin.write("stty size; tty; sleep 60\n\x03exit 5\n");
+      const { stdout, exitCode } = await output;
+      expect(stdout.toString()).toContain("22 88");
+      expect(stdout.toString()).toContain("/dev/pts/");
+      expect([5, 130]).toContain(exitCode);
+    });
+
+    it("lists processes, and forgets those whose end was read", async () => {
+      const process = await connection.spawn({ ...sh("read line"), stdin: true });
+      const find = async () => (await connection.listProcesses()).find(({ id }) => id === process.id);
+      expect(await find()).toMatchObject({ pid: process.pid, ending: null, argv: ["/bin/sh", "-c", "read line"] });
+      process.stdin.end("\n");
+      await process.output();
+      expect(await find()).toBeUndefined();
+    });
+
+    it("lets another client go on with the input and output of a process", async () => {
+      const process = await connection.spawn({ argv: ["cat"], stdin: true });
+      process.stdin.write("one ");
+      await once(process.stdout, "data");
+      await connection.close();
+      await using again = await init.connect();
+      const attached = await again.attach(process.id);
+      attached.stdin.end("two");
+      expect((await attached.output()).stdout.toString()).toBe("two");
+    });
+
+    it("says why a program was not started", async () => {
+      await expect(connection.run({ argv: ["no-such-program"] })).rejects.toMatchObject({ code: "no_program" });
+      await expect(connection.run({ argv: ["sh"], cwd: "/no/such" })).rejects.toMatchObject({ code: "no_cwd" });
+      await expect(connection.signal(999_999, "SIGTERM")).rejects.toMatchObject({ code: "no_process" });
+    });
+  });
+
+  describe("files", () => {
+    it("writes, appends, reads, and reads a part", async () => {
+      const path = join(newFolder(), "new/file");
+      const content = randomBytes(1_500_000);
+      await connection.files.write({ path, content, mkdirs: true, mode: 0o600 });
+      await connection.files.write({ path, content: parts("the", " end"), append: true });
+      expect(readFileSync(path).equals(Buffer.concat([content, Buffer.from("the end")]))).toBe(true);
+      expect((await connection.files.read({ path })).length).toBe(1_500_007);
+      expect((await connection.files.read({ path, offset: 1_500_000, length: 3 })).toString()).toBe("the");
+      expect(await connection.files.stat({ path })).toMatchObject({ type: "file", size: 1_500_007, mode: 0o600 });
+    });
+
+    it("leaves a file as it was if the new content fails on the way", async () => {
+      const path = join(newFolder(), "file");
+      writeFileSync(path, "old");
+      await expect(connection.files.write({ path, content: failing() })).rejects.toThrow("no more");
+      expect(readFileSync(path, "utf8")).toBe("old");
+    });
+
+    it("stops reading a file when the reader leaves", async () => {
+      const path = join(newFolder(), "file");
+      writeFileSync(path, Buffer.alloc(2_000_000));
+      const { info, content } = await connection.files.open({ path });
+      for await (const _ of content) break;
+      expect(info.size).toBe(2_000_000);
+      expect((await connection.stats()).processes).toBeGreaterThan(0);
+    });
+
+    it("lists, makes, renames and removes", async () => {
+      const root = newFolder();
+      await connection.files.mkdir({ root, path: "a/b", parents: true });
+      await expect(connection.files.mkdir({ root, path: "a" })).rejects.toMatchObject({ code: "exists" });
+      await connection.files.write({ root, path: "/a/file", content: Buffer.from("x") });
+      symlinkSync("file", join(root, "a/link"));
+      const { files, isTruncated } = await connection.files.list({ root, path: "/", recursive: true });
+      expect(files.map(({ path, type }) => `${path} ${type}`)).toEqual(["a directory", "a/b directory", "a/file file", "a/link link"]);
+      expect(isTruncated).toBe(false);
+      expect(await connection.files.list({ root, path: "a", limit: 1 })).toMatchObject({ files: [{ path: "b" }], isTruncated: true });
+      await connection.files.rename({ root, path: "a/file", to: "moved" });
+      await expect(connection.files.remove({ root, path: "a" })).rejects.toMatchObject({ code: "not_empty" });
+      await connection.files.remove({ root, path: "a", recursive: true });
+      expect(readdirSync(root)).toEqual(["moved"]);
+      await expect(connection.files.stat({ root, path: "gone" })).rejects.toMatchObject({ code: "not_found" });
+    });
+
+    it("refuses every path and link that leads out of the root", async () => {
+      const root = newFolder();
+      symlinkSync(folder, join(root, "out"));
+      for (const path of ["../x", "out/x", "/../x"]) {
+        await expect(connection.files.read({ root, path })).rejects.toMatchObject({ code: "outside_root" });
+        const write = connection.files.write({ root, path, content: Buffer.from("x"), mkdirs: true });
+        await expect(write).rejects.toMatchObject({ code: "outside_root" });
+      }
+      expect(existsSync(join(folder, "x"))).toBe(false);
+    });
+
+    it("reports changes until the reader leaves", async () => {
+      const path = newFolder();
+      mkdirSync(join(path, "below"));
+      const changes = await connection.files.watch({ path, recursive: true });
+      writeFileSync(join(path, "below/file"), "x");
+      for await (const change of changes) {
+        expect(change).toEqual({ event: "create", path: "below/file" });
+        break;
+      }
+    });
+
+    it("packs a folder and unpacks it elsewhere", async () => {
+      const [from, to] = [newFolder(), newFolder()];
+      mkdirSync(join(from, "bin"));
+      writeFileSync(join(from, "bin/tool"), "x".repeat(500_000), { mode: 0o755 });
+      await connection.files.unpack({ path: to, archive: await connection.files.pack({ path: from }) });
+      expect(readFileSync(join(to, "bin/tool"), "utf8")).toHaveLength(500_000);
+      expect(statSync(join(to, "bin/tool")).mode & 0o777).toBe(0o755);
+      const damaged = connection.files.unpack({ path: to, archive: Buffer.alloc(2_000, "x") });
+      await expect(damaged).rejects.toMatchObject({ code: "invalid_archive" });
+    });
+  });
+
+  it("connects to a port of the loopback interface", async () => {
+    const echo = createServer((socket) => socket.pipe(socket)).listen(0, "127.0.0.1");
+    await once(echo, "listening");
+    const { port } = echo.address() as AddressInfo;
+    const socket = await connection.connect(port);
+    const content = randomBytes(1_000_000);
+    socket.end(content);
+    const received: Buffer[] = [];
+    for await (const part of socket) received.push(part);
+    expect(Buffer.concat(received).equals(content)).toBe(true);
+    echo.close();
+    await once(echo, "close");
+    await expect(connection.connect(port)).rejects.toMatchObject({ code: "port_closed" });
+  });
+
+  it("reports load and idleness", async () => {
+    const stats = await connection.stats();
+    expect(stats.processes).toBeGreaterThan(0);
+    expect(stats.memoryKb).toBeGreaterThan(0);
+  });
+
+  it("reseeds after a restore, closes older connections and tells watches", async () => {
+    await using older = await init.connect();
+    const changes = await connection.files.watch({ path: newFolder() });
+    const report = await connection.restored({ entropy: randomBytes(64) });
+    expect(report).toMatchObject({ hostname: "kept", clock: "kept", randomness: expect.stringMatching(/^(reseeded|mixed)$/) });
+    await older.closed;
+    expect((await changes.next()).value).toEqual({ event: "restored", path: "" });
+    await changes.return();
+    await using newer = await init.connect();
+    expect(newer.hello.generation).toBe(report.generation);
+  });
+
+  it("ends with the main program and its exit code, after its output", async () => {
+    const own = new StartedInit(program);
+    await using link = await own.connect();
+    const main = await link.startMain(sh("echo last words; exit 9"));
+    expect((await main.output()).stdout.toString()).toBe("last words\n");
+    expect(await own.exited).toBe(9);
+    await own.stop();
+  });
+
+  it("shuts down: ends processes that obey, and kills the others", async () => {
+    const own = new StartedInit(program);
+    await using link = await own.connect();
+    const stubborn = await link.spawn(sh("trap '' TERM; echo ready; while :; do sleep 60; done"));
+    await once(stubborn.stdout, "data");
+    await link.shutdown({ graceMs: 100 });
+    expect(await own.exited).toBe(0);
+    expect(existsSync(`/proc/${stubborn.pid}/exe`)).toBe(false);
+    await own.stop();
+  });
+});
+
+async function* parts(...texts: readonly string[]): AsyncGenerator<Buffer> {
+  for (const text of texts) yield Buffer.from(text);
+}
+
+async function* failing(): AsyncGenerator<Buffer> {
+  yield Buffer.from("half");
+  throw new Error("no more");
+}

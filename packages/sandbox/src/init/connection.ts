@@ -1,0 +1,273 @@
+import { type KeyObject, sign } from "node:crypto";
+import { createConnection, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { messageOf, PlatformError } from "@aenv/contract";
+import type { SandboxAddress } from "../engine.ts";
+import { StreamDuplex } from "./bytes.ts";
+import { InitFiles, type SendRequest } from "./files.ts";
+import { encodeFrame, type Frame, FrameDecoder, frameKind } from "./frame.ts";
+import { fieldsOf, listIn, numberIn, parseFields, textIn } from "./json.ts";
+import {
+  endingOf,
+  type ProcessEnding,
+  type ProcessOutput,
+  ProcessOutputs,
+  RemoteProcess,
+  type SpawnOptions,
+  spawnParameters,
+  type TerminalSize,
+} from "./process.ts";
+import { InitStream } from "./stream.ts";
+
+const protocol = 1;
+const signedPrefix = "aenv-init-1\n";
+
+export interface InitHello {
+  /** Version of the program in the sandbox, which may be older than this client. */
+  readonly init: string;
+  /** The requests that it knows. */
+  readonly abilities: readonly string[];
+  /** How often the sandbox was restored from a snapshot. */
+  readonly generation: number;
+}
+
+export interface InitStats {
+  readonly load: number;
+  readonly processes: number;
+  readonly runnable: number;
+  /** CPU time of the processes that live now. */
+  readonly cpuMs: number;
+  readonly memoryKb: number;
+  /** Time since the last request or data of a client; 0 while a process is runnable. */
+  readonly idleMs: number;
+  readonly oomKills: number;
+}
+
+export interface RestoreReport {
+  readonly generation: number;
+  /** Each is `reseeded`, `mixed`, `set`, `kept`, or why it was not possible. */
+  readonly randomness: string;
+  readonly hostname: string;
+  readonly clock: string;
+}
+
+export interface ListedProcess {
+  readonly id: number;
+  readonly pid: number;
+  readonly argv: readonly string[];
+  readonly startedMs: number;
+  /** Null while it runs. */
+  readonly ending: ProcessEnding | null;
+}
+
+/** Connects to the init of a sandbox, and proves with the private key to be a server of the platform. */
+export async function connectInit(address: SandboxAddress, key: KeyObject, signal: AbortSignal): Promise<InitConnection> {
+  signal.throwIfAborted();
+  const socket = createConnection(address.kind === "unix" ? { path: address.path } : { host: address.host, port: address.port });
+  const abort = () => socket.destroy(signal.reason instanceof Error ? signal.reason : new Error("cancelled"));
+  signal.addEventListener("abort", abort);
+  try {
+    return new InitConnection(socket, await authenticate(socket, key));
+  } catch (error) {
+    socket.destroy();
+    if (error instanceof PlatformError) throw error;
+    throw new PlatformError("sandbox.lost", `cannot connect to the sandbox's init: ${messageOf(error)}`, { cause: error });
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+}
+
+/** Answers the challenge. The socket is paused afterwards; the init sends nothing more without a request. */
+async function authenticate(socket: Socket, key: KeyObject): Promise<InitHello> {
+  socket.setNoDelay(true).on("error", () => undefined); // reported by the iterator
+  const frames = receivedFrames(socket);
+  const hello = await nextFields(frames);
+  if (numberIn(hello, "protocol") !== protocol) {
+    throw new PlatformError("sandbox.unsupported", `the sandbox's init speaks protocol ${hello.protocol}; this server speaks ${protocol}`);
+  }
+  const challenge = Buffer.from(textIn(hello, "challenge"), "base64");
+  const signature = sign(null, Buffer.concat([Buffer.from(signedPrefix), challenge]), key);
+  socket.write(encodeFrame(frameKind.request, 0, Buffer.from(JSON.stringify({ signature: signature.toString("base64") }))));
+  const { result, error } = await nextFields(frames);
+  await frames.return(); // stops reading from the socket, so that the connection can
+  if (error !== undefined) {
+    throw new PlatformError("sandbox.lost", `the sandbox's init refused the connection: ${textIn(fieldsOf(error), "message")}`);
+  }
+  return {
+    init: textIn(hello, "init"),
+    abilities: listIn(hello, "abilities").map(String),
+    generation: numberIn(fieldsOf(result), "generation"),
+  };
+}
+
+async function* receivedFrames(socket: Socket): AsyncGenerator<Frame, void, undefined> {
+  const decoder = new FrameDecoder();
+  for await (const received of socket.iterator({ destroyOnReturn: false })) yield* decoder.push(received);
+}
+
+async function nextFields(frames: AsyncGenerator<Frame, void, undefined>) {
+  const next = await frames.next();
+  if (next.done) throw new Error("it closed the connection");
+  return parseFields(next.value.payload);
+}
+
+/** One connection to the init of a sandbox, shared by all requests. */
+export class InitConnection {
+  readonly hello: InitHello;
+  readonly files: InitFiles;
+  /** Resolves when the connection is closed or lost. */
+  readonly closed: Promise<void>;
+  readonly #socket: Socket;
+  readonly #streams = new Map<number, InitStream>();
+  #nextStream = 1;
+
+  constructor(socket: Socket, hello: InitHello) {
+    this.hello = hello;
+    this.#socket = socket;
+    this.files = new InitFiles(this.#send);
+    const decoder = new FrameDecoder();
+    socket.on("data", (received: Buffer) => {
+      try {
+        for (const frame of decoder.push(received)) this.#accept(frame);
+      } catch (error) {
+        socket.destroy(error instanceof Error ? error : new Error(String(error)));
+      }
+    });
+    let cause: Error | undefined;
+    socket.on("error", (error) => {
+      cause = error;
+    });
+    this.closed = new Promise((resolve) => {
+      socket.on("close", () => {
+        const lost = new PlatformError("sandbox.lost", "the connection to the sandbox's init was closed", { cause });
+        for (const stream of this.#streams.values()) stream.fail(lost);
+        this.#streams.clear();
+        resolve();
+      });
+    });
+  }
+
+  /** Starts a process. */
+  spawn(options: SpawnOptions): Promise<RemoteProcess> {
+    return this.#follow("spawn", spawnParameters(options));
+  }
+
+  /** Starts the program of the image; unless `keep`, the sandbox ends with it. */
+  startMain(options: SpawnOptions & { readonly keep?: boolean }): Promise<RemoteProcess> {
+    return this.#follow("main", spawnParameters(options));
+  }
+
+  /** Finds a process again: its output that was not taken yet, and its end. Another client that is attached loses it. */
+  attach(process: number): Promise<RemoteProcess> {
+    return this.#follow("attach", { process });
+  }
+
+  /** Runs a command to its end. */
+  async run(options: SpawnOptions): Promise<ProcessOutput> {
+    const started = await this.spawn(options);
+    return started.output();
+  }
+
+  /** Sends a signal to a process, or with `group` to all of its group. */
+  async signal(process: number, signal: NodeJS.Signals, { group = false } = {}): Promise<void> {
+    await this.#send("signal", { process, signal, group }).stream.answer;
+  }
+
+  async resize(process: number, { rows, cols }: TerminalSize): Promise<void> {
+    await this.#send("resize", { process, rows, cols }).stream.answer;
+  }
+
+  /** Processes that were started by a request: those that run, and those whose end no client has read. */
+  async listProcesses(): Promise<readonly ListedProcess[]> {
+    const answer = fieldsOf(await this.#send("list_processes", {}).stream.answer);
+    return listIn(answer, "processes").map((row) => {
+      const fields = fieldsOf(row);
+      return {
+        id: numberIn(fields, "process"),
+        pid: numberIn(fields, "pid"),
+        argv: listIn(fields, "argv").map(String),
+        startedMs: numberIn(fields, "started_ms"),
+        ending: fields.ending === null ? null : endingOf(fieldsOf(fields.ending)),
+      };
+    });
+  }
+
+  /** Connects to a port of the sandbox's loopback interface. */
+  async connect(port: number): Promise<Duplex> {
+    const { stream, receiver } = this.#send("connect", { port }, (on) => new StreamDuplex(on));
+    try {
+      await stream.answer;
+    } catch (error) {
+      receiver.on("error", () => undefined);
+      throw error;
+    }
+    return receiver;
+  }
+
+  async stats(): Promise<InitStats> {
+    const fields = fieldsOf(await this.#send("stats", {}).stream.answer);
+    return {
+      load: numberIn(fields, "load"),
+      processes: numberIn(fields, "processes"),
+      runnable: numberIn(fields, "runnable"),
+      cpuMs: numberIn(fields, "cpu_ms"),
+      memoryKb: numberIn(fields, "memory_kb"),
+      idleMs: numberIn(fields, "idle_ms"),
+      oomKills: numberIn(fields, "oom_kills"),
+    };
+  }
+
+  /** To be called once after a restore, before anything else: the copy gets its own randomness, name and time. */
+  async restored(options: { readonly entropy: Buffer; readonly hostname?: string; readonly nowMs?: number }): Promise<RestoreReport> {
+    const { entropy, hostname, nowMs } = options;
+    const request = this.#send("restored", { entropy: entropy.toString("base64"), hostname, now_ms: nowMs });
+    const fields = fieldsOf(await request.stream.answer);
+    return {
+      generation: numberIn(fields, "generation"),
+      randomness: textIn(fields, "randomness"),
+      hostname: textIn(fields, "hostname"),
+      clock: textIn(fields, "clock"),
+    };
+  }
+
+  /** Ends all processes, with SIGKILL those that are left after the grace, and then the init. Resolves when the init has begun. */
+  async shutdown({ graceMs }: { readonly graceMs?: number } = {}): Promise<void> {
+    await this.#send("shutdown", { grace_ms: graceMs }).stream.answer;
+  }
+
+  /** Closes the connection. Processes go on. */
+  async close(): Promise<void> {
+    this.#socket.destroy();
+    await this.closed;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  async #follow(name: string, parameters: object): Promise<RemoteProcess> {
+    const { stream, receiver } = this.#send(name, parameters, (on) => new ProcessOutputs(on));
+    return new RemoteProcess(await stream.answer, stream, receiver);
+  }
+
+  readonly #send: SendRequest = (name, parameters, receive) => {
+    const id = this.#nextStream++;
+    const stream = new InitStream(id, (kind, payload) => this.#socket.write(encodeFrame(kind, id, payload)));
+    const receiver = receive?.(stream);
+    if (receiver !== undefined) stream.receiveWith(receiver);
+    if (this.#socket.destroyed) stream.fail(new PlatformError("sandbox.lost", "the connection to the sandbox's init is closed"));
+    else {
+      this.#streams.set(id, stream);
+      stream.request(name, parameters);
+    }
+    return { stream, receiver: receiver as Exclude<typeof receiver, undefined> };
+  };
+
+  #accept(frame: Frame): void {
+    if (frame.stream === 0) throw new PlatformError("sandbox.lost", `the sandbox's init ended the connection: ${frame.payload}`);
+    const stream = this.#streams.get(frame.stream);
+    if (stream === undefined) return;
+    stream.accept(frame);
+    if (stream.isClosed) this.#streams.delete(frame.stream);
+  }
+}

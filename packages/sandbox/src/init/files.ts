@@ -1,0 +1,169 @@
+import type { Readable } from "node:stream";
+import { IncomingBytes } from "./bytes.ts";
+import { type Fields, fieldsOf, numberIn, parseFields, textIn } from "./json.ts";
+import type { InitStream, Receiver } from "./stream.ts";
+
+/** A path of the sandbox. With `root`, it is inside of that folder, and no link leads out. Without, it must be absolute. */
+export interface Place {
+  readonly path: string;
+  readonly root?: string;
+}
+
+export interface FileInfo {
+  /** As it was asked for; in a list relative to the listed folder. */
+  readonly path: string;
+  readonly type: "file" | "directory" | "link" | "other";
+  readonly size: number;
+  readonly mode: number;
+  readonly uid: number;
+  readonly gid: number;
+  readonly modifiedMs: number;
+  /** Where a link leads. */
+  readonly target?: string;
+}
+
+export interface FileChange {
+  /** `overflow`: changes were lost, list again. `restored`: the sandbox continues from a snapshot. */
+  readonly event: "create" | "modify" | "remove" | "rename_from" | "rename_to" | "overflow" | "restored";
+  /** Relative to the watched folder; empty for the folder itself. */
+  readonly path: string;
+}
+
+export type Bytes = Uint8Array | AsyncIterable<Uint8Array>;
+
+/** Sends a request. With `receive`, data of the init follows the answer. */
+export type SendRequest = <T extends Receiver | undefined>(
+  name: string,
+  parameters: object,
+  receive?: (stream: InitStream) => T,
+) => { readonly stream: InitStream; readonly receiver: T };
+
+/** The files of a sandbox. */
+export class InitFiles {
+  readonly #send: SendRequest;
+
+  constructor(send: SendRequest) {
+    this.#send = send;
+  }
+
+  async stat(options: Place & { readonly follow?: boolean }): Promise<FileInfo> {
+    return infoOf(fieldsOf(await this.#send("stat", options).stream.answer));
+  }
+
+  /** Opens a file: its information, and its bytes. Destroy `content` to stop early. */
+  async open(options: Place & { readonly offset?: number; readonly length?: number }): Promise<{ info: FileInfo; content: Readable }> {
+    const { stream, receiver } = this.#send("read", options, incoming);
+    return { info: infoOf(fieldsOf(await stream.answer)), content: receiver };
+  }
+
+  async read(options: Place & { readonly offset?: number; readonly length?: number }): Promise<Buffer> {
+    const { content } = await this.open(options);
+    const parts: Buffer[] = [];
+    for await (const part of content) parts.push(part);
+    return Buffer.concat(parts);
+  }
+
+  /** Replaces a file at once, or appends to it. An existing file keeps its mode and owner. */
+  async write({
+    content,
+    ...options
+  }: Place & {
+    readonly content: Bytes;
+    readonly mode?: number;
+    readonly mkdirs?: boolean;
+    readonly append?: boolean;
+    readonly user?: string;
+  }): Promise<void> {
+    await upload(this.#send("write", options).stream, content);
+  }
+
+  /** Lists a folder in the order of names. Links are listed, not followed. */
+  async list(
+    options: Place & { readonly recursive?: boolean; readonly limit?: number },
+  ): Promise<{ readonly files: readonly FileInfo[]; readonly isTruncated: boolean }> {
+    const { stream, receiver } = this.#send("list", options, incoming);
+    await stream.answer;
+    const files: FileInfo[] = [];
+    for await (const line of linesOf(receiver)) files.push(infoOf(parseFields(line)));
+    return { files, isTruncated: fieldsOf(await stream.summary).truncated === true };
+  }
+
+  async mkdir(options: Place & { readonly mode?: number; readonly parents?: boolean }): Promise<void> {
+    await this.#send("mkdir", options).stream.answer;
+  }
+
+  async remove(options: Place & { readonly recursive?: boolean }): Promise<void> {
+    await this.#send("remove", options).stream.answer;
+  }
+
+  async rename(options: Place & { readonly to: string }): Promise<void> {
+    await this.#send("rename", options).stream.answer;
+  }
+
+  /** Resolves when changes are being recorded. Leave the loop over them to stop. */
+  async watch(options: Place & { readonly recursive?: boolean }): Promise<AsyncGenerator<FileChange, void, undefined>> {
+    const { stream, receiver } = this.#send("watch", options, incoming);
+    await stream.answer;
+    return changesIn(receiver);
+  }
+
+  /** A folder or a file as a tar archive. */
+  async pack(options: Place): Promise<Readable> {
+    const { stream, receiver } = this.#send("pack", options, incoming);
+    await stream.answer;
+    return receiver;
+  }
+
+  /** Unpacks a tar archive into a folder, and nowhere else. */
+  async unpack({ archive, ...options }: Place & { readonly archive: Bytes; readonly user?: string }): Promise<void> {
+    await upload(this.#send("unpack", options).stream, archive);
+  }
+}
+
+function incoming(stream: InitStream): IncomingBytes {
+  return new IncomingBytes(stream, true);
+}
+
+async function upload(stream: InitStream, content: Bytes): Promise<void> {
+  try {
+    for await (const part of content instanceof Uint8Array ? [content] : content) {
+      if (stream.isClosed) break; // refused: the answer says why
+      await new Promise<void>((resolve) => stream.write(part, () => resolve()));
+    }
+  } catch (error) {
+    stream.reset(error instanceof Error ? error : new Error(String(error)));
+  }
+  stream.end();
+  await stream.answer;
+}
+
+async function* changesIn(content: Readable): AsyncGenerator<FileChange, void, undefined> {
+  for await (const line of linesOf(content)) {
+    const fields = parseFields(line);
+    yield { event: textIn(fields, "event") as FileChange["event"], path: typeof fields.path === "string" ? fields.path : "" };
+  }
+}
+
+async function* linesOf(content: Readable): AsyncGenerator<Buffer, void, undefined> {
+  let rest = Buffer.alloc(0);
+  for await (const part of content) {
+    rest = rest.length === 0 ? part : Buffer.concat([rest, part]);
+    for (let end = rest.indexOf(10); end >= 0; end = rest.indexOf(10)) {
+      yield rest.subarray(0, end);
+      rest = rest.subarray(end + 1);
+    }
+  }
+}
+
+function infoOf(fields: Fields): FileInfo {
+  return {
+    path: textIn(fields, "path"),
+    type: textIn(fields, "type") as FileInfo["type"],
+    size: numberIn(fields, "size"),
+    mode: numberIn(fields, "mode"),
+    uid: numberIn(fields, "uid"),
+    gid: numberIn(fields, "gid"),
+    modifiedMs: numberIn(fields, "modified_ms"),
+    ...(typeof fields.target === "string" && { target: fields.target }),
+  };
+}

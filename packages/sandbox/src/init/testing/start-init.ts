@@ -1,0 +1,50 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { generateKeyPairSync, type KeyObject } from "node:crypto";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { vi } from "vitest";
+import type { SandboxAddress } from "../../engine.ts";
+import { connectInit, type InitConnection } from "../connection.ts";
+
+const source = fileURLToPath(new URL("../../../init", import.meta.url));
+
+/** Builds the init with Go; returns the program's path. */
+export function buildInit(folder: string): string {
+  const program = join(folder, "init");
+  const env = { ...process.env, CGO_ENABLED: "0" };
+  const { status, stderr } = spawnSync("go", ["build", "-trimpath", "-o", program, "."], { cwd: source, env, encoding: "utf8" });
+  if (status !== 0) throw new Error(`the init does not compile:\n${stderr}`);
+  return program;
+}
+
+/** An init that runs as an ordinary process of this machine, not as process 1 of a sandbox. */
+export class StartedInit {
+  readonly address: SandboxAddress;
+  readonly key: KeyObject;
+  readonly exited: Promise<number | null>;
+  readonly #folder = mkdtempSync(join(tmpdir(), "aenv-init-"));
+  readonly #child: ChildProcess;
+
+  constructor(program: string) {
+    const { publicKey, privateKey } = generateKeyPairSync("ed25519");
+    const path = join(this.#folder, "socket");
+    this.address = { kind: "unix", path };
+    this.key = privateKey;
+    const rawKey = Buffer.from(publicKey.export({ format: "jwk" }).x ?? "", "base64url").toString("base64");
+    this.#child = spawn(program, ["--listen", `unix:${path}`, "--key", rawKey], { stdio: ["ignore", "inherit", "inherit"] });
+    this.exited = once(this.#child, "exit").then(([code]) => code);
+  }
+
+  connect(key: KeyObject = this.key): Promise<InitConnection> {
+    return vi.waitFor(() => connectInit(this.address, key, AbortSignal.timeout(10_000)), { timeout: 10_000, interval: 5 });
+  }
+
+  async stop(): Promise<void> {
+    this.#child.kill("SIGTERM");
+    await this.exited;
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
