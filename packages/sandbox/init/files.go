@@ -170,6 +170,7 @@ func appendToFile(in tree, name string, on *stream, r writeRequest) (any, error)
 
 // replaceFile writes to a new file and renames it, so that nobody sees a half-written file.
 func replaceFile(in tree, name string, on *stream, r writeRequest) (any, error) {
+	name = followLinks(in, name)
 	mode := modeOf(r.Mode, 0o644)
 	uid, gid := -1, -1
 	if old, err := in.Stat(name); err == nil {
@@ -187,7 +188,8 @@ func replaceFile(in tree, name string, on *stream, r writeRequest) (any, error) 
 		}
 		uid, gid = int(who.credential.Uid), int(who.credential.Gid)
 	}
-	temporary := filepath.Join(filepath.Dir(name), ".aenv-"+rand.Text())
+	folder, _ := filepath.Split(name)
+	temporary := folder + ".aenv-" + rand.Text()
 	file, err := in.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
@@ -210,6 +212,22 @@ func replaceFile(in tree, name string, on *stream, r writeRequest) (any, error) 
 		return nil, err
 	}
 	return map[string]int64{"bytes": written}, nil
+}
+
+// followLinks returns the file that a link leads to, so that the file is replaced and not the link.
+func followLinks(in tree, name string) string {
+	for range 40 { // as many as Linux follows
+		target, err := in.Readlink(name)
+		if err != nil {
+			return name
+		}
+		if !filepath.IsAbs(target) {
+			folder, _ := filepath.Split(name) // filepath.Join would remove "..", which is wrong after a link to a folder
+			target = folder + target
+		}
+		name = target
+	}
+	return name
 }
 
 func modeOf(given *uint32, otherwise os.FileMode) os.FileMode {

@@ -35,6 +35,24 @@ func TestAFileIsReplacedAtOnceAndKeepsItsMode(t *testing.T) {
 	}
 }
 
+func TestAWriteToALinkReplacesTheFileAndNotTheLink(t *testing.T) {
+	c, folder := connectTest(t), t.TempDir()
+	os.MkdirAll(filepath.Join(folder, "deep/er"), 0o755)
+	writeTest(t, filepath.Join(folder, "deep/file"), "old")
+	os.Symlink("deep/er", filepath.Join(folder, "short"))
+	os.Symlink("short/../file", filepath.Join(folder, "link"))
+	for _, where := range []any_{{"path": filepath.Join(folder, "link")}, {"path": "link", "root": folder}} {
+		if r := c.upload("write", where, []byte("new")); r.Error != nil {
+			t.Fatal(r.Error)
+		}
+		text, _ := os.ReadFile(filepath.Join(folder, "deep/file"))
+		if target, err := os.Readlink(filepath.Join(folder, "link")); err != nil || target != "short/../file" || string(text) != "new" {
+			t.Fatalf("%q %q %v", text, target, err)
+		}
+		writeTest(t, filepath.Join(folder, "deep/file"), "old")
+	}
+}
+
 func TestNoPathOrLinkLeadsOutOfTheRoot(t *testing.T) {
 	c, outside := connectTest(t), t.TempDir()
 	root := t.TempDir()

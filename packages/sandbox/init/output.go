@@ -78,8 +78,8 @@ func (o *output) sendTo(s *stream) bool {
 		if !ok {
 			break
 		}
-		if _, err := s.Write(append([]byte{next.channel}, next.data...)); err != nil {
-			o.putBack(next)
+		if sent, err := s.writeTagged([]byte{next.channel}, next.data); err != nil {
+			o.putBack(chunk{next.channel, next.data[sent:]})
 			break
 		}
 	}
@@ -110,7 +110,7 @@ func (o *output) take(s *stream) (chunk, bool) {
 	return next, true
 }
 
-// putBack keeps a chunk for the next client. A part of it may have been sent, so a client may see bytes twice rather than never.
+// putBack keeps for the next client what was not sent to this one.
 func (o *output) putBack(c chunk) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

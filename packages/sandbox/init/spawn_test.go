@@ -26,6 +26,17 @@ func TestAFullPipeOfOutputIsNotLostAtTheEnd(t *testing.T) {
 	}
 }
 
+func TestEveryFrameOfOutputSaysWhichOutputItIs(t *testing.T) {
+	c := connectTest(t)
+	id := c.open("spawn", any_{"argv": []string{"/bin/sh", "-c", "head -c 600000 /dev/zero"}})
+	c.until(id, func(_ *reply, f frame) bool {
+		if f.kind == kindData && f.payload[0] != channelStdout {
+			t.Fatalf("a frame of %d bytes begins with %d", len(f.payload), f.payload[0])
+		}
+		return f.kind == kindEnd
+	})
+}
+
 func TestAProcessInTheBackgroundDoesNotDelayTheEnd(t *testing.T) {
 	c := connectTest(t)
 	r := c.sh("sleep 60 & echo $!")

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"sync"
 )
 
@@ -101,25 +102,30 @@ func (s *stream) Read(to []byte) (int, error) {
 }
 
 // Write sends data, and waits while the client allows no more.
-func (s *stream) Write(data []byte) (int, error) {
+func (s *stream) Write(data []byte) (int, error) { return s.writeTagged(nil, data) }
+
+// writeTagged sends data in frames that each begin with the tag. It returns how much of the data was sent.
+func (s *stream) writeTagged(tag, data []byte) (int, error) {
 	sent := 0
 	for sent < len(data) {
-		allowed, err := s.reserve(min(len(data)-sent, maxData))
+		allowed, err := s.reserve(min(len(tag)+len(data)-sent, maxData), len(tag)+1)
 		if err != nil {
 			return sent, err
 		}
-		if err := s.send(kindData, data[sent:sent+allowed]); err != nil {
+		size := allowed - len(tag)
+		if err := s.send(kindData, slices.Concat(tag, data[sent:sent+size])); err != nil {
 			return sent, err
 		}
-		sent += allowed
+		sent += size
 	}
 	return sent, nil
 }
 
-func (s *stream) reserve(wanted int) (int, error) {
+// reserve waits until at least some bytes may be sent, and takes as many as it can.
+func (s *stream) reserve(wanted, atLeast int) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.credit <= 0 && s.context.Err() == nil {
+	for s.credit < atLeast && s.context.Err() == nil {
 		s.changed.Wait()
 	}
 	if s.context.Err() != nil {

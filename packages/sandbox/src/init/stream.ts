@@ -66,7 +66,10 @@ export class InitStream {
     switch (frame.kind) {
       case frameKind.answer: {
         const { result, error } = parseFields(frame.payload);
-        if (error !== undefined) return this.fail(errorOf(error));
+        if (error !== undefined) {
+          this.fail(errorOf(error));
+          return;
+        }
         this.#hasAnswer = true;
         this.#answer.resolve(result);
         if (this.#receiver === undefined) this.#close(new InitError("ended", "the request has been answered"));
@@ -92,7 +95,10 @@ export class InitStream {
 
   /** Sends data as soon as the init allows it. */
   write(data: Uint8Array, done: (error?: Error | null) => void): void {
-    if (this.#isClosed) return done(this.#failure);
+    if (this.#isClosed) {
+      done(this.#failure);
+      return;
+    }
     this.#writes.push({ data, done });
     this.#flush();
   }
