@@ -1,4 +1,15 @@
 export type { EngineAbilities, Sandbox, SandboxAddress, SandboxEngine, SandboxExit, SandboxSpec } from "./engine.ts";
+export {
+  connectInit,
+  type InitConnection,
+  type InitHello,
+  type InitStats,
+  type ListedProcess,
+  type RestoreReport,
+} from "./init/connection.ts";
+export { InitError, isInitError } from "./init/error.ts";
+export type { Bytes, FileChange, FileInfo, InitFiles, Place } from "./init/files.ts";
+export type { ProcessEnding, ProcessOutput, RemoteProcess, SpawnOptions, TerminalSize } from "./init/process.ts";
 export { MemoryEngine, type MemoryEngineOptions, type MemoryProgram } from "./memory/engine.ts";
 export { ProcessEngine, type ProcessEngineOptions } from "./process/engine.ts";
 export { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "./process/process-table.ts";
