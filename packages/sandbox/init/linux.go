@@ -10,6 +10,8 @@ import (
 
 const (
 	prSetChildSubreaper = 36
+	sysCloseRange       = 436 // on every architecture
+	closeRangeCloexec   = 4
 	pAll                = 0
 	wNoWait             = 0x01000000
 	ioctlAddEntropy     = 0x40085203 // RNDADDENTROPY
@@ -22,6 +24,16 @@ func adoptOrphans() error {
 		return fmt.Errorf("cannot adopt orphans: prctl(PR_SET_CHILD_SUBREAPER): %w", errno)
 	}
 	return nil
+}
+
+// hideInheritedFiles keeps files that the container runtime left open from the sandbox's programs.
+func hideInheritedFiles() {
+	if _, _, errno := syscall.RawSyscall(sysCloseRange, 3, ^uintptr(0)>>32, closeRangeCloexec); errno == 0 {
+		return
+	}
+	for fd := 3; fd < 1024; fd++ { // an older kernel
+		syscall.CloseOnExec(fd)
+	}
 }
 
 // waitid looks for children without waiting for and without reaping them: ECHILD means that there are none.

@@ -41,6 +41,7 @@ func run(listen, key string) error {
 	if err != nil {
 		return err
 	}
+	hideInheritedFiles()
 	if err := adoptOrphans(); err != nil {
 		return err
 	}

@@ -99,6 +99,19 @@ describeNeeding("go", "the init, through its client", () => {
       expect([5, 130]).toContain(exitCode);
     });
 
+    it("kills a command when its caller aborts", async () => {
+      const controller = new AbortController();
+      const running = connection.run({ ...sh("sleep 60"), abort: controller.signal });
+      await connection.stats();
+      controller.abort(new Error("not needed any more"));
+      await expect(running).rejects.toThrow("not needed any more");
+    });
+
+    it("does not pass open files of its own to processes", async () => {
+      const { stdout } = await connection.run({ argv: ["ls", "/proc/self/fd"] });
+      expect(stdout.toString()).toBe("0\n1\n2\n3\n"); // 3 is the folder that ls reads
+    });
+
     it("lists processes, and forgets those whose end was read", async () => {
       const process = await connection.spawn({ ...sh("read line"), stdin: true });
       const find = async () => (await connection.listProcesses()).find(({ id }) => id === process.id);
@@ -143,6 +156,13 @@ describeNeeding("go", "the init, through its client", () => {
       writeFileSync(path, "old");
       await expect(connection.files.write({ path, content: failing() })).rejects.toThrow("no more");
       expect(readFileSync(path, "utf8")).toBe("old");
+    });
+
+    it("gives a request up when its caller aborts", async () => {
+      const controller = new AbortController();
+      const changes = await connection.files.watch({ path: newFolder(), abort: controller.signal });
+      controller.abort(new Error("not needed any more"));
+      await expect(changes.next()).rejects.toThrow("not needed any more");
     });
 
     it("stops reading a file when the reader leaves", async () => {

@@ -141,7 +141,6 @@ export class InitConnection {
       socket.on("close", () => {
         const lost = new PlatformError("sandbox.lost", "the connection to the sandbox's init was closed", { cause });
         for (const stream of this.#streams.values()) stream.fail(lost);
-        this.#streams.clear();
         resolve();
       });
     });
@@ -162,10 +161,20 @@ export class InitConnection {
     return this.#follow("attach", { process });
   }
 
-  /** Runs a command to its end. */
-  async run(options: SpawnOptions): Promise<ProcessOutput> {
+  /** Runs a command to its end. Aborting kills its group. */
+  async run({ abort, ...options }: SpawnOptions & { readonly abort?: AbortSignal }): Promise<ProcessOutput> {
+    abort?.throwIfAborted();
     const started = await this.spawn(options);
-    return started.output();
+    const kill = () => void this.signal(started.id, "SIGKILL", { group: true }).catch(() => undefined);
+    abort?.addEventListener("abort", kill);
+    try {
+      if (abort?.aborted) kill();
+      const output = await started.output();
+      abort?.throwIfAborted();
+      return output;
+    } finally {
+      abort?.removeEventListener("abort", kill);
+    }
   }
 
   /** Sends a signal to a process, or with `group` to all of its group. */
@@ -250,24 +259,32 @@ export class InitConnection {
     return new RemoteProcess(await stream.answer, stream, receiver);
   }
 
-  readonly #send: SendRequest = (name, parameters, receive) => {
+  readonly #send: SendRequest = (name, { abort, ...parameters }, receive) => {
     const id = this.#nextStream++;
-    const stream = new InitStream(id, (kind, payload) => this.#socket.write(encodeFrame(kind, id, payload)));
+    const cancel = () => stream.reset(abort?.reason instanceof Error ? abort.reason : new Error("cancelled"));
+    const stream = new InitStream(
+      id,
+      (kind, payload) => this.#socket.write(encodeFrame(kind, id, payload)),
+      () => {
+        this.#streams.delete(id);
+        abort?.removeEventListener("abort", cancel);
+      },
+    );
     const receiver = receive?.(stream);
     if (receiver !== undefined) stream.receiveWith(receiver);
     if (this.#socket.destroyed) stream.fail(new PlatformError("sandbox.lost", "the connection to the sandbox's init is closed"));
     else {
       this.#streams.set(id, stream);
       stream.request(name, parameters);
+      abort?.addEventListener("abort", cancel);
+      if (abort?.aborted) cancel();
     }
     return { stream, receiver: receiver as Exclude<typeof receiver, undefined> };
   };
 
   #accept(frame: Frame): void {
     if (frame.stream === 0) throw new PlatformError("sandbox.lost", `the sandbox's init ended the connection: ${frame.payload}`);
-    const stream = this.#streams.get(frame.stream);
-    if (stream === undefined) return;
-    stream.accept(frame);
-    if (stream.isClosed) this.#streams.delete(frame.stream);
+    // Undefined if it was given up here, and the init did not know yet.
+    this.#streams.get(frame.stream)?.accept(frame);
   }
 }

@@ -7,6 +7,8 @@ import type { InitStream, Receiver } from "./stream.ts";
 export interface Place {
   readonly path: string;
   readonly root?: string;
+  /** Ends the request early. */
+  readonly abort?: AbortSignal;
 }
 
 export interface FileInfo {
@@ -34,7 +36,7 @@ export type Bytes = Uint8Array | AsyncIterable<Uint8Array>;
 /** Sends a request. With `receive`, data of the init follows the answer. */
 export type SendRequest = <T extends Receiver | undefined>(
   name: string,
-  parameters: object,
+  parameters: { readonly abort?: AbortSignal },
   receive?: (stream: InitStream) => T,
 ) => { readonly stream: InitStream; readonly receiver: T };
 

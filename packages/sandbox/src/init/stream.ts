@@ -20,6 +20,7 @@ const nothing = Buffer.alloc(0);
 export class InitStream {
   readonly id: number;
   readonly #send: (kind: number, payload: Uint8Array) => void;
+  readonly #onClose: () => void;
   readonly #answer = Promise.withResolvers<unknown>();
   readonly #summary = Promise.withResolvers<unknown>();
   #receiver: Receiver | undefined;
@@ -30,9 +31,10 @@ export class InitStream {
   #writes: WaitingWrite[] = [];
   #failure: Error | undefined;
 
-  constructor(id: number, send: (kind: number, payload: Uint8Array) => void) {
+  constructor(id: number, send: (kind: number, payload: Uint8Array) => void, onClose: () => void) {
     this.id = id;
     this.#send = send;
+    this.#onClose = onClose;
     // Both may fail with nobody waiting for them.
     this.#answer.promise.catch(() => undefined);
     this.#summary.promise.catch(() => undefined);
@@ -62,7 +64,6 @@ export class InitStream {
   }
 
   accept(frame: Frame): void {
-    if (this.#isClosed) return; // given up here, and the init did not know yet
     switch (frame.kind) {
       case frameKind.answer: {
         const { result, error } = parseFields(frame.payload);
@@ -137,6 +138,7 @@ export class InitStream {
   #close(reason: Error): void {
     this.#isClosed = true;
     this.#failure = reason;
+    this.#onClose();
     for (const { done } of this.#writes.splice(0)) done(reason);
   }
 

@@ -34,7 +34,8 @@ export class StartedInit {
     this.address = { kind: "unix", path };
     this.key = privateKey;
     const rawKey = Buffer.from(publicKey.export({ format: "jwk" }).x ?? "", "base64url").toString("base64");
-    this.#child = spawn(program, ["--listen", `unix:${path}`, "--key", rawKey], { stdio: ["ignore", "inherit", "inherit"] });
+    // With one more open file, as a container runtime may leave them.
+    this.#child = spawn(program, ["--listen", `unix:${path}`, "--key", rawKey], { stdio: ["ignore", "inherit", "inherit", "pipe"] });
     this.exited = once(this.#child, "exit").then(([code]) => code);
   }
 
