@@ -259,7 +259,8 @@ export class InitConnection {
     return new RemoteProcess(await stream.answer, stream, receiver);
   }
 
-  readonly #send: SendRequest = (name, { abort, ...parameters }, receive) => {
+  readonly #send: SendRequest = (name, options, receive) => {
+    const { abort, ...parameters }: { readonly abort?: AbortSignal } = options;
     const id = this.#nextStream++;
     const cancel = () => stream.reset(abort?.reason instanceof Error ? abort.reason : new Error("cancelled"));
     const stream = new InitStream(

@@ -33,10 +33,10 @@ export interface FileChange {
 
 export type Bytes = Uint8Array | AsyncIterable<Uint8Array>;
 
-/** Sends a request. With `receive`, data of the init follows the answer. */
+/** Sends a request; an `abort` in the parameters ends it early. With `receive`, data of the init follows the answer. */
 export type SendRequest = <T extends Receiver | undefined>(
   name: string,
-  parameters: { readonly abort?: AbortSignal },
+  parameters: object,
   receive?: (stream: InitStream) => T,
 ) => { readonly stream: InitStream; readonly receiver: T };
 
