@@ -78,6 +78,8 @@ export class StreamDuplex extends Duplex implements Receiver {
   constructor(stream: InitStream) {
     super({ allowHalfOpen: false });
     this.#stream = stream;
+    // A port that is closed is reported by the answer; without a listener it would also end this process.
+    this.on("error", () => undefined);
   }
 
   receive(data: Buffer): void {

@@ -204,12 +204,7 @@ export class InitConnection {
   /** Connects to a port of the sandbox's loopback interface. */
   async connect(port: number): Promise<Duplex> {
     const { stream, receiver } = this.#send("connect", { port }, (on) => new StreamDuplex(on));
-    try {
-      await stream.answer;
-    } catch (error) {
-      receiver.on("error", () => undefined);
-      throw error;
-    }
+    await stream.answer;
     return receiver;
   }
 
