@@ -1,0 +1,199 @@
+import { PlatformError } from "@aenv/contract";
+import { CPU_PERIOD_US, type GroupLimits, groupLimits, type Limits, type Runtime } from "./limits.ts";
+import { INIT_PATH, initMount, type OciMount, type SandboxMount, sandboxMount, systemMounts } from "./mounts.ts";
+import { type Architecture, type SeccompProfile, seccompProfile } from "./seccomp.ts";
+
+/** What the configuration of a sandbox is computed from. */
+export interface ConfigInput {
+  readonly runtime: Runtime;
+  readonly architecture: Architecture;
+  readonly hostname: string;
+  /** The mounted root file system. */
+  readonly rootPath: string;
+  readonly isRootReadOnly?: boolean;
+  /** The init program on this machine, and its arguments. */
+  readonly initPath: string;
+  readonly initArguments: readonly string[];
+  /** The file of a prepared network namespace; null for a new one without a connection. There is no way to share the machine's. */
+  readonly networkNamespace: string | null;
+  /** Maps root of the sandbox to this user of the machine, and so on. Null: the sandbox's users are those of the machine. */
+  readonly userMapping: { readonly hostId: number; readonly size: number } | null;
+  readonly mounts: readonly SandboxMount[];
+  readonly limits: Limits;
+  /** The control group, below the root of each hierarchy. */
+  readonly groupPath: string;
+}
+
+/** The parts of the OCI runtime specification 1.0.2 that are used. */
+export interface OciConfig {
+  readonly ociVersion: "1.0.2";
+  readonly hostname: string;
+  readonly root: { readonly path: string; readonly readonly: boolean };
+  readonly process: {
+    readonly terminal: false;
+    readonly user: { readonly uid: 0; readonly gid: 0 };
+    readonly args: readonly string[];
+    readonly env: readonly string[];
+    readonly cwd: "/";
+    readonly capabilities: Readonly<Record<"bounding" | "effective" | "permitted" | "inheritable" | "ambient", readonly string[]>>;
+    readonly rlimits: readonly { readonly type: string; readonly hard: number; readonly soft: number }[];
+    readonly noNewPrivileges: true;
+    readonly oomScoreAdj: number;
+  };
+  readonly mounts: readonly OciMount[];
+  readonly linux: {
+    readonly namespaces: readonly { readonly type: string; readonly path?: string }[];
+    readonly uidMappings?: readonly IdMapping[];
+    readonly gidMappings?: readonly IdMapping[];
+    readonly cgroupsPath: string;
+    readonly resources: OciResources;
+    readonly seccomp?: SeccompProfile;
+    readonly rootfsPropagation: "private";
+    readonly maskedPaths: readonly string[];
+    readonly readonlyPaths: readonly string[];
+  };
+}
+
+interface IdMapping {
+  readonly containerID: number;
+  readonly hostID: number;
+  readonly size: number;
+}
+
+interface OciResources {
+  readonly devices: readonly { readonly allow: false; readonly access: "rwm" }[];
+  readonly memory?: { readonly limit: number; readonly swap: number };
+  readonly cpu?: { readonly quota: number; readonly period: number };
+  readonly pids?: { readonly limit: number };
+}
+
+/**
+ * What root of a sandbox may do: own and change any file of the sandbox, change users, end processes. Not among them: raw sockets,
+ * device nodes, mounts, network settings, the clock.
+ */
+export const CAPABILITIES = [
+  "CAP_CHOWN",
+  "CAP_DAC_OVERRIDE",
+  "CAP_FOWNER",
+  "CAP_FSETID",
+  "CAP_KILL",
+  "CAP_NET_BIND_SERVICE",
+  "CAP_SETGID",
+  "CAP_SETUID",
+] as const;
+
+/** Files of /proc and /sys that describe the machine instead of the sandbox. */
+const MASKED = [
+  "/proc/acpi",
+  "/proc/asound",
+  "/proc/interrupts",
+  "/proc/kcore",
+  "/proc/keys",
+  "/proc/latency_stats",
+  "/proc/sched_debug",
+  "/proc/scsi",
+  "/proc/timer_list",
+  "/proc/timer_stats",
+  "/sys/devices/virtual/powercap",
+  "/sys/firmware",
+  "/sys/fs/bpf",
+  "/sys/fs/pstore",
+  "/sys/kernel/debug",
+  "/sys/kernel/security",
+  "/sys/kernel/tracing",
+];
+
+/** Files of /proc that change settings of the machine. */
+const READ_ONLY = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"];
+
+const DEFAULT_OPEN_FILES = 65_536;
+
+/**
+ * The OCI `config.json` of a sandbox. The init starts every program, with variables that it receives over its connection, so no
+ * variable of an environment, and therefore no secret, is in this file.
+ */
+export function ociConfig(input: ConfigInput): OciConfig {
+  if (!/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(input.hostname))
+    throw invalid(`'${input.hostname}' is not a host name: use up to 63 letters a-z, digits and '-'`);
+  if (!/^(?:\/[A-Za-z0-9_][A-Za-z0-9_.-]*)+$/.test(input.groupPath))
+    throw invalid(`'${input.groupPath}' is not the path of a control group, such as /aenv/one`);
+  const isRunc = input.runtime === "runc";
+  return {
+    ociVersion: "1.0.2",
+    hostname: input.hostname,
+    root: { path: input.rootPath, readonly: input.isRootReadOnly ?? false },
+    process: {
+      terminal: false,
+      user: { uid: 0, gid: 0 },
+      args: [INIT_PATH, ...input.initArguments],
+      env: ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"],
+      cwd: "/",
+      capabilities: { bounding: CAPABILITIES, effective: CAPABILITIES, permitted: CAPABILITIES, inheritable: [], ambient: [] },
+      rlimits: resourceLimits(input.limits),
+      noNewPrivileges: true,
+      // When the machine runs out of memory, the kernel ends sandboxes before the server.
+      oomScoreAdj: 500,
+    },
+    mounts: [
+      // The kernel refuses a sysfs of a network namespace that belongs to another user namespace.
+      ...systemMounts({ cgroup: isRunc, sys: input.userMapping === null || input.networkNamespace === null }),
+      initMount(input.initPath),
+      // Parents first: a mount hides what was mounted below it before.
+      ...input.mounts.map(sandboxMount).toSorted((a, b) => a.destination.split("/").length - b.destination.split("/").length),
+    ],
+    linux: {
+      namespaces: namespaces(input),
+      ...idMappings(input.userMapping),
+      cgroupsPath: input.groupPath,
+      resources: resources(groupLimits(input.limits, input.runtime)),
+      // gVisor's kernel runs under a filter of its own, and does not apply this one.
+      ...(isRunc && { seccomp: seccompProfile(input.architecture) }),
+      rootfsPropagation: "private",
+      maskedPaths: MASKED,
+      readonlyPaths: READ_ONLY,
+    },
+  };
+}
+
+function namespaces({ networkNamespace, userMapping, runtime }: ConfigInput): { readonly type: string; readonly path?: string }[] {
+  return [
+    { type: "pid" },
+    { type: "ipc" },
+    { type: "uts" },
+    { type: "mount" },
+    { type: "network", ...(networkNamespace !== null && { path: networkNamespace }) },
+    ...(runtime === "runc" ? [{ type: "cgroup" }] : []),
+    ...(userMapping === null ? [] : [{ type: "user" }]),
+  ];
+}
+
+function idMappings(mapping: ConfigInput["userMapping"]): { uidMappings?: IdMapping[]; gidMappings?: IdMapping[] } {
+  if (mapping === null) return {};
+  const { hostId, size } = mapping;
+  if (!Number.isSafeInteger(hostId) || !Number.isSafeInteger(size) || hostId < 1 || size < 1 || hostId + size > 2 ** 32)
+    throw invalid(
+      `users of the sandbox cannot be mapped to ${size} users of the machine from ${hostId}; root of the machine must not be among them`,
+    );
+  const all = [{ containerID: 0, hostID: hostId, size }];
+  return { uidMappings: all, gidMappings: all };
+}
+
+/** The runtime translates these for cgroup v1 and v2. */
+function resources({ memoryBytes, cpuQuotaUs, pids }: GroupLimits): OciResources {
+  return {
+    devices: [{ allow: false, access: "rwm" }],
+    // Memory and swap together: the sandbox gets no swap.
+    ...(memoryBytes !== undefined && { memory: { limit: memoryBytes, swap: memoryBytes } }),
+    ...(cpuQuotaUs !== undefined && { cpu: { quota: cpuQuotaUs, period: CPU_PERIOD_US } }),
+    ...(pids !== undefined && { pids: { limit: pids } }),
+  };
+}
+
+function resourceLimits({ openFiles = DEFAULT_OPEN_FILES, cpuSeconds }: Limits): { type: string; hard: number; soft: number }[] {
+  const same = (type: string, value: number) => ({ type, hard: value, soft: value });
+  return [same("RLIMIT_NOFILE", openFiles), same("RLIMIT_CORE", 0), ...(cpuSeconds === undefined ? [] : [same("RLIMIT_CPU", cpuSeconds)])];
+}
+
+function invalid(message: string): PlatformError {
+  return new PlatformError("request.invalid", message);
+}

@@ -1,0 +1,52 @@
+import { PlatformError } from "@aenv/contract";
+
+export type Runtime = "runc" | "runsc";
+
+/** What a sandbox may use. An absent limit is not set. */
+export interface Limits {
+  readonly memoryMb?: number;
+  /** In cores: 0.5 is half of one. */
+  readonly cpus?: number;
+  /** Processes and threads. */
+  readonly pids?: number;
+  /** Seconds of CPU time of each process. */
+  readonly cpuSeconds?: number;
+  /** Open files of each process. */
+  readonly openFiles?: number;
+}
+
+/** Limits of a control group, in the units of the kernel. */
+export interface GroupLimits {
+  readonly memoryBytes?: number;
+  /** Microseconds of CPU time in each period of CPU_PERIOD_US. */
+  readonly cpuQuotaUs?: number;
+  readonly pids?: number;
+}
+
+export const CPU_PERIOD_US = 100_000;
+
+/** The kernel refuses a smaller quota. */
+const MIN_QUOTA_US = 1_000;
+
+/** The kernel of gVisor runs in the sandbox's control group: its memory and its threads count there. */
+const RUNSC_MEMORY_MB = 64;
+const RUNSC_PIDS = 512;
+
+/** The limits of the sandbox's control group: those that were asked for, and what the runtime itself needs. */
+export function groupLimits(limits: Limits, runtime: Runtime): GroupLimits {
+  for (const [name, value] of Object.entries(limits)) check(name, value);
+  const { memoryMb, cpus, pids } = limits;
+  const isRunsc = runtime === "runsc";
+  return {
+    ...(memoryMb !== undefined && { memoryBytes: (memoryMb + (isRunsc ? RUNSC_MEMORY_MB : 0)) * 2 ** 20 }),
+    ...(cpus !== undefined && { cpuQuotaUs: Math.max(MIN_QUOTA_US, Math.round(cpus * CPU_PERIOD_US)) }),
+    ...(pids !== undefined && { pids: pids + (isRunsc ? RUNSC_PIDS : 0) }),
+  };
+}
+
+function check(name: string, value: number | undefined): void {
+  if (value === undefined) return;
+  if (value > 0 && Number.isFinite(value) && (name === "cpus" || Number.isSafeInteger(value))) return;
+  const expected = name === "cpus" ? "a positive number" : "a positive integer";
+  throw new PlatformError("request.invalid", `the limit ${name} is ${value}; it must be ${expected}`);
+}

@@ -1,0 +1,77 @@
+import { posix } from "node:path";
+import { PlatformError } from "@aenv/contract";
+
+/** The `mounts` of an OCI `config.json`. */
+export interface OciMount {
+  readonly destination: string;
+  readonly type: string;
+  readonly source: string;
+  readonly options: readonly string[];
+}
+
+/** A folder or file of this machine, or a new tmpfs, at a path of the sandbox. */
+export type SandboxMount =
+  | { readonly kind: "bind"; readonly source: string; readonly target: string; readonly isReadOnly: boolean }
+  | { readonly kind: "tmpfs"; readonly target: string; readonly sizeMb: number };
+
+/** Where the init is in every sandbox. */
+export const INIT_PATH = "/.aenv/init";
+
+/** Paths that the runtime mounts itself, and whose content the isolation depends on. */
+const RESERVED = ["/proc", "/sys", "/dev", "/.aenv"];
+
+/** The file systems that Linux programs expect. */
+export function systemMounts({ cgroup, sys }: { readonly cgroup: boolean; readonly sys: boolean }): readonly OciMount[] {
+  const inert = ["nosuid", "noexec", "nodev"];
+  return [
+    { destination: "/proc", type: "proc", source: "proc", options: inert },
+    { destination: "/dev", type: "tmpfs", source: "tmpfs", options: ["nosuid", "strictatime", "mode=755", "size=64k"] },
+    {
+      destination: "/dev/pts",
+      type: "devpts",
+      source: "devpts",
+      options: ["nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620"],
+    },
+    { destination: "/dev/shm", type: "tmpfs", source: "shm", options: [...inert, "mode=1777", "size=64m"] },
+    { destination: "/dev/mqueue", type: "mqueue", source: "mqueue", options: inert },
+    sys
+      ? { destination: "/sys", type: "sysfs", source: "sysfs", options: [...inert, "ro"] }
+      : { destination: "/sys", type: "tmpfs", source: "tmpfs", options: [...inert, "ro", "size=4k"] },
+    ...(cgroup ? [{ destination: "/sys/fs/cgroup", type: "cgroup", source: "cgroup", options: [...inert, "ro"] }] : []),
+  ];
+}
+
+export function initMount(source: string): OciMount {
+  return { destination: INIT_PATH, type: "bind", source, options: ["bind", "ro", "nosuid", "nodev"] };
+}
+
+/** Throws `request.invalid` for a path at which nothing may be mounted. */
+export function sandboxMount(mount: SandboxMount): OciMount {
+  const { target } = mount;
+  if (!isPlain(target) || target === "/")
+    throw invalid(`the mount target '${target}' is not an absolute path below / without '.' and '..'`);
+  const reserved = RESERVED.find((path) => target === path || target.startsWith(`${path}/`));
+  if (reserved !== undefined)
+    throw invalid(`nothing can be mounted at '${target}': ${reserved} belongs to the platform; choose another path`);
+  if (mount.kind === "tmpfs") {
+    if (!Number.isSafeInteger(mount.sizeMb) || mount.sizeMb <= 0)
+      throw invalid(`the tmpfs at '${target}' has the size ${mount.sizeMb} MB; it must be a positive integer`);
+    return { destination: target, type: "tmpfs", source: "tmpfs", options: ["nosuid", "nodev", "mode=1777", `size=${mount.sizeMb}m`] };
+  }
+  if (!isPlain(mount.source))
+    throw invalid(`the source '${mount.source}' of the mount at '${target}' is not an absolute path without '.' and '..'`);
+  return {
+    destination: target,
+    type: "bind",
+    source: mount.source,
+    options: ["rbind", mount.isReadOnly ? "ro" : "rw", "nosuid", "nodev", "rprivate"],
+  };
+}
+
+function isPlain(path: string): boolean {
+  return path.startsWith("/") && !path.includes("\0") && posix.normalize(path) === path && (path === "/" || !path.endsWith("/"));
+}
+
+function invalid(message: string): PlatformError {
+  return new PlatformError("request.invalid", message);
+}
