@@ -1,0 +1,134 @@
+import { PlatformError } from "@aenv/contract";
+import type { TarEntry, TarType } from "./tar/entry.ts";
+import { readTar } from "./tar/reader.ts";
+import { END_OF_ARCHIVE, padding, tarHeader } from "./tar/writer.ts";
+
+/** What happens to device nodes of a layer. Omitted by default: a sandbox gets a /dev of its own, and its root is mounted with `nodev`. */
+export type DevicePolicy = "omit" | "refuse" | "keep";
+
+const WHITEOUT = ".wh.";
+const OPAQUE = ".wh..wh..opq";
+/** Bookkeeping of an old Docker storage driver. */
+const AUFS = ".wh..wh.";
+
+const OPAQUE_ATTRIBUTE = "trusted.overlay.opaque";
+
+const implicitFolder = (path: string): TarEntry => ({
+  path,
+  type: "directory",
+  linkPath: "",
+  mode: 0o755,
+  uid: 0,
+  gid: 0,
+  size: 0,
+  mtimeSeconds: 0,
+  major: 0,
+  minor: 0,
+  attributes: {},
+});
+
+/**
+ * Turns the tar of an image's layer into one whose content overlayfs reads as that layer: a file `.wh.NAME`, which says that NAME of
+ * the layers below is deleted, becomes a device 0:0 called NAME; a file `.wh..wh..opq` becomes an attribute of its folder.
+ * Refuses entries that would be written outside of the target folder or through a link.
+ */
+export async function* overlayTar(layer: AsyncIterable<Buffer>, devices: DevicePolicy = "omit"): AsyncGenerator<Buffer> {
+  const state = new LayerState();
+  for await (const { entry, content } of readTar(layer)) {
+    const path = cleanPath(entry.path);
+    const { isKept, headers } = state.add({ ...entry, path }, devices);
+    yield* headers;
+    for await (const chunk of content) if (isKept) yield chunk;
+    if (isKept) yield padding(entry.size);
+  }
+  yield END_OF_ARCHIVE;
+}
+
+/** What the layer contains so far. Entries come in any order, so a folder may be declared opaque after its content. */
+class LayerState {
+  readonly #types = new Map<string, TarType | "whiteout">();
+  readonly #folders = new Map<string, TarEntry>();
+  readonly #opaque = new Set<string>();
+
+  /** The headers to write for an entry, and whether its content follows. */
+  add(entry: TarEntry, devices: DevicePolicy): { isKept: boolean; headers: Buffer[] } {
+    const { path } = entry;
+    const parents = this.#parents(path);
+    const name = path.slice(path.lastIndexOf("/") + 1);
+    const parent = path.slice(0, Math.max(0, path.length - name.length - 1));
+    const only = (headers: Buffer[]) => ({ isKept: false, headers: [...parents, ...headers] });
+    if (name === OPAQUE) return only(this.#makeOpaque(parent));
+    if (path.split("/").some((segment) => segment.startsWith(AUFS))) return { isKept: false, headers: [] };
+    if (name.startsWith(WHITEOUT)) return only(this.#whiteOut(parent, name.slice(WHITEOUT.length), path));
+    if (entry.type === "character" || entry.type === "block") {
+      if (devices === "refuse") throw unsafe(path, "is a device node");
+      if (devices === "omit") return { isKept: false, headers: [] };
+    }
+    return { isKept: true, headers: [...parents, this.#write(entry)] };
+  }
+
+  #write(entry: TarEntry): Buffer {
+    const { path, type } = entry;
+    if (type === "directory" && this.#types.get(path) === "whiteout") this.#opaque.add(path);
+    this.#types.set(path, type);
+    const linkPath = type === "hardlink" ? this.#linkTarget(entry) : entry.linkPath;
+    const attributes = Object.fromEntries(Object.entries(entry.attributes).filter(([name]) => isHarmless(name)));
+    if (this.#opaque.has(path)) attributes[OPAQUE_ATTRIBUTE] = "y";
+    if (type === "directory") this.#folders.set(path, entry);
+    return tarHeader({ ...entry, path: type === "directory" ? `./${path}${path === "" ? "" : "/"}` : `./${path}`, linkPath, attributes });
+  }
+
+  /** A folder that replaces a deleted one hides what is below, although the layer may not list the folder itself. */
+  #parents(path: string): Buffer[] {
+    const headers: Buffer[] = [];
+    for (let end = path.indexOf("/"); end >= 0; end = path.indexOf("/", end + 1)) {
+      const parent = path.slice(0, end);
+      const type = this.#types.get(parent);
+      if (type === "whiteout") headers.push(this.#write(implicitFolder(parent)));
+      else if (type !== undefined && type !== "directory") throw unsafe(path, `is below '${parent}', which is no folder but a ${type}`);
+    }
+    return headers;
+  }
+
+  #makeOpaque(path: string): Buffer[] {
+    if (path === "") throw unsafe(OPAQUE, "deletes all layers below, which is not supported");
+    this.#opaque.add(path);
+    return [this.#write(this.#folders.get(path) ?? implicitFolder(path))];
+  }
+
+  #whiteOut(parent: string, name: string, path: string): Buffer[] {
+    if (name === "" || name === "." || name === "..") throw unsafe(path, "deletes nothing that has a name");
+    const deleted = parent === "" ? name : `${parent}/${name}`;
+    const type = this.#types.get(deleted);
+    // The layer replaces what it deletes: a folder then hides the one below, and anything else does so in any case.
+    if (type === "directory") return this.#makeOpaque(deleted);
+    if (type !== undefined) return [];
+    this.#types.set(deleted, "whiteout");
+    return [tarHeader({ ...implicitFolder(`./${deleted}`), type: "character", mode: 0 })];
+  }
+
+  #linkTarget({ path, linkPath }: TarEntry): string {
+    const target = cleanPath(linkPath);
+    this.#parents(target);
+    const type = this.#types.get(target);
+    if (type === undefined || type === "directory" || type === "whiteout")
+      throw unsafe(path, `is a hard link to '${linkPath}', which is no file of the layer`);
+    return `./${target}`;
+  }
+}
+
+/** Without a leading slash or dot; empty for the root. Throws for a path that leaves the root. */
+function cleanPath(path: string): string {
+  const segments = path.split("/").filter((segment) => segment !== "" && segment !== ".");
+  if (segments.includes("..") || path.includes("\0")) throw unsafe(path, "leaves the root of the image");
+  return segments.join("/");
+}
+
+/** Attributes of overlayfs in an image could refer to other files of the machine's layers. */
+function isHarmless(attribute: string): boolean {
+  return attribute === "security.capability" || (attribute.startsWith("user.") && !attribute.startsWith("user.overlay."));
+}
+
+function unsafe(path: string, problem: string): PlatformError {
+  return new PlatformError("bundle.invalid", `the image has an unsafe layer: '${path}' ${problem}`);
+}
