@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -74,6 +74,20 @@ export const components = {
     get: "run the tests as root on Linux, where a tmpfs may be mounted",
     isGiven: true,
   },
+  overlay: {
+    probe: probeOverlay,
+    get: "run the tests as root on Linux, where an overlay may be mounted",
+    isGiven: true,
+  },
+  "control-groups": {
+    probe: () => (isRootOnLinux() && existsSync("/sys/fs/cgroup") ? null : "only root on Linux may create them"),
+    get: "run the tests as root on Linux, where control groups may be created",
+    isGiven: true,
+  },
+  skopeo: {
+    probe: () => (run("skopeo", ["--version"]).ok ? null : "no skopeo on the PATH"),
+    get: "apt-get install skopeo",
+  },
   "tau2-data": {
     probe: () => (existsSync(tau2Path) ? null : "no folder with the benchmark's data and recorded answers"),
     get: "these tests compare with recordings of the Python reference, which are not part of the repository and are not needed for a contribution; with a copy of them, set AENV_TAU2_TEST_DATA to the folder that holds data/ and golden/",
@@ -139,7 +153,7 @@ function probePackage(folder: string, python: string, name: string): string | nu
 }
 
 function probeTmpfs(): string | null {
-  if (process.platform !== "linux" || process.getuid?.() !== 0) return "only root on Linux may mount one";
+  if (!isRootOnLinux()) return "only root on Linux may mount one";
   const folder = mkdtempSync(join(tmpdir(), "aenv-tmpfs-"));
   try {
     if (!run("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", folder]).ok) return "mounting one is not allowed here";
@@ -147,6 +161,24 @@ function probeTmpfs(): string | null {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+function probeOverlay(): string | null {
+  if (!isRootOnLinux()) return "only root on Linux may mount one";
+  const folder = mkdtempSync(join(tmpdir(), "aenv-overlay-"));
+  const [lower = "", upper = "", work = "", root = ""] = ["lower", "upper", "work", "root"].map((name) => join(folder, name));
+  try {
+    for (const path of [lower, upper, work, root]) mkdirSync(path);
+    const options = `lowerdir=${lower},upperdir=${upper},workdir=${work}`;
+    if (!run("mount", ["-t", "overlay", "-o", options, "overlay", root]).ok) return `${tmpdir()} cannot hold one`;
+    return run("umount", [root]).ok ? null : "it could not be unmounted";
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function isRootOnLinux(): boolean {
+  return process.platform === "linux" && process.getuid?.() === 0;
 }
 
 function absent(...packages: readonly string[]): string | null {

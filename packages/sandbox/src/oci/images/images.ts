@@ -1,0 +1,166 @@
+import { execFile } from "node:child_process";
+import { createHash, randomBytes } from "node:crypto";
+import { mkdirSync } from "node:fs";
+import { readFile, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { PlatformError } from "@aenv/contract";
+import type { Architecture } from "../spec/seccomp.ts";
+import type { DevicePolicy } from "./layer-tar.ts";
+import type { LayerId, LayerStore } from "./layers.ts";
+import { GO_ARCHITECTURES, type ImageConfig, readLayout } from "./layout.ts";
+import { formatReference, type ImageReference, parseReference, skopeoSource } from "./reference.ts";
+import { unpackLayer } from "./unpack.ts";
+
+/** An image whose layers are unpacked. */
+export interface Image {
+  readonly reference: string;
+  /** The digest of its manifest in the layout. */
+  readonly digest: string;
+  /** The digest of what the registry returned for the reference; null if it was not read from one. */
+  readonly sourceDigest: string | null;
+  readonly config: ImageConfig;
+  /** From the lowest to the highest. */
+  readonly layers: readonly LayerId[];
+}
+
+export interface ImagesOptions {
+  /** A folder on the file system of the layers. */
+  readonly folder: string;
+  readonly layers: LayerStore;
+  readonly architecture: Architecture;
+  /** Credentials of registries, in the format of `docker login`. */
+  readonly authFile?: string;
+  /** Registries whose certificates are not checked, or that have none, as `host:port`. */
+  readonly insecureRegistries?: readonly string[];
+  readonly devices?: DevicePolicy;
+  /** A pull serves all that wait for it, so it ends by its own limit. */
+  readonly pullTimeoutMs?: number;
+}
+
+export interface GetOptions {
+  /** `missing` uses the image as it was pulled last; `always` asks the registry whether a tag has changed. */
+  readonly pull: "missing" | "always";
+  readonly signal: AbortSignal;
+}
+
+const PULL_TIMEOUT_MS = 15 * 60_000;
+
+/** Images by reference. Registries, daemons and archives are read with skopeo, OCI layouts directly. */
+export class Images {
+  readonly #options: ImagesOptions;
+  readonly #pulls = new Map<string, Promise<Image>>();
+
+  constructor(options: ImagesOptions) {
+    this.#options = options;
+    mkdirSync(options.folder, { recursive: true, mode: 0o700 });
+  }
+
+  /** The image with all its layers unpacked. Call `layers.use` before relying on them. */
+  async get(text: string, { pull, signal }: GetOptions): Promise<Image> {
+    const reference = parseReference(text);
+    const key = formatReference(reference);
+    // A layout is on this machine, so reading it again costs little and finds its changes.
+    const isFixed = reference.from !== "oci" && (pull === "missing" || isPinned(reference));
+    const known = isFixed ? await this.#find(key) : null;
+    if (known !== null) return known;
+    let pulling = this.#pulls.get(key);
+    if (pulling === undefined) {
+      pulling = this.#pull(reference, key).finally(() => this.#pulls.delete(key));
+      this.#pulls.set(key, pulling);
+    }
+    return abortable(pulling, signal);
+  }
+
+  async #find(key: string): Promise<Image | null> {
+    const text = await readFile(this.#recordOf(key), "utf8").catch(() => null);
+    if (text === null) return null;
+    const image = JSON.parse(text) as Image;
+    for (const layer of image.layers) if (!(await this.#options.layers.has(layer))) return null;
+    return image;
+  }
+
+  async #pull(reference: ImageReference, key: string): Promise<Image> {
+    const signal = AbortSignal.timeout(this.#options.pullTimeoutMs ?? PULL_TIMEOUT_MS);
+    if (reference.from === "oci") return this.#unpack(reference.path, reference.name, key, null, signal);
+    const sourceDigest = reference.from === "registry" ? await this.#sourceDigest(reference, signal) : null;
+    const known = sourceDigest === null ? null : await this.#find(key);
+    if (known?.sourceDigest === sourceDigest && known !== null) return known;
+    const layout = await this.#options.layers.temporaryFolder();
+    try {
+      const platform = ["--override-os=linux", `--override-arch=${GO_ARCHITECTURES[this.#options.architecture]}`];
+      await this.#skopeo(
+        [...platform, "copy", "--quiet", ...this.#access(reference, "src-"), skopeoSource(reference), `oci:${layout}:image`],
+        signal,
+      );
+      return await this.#unpack(layout, "image", key, sourceDigest, signal);
+    } finally {
+      await rm(layout, { recursive: true, force: true });
+    }
+  }
+
+  async #unpack(layout: string, name: string | null, key: string, sourceDigest: string | null, signal: AbortSignal): Promise<Image> {
+    const { layers, architecture, devices } = this.#options;
+    const { digest, config, layers: blobs } = await readLayout(layout, name, architecture);
+    for (const { diffId, blob } of blobs)
+      await layers.add(diffId, (files) => unpackLayer(blob, files, { diffId, signal, ...(devices !== undefined && { devices }) }));
+    const image: Image = { reference: key, digest, sourceDigest, config, layers: blobs.map(({ diffId }) => diffId) };
+    const part = join(this.#options.folder, `.part-${randomBytes(6).toString("hex")}`);
+    await writeFile(part, JSON.stringify(image));
+    await rename(part, this.#recordOf(key));
+    return image;
+  }
+
+  async #sourceDigest(reference: ImageReference, signal: AbortSignal): Promise<string> {
+    const manifest = await this.#skopeo(["inspect", "--raw", ...this.#access(reference, ""), skopeoSource(reference)], signal);
+    return `sha256:${createHash("sha256").update(manifest).digest("hex")}`;
+  }
+
+  #access(reference: ImageReference, prefix: string): string[] {
+    if (reference.from !== "registry") return [];
+    const { authFile, insecureRegistries = [] } = this.#options;
+    return [
+      ...(authFile === undefined ? [] : [`--authfile=${authFile}`]),
+      ...(insecureRegistries.includes(reference.registry) ? [`--${prefix}tls-verify=false`] : []),
+    ];
+  }
+
+  #skopeo(args: readonly string[], signal: AbortSignal): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      execFile("skopeo", args, { signal, encoding: "buffer", maxBuffer: 16 * 2 ** 20 }, (error, stdout, stderr) => {
+        if (error === null) return resolve(stdout);
+        const source = args.find((arg) => /^(?:docker|docker-daemon|docker-archive):/.test(arg));
+        if (error.code === "ENOENT")
+          return reject(
+            new PlatformError("sandbox.unsupported", `${source} cannot be pulled: install skopeo, or use oci:PATH`, { cause: error }),
+          );
+        const reason = stderr.toString("utf8").trim().split("\n").at(-1);
+        reject(
+          new PlatformError("sandbox.start_failed", `the image ${source} could not be pulled: ${reason || error.message}`, {
+            cause: error,
+          }),
+        );
+      });
+    });
+  }
+
+  #recordOf(key: string): string {
+    return join(this.#options.folder, `${createHash("sha256").update(key).digest("hex")}.json`);
+  }
+}
+
+/** A digest always names the same image. */
+function isPinned(reference: ImageReference): boolean {
+  return reference.from === "registry" && reference.digest !== null;
+}
+
+async function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted();
+  const aborted = Promise.withResolvers<never>();
+  const abort = () => aborted.reject(signal.reason);
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    return await Promise.race([promise, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+}

@@ -1,0 +1,224 @@
+import { execFile } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdirSync } from "node:fs";
+import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { PlatformError } from "@aenv/contract";
+import { identityOf, isRunning, openProcessTable, type ProcessTable } from "../../process/process-table.ts";
+
+/** `sha256:…` is the digest of an image's uncompressed layer, `snapshot:…` a random id. */
+export type LayerId = string;
+
+/** `layer.json` beside a layer's files. Its time of change is when the layer was last used. */
+interface LayerRecord {
+  readonly id: LayerId;
+}
+
+export interface Collected {
+  /** The layers that were removed. */
+  readonly layers: readonly LayerId[];
+  /** Folders of processes that ended before they had finished. */
+  readonly unfinished: number;
+}
+
+const RECORD = "layer.json";
+const FILES = "diff";
+/** Folders that are being filled or deleted, and layers that are about to be deleted. The process that does so is part of the name. */
+const PART = ".part-";
+const EVICTED = ".evicted-";
+
+/**
+ * The unpacked layers of one folder, shared by the sandboxes of several processes. Nothing is locked: a layer appears by a rename when
+ * it is complete. A user first writes down what it uses and then checks that it is there; the collector first moves a layer away
+ * and then reads what is used. So at least one of them sees the other.
+ */
+export class LayerStore {
+  /** The folder in which relative paths of layers are resolved. */
+  readonly folder: string;
+  readonly #uses: string;
+  readonly #processes: ProcessTable;
+  readonly #self: string;
+
+  constructor(folder: string, processes: ProcessTable = openProcessTable()) {
+    this.folder = join(folder, "layers");
+    this.#uses = join(folder, "uses");
+    this.#processes = processes;
+    const { pid, start } = identityOf(processes, process.pid) ?? { pid: process.pid, start: "" };
+    this.#self = `${pid}_${start}`;
+    for (const path of [this.folder, this.#uses]) mkdirSync(path, { recursive: true, mode: 0o700 });
+  }
+
+  /** The files of a layer, relative to `folder`: the options of a mount have a limited length. */
+  filesOf(id: LayerId): string {
+    return join(nameOf(id), FILES);
+  }
+
+  async has(id: LayerId): Promise<boolean> {
+    const text = await readFile(join(this.folder, nameOf(id), RECORD), "utf8").catch(() => null);
+    if (text === null) return false;
+    const record = JSON.parse(text) as LayerRecord;
+    if (record.id !== id) throw new PlatformError("bundle.damaged", `the folder of layer ${id} contains layer ${record.id}`);
+    return true;
+  }
+
+  /** Adds a layer whose files `fill` writes into a folder. No-op if the layer is there; if two processes add it, the first one wins. */
+  async add(id: LayerId, fill: (files: string) => Promise<void>): Promise<void> {
+    if (await this.#touch(id)) return;
+    const part = this.#temporary(PART);
+    try {
+      await mkdir(join(part, FILES), { recursive: true });
+      await fill(join(part, FILES));
+      // The name must not reach the disk before the content does.
+      await promisify(execFile)("sync", ["-f", part]);
+      await this.#publish(id, part);
+    } finally {
+      await rm(part, { recursive: true, force: true });
+    }
+  }
+
+  /** A new folder on the file system of the layers. If this process ends before it removes the folder, `collect` does. */
+  async temporaryFolder(): Promise<string> {
+    const path = this.#temporary(PART);
+    await mkdir(path);
+    return path;
+  }
+
+  /** Makes a folder of the same file system a layer, by a rename. Returns its id. */
+  async adopt(files: string): Promise<LayerId> {
+    const id = `snapshot:${randomBytes(16).toString("hex")}`;
+    const part = await this.temporaryFolder();
+    await rename(files, join(part, FILES));
+    await this.#publish(id, part);
+    return id;
+  }
+
+  /** Protects layers from collection until `release`. Throws `bundle.not_found` if one is missing: pull the image again. */
+  async use(holder: string, ids: readonly LayerId[]): Promise<void> {
+    const part = join(this.#uses, `${PART}${randomBytes(6).toString("hex")}`);
+    await writeFile(part, JSON.stringify(ids));
+    await rename(part, this.#useOf(holder));
+    for (const id of ids) {
+      if (await this.#touch(id)) continue;
+      await this.#restore(nameOf(id));
+      if (await this.#touch(id)) continue;
+      await this.release(holder);
+      throw new PlatformError("bundle.not_found", `layer ${id} is not in ${this.folder}; pull its image again`);
+    }
+  }
+
+  async release(holder: string): Promise<void> {
+    await rm(this.#useOf(holder), { force: true });
+  }
+
+  /** Who uses layers. After a crash, the caller releases those that have ended. */
+  async holders(): Promise<string[]> {
+    return (await readdir(this.#uses)).filter((name) => !name.startsWith(PART));
+  }
+
+  /** Removes layers that nobody uses and that were last used before `idleSince`, and what processes that ended left unfinished. */
+  async collect(idleSince: Date): Promise<Collected> {
+    const unfinished = await this.#removeUnfinished();
+    const layers: LayerId[] = [];
+    const used = await this.#used();
+    for (const name of await readdir(this.folder)) {
+      if (name.startsWith(".") || used.has(name)) continue;
+      const record = join(this.folder, name, RECORD);
+      const [changed, text] = await Promise.all([stat(record), readFile(record, "utf8")]).catch(() => [null, ""] as const);
+      if (changed === null || changed.mtimeMs >= idleSince.getTime()) continue;
+      if (await this.#evict(name)) layers.push((JSON.parse(text) as LayerRecord).id);
+    }
+    return { layers, unfinished };
+  }
+
+  async #evict(name: string): Promise<boolean> {
+    const evicted = this.#temporary(`${EVICTED}${name}-`);
+    if (!(await moved(join(this.folder, name), evicted))) return false;
+    return this.#decide(name, evicted);
+  }
+
+  /** Deletes an evicted layer, or moves it back if it is used. A user may move it back first: only one of the renames succeeds. */
+  async #decide(name: string, evicted: string): Promise<boolean> {
+    if ((await this.#used()).has(name)) {
+      if (!(await moved(evicted, join(this.folder, name)))) await this.#delete(evicted);
+      return false;
+    }
+    return this.#delete(evicted);
+  }
+
+  async #delete(path: string): Promise<boolean> {
+    const part = this.#temporary(PART);
+    if (!(await moved(path, part))) return false;
+    await rm(part, { recursive: true, force: true });
+    return true;
+  }
+
+  async #restore(name: string): Promise<void> {
+    for (const other of await readdir(this.folder))
+      if (other.startsWith(`${EVICTED}${name}-`)) await moved(join(this.folder, other), join(this.folder, name));
+  }
+
+  async #removeUnfinished(): Promise<number> {
+    let removed = 0;
+    for (const name of await readdir(this.folder)) {
+      const [, evicted, pid, start = ""] = /^\.(?:part|evicted-([0-9a-f]+))-([0-9]+)_(.*)_[0-9a-f]+$/.exec(name) ?? [];
+      if (pid === undefined || isRunning(this.#processes, { pid: Number(pid), start })) continue;
+      removed++;
+      if (evicted === undefined) await this.#delete(join(this.folder, name));
+      else await this.#decide(evicted, join(this.folder, name));
+    }
+    return removed;
+  }
+
+  /** The names of all layers in use. */
+  async #used(): Promise<Set<string>> {
+    const used = new Set<string>();
+    for (const holder of await this.holders()) {
+      const text = await readFile(join(this.#uses, holder), "utf8").catch(() => "[]");
+      for (const id of JSON.parse(text) as LayerId[]) used.add(nameOf(id));
+    }
+    return used;
+  }
+
+  async #publish(id: LayerId, part: string): Promise<void> {
+    await writeFile(join(part, RECORD), JSON.stringify({ id } satisfies LayerRecord));
+    await moved(part, join(this.folder, nameOf(id)));
+  }
+
+  async #touch(id: LayerId): Promise<boolean> {
+    if (!(await this.has(id))) return false;
+    const now = new Date();
+    return utimes(join(this.folder, nameOf(id), RECORD), now, now).then(
+      () => true,
+      () => false,
+    );
+  }
+
+  #temporary(prefix: string): string {
+    return join(this.folder, `${prefix}${this.#self}_${randomBytes(6).toString("hex")}`);
+  }
+
+  #useOf(holder: string): string {
+    if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(holder))
+      throw new PlatformError("request.invalid", `'${holder}' is not an id of a sandbox`);
+    return join(this.#uses, holder);
+  }
+}
+
+/** Short, because the options of a mount have a limited length; `has` compares the whole id. */
+function nameOf(id: LayerId): string {
+  const [, name] = /^(?:sha256|snapshot):([0-9a-f]{32})(?:[0-9a-f]{32})?$/.exec(id) ?? [];
+  if (name === undefined) throw new PlatformError("request.invalid", `'${id}' is not an id of a layer`);
+  return name;
+}
+
+/** False if the source is gone or the target exists: another process was faster. */
+async function moved(from: string, to: string): Promise<boolean> {
+  try {
+    await rename(from, to);
+    return true;
+  } catch (error) {
+    if (["ENOENT", "ENOTEMPTY", "EEXIST"].includes((error as NodeJS.ErrnoException).code ?? "")) return false;
+    throw error;
+  }
+}

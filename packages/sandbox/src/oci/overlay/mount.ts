@@ -1,0 +1,61 @@
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { PlatformError } from "@aenv/contract";
+
+/** The kernel copies the options of a mount into one page. */
+const MAX_OPTIONS = 4_095;
+
+export interface MountRequest {
+  readonly type: string;
+  readonly source: string;
+  readonly target: string;
+  readonly options: readonly string[];
+  /** Relative paths in the options are resolved here. */
+  readonly cwd?: string;
+}
+
+export async function mount({ type, source, target, options, cwd }: MountRequest): Promise<void> {
+  const joined = options.join(",");
+  if (Buffer.byteLength(joined) > MAX_OPTIONS)
+    throw new PlatformError(
+      "sandbox.unsupported",
+      `${target} cannot be mounted: its options have more than ${MAX_OPTIONS} bytes; use an image with fewer layers`,
+    );
+  await run("mount", ["-t", type, "-o", joined, source, target], `${target} could not be mounted`, cwd);
+}
+
+/** No-op if nothing is mounted there. A mount that is still in use disappears from the path now, and entirely when its last user ends. */
+export async function unmount(target: string): Promise<void> {
+  while ((await mountPoints()).has(target)) {
+    try {
+      await run("umount", [target], `${target} could not be unmounted`);
+    } catch {
+      await run("umount", ["--lazy", target], `${target} could not be unmounted`);
+    }
+  }
+}
+
+export async function mountPoints(): Promise<Set<string>> {
+  const lines = (await readFile("/proc/self/mountinfo", "utf8")).split("\n");
+  return new Set(lines.map((line) => decodeOctal(line.split(" ")[4] ?? "")));
+}
+
+/** Paths in the options of an overlay: these characters separate them. */
+export function checkMountPath(path: string): void {
+  if (/[,:\\"]/.test(path))
+    throw new PlatformError("sandbox.unsupported", `sandboxes cannot be in '${path}': the path of an overlay must not have , : " or \\`);
+}
+
+export async function run(command: string, args: readonly string[], problem: string, cwd?: string): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    execFile(command, args, { cwd: cwd ?? "/" }, (cause, _, stderr) => {
+      if (cause === null) resolve();
+      else reject(new PlatformError("sandbox.start_failed", `${problem}: ${stderr.trim() || cause.message}`, { cause }));
+    });
+  });
+}
+
+/** mountinfo escapes spaces and some other characters as octal numbers. */
+function decodeOctal(text: string): string {
+  return text.replace(/\\([0-7]{3})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 8)));
+}

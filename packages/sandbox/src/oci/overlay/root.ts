@@ -1,0 +1,159 @@
+import { mkdir, open, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { PlatformError } from "@aenv/contract";
+import type { LayerId, LayerStore } from "../images/layers.ts";
+import { checkMountPath, mount, run, unmount } from "./mount.ts";
+
+/** Where the changes of a sandbox are stored. Only `folder` has no limit, and only its snapshots need no copy. */
+export type UpperStorage =
+  | { readonly kind: "folder" }
+  /** A file system in a file, which grows up to this size. */
+  | { readonly kind: "disk"; readonly sizeMb: number }
+  /** Memory, which counts as memory of the sandbox. */
+  | { readonly kind: "memory"; readonly sizeMb: number };
+
+/** The root file system of a sandbox: layers that it shares, and a folder for its own changes. */
+export interface OverlayRoot {
+  /** Its own folder. */
+  readonly folder: string;
+  /** From the lowest to the highest. */
+  readonly layers: readonly LayerId[];
+  readonly storage: UpperStorage;
+}
+
+/** ext4 needs some space for itself. */
+const MIN_DISK_MB = 4;
+
+/** Where the root is mounted. */
+export function rootPath({ folder }: OverlayRoot): string {
+  return join(folder, "root");
+}
+
+/** Mounts the root; the caller has called `store.use` for its layers. If it fails, nothing is left mounted. */
+export async function mountRoot(root: OverlayRoot, store: LayerStore): Promise<void> {
+  checkMountPath(root.folder);
+  await mkdir(rootPath(root), { recursive: true });
+  try {
+    await mountStorage(root);
+    await mountOverlay(root, store);
+  } catch (error) {
+    await unmountRoot(root);
+    throw error;
+  }
+}
+
+/** Idempotent. The changes are kept, except those in memory. */
+export async function unmountRoot(root: OverlayRoot): Promise<void> {
+  await unmount(rootPath(root));
+  await unmount(changes(root));
+}
+
+/** Unmounts the root and deletes its changes. Idempotent. */
+export async function removeRoot(root: OverlayRoot): Promise<void> {
+  await unmountRoot(root);
+  await rm(root.folder, { recursive: true, force: true });
+}
+
+/**
+ * Makes the changes of a root a new layer, and returns the layers of the snapshot. All processes of the sandbox must be frozen.
+ *
+ * `stopped`: no process of the sandbox is left. The changes become the layer by a rename, and the root is mounted again on it.
+ * `frozen`: the sandbox goes on afterwards. Its mount keeps writing to the folder with the changes, whatever the folder's name is,
+ * so the layer is a copy, which shares blocks with the original if the file system supports that.
+ */
+export async function snapshotRoot(root: OverlayRoot, store: LayerStore, state: "stopped" | "frozen"): Promise<OverlayRoot> {
+  const isRenamed = state === "stopped" && root.storage.kind === "folder";
+  if (isRenamed) await unmountRoot(root);
+  const layer = isRenamed ? await store.adopt(upper(root)) : await copyToLayer(root, store);
+  const restacked = { ...root, layers: [...root.layers, layer] };
+  if (isRenamed) await mountRoot(restacked, store);
+  return restacked;
+}
+
+async function copyToLayer(root: OverlayRoot, store: LayerStore): Promise<LayerId> {
+  const part = await store.temporaryFolder();
+  try {
+    await run("cp", ["--archive", "--reflink=auto", upper(root), join(part, "files")], `the changes in ${root.folder} could not be copied`);
+    return await store.adopt(join(part, "files"));
+  } finally {
+    await rm(part, { recursive: true, force: true });
+  }
+}
+
+async function mountStorage(root: OverlayRoot): Promise<void> {
+  const { storage } = root;
+  const target = changes(root);
+  await mkdir(target, { recursive: true });
+  if (storage.kind === "folder") return;
+  if (!Number.isSafeInteger(storage.sizeMb) || storage.sizeMb < MIN_DISK_MB)
+    throw new PlatformError("request.invalid", `the disk limit is ${storage.sizeMb} MB; it must be an integer of at least ${MIN_DISK_MB}`);
+  if (storage.kind === "memory")
+    return mount({ type: "tmpfs", source: "tmpfs", target, options: [`size=${storage.sizeMb}m`, "mode=700", "nodev"] });
+  const image = join(root.folder, "disk");
+  await createDisk(image, storage.sizeMb);
+  await mount({ type: "ext4", source: image, target, options: ["loop", "nodev", "noatime"] });
+}
+
+/** Keeps a disk that exists: the root of a stopped sandbox is mounted again. */
+async function createDisk(image: string, sizeMb: number): Promise<void> {
+  const file = await open(image, "wx", 0o600).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "EEXIST") return null;
+    throw error;
+  });
+  if (file === null) return;
+  await file.truncate(sizeMb * 2 ** 20);
+  await file.close();
+  try {
+    await run(
+      "mkfs.ext4",
+      ["-q", "-F", "-m", "0", "-O", "^has_journal", "-E", "nodiscard", image],
+      `a disk of ${sizeMb} MB could not be created`,
+    );
+  } catch (error) {
+    await rm(image);
+    throw error;
+  }
+}
+
+async function mountOverlay(root: OverlayRoot, store: LayerStore): Promise<void> {
+  const work = join(changes(root), "work");
+  const empty = join(root.folder, "empty");
+  // A work folder of an earlier mount is refused with `volatile`.
+  await rm(work, { recursive: true, force: true });
+  for (const path of [work, upper(root), empty]) await mkdir(path, { recursive: true, mode: 0o755 });
+  // The highest layer comes first. An overlay needs at least one.
+  const lower =
+    root.layers.length === 0
+      ? empty
+      : root.layers
+          .toReversed()
+          .map((id) => store.filesOf(id))
+          .join(":");
+  await mount({
+    type: "overlay",
+    source: "overlay",
+    target: rootPath(root),
+    cwd: store.folder,
+    options: [
+      `lowerdir=${lower}`,
+      `upperdir=${upper(root)}`,
+      `workdir=${work}`,
+      // Attributes that depend on other layers would make a snapshot unusable elsewhere.
+      "index=off",
+      "metacopy=off",
+      "redirect_dir=off",
+      // No data of a sandbox has to survive a crash of the machine, so nothing waits for the disk.
+      "volatile",
+      "nodev",
+      "nosuid",
+    ],
+  });
+}
+
+function changes({ folder }: OverlayRoot): string {
+  return join(folder, "changes");
+}
+
+function upper(root: OverlayRoot): string {
+  return join(changes(root), "upper");
+}
