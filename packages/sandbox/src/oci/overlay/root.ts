@@ -54,20 +54,27 @@ export async function removeRoot(root: OverlayRoot): Promise<void> {
   await rm(root.folder, { recursive: true, force: true });
 }
 
+export interface RootSnapshot {
+  /** The layers of the snapshot, from the lowest to the highest. */
+  readonly layers: readonly LayerId[];
+  /** The root as it is mounted now. */
+  readonly root: OverlayRoot;
+}
+
 /**
- * Makes the changes of a root a new layer, and returns the layers of the snapshot. All processes of the sandbox must be frozen.
+ * Makes the changes of a root a new layer. All processes of the sandbox must be frozen or ended.
  *
  * `stopped`: no process of the sandbox is left. The changes become the layer by a rename, and the root is mounted again on it.
  * `frozen`: the sandbox goes on afterwards. Its mount keeps writing to the folder with the changes, whatever the folder's name is,
  * so the layer is a copy, which shares blocks with the original if the file system supports that.
  */
-export async function snapshotRoot(root: OverlayRoot, store: LayerStore, state: "stopped" | "frozen"): Promise<OverlayRoot> {
-  const isRenamed = state === "stopped" && root.storage.kind === "folder";
-  if (isRenamed) await unmountRoot(root);
-  const layer = isRenamed ? await store.adopt(upper(root)) : await copyToLayer(root, store);
-  const restacked = { ...root, layers: [...root.layers, layer] };
-  if (isRenamed) await mountRoot(restacked, store);
-  return restacked;
+export async function snapshotRoot(root: OverlayRoot, store: LayerStore, state: "stopped" | "frozen"): Promise<RootSnapshot> {
+  if (state === "frozen" || root.storage.kind !== "folder") return { layers: [...root.layers, await copyToLayer(root, store)], root };
+  await unmountRoot(root);
+  const layers = [...root.layers, await store.adopt(upper(root))];
+  const restacked = { ...root, layers };
+  await mountRoot(restacked, store);
+  return { layers, root: restacked };
 }
 
 async function copyToLayer(root: OverlayRoot, store: LayerStore): Promise<LayerId> {

@@ -1,0 +1,223 @@
+import { access, mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { PlatformError } from "@aenv/contract";
+import { processesIn, removeGroup } from "../../process/control-groups.ts";
+import type { GroupLimits } from "../spec/limits.ts";
+import { foldersOf, type Hierarchy, parseHierarchy } from "./hierarchy.ts";
+import { type Setting, settingsOf } from "./settings.ts";
+
+/** What a group has used since it was created; null where the machine does not report it. */
+export interface GroupUsage {
+  readonly memoryBytes: number | null;
+  readonly processes: number | null;
+  readonly cpuMs: number | null;
+  /** How many processes the kernel killed because of the memory limit. */
+  readonly outOfMemoryKills: number | null;
+}
+
+const FREEZE_TIMEOUT_MS = 5_000;
+const KILL_TIMEOUT_MS = 10_000;
+
+/** The trees of control groups of this machine. */
+export async function findHierarchy(): Promise<Hierarchy> {
+  const hierarchy = parseHierarchy(await readFile("/proc/self/mountinfo", "utf8").catch(() => ""));
+  if (hierarchy === null)
+    throw new PlatformError(
+      "sandbox.unsupported",
+      "this machine has no control groups mounted; oci sandboxes need Linux with /sys/fs/cgroup",
+    );
+  return hierarchy;
+}
+
+/** The control group of one sandbox, in all trees. It need not exist. */
+export class ControlGroup {
+  readonly path: string;
+  readonly #hierarchy: Hierarchy;
+
+  /** `path` is below the root of each tree, such as `/aenv/one`. All processes of the group it names may be killed. */
+  constructor(hierarchy: Hierarchy, path: string) {
+    if (!/^(?:\/[A-Za-z0-9_][A-Za-z0-9_.-]*){2,}$/.test(path))
+      throw new PlatformError("request.invalid", `'${path}' is not the path of a sandbox's control group, such as /aenv/one`);
+    this.path = path;
+    this.#hierarchy = hierarchy;
+  }
+
+  /** Creates the group with these limits. Throws `sandbox.unsupported` if one cannot be set; the group is then removed. */
+  async create(limits: GroupLimits): Promise<void> {
+    const settings = settingsOf(limits, this.#hierarchy.version);
+    try {
+      for (const folder of this.#folders()) await mkdir(folder, { recursive: true });
+      if (this.#hierarchy.version === 2) await this.#enable(new Set(settings.map(({ controller }) => controller)));
+      for (const setting of settings) await this.#set(setting);
+    } catch (error) {
+      await this.remove();
+      throw error;
+    }
+  }
+
+  /** Moves a process into the group, before it starts others. */
+  async join(pid: number): Promise<void> {
+    for (const folder of this.#folders()) await writeFile(join(folder, "cgroup.procs"), String(pid));
+  }
+
+  processes(): number[] {
+    return [...new Set(this.#folders().flatMap(processesIn))];
+  }
+
+  /** Stops all processes of the group from running, and resolves when they have stopped. */
+  async freeze(): Promise<void> {
+    await this.#writeFreezer(true);
+    const deadline = Date.now() + FREEZE_TIMEOUT_MS;
+    for (let pauseMs = 1; !(await this.isFrozen()); pauseMs = Math.min(50, pauseMs * 2)) {
+      if (Date.now() > deadline) {
+        await this.thaw();
+        throw new PlatformError(
+          "sandbox.lost",
+          `control group ${this.path} did not freeze within ${FREEZE_TIMEOUT_MS / 1_000} seconds; it runs again`,
+        );
+      }
+      await setTimeout(pauseMs);
+    }
+  }
+
+  async thaw(): Promise<void> {
+    await this.#writeFreezer(false);
+  }
+
+  async isFrozen(): Promise<boolean> {
+    if (this.#hierarchy.version === 2) return /^frozen 1$/m.test(await this.#read(this.#hierarchy.mount, "cgroup.events"));
+    return (await this.#read(this.#controller("freezer"), "freezer.state")).trim() === "FROZEN";
+  }
+
+  /** Kills all processes of the group and waits until they have ended. No-op if it does not exist. */
+  async kill(): Promise<void> {
+    const deadline = Date.now() + KILL_TIMEOUT_MS;
+    for (let pauseMs = 1; ; pauseMs = Math.min(50, pauseMs * 2)) {
+      if (this.processes().length === 0) return;
+      await this.#killOnce();
+      if (Date.now() > deadline)
+        throw new PlatformError(
+          "sandbox.destroy_failed",
+          `processes ${this.processes().join(", ")} of control group ${this.path} do not end`,
+        );
+      await setTimeout(pauseMs);
+    }
+  }
+
+  /** Removes the group, whose processes have ended. No-op if it does not exist. */
+  async remove(): Promise<void> {
+    await Promise.all(this.#folders().map(removeGroup));
+  }
+
+  async usage(): Promise<GroupUsage> {
+    const isV2 = this.#hierarchy.version === 2;
+    const read = (controller: string, file: string) => this.#read(this.#controller(controller), file).catch(() => "");
+    const [memory, processes, cpu, events] = await Promise.all([
+      read("memory", isV2 ? "memory.current" : "memory.usage_in_bytes"),
+      read("pids", "pids.current"),
+      isV2 ? read("cpu", "cpu.stat") : read("cpuacct", "cpuacct.usage"),
+      read("memory", isV2 ? "memory.events" : "memory.oom_control"),
+    ]);
+    return {
+      memoryBytes: number(memory),
+      processes: number(processes),
+      cpuMs: isV2 ? scaled(number(/^usage_usec (\d+)$/m.exec(cpu)?.[1]), 1e3) : scaled(number(cpu), 1e6),
+      outOfMemoryKills: number(/^oom_kill (\d+)$/m.exec(events)?.[1]),
+    };
+  }
+
+  async #killOnce(): Promise<void> {
+    // Since Linux 5.14. Otherwise: frozen processes cannot start others while they are killed one by one.
+    if (this.#hierarchy.version === 2) {
+      const isKilled = await writeFile(join(this.#hierarchy.mount, this.path, "cgroup.kill"), "1").then(
+        () => true,
+        () => false,
+      );
+      if (isKilled) return;
+    }
+    await this.#writeFreezer(true).catch(() => {});
+    for (const pid of this.processes()) {
+      try {
+        process.kill(pid, "SIGKILL");
+      } catch {}
+    }
+    // Version 1 ends a killed process only after it has thawed.
+    await this.thaw().catch(() => {});
+  }
+
+  async #writeFreezer(isFrozen: boolean): Promise<void> {
+    const [root, file, value] =
+      this.#hierarchy.version === 2
+        ? [this.#hierarchy.mount, "cgroup.freeze", isFrozen ? "1" : "0"]
+        : [this.#controller("freezer"), "freezer.state", isFrozen ? "FROZEN" : "THAWED"];
+    await writeFile(join(root, this.path, file), value);
+  }
+
+  async #set({ controller, file, value, isForSwap = false }: Setting): Promise<void> {
+    const path = join(this.#controller(controller), this.path, file);
+    if (isForSwap && !(await exists(path)) && !(await hasSwap())) return;
+    await writeFile(path, value).catch((cause) => {
+      throw new PlatformError("sandbox.unsupported", `the ${controller} limit cannot be set: writing ${value} to ${path} failed`, {
+        cause,
+      });
+    });
+  }
+
+  /** A group of version 2 has only those controllers that all groups above it pass on. */
+  async #enable(controllers: ReadonlySet<string>): Promise<void> {
+    if (this.#hierarchy.version !== 2 || controllers.size === 0) return;
+    const value = [...controllers].map((name) => `+${name}`).join(" ");
+    const parents: string[] = [];
+    for (let parent = dirname(this.path); ; parent = dirname(parent)) {
+      parents.unshift(parent);
+      if (parent === "/") break;
+    }
+    for (const parent of parents) {
+      const file = join(this.#hierarchy.mount, parent, "cgroup.subtree_control");
+      await writeFile(file, value).catch((cause) => {
+        throw new PlatformError(
+          "sandbox.unsupported",
+          `limits cannot be set: writing '${value}' to ${file} failed. The server needs a control group of its own: Delegate=yes in systemd`,
+          { cause },
+        );
+      });
+    }
+  }
+
+  #controller(name: string): string {
+    if (this.#hierarchy.version === 2) return this.#hierarchy.mount;
+    const mount = this.#hierarchy.controllers[name];
+    if (mount === undefined)
+      throw new PlatformError("sandbox.unsupported", `this machine has no control group controller '${name}' mounted`);
+    return mount;
+  }
+
+  #folders(): readonly string[] {
+    return foldersOf(this.#hierarchy, this.path);
+  }
+
+  #read(root: string, file: string): Promise<string> {
+    return readFile(join(root, this.path, file), "utf8");
+  }
+}
+
+async function hasSwap(): Promise<boolean> {
+  return (await readFile("/proc/swaps", "utf8").catch(() => "")).trim().split("\n").length > 1;
+}
+
+function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+function number(text: string | undefined): number | null {
+  const value = Number.parseInt(text ?? "", 10);
+  return Number.isNaN(value) ? null : value;
+}
+
+function scaled(value: number | null, by: number): number | null {
+  return value === null ? null : Math.round(value / by);
+}

@@ -1,0 +1,40 @@
+import { join } from "node:path";
+
+/** Where control groups are on this machine. */
+export type Hierarchy =
+  | { readonly version: 2; readonly mount: string }
+  /** One tree per controller, and trees without a controller, in which the runtime creates groups too. */
+  | { readonly version: 1; readonly controllers: Readonly<Record<string, string>>; readonly mounts: readonly string[] };
+
+/**
+ * From the `mountinfo` of a process; null if no control groups are mounted. A machine with trees of both versions is one of version 1:
+ * a controller is in one tree only, and there in that of version 1.
+ */
+export function parseHierarchy(mountinfo: string): Hierarchy | null {
+  const controllers: Record<string, string> = {};
+  const mounts: string[] = [];
+  let unified: string | null = null;
+  for (const line of mountinfo.split("\n")) {
+    const [mount = "", superblock = ""] = line.split(" - ");
+    const target = decodeOctal(mount.split(" ")[4] ?? "");
+    const [type, , options = ""] = superblock.split(" ");
+    if (target === "" || (type !== "cgroup" && type !== "cgroup2")) continue;
+    mounts.push(target);
+    if (type === "cgroup2") unified ??= target;
+    // The other options, such as `rw` and `name=systemd`, are no files of a group, and nobody asks for them.
+    else for (const option of options.split(",")) controllers[option] ??= target;
+  }
+  if (unified !== null && mounts.every((mount) => mount === unified)) return { version: 2, mount: unified };
+  return mounts.length === 0 ? null : { version: 1, controllers, mounts: [...new Set(mounts)] };
+}
+
+/** The folders of a group. */
+export function foldersOf(hierarchy: Hierarchy, path: string): readonly string[] {
+  const mounts = hierarchy.version === 2 ? [hierarchy.mount] : hierarchy.mounts;
+  return mounts.map((mount) => join(mount, path));
+}
+
+/** mountinfo escapes spaces and some other characters as octal numbers. */
+function decodeOctal(text: string): string {
+  return text.replace(/\\([0-7]{3})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 8)));
+}
