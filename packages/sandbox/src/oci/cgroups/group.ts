@@ -4,7 +4,7 @@ import { setTimeout } from "node:timers/promises";
 import { PlatformError } from "@aenv/contract";
 import { processesIn, removeGroup } from "../../process/control-groups.ts";
 import type { GroupLimits } from "../spec/limits.ts";
-import { foldersOf, type Hierarchy, parseHierarchy } from "./hierarchy.ts";
+import { foldersOf, type Hierarchy, parseHierarchy, usedFoldersOf } from "./hierarchy.ts";
 import { type Setting, settingsOf } from "./settings.ts";
 
 /** What a group has used since it was created; null where the machine does not report it. */
@@ -47,7 +47,7 @@ export class ControlGroup {
   async create(limits: GroupLimits): Promise<void> {
     const settings = settingsOf(limits, this.#hierarchy.version);
     try {
-      for (const folder of this.#folders()) await mkdir(folder, { recursive: true });
+      for (const folder of usedFoldersOf(this.#hierarchy, this.path)) await mkdir(folder, { recursive: true });
       if (this.#hierarchy.version === 2) await this.#enable(new Set(settings.map(({ controller }) => controller)));
       for (const setting of settings) await this.#set(setting);
     } catch (error) {
@@ -58,7 +58,7 @@ export class ControlGroup {
 
   /** Moves a process into the group, before it starts others. */
   async join(pid: number): Promise<void> {
-    for (const folder of this.#folders()) await writeFile(join(folder, "cgroup.procs"), String(pid));
+    for (const folder of usedFoldersOf(this.#hierarchy, this.path)) await writeFile(join(folder, "cgroup.procs"), String(pid));
   }
 
   processes(): number[] {

@@ -28,10 +28,20 @@ export function parseHierarchy(mountinfo: string): Hierarchy | null {
   return mounts.length === 0 ? null : { version: 1, controllers, mounts: [...new Set(mounts)] };
 }
 
-/** The folders of a group. */
+/** The controllers that limit, count and freeze. A new group of others, such as cpuset, accepts no process before it is configured. */
+const USED = ["memory", "cpu", "cpuacct", "pids", "freezer"];
+
+/** All folders that a group can have: the runtime creates one in each tree. */
 export function foldersOf(hierarchy: Hierarchy, path: string): readonly string[] {
   const mounts = hierarchy.version === 2 ? [hierarchy.mount] : hierarchy.mounts;
   return mounts.map((mount) => join(mount, path));
+}
+
+/** The folders of a group in the trees of the controllers that are used. */
+export function usedFoldersOf(hierarchy: Hierarchy, path: string): readonly string[] {
+  if (hierarchy.version === 2) return foldersOf(hierarchy, path);
+  const mounts = new Set(USED.flatMap((controller) => hierarchy.controllers[controller] ?? []));
+  return [...mounts].map((mount) => join(mount, path));
 }
 
 /** mountinfo escapes spaces and some other characters as octal numbers. */

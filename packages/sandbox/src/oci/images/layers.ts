@@ -70,7 +70,7 @@ export class LayerStore {
       await mkdir(join(part, FILES), { recursive: true });
       await fill(join(part, FILES));
       // The name must not reach the disk before the content does.
-      await promisify(execFile)("sync", ["-f", part]);
+      await promisify(execFile)("sync", process.platform === "linux" ? ["-f", part] : []);
       await this.#publish(id, part);
     } finally {
       await rm(part, { recursive: true, force: true });
@@ -99,9 +99,7 @@ export class LayerStore {
     await writeFile(part, JSON.stringify(ids));
     await rename(part, this.#useOf(holder));
     for (const id of ids) {
-      if (await this.#touch(id)) continue;
-      await this.#restore(nameOf(id));
-      if (await this.#touch(id)) continue;
+      if (await this.#keep(id)) continue;
       await this.release(holder);
       throw new PlatformError("bundle.not_found", `layer ${id} is not in ${this.folder}; pull its image again`);
     }
@@ -129,6 +127,15 @@ export class LayerStore {
       if (await this.#evict(name)) layers.push((JSON.parse(text) as LayerRecord).id);
     }
     return { layers, unfinished };
+  }
+
+  /** False if a layer of a written use is gone. Collectors that began before the use was written move the layer away, each at most once. */
+  async #keep(id: LayerId): Promise<boolean> {
+    for (let attempt = 0; attempt < 3; attempt++) {
+      if (await this.#touch(id)) return true;
+      await this.#restore(nameOf(id));
+    }
+    return this.#touch(id);
   }
 
   async #evict(name: string): Promise<boolean> {

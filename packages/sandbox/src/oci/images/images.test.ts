@@ -1,0 +1,144 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, lstatSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describeNeeding, missing, temporaryTree } from "@aenv/testing";
+import { describe, expect, it } from "vitest";
+import type { Architecture } from "../spec/seccomp.ts";
+import { layerTar, writeLayout } from "./fixtures/layout.ts";
+import { startRegistry } from "./fixtures/registry.ts";
+import { Images, type ImagesOptions } from "./images.ts";
+import { LayerStore } from "./layers.ts";
+import { readLayout } from "./layout.ts";
+
+const architecture = process.arch as Architecture;
+const get = { pull: "missing", signal: AbortSignal.timeout(60_000) } as const;
+
+const openImages = (folder: string, options: Partial<ImagesOptions> = {}) => {
+  const layers = new LayerStore(folder);
+  return { layers, images: new Images({ folder: join(folder, "images"), layers, architecture, ...options }) };
+};
+
+describe("an OCI layout", () => {
+  it("tells the image's program", async () => {
+    using home = temporaryTree();
+    const config = {
+      Entrypoint: ["/run"],
+      Cmd: ["a"],
+      Env: ["A=b=c", "broken"],
+      User: "7:8",
+      WorkingDir: "/w",
+      ExposedPorts: { "80/tcp": {} },
+      Labels: { l: "m" },
+    };
+    const digest = writeLayout(home.path, [], { config });
+    expect(await readLayout(home.path, null, architecture)).toEqual({
+      digest,
+      layers: [],
+      config: { command: ["/run", "a"], variables: ["A=b=c"], user: "7:8", workingDirectory: "/w", ports: ["80/tcp"], labels: { l: "m" } },
+    });
+  });
+
+  it("is refused if it is not one, is for another machine, has no such image, or is damaged", async () => {
+    using home = temporaryTree();
+    await expect(readLayout(home.path, null, architecture)).rejects.toThrow("is not an OCI layout");
+    writeLayout(home.path, [], { architecture: "riscv64" });
+    await expect(readLayout(home.path, null, architecture)).rejects.toThrow("the image is for riscv64");
+    const digest = writeLayout(home.path, []);
+    await expect(readLayout(home.path, "other", architecture)).rejects.toThrow("no image with other");
+    writeFileSync(join(home.path, "blobs/sha256", digest.slice(7)), "{}");
+    await expect(readLayout(home.path, null, architecture)).rejects.toThrow("is damaged");
+    writeFileSync(join(home.path, "index.json"), JSON.stringify({ manifests: [{ digest: "sha256:../../../etc/passwd" }] }));
+    await expect(readLayout(home.path, null, architecture)).rejects.toThrow("is not a digest");
+  });
+});
+
+describeNeeding("overlay", "an image", () => {
+  it("is unpacked from an OCI layout, with deletions in the form of overlayfs", async () => {
+    using home = temporaryTree();
+    const layout = join(home.path, "layout");
+    writeLayout(layout, [
+      { "etc/a": "1", "etc/b": "2" },
+      { "etc/.wh.b": "", "etc/d": "3", "etc/c": { type: "hardlink", linkPath: "etc/d" } },
+    ]);
+    const { images, layers } = openImages(home.path);
+    const image = await images.get(`oci:${layout}`, get);
+    const [lower = "", upper = ""] = image.layers.map((id) => join(layers.folder, layers.filesOf(id)));
+    expect(readFileSync(join(lower, "etc/a"), "utf8")).toBe("1");
+    expect(lstatSync(join(upper, "etc/b")).isCharacterDevice()).toBe(true);
+    expect(lstatSync(join(upper, "etc/b")).rdev).toBe(0);
+    expect(lstatSync(join(upper, "etc/c")).ino).toBe(lstatSync(join(upper, "etc/d")).ino);
+  });
+
+  it("shares layers with other images", async () => {
+    using home = temporaryTree();
+    const base = { base: "shared" };
+    writeLayout(join(home.path, "one"), [base, { one: "1" }]);
+    writeLayout(join(home.path, "two"), [base, { two: "2" }]);
+    const { images } = openImages(home.path);
+    const [one, two] = await Promise.all(["one", "two"].map((name) => images.get(`oci:${join(home.path, name)}`, get)));
+    expect(one?.layers[0]).toBe(two?.layers[0]);
+    expect(one?.layers[1]).not.toBe(two?.layers[1]);
+  });
+
+  it("with a damaged or unsafe layer is refused, and nothing of that layer stays", async () => {
+    using home = temporaryTree();
+    const { images, layers } = openImages(home.path);
+    const outside = join(home.path, "outside");
+    writeLayout(join(home.path, "unsafe"), [{ link: { type: "symlink", linkPath: home.path }, "link/outside": "x" }]);
+    await expect(images.get(`oci:${home.path}/unsafe`, get)).rejects.toThrow("unsafe layer: 'link/outside'");
+    writeLayout(join(home.path, "damaged"), [{ file: "right" }]);
+    const { layers: blobs } = await readLayout(join(home.path, "damaged"), null, architecture);
+    writeFileSync(blobs[0]?.blob ?? "", layerTar({ file: "wrong" }));
+    await expect(images.get(`oci:${home.path}/damaged`, get)).rejects.toThrow("the image is damaged");
+    expect(existsSync(outside)).toBe(false);
+    expect((await layers.collect(new Date(Date.now() + 60_000))).layers).toEqual([]);
+  });
+
+  it.runIf(missing("skopeo") !== null)("of a registry cannot be pulled without skopeo, and the error says so", async () => {
+    using home = temporaryTree();
+    await expect(openImages(home.path).images.get("127.0.0.1:1/name", get)).rejects.toThrow("install skopeo");
+  });
+});
+
+describeNeeding("skopeo", "an image that skopeo reads", () => {
+  it("is pulled from a registry with credentials, once per digest, and again when its tag has changed", async () => {
+    using home = temporaryTree();
+    const layout = join(home.path, "layout");
+    const digest = writeLayout(layout, [{ file: "1" }], { config: { Cmd: ["run"] } });
+    await using registry = await startRegistry(layout, "me:secret");
+    const authFile = join(home.path, "auth.json");
+    writeFileSync(authFile, JSON.stringify({ auths: { [registry.host]: { auth: Buffer.from("me:secret").toString("base64") } } }));
+    const access = { insecureRegistries: [registry.host] };
+    await expect(openImages(home.path, access).images.get(`${registry.host}/ns/name`, get)).rejects.toThrow(
+      `${registry.host}/ns/name:latest could not be pulled`,
+    );
+
+    const { images } = openImages(home.path, { ...access, authFile });
+    const first = await images.get(`${registry.host}/ns/name`, get);
+    expect(first.config.command).toEqual(["run"]);
+    expect(first.sourceDigest).toBe(digest);
+    const asked = registry.requests.length;
+    expect(await images.get(`${registry.host}/ns/name`, get)).toEqual(first);
+    expect(registry.requests.length).toBe(asked);
+    expect(await images.get(`${registry.host}/ns/name`, { ...get, pull: "always" })).toEqual(first);
+    expect(registry.requests.slice(asked).filter((path) => path.includes("/blobs/"))).toEqual([]);
+
+    writeLayout(layout, [{ file: "1" }, { file: "2" }]);
+    const second = await images.get(`${registry.host}/ns/name`, { ...get, pull: "always" });
+    expect(second.layers).toHaveLength(2);
+    expect(second.layers[0]).toBe(first.layers[0]);
+    const pinned = await images.get(`${registry.host}/ns/name:latest@${digest}`, get);
+    expect(pinned.layers).toEqual(first.layers);
+  });
+
+  it("is read from an archive of docker", async () => {
+    using home = temporaryTree();
+    writeLayout(join(home.path, "layout"), [{ file: "1" }], { config: { Cmd: ["run"] } });
+    const archive = join(home.path, "image.tar");
+    execFileSync("skopeo", ["copy", "--quiet", `oci:${home.path}/layout:image`, `docker-archive:${archive}:name:tag`]);
+    const { images, layers } = openImages(home.path);
+    const image = await images.get(`docker-archive:${archive}`, get);
+    expect(image.config.command).toEqual(["run"]);
+    expect(readFileSync(join(layers.folder, layers.filesOf(image.layers[0] ?? ""), "file"), "utf8")).toBe("1");
+  });
+});
