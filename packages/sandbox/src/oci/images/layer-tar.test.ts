@@ -28,6 +28,14 @@ describe("a layer in the form of overlayfs", () => {
     ]);
   });
 
+  it("lists folders that the layer only implies, readable for all", async () => {
+    expect(await rewritten([{ path: "a/b/c" }])).toMatchObject([
+      { path: "./a/", mode: 0o755 },
+      { path: "./a/b/", mode: 0o755 },
+      { path: "./a/b/c" },
+    ]);
+  });
+
   it("has a device 0:0 for a deleted file", async () => {
     expect(await rewritten([folder("a"), { path: "a/.wh.b" }])).toMatchObject([
       {},
@@ -37,7 +45,7 @@ describe("a layer in the form of overlayfs", () => {
 
   it.each([
     ["after it", [folder("a"), { path: "a/.wh..wh..opq" }], [{}, { path: "./a/", mode: 0o750 }]],
-    ["without it", [{ path: "a/.wh..wh..opq" }], [{ path: "./a/" }]],
+    ["without it", [{ path: "a/.wh..wh..opq" }], [{ path: "./a/" }, { path: "./a/" }]],
     ["that was deleted first", [{ path: ".wh.a" }, folder("a")], [{ type: "character" }, { path: "./a/" }]],
     ["that was deleted later", [folder("a"), { path: ".wh.a" }], [{}, { path: "./a/" }]],
     [
@@ -70,6 +78,7 @@ describe("a layer in the form of overlayfs", () => {
     ["a hard link through a link", [link("a", "/etc"), { path: "b", type: "hardlink", linkPath: "a/passwd" }], "is below 'a'"],
     ["a hard link to another layer", [{ path: "b", type: "hardlink", linkPath: "etc/passwd" }], "no file of the layer"],
     ["a hard link out of the root", [{ path: "b", type: "hardlink", linkPath: "../x" }], "leaves the root"],
+    ["a file in a folder that marks a deletion", [{ path: ".wh.a/b" }], "marks a deletion"],
     ["a deletion of ..", [{ path: "a/.wh..." }], "deletes nothing that has a name"],
     ["a root that hides all layers", [{ path: ".wh..wh..opq" }], "not supported"],
   ] as [string, Written[], string][])("is refused for %s", async (_, entries, problem) => {

@@ -52,19 +52,21 @@ class LayerState {
 
   /** The headers to write for an entry, and whether its content follows. */
   add(entry: TarEntry, devices: DevicePolicy): { isKept: boolean; headers: Buffer[] } {
-    const { path } = entry;
-    const parents = this.#parents(path);
+    const { path, type } = entry;
     const name = path.slice(path.lastIndexOf("/") + 1);
     const parent = path.slice(0, Math.max(0, path.length - name.length - 1));
-    const only = (headers: Buffer[]) => ({ isKept: false, headers: [...parents, ...headers] });
-    if (name === OPAQUE) return only(this.#makeOpaque(parent));
-    if (path.split("/").some((segment) => segment.startsWith(AUFS))) return { isKept: false, headers: [] };
-    if (name.startsWith(WHITEOUT)) return only(this.#whiteOut(parent, name.slice(WHITEOUT.length), path));
-    if (entry.type === "character" || entry.type === "block") {
+    const isOpaque = name === OPAQUE;
+    if (!isOpaque && path.split("/").some((segment) => segment.startsWith(AUFS))) return { isKept: false, headers: [] };
+    if (parent.split("/").some((segment) => segment.startsWith(WHITEOUT))) throw unsafe(path, "is in a folder whose name marks a deletion");
+    const headers = this.#parents(path);
+    if (isOpaque) return { isKept: false, headers: [...headers, ...this.#makeOpaque(parent)] };
+    if (name.startsWith(WHITEOUT))
+      return { isKept: false, headers: [...headers, ...this.#whiteOut(parent, name.slice(WHITEOUT.length), path)] };
+    if (type === "character" || type === "block") {
       if (devices === "refuse") throw unsafe(path, "is a device node");
-      if (devices === "omit") return { isKept: false, headers: [] };
+      if (devices === "omit") return { isKept: false, headers };
     }
-    return { isKept: true, headers: [...parents, this.#write(entry)] };
+    return { isKept: true, headers: [...headers, this.#write(entry)] };
   }
 
   #write(entry: TarEntry): Buffer {
@@ -78,14 +80,14 @@ class LayerState {
     return tarHeader({ ...entry, path: type === "directory" ? `./${path}${path === "" ? "" : "/"}` : `./${path}`, linkPath, attributes });
   }
 
-  /** A folder that replaces a deleted one hides what is below, although the layer may not list the folder itself. */
+  /** Headers of folders that the layer does not list. Without them, the permissions of such a folder would depend on the server's umask. */
   #parents(path: string): Buffer[] {
     const headers: Buffer[] = [];
     for (let end = path.indexOf("/"); end >= 0; end = path.indexOf("/", end + 1)) {
       const parent = path.slice(0, end);
       const type = this.#types.get(parent);
-      if (type === "whiteout") headers.push(this.#write(implicitFolder(parent)));
-      else if (type !== undefined && type !== "directory") throw unsafe(path, `is below '${parent}', which is no folder but a ${type}`);
+      if (type === undefined || type === "whiteout") headers.push(this.#write(implicitFolder(parent)));
+      else if (type !== "directory") throw unsafe(path, `is below '${parent}', which is no folder but a ${type}`);
     }
     return headers;
   }

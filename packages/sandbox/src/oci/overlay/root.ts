@@ -1,4 +1,4 @@
-import { mkdir, open, rm } from "node:fs/promises";
+import { chmod, mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { PlatformError } from "@aenv/contract";
 import type { LayerId, LayerStore } from "../images/layers.ts";
@@ -127,7 +127,10 @@ async function mountOverlay(root: OverlayRoot, store: LayerStore): Promise<void>
   const empty = join(root.folder, "empty");
   // A work folder of an earlier mount is refused with `volatile`.
   await rm(work, { recursive: true, force: true });
-  for (const path of [work, upper(root), empty]) await mkdir(path, { recursive: true, mode: 0o755 });
+  for (const path of [work, upper(root), empty]) {
+    // Only if it is new: the sandbox may have changed the permissions of its root. `chmod`, because the umask restricts `mkdir`.
+    if ((await mkdir(path, { recursive: true })) !== undefined) await chmod(path, 0o755);
+  }
   // The highest layer comes first. An overlay needs at least one.
   const lower =
     root.layers.length === 0

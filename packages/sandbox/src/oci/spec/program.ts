@@ -1,0 +1,27 @@
+import type { SandboxSpec } from "../../engine.ts";
+import type { ImageConfig } from "../images/layout.ts";
+
+/** What the init is asked to start in a sandbox. */
+export interface MainProgram {
+  readonly command: readonly string[];
+  readonly variables: Readonly<Record<string, string>>;
+  readonly workingDirectory: string;
+  /** `user`, `uid`, `user:group` or `uid:gid`, which the init looks up in the image; empty for root. */
+  readonly user: string;
+}
+
+/** The program of a sandbox: its own command or else that of the image; null if neither has one. Its own variables win. */
+export function mainProgram(spec: Pick<SandboxSpec, "command" | "variables">, image: ImageConfig | null): MainProgram | null {
+  const command = spec.command.length > 0 ? spec.command : (image?.command ?? []);
+  if (command.length === 0) return null;
+  const ofImage = (image?.variables ?? []).map((variable) => [
+    variable.slice(0, variable.indexOf("=")),
+    variable.slice(variable.indexOf("=") + 1),
+  ]);
+  return {
+    command,
+    variables: { ...Object.fromEntries(ofImage), ...spec.variables },
+    workingDirectory: image?.workingDirectory ?? "/",
+    user: image?.user ?? "",
+  };
+}
