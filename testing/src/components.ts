@@ -88,6 +88,10 @@ export const components = {
     probe: () => (run("skopeo", ["--version"]).ok ? null : "no skopeo on the PATH"),
     get: "apt-get install skopeo",
   },
+  runc: {
+    probe: () => (isRootOnLinux() ? (run("runc", ["--version"]).ok ? null : "no runc on the PATH") : "only root on Linux can use it here"),
+    get: "apt-get install runc, and run the tests as root on Linux",
+  },
   "tau2-data": {
     probe: () => (existsSync(tau2Path) ? null : "no folder with the benchmark's data and recorded answers"),
     get: "these tests compare with recordings of the Python reference, which are not part of the repository and are not needed for a contribution; with a copy of them, set AENV_TAU2_TEST_DATA to the folder that holds data/ and golden/",
