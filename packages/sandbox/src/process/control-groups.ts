@@ -3,6 +3,7 @@ import { accessSync, constants, mkdirSync, readdirSync, readFileSync, rmdirSync,
 import { writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { setTimeout } from "node:timers/promises";
+import { parseMountinfo } from "../mountinfo.ts";
 
 // Control groups (cgroup v2) of Linux. A process cannot leave its group by forking, by starting a session or by changing its
 // environment, so the group of a sandbox's program contains all its descendants. No controller is used, so nothing is limited.
@@ -118,17 +119,9 @@ function isThreaded(folder: string): boolean {
 export function groupFolder(mountinfo: string, cgroup: string): string | null {
   const path = /^0::(\/.*)$/m.exec(cgroup)?.[1];
   if (path === undefined) return null;
-  for (const line of mountinfo.split("\n")) {
-    const [mount = "", type = ""] = line.split(" - ");
-    const [, , , root, target] = mount.split(" ");
-    if (!type.startsWith("cgroup2 ") || root === undefined || target === undefined) continue;
-    const below = relative(decodeOctal(root), path);
-    if (!below.startsWith("..")) return join(decodeOctal(target), below);
+  for (const { root, target, type } of parseMountinfo(mountinfo)) {
+    const below = relative(root, path);
+    if (type === "cgroup2" && !below.startsWith("..")) return join(target, below);
   }
   return null;
-}
-
-/** mountinfo escapes spaces and some other characters as octal numbers. */
-function decodeOctal(text: string): string {
-  return text.replace(/\\([0-7]{3})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 8)));
 }

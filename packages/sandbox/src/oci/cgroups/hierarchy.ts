@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { parseMountinfo } from "../../mountinfo.ts";
 
 /** Where control groups are on this machine. */
 export type Hierarchy =
@@ -14,15 +15,12 @@ export function parseHierarchy(mountinfo: string): Hierarchy | null {
   const controllers: Record<string, string> = {};
   const mounts: string[] = [];
   let unified: string | null = null;
-  for (const line of mountinfo.split("\n")) {
-    const [mount = "", superblock = ""] = line.split(" - ");
-    const target = decodeOctal(mount.split(" ")[4] ?? "");
-    const [type, , options = ""] = superblock.split(" ");
-    if (target === "" || (type !== "cgroup" && type !== "cgroup2")) continue;
+  for (const { target, type, options } of parseMountinfo(mountinfo)) {
+    if (type !== "cgroup" && type !== "cgroup2") continue;
     mounts.push(target);
     if (type === "cgroup2") unified ??= target;
     // The other options, such as `rw` and `name=systemd`, are no files of a group, and nobody asks for them.
-    else for (const option of options.split(",")) controllers[option] ??= target;
+    else for (const option of options) controllers[option] ??= target;
   }
   if (unified !== null && mounts.every((mount) => mount === unified)) return { version: 2, mount: unified };
   return mounts.length === 0 ? null : { version: 1, controllers, mounts: [...new Set(mounts)] };
@@ -42,9 +40,4 @@ export function usedFoldersOf(hierarchy: Hierarchy, path: string): readonly stri
   if (hierarchy.version === 2) return foldersOf(hierarchy, path);
   const mounts = new Set(USED.flatMap((controller) => hierarchy.controllers[controller] ?? []));
   return [...mounts].map((mount) => join(mount, path));
-}
-
-/** mountinfo escapes spaces and some other characters as octal numbers. */
-function decodeOctal(text: string): string {
-  return text.replace(/\\([0-7]{3})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 8)));
 }

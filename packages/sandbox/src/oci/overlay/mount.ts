@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { PlatformError } from "@aenv/contract";
+import { parseMountinfo } from "../../mountinfo.ts";
 
 /** The kernel copies the options of a mount into one page. */
 const MAX_OPTIONS = 4_095;
@@ -36,8 +37,7 @@ export async function unmount(target: string): Promise<void> {
 }
 
 export async function mountPoints(): Promise<Set<string>> {
-  const lines = (await readFile("/proc/self/mountinfo", "utf8")).split("\n");
-  return new Set(lines.map((line) => decodeOctal(line.split(" ")[4] ?? "")));
+  return new Set(parseMountinfo(await readFile("/proc/self/mountinfo", "utf8")).map(({ target }) => target));
 }
 
 /** Paths in the options of an overlay: these characters separate them. */
@@ -53,9 +53,4 @@ export async function run(command: string, args: readonly string[], problem: str
       else reject(new PlatformError("sandbox.start_failed", `${problem}: ${stderr.trim() || cause.message}`, { cause }));
     });
   });
-}
-
-/** mountinfo escapes spaces and some other characters as octal numbers. */
-function decodeOctal(text: string): string {
-  return text.replace(/\\([0-7]{3})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 8)));
 }
