@@ -167,7 +167,6 @@ export class ControlGroup {
   /** A group of version 2 has only those controllers that all groups above it pass on. */
   async #enable(controllers: ReadonlySet<string>): Promise<void> {
     if (this.#hierarchy.version !== 2 || controllers.size === 0) return;
-    const value = [...controllers].map((name) => `+${name}`).join(" ");
     const parents: string[] = [];
     for (let parent = dirname(this.path); ; parent = dirname(parent)) {
       parents.unshift(parent);
@@ -175,6 +174,10 @@ export class ControlGroup {
     }
     for (const parent of parents) {
       const file = join(this.#hierarchy.mount, parent, "cgroup.subtree_control");
+      const enabled = (await readFile(file, "utf8").catch(() => "")).split(/\s/);
+      const value = [...controllers].flatMap((name) => (enabled.includes(name) ? [] : `+${name}`)).join(" ");
+      // The groups above that of the server may not be writable, and need no change then.
+      if (value === "") continue;
       await writeFile(file, value).catch((cause) => {
         throw new PlatformError(
           "sandbox.unsupported",
