@@ -1,3 +1,4 @@
+import { buffer } from "node:stream/consumers";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type DevicePolicy, overlayTar } from "./layer-tar.ts";
@@ -130,7 +131,7 @@ async function rewritten(entries: readonly Written[], devices?: DevicePolicy): P
     .flatMap((entry) => [tarHeader(entry), Buffer.alloc(entry.size), padding(entry.size)]);
   const result: TarEntry[] = [];
   for await (const { entry, content } of readTar(overlayTar(parts([...archive, END_OF_ARCHIVE]), devices))) {
-    await Array.fromAsync(content);
+    await buffer(content);
     result.push(entry);
   }
   return result;

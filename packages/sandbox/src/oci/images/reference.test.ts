@@ -28,7 +28,7 @@ describe("a reference of an image", () => {
     ["", "is not a repository"],
     ["Name", "is not a repository"],
     ["a//b", "is not a repository"],
-    ["../a", "is not a repository"],
+    ["../a", "is not a host name"],
     ["-a", "is not a repository"],
     ["name:", "is not a tag"],
     ["name:a b", "is not a tag"],

@@ -106,7 +106,8 @@ const MASKED = [
 /** Files of /proc that change settings of the machine. */
 const READ_ONLY = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"];
 
-const DEFAULT_OPEN_FILES = 65_536;
+/** Below the limit of most services: a runtime without CAP_SYS_RESOURCE cannot raise its own. */
+export const DEFAULT_OPEN_FILES = 16_384;
 
 /**
  * The OCI `config.json` of a sandbox. The init starts every program, with variables that it receives over its connection, so no

@@ -1,3 +1,4 @@
+import { buffer } from "node:stream/consumers";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type TarEntry, TYPES } from "./entry.ts";
@@ -61,7 +62,7 @@ describe("a tar archive", () => {
 
 async function readAll(source: AsyncIterable<Buffer>): Promise<{ entry: TarEntry; content: Buffer }[]> {
   const all: { entry: TarEntry; content: Buffer }[] = [];
-  for await (const { entry, content } of readTar(source)) all.push({ entry, content: Buffer.concat(await Array.fromAsync(content)) });
+  for await (const { entry, content } of readTar(source)) all.push({ entry, content: await buffer(content) });
   return all;
 }
 
