@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { describeNeeding } from "@aenv/testing";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { parseMountinfo } from "../../mountinfo.ts";
 import { ControlGroup, findHierarchy } from "./group.ts";
 import { foldersOf, type Hierarchy, parseHierarchy } from "./hierarchy.ts";
 import { settingsOf } from "./settings.ts";
@@ -131,4 +132,38 @@ describeNeeding("control-groups", "a control group", () => {
   it("is not left behind if a limit cannot be set", async () => {
     await expect(group.create({ pids: -5 })).rejects.toThrow("the pids limit cannot be set");
   });
+});
+
+describeNeeding("control-groups", "a control group of version 2, also where controllers are of version 1", () => {
+  const mount = parseMountinfo(existsSync("/proc/self/mountinfo") ? readFileSync("/proc/self/mountinfo", "utf8") : "").find(
+    ({ type }) => type === "cgroup2",
+  )?.target;
+
+  it.skipIf(mount === undefined)("freezes and kills a process and its children", async () => {
+    const group = new ControlGroup({ version: 2, mount: mount ?? "" }, `/aenv-test-${process.pid}/two`);
+    try {
+      await group.create({});
+      const child = spawn("sh", ["-c", "read go; setsid sleep 1000 & echo started; wait"], { stdio: ["pipe", "pipe", "ignore"] });
+      await group.join(child.pid ?? 0);
+      child.stdin.end("go\n");
+      await once(child.stdout, "data");
+      const ended = once(child, "exit");
+      await group.freeze();
+      expect(await group.isFrozen()).toBe(true);
+      await group.kill();
+      expect((await ended)[1]).toBe("SIGKILL");
+    } finally {
+      await group.kill();
+      await group.remove();
+    }
+  });
+
+  it.skipIf(mount === undefined || existsSync("/sys/fs/cgroup/cgroup.controllers"))(
+    "is refused if its controllers are of version 1",
+    async () => {
+      const group = new ControlGroup({ version: 2, mount: mount ?? "" }, `/aenv-test-${process.pid}/two`);
+      await expect(group.create({ pids: 4 })).rejects.toThrow("limits cannot be set");
+      expect(existsSync(`${mount}/aenv-test-${process.pid}`)).toBe(false);
+    },
+  );
 });
