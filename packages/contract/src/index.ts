@@ -7,6 +7,7 @@ export { type ChatMessage, type ChatToolCall, chatMessage, chatToolCall, textOf 
 export { type ConfigCheck, type ConfigProblem, checkConfig, type EnvironmentConfig, environmentConfig, parseConfig } from "./config.ts";
 export { misspelledFields } from "./config-names.ts";
 export { formatDuration, parseDuration } from "./duration.ts";
+export { type EgressPolicy, egressPolicy } from "./egress.ts";
 export { type ControlEnvelope, controlEnvelope, type SandboxEnvelope, sandboxEnvelope, sandboxFailure } from "./envelope.ts";
 export {
   artifact,

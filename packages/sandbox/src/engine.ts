@@ -1,5 +1,6 @@
+import type { KeyObject } from "node:crypto";
 import type { Socket } from "node:net";
-import type { SandboxOptions } from "@aenv/contract";
+import type { EgressPolicy, SandboxOptions } from "@aenv/contract";
 
 /** What an engine can do beyond the interface; callers check before they rely on it. */
 export interface EngineAbilities {
@@ -17,22 +18,73 @@ export interface EngineAbilities {
   readonly mounts: boolean;
   /** Starts a sandbox with `initCommand`. */
   readonly initCommand: boolean;
+  /** Runs commands and accesses files in sandboxes: `Sandbox.initAddress` and `SandboxEngine.initKey` are defined. */
+  readonly commands: boolean;
+  /** Stops all processes of a sandbox and continues them: `Sandbox.freeze` and `Sandbox.thaw` are defined. */
+  readonly freezes: boolean;
+  /** What `Sandbox.snapshot` can store; empty if it is not defined. */
+  readonly snapshots: readonly SnapshotFidelity[];
+  /** Restricts the outgoing connections of sandboxes by `SandboxSpec.egress`. */
+  readonly egress: boolean;
 }
+
+/** An engine names only what it can do. */
+export const noAbilities: EngineAbilities = {
+  images: false,
+  isolates: false,
+  limits: false,
+  findsStrays: false,
+  ports: false,
+  mounts: false,
+  initCommand: false,
+  commands: false,
+  freezes: false,
+  snapshots: [],
+  egress: false,
+};
+
+/** How much of a sandbox a snapshot holds: its files, or also its processes with their memory and listening sockets. */
+export type SnapshotFidelity = "files" | "memory";
 
 /** Where a sandbox serves HTTP. */
 export type SandboxAddress =
   | { readonly kind: "unix"; readonly path: string }
   | { readonly kind: "tcp"; readonly host: string; readonly port: number };
 
+/** `runc` shares the kernel of the machine; `runsc` (gVisor) has its own in user space. */
+export type SandboxRuntime = "runc" | "runsc";
+
+export type Listening =
+  /** The engine appends to the command where to listen: `--socket PATH`, or `--host ADDRESS --port NUMBER`. */
+  | { readonly kind: "appended" }
+  /** The program listens on this port, and answers this path when it is ready. */
+  | { readonly kind: "port"; readonly port: number; readonly healthPath: string }
+  /** There is no program that listens: the sandbox is only used for commands, files and ports. */
+  | { readonly kind: "none" };
+
 export interface SandboxSpec {
   /** Chosen by the caller, so that it can be stored before the sandbox exists. */
   readonly id: string;
   /** The program and its arguments; the engine appends where to listen, as `--socket PATH`. */
   readonly command: readonly string[];
+  /** How the program is reached. The default is `appended`. */
+  readonly listening?: Listening;
+  /** The image whose files the sandbox has; without one, the engine's base. Only for engines that run images. */
+  readonly image?: string;
+  /** A snapshot of this engine to start from, instead of the image. */
+  readonly snapshot?: string;
+  /** Only for engines with more than one. */
+  readonly runtime?: SandboxRuntime;
+  /** Without it, no outgoing connections, for engines that restrict them. */
+  readonly egress?: EgressPolicy;
   /** All environment variables of the program; none is inherited from this process. */
   readonly variables: Readonly<Record<string, string>>;
   readonly labels: Readonly<Record<string, string>>;
   readonly memoryMb?: number;
+  /** Processors, also fractions; only for engines that enforce limits, as are the next two. */
+  readonly cpus?: number;
+  readonly diskMb?: number;
+  readonly processes?: number;
   /** Total CPU time; the system kills a process that used more. */
   readonly cpuSeconds?: number;
   readonly startTimeoutMs: number;
@@ -49,6 +101,8 @@ export interface SandboxExit {
 export interface Sandbox {
   readonly id: string;
   readonly address: SandboxAddress;
+  /** Where the init of the sandbox listens: `connectInit` with the engine's key runs commands and accesses files. */
+  readonly initAddress?: SandboxAddress;
   readonly labels: Readonly<Record<string, string>>;
   /** Null for engines whose sandboxes are not processes of this machine. */
   readonly pid: number | null;
@@ -63,14 +117,29 @@ export interface Sandbox {
    * A port of any other process (the server, another sandbox, another program of the machine) is never connected to.
    */
   connect?(port: number, signal: AbortSignal): Promise<Socket>;
+  /** Makes a folder of this machine readable in the sandbox, and returns its path there. */
+  addFolder(folder: string, signal: AbortSignal): Promise<string>;
+  /** Stops all processes until `thaw`. Both are idempotent. */
+  freeze?(): Promise<void>;
+  thaw?(): Promise<void>;
+  /** Stores the sandbox as it is now, and lets it go on. */
+  snapshot?(fidelity: SnapshotFidelity, signal: AbortSignal): Promise<SandboxSnapshot>;
   /** Ends the sandbox and all its children, and removes what it left behind. Idempotent. */
   destroy(): Promise<void>;
+}
+
+export interface SandboxSnapshot {
+  readonly id: string;
+  readonly fidelity: SnapshotFidelity;
+  readonly bytes: number;
 }
 
 /** Creates sandboxes. Every engine passes the same conformance suite. */
 export interface SandboxEngine {
   readonly name: string;
   readonly can: EngineAbilities;
+  /** Proves to the init of each sandbox of this engine that a connection comes from the platform. */
+  readonly initKey?: KeyObject;
   /**
    * Resolves when the sandbox answers `GET /health`, with any status: a blank runner answers 503.
    * Rejects with `sandbox.start_failed` and the reason.
@@ -78,6 +147,8 @@ export interface SandboxEngine {
   create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox>;
   /** The sandboxes that run, including those of an earlier server process on the same home. */
   list(): Promise<readonly Sandbox[]>;
+  /** Deletes a snapshot. Idempotent; sandboxes that were started from it keep running. */
+  removeSnapshot?(id: string): Promise<void>;
   /** Releases all resources of the engine; sandboxes keep running. */
   close(): Promise<void>;
 }

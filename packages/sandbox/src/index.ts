@@ -1,4 +1,16 @@
-export type { EngineAbilities, Sandbox, SandboxAddress, SandboxEngine, SandboxExit, SandboxSpec } from "./engine.ts";
+export {
+  type EngineAbilities,
+  type Listening,
+  noAbilities,
+  type Sandbox,
+  type SandboxAddress,
+  type SandboxEngine,
+  type SandboxExit,
+  type SandboxRuntime,
+  type SandboxSnapshot,
+  type SandboxSpec,
+  type SnapshotFidelity,
+} from "./engine.ts";
 export {
   connectInit,
   type InitConnection,

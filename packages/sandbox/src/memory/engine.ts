@@ -4,7 +4,7 @@ import { createServer, type RequestListener } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
-import type { EngineAbilities, Sandbox, SandboxEngine, SandboxSpec } from "../engine.ts";
+import { type EngineAbilities, noAbilities, type Sandbox, type SandboxEngine, type SandboxSpec } from "../engine.ts";
 import { probe } from "../probe.ts";
 import { MemorySandbox } from "./sandbox.ts";
 
@@ -29,16 +29,7 @@ export class MemoryEngine implements SandboxEngine {
 
   constructor({ start, can }: MemoryEngineOptions) {
     this.#start = start;
-    this.can = {
-      images: false,
-      isolates: false,
-      limits: false,
-      findsStrays: false,
-      ports: false,
-      mounts: false,
-      initCommand: false,
-      ...can,
-    };
+    this.can = { ...noAbilities, ...can };
   }
 
   async create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {

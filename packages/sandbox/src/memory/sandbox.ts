@@ -85,6 +85,11 @@ export class MemorySandbox implements Sandbox {
     }
   }
 
+  /** Its programs see the files of this machine. */
+  addFolder(folder: string): Promise<string> {
+    return Promise.resolve(folder);
+  }
+
   async destroy(): Promise<void> {
     // Only once: by the second call, another sandbox may have its id.
     if (this.#isDestroyed) return;

@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
-import type { EngineAbilities, Sandbox, SandboxEngine, SandboxSpec } from "../engine.ts";
+import { type EngineAbilities, noAbilities, type Sandbox, type SandboxEngine, type SandboxSpec } from "../engine.ts";
 import { PeriodicChecks } from "../periodic-checks.ts";
 import { waitUntilAnswering } from "../probe.ts";
 import { ControlGroups, killGroup, removeGroup } from "./control-groups.ts";
@@ -71,8 +71,7 @@ export class ProcessEngine implements SandboxEngine {
   }
 
   get can(): EngineAbilities {
-    const never = { images: false, isolates: false, limits: false, mounts: false, initCommand: false };
-    return { ...never, findsStrays: this.#groups !== null, ports: this.#canFindListeners };
+    return { ...noAbilities, findsStrays: this.#groups !== null, ports: this.#canFindListeners };
   }
 
   async create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {

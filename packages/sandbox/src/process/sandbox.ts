@@ -93,6 +93,11 @@ export class ProcessSandbox implements Sandbox {
     return this.log.follow(signal, this.exited);
   }
 
+  /** Its programs see the files of this machine. */
+  addFolder(folder: string): Promise<string> {
+    return Promise.resolve(folder);
+  }
+
   destroy(): Promise<void> {
     this.#destroying ??= this.#destroy(this).catch((error: unknown) => {
       this.#destroying = undefined;

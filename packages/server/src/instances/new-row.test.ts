@@ -1,3 +1,4 @@
+import { noAbilities } from "@aenv/sandbox";
 import { describe, expect, it } from "vitest";
 import type { EnvironmentVersion } from "../hub/hub.ts";
 import { newInstanceRow } from "./new-row.ts";
@@ -5,8 +6,7 @@ import { newInstanceRow } from "./new-row.ts";
 function ttlOf(request: { ttl?: string; ttlIsFallback?: boolean }, configTtl?: string): string {
   const config = { name: "shop", version: "1.0.0", ...(configTtl !== undefined && { deployConfig: { ttl: configTtl } }) };
   const environment = { name: "shop", version: "1.0.0", config, bundleDigest: null } as EnvironmentVersion;
-  const can = { images: false, isolates: false, limits: false, findsStrays: false, ports: false, mounts: false, initCommand: false };
-  const options = { serverId: "r", defaultTtl: "30m", defaultIdleSeconds: null, engine: { name: "process", can } };
+  const options = { serverId: "r", defaultTtl: "30m", defaultIdleSeconds: null, engine: { name: "process", can: noAbilities } };
   return newInstanceRow(environment, { envName: "shop", ...request }, "ada", new Date(0), options).ttl;
 }
 

@@ -1,8 +1,9 @@
 import { type EnvironmentConfig, parseConfig } from "@aenv/contract";
+import { noAbilities } from "@aenv/sandbox";
 import { describe, expect, it } from "vitest";
 import { portProblem } from "./presign.ts";
 
-const can = { images: false, isolates: false, limits: false, findsStrays: true, ports: true, mounts: false, initCommand: false };
+const can = { ...noAbilities, ports: true };
 const configOf = (deployConfig: object): EnvironmentConfig => parseConfig({ name: "shop", version: "1.0.0", deployConfig });
 
 describe("a link can be created", () => {
