@@ -98,11 +98,20 @@ export interface SandboxExit {
   readonly reason: string;
 }
 
+/** What a command in a sandbox has unless its caller says otherwise: those of the image, or of the sandbox's folder. */
+export interface CommandDefaults {
+  /** Also the folder of relative paths. */
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
 export interface Sandbox {
   readonly id: string;
   readonly address: SandboxAddress;
   /** Where the init of the sandbox listens: `connectInit` with the engine's key runs commands and accesses files. */
   readonly initAddress?: SandboxAddress;
+  /** Of commands that do not choose their own, for engines with `initAddress`. Without it, the init's. */
+  readonly commandDefaults?: CommandDefaults;
   readonly labels: Readonly<Record<string, string>>;
   /** Null for engines whose sandboxes are not processes of this machine. */
   readonly pid: number | null;
@@ -122,6 +131,8 @@ export interface Sandbox {
   /** Stops all processes until `thaw`. Both are idempotent. */
   freeze?(): Promise<void>;
   thaw?(): Promise<void>;
+  /** CPU time that the sandbox has used so far, for engines that measure it. */
+  cpuMs?(): Promise<number>;
   /** Stores the sandbox as it is now, and lets it go on. */
   snapshot?(fidelity: SnapshotFidelity, signal: AbortSignal): Promise<SandboxSnapshot>;
   /** Ends the sandbox and all its children, and removes what it left behind. Idempotent. */

@@ -1,4 +1,5 @@
 export {
+  type CommandDefaults,
   type EngineAbilities,
   type Listening,
   noAbilities,
@@ -21,7 +22,9 @@ export {
 } from "./init/connection.ts";
 export { InitError, isInitError } from "./init/error.ts";
 export type { Bytes, FileChange, FileInfo, InitFiles, Place } from "./init/files.ts";
+export { initKeyArgument, openInitKey } from "./init/key.ts";
 export type { ProcessEnding, ProcessOutput, RemoteProcess, SpawnOptions, TerminalSize } from "./init/process.ts";
+export { connectStartingInit } from "./init/ready.ts";
 export { MemoryEngine, type MemoryEngineOptions, type MemoryProgram } from "./memory/engine.ts";
 export { ProcessEngine, type ProcessEngineOptions } from "./process/engine.ts";
 export { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "./process/process-table.ts";
