@@ -1,28 +1,18 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, realpath } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
-import { availableParallelism, hostname, tmpdir } from "node:os";
+import { hostname, tmpdir } from "node:os";
 import { dirname } from "node:path";
 import { hostRuleFor, isLoopback, PlatformError, parseDuration } from "@aenv/contract";
 import { ProcessEngine, type SandboxEngine } from "@aenv/sandbox";
 import { Access, exposureWarning } from "./access/access.ts";
 import { Quotas } from "./access/quotas.ts";
 import { Tokens, tokenRows } from "./access/tokens.ts";
-import { type AppOptions, createApp } from "./api/app.ts";
-import { hubRoutes } from "./api/hub-routes.ts";
-import { instanceRoutes } from "./api/instance-routes.ts";
-import { adminRoutes, operationRoutes } from "./api/operation-routes.ts";
-import { portRoutes } from "./api/port-routes.ts";
-import { rolloutRoutes } from "./api/rollout-routes.ts";
-import { serviceRoutes } from "./api/service-routes.ts";
-import { sessionRoutes } from "./api/session-routes.ts";
-import { tokenRoutes } from "./api/token-routes.ts";
+import { openApps } from "./api/open.ts";
 import { Closers } from "./closers.ts";
-import { type ServerConfig, variableOf } from "./config.ts";
+import type { ServerConfig } from "./config.ts";
 import { DiskProbe } from "./disk.ts";
-import { Gateway } from "./gateway/gateway.ts";
-import { tunnelLimits } from "./gateway/port-proxy.ts";
-import { stallLimits } from "./gateway/request-body.ts";
+import { openGateway } from "./gateway/open.ts";
 import { dataUrlOf } from "./http/data-url.ts";
 import type { HttpLimits } from "./http/limits.ts";
 import { finish, listen, urlOf } from "./http/listen.ts";
@@ -31,7 +21,7 @@ import { openInstances } from "./instances/open.ts";
 import { type InstanceRow, instanceRows, isLive } from "./instances/row.ts";
 import { Loopback, loopbackUrl } from "./loopback/loopback.ts";
 import { OPENENV, OpenEnv } from "./openenv/openenv.ts";
-import { Audit, isRefusal, REPEAT_MS } from "./operations/audit.ts";
+import { Audit, REPEAT_MS } from "./operations/audit.ts";
 import { createLogger } from "./operations/logger.ts";
 import { Metrics } from "./operations/metrics.ts";
 import { noTracing, openTracing } from "./operations/tracing.ts";
@@ -42,7 +32,8 @@ import { Presign } from "./ports/presign.ts";
 import { openRollouts } from "./rollouts/open.ts";
 import { startRounds } from "./rounds.ts";
 import { SandboxClients } from "./sandboxes/client.ts";
-import { type ServiceRow, serviceRows } from "./services/row.ts";
+import { inUse } from "./services/in-use.ts";
+import { serviceRows } from "./services/row.ts";
 import { Services } from "./services/services.ts";
 import { Storage } from "./services/storage.ts";
 import { ServiceTargets } from "./services/targets.ts";
@@ -50,10 +41,7 @@ import { sessionRows } from "./sessions/row.ts";
 import { Sessions } from "./sessions/sessions.ts";
 import { Tasks } from "./sessions/tasks.ts";
 import { hideFolders } from "./shown-text.ts";
-import { Pool } from "./slots/pool.ts";
-import { Scheduler } from "./slots/scheduler.ts";
-import { Verifier, WAITING_VERIFICATIONS } from "./slots/verifier.ts";
-import type { Collection } from "./stores/collection.ts";
+import { openPool } from "./slots/open.ts";
 import { openStore, sqliteFileOf } from "./stores/open.ts";
 
 export interface ServerParts {
@@ -81,8 +69,6 @@ export interface RunningServer extends AsyncDisposable {
 
 const SWEEP_MS = 5 * 60_000;
 const GRACE_MS = 10_000;
-/** Longer than from a creation to the first result of a tool. */
-const REFILL_AFTER_MS = 100;
 
 /** Opens every component. If one fails to open, those that are open are closed again. */
 export async function startServer(parts: ServerParts): Promise<RunningServer> {
@@ -104,6 +90,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   if (isAlone) closers.add(lockHome(config.home));
   const now = () => new Date();
   const logger = createLogger(config.logLevel);
+  const logFailure = (message: string) => (error: unknown) => logger.error({ err: error }, message);
   const storeFile = sqliteFileOf(config.store);
   const shown = hideFolders({
     "<home>": config.home,
@@ -131,39 +118,15 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   const tokens = new Tokens(tokenRows(store), now);
   const access = new Access(tokens, config.access === "on" || (config.access === "auto" && !isLoopback(config.host)));
   const quotas = new Quotas({ instances: config.maxInstances, createsPerSecond: config.createsPerSecond, blobBytes: config.blobBytes });
-  const scheduler = new Scheduler({
-    creations: { atOnce: config.startsAtOnce, maxWaiting: 50_000 },
-    verifications: { atOnce: config.verifications, atOncePerOwner: config.verificationsPerOwner, ...WAITING_VERIFICATIONS },
-    // A start is mostly CPU work with some waiting, so two per core. One at a time ahead of need, to leave the cores to calls.
-    rollouts: { atOnce: config.rolloutsAtOnce },
-    "process starts": { atOnce: 2 * availableParallelism(), aheadAtOnce: 1 },
-  });
-  const pool = new Pool({
+  const { scheduler, pool, verifier } = openPool({
+    config,
     engine,
     clients,
     runner: parts.runner,
-    variables: {
-      [variableOf("dataDir")]: config.dataDir,
-      ...(config.otlpUrl !== null && { OTEL_EXPORTER_OTLP_ENDPOINT: config.otlpUrl }),
-    },
     serverId,
-    min: config.poolMin,
-    limits: { each: config.poolMax, perOwner: config.poolPerOwner, total: config.poolTotal },
-    scheduler,
-    refillAfterMs: REFILL_AFTER_MS,
-    startTimeoutMs,
-    memoryMb: config.memoryMb,
     versionStatus: (name, version) => hub.recencyOf(name, version),
     onFillFailure: (environment, error) =>
       logger.warn({ err: error, environment }, "starting a ready process failed; it is retried with growing delays"),
-    now: () => performance.now(),
-  });
-  const verifier = new Verifier({
-    pool,
-    clients,
-    startTimeoutMs,
-    waitTimeoutMs: startTimeoutMs,
-    scheduler,
   });
   const hub = openHub({
     home: config.home,
@@ -207,7 +170,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
       logger.debug({ instanceId: row.id, status: row.status, reason: row.reason }, "instance");
     },
     onTakeOver: (recovered) => logger.warn(recovered, "another server is dead; its instances were taken over"),
-    onFailure: (error) => logger.error({ err: error }, "maintenance of the instances failed; it is retried"),
+    onFailure: logFailure("maintenance of the instances failed; it is retried"),
   });
   const services = new Services({
     rows: serviceTable,
@@ -218,7 +181,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     storage: new Storage(config.home),
     now,
     shown,
-    onFailure: (error) => logger.error({ err: error }, "reconciling the services failed; it is retried"),
+    onFailure: logFailure("reconciling the services failed; it is retried"),
   });
   const metrics = new Metrics({
     liveInstances: () => rows.count("live", "yes"),
@@ -242,38 +205,27 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   const links = new PortLinks(store, now);
   const ports = new PortClients((sandboxId) => slots.find(sandboxId));
   closers.add(() => ports.close());
-  const gateway = new Gateway({
+  const gateway = openGateway({
+    config,
     targets,
     services: new ServiceTargets(serviceTable, targets),
     links,
     clients,
     ports,
-    publicPath: config.publicUrl === null ? "" : new URL(config.publicUrl).pathname.replace(/\/$/, ""),
     access,
-    idsAreKeys: config.idsAreKeys,
     hostRule,
-    maxBodyBytes: config.maxBodyBytes,
     httpLimits,
-    stall: stallLimits,
-    tunnels: tunnelLimits,
     openenv: {
       prefix: OPENENV,
       answer: (...request) => openenv.answer(...request),
       upgrade: (...request) => openenv.upgrade(...request),
     },
     tracing,
+    metrics,
+    audit,
+    logger,
     onUse: (row) => instances.use(row),
     onUsed: (row) => instances.release(row),
-    onCall: ({ api, status, end, durationMs, requestId, instanceId, owner, client }) => {
-      metrics.call(api ?? "none", status, end, durationMs);
-      // Only refusals by the gateway, not responses of a sandbox.
-      if (end === "refused" && isRefusal(status)) audit.refused("data", status, { owner, requestId, client });
-      logger.debug({ requestId, instanceId, api, status, end, durationMs }, "call");
-    },
-    onFault: ({ of, error, ...fault }) => {
-      if (of === "platform") logger.error({ ...fault, err: error }, "a call failed unexpectedly");
-      else logger.warn({ ...fault, err: error }, "a sandbox was lost or did not respond with valid HTTP");
-    },
   });
   const servers = [gateway.server];
   closers.add(() => Promise.all(servers.map((one) => finish(one, GRACE_MS))));
@@ -300,7 +252,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     ownPorts: () => servers.map((one) => (one.address() as AddressInfo | null)?.port ?? 0),
     now,
     onDone: (outcome) => metrics.rolledOut(outcome.kind === "scored" ? "scored" : outcome.cause),
-    onFailure: (error) => logger.error({ err: error }, "a rollout could not be played or stored; it is tried again"),
+    onFailure: logFailure("a rollout could not be played or stored; it is tried again"),
   });
   const openenv = new OpenEnv({
     hub,
@@ -310,53 +262,38 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     limitOf: (caller) => caller.maxInstances ?? quotas.instanceLimit(caller.owner),
     bodyTimeoutMs: parseDuration(config.bodyTimeout),
     monotonicMs: () => performance.now(),
-    onFailure: (error) => logger.error({ err: error }, "a request of the OpenEnv protocol failed unexpectedly"),
+    onFailure: logFailure("a request of the OpenEnv protocol failed unexpectedly"),
   });
-  const routes = [
-    ...hubRoutes(hub),
-    ...instanceRoutes({
-      instances,
-      list,
-      logs,
-      hub,
-      dataUrl,
-      shown,
-      dataNeedsToken: access.isOn && !config.idsAreKeys,
-      runtime: { engine: engine.name, version: parts.version },
-    }),
-    ...portRoutes({ presign: new Presign({ instances, hub, links, engine }), dataUrl }),
-    ...rolloutRoutes({ rollouts }),
-    ...serviceRoutes({ services, hub, dataUrl }),
-    ...sessionRoutes({ sessions, tasks }),
-    ...tokenRoutes(tokens),
-  ];
-  const operations = operationRoutes({ store, disk, metrics, config, version: parts.version, isReady: () => isReady, others: routes });
-  const common: Omit<AppOptions, "routes"> = {
+  const { app, admin } = openApps({
+    config,
+    version: parts.version,
+    runtime: { engine: engine.name, version: parts.version },
+    store,
+    hub,
+    instances,
+    list,
+    logs,
+    presign: new Presign({ instances, hub, links, engine }),
+    rollouts,
+    services,
+    sessions,
+    tasks,
+    tokens,
     access,
+    dataUrl,
+    dataNeedsToken: access.isOn && !config.idsAreKeys,
+    shown,
     hostRule,
-    logger,
-    bodyTimeoutMs: parseDuration(config.bodyTimeout),
     httpLimits,
+    disk,
+    metrics,
     tracing,
     audit,
-    shown,
-    onAnswer: (answer) => {
-      metrics.request(answer.method, answer.route, answer.status, answer.durationMs);
-      logger.debug(answer, "request");
-    },
-  };
-  const app = createApp({ ...common, routes: [...routes, ...operations] });
-
-  const admin =
-    config.adminPort === null
-      ? null
-      : createApp({ ...common, routes: adminRoutes(metrics, config), hostRule: hostRuleFor("127.0.0.1", []) });
+    logger,
+    isReady: () => isReady,
+  });
   const recovered = await maintenance.open();
-  const serviceRounds = startRounds(
-    () => services.tidy(),
-    roundMs,
-    (error) => logger.error({ err: error }, "a round of the services failed"),
-  );
+  const serviceRounds = startRounds(() => services.tidy(), roundMs, logFailure("a round of the services failed"));
   closers.add(async () => {
     await services.close();
     await serviceRounds.stop();
@@ -370,7 +307,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     await sessions.sweep();
     await openenv.sweep();
   };
-  const onFailure = (error: unknown) => logger.error({ err: error }, "a cleanup failed");
+  const onFailure = logFailure("a cleanup failed");
   const sweeps = startRounds(sweep, SWEEP_MS, onFailure);
   closers.add(() => sweeps.stop());
   await app.ready();
@@ -381,15 +318,11 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     servers.push(admin.server);
     await listen(admin.server, "127.0.0.1", config.adminPort);
   }
-  void pool.warmUp().catch((error: unknown) => logger.error({ err: error }, "filling the pool failed"));
+  void pool.warmUp().catch(logFailure("filling the pool failed"));
   isReady = wasReady = true;
-  void services.tidy().catch((error: unknown) => logger.error({ err: error }, "reconciling the services failed"));
-  const rolloutRounds = startRounds(
-    () => rollouts.tidy(),
-    roundMs,
-    (error) => logger.error({ err: error }, "a round of the rollouts failed"),
-  );
-  void rollouts.tidy().catch((error: unknown) => logger.error({ err: error }, "finding rollouts to play failed"));
+  void services.tidy().catch(logFailure("reconciling the services failed"));
+  const rolloutRounds = startRounds(() => rollouts.tidy(), roundMs, logFailure("a round of the rollouts failed"));
+  void rollouts.tidy().catch(logFailure("finding rollouts to play failed"));
   closers.add(async () => {
     await rollouts.close();
     await rolloutRounds.stop();
@@ -441,17 +374,4 @@ function assertSafe(config: ServerConfig): void {
 
 function ageOf(row: InstanceRow): number {
   return Date.parse(row.updatedAt) - Date.parse(row.createdAt);
-}
-
-/** Whether live instances or services use a version, which then cannot be deleted. */
-function inUse(rows: Collection<InstanceRow>, services: Collection<ServiceRow>): (name: string, version: string) => Promise<boolean> {
-  return async (name, version) => {
-    for await (const { value } of services.each({ index: "environment", value: name })) {
-      if (value.environment.version === version) return true;
-    }
-    for await (const { value: row } of rows.each({ index: "environment", value: name })) {
-      if (isLive(row) && row.environment.version === version) return true;
-    }
-    return false;
-  };
 }

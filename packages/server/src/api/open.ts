@@ -1,0 +1,49 @@
+import { hostRuleFor, parseDuration } from "@aenv/contract";
+import type { FastifyInstance } from "fastify";
+import type { Tokens } from "../access/tokens.ts";
+import { type AppOptions, createApp } from "./app.ts";
+import { hubRoutes } from "./hub-routes.ts";
+import { type InstanceRooms, instanceRoutes } from "./instance-routes.ts";
+import { adminRoutes, type OperationRooms, operationRoutes } from "./operation-routes.ts";
+import { type PortRooms, portRoutes } from "./port-routes.ts";
+import { type RolloutRooms, rolloutRoutes } from "./rollout-routes.ts";
+import { type ServiceRooms, serviceRoutes } from "./service-routes.ts";
+import { type SessionRooms, sessionRoutes } from "./session-routes.ts";
+import { tokenRoutes } from "./token-routes.ts";
+
+export interface OpenAppsOptions
+  extends Omit<AppOptions, "routes" | "bodyTimeoutMs" | "onAnswer">,
+    InstanceRooms,
+    Omit<OperationRooms, "others">,
+    PortRooms,
+    RolloutRooms,
+    ServiceRooms,
+    SessionRooms {
+  readonly tokens: Tokens;
+}
+
+/** The HTTP applications of the control port and, if one is configured, of the admin port. */
+export function openApps(options: OpenAppsOptions): { readonly app: FastifyInstance; readonly admin: FastifyInstance | null } {
+  const { config, metrics, logger } = options;
+  const routes = [
+    ...hubRoutes(options.hub),
+    ...instanceRoutes(options),
+    ...portRoutes(options),
+    ...rolloutRoutes(options),
+    ...serviceRoutes(options),
+    ...sessionRoutes(options),
+    ...tokenRoutes(options.tokens),
+  ];
+  const operations = operationRoutes({ ...options, others: routes });
+  const common: Omit<AppOptions, "routes"> = {
+    ...options,
+    bodyTimeoutMs: parseDuration(config.bodyTimeout),
+    onAnswer: (answer) => {
+      metrics.request(answer.method, answer.route, answer.status, answer.durationMs);
+      logger.debug(answer, "request");
+    },
+  };
+  const app = createApp({ ...common, routes: [...routes, ...operations] });
+  if (config.adminPort === null) return { app, admin: null };
+  return { app, admin: createApp({ ...common, routes: adminRoutes(metrics, config), hostRule: hostRuleFor("127.0.0.1", []) }) };
+}

@@ -1,0 +1,42 @@
+import { availableParallelism } from "node:os";
+import { parseDuration } from "@aenv/contract";
+import { type ServerConfig, variableOf } from "../config.ts";
+import { Pool, type PoolOptions } from "./pool.ts";
+import { Scheduler } from "./scheduler.ts";
+import { Verifier, WAITING_VERIFICATIONS } from "./verifier.ts";
+
+export interface OpenPoolOptions
+  extends Pick<PoolOptions, "engine" | "clients" | "runner" | "serverId" | "versionStatus" | "onFillFailure"> {
+  readonly config: ServerConfig;
+}
+
+/** Longer than from a creation to the first result of a tool. */
+const REFILL_AFTER_MS = 100;
+
+/** Puts together what starts processes: ready ones for instances, and those that verify bundles. */
+export function openPool({ config, ...rest }: OpenPoolOptions): { scheduler: Scheduler; pool: Pool; verifier: Verifier } {
+  const startTimeoutMs = parseDuration(config.startTimeout);
+  const scheduler = new Scheduler({
+    creations: { atOnce: config.startsAtOnce, maxWaiting: 50_000 },
+    verifications: { atOnce: config.verifications, atOncePerOwner: config.verificationsPerOwner, ...WAITING_VERIFICATIONS },
+    rollouts: { atOnce: config.rolloutsAtOnce },
+    // A start is mostly CPU work with some waiting, so two per core. One at a time ahead of need, to leave the cores to calls.
+    "process starts": { atOnce: 2 * availableParallelism(), aheadAtOnce: 1 },
+  });
+  const pool = new Pool({
+    ...rest,
+    variables: {
+      [variableOf("dataDir")]: config.dataDir,
+      ...(config.otlpUrl !== null && { OTEL_EXPORTER_OTLP_ENDPOINT: config.otlpUrl }),
+    },
+    min: config.poolMin,
+    limits: { each: config.poolMax, perOwner: config.poolPerOwner, total: config.poolTotal },
+    scheduler,
+    refillAfterMs: REFILL_AFTER_MS,
+    startTimeoutMs,
+    memoryMb: config.memoryMb,
+    now: () => performance.now(),
+  });
+  const verifier = new Verifier({ pool, clients: rest.clients, startTimeoutMs, waitTimeoutMs: startTimeoutMs, scheduler });
+  return { scheduler, pool, verifier };
+}
