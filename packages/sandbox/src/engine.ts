@@ -128,6 +128,8 @@ export interface Sandbox {
   connect?(port: number, signal: AbortSignal): Promise<Socket>;
   /** Makes a folder of this machine readable in the sandbox, and returns its path there. */
   addFolder(folder: string, signal: AbortSignal): Promise<string>;
+  /** Changes where its programs may connect to; connections that the new policy does not allow are cut. Defined if `can.egress`. */
+  setEgress?(policy: EgressPolicy): Promise<void>;
   /** Stops all processes until `thaw`. Both are idempotent. */
   freeze?(): Promise<void>;
   thaw?(): Promise<void>;
