@@ -1,6 +1,7 @@
 import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { type Architecture, initProgram } from "@aenv/sandbox";
 import { build } from "esbuild";
 import { writeBuiltIns } from "./built-ins.ts";
 import { writeDeclarations } from "./declarations.ts";
@@ -46,9 +47,21 @@ await build({ ...common, entryPoints: { sdk: "src/sdk.ts" }, outdir: join(dist, 
 guardEntries(join(dist, "lib"), ["index", "kit", "sdk", "adapters", "rollout"]);
 writeDeclarations(root, join(dist, "types"));
 await writeBuiltIns(root, join(dist, "environments"));
+await writeInits();
 cpSync(join(own, "bin"), join(dist, "bin"), { recursive: true });
 cpSync(join(own, "templates"), join(dist, "templates"), { recursive: true });
 cpSync(join(own, "README.md"), join(dist, "README.md"));
 cpSync(join(root, "LICENSE"), join(dist, "LICENSE"));
 writeFileSync(join(dist, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
 console.log(`${manifest.name} ${manifest.version} is in ${dist}`);
+
+/** Without Go, the package is complete except for process 1 of isolated sandboxes. */
+async function writeInits(): Promise<void> {
+  const architectures: readonly Architecture[] = ["x64", "arm64"];
+  try {
+    for (const one of architectures) cpSync(await initProgram(one), join(dist, "init", `init-${one}`));
+  } catch (error) {
+    console.error(`The engines oci and docker will not work: ${(error as Error).message}`);
+    rmSync(join(dist, "init"), { recursive: true, force: true });
+  }
+}

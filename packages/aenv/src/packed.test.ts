@@ -1,8 +1,8 @@
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Environment } from "@aenv/sdk";
 import { tinyBenchmark } from "@aenv/tau2/tiny-benchmark";
-import { describeNeeding, type Tree, temporaryTree } from "@aenv/testing";
+import { components, describeNeeding, type Tree, temporaryTree } from "@aenv/testing";
 import { build } from "esbuild";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { unpackArchive } from "./bundle/archive.ts";
@@ -149,6 +149,18 @@ describeNeeding("npm-registry", "the packed package", () => {
     const manifest = JSON.parse(readFileSync(join(folder, "node_modules/aenvironment/package.json"), "utf8"));
     expect(manifest.scripts).toBeUndefined();
     expect(Object.keys(manifest.dependencies).filter((name) => name.startsWith("@aenv/"))).toEqual([]);
+  });
+
+  const hasGo = components.go.probe() === null;
+  it.skipIf(!hasGo)(`contains the init for both architectures, executable${hasGo ? "" : " (skipped: no go on the PATH)"}`, () => {
+    for (const [name, machine] of [
+      ["init-x64", 62],
+      ["init-arm64", 183],
+    ] as const) {
+      const path = join(folder, "node_modules/aenvironment/init", name);
+      expect(statSync(path).mode & 0o111).toBe(0o111);
+      expect(readFileSync(path).readUInt16LE(18)).toBe(machine);
+    }
   });
 });
 

@@ -18,7 +18,7 @@ const root = join(ownFolder, "../..");
 const builder = join(ownFolder, "scripts/build.ts");
 
 /** The files that the package is built from. */
-const sources = ["packages/*/package.json", "packages/*/{src,bin,templates,scripts}/**", "environments/*/**", "interop/package.json"];
+const sources = ["packages/*/package.json", "packages/*/{src,bin,init,templates,scripts}/**", "environments/*/**", "interop/package.json"];
 
 /**
  * In a clone, the package built from the current sources; null in the published package, which npm installs from a registry.

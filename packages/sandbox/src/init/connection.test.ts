@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { describeNeeding } from "@aenv/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { connectInit, type InitConnection } from "./connection.ts";
-import { buildInit, StartedInit } from "./testing/start-init.ts";
+import { initProgram } from "./program.ts";
+import { StartedInit } from "./testing/start-init.ts";
 
 describeNeeding("go", "the init, through its client", () => {
   let folder: string;
@@ -15,9 +16,9 @@ describeNeeding("go", "the init, through its client", () => {
   let init: StartedInit;
   let connection: InitConnection;
 
-  beforeAll(() => {
+  beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), "aenv-init-"));
-    program = buildInit(folder);
+    program = await initProgram(process.arch as "x64" | "arm64");
     init = new StartedInit(program);
   }, 300_000);
 
@@ -277,7 +278,8 @@ describeNeeding("go", "the init, through its client", () => {
     await once(stubborn.stdout, "data");
     await link.shutdown({ graceMs: 100 });
     expect(await own.exited).toBe(0);
-    expect(existsSync(`/proc/${stubborn.pid}/exe`)).toBe(false);
+    // A killed process needs a moment to end.
+    await expect.poll(() => existsSync(`/proc/${stubborn.pid}/exe`), { interval: 5, timeout: 10_000 }).toBe(false);
     await own.stop();
   });
 });

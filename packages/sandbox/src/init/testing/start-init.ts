@@ -1,24 +1,12 @@
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { vi } from "vitest";
 import type { SandboxAddress } from "../../engine.ts";
 import { connectInit, type InitConnection } from "../connection.ts";
-
-const source = fileURLToPath(new URL("../../../init", import.meta.url));
-
-/** Builds the init with Go; returns the program's path. */
-export function buildInit(folder: string): string {
-  const program = join(folder, "init");
-  const env = { ...process.env, CGO_ENABLED: "0" };
-  const { status, stderr } = spawnSync("go", ["build", "-trimpath", "-o", program, "."], { cwd: source, env, encoding: "utf8" });
-  if (status !== 0) throw new Error(`the init does not compile:\n${stderr}`);
-  return program;
-}
 
 /** An init that runs as an ordinary process of this machine, not as process 1 of a sandbox. */
 export class StartedInit {
