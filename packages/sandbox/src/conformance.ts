@@ -1,9 +1,10 @@
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { request } from "node:http";
-import { type AddressInfo, createServer, type Socket } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Duplex } from "node:stream";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Sandbox, SandboxEngine, SandboxSpec } from "./engine.ts";
 import { openProcessTable } from "./process/process-table.ts";
@@ -348,11 +349,11 @@ async function idsOf(engine: SandboxEngine): Promise<string[]> {
   return (await engine.list()).map(({ id }) => id).sort();
 }
 
-function connectTo(sandbox: Sandbox, port: number): Promise<Socket> {
+function connectTo(sandbox: Sandbox, port: number): Promise<Duplex> {
   return (sandbox.connect as NonNullable<Sandbox["connect"]>)(port, new AbortController().signal);
 }
 
-async function textFrom(socket: Socket): Promise<string> {
+async function textFrom(socket: Duplex): Promise<string> {
   let text = "";
   for await (const piece of socket.setEncoding("utf8")) text += piece;
   return text;

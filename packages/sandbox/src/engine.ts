@@ -1,5 +1,5 @@
 import type { KeyObject } from "node:crypto";
-import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import type { EgressPolicy, SandboxOptions } from "@aenv/contract";
 
 /** What an engine can do beyond the interface; callers check before they rely on it. */
@@ -125,7 +125,7 @@ export interface Sandbox {
    * A new connection to a TCP port on which a process of this sandbox listens; rejects with `sandbox.port_closed` if none does.
    * A port of any other process (the server, another sandbox, another program of the machine) is never connected to.
    */
-  connect?(port: number, signal: AbortSignal): Promise<Socket>;
+  connect?(port: number, signal: AbortSignal): Promise<Duplex>;
   /** Makes a folder of this machine readable in the sandbox, and returns its path there. */
   addFolder(folder: string, signal: AbortSignal): Promise<string>;
   /** Changes where its programs may connect to; connections that the new policy does not allow are cut. Defined if `can.egress`. */

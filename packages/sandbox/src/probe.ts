@@ -1,19 +1,32 @@
 import { existsSync, type FSWatcher, watch } from "node:fs";
 import { get } from "node:http";
 import { basename, dirname } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import type { SandboxAddress } from "./engine.ts";
 import { WakeSignal } from "./wake-signal.ts";
 
-/** Requests `GET /health` once. Any status counts as an answer: a blank runner answers 503 until it is bound. */
-export function probe(address: SandboxAddress, signal: AbortSignal): Promise<void> {
+/** Requests `GET /health`, or another path, once. Any status counts as an answer: a blank runner answers 503 until it is bound. */
+export function probe(address: SandboxAddress, signal: AbortSignal, path = "/health"): Promise<void> {
   const where = address.kind === "unix" ? { socketPath: address.path } : { host: address.host, port: address.port };
   return new Promise((resolve, reject) => {
-    const request = get({ ...where, path: "/health", agent: false, headers: { host: "localhost" }, signal }, (response) => {
+    const request = get({ ...where, path, agent: false, headers: { host: "localhost" }, signal }, (response) => {
       response.on("error", () => undefined).destroy();
       resolve();
     });
     request.on("error", reject);
   });
+}
+
+/** Waits until a server answers this path at a TCP address. */
+export async function waitUntilPortAnswers(address: SandboxAddress, path: string, signal: AbortSignal): Promise<void> {
+  for (let pauseMs = 1; !signal.aborted; pauseMs = Math.min(pauseMs * 1.5, 50)) {
+    try {
+      return await probe(address, signal, path);
+    } catch {
+      await setTimeout(pauseMs, undefined, { signal }).catch(() => undefined);
+    }
+  }
+  throw signal.reason;
 }
 
 /** Waits until a server answers at a unix socket. The socket may not exist yet. */

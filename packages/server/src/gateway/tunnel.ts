@@ -1,4 +1,3 @@
-import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { ResponseHead } from "./fast-path/head.ts";
 import { ResponseReader } from "./fast-path/response.ts";
@@ -35,7 +34,7 @@ const HALF_CLOSED_MS = 30_000;
  * Forwards a handshake to a program and, once the program has accepted, bytes in both directions, with backpressure and without
  * parsing them. When one side closes, so does the other. A response that does not accept is passed on and ends the call.
  */
-export function tunnel(client: Duplex, program: Socket, options: TunnelOptions): Promise<TunnelEnd> {
+export function tunnel(client: Duplex, program: Duplex, options: TunnelOptions): Promise<TunnelEnd> {
   return new Promise((resolve) => {
     let status = 0;
     let isOver = false;
@@ -127,7 +126,7 @@ interface HandshakeHandlers {
 const MAX_ANSWER_BYTES = 64 * 1024;
 
 /** Waits for the program's response to the handshake. */
-function awaitHandshake(program: Socket, handlers: HandshakeHandlers): void {
+function awaitHandshake(program: Duplex, handlers: HandshakeHandlers): void {
   let pending: Buffer = Buffer.alloc(0);
   const onData = (bytes: Buffer) => {
     pending = Buffer.concat([pending, bytes]);

@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { PlatformError } from "@aenv/contract";
 import type { Sandbox } from "@aenv/sandbox";
 import { Pool } from "undici";
@@ -47,7 +48,7 @@ export class PortClients {
   }
 
   /** A connection that is not pooled. */
-  async connect({ sandboxId, port }: SandboxPort, signal: AbortSignal): Promise<Socket> {
+  async connect({ sandboxId, port }: SandboxPort, signal: AbortSignal): Promise<Duplex> {
     const sandbox = this.#sandboxes.get(sandboxId) ?? (await this.#findSandbox(sandboxId));
     if (sandbox?.connect === undefined) throw new PlatformError("sandbox.lost", `sandbox '${sandboxId}' is gone`);
     return sandbox.connect(port, AbortSignal.any([signal, AbortSignal.timeout(CONNECT_MS)]));
@@ -63,7 +64,8 @@ export class PortClients {
       connections: MAX_CONNECTIONS,
       connect: (_, done) => {
         this.connect(port, NEVER).then(
-          (socket) => done(null, socket),
+          // undici needs no more than a stream, though its types ask for a socket.
+          (stream) => done(null, stream as Socket),
           (error: Error) => done(error, null),
         );
       },
