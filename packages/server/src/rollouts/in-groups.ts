@@ -1,0 +1,7 @@
+/** Rows that are read or written at the same time. */
+const AT_ONCE = 64;
+
+/** Works on all items, a group at a time, so that a large request does not occupy the store alone. */
+export async function inGroups<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  for (let at = 0; at < items.length; at += AT_ONCE) await Promise.all(items.slice(at, at + AT_ONCE).map(work));
+}

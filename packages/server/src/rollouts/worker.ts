@@ -1,0 +1,166 @@
+import { randomBytes } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
+import { PlatformError } from "@aenv/contract";
+import type { ModelHttp } from "@aenv/rollout";
+import type { Caller } from "../access/access.ts";
+import type { Scheduler } from "../slots/scheduler.ts";
+import { inGroups } from "./in-groups.ts";
+import type { InstancePools } from "./instance-pools.ts";
+import type { RolloutPlayer } from "./player.ts";
+import { resultOf } from "./result.ts";
+import { holds, type RolloutTable } from "./rollout-table.ts";
+import { callerOf, type RolloutLease, type RolloutRow } from "./row.ts";
+
+export interface RolloutWorkerOptions {
+  readonly player: RolloutPlayer;
+  readonly pools: InstancePools;
+  readonly http: ModelHttp;
+  readonly scheduler: Scheduler;
+  readonly serverId: string;
+  /** No other server uses the store. */
+  readonly isAlone: boolean;
+  readonly livingServers: () => Promise<ReadonlySet<string>>;
+  readonly onFailure: (error: unknown) => void;
+}
+
+/** A rollout whose server was lost this often is not played again: it may be the reason. */
+const MAX_LOSSES = 3;
+/** How long a shutdown waits until what is played has stopped. */
+const CLOSE_MS = 10_000;
+/** Queued rows that a server looks at in one round. */
+const PAGE = 500;
+
+/** Plays rollouts on this server: takes the lease of a queued row, plays it, and writes the result while it has the lease. */
+export class RolloutWorker {
+  readonly #options: RolloutWorkerOptions;
+  readonly #table: RolloutTable;
+  /** Rollouts that this server plays, or that wait for their turn here. */
+  readonly #here = new Map<string, AbortController>();
+  readonly #closing = new AbortController();
+  readonly #playing = new Set<Promise<void>>();
+  /** Lost servers and owners whose instances this server has ended. */
+  readonly #endedInstances = new Set<string>();
+  #cursor: string | undefined;
+
+  constructor(options: RolloutWorkerOptions, table: RolloutTable) {
+    this.#options = options;
+    this.#table = table;
+  }
+
+  /** Aborted when the server shuts down. */
+  get closing(): AbortSignal {
+    return this.#closing.signal;
+  }
+
+  get running(): number {
+    return this.#playing.size - this.#options.scheduler.depth("rollouts");
+  }
+
+  /** Plays a queued rollout when it is its owner's turn. */
+  offer(key: string, owner: string): void {
+    if (this.#here.has(key) || this.#closing.signal.aborted) return;
+    const controller = new AbortController();
+    this.#here.set(key, controller);
+    const { signal } = controller;
+    const playing = this.#options.scheduler
+      .run({ kind: "rollouts", owner }, () => this.#play(key, signal), signal)
+      .catch((error: unknown) => {
+        if (!signal.aborted) this.#options.onFailure(error);
+      })
+      .finally(() => {
+        this.#here.delete(key);
+        this.#playing.delete(playing);
+      });
+    this.#playing.add(playing);
+  }
+
+  /** Stops a rollout if it is played or waits here. */
+  stop(key: string): void {
+    this.#here.get(key)?.abort();
+  }
+
+  /** One round: finds work, takes over from lost servers, and stops what is no longer this server's. */
+  async tidy(): Promise<void> {
+    if (this.#closing.signal.aborted) return;
+    await this.#takeOver();
+    if (!this.#options.isAlone) await this.#stopLost();
+    await this.#findQueued();
+  }
+
+  /** Stops playing; what is not done is left to another server, or to the next start. */
+  async close(): Promise<void> {
+    this.#closing.abort(new PlatformError("server.draining", "the server is shutting down"));
+    for (const controller of this.#here.values()) controller.abort();
+    // An instance that does not end in time ends with its server, or by its time to live.
+    const late = pause(CLOSE_MS, undefined, { ref: false });
+    await Promise.race([Promise.all(this.#playing).then(() => this.#options.pools.close()), late]);
+    await this.#options.http.close();
+  }
+
+  async #play(key: string, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return;
+    const { player, serverId } = this.#options;
+    const lease: RolloutLease = { server: serverId, key: randomBytes(12).toString("hex") };
+    const row = await this.#table.take(key, lease);
+    if (row === null || row.work === null) return;
+    const { work } = row;
+    let trajectory: Awaited<ReturnType<RolloutPlayer["play"]>>;
+    try {
+      trajectory = await player.play(row, work, signal, (attempt) => this.#table.beginAttempt(key, lease, attempt));
+    } catch (error) {
+      await this.#table.giveBack(key, lease);
+      throw error;
+    }
+    if (trajectory === null) return;
+    if (signal.aborted && trajectory.outcome.kind === "unscored") await this.#table.giveBack(key, lease);
+    else await this.#table.end(key, resultOf(trajectory, work.request), (now) => holds(now, lease));
+  }
+
+  /** Rollouts of lost servers are queued again, as a new attempt. */
+  async #takeOver(): Promise<void> {
+    const { livingServers, serverId } = this.#options;
+    let living: ReadonlySet<string> | null = null;
+    for await (const { key, value: row } of this.#table.running()) {
+      const { lease, work, owner } = row;
+      if (lease === null || lease.server === serverId) continue;
+      living ??= await livingServers();
+      if (living.has(lease.server)) continue;
+      if (work !== null) this.#endInstances(lease.server, callerOf(row, work));
+      if (row.losses + 1 >= MAX_LOSSES) await this.#giveUp(key, lease);
+      else if (await this.#table.queueAgain(key, lease)) this.offer(key, owner);
+    }
+  }
+
+  async #giveUp(key: string, lost: RolloutLease): Promise<void> {
+    const message = `its server was lost ${MAX_LOSSES} times while it was played`;
+    const outcome = { kind: "unscored", cause: "sandbox", stage: "play", retryable: true, message } as const;
+    await this.#table.endUnplayed(key, outcome, (now) => holds(now, lost));
+  }
+
+  #endInstances(server: string, caller: Caller): void {
+    const name = JSON.stringify([server, caller.owner]);
+    if (this.#endedInstances.has(name)) return;
+    this.#endedInstances.add(name);
+    void this.#options.pools.endThoseOf(server, caller).catch(this.#options.onFailure);
+  }
+
+  /** Stops what was cancelled at another server, or taken over by one. */
+  async #stopLost(): Promise<void> {
+    await inGroups([...this.#here], async ([key, controller]) => {
+      const row = await this.#table.find(key);
+      if (row === null || !this.#mayGoOn(row)) controller.abort();
+    });
+  }
+
+  #mayGoOn({ state, lease }: RolloutRow): boolean {
+    return state === "queued" || (state === "running" && lease?.server === this.#options.serverId);
+  }
+
+  /** Other servers may have accepted more than they can play. A page in each round, so that all owners are reached in turn. */
+  async #findQueued(): Promise<void> {
+    const where = { index: "state", value: "queued" };
+    const page = await this.#table.list({ where, limit: PAGE, ...(this.#cursor !== undefined && { after: this.#cursor }) });
+    for (const { key, value } of page) this.offer(key, value.owner);
+    this.#cursor = page.length < PAGE ? undefined : page.at(-1)?.key;
+  }
+}
