@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -92,6 +92,11 @@ export const components = {
     probe: () => (isRootOnLinux() ? (run("runc", ["--version"]).ok ? null : "no runc on the PATH") : "only root on Linux can use it here"),
     get: "apt-get install runc, and run the tests as root on Linux",
   },
+  runsc: {
+    probe: () => (isRootOnLinux() ? (runscPath() === null ? "no runsc here" : null) : "only root on Linux can use it here"),
+    get: "install gVisor (https://gvisor.dev/docs/user_guide/install) or set AENV_RUNSC to its program, and run the tests as root on Linux",
+    isGiven: true,
+  },
   "tau2-data": {
     probe: () => (existsSync(tau2Path) ? null : "no folder with the benchmark's data and recorded answers"),
     get: "these tests compare with recordings of the Python reference, which are not part of the repository and are not needed for a contribution; with a copy of them, set AENV_TAU2_TEST_DATA to the folder that holds data/ and golden/",
@@ -124,6 +129,14 @@ export function chromiumPath(): string | null {
   const folders = (process.env.PATH ?? "").split(delimiter);
   const candidates = ["chromium", "chromium-browser", "google-chrome"].flatMap((name) => folders.map((folder) => join(folder, name)));
   return [process.env.AENV_CHROMIUM ?? "", ...candidates].find((path) => path !== "" && existsSync(path)) ?? null;
+}
+
+/** gVisor's program: the one named, one on the PATH, or one that was built into the user's cache folder; null if there is none. */
+export function runscPath(): string | null {
+  const cache = join(homedir(), ".cache/aenv-runsc");
+  const built = existsSync(cache) ? readdirSync(cache).map((version) => join(cache, version, "runsc")) : [];
+  const onPath = (process.env.PATH ?? "").split(delimiter).map((folder) => join(folder, "runsc"));
+  return [process.env.AENV_RUNSC ?? "", ...onPath, ...built].find((path) => path !== "" && existsSync(path)) ?? null;
 }
 
 /** An unsupported old Node, to test the error message; null if there is none. */

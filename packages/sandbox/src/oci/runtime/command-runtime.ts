@@ -1,0 +1,124 @@
+import { mkdirSync } from "node:fs";
+import { readdir, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { PlatformError } from "@aenv/contract";
+import { identityOf, isRunning, openProcessTable, type ProcessTable } from "../../process/process-table.ts";
+import { ControlGroup } from "../cgroups/group.ts";
+import type { Hierarchy } from "../cgroups/hierarchy.ts";
+import type { OciConfig } from "../spec/config.ts";
+import { runCommand } from "./command.ts";
+import type { Dialect } from "./dialect.ts";
+import { containerId, type RuntimeRecord, RuntimeRecords } from "./records.ts";
+import type { OciRuntime, RunOptions, StartedSandbox } from "./runtime.ts";
+
+/** A start takes 0.2 seconds, a checkpoint of a gigabyte several; a program that takes longer hangs. */
+const TIMEOUT_MS = 60_000;
+
+export interface CommandRuntimeOptions {
+  readonly dialect: Dialect;
+  readonly program: string;
+  readonly root: string;
+  readonly hierarchy: Hierarchy;
+}
+
+/** Runs the program of a runtime for each call. Sandboxes outlive this process; another one on the same root finds them. */
+export class CommandRuntime implements OciRuntime {
+  readonly name: OciRuntime["name"];
+  readonly #dialect: Dialect;
+  readonly #program: string;
+  readonly #state: string;
+  readonly #records: RuntimeRecords;
+  readonly #hierarchy: Hierarchy;
+  readonly #processes: ProcessTable = openProcessTable();
+
+  constructor({ dialect, program, root, hierarchy }: CommandRuntimeOptions) {
+    this.name = dialect.name;
+    this.#dialect = dialect;
+    this.#program = program;
+    this.#hierarchy = hierarchy;
+    this.#state = join(root, "state");
+    mkdirSync(this.#state, { recursive: true, mode: 0o700 });
+    this.#records = new RuntimeRecords(join(root, "sandboxes"));
+  }
+
+  run(id: string, bundle: string, options: RunOptions): Promise<StartedSandbox> {
+    return this.start(id, bundle, options, `sandbox ${id} could not be started`);
+  }
+
+  async isRunning(id: string): Promise<boolean> {
+    const record = await this.#records.find(id);
+    return record?.process != null && isRunning(this.#processes, record.process);
+  }
+
+  async remove(id: string): Promise<void> {
+    const record = await this.#records.find(id);
+    if (record === null) return this.#records.remove(id);
+    const group = this.#groupOf(record);
+    // Not by the runtime, which kills and polls for a tenth of a second. The whole group: gVisor has helpers beside its kernel.
+    await group.kill();
+    // What is left are the files by which the runtime knows the sandbox.
+    for (const name of await readdir(this.#state))
+      if (name.includes(containerId(id))) await rm(join(this.#state, name), { recursive: true, force: true });
+    await group.remove();
+    await this.#records.remove(id);
+  }
+
+  async freeze(id: string): Promise<void> {
+    await this.#groupOf(await this.#records.get(id)).freeze();
+  }
+
+  async thaw(id: string): Promise<void> {
+    await this.#groupOf(await this.#records.get(id)).thaw();
+  }
+
+  list(): Promise<string[]> {
+    return this.#records.list();
+  }
+
+  /** `from`: the subcommand and options that replace `run`. */
+  protected async start(
+    id: string,
+    bundle: string,
+    options: RunOptions,
+    problem: string,
+    from: readonly string[] = ["run"],
+  ): Promise<StartedSandbox> {
+    if ((await this.#records.find(id)) !== null) throw new PlatformError("sandbox.start_failed", `sandbox ${id} exists already`);
+    const { linux } = JSON.parse(await readFile(join(bundle, "config.json"), "utf8")) as Pick<OciConfig, "linux">;
+    const { logPath, signal, diskMb } = options;
+    const record: RuntimeRecord = { id, process: null, groupPath: linux.cgroupsPath, ...(diskMb !== undefined && { diskMb }) };
+    await this.#records.write(record);
+    try {
+      const pidPath = join(this.#records.folderOf(id), "pid");
+      const args = [...from, "-detach", "-bundle", bundle, "-pid-file", pidPath, containerId(id)];
+      await this.#call(record, args, { problem, logPath, signal });
+      const pid = Number(await readFile(pidPath, "utf8"));
+      const process = identityOf(this.#processes, pid);
+      if (process === null) throw new PlatformError("sandbox.start_failed", `${problem}: process 1 ended at once`);
+      await this.#records.write({ ...record, process });
+      return { pid };
+    } catch (error) {
+      await this.remove(id);
+      throw error;
+    }
+  }
+
+  /** Runs a subcommand for a sandbox that exists. */
+  protected async call(id: string, args: readonly string[], problem: string, signal: AbortSignal): Promise<void> {
+    await this.#call(await this.#records.get(id), [...args, containerId(id)], { problem, signal });
+  }
+
+  async #call(
+    { id, diskMb }: RuntimeRecord,
+    args: readonly string[],
+    options: { readonly problem: string; readonly logPath?: string; readonly signal?: AbortSignal },
+  ): Promise<void> {
+    const errorsPath = join(this.#records.folderOf(id), "errors");
+    const global = this.#dialect.options({ root: this.#state, errorsPath, ...(diskMb !== undefined && { diskMb }) });
+    await runCommand({ program: this.#program, args: [...global, ...args], errorsPath, timeoutMs: TIMEOUT_MS, ...options });
+  }
+
+  #groupOf({ groupPath }: RuntimeRecord): ControlGroup {
+    return new ControlGroup(this.#hierarchy, groupPath);
+  }
+}

@@ -1,0 +1,74 @@
+import { execFile } from "node:child_process";
+import { accessSync, constants, readdirSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { messageOf, PlatformError } from "@aenv/contract";
+import type { SandboxRuntime } from "../../engine.ts";
+import { findHierarchy } from "../cgroups/group.ts";
+import { SYSTEM_PATH } from "./command.ts";
+import { CommandRuntime } from "./command-runtime.ts";
+import { runc, runsc } from "./dialect.ts";
+import { RunscRuntime } from "./runsc.ts";
+import type { OciRuntime } from "./runtime.ts";
+
+export interface RuntimeOptions {
+  /** Where the runtime keeps what it knows about its sandboxes. */
+  readonly root: string;
+  /** The program, if it is not in a standard place. */
+  readonly program?: string;
+}
+
+/** Throws `sandbox.unsupported` with the next step if the runtime does not work on this machine. */
+export async function openRuntime(name: SandboxRuntime, { root, program }: RuntimeOptions): Promise<OciRuntime> {
+  const problem = await probeRuntime(name, program);
+  if (problem !== null) throw new PlatformError("sandbox.unsupported", `sandboxes with ${name} cannot run here: ${problem}`);
+  const options = { program: findProgram(name, program) as string, root, hierarchy: await findHierarchy() };
+  return name === "runc" ? new CommandRuntime({ ...options, dialect: runc }) : new RunscRuntime({ ...options, dialect: runsc });
+}
+
+/** Why the runtime does not work on this machine and what to do; null if it does. */
+export async function probeRuntime(name: SandboxRuntime, program?: string): Promise<string | null> {
+  if (process.platform !== "linux") return "they need Linux; use the engine 'docker' here";
+  if (process.getuid?.() !== 0) return "they need root: start the server as root, or use the engine 'docker'";
+  const path = findProgram(name, program);
+  if (path === null) return `there is no program '${program ?? name}'; ${NEXT_STEP[name]}`;
+  return promisify(execFile)(path, ["--version"], { timeout: 20_000, env: { PATH: SYSTEM_PATH } }).then(
+    () => null,
+    (error: unknown) => `'${path} --version' failed: ${messageOf(error)}`,
+  );
+}
+
+const NEXT_STEP = {
+  runc: "install it, on Debian with: apt-get install runc",
+  runsc: "install gVisor (https://gvisor.dev/docs/user_guide/install), and set AENV_RUNSC to the program if it is not on the PATH",
+} as const satisfies Record<SandboxRuntime, string>;
+
+/** The program given, one on the path, or a runsc that was built into the user's cache folder; null if there is none. */
+function findProgram(name: SandboxRuntime, program?: string): string | null {
+  if (program?.includes("/")) return isExecutable(program) ? program : null;
+  const places = SYSTEM_PATH.split(":").map((folder) => join(folder, program ?? name));
+  return [...places, ...(name === "runsc" ? builtRunsc() : [])].find(isExecutable) ?? null;
+}
+
+/** The newest first. */
+function builtRunsc(): string[] {
+  const cache = join(homedir(), ".cache/aenv-runsc");
+  try {
+    return readdirSync(cache)
+      .toSorted()
+      .toReversed()
+      .map((version) => join(cache, version, "runsc"));
+  } catch {
+    return [];
+  }
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

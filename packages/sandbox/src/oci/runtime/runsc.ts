@@ -1,0 +1,25 @@
+import { mkdir, rm } from "node:fs/promises";
+import { CommandRuntime } from "./command-runtime.ts";
+import type { OciRuntime, RunOptions, StartedSandbox } from "./runtime.ts";
+
+/** gVisor: its kernel can store a sandbox with its processes, and continue it elsewhere. */
+export class RunscRuntime extends CommandRuntime implements Required<OciRuntime> {
+  async checkpoint(id: string, folder: string, signal: AbortSignal): Promise<void> {
+    await mkdir(folder, { mode: 0o700 });
+    try {
+      const args = ["checkpoint", "-image-path", folder, "-leave-running"];
+      await this.call(id, args, `the memory of sandbox ${id} could not be stored`, signal);
+    } catch (error) {
+      await rm(folder, { recursive: true, force: true });
+      throw error;
+    }
+  }
+
+  restore(id: string, bundle: string, folder: string, options: RunOptions): Promise<StartedSandbox> {
+    return this.start(id, bundle, options, `sandbox ${id} could not be restored`, ["restore", "-image-path", folder]);
+  }
+
+  async writeChanges(id: string, archive: string, signal: AbortSignal): Promise<void> {
+    await this.call(id, ["tar", "rootfs-upper", "-file", archive], `the files of sandbox ${id} could not be read`, signal);
+  }
+}
