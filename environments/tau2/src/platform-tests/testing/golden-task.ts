@@ -39,14 +39,15 @@ export interface GoldenTask {
   readonly needsJudge: boolean;
 }
 
-/** The tasks of the vectors: all, or `limit` of them, evenly spread. */
-export function goldenTasks(domain: string, limit = Number.POSITIVE_INFINITY): GoldenTask[] {
+/** The tasks whose vectors have these variants: all, or `limit` of them, evenly spread. */
+export function goldenTasks(domain: string, limit = Number.POSITIVE_INFINITY, variants: readonly string[] = []): GoldenTask[] {
   const { folder = domain } = openDomain(domain, dataPath).definition;
   const vectors = readVectors(join(tau2Path, "golden", `tasks.${folder}.jsonl.gz`));
   if (vectors.format !== "tasks") throw new Error(`the vectors of ${folder} have no tasks`);
-  const { records } = vectors;
-  const count = Math.min(limit, records.length);
-  return Array.from({ length: count }, (_, i) => goldenTask(domain, records[Math.floor((i * records.length) / count)] as Dict));
+  const tasks = vectors.records.map((record) => goldenTask(domain, record));
+  const fitting = tasks.filter(({ rewards }) => variants.every((variant) => rewards[variant] !== undefined));
+  const count = Math.min(limit, fitting.length);
+  return Array.from({ length: count }, (_, i) => fitting[Math.floor((i * fitting.length) / count)] as GoldenTask);
 }
 
 function goldenTask(domain: string, record: Dict): GoldenTask {
