@@ -11,6 +11,7 @@ export {
   tau2Path,
   torchPythonPath,
 } from "./components.ts";
+export { type DockerDaemon, startDocker } from "./docker.ts";
 export { describeNeeding, type MissingComponent, missing } from "./needs.ts";
 export { type RedisServer, type RedisSettings, startRedis } from "./redis.ts";
 export { faulty, type ModelFault, modelFaults } from "./scripted-openai/faults.ts";

@@ -72,7 +72,12 @@ func openListener(text string) (net.Listener, error) {
 		if err := os.Remove(address); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, err
 		}
-		return net.Listen("unix", address)
+		listener, err := net.Listen("unix", address)
+		if err != nil {
+			return nil, err
+		}
+		// The server may be another user. It proves its identity, and the folder of the socket may be private.
+		return listener, os.Chmod(address, 0o666)
 	}
 	return nil, fmt.Errorf("--listen %q is not an address: expected tcp:ADDRESS:PORT or unix:PATH", text)
 }

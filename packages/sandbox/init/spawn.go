@@ -26,6 +26,7 @@ type spawnRequest struct {
 	DeadlineMs      int64             `json:"deadline_ms"`
 	KillGraceMs     *int64            `json:"kill_grace_ms"`
 	KeepOutputBytes int               `json:"keep_output_bytes"`
+	inheritOutput   bool
 }
 
 func spawnProcess(s *server, on *stream, r spawnRequest) (any, error) {
@@ -41,11 +42,13 @@ func spawnProcess(s *server, on *stream, r spawnRequest) (any, error) {
 
 type mainRequest struct {
 	spawnRequest
-	Keep bool `json:"keep"` // the sandbox goes on after the program's end
+	Keep          bool `json:"keep"`           // the sandbox goes on after the program's end
+	InheritOutput bool `json:"inherit_output"` // the program writes to the init's own output, as to the log of a container
 }
 
 // spawnMain starts the program of the image. Its end is the end of the sandbox.
 func spawnMain(s *server, on *stream, r mainRequest) (any, error) {
+	r.inheritOutput = r.InheritOutput
 	p, err := s.spawn(r.spawnRequest)
 	if err != nil {
 		return nil, err
@@ -192,12 +195,32 @@ func openPlumbing(p *process, r spawnRequest) (*plumbing, error) {
 	}
 	l.inner = [3]*os.File{pipes[0], pipes[3], pipes[5]}
 	l.outputs[channelStdout], l.outputs[channelStderr] = pipes[2], pipes[4]
+	if r.inheritOutput {
+		if err := l.inheritOutput(); err != nil {
+			return nil, err
+		}
+	}
 	if r.Stdin {
 		p.stdin, l.input = pipes[1], pipes[1]
 	} else {
 		pipes[1].Close() // an input that is at its end: works also in an image without /dev/null
 	}
 	return l, nil
+}
+
+// inheritOutput gives the process duplicates of the init's own output. The pipes have no writer, so they are at their end.
+func (l *plumbing) inheritOutput() error {
+	for at := 1; at <= 2; at++ {
+		l.inner[at].Close()
+		fd, err := syscall.Dup(at)
+		if err != nil {
+			l.closeOuter()
+			return err
+		}
+		syscall.CloseOnExec(fd)
+		l.inner[at] = os.NewFile(uintptr(fd), "output")
+	}
+	return nil
 }
 
 // fds makes the inner ends blocking, as programs expect.

@@ -1,12 +1,24 @@
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { describeNeeding } from "@aenv/testing";
+import { basename, join } from "node:path";
+import { describeNeeding, temporaryTree } from "@aenv/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { connectInit, type InitConnection } from "./connection.ts";
+import { sendFolder } from "./folder.ts";
 import { initProgram } from "./program.ts";
 import { StartedInit } from "./testing/start-init.ts";
 
@@ -58,6 +70,25 @@ describeNeeding("go", "the init, through its client", () => {
       await using again = await init.connect();
       await again.signal(process.id, "SIGKILL", { group: true });
       expect(await (await again.attach(process.id)).exited).toMatchObject({ signal: "SIGKILL" });
+    });
+  });
+
+  describe("folders", () => {
+    it("copies a folder once, for every user, and complete", async () => {
+      using tree = temporaryTree({ "main.js": "code", "größe/data.txt": "x".repeat(100_000), empty: "" });
+      symlinkSync("../main.js", join(tree.path, "größe/link"));
+      chmodSync(join(tree.path, "main.js"), 0o700);
+      const parent = newFolder();
+      const send = () => sendFolder(connection, tree.path, AbortSignal.timeout(10_000), parent);
+      const [path, same] = await Promise.all([send(), send()]);
+      expect(same).toBe(path);
+      expect(readdirSync(parent)).toEqual([basename(path)]);
+      expect(readFileSync(join(path, "größe/link"), "utf8")).toBe("code");
+      expect(readFileSync(join(path, "größe/data.txt"), "utf8")).toHaveLength(100_000);
+      expect(statSync(join(path, "main.js")).mode & 0o777).toBe(0o755);
+      writeFileSync(join(path, "main.js"), "changed inside");
+      expect(await send()).toBe(path);
+      expect(readFileSync(join(path, "main.js"), "utf8")).toBe("changed inside");
     });
   });
 

@@ -151,9 +151,15 @@ export class InitConnection {
     return this.#follow("spawn", spawnParameters(options));
   }
 
-  /** Starts the program of the image; unless `keep`, the sandbox ends with it. */
-  startMain(options: SpawnOptions & { readonly keep?: boolean }): Promise<RemoteProcess> {
-    return this.#follow("main", spawnParameters(options));
+  /**
+   * Starts the program of the image; unless `keep`, the sandbox ends with it. With `inheritOutput`, it writes to the output of the
+   * init, such as the log of a container, and no output is in the streams.
+   */
+  startMain({
+    inheritOutput,
+    ...options
+  }: SpawnOptions & { readonly keep?: boolean; readonly inheritOutput?: boolean }): Promise<RemoteProcess> {
+    return this.#follow("main", { ...spawnParameters(options), inherit_output: inheritOutput });
   }
 
   /** Finds a process again: its output that was not taken yet, and its end. Another client that is attached loses it. */

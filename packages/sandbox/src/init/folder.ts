@@ -1,0 +1,71 @@
+import { createHash, randomBytes } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { lstat, readdir, readlink } from "node:fs/promises";
+import { basename, join, posix } from "node:path";
+import type { TarEntry, TarType } from "../oci/images/tar/entry.ts";
+import { END_OF_ARCHIVE, padding, tarHeader } from "../oci/images/tar/writer.ts";
+import type { InitConnection } from "./connection.ts";
+import { isInitError } from "./error.ts";
+
+/** Where folders of the machine are in a sandbox. */
+const PARENT = "/aenv/bundles";
+
+/**
+ * Copies a folder of this machine into a sandbox, where every user can read it, and returns its path there. The copy appears complete
+ * or not at all. A folder that was sent before is not sent again, so its content must not change.
+ */
+export async function sendFolder(
+  { files }: Pick<InitConnection, "files">,
+  folder: string,
+  abort: AbortSignal,
+  parent = PARENT,
+): Promise<string> {
+  // The name keeps a part that people recognize; the digest makes it unique.
+  const digest = createHash("sha256").update(folder).digest("hex").slice(0, 16);
+  const path = posix.join(parent, `${basename(folder).replace(/[^A-Za-z0-9._-]/g, "_")}-${digest}`);
+  const exists = () => files.stat({ path, abort }).then(() => true, orFalse);
+  if (await exists()) return path;
+  const part = `${path}.${randomBytes(6).toString("hex")}`;
+  try {
+    await files.unpack({ path: part, archive: archiveOf(folder), abort });
+    await files.rename({ path: part, to: path, abort });
+  } catch (error) {
+    await files.remove({ path: part, recursive: true }).catch(() => undefined);
+    // Another request sent it at the same time.
+    if (!isInitError(error) || !(await exists())) throw error;
+  }
+  return path;
+}
+
+function orFalse(error: unknown): boolean {
+  if (isInitError(error, "not_found")) return false;
+  throw error;
+}
+
+/** The files, folders and links of a folder. */
+async function* archiveOf(folder: string, below = ""): AsyncGenerator<Buffer, void, undefined> {
+  for (const name of (await readdir(join(folder, below))).sort()) {
+    const shown = posix.join(below, name);
+    const source = join(folder, shown);
+    const info = await lstat(source);
+    if (info.isDirectory()) {
+      yield tarHeader(entry(`${shown}/`, "directory", 0o755));
+      yield* archiveOf(folder, shown);
+    } else if (info.isSymbolicLink()) {
+      yield tarHeader({ ...entry(shown, "symlink", 0o777), linkPath: latin1(await readlink(source)) });
+    } else if (info.isFile()) {
+      yield tarHeader({ ...entry(shown, "file", info.mode & 0o111 ? 0o755 : 0o644), size: info.size });
+      if (info.size > 0) for await (const part of createReadStream(source, { end: info.size - 1 })) yield part;
+      yield padding(info.size);
+    }
+  }
+  if (below === "") yield END_OF_ARCHIVE;
+}
+
+function entry(path: string, type: TarType, mode: number): TarEntry {
+  return { path: latin1(path), type, linkPath: "", mode, uid: 0, gid: 0, size: 0, mtimeSeconds: 0, major: 0, minor: 0, attributes: {} };
+}
+
+function latin1(text: string): string {
+  return Buffer.from(text).toString("latin1");
+}
