@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Architecture, initProgram } from "@aenv/sandbox";
 import { build } from "esbuild";
+import { runnerBuild } from "../src/server/runner.ts";
 import { writeBuiltIns } from "./built-ins.ts";
 import { writeDeclarations } from "./declarations.ts";
 import { guardEntries } from "./guard.ts";
@@ -22,7 +23,6 @@ const entryPoints = {
   main: "src/main.ts",
   sandbox: "src/dev/sandbox.ts",
   describe: "src/bundle/describe.ts",
-  runner: "@aenv/kit/runner",
 };
 
 // npm run build [-- folder]: the one publishable package, by default in packages/aenv/dist. `npm pack` there creates the tarball.
@@ -42,6 +42,8 @@ const common = {
   logLevel: "warning",
 } as const;
 await build({ ...common, entryPoints, outdir: join(dist, "lib"), platform: "node", chunkNames: "chunk-[hash]" });
+// One file, because sandboxes of images get only this one.
+await build({ ...runnerBuild, absWorkingDir: own, entryPoints: { runner: "@aenv/kit/runner" }, outdir: join(dist, "lib") });
 await build({ ...common, entryPoints: { sdk: "src/sdk.ts" }, outdir: join(dist, "lib/browser"), platform: "browser", target: "es2024" });
 
 guardEntries(join(dist, "lib"), ["index", "kit", "sdk", "adapters", "rollout"]);

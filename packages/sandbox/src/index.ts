@@ -1,3 +1,5 @@
+export { type BaseRoot, type BaseRootOptions, openBaseRoot } from "./base-root/base-root.ts";
+export { baseRunnerCommand } from "./base-root/files.ts";
 export {
   type CommandDefaults,
   type EngineAbilities,

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { Agent, request } from "node:http";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
@@ -197,6 +198,14 @@ describe("the blank runner", () => {
     await expect.poll(() => existsSync(cache) && readdirSync(cache, { recursive: true }).length, { timeout: 5_000 }).toBeGreaterThan(5);
   });
 
+  it("listens on an address instead of a socket file", async () => {
+    const { port } = await freePort();
+    const child = spawn(process.execPath, [runnerFile, "--host", "127.0.0.1", "--port", String(port)], { stdio: "ignore" });
+    ends.push(() => child.kill("SIGKILL"));
+    const ask = () => answerOf({ host: "127.0.0.1", port, method: "GET", path: "/health" }).catch(() => null);
+    await expect.poll(ask, { interval: 5, timeout: 10_000 }).toMatchObject({ status: 503, body: { error: "blank" } });
+  });
+
   it("names the missing option", async () => {
     const child = spawn(process.execPath, [runnerFile], { stdio: ["ignore", "ignore", "pipe"] });
     const [[text], [code]] = await Promise.all([once(child.stderr, "data"), once(child, "exit")]);
@@ -204,6 +213,15 @@ describe("the blank runner", () => {
     expect(code).toBe(2);
   });
 });
+
+async function freePort(): Promise<AddressInfo> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return address;
+}
 
 function inFolder(folder: string, files: Files): Files {
   return Object.fromEntries(Object.entries(files).map(([name, text]) => [`${folder}/${name}`, text]));

@@ -44,26 +44,30 @@ const MAX_BIND_BYTES = 1024 * 1024;
 const ORPHAN_CHECK_MS = 1_000;
 const WARM_UP_AFTER_MS = 100;
 
+/** Where the runner listens. A sandbox with its own network has an address instead of a socket file. */
+type Place = { readonly path: string } | { readonly host: string; readonly port: number };
+
 class Runner {
   readonly #server = createServer((request, response) => this.#onRequest(request, response));
-  readonly #socket: string;
+  readonly #place: Place;
   readonly #endsWithParent: boolean;
   #state: State = { kind: "blank" };
 
-  constructor(socket: string, endsWithParent: boolean) {
-    this.#socket = socket;
+  constructor(place: Place, endsWithParent: boolean) {
+    this.#place = place;
     this.#endsWithParent = endsWithParent;
   }
 
   start(): void {
-    this.#server.listen(this.#socket);
+    this.#server.listen(this.#place);
     // Delayed, so that a runner that is bound at once does not lose time.
     setTimeout(() => this.#state.kind === "blank" && warmUp(), WARM_UP_AFTER_MS).unref();
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => this.#stop());
     const parent = process.ppid;
+    const socket = "path" in this.#place ? this.#place.path : null;
     // Without its socket the runner cannot be reached: it was replaced, or its server has ended.
     setInterval(() => {
-      if (!existsSync(this.#socket) || (this.#endsWithParent && process.ppid !== parent)) this.#stop();
+      if ((socket !== null && !existsSync(socket)) || (this.#endsWithParent && process.ppid !== parent)) this.#stop();
     }, ORPHAN_CHECK_MS).unref();
   }
 
@@ -200,12 +204,25 @@ function sendJson(response: ServerResponse, status: number, body: object, onSent
   response.end(text);
 }
 
+/** Null if the options name no place. */
+function parsePlace({ socket, host, port }: { socket?: string; host?: string; port?: string }): Place | null {
+  if (socket !== undefined) return { path: socket };
+  return host !== undefined && /^\d{1,5}$/.test(port ?? "") ? { host, port: Number(port) } : null;
+}
+
 // The compile cache is enabled in start.js, before this file is loaded.
 const { values } = parseArgs({
-  options: { socket: { type: "string" }, "compile-cache": { type: "string" }, "ends-with-parent": { type: "boolean" } },
+  options: {
+    socket: { type: "string" },
+    host: { type: "string" },
+    port: { type: "string" },
+    "compile-cache": { type: "string" },
+    "ends-with-parent": { type: "boolean" },
+  },
 });
-if (values.socket === undefined) {
-  console.error("the runner needs a socket to listen on: --socket <path>");
+const place = parsePlace(values);
+if (place === null) {
+  console.error("the runner needs a socket to listen on: --socket <path>, or --host <address> --port <number>");
   process.exit(2);
 }
-new Runner(values.socket, values["ends-with-parent"] === true).start();
+new Runner(place, values["ends-with-parent"] === true).start();

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { open } from "node:fs/promises";
-import { PassThrough, type Readable, Transform } from "node:stream";
+import { Duplex, PassThrough, type Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip, createZstdDecompress } from "node:zlib";
 import { PlatformError } from "@aenv/contract";
@@ -31,11 +31,26 @@ const EXTRACT = [
   "--warning=no-timestamp",
 ];
 
+/** Unpacks the blob of a layer, compressed or not. */
+export async function unpackLayer(blob: string, folder: string, options: UnpackOptions): Promise<void> {
+  const plain = await decompressor(blob);
+  return unpack([createReadStream(blob), plain], folder, options);
+}
+
+/** Unpacks a layer that is not compressed. */
+export function unpackStream(archive: Readable, folder: string, options: UnpackOptions): Promise<void> {
+  return unpack([archive], folder, options);
+}
+
 /**
- * Unpacks the blob of a layer into an empty folder, in the form of overlayfs. GNU tar writes the files, because Node can create neither
+ * Unpacks a layer into an empty folder, in the form of overlayfs. GNU tar writes the files, because Node can create neither
  * device nodes nor attributes. Throws `bundle.invalid` if the content has another digest; the folder is then incomplete.
  */
-export async function unpackLayer(blob: string, folder: string, options: UnpackOptions): Promise<void> {
+async function unpack(
+  archive: readonly [NodeJS.ReadableStream, ...NodeJS.ReadWriteStream[]],
+  folder: string,
+  options: UnpackOptions,
+): Promise<void> {
   const { diffId, devices, signal } = options;
   const hash = createHash("sha256");
   let size = 0;
@@ -51,9 +66,8 @@ export async function unpackLayer(blob: string, folder: string, options: UnpackO
   });
   const tar = startTar(folder);
   try {
-    await pipeline(createReadStream(blob), await decompressor(blob), count, (layer: Readable) => overlayTar(layer, devices), tar.input, {
-      signal,
-    });
+    const overlay = Duplex.from((layer: AsyncIterable<Buffer>) => overlayTar(layer, devices));
+    await pipeline([...archive, count, overlay, tar.input], { signal });
   } catch (error) {
     tar.kill();
     await tar.ended.catch(() => {});
