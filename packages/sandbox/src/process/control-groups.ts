@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { accessSync, constants, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { parseMountinfo } from "../mountinfo.ts";
@@ -34,6 +34,27 @@ export class ControlGroups {
     killGroup(path);
     await writeFile(join(path, "cgroup.procs"), String(pid));
   }
+}
+
+/** Moves one more process of the sandbox into its group. */
+export async function joinGroup(path: string, pid: number): Promise<void> {
+  await writeFile(join(path, "cgroup.procs"), String(pid));
+}
+
+/** Stops all processes of a group, or continues them. Resolves when the kernel has done so. */
+export async function setFrozen(path: string, isFrozen: boolean): Promise<void> {
+  await writeFile(join(path, "cgroup.freeze"), isFrozen ? "1" : "0");
+  const wanted = `frozen ${isFrozen ? 1 : 0}`;
+  for (let pauseMs = 1; pauseMs < 1_000; pauseMs *= 2) {
+    if ((await readFile(join(path, "cgroup.events"), "utf8")).includes(wanted)) return;
+    await setTimeout(pauseMs);
+  }
+}
+
+/** CPU time of all processes that are or were in the group. */
+export async function cpuMsOf(path: string): Promise<number> {
+  const usage = /^usage_usec (\d+)$/m.exec(await readFile(join(path, "cpu.stat"), "utf8"))?.[1];
+  return Number(usage ?? 0) / 1_000;
 }
 
 /** Whether a path can be the group of a sandbox. A record may be damaged, and all processes of the group it names are killed. */

@@ -1,15 +1,17 @@
 import { spawn } from "node:child_process";
+import type { KeyObject } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { get } from "node:http";
 import { dirname, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { type Tree, temporaryTree } from "@aenv/testing";
+import { describeNeeding, type Tree, temporaryTree } from "@aenv/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { describeEngine } from "../conformance.ts";
-import type { Sandbox, SandboxSpec } from "../engine.ts";
+import type { Sandbox, SandboxAddress, SandboxSpec } from "../engine.ts";
 import { processesOf } from "../fixtures/marked-processes.ts";
+import { connectInit } from "../init/connection.ts";
 import { ProcessEngine, type ProcessEngineOptions } from "./engine.ts";
 import { openProcessTable } from "./process-table.ts";
 import type { SandboxRecord } from "./sandbox-folder.ts";
@@ -139,6 +141,22 @@ describe("the process engine", () => {
     expect(record.group !== null).toBe(engine.can.findsStrays);
     await sandbox.destroy();
     if (record.group !== null) expect(existsSync(dirname(record.group))).toBe(false);
+  });
+
+  it.runIf(hasProc)("freezes all processes of a sandbox in a control group, and ends a frozen sandbox at once", async () => {
+    const engine = open();
+    if (!engine.can.freezes) return;
+    const sandbox = await make(engine);
+    await sandbox.freeze?.();
+    await sandbox.freeze?.();
+    const used = await sandbox.cpuMs?.();
+    const answer = ask(sandbox, "/health");
+    expect(used).toBeGreaterThan(0);
+    expect(await sandbox.cpuMs?.()).toBe(used);
+    await sandbox.thaw?.();
+    await answer;
+    await sandbox.freeze?.();
+    await sandbox.destroy();
   });
 
   it("waits at close for pending destroys, so that no files are left", async () => {
@@ -289,6 +307,33 @@ function writeRecord(home: string, more: Pick<SandboxRecord, "maker" | "process"
   };
   writeFileSync(join(folder, "sandbox.json"), JSON.stringify(record));
 }
+
+describeNeeding("go", "the init beside a program", () => {
+  it.each([true, false])(
+    "runs commands in the sandbox's folder, and ends with the sandbox (control groups: %s)",
+    async (useControlGroups) => {
+      using tree = temporaryTree();
+      const engine = new ProcessEngine({ home: tree.path, graceMs: 500, useControlGroups, useInit: true });
+      // Like another server of the same home.
+      const other = new ProcessEngine({ home: tree.path, useControlGroups, useInit: true });
+      const signal = AbortSignal.timeout(30_000);
+      const spec = { id: "sandbox", command: [process.execPath, program, "serve"], variables: {}, labels: {}, startTimeoutMs: 15_000 };
+      try {
+        const { initAddress, commandDefaults } = await engine.create(spec, signal);
+        expect(other.can.commands).toBe(true);
+        expect((await other.list()).map((one) => one.initAddress)).toEqual([initAddress]);
+        await using init = await connectInit(initAddress as SandboxAddress, other.initKey as KeyObject, signal);
+        const { stdout } = await init.run({ argv: ["pwd"], ...commandDefaults });
+        expect(stdout.toString()).toBe(`${commandDefaults?.cwd}\n`);
+        await init.spawn({ argv: ["sleep", "600"], ...commandDefaults });
+      } finally {
+        for (const sandbox of await engine.list()) await sandbox.destroy();
+        await Promise.all([engine.close(), other.close()]);
+      }
+      expect(leftovers(tree.path)).toEqual([]);
+    },
+  );
+});
 
 function ask({ address }: Sandbox, path: string, method = "GET"): Promise<unknown> {
   return new Promise((resolve, reject) => {

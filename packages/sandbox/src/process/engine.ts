@@ -1,17 +1,20 @@
-import { randomBytes } from "node:crypto";
+import { type KeyObject, randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, realpathSync } from "node:fs";
 import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
 import { type EngineAbilities, noAbilities, type Sandbox, type SandboxEngine, type SandboxSpec } from "../engine.ts";
+import { openInitKey } from "../init/key.ts";
+import { connectStartingInit } from "../init/ready.ts";
 import { PeriodicChecks } from "../periodic-checks.ts";
 import { waitUntilAnswering } from "../probe.ts";
-import { ControlGroups, killGroup, removeGroup } from "./control-groups.ts";
+import { ControlGroups, joinGroup, killGroup, removeGroup } from "./control-groups.ts";
+import { launchInit } from "./init.ts";
 import { type KillTarget, killAll, processesOf, signalGroup } from "./kill.ts";
 import { canFindListeners, connectPort } from "./ports.ts";
 import { isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "./process-table.ts";
-import { defaultPath, launch, markerOf, programOf } from "./program.ts";
+import { defaultPath, launch, markerOf, markerVariable, ownVariables, programOf } from "./program.ts";
 import { ProcessSandbox } from "./sandbox.ts";
 import { isSandboxId, readSandboxes, removeFolder, SandboxFolder, type SandboxRecord, socketFor } from "./sandbox-folder.ts";
 
@@ -28,6 +31,8 @@ export interface ProcessEngineOptions {
   readonly logBytes?: number;
   /** Whether to put each sandbox into a control group where the machine allows it: the most reliable way to find its processes. */
   readonly useControlGroups?: boolean;
+  /** Whether to start an init beside each program, so that commands run in the sandbox and its files can be accessed. */
+  readonly useInit?: boolean;
   /** Folder for sockets whose path in the sandbox's own folder would be too long. */
   readonly runtimeFolder?: string;
 }
@@ -51,6 +56,7 @@ export class ProcessEngine implements SandboxEngine {
   readonly #starting = new Map<string, Promise<Sandbox>>();
   readonly #destroying = new Set<Promise<void>>();
   readonly #closing = new AbortController();
+  readonly initKey?: KeyObject;
   #adopting: Promise<void> | undefined;
   // Children of this process report their exit; adopted sandboxes have to be polled.
   readonly #adopted = new PeriodicChecks<ProcessSandbox>(250, (sandbox) => this.#checkAlive(sandbox));
@@ -66,12 +72,20 @@ export class ProcessEngine implements SandboxEngine {
     mkdirSync(join(home, "sandboxes"), { recursive: true });
     this.#folder = realpathSync(join(home, "sandboxes"));
     this.#options = { ...defaults, path: defaultPath(), runtimeFolder: tmpdir(), ...options };
+    if (this.#options.useInit) this.initKey = openInitKey(home);
     this.#self = { pid: process.pid, start: this.#table.find(process.pid)?.start ?? "" };
     this.#groups = this.#options.useControlGroups ? ControlGroups.open(this.#folder) : null;
   }
 
   get can(): EngineAbilities {
-    return { ...noAbilities, findsStrays: this.#groups !== null, ports: this.#canFindListeners };
+    const isGrouped = this.#groups !== null;
+    return {
+      ...noAbilities,
+      findsStrays: isGrouped,
+      ports: this.#canFindListeners,
+      commands: this.initKey !== undefined,
+      freezes: isGrouped,
+    };
   }
 
   async create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
@@ -119,6 +133,7 @@ export class ProcessEngine implements SandboxEngine {
       memoryMb: spec.memoryMb ?? null,
       secret: randomBytes(16).toString("hex"),
       group: this.#groups?.pathOf(spec.id) ?? null,
+      hasInit: this.#options.useInit,
       maker: this.#self,
       process: null,
       isReady: false,
@@ -136,7 +151,9 @@ export class ProcessEngine implements SandboxEngine {
       const sandbox = this.#openSandbox(folder, { ...record, process, isReady: true });
       child.once("exit", (code, signal) => sandbox.markExited({ code, signal }));
       folder.write(started);
-      const [isGrouped] = await Promise.all([joining, this.#untilReady(sandbox, spec, signal)]);
+      const startingInit = joining.then((isGrouped) => this.#startInit(folder, record, isGrouped));
+      startingInit.catch(() => undefined);
+      const [isGrouped] = await Promise.all([joining, this.#untilReady(sandbox, spec, startingInit, signal)]);
       if (!isGrouped) sandbox.clearGroup();
       folder.write(sandbox.record);
       this.#register(sandbox);
@@ -147,7 +164,15 @@ export class ProcessEngine implements SandboxEngine {
     }
   }
 
-  async #untilReady(sandbox: ProcessSandbox, spec: SandboxSpec, signal: AbortSignal): Promise<void> {
+  async #startInit(folder: SandboxFolder, record: SandboxRecord, isGrouped: boolean): Promise<void> {
+    if (this.initKey === undefined) return;
+    const variables = { ...ownVariables(folder, this.#options), ...markerVariable(folder, record) };
+    const child = await launchInit(folder, record, this.initKey, variables);
+    // It starts no process before a client connects, so none is created outside the group.
+    if (isGrouped && record.group !== null) await joinGroup(record.group, child.pid as number);
+  }
+
+  async #untilReady(sandbox: ProcessSandbox, spec: SandboxSpec, startingInit: Promise<void>, signal: AbortSignal): Promise<void> {
     const stop = new AbortController();
     const fail = (reason: string) => stop.signal.aborted || stop.abort(startFailed(spec, reason, sandbox.log.tail(20)));
     const cancel = () => stop.abort(cancelled(spec.id));
@@ -157,13 +182,21 @@ export class ProcessEngine implements SandboxEngine {
     this.#closing.signal.addEventListener("abort", cancel);
     if (signal.aborted || this.#closing.signal.aborted) cancel();
     try {
-      await waitUntilAnswering(sandbox.record.socket, stop.signal);
+      await Promise.all([
+        waitUntilAnswering(sandbox.record.socket, stop.signal),
+        startingInit.then(() => this.#untilInit(sandbox, stop.signal)),
+      ]);
     } finally {
       stop.abort();
       clearTimeout(timer);
       signal.removeEventListener("abort", cancel);
       this.#closing.signal.removeEventListener("abort", cancel);
     }
+  }
+
+  async #untilInit({ initAddress }: ProcessSandbox, signal: AbortSignal): Promise<void> {
+    if (initAddress === undefined || this.initKey === undefined) return;
+    await (await connectStartingInit(initAddress, this.initKey, signal)).close();
   }
 
   /** Whether the process is in the group. After a failure, control groups are no longer used. */
@@ -180,6 +213,10 @@ export class ProcessEngine implements SandboxEngine {
 
   #openSandbox(folder: SandboxFolder, record: SandboxRecord & { process: ProcessIdentity }): ProcessSandbox {
     const sandbox = new ProcessSandbox(folder, record, record.process, this.#options.logBytes, (one) => this.#destroy(one));
+    sandbox.commandDefaults = {
+      cwd: folder.work,
+      env: { ...ownVariables(folder, this.#options), ...markerVariable(folder, record) },
+    };
     if (this.#canFindListeners) sandbox.connect = (port, signal) => this.#connect(sandbox, port, signal);
     sandbox.exited.then(() => {
       this.#adopted.delete(sandbox);
@@ -214,6 +251,8 @@ export class ProcessEngine implements SandboxEngine {
 
   async #end(sandbox: ProcessSandbox): Promise<void> {
     sandbox.setExitReason("the sandbox was destroyed");
+    // A frozen program would not see the signal that asks it to end.
+    await sandbox.thaw?.().catch(() => undefined);
     await killAll(killTarget(sandbox.folder, sandbox.record, sandbox.descendants), this.#table, this.#options.graceMs);
     sandbox.markExited(null);
     try {
@@ -278,7 +317,7 @@ export class ProcessEngine implements SandboxEngine {
   }
 }
 
-const defaults = { nodeOptions: [], useControlGroups: true, graceMs: 3_000, logBytes: 4 * 1024 * 1024 } as const;
+const defaults = { nodeOptions: [], useControlGroups: true, useInit: false, graceMs: 3_000, logBytes: 4 * 1024 * 1024 } as const;
 
 function killTarget(folder: SandboxFolder, record: SandboxRecord | null, known: readonly ProcessIdentity[] = []): KillTarget {
   const id = basename(folder.path);

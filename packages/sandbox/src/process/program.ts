@@ -34,16 +34,18 @@ export function programOf(
   return {
     file: limited[0] as string,
     args: limited.slice(1),
-    variables: {
-      PATH: options.path,
-      HOME: folder.work,
-      TMPDIR: folder.temporary,
-      LANG: "C.UTF-8",
-      ...spec.variables,
-      // Last, so that the spec cannot replace it.
-      [MARKER]: `${folder.path}:${secret}`,
-    },
+    // The marker last, so that the spec cannot replace it.
+    variables: { ...ownVariables(folder, options), ...spec.variables, ...markerVariable(folder, { secret }) },
   };
+}
+
+/** Variables of every process of a sandbox, but for the marker. */
+export function ownVariables(folder: SandboxFolder, { path }: Pick<ProgramOptions, "path">): Record<string, string> {
+  return { PATH: path, HOME: folder.work, TMPDIR: folder.temporary, LANG: "C.UTF-8" };
+}
+
+export function markerVariable(folder: SandboxFolder, { secret }: Pick<SandboxRecord, "secret">): Record<string, string> {
+  return { [MARKER]: `${folder.path}:${secret}` };
 }
 
 /** Resolves when the process exists, ready or not. It outlives this process: it writes its log itself and leads its own session. */

@@ -19,6 +19,8 @@ export interface SandboxRecord {
   readonly secret: string;
   /** The folder of its control group; null if it has none. */
   readonly group: string | null;
+  /** Whether an init runs beside the program. */
+  readonly hasInit?: boolean;
   /** The process that created it. While that process runs, no other one touches an unfinished sandbox. */
   readonly maker: ProcessIdentity;
   /** Null until the program is started. */

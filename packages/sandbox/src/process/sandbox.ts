@@ -1,5 +1,7 @@
-import type { Sandbox, SandboxAddress, SandboxExit } from "../engine.ts";
+import type { CommandDefaults, Sandbox, SandboxAddress, SandboxExit } from "../engine.ts";
+import { cpuMsOf, setFrozen } from "./control-groups.ts";
 import { describeExit, type ProcessEnd } from "./exit-reason.ts";
+import { initAddressOf } from "./init.ts";
 import { isRunning, type ProcessIdentity, type ProcessTable } from "./process-table.ts";
 import type { SandboxFolder, SandboxRecord } from "./sandbox-folder.ts";
 import { SandboxLog } from "./sandbox-log.ts";
@@ -16,6 +18,12 @@ export class ProcessSandbox implements Sandbox {
   readonly log: SandboxLog;
   /** Set where the system reports which process listens on a port. */
   connect?: NonNullable<Sandbox["connect"]>;
+  readonly initAddress?: SandboxAddress;
+  commandDefaults?: CommandDefaults;
+  /** Only for sandboxes in a control group, as are the next two. */
+  freeze?: NonNullable<Sandbox["freeze"]>;
+  thaw?: NonNullable<Sandbox["thaw"]>;
+  cpuMs?: NonNullable<Sandbox["cpuMs"]>;
   #descendants: readonly ProcessIdentity[] = [];
   #exit: SandboxExit | null = null;
   #resolveExit: (exit: SandboxExit) => void = () => undefined;
@@ -32,6 +40,13 @@ export class ProcessSandbox implements Sandbox {
   ) {
     this.id = record.id;
     this.address = { kind: "unix", path: record.socket };
+    if (record.hasInit === true) this.initAddress = initAddressOf(record);
+    const { group } = record;
+    if (group !== null) {
+      this.freeze = () => setFrozen(group, true);
+      this.thaw = () => setFrozen(group, false);
+      this.cpuMs = () => cpuMsOf(group);
+    }
     this.labels = record.labels;
     this.folder = folder;
     this.record = record;
@@ -71,6 +86,7 @@ export class ProcessSandbox implements Sandbox {
   /** Called when the program could not be moved into its control group. */
   clearGroup(): void {
     this.record = { ...this.record, group: null };
+    for (const name of ["freeze", "thaw", "cpuMs"] as const) delete this[name];
   }
 
   /** The reason to report when the engine itself ends the sandbox: the system reports only the signal. The first one counts. */
