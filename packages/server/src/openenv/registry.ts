@@ -53,6 +53,16 @@ export class Registry {
     return session;
   }
 
+  /** A session for one piece of work. */
+  async once<T>(version: EnvironmentVersion, caller: Caller, work: (session: OpenEnvSession) => Promise<T>): Promise<T> {
+    const session = this.open(version, caller, { isAttached: false });
+    try {
+      return await work(session);
+    } finally {
+      await this.end(session);
+    }
+  }
+
   /** A session of the caller's; null if there is none with this id. */
   find(id: string, ref: string, caller: Caller): OpenEnvSession | null {
     const entry = this.#entries.get(id);
