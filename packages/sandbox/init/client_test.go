@@ -36,7 +36,7 @@ func connectTest(t *testing.T) *testClient {
 	})
 	c := dialTest(t)
 	challenge := c.hello()
-	c.prove(ed25519.Sign(testKey, append([]byte(signedPrefix), challenge...)))
+	c.prove(ed25519.Sign(testKey, append([]byte(signedPrefix+"unix\n"), challenge...)))
 	answer := c.receive()
 	if answer.kind != kindAnswer || bytes.Contains(answer.payload, []byte("error")) {
 		t.Fatalf("not authenticated: %s", answer.payload)

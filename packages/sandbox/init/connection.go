@@ -91,14 +91,24 @@ func (c *connection) authenticate() error {
 	}
 	var proof struct{ Signature []byte }
 	if first.kind != kindRequest || first.stream != 0 || json.Unmarshal(first.payload, &proof) != nil ||
-		!ed25519.Verify(c.server.key, append([]byte(signedPrefix), challenge...), proof.Signature) {
-		err := failed("unauthenticated", "the challenge was not signed with the key that this sandbox was started with")
+		!ed25519.Verify(c.server.key, append([]byte(signedPrefix+addressOf(c.socket)+"\n"), challenge...), proof.Signature) {
+		err := failed("unauthenticated", "the challenge was not signed with the key that this sandbox was started with, for the address %s",
+			addressOf(c.socket))
 		hello.finish(nil, err)
 		return err
 	}
 	c.socket.SetDeadline(time.Time{})
 	c.server.remember(c)
 	return hello.answer(map[string]any{"generation": c.server.generation.Load()})
+}
+
+// addressOf is what the client has connected to. It is signed, so that a program cannot pass a challenge of another sandbox's init on to a
+// server, and use the answer there. The path of a unix socket differs inside and outside, and no other sandbox can reach it.
+func addressOf(socket net.Conn) string {
+	if address := socket.LocalAddr(); address.Network() == "tcp" {
+		return address.String()
+	}
+	return "unix"
 }
 
 // serve handles frames until the connection is lost or the client violates the protocol.

@@ -9,7 +9,8 @@ func TestAClientWithoutTheKeyIsRefused(t *testing.T) {
 	connectTest(t)
 	_, wrong, _ := ed25519.GenerateKey(nil)
 	for name, sign := range map[string]func([]byte) []byte{
-		"another key":        func(c []byte) []byte { return ed25519.Sign(wrong, append([]byte(signedPrefix), c...)) },
+		"another key":        func(c []byte) []byte { return ed25519.Sign(wrong, append([]byte(signedPrefix+"unix\n"), c...)) },
+		"another address":    func(c []byte) []byte { return ed25519.Sign(testKey, append([]byte(signedPrefix+"10.0.0.2:7\n"), c...)) },
 		"without the prefix": func(c []byte) []byte { return ed25519.Sign(testKey, c) },
 		"no signature":       func([]byte) []byte { return nil },
 	} {

@@ -86,7 +86,7 @@ async function authenticate(socket: Socket, key: KeyObject): Promise<InitHello> 
     throw new PlatformError("sandbox.unsupported", `the sandbox's init speaks protocol ${hello.protocol}; this server speaks ${protocol}`);
   }
   const challenge = Buffer.from(textIn(hello, "challenge"), "base64");
-  const signature = sign(null, Buffer.concat([Buffer.from(signedPrefix), challenge]), key);
+  const signature = sign(null, Buffer.concat([Buffer.from(`${signedPrefix}${addressOf(socket)}\n`), challenge]), key);
   socket.write(encodeFrame(frameKind.request, 0, Buffer.from(JSON.stringify({ signature: signature.toString("base64") }))));
   const { result, error } = await nextFields(frames);
   await frames.return(); // stops reading from the socket, so that the connection can
@@ -98,6 +98,12 @@ async function authenticate(socket: Socket, key: KeyObject): Promise<InitHello> 
     abilities: listIn(hello, "abilities").map(String),
     generation: numberIn(fieldsOf(result), "generation"),
   };
+}
+
+/** What this process has connected to. It is signed: a signature that one sandbox received is of no use at another. */
+function addressOf({ remoteAddress, remotePort, remoteFamily }: Socket): string {
+  if (remoteAddress === undefined) return "unix";
+  return remoteFamily === "IPv6" ? `[${remoteAddress}]:${remotePort}` : `${remoteAddress}:${remotePort}`;
 }
 
 async function* receivedFrames(socket: Socket): AsyncGenerator<Frame, void, undefined> {

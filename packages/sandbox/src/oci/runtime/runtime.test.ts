@@ -1,10 +1,11 @@
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createConnection, createServer } from "node:net";
 import { join } from "node:path";
 import { describeNeeding } from "@aenv/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import type { InitConnection } from "../../init/connection.ts";
+import { connectInit, type InitConnection } from "../../init/connection.ts";
 import { openRuntime, probeRuntime } from "./open.ts";
 import { type TestSandbox, TestSandboxes } from "./testing/test-sandboxes.ts";
 
@@ -56,6 +57,21 @@ for (const name of ["runc", "runsc"] as const) {
       const answer: Buffer[] = [];
       for await (const part of await connection.connect(80)) answer.push(part);
       expect(Buffer.concat(answer).toString()).toBe("hello");
+    });
+
+    it("refuses a connection that another address has relayed", async () => {
+      const sandbox = await sandboxes.start({ root: "empty" });
+      await connect(sandbox);
+      const relay = createServer((client) => {
+        const init = createConnection(sandbox.address as { host: string; port: number });
+        client.pipe(init).on("error", () => client.destroy());
+        init.pipe(client).on("error", () => init.destroy());
+      }).listen(0, "127.0.0.1");
+      await once(relay, "listening");
+      const { port } = relay.address() as AddressInfo;
+      const attempt = connectInit({ kind: "tcp", host: "127.0.0.1", port }, sandboxes.key, AbortSignal.timeout(10_000));
+      await expect(attempt).rejects.toMatchObject({ code: "sandbox.lost", message: expect.stringContaining("for the address") });
+      relay.close();
     });
 
     it("freezes and thaws", async () => {

@@ -34,7 +34,8 @@ export interface TestRoot {
 export class TestSandboxes {
   readonly folder: string;
   readonly runtime: OciRuntime;
-  readonly #key = generateKeyPairSync("ed25519");
+  readonly #keys = generateKeyPairSync("ed25519");
+  readonly key = this.#keys.privateKey;
   readonly #init: string;
   readonly #name = `ae${process.pid.toString(36)}`;
   readonly #networks: string[] = [];
@@ -68,7 +69,7 @@ export class TestSandboxes {
       writeFileSync(join(rootPath, "etc/passwd"), "root:x:0:0::/root:/bin/bash\nnobody:x:65534:65534::/:/bin/sh\n");
     }
     const network = this.#createNetwork();
-    const { x = "" } = this.#key.publicKey.export({ format: "jwk" });
+    const { x = "" } = this.#keys.publicKey.export({ format: "jwk" });
     const config = ociConfig({
       runtime: this.runtime.name,
       architecture: process.arch as Architecture,
@@ -94,7 +95,7 @@ export class TestSandboxes {
   }
 
   connect({ address }: TestSandbox): Promise<InitConnection> {
-    return vi.waitFor(() => connectInit(address, this.#key.privateKey, AbortSignal.timeout(10_000)), { timeout: 30_000, interval: 5 });
+    return vi.waitFor(() => connectInit(address, this.key, AbortSignal.timeout(10_000)), { timeout: 30_000, interval: 5 });
   }
 
   async close(): Promise<void> {
