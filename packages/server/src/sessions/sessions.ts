@@ -1,9 +1,6 @@
 import { randomInt } from "node:crypto";
 import {
-  type ChatMessage,
   type CreateSessionRequest,
-  type EpisodeTask,
-  instancePrefix,
   isPlatformError,
   type ListedTask,
   newKey,
@@ -13,15 +10,16 @@ import {
   type SessionStart,
   type SessionStep,
   type Task,
-  textOf,
 } from "@aenv/contract";
 import { Episode } from "@aenv/rollout";
 import { Environment, SchedulerClient } from "@aenv/sdk";
 import type { Caller } from "../access/access.ts";
 import type { Hub } from "../hub/hub.ts";
-import type { CallerAccess, Loopback } from "../loopback/loopback.ts";
+import type { Loopback } from "../loopback/loopback.ts";
 import type { Collection } from "../stores/collection.ts";
+import { callLimits, episodeOptions, OpenEpisodes } from "./open-episodes.ts";
 import { expiryOf, hasExpired, lifeSeconds, maySee, needsRenewal, notFound, type SessionRow } from "./row.ts";
+import { OVER, observationOf, takeStep } from "./step.ts";
 import type { ListedChoice, TaskList } from "./task-list.ts";
 import type { Tasks } from "./tasks.ts";
 
@@ -33,28 +31,17 @@ export interface SessionsOptions {
   readonly now: () => Date;
 }
 
-/** Longer than a tool should take; the environment's own timeouts are shorter. */
-const CALL_TIMEOUT_MS = 10 * 60_000;
-
-/** What this server keeps of a session that it has used. Another server can make it again from the row. */
-interface OpenSession {
-  readonly episode: Episode;
-  readonly access: CallerAccess;
-  readonly tokenId: string | null;
-  readonly ending: AbortController;
-  expiresAt: string;
-}
-
 /** Episodes that trainers play step by step. A session is a row and an instance; this server acts for the caller in all it does. */
 export class Sessions {
   readonly #options: SessionsOptions;
-  readonly #open = new Map<string, OpenSession>();
+  readonly #episodes: OpenEpisodes;
   /** The last call of each session: calls of one session run one after the other. */
   readonly #last = new Map<string, Promise<unknown>>();
   readonly #closing = new AbortController();
 
   constructor(options: SessionsOptions) {
     this.#options = options;
+    this.#episodes = new OpenEpisodes(options, this.#closing.signal);
   }
 
   /** Creates an instance and begins the episode. */
@@ -85,7 +72,10 @@ export class Sessions {
           ? null
           : choose(await this.#options.tasks.of(version, variables, () => environment.tasks({ signal })), chosen);
       const ending = new AbortController();
-      const episode = await Episode.begin(this.#episodeOptions(environment, isInline ? chosen.inline : (listed?.id ?? null), seed, ending));
+      const played = isInline ? chosen.inline : (listed?.id ?? null);
+      const episode = await Episode.begin(
+        episodeOptions(environment, played, seed, AbortSignal.any([this.#closing.signal, ending.signal])),
+      );
       const task = listed ?? toListed(episode.task);
       const { instanceId } = await environment.getEnvInfo();
       const at = now();
@@ -104,7 +94,7 @@ export class Sessions {
       };
       signal.throwIfAborted();
       await rows.insert(id, row);
-      this.#open.set(id, { episode, access, tokenId: caller.tokenId, ending, expiresAt: row.expiresAt });
+      this.#episodes.add(id, { episode, access, tokenId: caller.tokenId, ending, expiresAt: row.expiresAt });
       const { messages } = episode.record;
       const start = {
         session: id,
@@ -126,9 +116,7 @@ export class Sessions {
   /** Calls a tool, or says something. A tool that fails is data; only failures of the platform throw. */
   step(id: string, action: SessionAction, caller: Caller): Promise<SessionStep> {
     return this.#inTurn(id, caller, async (row) => {
-      if (row.isDone) return OVER;
-      const open = await this.#opened(row, caller);
-      return this.#step(row, open, action);
+      return row.isDone ? OVER : this.#step(row, await this.#episodes.get(row, caller), action);
     });
   }
 
@@ -136,9 +124,9 @@ export class Sessions {
   score(id: string, text: string | undefined, caller: Caller): Promise<Scored> {
     return this.#inTurn(id, caller, async (row) => {
       if (row.outcome !== null) return row.outcome;
-      const open = await this.#opened(row, caller);
-      if (text !== undefined && !row.isDone) await this.#step(row, open, { text });
-      const outcome = (await open.episode.score()) as Scored;
+      const episode = await this.#episodes.get(row, caller);
+      if (text !== undefined && !row.isDone) await this.#step(row, episode, { text });
+      const outcome = (await episode.score()) as Scored;
       // Another server may have scored it at the same time: the first score is the session's.
       const scored = await this.#options.rows.update(id, (latest) =>
         latest.outcome === null ? { ...latest, isDone: true, outcome } : latest,
@@ -162,34 +150,19 @@ export class Sessions {
   async sweep(): Promise<void> {
     const { rows, now } = this.#options;
     for await (const row of rows.each()) if (hasExpired(row.value, now())) await rows.remove(row.key, row.rev);
-    for (const [id, open] of this.#open) if (!this.#last.has(id) && hasExpired(open, now())) this.#forget(id);
+    this.#episodes.forgetExpired((id) => this.#last.has(id));
   }
 
   /** Ends the calls of this server. Instances end or stay with the server's others. */
   close(): void {
     this.#closing.abort(new PlatformError("server.draining", "this server is shutting down; retry later, or at another server"));
-    for (const id of [...this.#open.keys()]) this.#forget(id);
+    this.#episodes.forgetAll();
   }
 
-  async #step(row: SessionRow, open: OpenSession, action: SessionAction): Promise<SessionStep> {
-    const { episode } = open;
-    const { messages, steps } = episode.record;
-    const before = { messages: messages.length + 1, steps: steps.length };
-    const message = messageOf(action, messages.length);
-    episode.addMessage(message);
-    const reason = await episode.take(message);
-    if (reason !== null) await this.#options.rows.update(row.id, (latest) => (latest.isDone ? null : { ...latest, isDone: true }));
-    const said = messages.slice(before.messages);
-    const step = steps[before.steps];
-    const observation = said.map(textOf).join("\n\n");
-    return {
-      observation,
-      content: step?.result.content ?? (observation === "" ? [] : [{ type: "text", text: observation }]),
-      ...(step?.result.structured_content !== undefined && { structured_content: step.result.structured_content }),
-      is_error: step?.result.is_error ?? false,
-      done: reason !== null,
-      reward: step?.reward ?? null,
-    };
+  async #step(row: SessionRow, episode: Episode, action: SessionAction): Promise<SessionStep> {
+    const step = await takeStep(episode, action);
+    if (step.done) await this.#options.rows.update(row.id, (latest) => (latest.isDone ? null : { ...latest, isDone: true }));
+    return step;
   }
 
   /** Runs one call of a session after those before it, with the session's current row. */
@@ -226,54 +199,13 @@ export class Sessions {
     if (row.outcome === null)
       await this.#asCaller(caller, (scheduler) => scheduler.renewInstance(row.instanceId, `${lifeSeconds(row.ttlSeconds)}s`));
     const expiresAt = expiryOf(row.ttlSeconds, now());
-    const open = this.#open.get(row.id);
-    if (open !== undefined) open.expiresAt = expiresAt;
+    this.#episodes.renew(row.id, expiresAt);
     return (await rows.update(row.id, (latest) => ({ ...latest, expiresAt }))) ?? row;
   }
 
-  /** The episode on this server: the one in memory, or a new one on the same instance. */
-  async #opened(row: SessionRow, caller: Caller): Promise<OpenSession> {
-    const known = this.#open.get(row.id);
-    if (known !== undefined && known.tokenId === caller.tokenId) return known;
-    if (known !== undefined) this.#forget(row.id);
-    const access = this.#options.loopback.as(caller);
-    const ending = new AbortController();
-    const environment = new Environment(`${row.environment.name}@${row.environment.version}`, {
-      instanceUrl: access.dataUrl + instancePrefix(row.instanceId),
-      apiKey: access.apiKey,
-      ...callLimits,
-      skipHealthCheck: true,
-    });
-    try {
-      const episode = await Episode.resume(this.#episodeOptions(environment, row.task?.id ?? null, row.seed, ending), {
-        task: row.task === null ? null : { id: row.task.id },
-        isDone: row.isDone,
-      });
-      const open = { episode, access, tokenId: caller.tokenId, ending, expiresAt: row.expiresAt };
-      this.#open.set(row.id, open);
-      return open;
-    } catch (error) {
-      access[Symbol.dispose]();
-      throw error;
-    }
-  }
-
-  #episodeOptions(instance: Environment, task: EpisodeTask | null, seed: number, ending: AbortController) {
-    const signal = AbortSignal.any([this.#closing.signal, ending.signal]);
-    return { instance, task, seed, limits: {}, signal, recordsDigests: false, now: () => performance.now() };
-  }
-
   async #endInstance({ id, instanceId, outcome }: SessionRow, caller: Caller): Promise<void> {
-    this.#forget(id);
+    this.#episodes.forget(id);
     if (outcome === null) await this.#asCaller(caller, (scheduler) => scheduler.deleteInstance(instanceId));
-  }
-
-  #forget(id: string): void {
-    const open = this.#open.get(id);
-    if (open === undefined) return;
-    this.#open.delete(id);
-    open.ending.abort(new PlatformError("request.cancelled", "the session was ended"));
-    open.access[Symbol.dispose]();
   }
 
   async #asCaller<T>(caller: Caller, work: (scheduler: SchedulerClient) => Promise<T>): Promise<T> {
@@ -288,18 +220,6 @@ export class Sessions {
   }
 }
 
-const callLimits = { timeoutMs: CALL_TIMEOUT_MS, maxRetries: 0 } as const;
-
-/** The answer to a step of an episode that is over. */
-const OVER_TEXT = "not run: the episode is over";
-const OVER: SessionStep = {
-  observation: OVER_TEXT,
-  content: [{ type: "text", text: OVER_TEXT }],
-  is_error: true,
-  done: true,
-  reward: null,
-};
-
 /** An environment that does not list its tasks may know the id all the same. */
 function choose(list: TaskList, choice: ListedChoice): ListedTask {
   if ("id" in choice && list.of().length === 0) return { id: choice.id, split: null, index: null, prompt: null };
@@ -309,21 +229,6 @@ function choose(list: TaskList, choice: ListedChoice): ListedTask {
 /** The task that the environment made of one that it does not list; null without a task. */
 function toListed(task: Task | null): ListedTask | null {
   return task === null ? null : { id: task.id, split: task.split ?? null, index: null, prompt: task.instruction ?? null };
-}
-
-function messageOf(action: SessionAction, at: number): ChatMessage {
-  if ("text" in action) return { role: "assistant", content: action.text };
-  const { name, arguments: args } = action.tool;
-  return {
-    role: "assistant",
-    content: "",
-    tool_calls: [{ id: `call_${at}`, type: "function", function: { name, arguments: JSON.stringify(args) } }],
-  };
-}
-
-function observationOf(messages: readonly ChatMessage[]): string {
-  const shown = messages.filter(({ role }) => role !== "system" && role !== "developer");
-  return shown.map(textOf).join("\n\n");
 }
 
 function asLost(error: unknown): unknown {
