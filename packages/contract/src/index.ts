@@ -7,7 +7,17 @@ export { type ChatMessage, type ChatToolCall, chatMessage, chatToolCall, textOf 
 export { type ConfigCheck, type ConfigProblem, checkConfig, type EnvironmentConfig, environmentConfig, parseConfig } from "./config.ts";
 export { misspelledFields } from "./config-names.ts";
 export { formatDuration, parseDuration } from "./duration.ts";
-export { type EgressPolicy, egressPolicy } from "./egress.ts";
+export {
+  beyondEgress,
+  type Destination,
+  destinationsOf,
+  type EgressPolicy,
+  egressPolicy,
+  isEverywhere,
+  matchesName,
+  parseDestination,
+  privateNetworks,
+} from "./egress.ts";
 export { type ControlEnvelope, controlEnvelope, type SandboxEnvelope, sandboxEnvelope, sandboxFailure } from "./envelope.ts";
 export {
   artifact,
@@ -54,6 +64,15 @@ export {
   resetRequest,
   resetResult,
 } from "./instance.ts";
+export {
+  containsIpv4,
+  formatIpv4,
+  formatIpv4Network,
+  type Ipv4Network,
+  overlapsIpv4,
+  parseIpv4,
+  parseIpv4Network,
+} from "./ipv4.ts";
 export { isObject, type Json, type JsonObject, type JsonSchema, jsonSchemaObject } from "./json.ts";
 export { type BundleManifest, bundleManifest } from "./manifest.ts";
 export { nearestName } from "./nearest.ts";
