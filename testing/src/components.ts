@@ -84,6 +84,10 @@ export const components = {
     get: "run the tests as root on Linux, where control groups may be created",
     isGiven: true,
   },
+  "network-namespaces": {
+    probe: probeNetworkNamespaces,
+    get: "apt-get install iproute2 nftables util-linux, and run the tests as root on Linux",
+  },
   skopeo: {
     probe: () => (run("skopeo", ["--version"]).ok ? null : "no skopeo on the PATH"),
     get: "apt-get install skopeo",
@@ -197,6 +201,12 @@ function probeOverlay(): string | null {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+function probeNetworkNamespaces(): string | null {
+  if (!isRootOnLinux()) return "only root on Linux may create them";
+  const missing = ["ip", "nft", "nsenter"].find((name) => !run(name, ["-V"]).ok);
+  return missing === undefined ? null : `no ${missing} on the PATH`;
 }
 
 function isRootOnLinux(): boolean {

@@ -1,0 +1,399 @@
+import { randomInt } from "node:crypto";
+import { Resolver } from "node:dns/promises";
+import { networkInterfaces } from "node:os";
+import { join } from "node:path";
+import { type EgressPolicy, egressPolicy, type Ipv4Network, PlatformError, parseIpv4 } from "@aenv/contract";
+import { identityOf, isRunning, openProcessTable, type ProcessIdentity } from "../../process/process-table.ts";
+import { command, nft } from "./commands.ts";
+import { claimHome, forgetHome, type Home, type StoredHome } from "./home.ts";
+import { NameServer } from "./name-server.ts";
+import { decideName, isAllowedName, type NameAddress, type NameDecision } from "./names.ts";
+import { createNamespaces, listNames, namespacePath, removeNamespace } from "./namespaces.ts";
+import { type NetworkRecord, Records } from "./records.ts";
+import { parseRefused, type Refusal, Refusals } from "./refusals.ts";
+import { enableForwarding, restoreForwarding } from "./routes.ts";
+import { addressRules, homeRules, policyRules, removalRules, resolvedRules } from "./rules.ts";
+import { candidates, capacityOf, type Ends, endsOf, indexOf, nameOf, prefixOf } from "./subnet.ts";
+
+export interface NetworksOptions {
+  /** The folder of the server; each has its own subnet and firewall table. */
+  readonly home: string;
+  /** Addresses of the sandboxes. The default is a free one in 10.64.0.0/10. */
+  readonly subnet?: string;
+  /** How many networks wait for sandboxes. */
+  readonly poolSize?: number;
+  /** Called for refused connections: each destination of a sandbox once a minute. */
+  readonly onRefused?: (refusal: Refusal) => void;
+  /** The IPv4 addresses of a name; the default asks the name servers of this machine. */
+  readonly resolve?: (name: string) => Promise<readonly NameAddress[]>;
+}
+
+/** The network of one sandbox. */
+export interface SandboxNetwork {
+  readonly name: string;
+  readonly namespacePath: string;
+  /** Of the sandbox. The server connects to it. */
+  readonly address: string;
+  /** Of this machine, at the other end of the cable. */
+  readonly hostAddress: string;
+  /** For `/etc/resolv.conf` in the sandbox. It stays valid when the policy changes. */
+  readonly resolvConf: string;
+  /** Connections that the new policy does not allow are cut. */
+  setEgress(policy: EgressPolicy): Promise<void>;
+  release(): Promise<void>;
+}
+
+const DEFAULT_POOL_SIZE = 4;
+const POLL_MS = 5_000;
+/** An address stays open this much longer than the answer with it is valid: programs connect some time after they asked. */
+const GRACE_SECONDS = 60;
+const MAX_KNOWN_NAMES = 1_000;
+
+/** The networks of the sandboxes of a home: each a namespace with one cable to this machine, and rules for it. */
+export class Networks {
+  readonly #home: Home;
+  readonly #records: Records<NetworkRecord>;
+  readonly #processes: Records<ProcessIdentity>;
+  readonly #self: ProcessIdentity;
+  readonly #options: NetworksOptions;
+  readonly #resolve: (name: string) => Promise<readonly NameAddress[]>;
+  readonly #refusals: Refusals | null;
+  readonly #held = new Map<string, HeldNetwork>();
+  readonly #ready: HeldNetwork[] = [];
+  readonly #closing = new AbortController();
+  #lastIndex: number;
+  #refilling: Promise<void> | null = null;
+  #poll: NodeJS.Timeout | null = null;
+
+  static async open(options: NetworksOptions): Promise<Networks> {
+    const folder = join(options.home, "oci", "networks");
+    const records = new Records<NetworkRecord>(folder);
+    const processes = new Records<ProcessIdentity>(join(folder, "processes"));
+    await records.open();
+    await processes.open();
+    const self = identityOf(processTable, process.pid);
+    if (self === null) throw new PlatformError("internal", "this process is not in the table of processes");
+    await processes.replace(String(self.pid), self);
+    const isInUse = async () => (await records.names(prefixOf(options.home))).length > 0;
+    const home = await claimHome(options.home, options.subnet, new Records<StoredHome>(folder), isInUse);
+    await nft(homeRules(home));
+    const networks = new Networks(home, records, processes, self, options);
+    await networks.#sweep();
+    networks.#refill();
+    return networks;
+  }
+
+  private constructor(
+    home: Home,
+    records: Records<NetworkRecord>,
+    processes: Records<ProcessIdentity>,
+    self: ProcessIdentity,
+    options: NetworksOptions,
+  ) {
+    this.#home = home;
+    this.#records = records;
+    this.#processes = processes;
+    this.#self = self;
+    this.#options = options;
+    this.#resolve = options.resolve ?? resolveName;
+    this.#refusals = options.onRefused === undefined ? null : new Refusals(options.onRefused);
+    // Processes of a home begin at different places, and seldom try the same number.
+    this.#lastIndex = randomInt(capacityOf(home.subnet));
+    if (this.#refusals !== null) this.#poll = setInterval(() => void this.pollRefused().catch(() => {}), POLL_MS).unref();
+  }
+
+  /** A network without outgoing connections, from the pool if it has one. */
+  async take(signal: AbortSignal): Promise<SandboxNetwork> {
+    signal.throwIfAborted();
+    this.#closing.signal.throwIfAborted();
+    const network = this.#ready.pop() ?? (await this.#create(1))[0];
+    if (network === undefined) throw new PlatformError("internal", "no network was created");
+    await network.setState("taken");
+    this.#refill();
+    return network;
+  }
+
+  /** Adopts the network of a sandbox that an earlier process of this home started; null if there is none. */
+  async find(name: string): Promise<SandboxNetwork | null> {
+    const held = this.#held.get(name);
+    if (held !== undefined) return held;
+    const record = await this.#records.find(name);
+    if (record === null || record.state !== "taken") return null;
+    const adopted = this.#hold(name, { ...record, owner: this.#self });
+    await this.#records.replace(name, adopted.record);
+    adopted.takeOver();
+    return adopted;
+  }
+
+  /** The networks of sandboxes, without those of other processes of this home that run. */
+  async list(): Promise<readonly string[]> {
+    const names: string[] = [];
+    for (const name of await this.#records.names(this.#home.prefix)) {
+      const record = await this.#records.find(name);
+      if (record?.state === "taken" && !this.#isForeign(record)) names.push(name);
+    }
+    return names;
+  }
+
+  /** Removes a network by name, also one that this process did not create. Idempotent. */
+  async remove(name: string): Promise<void> {
+    const index = indexOf(this.#home.prefix, name);
+    if (index === null) throw new PlatformError("request.invalid", `'${name}' is not the name of a network of this home`);
+    this.#held.get(name)?.close();
+    this.#held.delete(name);
+    await removeNamespace(name);
+    if (index <= capacityOf(this.#home.subnet)) await nft(removalRules(this.#home.prefix, name, endsOf(this.#home.subnet, index).sandbox));
+    await this.#records.remove(name);
+  }
+
+  /** Sandboxes keep their networks; what waits in the pool is removed. The last process without sandboxes removes the rules too. */
+  async close(): Promise<void> {
+    if (this.#closing.signal.aborted) return;
+    this.#closing.abort();
+    if (this.#poll !== null) clearInterval(this.#poll);
+    await this.#refilling;
+    for (const network of this.#ready.splice(0)) await this.remove(network.name);
+    for (const network of this.#held.values()) network.close();
+    this.#held.clear();
+    await this.#processes.remove(String(this.#self.pid));
+    if ((await this.list()).length > 0 || (await this.#hasOtherProcess())) return;
+    await restoreForwarding(this.#home.prefix);
+    await nft(`add table inet ${this.#home.prefix}\ndelete table inet ${this.#home.prefix}\n`);
+    await forgetHome(this.#home);
+  }
+
+  /** Reports packets that were refused since the last time. */
+  async pollRefused(): Promise<void> {
+    if (this.#refusals === null || this.#held.size === 0) return;
+    for (const refusal of parseRefused(await command("nft", ["-j", "list", "set", "inet", this.#home.prefix, "refused"])))
+      if (this.#held.has(refusal.network)) this.#refusals.add(refusal);
+  }
+
+  #refill(): void {
+    const size = this.#options.poolSize ?? DEFAULT_POOL_SIZE;
+    if (this.#refilling !== null || this.#closing.signal.aborted || this.#ready.length >= size) return;
+    this.#refilling = this.#create(size - this.#ready.length)
+      .then((created) => {
+        this.#ready.push(...created);
+        this.#refilling = null;
+        this.#refill();
+      })
+      // The next sandbox creates its own network, and gets the error if there still is one.
+      .catch(() => {
+        this.#refilling = null;
+      });
+  }
+
+  async #create(count: number): Promise<HeldNetwork[]> {
+    const created: HeldNetwork[] = [];
+    try {
+      while (created.length < count) created.push(await this.#allocate());
+      await createNamespaces(created);
+      // The rules of the home again: another process, the last one of its time, may have removed them.
+      await nft(homeRules(this.#home) + addressRules(this.#home.prefix, created));
+      for (const network of created) await network.serve();
+      return created;
+    } catch (error) {
+      for (const network of created) await this.remove(network.name).catch(() => {});
+      throw error;
+    }
+  }
+
+  async #allocate(): Promise<HeldNetwork> {
+    const capacity = capacityOf(this.#home.subnet);
+    for (const index of candidates(capacity, this.#lastIndex)) {
+      const name = nameOf(this.#home.prefix, index);
+      const record: NetworkRecord = { index, owner: this.#self, state: "pooled", egress: "none" };
+      if (this.#held.has(name) || !(await this.#records.add(name, record))) continue;
+      this.#lastIndex = index;
+      return this.#hold(name, record);
+    }
+    throw new PlatformError(
+      "sandbox.start_failed",
+      `all ${capacity} addresses for sandboxes are in use; destroy instances or set a larger subnet`,
+    );
+  }
+
+  #hold(name: string, record: NetworkRecord): HeldNetwork {
+    const network = new HeldNetwork(name, record, {
+      home: this.#home,
+      records: this.#records,
+      resolve: this.#resolve,
+      onRefused: (refusal) => this.#refusals?.add(refusal),
+      remove: () => this.remove(name),
+    });
+    this.#held.set(name, network);
+    return network;
+  }
+
+  /** Removes what crashed processes of this home left: their pools, and namespaces and interfaces without a record. */
+  async #sweep(): Promise<void> {
+    for (const name of await this.#records.names(this.#home.prefix)) {
+      const record = await this.#records.find(name);
+      if (record?.state === "pooled" && !this.#isForeign(record)) await this.remove(name);
+    }
+    const known = await this.#records.names(this.#home.prefix);
+    for (const name of await listNames()) if (indexOf(this.#home.prefix, name) !== null && !known.includes(name)) await this.remove(name);
+  }
+
+  #isForeign({ owner }: NetworkRecord): boolean {
+    return !isSame(owner, this.#self) && isRunning(processTable, owner);
+  }
+
+  async #hasOtherProcess(): Promise<boolean> {
+    for (const name of await this.#processes.names("")) {
+      const identity = await this.#processes.find(name);
+      if (identity === null || isSame(identity, this.#self)) continue;
+      if (isRunning(processTable, identity)) return true;
+      await this.#processes.remove(name);
+    }
+    return false;
+  }
+}
+
+interface Surroundings {
+  readonly home: Home;
+  readonly records: Records<NetworkRecord>;
+  readonly resolve: (name: string) => Promise<readonly NameAddress[]>;
+  readonly onRefused: (refusal: Refusal) => void;
+  readonly remove: () => Promise<void>;
+}
+
+class HeldNetwork implements SandboxNetwork {
+  readonly name: string;
+  readonly namespacePath: string;
+  readonly ends: Ends;
+  record: NetworkRecord;
+  readonly #around: Surroundings;
+  readonly #closing = new AbortController();
+  /** Decisions that are still valid. */
+  readonly #known = new Map<string, { readonly decision: NameDecision; readonly until: number }>();
+  #server: NameServer | null = null;
+  /** Changes of the rules, one after the other: a name that was resolved for an old policy opens nothing under the new one. */
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(name: string, record: NetworkRecord, around: Surroundings) {
+    this.name = name;
+    this.record = record;
+    this.namespacePath = namespacePath(name);
+    this.ends = endsOf(around.home.subnet, record.index);
+    this.#around = around;
+  }
+
+  get address(): string {
+    return this.ends.sandbox;
+  }
+
+  get hostAddress(): string {
+    return this.ends.host;
+  }
+
+  get resolvConf(): string {
+    return [
+      "# The platform restricts the outgoing connections of this sandbox by its egress policy. Names that the policy does not allow",
+      "# do not exist here, and connections to other addresses are refused. The environment sets deployConfig.egress in config.json.",
+      `nameserver ${this.hostAddress}`,
+      "",
+    ].join("\n");
+  }
+
+  setEgress(policy: EgressPolicy): Promise<void> {
+    const checked = egressPolicy.parse(policy);
+    return this.#change(async () => {
+      const { home } = this.#around;
+      if (checked !== "none") await enableForwarding(home.prefix, (device) => device.startsWith(home.prefix), this.name);
+      await this.#store({ ...this.record, egress: checked });
+      this.#known.clear();
+      await nft(policyRules(home, this.name, checked, randomInt(1, 2 ** 31)));
+    });
+  }
+
+  async setState(state: NetworkRecord["state"]): Promise<void> {
+    await this.#store({ ...this.record, state });
+  }
+
+  async release(): Promise<void> {
+    await this.#around.remove();
+  }
+
+  async serve(): Promise<void> {
+    this.#server = await NameServer.open(this.hostAddress, this.#around.home.namePort, this.#decide);
+  }
+
+  /** Answers names as soon as no other process does. */
+  takeOver(): void {
+    NameServer.takeOver(this.hostAddress, this.#around.home.namePort, this.#decide, this.#closing.signal).then(
+      (server) => {
+        this.#server = server;
+        if (this.#closing.signal.aborted) server.close();
+      },
+      // The network has been removed, or this process closes.
+      () => {},
+    );
+  }
+
+  close(): void {
+    this.#closing.abort();
+    this.#server?.close();
+  }
+
+  readonly #decide = async (name: string): Promise<NameDecision> => {
+    const known = this.#known.get(name);
+    if (known !== undefined && known.until > Date.now()) return known.decision;
+    if (!isAllowedName(this.record.egress, name)) {
+      this.#around.onRefused({ network: this.name, host: name, port: null });
+      return { kind: "refused" };
+    }
+    const found = await this.#around.resolve(name);
+    return await this.#change(async () => {
+      const { home } = this.#around;
+      const decision = decideName(this.record.egress, name, found, [home.subnet, ...ownAddresses()]);
+      if (decision.kind !== "answer") this.#around.onRefused({ network: this.name, host: name, port: null });
+      else if (decision.opened.length > 0)
+        await nft(resolvedRules(home.prefix, this.name, decision.opened, decision.ttlSeconds + GRACE_SECONDS));
+      if (this.#known.size >= MAX_KNOWN_NAMES) this.#known.clear();
+      if (decision.kind === "answer") this.#known.set(name, { decision, until: Date.now() + decision.ttlSeconds * 1_000 });
+      return decision;
+    });
+  };
+
+  async #store(record: NetworkRecord): Promise<void> {
+    await this.#around.records.replace(this.name, record);
+    this.record = record;
+  }
+
+  #change<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#last.then(() => {
+      if (this.#closing.signal.aborted) throw new PlatformError("instance.gone", `the network ${this.name} has been released`);
+      return work();
+    });
+    this.#last = done.catch(() => {});
+    return done;
+  }
+}
+
+const processTable = openProcessTable();
+
+function isSame(one: ProcessIdentity, other: ProcessIdentity): boolean {
+  return one.pid === other.pid && one.start === other.start;
+}
+
+function ownAddresses(): Ipv4Network[] {
+  return Object.values(networkInterfaces()).flatMap((all) =>
+    (all ?? []).flatMap(({ address }) => {
+      const parsed = parseIpv4(address);
+      return parsed === null ? [] : { address: parsed, prefix: 32 };
+    }),
+  );
+}
+
+/** Names with no IPv4 address have an empty list. Entries of /etc/hosts and search domains are not used. */
+async function resolveName(name: string): Promise<readonly NameAddress[]> {
+  try {
+    return await new Resolver({ timeout: 2_000, tries: 2 }).resolve4(name, { ttl: true });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENODATA" || code === "ENOTFOUND") return [];
+    throw error;
+  }
+}
