@@ -19,10 +19,12 @@ import { type Checked, type CompiledSchema, check } from "../compile/schema.ts";
 import { toolFailure, toToolResult } from "../compile/tool-result.ts";
 import type { EpisodeContext, FunctionDefinition, HealthReport, RewardDefinition, ToolContext } from "../definition/definition.ts";
 import { jsonOrThrow } from "../json/to-json.ts";
-import { type CallHooks, forwardAbort, isPromise, startTimer, toolTimeout, untilAborted } from "./call.ts";
+import { type CallHooks, isPromise, startTimer, toolTimeout, untilAborted } from "./call.ts";
+import { Changes } from "./changes.ts";
 import { digestFrom, oracleFrom, promptFrom, promptFromObservation, replyFrom, statusFrom, stepRewardFrom } from "./episode-parts.ts";
+import { defaultHealth, runHealthCheck } from "./health.ts";
 import { observe } from "./observation.ts";
-import { toScore, total } from "./score.ts";
+import { toScore, totalOf } from "./score.ts";
 import { type EpisodeStart, type HostContext, identityOf, observeOrTearDown, restoreState, setUp, tearDown } from "./setup.ts";
 import { type Snapshot, writeSnapshot } from "./snapshot.ts";
 
@@ -48,11 +50,8 @@ export class Instance {
   /** Whether tools return observations instead of their whole results. A snapshot and a fork keep it. */
   #observationsOnly: boolean;
   #running = new Set<AbortController>();
-  /** Controllers of resets, restores and snapshots that run or are queued; most instances never have one. */
-  #changes: Set<AbortController> | undefined;
+  readonly #changes = new Changes();
   #isClosed = false;
-  /** Resets and restores run one after the other: two at once would mix their states. Resolves when the last one is done. */
-  #queue: Promise<unknown> = Promise.resolve();
 
   private constructor(host: HostContext, id: string, spec: EpisodeSpec, { state, tools }: EpisodeStart, observationsOnly: boolean) {
     this.#host = host;
@@ -166,18 +165,12 @@ export class Instance {
     if (first === undefined) {
       throw new PlatformError("reward.missing", `environment '${name}' defines no reward; add one to 'rewards' or call registerReward`);
     }
-    if (rewards.length === 1 && first.weight === 1) {
-      const value = await this.#score(first, args, hooks);
-      const { name: part } = first.definition;
-      if (value === undefined || typeof value === "number") toScore(value, part);
-      return jsonOrThrow("reward.failed", value, `the result of reward '${part}'`);
-    }
-    const parts: { name: string; weight: number; score: number }[] = [];
-    for (const one of rewards) {
-      const { name: part } = one.definition;
-      parts.push({ name: part, weight: one.weight, score: toScore(await this.#score(one, args, hooks), part) });
-    }
-    return total(parts) as unknown as Json;
+    if (rewards.length > 1 || first.weight !== 1)
+      return (await totalOf(rewards, (one) => this.#score(one, args, hooks))) as unknown as Json;
+    const value = await this.#score(first, args, hooks);
+    const { name: part } = first.definition;
+    if (value === undefined || typeof value === "number") toScore(value, part);
+    return jsonOrThrow("reward.failed", value, `the result of reward '${part}'`);
   }
 
   #score(reward: CompiledReward, args: unknown, hooks: CallHooks): Promise<unknown> {
@@ -278,27 +271,16 @@ export class Instance {
   /** Runs the environment's own health check, or the default one. */
   async health(): Promise<HealthReport> {
     const { definition } = this.#host.environment;
-    if (definition.health !== undefined) {
-      try {
-        const report = await definition.health({ ...this.#episode, state: this.#state });
-        return jsonOrThrow("health.failed", report, "the result of the health check") as unknown as HealthReport;
-      } catch (error) {
-        if (error instanceof PlatformError) throw new PlatformError("health.failed", error.message, { cause: error });
-        this.#logFailure("health check", error);
-        throw new PlatformError("health.failed", messageOf(error), { cause: error });
-      }
-    }
-    return {
-      status: "success",
-      message: "MCP server is healthy",
-      details: { tool_count: this.#tools.size, event_loop_utilization: loopUtilization() },
-      last_active: this.lastActiveAt / 1_000,
-    };
+    if (definition.health === undefined) return defaultHealth(this.#tools.size, this.lastActiveAt);
+    return runHealthCheck(
+      () => definition.health?.(this.#stateContext()),
+      (error) => this.#logFailure("health check", error),
+    );
   }
 
   /** Begins a new episode and returns its first observation. If its setup fails, the old episode continues. */
   reset(spec: EpisodeSpec, observationsOnly = this.#observationsOnly, signal?: AbortSignal): Promise<Json> {
-    return this.#enqueue("reset", signal, async (controller) => {
+    return this.#change("reset", signal, async (controller) => {
       const episode = { instanceId: this.id, ...spec };
       const start = await setUp(this.#host, episode, controller);
       const observation = await observeOrTearDown(this.#host, start.state, episode, controller);
@@ -308,7 +290,7 @@ export class Instance {
   }
 
   snapshot(signal?: AbortSignal): Promise<Snapshot> {
-    return this.#enqueue("snapshot", signal, async ({ signal: own }) => {
+    return this.#change("snapshot", signal, async ({ signal: own }) => {
       const { environment, log } = this.#host;
       try {
         const snapshot = await untilAborted(writeSnapshot(environment.definition, this.#state, identityOf(environment)), own);
@@ -322,7 +304,7 @@ export class Instance {
   }
 
   restore(snapshot: unknown, signal?: AbortSignal): Promise<void> {
-    return this.#enqueue("restore", signal, async (controller) => {
+    return this.#change("restore", signal, async (controller) => {
       const start = await restoreState(this.#host, snapshot, this.#episode, controller);
       this.#replace(this.#episode, start, isOfObservations(snapshot), "the state was restored from a snapshot");
     });
@@ -332,7 +314,7 @@ export class Instance {
   async close(reason: string): Promise<void> {
     this.#isClosed = true;
     this.abort(reason);
-    await this.#queue;
+    await this.#changes.done();
     await tearDown(this.#host, this.id, this.#state);
     this.#state = undefined;
   }
@@ -340,7 +322,7 @@ export class Instance {
   /** Aborts calls, resets and restores: a setup that hangs must not block the end of the instance. */
   abort(reason: string): void {
     this.#abortCalls(reason);
-    for (const controller of this.#changes ?? []) controller.abort(new PlatformError("request.cancelled", reason));
+    this.#changes.abort(reason);
   }
 
   #abortCalls(reason: string): void {
@@ -387,26 +369,15 @@ export class Instance {
     void tearDown(this.#host, this.id, old);
   }
 
-  /** Runs changes of the whole state one after the other. Each can be aborted by its caller's signal or by the end of the instance. */
-  #enqueue<T>(verb: string, signal: AbortSignal | undefined, work: (controller: AbortController) => Promise<T>): Promise<T> {
-    const controller = new AbortController();
-    const stopForwarding = forwardAbort(controller, signal);
-    this.#changes ??= new Set();
-    this.#changes.add(controller);
-    const result = this.#queue
-      .then(() => {
-        const { name, keepsStateInModules } = this.#host.environment;
-        if (keepsStateInModules) throw moduleStateError(name, verb);
-        controller.signal.throwIfAborted();
-        if (this.#isClosed) throw new PlatformError("instance.gone", `instance '${this.id}' has ended`);
-        return work(controller);
-      })
-      .finally(() => {
-        stopForwarding();
-        this.#changes?.delete(controller);
-      });
-    this.#queue = result.catch(() => {});
-    return result;
+  /** Runs a change of the whole state after those before it. */
+  #change<T>(verb: string, signal: AbortSignal | undefined, work: (controller: AbortController) => Promise<T>): Promise<T> {
+    return this.#changes.enqueue(signal, async (controller) => {
+      const { name, keepsStateInModules } = this.#host.environment;
+      if (keepsStateInModules) throw moduleStateError(name, verb);
+      controller.signal.throwIfAborted();
+      if (this.#isClosed) throw new PlatformError("instance.gone", `instance '${this.id}' has ended`);
+      return work(controller);
+    });
   }
 }
 
@@ -425,14 +396,4 @@ async function checkArguments(schema: CompiledSchema, args: unknown, what: strin
   const checked = await check(schema, args ?? {});
   if (checked.ok) return checked.value;
   throw new PlatformError("request.invalid", `invalid arguments for ${what}: ${checked.problem}`);
-}
-
-let lastUtilization = performance.eventLoopUtilization();
-
-/** The share of time since the last call in which the event loop was busy; near 1, answers are delayed. */
-function loopUtilization(): number {
-  const now = performance.eventLoopUtilization();
-  const { utilization } = performance.eventLoopUtilization(now, lastUtilization);
-  lastUtilization = now;
-  return Math.round(utilization * 1_000) / 1_000;
 }

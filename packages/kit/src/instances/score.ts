@@ -1,4 +1,11 @@
 import { isObject, PlatformError, type Reward } from "@aenv/contract";
+import type { CompiledReward } from "../compile/environment.ts";
+
+interface ScoredPart {
+  readonly name: string;
+  readonly weight: number;
+  readonly score: number;
+}
 
 /** The result of a reward function as a number. Anything else is an error: it must not count as 0. */
 export function toScore(value: unknown, name: string): number {
@@ -12,8 +19,18 @@ export function toScore(value: unknown, name: string): number {
   );
 }
 
+/** The weighted total of several rewards, which are scored one after the other. */
+export async function totalOf(rewards: readonly CompiledReward[], score: (reward: CompiledReward) => Promise<unknown>): Promise<Reward> {
+  const parts: ScoredPart[] = [];
+  for (const one of rewards) {
+    const { name } = one.definition;
+    parts.push({ name, weight: one.weight, score: toScore(await score(one), name) });
+  }
+  return total(parts);
+}
+
 /** The weighted total of several rewards, and its components. */
-export function total(parts: readonly { readonly name: string; readonly weight: number; readonly score: number }[]): Reward {
+export function total(parts: readonly ScoredPart[]): Reward {
   const components: Record<string, number> = {};
   const weights: Record<string, number> = {};
   let sum = 0;
