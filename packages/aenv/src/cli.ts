@@ -36,6 +36,7 @@ const commands: Readonly<Record<string, { summary: string; alias?: string; isHid
   token: { summary: "create and revoke a server's tokens", load: () => import("./commands/token/index.ts") },
   login: { summary: "store a server's address and token", load: () => import("./commands/login.ts") },
   config: { summary: "show and change the settings of this command", load: () => import("./commands/config/index.ts") },
+  doctor: { summary: "show which engines and tools work on this machine", load: () => import("./commands/doctor.ts") },
   version: { summary: "print the version", load: () => import("./commands/version.ts") },
 };
 

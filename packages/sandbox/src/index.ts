@@ -28,6 +28,15 @@ export { initKeyArgument, openInitKey } from "./init/key.ts";
 export type { ProcessEnding, ProcessOutput, RemoteProcess, SpawnOptions, TerminalSize } from "./init/process.ts";
 export { type InitProgramOptions, initProgram } from "./init/program.ts";
 export { connectStartingInit } from "./init/ready.ts";
+export {
+  type ProbeResult,
+  probeControlGroups,
+  probeNetwork,
+  probeOverlay,
+  probeProgram,
+  probeSandbox,
+  probeUserNamespaces,
+} from "./machine/probes.ts";
 export { MemoryEngine, type MemoryEngineOptions, type MemoryProgram } from "./memory/engine.ts";
 export type { Architecture } from "./oci/spec/seccomp.ts";
 export { ProcessEngine, type ProcessEngineOptions } from "./process/engine.ts";

@@ -1,0 +1,74 @@
+import { once } from "node:events";
+import { readdirSync } from "node:fs";
+import { createServer } from "node:http";
+import { join } from "node:path";
+import { temporaryTree } from "@aenv/testing";
+import { describe, expect, it } from "vitest";
+import { installCommand } from "../doctor/install.ts";
+import { aenv } from "../testing/cli.ts";
+
+/** A machine without container tools: the PATH is empty, and Docker's socket is not there. */
+function bare(folder: string) {
+  return { PATH: folder, DOCKER_HOST: `unix://${folder}/docker.sock`, AENV_RUNSC: join(folder, "runsc"), AENV_HOME: join(folder, "home") };
+}
+
+describe("doctor", { timeout: 120_000 }, () => {
+  it("succeeds when the chosen engine works, lists what does not and how to get it, and leaves nothing", async () => {
+    using tree = temporaryTree();
+    const { code, stdout } = await aenv(["doctor"], { env: bare(tree.path) });
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/✔ │ process/);
+    expect(stdout).toMatch(/✗ │ docker /);
+    expect(stdout).toMatch(/docker socket: no socket at .*\n {2}To get it: .*DOCKER_HOST=unix:/);
+    expect(stdout).toContain("image builder: no Docker engine, buildah or podman");
+    expect(readdirSync(tree.path)).toEqual([]);
+  });
+
+  it("fails when the chosen engine does not work, and prints pure JSON with --json", async () => {
+    using tree = temporaryTree();
+    const { code, stdout } = await aenv(["doctor", "--engine", "docker", "--json"], { env: bare(tree.path) });
+    expect(code).toBe(1);
+    const answer = JSON.parse(stdout);
+    expect(answer).toMatchObject({ engine: "docker", works: false });
+    expect(answer.engines.map(({ name }: { name: string }) => name)).toEqual(["process", "oci/runc", "oci/runsc", "docker"]);
+    expect(answer.engines[3].detail).toContain("does not work without: ");
+  });
+
+  it("refuses an engine that does not exist", async () => {
+    const { code, stderr } = await aenv(["doctor", "--engine", "chroot"]);
+    expect(code).toBe(2);
+    expect(stderr).toContain("process, oci/runc, oci/runsc, docker");
+  });
+
+  it("reports the version and the runtimes of an engine behind the socket", async () => {
+    using tree = temporaryTree();
+    const answers: Readonly<Record<string, object>> = {
+      "/version": { Version: "28.1.0" },
+      "/info": { Runtimes: { runc: {}, runsc: {}, other: {} } },
+    };
+    const server = createServer((request, response) => response.end(JSON.stringify(answers[request.url ?? ""])));
+    server.listen(join(tree.path, "docker.sock"));
+    await once(server, "listening");
+    try {
+      const { stdout } = await aenv(["doctor", "--json"], { env: bare(tree.path) });
+      const socket = JSON.parse(stdout).parts.find(({ name }: { name: string }) => name === "docker socket");
+      expect(socket).toMatchObject({ ok: true, detail: `Docker 28.1.0 at ${tree.path}/docker.sock, with runc and runsc` });
+    } finally {
+      server.close();
+    }
+  });
+});
+
+describe("the command that installs a tool", () => {
+  it.each([
+    ["ID=debian", "apt-get install redis-server"],
+    ['ID=linuxmint\nID_LIKE="ubuntu debian"', "apt-get install redis-server"],
+    ["ID=fedora", "dnf install redis"],
+    ["ID=alpine", "apk add redis"],
+    ["ID=arch", "pacman -S redis"],
+    ['ID="opensuse-leap"\nID_LIKE="suse opensuse"', "zypper install redis"],
+    ["", "install redis-server with the package manager of this system"],
+  ])("for %s", (osRelease, command) => {
+    expect(installCommand("redis", osRelease)).toBe(command);
+  });
+});

@@ -1,0 +1,157 @@
+import { accessSync, constants } from "node:fs";
+import { messageOf } from "@aenv/contract";
+import {
+  type Architecture,
+  initProgram,
+  type ProbeResult,
+  probeControlGroups,
+  probeNetwork,
+  probeOverlay,
+  probeProgram,
+  probeSandbox,
+  probeUserNamespaces,
+} from "@aenv/sandbox";
+import { findBuilders } from "../image/builder.ts";
+import { dockerSocket, probeDocker } from "./docker.ts";
+import { installCommand } from "./install.ts";
+
+/** One thing that this machine can do or not. */
+export interface Check {
+  readonly name: string;
+  /** What it is used for. */
+  readonly use: string;
+  readonly ok: boolean;
+  /** What was found, or why it does not work. */
+  readonly detail: string;
+  /** The command or step that gets it; null if it works or cannot be installed. */
+  readonly get: string | null;
+}
+
+export interface Diagnosis {
+  readonly engines: readonly Check[];
+  /** What the engines need, and tools for other tasks. */
+  readonly parts: readonly Check[];
+}
+
+export const engineNames = ["process", "oci/runc", "oci/runsc", "docker"] as const;
+export type EngineName = (typeof engineNames)[number];
+
+export interface DoctorOptions {
+  /** The home of the server: sandboxes need a file system that supports overlays. */
+  readonly home: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+const RUNSC = "install gVisor (https://gvisor.dev/docs/user_guide/install), or set AENV_RUNSC to the path of runsc";
+const AS_ROOT = "run the server as root on Linux, or use the engine docker";
+
+/** Tries everything that an engine or a command needs. Each probe has a time limit and leaves nothing behind. */
+export async function diagnose(options: DoctorOptions): Promise<Diagnosis> {
+  const parts = await Promise.all(
+    partsOf(options).map(async ({ name, use, get, probe }): Promise<Check> => {
+      const result = await probe();
+      return result.ok
+        ? { name, use, ok: true, detail: result.detail, get: null }
+        : { name, use, ok: false, detail: result.reason, get: /^needs (?:root|Linux)$/.test(result.reason) ? AS_ROOT : get };
+    }),
+  );
+  return { engines: engineNames.map((name) => engineCheck(name, parts)), parts };
+}
+
+interface Part {
+  readonly name: string;
+  readonly use: string;
+  readonly get: string | null;
+  readonly probe: () => Promise<ProbeResult>;
+}
+
+function partsOf({ home, env }: DoctorOptions): readonly Part[] {
+  const program = (name: string, ...args: string[]) => probeProgram(name, args, env);
+  const docker = dockerSocket(env);
+  return [
+    { name: "init", use: "process 1 of sandboxes", get: null, probe: () => probeInit() },
+    { name: "runc", use: "oci sandboxes", get: installCommand("runc"), probe: () => probeSandbox("runc", home) },
+    { name: "runsc", use: "oci sandboxes with their own kernel", get: RUNSC, probe: () => probeSandbox("runsc", home, env.AENV_RUNSC) },
+    {
+      name: "overlay",
+      use: "files of oci sandboxes",
+      get: `choose a home on another file system, such as ext4`,
+      probe: () => probeOverlay(home),
+    },
+    {
+      name: "control groups",
+      use: "limits of oci sandboxes",
+      get: "mount them at /sys/fs/cgroup, and allow this process to write there",
+      probe: probeControlGroups,
+    },
+    { name: "network", use: "outgoing connections of oci sandboxes", get: installCommand("network"), probe: probeNetwork },
+    { name: "skopeo", use: "images for oci sandboxes", get: installCommand("skopeo"), probe: () => program("skopeo", "--version") },
+    {
+      name: "docker socket",
+      use: "the engine docker",
+      get: `${installCommand("docker")}, start it, or set DOCKER_HOST=unix://PATH`,
+      probe: async () =>
+        docker === null ? { ok: false, reason: `DOCKER_HOST is ${env.DOCKER_HOST}, which is no unix socket` } : probeDocker(docker),
+    },
+    {
+      name: "image builder",
+      use: "aenv build --image",
+      get: `${installCommand("builder")}, or use Docker`,
+      probe: () => probeBuilders(env),
+    },
+    { name: "user namespaces", use: "container tools without root", get: installCommand("user-namespaces"), probe: probeUserNamespaces },
+    { name: "kvm", use: "virtual machines; no engine needs them", get: null, probe: async () => probeKvm() },
+    { name: "redis", use: "servers that share a store", get: installCommand("redis"), probe: () => program("redis-server", "--version") },
+    { name: "python", use: "the Python client", get: installCommand("python"), probe: () => program("python3", "--version") },
+  ];
+}
+
+const NEEDS: Readonly<Record<EngineName, readonly string[]>> = {
+  process: [],
+  "oci/runc": ["init", "runc", "overlay", "control groups", "network"],
+  "oci/runsc": ["init", "runsc", "overlay", "control groups", "network"],
+  docker: ["init", "docker socket"],
+};
+
+const USES: Readonly<Record<EngineName, string>> = {
+  process: "processes of this machine; no isolation",
+  "oci/runc": "isolated, with the kernel of this machine",
+  "oci/runsc": "isolated, with a kernel of its own",
+  docker: "isolated by a Docker or Podman engine",
+};
+
+function engineCheck(name: EngineName, parts: readonly Check[]): Check {
+  const failed = parts.filter((part) => NEEDS[name].includes(part.name) && !part.ok);
+  const [first] = failed;
+  const missing = failed.map((part) => part.name).join(", ");
+  return {
+    name,
+    use: USES[name],
+    ok: failed.length === 0,
+    detail: failed.length === 0 ? USES[name] : `does not work without: ${missing}`,
+    get: first?.get ?? null,
+  };
+}
+
+async function probeInit(): Promise<ProbeResult> {
+  try {
+    if (process.arch !== "x64" && process.arch !== "arm64") return { ok: false, reason: `there is no init for ${process.arch}` };
+    return { ok: true, detail: await initProgram(process.arch satisfies Architecture) };
+  } catch (error) {
+    return { ok: false, reason: messageOf(error) };
+  }
+}
+
+async function probeBuilders(env: DoctorOptions["env"]): Promise<ProbeResult> {
+  const found = await findBuilders(env);
+  return found.length > 0 ? { ok: true, detail: found.join(", ") } : { ok: false, reason: "no Docker engine, buildah or podman" };
+}
+
+function probeKvm(): ProbeResult {
+  try {
+    accessSync("/dev/kvm", constants.R_OK | constants.W_OK);
+    return { ok: true, detail: "/dev/kvm can be opened" };
+  } catch {
+    return { ok: false, reason: "no access to /dev/kvm" };
+  }
+}

@@ -1,0 +1,48 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { describeNeeding, temporaryTree } from "@aenv/testing";
+import { describe, expect, it } from "vitest";
+import { probeControlGroups, probeNetwork, probeOverlay, probeProgram, probeSandbox } from "./probes.ts";
+
+describe("the probe of a program", () => {
+  it("returns the first line of its output", async () => {
+    expect(await probeProgram("sh", ["-c", "echo one; echo two"])).toEqual({ ok: true, detail: "one" });
+  });
+
+  it("says that there is none", async () => {
+    expect(await probeProgram("no-such-program", [])).toEqual({ ok: false, reason: "no program 'no-such-program'" });
+  });
+
+  it("says why it failed", async () => {
+    const failed = await probeProgram("sh", ["-c", "echo broken >&2; exit 3"]);
+    expect(failed).toEqual({ ok: false, reason: "'sh -c echo broken >&2; exit 3' failed: broken" });
+  });
+});
+
+describeNeeding("overlay", "the probes of this machine", () => {
+  it("mount an overlay below a home that does not exist yet, and leave nothing", async () => {
+    using tree = temporaryTree();
+    expect(await probeOverlay(join(tree.path, "home"))).toEqual({ ok: true, detail: `mounted below ${tree.path}` });
+    expect(readdirSync(tree.path)).toEqual([]);
+  });
+
+  it("report what limits and networks lack, or that they work", async () => {
+    for (const result of [await probeControlGroups(), await probeNetwork()])
+      expect(result).toEqual(result.ok ? { ok: true, detail: expect.any(String) } : { ok: false, reason: expect.any(String) });
+  });
+});
+
+describeNeeding("runc", "the probe of a runtime", () => {
+  it("starts a sandbox and leaves nothing", async () => {
+    using tree = temporaryTree();
+    expect(await probeSandbox("runc", tree.path)).toEqual({ ok: true, detail: expect.stringMatching(/^started a sandbox in \d+ ms$/) });
+    expect(readdirSync(tree.path)).toEqual([]);
+  });
+
+  it("says what is missing", async () => {
+    using tree = temporaryTree();
+    const result = await probeSandbox("runsc", tree.path, "/nowhere/runsc");
+    expect(result).toEqual({ ok: false, reason: expect.stringContaining("no program '/nowhere/runsc'") });
+    expect(readdirSync(tree.path)).toEqual([]);
+  });
+});

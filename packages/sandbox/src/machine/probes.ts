@@ -1,0 +1,169 @@
+import { execFile } from "node:child_process";
+import { generateKeyPairSync, randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, rm, rmdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { messageOf } from "@aenv/contract";
+import type { SandboxRuntime } from "../engine.ts";
+import { initKeyArgument } from "../init/key.ts";
+import { initProgram } from "../init/program.ts";
+import { ControlGroup, findHierarchy } from "../oci/cgroups/group.ts";
+import { foldersOf } from "../oci/cgroups/hierarchy.ts";
+import { LayerStore } from "../oci/images/layers.ts";
+import { mountRoot, removeRoot, rootPath } from "../oci/overlay/root.ts";
+import { openRuntime } from "../oci/runtime/open.ts";
+import { ociConfig } from "../oci/spec/config.ts";
+import type { Architecture } from "../oci/spec/seccomp.ts";
+
+/** What a probe found. A failed one says why, in a sentence without its subject: "no program 'runc'". */
+export type ProbeResult = { readonly ok: true; readonly detail: string } | { readonly ok: false; readonly reason: string };
+
+const TIMEOUT_MS = 20_000;
+const SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/** Runs a program to its end. The detail is its first line of output. */
+export async function probeProgram(
+  program: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string | undefined>> = { PATH: SYSTEM_PATH },
+): Promise<ProbeResult> {
+  try {
+    const { stdout, stderr } = await promisify(execFile)(program, args, { timeout: TIMEOUT_MS, env: { ...env, LC_ALL: "C" } });
+    return { ok: true, detail: firstLine(stdout) || firstLine(stderr) };
+  } catch (error) {
+    const { code, killed, stderr = "" } = error as { code?: unknown; killed?: boolean; stderr?: string };
+    if (code === "ENOENT") return { ok: false, reason: `no program '${program}'` };
+    if (killed) return { ok: false, reason: `'${program}' did not end within ${TIMEOUT_MS / 1_000} seconds` };
+    return { ok: false, reason: `'${[program, ...args].join(" ")}' failed: ${firstLine(stderr) || messageOf(error)}` };
+  }
+}
+
+/** Mounts an overlay below the folder, as oci sandboxes of a home do. */
+export async function probeOverlay(home: string): Promise<ProbeResult> {
+  if (!isRootOnLinux()) return needsRoot();
+  return inNewFolder(home, async (folder) => {
+    const root = { folder: join(folder, "root"), layers: [], storage: { kind: "folder" } } as const;
+    try {
+      await mountRoot(root, new LayerStore(join(folder, "store")));
+      await writeFile(join(rootPath(root), "file"), "");
+    } finally {
+      await removeRoot(root);
+    }
+    return `mounted below ${existing(home)}`;
+  });
+}
+
+/** Creates a control group with each limit, and removes it. */
+export async function probeControlGroups(): Promise<ProbeResult> {
+  if (!isRootOnLinux()) return needsRoot();
+  return attempt(async () => {
+    const hierarchy = await findHierarchy();
+    const group = new ControlGroup(hierarchy, newGroupPath());
+    try {
+      await group.create({ memoryBytes: 64 * 2 ** 20, cpuQuotaUs: 50_000, pids: 64 });
+    } finally {
+      await removeGroups(group);
+    }
+    return `version ${hierarchy.version}, with limits of memory, cpu and processes`;
+  });
+}
+
+/** Starts the init in an empty sandbox with the runtime, and removes it. */
+export async function probeSandbox(name: SandboxRuntime, home: string, program?: string): Promise<ProbeResult> {
+  if (!isRootOnLinux()) return needsRoot();
+  return inNewFolder(home, async (folder) => {
+    const runtime = await openRuntime(name, { root: join(folder, "runtime"), ...(program !== undefined && { program }) });
+    const architecture = process.arch as Architecture;
+    const groupPath = newGroupPath();
+    const config = ociConfig({
+      runtime: name,
+      architecture,
+      hostname: "probe",
+      rootPath: join(folder, "root"),
+      initPath: await initProgram(architecture),
+      initArguments: ["--listen", "unix:/socket", "--key", initKeyArgument(generateKeyPairSync("ed25519").privateKey)],
+      networkNamespace: null,
+      userMapping: null,
+      mounts: [],
+      limits: {},
+      groupPath,
+    });
+    await mkdir(join(folder, "root"));
+    await writeFile(join(folder, "config.json"), JSON.stringify(config));
+    const id = `aenv-probe-${randomBytes(6).toString("hex")}`;
+    const started = performance.now();
+    try {
+      await runtime.run(id, folder, { logPath: join(folder, "log"), signal: AbortSignal.timeout(TIMEOUT_MS) });
+      if (!(await runtime.isRunning(id))) throw new Error("the sandbox ended at once");
+      return `started a sandbox in ${Math.round(performance.now() - started)} ms`;
+    } finally {
+      await runtime.remove(id);
+      await removeGroups(new ControlGroup(await findHierarchy(), groupPath));
+    }
+  });
+}
+
+/** Connects two network interfaces and adds a firewall table, in a network of its own that ends with the command. */
+export async function probeNetwork(): Promise<ProbeResult> {
+  if (!isRootOnLinux()) return needsRoot();
+  for (const program of ["ip", "nft"]) {
+    const found = await probeProgram(program, ["-V"]);
+    if (!found.ok) return found;
+  }
+  const script = "ip link add probe0 type veth peer name probe1 && nft add table inet probe";
+  const ran = await probeProgram("unshare", ["--net", "sh", "-c", script]);
+  return ran.ok ? { ok: true, detail: "interfaces and firewall rules can be created" } : ran;
+}
+
+/** Starts a program in a user namespace, as container tools without root do. */
+export async function probeUserNamespaces(): Promise<ProbeResult> {
+  const ran = await probeProgram("unshare", ["--user", "--map-root-user", "true"]);
+  return ran.ok ? { ok: true, detail: "can be created" } : ran;
+}
+
+async function inNewFolder(home: string, act: (folder: string) => Promise<string>): Promise<ProbeResult> {
+  return attempt(async () => {
+    const folder = await mkdtemp(join(existing(home), ".probe-"));
+    try {
+      return await act(folder);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+}
+
+/** The folder, or the nearest one above it that exists: it is on the same file system. */
+function existing(folder: string): string {
+  return existsSync(folder) || dirname(folder) === folder ? folder : existing(dirname(folder));
+}
+
+async function attempt(act: () => Promise<string>): Promise<ProbeResult> {
+  try {
+    return { ok: true, detail: await act() };
+  } catch (error) {
+    return { ok: false, reason: messageOf(error) };
+  }
+}
+
+/** Also the folder above, which is only for this probe. */
+async function removeGroups(group: ControlGroup): Promise<void> {
+  await group.remove();
+  for (const folder of foldersOf(await findHierarchy(), dirname(group.path))) await rmdir(folder).catch(() => {});
+}
+
+function newGroupPath(): string {
+  return `/aenv-probe-${randomBytes(6).toString("hex")}/one`;
+}
+
+function isRootOnLinux(): boolean {
+  return process.platform === "linux" && process.getuid?.() === 0;
+}
+
+function needsRoot(): ProbeResult {
+  return { ok: false, reason: process.platform === "linux" ? "needs root" : "needs Linux" };
+}
+
+function firstLine(text: string): string {
+  return text.trim().split("\n")[0] ?? "";
+}
