@@ -1,27 +1,17 @@
 import type { Catalogue, EpisodeTask, Json, ResetResult, Reward, Task, ToolDescriptor } from "@aenv/contract";
-import { defaultTransport } from "#transport";
-import { type Clock, systemClock } from "../async/clock.ts";
 import { EnvironmentError, ValidationError } from "../errors/errors.ts";
-import type { Transport } from "../http/http.ts";
-import { JsonClient } from "../http/json-client.ts";
-import { McpClient, type ToolLog, type ToolProgress } from "../mcp/client.ts";
+import type { ToolLog, ToolProgress } from "../mcp/client.ts";
 import type { ToolResult } from "../mcp/tool-result.ts";
 import type { ToolSource } from "../mcp/tool-source.ts";
-import { type Addresses, pinAddresses, resolveAddresses } from "../platform/addresses.ts";
-import { SchedulerClient } from "../platform/scheduler-client.ts";
-import { readSettings } from "../platform/settings.ts";
-import { fetchTransport } from "../transport/fetch.ts";
-import { localTransport } from "../transport/local.ts";
-import { tracedTransport } from "../transport/traced.ts";
 import { EnvironmentBatch } from "./batch.ts";
+import { type Clients, Connection } from "./connection.ts";
 import { EpisodeClient } from "./episode.ts";
-import { InstanceLifecycle, REFUSED_LIMIT_MS } from "./instance-lifecycle.ts";
-import { type Logger, silentLogger } from "./logger.ts";
-import { agentUrlOf, type InstanceRuntime, type OpenInstance, runtimeOf, warningsOf } from "./open-instance.ts";
-import { type EnvironmentOptions, type InstanceOptions, requestLimit } from "./options.ts";
-import { type CallOptions, SandboxClient } from "./sandbox-client.ts";
+import { InstanceLifecycle } from "./instance-lifecycle.ts";
+import { agentUrlOf, type InstanceRuntime, runtimeOf, warningsOf } from "./open-instance.ts";
+import type { EnvironmentOptions, InstanceOptions } from "./options.ts";
+import type { CallOptions } from "./sandbox-client.ts";
 import { toReward } from "./score.ts";
-import { checkArguments, plainToolName, ToolCaller } from "./tool-caller.ts";
+import { checkArguments, plainToolName } from "./tool-caller.ts";
 
 export interface CallToolOptions extends CallOptions {
   readonly onProgress?: (progress: ToolProgress) => void;
@@ -41,25 +31,16 @@ export interface EnvironmentInfo {
 type Arguments = Readonly<Record<string, unknown>>;
 type Work<T> = (env: Environment) => Promise<T> | T;
 
-const DEFAULT_TIMEOUT_MS = 60_000;
-const DEFAULT_RETRIES = 10;
 const READY_TIMEOUT_MS = 300_000;
 const MAX_FORKS = 1_000;
 const MAX_BATCH = 100_000;
 
-/** The clients of the open instance. */
 /** What a reset changes. */
 interface NewEpisode {
   /** The id of a listed task, or a task of your own, for environments that take such tasks. */
   readonly task?: EpisodeTask | null;
   readonly seed?: number;
   readonly observationsOnly?: boolean;
-}
-
-interface Clients {
-  readonly instance: OpenInstance;
-  readonly tools: ToolCaller;
-  readonly sandbox: SandboxClient;
 }
 
 /**
@@ -72,51 +53,18 @@ interface Clients {
  */
 export class Environment implements ToolSource {
   readonly name: string;
-  readonly #options: EnvironmentOptions;
-  readonly #addresses: Addresses;
-  readonly #transport: Transport;
-  readonly #clock: Clock;
-  readonly #logger: Logger;
-  readonly #timeoutMs: number;
-  readonly #maxRetries: number;
-  readonly #refusedLimitMs: number | undefined;
-  readonly #client: JsonClient;
-  readonly #lifecycle: InstanceLifecycle;
+  readonly #connection: Connection;
   readonly #episode: EpisodeClient;
   #clients: Clients | null = null;
 
   constructor(ref: string, options: EnvironmentOptions = {}) {
     if (ref.trim() === "") throw new ValidationError("an environment needs a name, such as 'weather-demo@1.0.0'");
-    const { timeoutMs = DEFAULT_TIMEOUT_MS, maxRetries = DEFAULT_RETRIES, clock = systemClock, logger = silentLogger } = options;
-    const settings = readSettings();
-    const addresses = resolveAddresses(options, settings);
-    const traced = tracedTransport(options.transport ?? (options.fetch === undefined ? defaultTransport : fetchTransport(options.fetch)));
-    const transport = addresses.mode === "local" ? localTransport(traced) : traced;
-    const refusedLimitMs = addresses.mode === "local" ? REFUSED_LIMIT_MS : undefined;
     this.name = ref;
+    this.#connection = new Connection(ref, options);
     this.#episode = new EpisodeClient(ref, async (method, own) => {
       const { sandbox } = await this.#open(method, own);
       return { sandbox, options: this.#with(own) };
     });
-    // Forks use the same settings, even if the variables change. A sandbox on this machine never gets the platform's key.
-    const pinned = settings.apiKey !== undefined && addresses.mode === "remote" ? { apiKey: settings.apiKey } : {};
-    this.#options = { ...pinned, ...options, ...pinAddresses(addresses) };
-    this.#addresses = addresses;
-    this.#transport = transport;
-    this.#clock = clock;
-    this.#logger = logger;
-    this.#timeoutMs = timeoutMs;
-    this.#maxRetries = maxRetries;
-    this.#refusedLimitMs = refusedLimitMs;
-    this.#client = new JsonClient({ transport, clock, maxRetries, refusedLimitMs });
-    const { dedupesCreate = true } = options;
-    // A sandbox on this machine runs an author's code, which must not receive the platform's key.
-    const apiKey = addresses.mode === "local" ? "" : (this.#options.apiKey ?? "");
-    const controlUrl = addresses.mode === "local" ? addresses.sandboxUrl : addresses.controlUrl;
-    const scheduler = new SchedulerClient(controlUrl, { timeoutMs, maxRetries, transport, clock, dedupesCreate, apiKey });
-    // The variable's token is for the platform. Only a token that was passed together with an address is sent to that address.
-    const token = addresses.mode === "local" ? (options.apiKey ?? "") : apiKey;
-    this.#lifecycle = new InstanceLifecycle({ ref, addresses, options, scheduler, client: this.#client, clock, logger, timeoutMs, token });
   }
 
   /** A new environment, ready to be used. */
@@ -140,7 +88,7 @@ export class Environment implements ToolSource {
   ): Promise<EnvironmentBatch<Environment>> {
     const each = typeof wanted === "number" ? Array.from({ length: checkCount(wanted) }, () => ({})) : wanted;
     const environments = each.map((own) => new Environment(ref, { ...options, ...own }));
-    if (environments.some((env) => env.#addresses.mode === "local")) {
+    if (environments.some((env) => env.#connection.addresses.mode === "local")) {
       throw new ValidationError(
         `cannot create ${each.length} instances of '${ref}': with instanceUrl or DUMMY_INSTANCE_IP no instance is created; set systemUrl to use a platform, or fork a running instance`,
       );
@@ -187,7 +135,7 @@ export class Environment implements ToolSource {
   /** The tools with full names, `weather-demo@1.0.0/get_weather`. */
   async listTools(options: CallOptions = {}): Promise<ToolDescriptor[]> {
     const { tools } = await this.#open("listTools", options);
-    const { timeoutMs = this.#timeoutMs } = options;
+    const { timeoutMs = this.#connection.timeoutMs } = options;
     return tools.list({ timeoutMs, signal: this.#signal(options) });
   }
 
@@ -202,7 +150,7 @@ export class Environment implements ToolSource {
     const toolName = plainToolName(this.name, name);
     checkArguments(toolName, args);
     const { tools } = this.#clients ?? (await this.#open("callTool", options));
-    const { timeoutMs = this.#timeoutMs, onProgress, onLog } = options;
+    const { timeoutMs = this.#connection.timeoutMs, onProgress, onLog } = options;
     return tools.call(toolName, args, { timeoutMs, signal: this.#signal(options), onProgress, onLog });
   }
 
@@ -341,7 +289,7 @@ export class Environment implements ToolSource {
     }
     const copies = await this.#lifecycle.fork(count, this.#signal(options));
     return copies.map((instance) => {
-      const copy = new Environment(this.name, this.#options);
+      const copy = new Environment(this.name, this.#connection.options);
       copy.#lifecycle.adopt(instance);
       return copy;
     });
@@ -360,23 +308,14 @@ export class Environment implements ToolSource {
   }
 
   async #open(method: string, options: Pick<CallOptions, "signal">): Promise<Clients> {
-    if (this.#options.dataPlane === false) throw this.#unavailable(method);
+    if (this.#connection.options.dataPlane === false) throw this.#unavailable(method);
     const instance = await this.#lifecycle.open(this.#signal(options));
-    if (this.#clients?.instance === instance) return this.#clients;
-    const { url, headers } = instance;
-    const mcp = new McpClient({
-      url: `${url}/mcp`,
-      headers,
-      transport: this.#transport,
-      clock: this.#clock,
-      maxRetries: this.#maxRetries,
-      refusedLimitMs: this.#refusedLimitMs,
-      maxRequestBytes: requestLimit(this.#options, this.#addresses.mode === "remote" && agentUrlOf(instance.record) === null),
-    });
-    const tools = new ToolCaller({ envName: this.name, url, mcp, clock: this.#clock, logger: this.#logger });
-    const sandbox = new SandboxClient(this.#client, { envName: this.name, url, headers, timeoutMs: this.#timeoutMs });
-    this.#clients = { instance, tools, sandbox };
+    if (this.#clients?.instance !== instance) this.#clients = this.#connection.clientsOf(instance);
     return this.#clients;
+  }
+
+  get #lifecycle(): InstanceLifecycle {
+    return this.#connection.lifecycle;
   }
 
   #unavailable(method: string): EnvironmentError {
@@ -392,7 +331,7 @@ export class Environment implements ToolSource {
   }
 
   #signal(options: Pick<CallOptions, "signal">): AbortSignal | undefined {
-    const { signal: own } = this.#options;
+    const { signal: own } = this.#connection.options;
     if (own === undefined || options.signal === undefined) return own ?? options.signal;
     return AbortSignal.any([own, options.signal]);
   }
