@@ -1,10 +1,9 @@
 import { PythonSyntaxError } from "../syntax/error.ts";
-import { type Token, tokenize } from "../syntax/tokens.ts";
 import { PyOpaque } from "../values/values.ts";
 import { checkFormatted } from "./formatted.ts";
 import type { Keyword, Node } from "./node.ts";
+import { TokenCursor } from "./token-cursor.ts";
 
-const END = { kind: "end", text: "" } as const;
 const OTHER = (what: string): Node => ({ kind: "other", what });
 const COMPARISONS = ["==", "!=", "<", "<=", ">", ">="];
 const BINARY = [["|"], ["^"], ["&"], ["<<", ">>"], ["+", "-"], ["*", "/", "//", "%", "@"]];
@@ -27,26 +26,12 @@ export function parseCall(source: string): Extract<Node, { kind: "call" }> {
   return node;
 }
 
-class Parser {
-  readonly #tokens: readonly Token[];
-  #at = 0;
-
-  constructor(source: string) {
-    this.#tokens = tokenize(source).filter(({ kind }) => kind !== "newline");
-  }
-
-  get isEnd(): boolean {
-    return this.#token.kind === "end";
-  }
-
-  expectEnd(): void {
-    if (!this.isEnd) throw this.#unexpected();
-  }
-
+/** The grammar of expressions, by recursive descent. */
+class Parser extends TokenCursor {
   /** One expression, or a tuple without parentheses. */
   expressions(): Node {
     const first = this.#starOr(() => this.expression());
-    if (!this.#is(",")) {
+    if (!this.is(",")) {
       if (first.kind === "other" && first.what === "star") throw new PythonSyntaxError("a starred expression is not allowed here");
       return first;
     }
@@ -60,15 +45,9 @@ class Parser {
     const value = this.#disjunction();
     if (!this.take("if")) return value;
     this.#disjunction();
-    this.#expect("else");
+    this.expect("else");
     this.expression();
     return OTHER("conditional");
-  }
-
-  take(text: string): boolean {
-    if (!this.#is(text)) return false;
-    this.#at++;
-    return true;
   }
 
   #disjunction(): Node {
@@ -97,8 +76,8 @@ class Parser {
       this.take("not");
       return true;
     }
-    if (!this.#is("not") || this.#next.text !== "in") return false;
-    this.#at += 2;
+    if (!this.is("not") || this.next.text !== "in") return false;
+    this.skip(2);
     return true;
   }
 
@@ -133,7 +112,7 @@ class Parser {
   #primary(): Node {
     let node = this.#atom();
     for (;;) {
-      if (this.take(".")) node = { kind: "attribute", of: node, name: this.#name() };
+      if (this.take(".")) node = { kind: "attribute", of: node, name: this.name() };
       else if (this.take("(")) node = this.#call(node);
       else if (this.take("[")) {
         this.#slices();
@@ -150,9 +129,9 @@ class Parser {
       if (this.take("**")) {
         keywords.push({ name: null, value: this.expression() });
         isUnpacked = true;
-      } else if (this.#token.kind === "name" && this.#next.text === "=") {
-        const name = this.#name();
-        this.#expect("=");
+      } else if (this.token.kind === "name" && this.next.text === "=") {
+        const name = this.name();
+        this.expect("=");
         keywords.push({ name, value: this.expression() });
       } else if (!isUnpacked && this.take("*")) {
         this.expression();
@@ -162,13 +141,13 @@ class Parser {
         positional.push(this.#named());
         if (this.#comprehension()) {
           // A bare generator must be the only argument.
-          if (positional.length > 1) throw this.#unexpected();
-          this.#expect(")");
+          if (positional.length > 1) throw this.unexpected();
+          this.expect(")");
           break;
         }
       }
       if (this.take(",")) continue;
-      this.#expect(")");
+      this.expect(")");
       break;
     }
     return { kind: "call", callee, positional, keywords };
@@ -176,28 +155,28 @@ class Parser {
 
   #slices(): void {
     do {
-      if (this.#is("]")) break;
-      if (this.#is("*")) {
+      if (this.is("]")) break;
+      if (this.is("*")) {
         this.#starOr(() => this.expression());
         continue;
       }
-      if (!this.#is(":")) this.#named();
+      if (!this.is(":")) this.#named();
       for (let colons = 0; colons < 2 && this.take(":"); colons++) if (this.#startsExpression()) this.expression();
     } while (this.take(","));
-    if (this.#tokens[this.#at - 1]?.text === "[") throw this.#unexpected();
-    this.#expect("]");
+    if (this.previous?.text === "[") throw this.unexpected();
+    this.expect("]");
   }
 
   #atom(): Node {
-    const token = this.#token;
-    this.#at++;
+    const token = this.token;
+    this.skip(1);
     switch (token.kind) {
       case "name":
         return { kind: "name", name: token.text };
       case "number":
         return { kind: "constant", value: token.value };
       case "string":
-        this.#at--;
+        this.skip(-1);
         return this.#strings();
       case "keyword":
         if (token.text === "None") return { kind: "constant", value: null };
@@ -210,15 +189,15 @@ class Parser {
         if (token.text === "{") return this.#braced();
         break;
     }
-    this.#at--;
-    throw this.#unexpected();
+    this.skip(-1);
+    throw this.unexpected();
   }
 
   #strings(): Node {
     let value = "";
     let isBytes: boolean | null = null;
     let isFormatted = false;
-    for (let token = this.#token; token.kind === "string"; token = this.#token) {
+    for (let token = this.token; token.kind === "string"; token = this.token) {
       const { prefix, body } = token;
       if (isBytes !== null && isBytes !== prefix.includes("b")) throw new PythonSyntaxError("bytes and text are mixed");
       isBytes = prefix.includes("b");
@@ -229,7 +208,7 @@ class Parser {
         checkFormatted(body, isExpression);
       }
       value += token.value;
-      this.#at++;
+      this.skip(1);
     }
     if (isFormatted) return OTHER("formatted string");
     return { kind: "constant", value: isBytes === true ? new PyOpaque("bytes", `b'${value}'`) : value };
@@ -241,7 +220,7 @@ class Parser {
     const first = this.#starOr(() => this.#named());
     const isStarred = first.kind === "other" && first.what === "star";
     if (!isStarred && this.#comprehension()) {
-      this.#expect(")");
+      this.expect(")");
       return OTHER("generator");
     }
     if (this.take(")")) {
@@ -253,8 +232,8 @@ class Parser {
 
   #yielded(): Node {
     if (this.take("from")) this.expression();
-    else if (!this.#is(")")) this.expressions();
-    this.#expect(")");
+    else if (!this.is(")")) this.expressions();
+    this.expect(")");
     return OTHER("yield");
   }
 
@@ -262,7 +241,7 @@ class Parser {
     if (this.take("]")) return { kind: "list", items: [] };
     const first = this.#starOr(() => this.#named());
     if (this.#comprehension()) {
-      this.#expect("]");
+      this.expect("]");
       return OTHER("comprehension");
     }
     return { kind: "list", items: this.take("]") ? [first] : this.#rest(first, "]") };
@@ -272,10 +251,10 @@ class Parser {
   #rest(first: Node, close: string): Node[] {
     const items = [first];
     while (this.take(",")) {
-      if (this.#is(close)) break;
+      if (this.is(close)) break;
       items.push(this.#starOr(() => this.#named()));
     }
-    this.#expect(close);
+    this.expect(close);
     return items;
   }
 
@@ -283,17 +262,17 @@ class Parser {
     if (this.take("}")) return { kind: "dict", entries: [] };
     const first = this.#entryOrItem();
     if (this.#comprehension()) {
-      this.#expect("}");
+      this.expect("}");
       return OTHER("comprehension");
     }
     const entries = [first];
     while (this.take(",")) {
-      if (this.#is("}")) break;
+      if (this.is("}")) break;
       const entry = this.#entryOrItem();
       if ((entry === null) !== (first === null)) throw new PythonSyntaxError("a dict and a set are mixed");
       entries.push(entry);
     }
-    this.#expect("}");
+    this.expect("}");
     return first === null ? OTHER("set") : { kind: "dict", entries: entries.filter((entry) => entry !== null) };
   }
 
@@ -306,13 +285,13 @@ class Parser {
 
   #lambda(): Node {
     while (!this.take(":")) {
-      const isBare = this.take("/") || (this.take("*") && this.#is(","));
+      const isBare = this.take("/") || (this.take("*") && this.is(","));
       if (!isBare) {
         this.take("**");
-        this.#name();
+        this.name();
       }
       if (this.take("=")) this.expression();
-      if (!this.take(",") && !this.#is(":")) throw this.#unexpected();
+      if (!this.take(",") && !this.is(":")) throw this.unexpected();
     }
     this.expression();
     return OTHER("lambda");
@@ -321,13 +300,13 @@ class Parser {
   /** Skips `for x in y if z …` if it is next. */
   #comprehension(): boolean {
     let isThere = false;
-    while (this.#is("for") || (this.#is("async") && this.#next.text === "for")) {
+    while (this.is("for") || (this.is("async") && this.next.text === "for")) {
       isThere = true;
       this.take("async");
-      this.#expect("for");
+      this.expect("for");
       do this.#target();
-      while (this.take(",") && !this.#is("in"));
-      this.#expect("in");
+      while (this.take(",") && !this.is("in"));
+      this.expect("in");
       this.#disjunction();
       while (this.take("if")) this.#disjunction();
     }
@@ -341,8 +320,8 @@ class Parser {
   }
 
   #named(): Node {
-    if (this.#token.kind !== "name" || this.#next.text !== ":=") return this.expression();
-    this.#at += 2;
+    if (this.token.kind !== "name" || this.next.text !== ":=") return this.expression();
+    this.skip(2);
     this.expression();
     return OTHER("assignment");
   }
@@ -354,37 +333,9 @@ class Parser {
   }
 
   #startsExpression(): boolean {
-    const { kind, text } = this.#token;
+    const { kind, text } = this.token;
     if (kind === "operator") return ["(", "[", "{", "+", "-", "~", "...", "*"].includes(text);
     return kind !== "end" && (kind !== "keyword" || ["None", "True", "False", "not", "lambda", "await"].includes(text));
-  }
-
-  #name(): string {
-    const token = this.#token;
-    if (token.kind !== "name") throw this.#unexpected();
-    this.#at++;
-    return token.text;
-  }
-
-  #expect(text: string): void {
-    if (!this.take(text)) throw this.#unexpected();
-  }
-
-  #is(text: string): boolean {
-    const { kind } = this.#token;
-    return this.#token.text === text && (kind === "operator" || kind === "keyword");
-  }
-
-  get #token(): Token | typeof END {
-    return this.#tokens[this.#at] ?? END;
-  }
-
-  get #next(): Token | typeof END {
-    return this.#tokens[this.#at + 1] ?? END;
-  }
-
-  #unexpected(): PythonSyntaxError {
-    return new PythonSyntaxError(`'${this.#token.text}' is unexpected here`);
   }
 }
 
