@@ -110,8 +110,10 @@ export {
 } from "./rollout.ts";
 export {
   type Api,
+  commandRoutes,
   controlRoutes,
   FIRST_INSTANCE,
+  fileRoutes,
   fillPath,
   headers,
   hostRoutes,

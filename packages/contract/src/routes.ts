@@ -67,6 +67,29 @@ export const controlRoutes = {
   presignUrl: { method: "POST", path: "/env-instance/:id/presign-url", does: "create a link to a port inside the sandbox" },
 } as const satisfies Record<string, Route>;
 
+/** Routes of the control port for commands in the sandbox of an instance. */
+export const commandRoutes = {
+  exec: { method: "POST", path: "/env-instance/:id/exec", does: "run a command in the sandbox" },
+  terminal: { method: "GET", path: "/env-instance/:id/terminal", does: "run a command or a terminal over a WebSocket" },
+  listCommands: { method: "GET", path: "/env-instance/:id/commands", does: "list the commands" },
+  attachCommand: { method: "GET", path: "/env-instance/:id/commands/:command", does: "follow a command that was started before" },
+  signalCommand: { method: "POST", path: "/env-instance/:id/commands/:command/signal", does: "send a signal to a command" },
+} as const satisfies Record<string, Route>;
+
+/** Routes of the control port for files in the sandbox of an instance. */
+export const fileRoutes = {
+  readFile: { method: "GET", path: "/env-instance/:id/files", does: "read a file" },
+  writeFile: { method: "PUT", path: "/env-instance/:id/files", does: "write a file" },
+  removeFile: { method: "DELETE", path: "/env-instance/:id/files", does: "remove a file or a folder" },
+  listFiles: { method: "GET", path: "/env-instance/:id/files/list", does: "list a folder" },
+  statFile: { method: "GET", path: "/env-instance/:id/files/stat", does: "describe a file or a folder" },
+  makeFolder: { method: "POST", path: "/env-instance/:id/files/mkdir", does: "create a folder" },
+  renameFile: { method: "POST", path: "/env-instance/:id/files/rename", does: "rename a file or a folder" },
+  watchFiles: { method: "GET", path: "/env-instance/:id/files/watch", does: "follow the changes in a folder" },
+  packFiles: { method: "GET", path: "/env-instance/:id/files/archive", does: "read a folder as a tar archive" },
+  unpackFiles: { method: "PUT", path: "/env-instance/:id/files/archive", does: "unpack a tar archive into a folder" },
+} as const satisfies Record<string, Route>;
+
 /** Routes by which the platform manages the instances in a sandbox. They look like the control port's, so that one client can use both. */
 export const hostRoutes = {
   describe: { method: "GET", path: "/env-instance", api: "platform", does: "describe the environment: tools, functions, number of tasks" },

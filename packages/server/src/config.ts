@@ -36,6 +36,11 @@ export const serverConfig = z.strictObject({
     .default(true)
     .describe("accept an instance's unguessable id instead of a token on the data port, as the original's clients require"),
   allowProcessEngine: flag.default(false).describe("allow clients beyond loopback to run code in plain processes of this machine"),
+  processCommands: flag
+    .default(false)
+    .describe("start an init beside each plain process, so that its owner can run commands and access files there"),
+  commandsPerInstance: count.min(1).default(64).describe("most concurrent commands in one instance's sandbox"),
+  commandTimeout: duration.default("1h").describe("longest time of a command in a sandbox, and the default"),
   allowedHosts: z.array(z.string()).default([]).describe("additional Host names that a server on loopback accepts"),
   defaultTtl: duration.default("30m").describe("lifetime of an instance if the request sets none"),
   idleAfter: duration.nullable().default(null).describe("instances that are unused for this long are ended; none by default"),

@@ -10,6 +10,9 @@ import { Quotas } from "./access/quotas.ts";
 import { Tokens, tokenRows } from "./access/tokens.ts";
 import { openApps } from "./api/open.ts";
 import { Closers } from "./closers.ts";
+import { Commands } from "./commands/commands.ts";
+import { Files } from "./commands/files.ts";
+import { SandboxAccess } from "./commands/sandbox-access.ts";
 import type { ServerConfig } from "./config.ts";
 import { DiskProbe } from "./disk.ts";
 import { openGateway } from "./gateway/open.ts";
@@ -107,7 +110,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   const store = await openStore(config.store);
   closers.add(() => store.close());
   const serverId = `r-${randomBytes(8).toString("hex")}`;
-  const engine = parts.engine ?? new ProcessEngine({ home: config.home });
+  const engine = parts.engine ?? new ProcessEngine({ home: config.home, useInit: config.processCommands });
   closers.add(() => engine.close());
   const clients = new SandboxClients();
   closers.add(() => clients.close());
@@ -203,6 +206,8 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     requestMs: parseDuration(config.requestTimeout),
     connections: config.maxConnections,
   };
+  const sandboxAccess = new SandboxAccess({ instances, slots, engine });
+  closers.add(() => sandboxAccess.close());
   const links = new PortLinks(store, now);
   const ports = new PortClients((sandboxId) => slots.find(sandboxId));
   closers.add(() => ports.close());
@@ -274,6 +279,8 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     instances,
     list,
     logs,
+    commands: new Commands(sandboxAccess, { atOnce: config.commandsPerInstance, timeoutMs: parseDuration(config.commandTimeout) }),
+    files: new Files(sandboxAccess),
     presign: new Presign({ instances, hub, links, engine }),
     rollouts,
     services,

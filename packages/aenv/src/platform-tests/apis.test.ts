@@ -31,6 +31,10 @@ const bodies: Readonly<Record<string, unknown>> = {
   "POST /env-instance/{id}/renew": { ttl: "1h" },
   "POST /env-instance/{id}/fork": { count: 1 },
   "POST /env-instance/{id}/presign-url": { port: 80 },
+  "POST /env-instance/{id}/exec": { command: "true" },
+  "POST /env-instance/{id}/commands/{command}/signal": { signal: "SIGTERM" },
+  "POST /env-instance/{id}/files/mkdir": { path: "x" },
+  "POST /env-instance/{id}/files/rename": { path: "x", to: "y" },
   "POST /env/{name}/{version}/aci_trigger": { image: "docker.io/eve/probe:1.0.0" },
   "POST /env/{name}/{version}/visibility": { visibility: "shared", sharedWith: ["bob"] },
   "PUT /env/{name}/{version}": { status: "Failed" },
@@ -38,7 +42,10 @@ const bodies: Readonly<Record<string, unknown>> = {
 };
 
 /** Requests of another owner, for routes where the default request has another meaning (an upload checks whether a name is free). */
-const queries: Readonly<Record<string, string>> = { "POST /env/{name}/{version}/sign": "?style=read" };
+const queryOf = (key: string): string => {
+  if (key === "POST /env/{name}/{version}/sign") return "?style=read";
+  return key.includes("/files") ? "?path=x" : "";
+};
 
 /** The status for another owner instead of 404, for routes that are allowed to any owner. */
 const harmless: Readonly<Record<string, unknown>> = {
@@ -105,8 +112,8 @@ describe("every route of the control port", () => {
     for (const { method, path } of routes) {
       const key = `${method} ${path}`;
       if (key === "PUT /bundle/{digest}") continue;
-      const values = { id: idFor(path, instance.id), name, version, digest, ref };
-      const answer = await send(eve, method, fill(path, values) + (queries[key] ?? ""), bodies[key] ?? {});
+      const values = { id: idFor(path, instance.id), name, version, digest, ref, command: "1" };
+      const answer = await send(eve, method, fill(path, values) + queryOf(key), bodies[key] ?? {});
       if (key in harmless) expect([key, answer.data]).toEqual([key, harmless[key]]);
       else expect([key, answer.status]).toEqual([key, 404]);
       expect(JSON.stringify(answer.data ?? null)).not.toContain("ada");

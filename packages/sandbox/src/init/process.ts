@@ -51,9 +51,11 @@ export class RemoteProcess {
   readonly stderr: Readable;
   /** How it ended. The end comes after the output: read the output, or destroy the two streams to drop it. */
   readonly exited: Promise<ProcessEnding>;
+  readonly #stream: InitStream;
 
   constructor(answer: unknown, stream: InitStream, outputs: ProcessOutputs) {
     const fields = fieldsOf(answer);
+    this.#stream = stream;
     this.id = numberIn(fields, "process");
     this.pid = numberIn(fields, "pid");
     this.stdin = new OutgoingBytes(stream);
@@ -61,6 +63,11 @@ export class RemoteProcess {
     this.stderr = outputs.stderr;
     this.exited = stream.summary.then((summary) => endingOf(fieldsOf(summary)));
     this.exited.catch(() => undefined);
+  }
+
+  /** Leaves the process alone: it goes on, its output is kept up to a limit, and `attach` finds it again. */
+  detach(): void {
+    this.#stream.reset(new Error("the client detached"));
   }
 
   /** Reads all output, and waits for the end. */

@@ -2,6 +2,8 @@ import { hostRuleFor, parseDuration } from "@aenv/contract";
 import type { FastifyInstance } from "fastify";
 import type { Tokens } from "../access/tokens.ts";
 import { type AppOptions, createApp } from "./app.ts";
+import { type CommandRooms, commandApi } from "./command-routes.ts";
+import { type FileRooms, fileApi } from "./file-routes.ts";
 import { hubRoutes } from "./hub-routes.ts";
 import { type InstanceRooms, instanceRoutes } from "./instance-routes.ts";
 import { adminRoutes, type OperationRooms, operationRoutes } from "./operation-routes.ts";
@@ -16,6 +18,8 @@ export interface OpenAppsOptions
     InstanceRooms,
     Omit<OperationRooms, "others">,
     PortRooms,
+    CommandRooms,
+    FileRooms,
     RolloutRooms,
     ServiceRooms,
     SessionRooms {
@@ -29,6 +33,8 @@ export function openApps(options: OpenAppsOptions): { readonly app: FastifyInsta
     ...hubRoutes(options.hub),
     ...instanceRoutes(options),
     ...portRoutes(options),
+    ...commandApi(options),
+    ...fileApi(options),
     ...rolloutRoutes(options),
     ...serviceRoutes(options),
     ...sessionRoutes(options),

@@ -27,7 +27,7 @@ export interface ApiRoute<P extends z.ZodType = z.ZodType, Q extends z.ZodType =
   readonly method: Method;
   readonly path: string;
   readonly summary: string;
-  readonly tag: "environments" | "instances" | "services" | "rollouts" | "sessions" | "access" | "operations";
+  readonly tag: "environments" | "instances" | "services" | "rollouts" | "sessions" | "sandboxes" | "access" | "operations";
   /** Any one of these roles is enough; `null` if no token is needed. */
   readonly roles: readonly Role[] | null;
   readonly params?: P;
@@ -80,6 +80,8 @@ export const bodyLimits = {
   snapshot: 64 * KIBIBYTE ** 2,
   /** An archive; it is streamed to disk and never held in memory. */
   archive: 512 * KIBIBYTE ** 2,
+  /** A file of a sandbox, or an archive of files; streamed and never held in memory. */
+  file: 8 * KIBIBYTE ** 3,
 } as const;
 
 /** Checks a route's own types, and returns it as the common type for a list. */

@@ -22,7 +22,12 @@ export type Change =
   | "rollout.cancelled"
   | "token.created"
   | "token.revoked"
-  | "port.opened";
+  | "port.opened"
+  | "command.started"
+  | "command.followed"
+  | "command.signalled"
+  | "files.read"
+  | "files.changed";
 
 export type RefusalStatus = 401 | 403 | 429;
 

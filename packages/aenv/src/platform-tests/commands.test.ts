@@ -1,0 +1,232 @@
+import { createHash, randomBytes } from "node:crypto";
+import { describeNeeding } from "@aenv/testing";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Platform, type PlatformOptions, projects, publish, startPlatform } from "./platform.ts";
+
+type Headers = { readonly authorization: string };
+type Event = Readonly<Record<string, unknown>> & { readonly type: string };
+
+/** Engines whose sandboxes run commands; the same claims hold for all of them. */
+const engines: readonly { readonly name: string; readonly needs: "go"; readonly options: PlatformOptions }[] = [
+  { name: "process", needs: "go", options: { flags: { processCommands: true } } },
+];
+
+for (const { name, needs, options } of engines) {
+  describeNeeding(needs, `commands and files in a sandbox of the engine '${name}'`, () => {
+    let platform: Platform;
+    let ada: Headers;
+    let bob: Headers;
+    let id: string;
+
+    beforeAll(async () => {
+      platform = await startPlatform({ ...options, flags: { access: "on", commandsPerInstance: 4, ...options.flags } });
+      ada = await platform.token("ada", "publisher", "trainer");
+      bob = await platform.token("bob", "publisher", "trainer");
+      const ref = await publish(platform, projects.tally, { headers: ada });
+      ({ id } = await platform.create(ref, {}, ada));
+    });
+    afterAll(() => platform?.close());
+
+    const request = (method: string, path: string, init: RequestInit = {}, headers: Headers = ada) =>
+      fetch(`${platform.controlUrl}/env-instance/${id}/${path}`, { method, ...init, headers: { ...headers, ...init.headers } });
+    const run = async (body: object) =>
+      (await platform.demand("POST", `/env-instance/${id}/exec`, { wait: true, ...body }, ada)) as Record<string, unknown>;
+    const start = (body: object, signal?: AbortSignal) =>
+      request("POST", "exec", { body: JSON.stringify(body), headers: { "content-type": "application/json" }, signal: signal ?? null });
+    const file = (path: string) => `files?path=${encodeURIComponent(path)}`;
+
+    it("runs a text by the shell and a list as it is, and returns outputs and the exit code", async () => {
+      expect(await run({ command: "echo out; echo err >&2; exit 3" })).toMatchObject({
+        stdout: "out\n",
+        stderr: "err\n",
+        exit_code: 3,
+        signal: null,
+        timed_out: false,
+        dropped_bytes: 0,
+      });
+      expect(await run({ command: ["printf", "%s", "$HOME;x"] })).toMatchObject({ stdout: "$HOME;x", exit_code: 0 });
+    });
+
+    it("gives a command its input, variables and working directory", async () => {
+      await platform.demand("POST", `/env-instance/${id}/files/mkdir`, { path: "deep/down", parents: true }, ada);
+      const answer = await run({ command: 'cat; echo "$A"; basename "$PWD"', stdin: "in\n", env: { A: "a b" }, cwd: "deep/down" });
+      expect(answer).toMatchObject({ stdout: "in\na b\ndown\n" });
+      const bytes = randomBytes(300_000);
+      const input = { stdin_base64: bytes.toString("base64"), encoding: "base64" };
+      expect(await run({ command: ["cat"], ...input })).toMatchObject({ stdout: input.stdin_base64 });
+    });
+
+    it("ends a command after its timeout, and returns the output until then", async () => {
+      expect(await run({ command: "echo begun; sleep 600", timeout_ms: 200 })).toMatchObject({ stdout: "begun\n", timed_out: true });
+    });
+
+    it("keeps the beginning and the end of an output that is longer than the limit", async () => {
+      const answer = await run({ command: "seq 1 100000", max_output_bytes: 20 });
+      expect(answer.stdout).toBe("1\n2\n3\n4\n5\n99\n100000\n");
+      expect(answer.dropped_bytes).toBe(588_895 - 20);
+    });
+
+    it("says what is wrong with a command that cannot be started", async () => {
+      const failures = [
+        [{ command: ["no-such-program"] }, "command.not_started", /no program "no-such-program"/],
+        [{ command: "true", cwd: "/no/such/folder" }, "command.not_started", /\/no\/such\/folder/],
+        [{ command: "true", user: "nobody-here" }, "command.not_started", /nobody-here/],
+        [{ command: [] }, "request.invalid", /command/],
+        [{ command: "true", shell: "zsh" }, "request.invalid", /shell/],
+      ] as const;
+      for (const [body, code, message] of failures) {
+        const answer = await platform.ask("POST", `/env-instance/${id}/exec`, { wait: true, ...body }, ada);
+        expect([answer.status, answer.error?.code]).toEqual([400, code]);
+        expect(answer.message).toMatch(message);
+      }
+    });
+
+    it("streams output as events while the command runs", async () => {
+      const seen = await all(await start({ command: "printf 'é' | head -c 1; read go; printf 'é\\n' | tail -c 2; exit 7", stdin: "go\n" }));
+      expect(seen[0]).toMatchObject({ type: "started" });
+      expect(seen.flatMap(({ type, data }) => (type === "stdout" ? [data] : [])).join("")).toBe("é\n");
+      expect(seen.at(-1)).toMatchObject({ type: "exit", exit_code: 7 });
+    });
+
+    it("lets a command go on when its client is gone, and gives its output to the next client", async () => {
+      await run({ command: "mkfifo gate" });
+      const gone = new AbortController();
+      const events = eventsOf(await start({ command: "echo one; read x < gate; echo two $x; exit 5" }, gone.signal));
+      const { process } = (await events.next()).value as Event;
+      expect((await events.next()).value).toEqual({ type: "stdout", data: "one\n" });
+      gone.abort();
+      const again = await request("GET", `commands/${process}`);
+      await run({ command: "echo hello > gate" });
+      const rest = await all(again);
+      expect(rest.at(-2)).toEqual({ type: "stdout", data: "two hello\n" });
+      expect(rest.at(-1)).toMatchObject({ type: "exit", exit_code: 5 });
+      expect((await request("GET", `commands/${process}`)).status).toBe(404);
+    });
+
+    it("ends a command with its client if the client asked so", async () => {
+      const gone = new AbortController();
+      const events = eventsOf(await start({ command: ["sleep", "600"], end_with_client: true }, gone.signal));
+      await events.next();
+      gone.abort();
+      const running = async () =>
+        ((await platform.demand("GET", `/env-instance/${id}/commands`, undefined, ada)) as Event[]).filter(({ ended }) => ended === null);
+      await expect.poll(running).toEqual([]);
+    });
+
+    it("limits the commands of an instance, and drops the ends that no client has read", async () => {
+      const gone = new AbortController();
+      const answers = await Promise.all([1, 2, 3, 4].map(() => start({ command: ["sleep", "600"] }, gone.signal)));
+      const refused = await platform.ask("POST", `/env-instance/${id}/exec`, { command: "true", wait: true }, ada);
+      expect([refused.status, refused.error?.code]).toEqual([429, "quota.exceeded"]);
+      for (const answer of answers) {
+        const { process } = (await eventsOf(answer).next()).value as Event;
+        await platform.demand("POST", `/env-instance/${id}/commands/${process}/signal`, { signal: "SIGKILL" }, ada);
+      }
+      gone.abort();
+      await expect
+        .poll(async () => (await platform.ask("POST", `/env-instance/${id}/exec`, { command: "true", wait: true }, ada)).status)
+        .toBe(200);
+    });
+
+    it("writes, reads, lists, renames and removes files", async () => {
+      const bytes = randomBytes(3_000_000);
+      const put = await request("PUT", `${file("a/b/data.bin")}&mkdirs=true&mode=0640`, { body: bytes });
+      expect(put.status).toBe(200);
+      const got = await request("GET", file("a/b/data.bin"));
+      expect([got.status, got.headers.get("content-length"), got.headers.get("x-file-mode")]).toEqual([200, "3000000", "0640"]);
+      expect(digest(await got.arrayBuffer())).toBe(digest(bytes));
+      const part = await request("GET", file("a/b/data.bin"), { headers: { range: "bytes=10-19" } });
+      expect([part.status, part.headers.get("content-range")]).toEqual([206, "bytes 10-19/3000000"]);
+      expect(Buffer.from(await part.arrayBuffer())).toEqual(bytes.subarray(10, 20));
+      expect((await request("GET", file("a/b/data.bin"), { headers: { range: "bytes=3000000-" } })).status).toBe(416);
+      await request("PUT", `${file("a/b/data.bin")}&append=true`, { body: "end" });
+      const { data } = await platform.ask("GET", `/env-instance/${id}/files/list?path=a&recursive=true`, undefined, ada);
+      expect(data.files).toMatchObject([
+        { path: "b", type: "directory" },
+        { path: "b/data.bin", type: "file", size: 3_000_003, mode: "0640" },
+      ]);
+      await platform.demand("POST", `/env-instance/${id}/files/rename`, { path: "a/b/data.bin", to: "a/c" }, ada);
+      const stat = await platform.demand("GET", `/env-instance/${id}/files/stat?path=a/c`, undefined, ada);
+      expect(stat).toMatchObject({ type: "file", size: 3_000_003 });
+      expect((await request("DELETE", file("a"))).status).toBe(409);
+      expect((await request("DELETE", `${file("a")}&recursive=true`)).status).toBe(200);
+      expect((await request("GET", file("a/c"))).status).toBe(404);
+    });
+
+    it("sends and receives folders as archives, and refuses an archive that leads out of its folder", async () => {
+      await request("PUT", `${file("tree/x/one")}&mkdirs=true`, { body: "1" });
+      const archive = await (await request("GET", "files/archive?path=tree")).arrayBuffer();
+      expect((await request("PUT", "files/archive?path=copy", { body: archive })).status).toBe(200);
+      expect(await run({ command: "find copy -type f -exec cat {} +" })).toMatchObject({ stdout: "1" });
+      expect((await request("PUT", "files/archive?path=copy", { body: "not an archive, but long enough".repeat(40) })).status).toBe(400);
+    });
+
+    it("reports changes in a folder", async () => {
+      await platform.demand("POST", `/env-instance/${id}/files/mkdir`, { path: "watched" }, ada);
+      const stop = new AbortController();
+      const watching = await request("GET", "files/watch?path=watched", { signal: stop.signal });
+      const reader = watching.body?.pipeThrough(new TextDecoderStream()).getReader();
+      expect((await reader?.read())?.value).toMatch(/event: ready/);
+      await request("PUT", file("watched/new"), { body: "x" });
+      expect((await reader?.read())?.value).toMatch(/"path":"/);
+      stop.abort();
+    });
+
+    it("is for the owner only, and not for agents", async () => {
+      const agent = await platform.token("ada", "agent");
+      const calls = [
+        ["POST", "exec"],
+        ["GET", "commands"],
+        ["GET", file("x")],
+        ["PUT", file("x")],
+        ["DELETE", file("x")],
+        ["GET", "files/list?path=/"],
+      ] as const;
+      for (const [method, path] of calls) {
+        const body = method === "POST" ? { body: '{"command":"true"}', headers: { "content-type": "application/json" } } : {};
+        expect((await request(method, path, body, bob)).status).toBe(404);
+        expect((await request(method, path, body, agent)).status).toBe(403);
+        expect((await request(method, path, body, {} as Headers)).status).toBe(401);
+      }
+    });
+
+    it("is refused, with the reason, for instances that share a process", async () => {
+      const ref = await publish(platform, projects.echo, { headers: ada, isolation: "shared" });
+      const shared = await platform.create(ref, {}, ada);
+      const answer = await platform.ask("POST", `/env-instance/${shared.id}/exec`, { command: "true" }, ada);
+      expect([answer.status, answer.error?.code]).toEqual([501, "instance.unsupported"]);
+      expect(answer.message).toMatch(/share a process/);
+    });
+  });
+}
+
+describe("a server with plain processes", () => {
+  it("says how to enable commands", async () => {
+    await using platform = await startPlatform();
+    const { id } = await platform.create(await publish(platform, projects.tally));
+    const answer = await platform.ask("POST", `/env-instance/${id}/exec`, { command: "true" });
+    expect(answer.status).toBe(501);
+    expect(answer.message).toMatch(/--process-commands/);
+  });
+});
+
+/** The events of a stream. */
+async function* eventsOf(answer: Response): AsyncGenerator<Event> {
+  expect(answer.status).toBe(200);
+  let rest = "";
+  for await (const text of (answer.body as ReadableStream<Uint8Array<ArrayBuffer>>).pipeThrough(new TextDecoderStream())) {
+    const lines = (rest + text).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) yield JSON.parse(line);
+  }
+}
+
+async function all(answer: Response): Promise<Event[]> {
+  const events: Event[] = [];
+  for await (const event of eventsOf(answer)) events.push(event);
+  return events;
+}
+
+function digest(bytes: ArrayBuffer | Buffer): string {
+  return createHash("sha256").update(new Uint8Array(bytes)).digest("hex");
+}
