@@ -38,6 +38,9 @@ export {
   probeUserNamespaces,
 } from "./machine/probes.ts";
 export { MemoryEngine, type MemoryEngineOptions, type MemoryProgram } from "./memory/engine.ts";
+export type { RootFiles } from "./oci/containers.ts";
+export { OciEngine, type OciEngineOptions } from "./oci/engine.ts";
+export type { LayerStore } from "./oci/images/layers.ts";
 export type { Architecture } from "./oci/spec/seccomp.ts";
 export { ProcessEngine, type ProcessEngineOptions } from "./process/engine.ts";
 export { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "./process/process-table.ts";

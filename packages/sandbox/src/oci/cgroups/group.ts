@@ -14,6 +14,8 @@ export interface GroupUsage {
   readonly cpuMs: number | null;
   /** How many processes the kernel killed because of the memory limit. */
   readonly outOfMemoryKills: number | null;
+  /** How often a process or thread could not be started because of their limit. */
+  readonly processLimitHits: number | null;
 }
 
 const FREEZE_TIMEOUT_MS = 5_000;
@@ -113,17 +115,19 @@ export class ControlGroup {
   async usage(): Promise<GroupUsage> {
     const isV2 = this.#hierarchy.version === 2;
     const read = (controller: string, file: string) => this.#read(this.#controller(controller), file).catch(() => "");
-    const [memory, processes, cpu, events] = await Promise.all([
+    const [memory, processes, cpu, events, processEvents] = await Promise.all([
       read("memory", isV2 ? "memory.current" : "memory.usage_in_bytes"),
       read("pids", "pids.current"),
       isV2 ? read("cpu", "cpu.stat") : read("cpuacct", "cpuacct.usage"),
       read("memory", isV2 ? "memory.events" : "memory.oom_control"),
+      read("pids", "pids.events"),
     ]);
     return {
       memoryBytes: number(memory),
       processes: number(processes),
       cpuMs: isV2 ? scaled(number(/^usage_usec (\d+)$/m.exec(cpu)?.[1]), 1e3) : scaled(number(cpu), 1e6),
       outOfMemoryKills: number(/^oom_kill (\d+)$/m.exec(events)?.[1]),
+      processLimitHits: number(/^max (\d+)$/m.exec(processEvents)?.[1]),
     };
   }
 

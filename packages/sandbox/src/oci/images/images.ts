@@ -41,6 +41,8 @@ export interface GetOptions {
   /** `missing` uses the image as it was pulled last; `always` asks the registry whether a tag has changed. */
   readonly pull: "missing" | "always";
   readonly signal: AbortSignal;
+  /** Called if the image has to be pulled, or is being pulled already. */
+  readonly onPull?: () => void;
 }
 
 const PULL_TIMEOUT_MS = 15 * 60_000;
@@ -56,13 +58,14 @@ export class Images {
   }
 
   /** The image with all its layers unpacked. Call `layers.use` before relying on them. */
-  async get(text: string, { pull, signal }: GetOptions): Promise<Image> {
+  async get(text: string, { pull, signal, onPull }: GetOptions): Promise<Image> {
     const reference = parseReference(text);
     const key = formatReference(reference);
     // A layout is on this machine, so reading it again costs little and finds its changes.
     const isFixed = reference.from !== "oci" && (pull === "missing" || isPinned(reference));
     const known = isFixed ? await this.#find(key) : null;
     if (known !== null) return known;
+    if (reference.from !== "oci") onPull?.();
     let pulling = this.#pulls.get(key);
     if (pulling === undefined) {
       pulling = this.#pull(reference, key).finally(() => this.#pulls.delete(key));

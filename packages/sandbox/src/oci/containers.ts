@@ -1,0 +1,284 @@
+import { createHash, type KeyObject, randomBytes } from "node:crypto";
+import { rmdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { SandboxAddress, SandboxRuntime } from "../engine.ts";
+import type { InitConnection } from "../init/connection.ts";
+import { initKeyArgument } from "../init/key.ts";
+import { connectStartingInit } from "../init/ready.ts";
+import { identityOf, isRunning, type ProcessIdentity, type ProcessTable } from "../process/process-table.ts";
+import { ControlGroup } from "./cgroups/group.ts";
+import { foldersOf, type Hierarchy } from "./cgroups/hierarchy.ts";
+import type { LayerId, LayerStore } from "./images/layers.ts";
+import type { ImageConfig } from "./images/layout.ts";
+import type { Networks, SandboxNetwork } from "./network/networks.ts";
+import { mountRoot, type OverlayRoot, removeRoot, rootPath, type UpperStorage } from "./overlay/root.ts";
+import { Records } from "./records.ts";
+import type { OciRuntime } from "./runtime/runtime.ts";
+import { ociConfig } from "./spec/config.ts";
+import { groupLimits, type Limits } from "./spec/limits.ts";
+import type { Architecture } from "./spec/seccomp.ts";
+
+/** The files of a sandbox, and what they say about their program. */
+export interface RootFiles {
+  /** From the lowest to the highest. */
+  readonly layers: readonly LayerId[];
+  /** Null if they are not an image. */
+  readonly config: ImageConfig | null;
+}
+
+export interface ContainerSpec {
+  readonly runtime: SandboxRuntime;
+  readonly files: RootFiles;
+  readonly limits: Limits;
+  readonly diskMb?: number | undefined;
+}
+
+/** What is needed to find and remove all resources of a container. */
+export interface ContainerRecord {
+  readonly format: 1;
+  readonly id: string;
+  /** The process that created it: one that no sandbox uses is removed once that process has ended. */
+  readonly maker: ProcessIdentity;
+  readonly runtime: SandboxRuntime;
+  readonly groupPath: string;
+  readonly files: RootFiles;
+  readonly storage: UpperStorage;
+  /** The name of its network; null until it has one. */
+  readonly network: string | null;
+  /** Process 1, as this machine sees it; null until it runs. */
+  readonly process: ProcessIdentity | null;
+}
+
+/** A running container: the init is process 1 and is connected. */
+export interface Container {
+  readonly record: ContainerRecord & { readonly process: ProcessIdentity };
+  readonly network: SandboxNetwork;
+  readonly init: InitConnection;
+  readonly group: ControlGroup;
+}
+
+export interface ContainersOptions {
+  /** The folder of the engine. */
+  readonly folder: string;
+  readonly key: KeyObject;
+  readonly initPath: string;
+  readonly layers: LayerStore;
+  readonly networks: Networks;
+  readonly hierarchy: Hierarchy;
+  readonly architecture: Architecture;
+  readonly processes: ProcessTable;
+  readonly self: ProcessIdentity;
+  readonly runtime: (name: SandboxRuntime) => Promise<OciRuntime>;
+}
+
+/** No program is expected to listen here. */
+export const INIT_PORT = 1;
+
+/** Programs of the machine's own tools expect these lines, and few images have them. */
+const HOSTS = "127.0.0.1 localhost\n::1 localhost\n";
+
+/** Containers: an overlay root, a network, a control group, and the init as process 1, which starts everything else. */
+export class Containers {
+  readonly #options: ContainersOptions;
+  readonly #records: Records<ContainerRecord>;
+  readonly #homeKey: string;
+  readonly #self: ProcessIdentity;
+
+  constructor(options: ContainersOptions) {
+    this.#options = options;
+    this.#homeKey = homeKey(options.folder);
+    this.#self = options.self;
+    this.#records = new Records(join(options.folder, "containers"), { noun: "container", format: 1, self: options.self });
+  }
+
+  /** Resolves when the init is connected. If it fails or is aborted, nothing is left. */
+  async create({ runtime, files, limits, diskMb }: ContainerSpec, signal: AbortSignal): Promise<Container> {
+    // All of one length: runsc finds containers by the beginning of their ids.
+    const id = `${this.#homeKey}${randomBytes(5).toString("hex")}`;
+    // gVisor stores the changes of a root by itself, and limits them.
+    const storage: UpperStorage = diskMb === undefined || runtime === "runsc" ? { kind: "folder" } : { kind: "disk", sizeMb: diskMb };
+    const record: ContainerRecord = {
+      format: 1,
+      id,
+      maker: this.#self,
+      runtime,
+      groupPath: `/aenv-${this.#homeKey}/${id}`,
+      files,
+      storage,
+      network: null,
+      process: null,
+    };
+    this.#records.create(id, record);
+    let written = record;
+    try {
+      const [network] = await allDone([
+        this.#options.networks.take(signal).then((taken) => {
+          written = { ...record, network: taken.name };
+          this.#records.write(id, written);
+          return taken;
+        }),
+        this.#prepare(record, limits),
+      ]);
+      signal.throwIfAborted();
+      writeFileSync(join(this.#records.folderOf(id), "config.json"), JSON.stringify(this.#configOf(written, network, limits)));
+      const started = await (await this.#options.runtime(runtime)).run(id, this.#records.folderOf(id), {
+        logPath: this.logPath(id),
+        signal,
+        ...(runtime === "runsc" && diskMb !== undefined && { diskMb }),
+      });
+      const process = identityOf(this.#options.processes, started.pid) ?? { pid: started.pid, start: "" };
+      const complete = { ...written, process };
+      written = complete;
+      this.#records.write(id, complete);
+      const init = await this.#connect(complete, network, signal);
+      await writeNetworkFiles(init, id, network);
+      return { record: complete, network, init, group: this.groupOf(complete) };
+    } catch (error) {
+      await this.remove(written);
+      throw error;
+    }
+  }
+
+  /** Connects to a container of an earlier engine; null if it does not run or does not answer. */
+  async open(record: ContainerRecord, signal: AbortSignal): Promise<Container | null> {
+    const { process, network: name } = record;
+    if (process === null || name === null || !isRunning(this.#options.processes, process)) return null;
+    try {
+      const group = this.groupOf(record);
+      // The server that froze it is gone, and a frozen init does not answer.
+      if (await group.isFrozen()) await group.thaw();
+      const network = await this.#options.networks.find(name);
+      if (network === null) return null;
+      return { record: { ...record, process }, network, init: await this.#connect(record, network, signal), group };
+    } catch {
+      return null;
+    }
+  }
+
+  find(id: string): ContainerRecord | null {
+    return this.#records.find(id);
+  }
+
+  groupOf({ groupPath }: ContainerRecord): ControlGroup {
+    return new ControlGroup(this.#options.hierarchy, groupPath);
+  }
+
+  isRunning({ process }: ContainerRecord): boolean {
+    return process !== null && isRunning(this.#options.processes, process);
+  }
+
+  /** What the init itself printed. */
+  logPath(id: string): string {
+    return join(this.#records.folderOf(id), "init-log");
+  }
+
+  /** Ends all processes and removes all resources. Idempotent; the record goes last, so that after a crash it is done again. */
+  async remove(record: ContainerRecord): Promise<void> {
+    const { id, network } = record;
+    const group = this.groupOf(record);
+    await group.kill();
+    await (await this.#options.runtime(record.runtime)).remove(id);
+    await group.remove();
+    await allDone([removeRoot(this.#rootOf(record)), network === null ? null : this.#options.networks.remove(network)]);
+    await this.#options.layers.release(id);
+    await this.#records.remove(id);
+  }
+
+  /** Removes containers and other resources of ended processes that are not in `used`. */
+  async collect(used: ReadonlySet<string>): Promise<void> {
+    await this.#records.removeParts(this.#options.processes);
+    const kept = new Set<string>();
+    const removals: Promise<void>[] = [];
+    for (const id of this.#records.ids()) {
+      const record = this.#records.find(id);
+      if (record !== null && (used.has(id) || isRunning(this.#options.processes, record.maker))) {
+        kept.add(id);
+      } else removals.push(record === null ? this.#records.remove(id) : this.remove(record));
+    }
+    for (const holder of await this.#options.layers.holders())
+      if (holder.startsWith(this.#homeKey) && holder.length === ID_LENGTH && !kept.has(holder)) await this.#options.layers.release(holder);
+    // What cannot be removed now is tried again later.
+    await Promise.allSettled(removals);
+  }
+
+  /** Removes networks that no container has. Only before this process creates one: a network is taken before its name is written down. */
+  async collectNetworks(): Promise<void> {
+    const used = new Set(this.#records.ids().map((id) => this.#records.find(id)?.network));
+    for (const name of await this.#options.networks.list()) if (!used.has(name)) await this.#options.networks.remove(name);
+  }
+
+  /** The group above those of the containers is removed once it is empty. */
+  removeEmptyGroup(): void {
+    for (const folder of foldersOf(this.#options.hierarchy, `/aenv-${this.#homeKey}`)) {
+      try {
+        rmdirSync(folder);
+      } catch {}
+    }
+  }
+
+  async #prepare(record: ContainerRecord, limits: Limits): Promise<void> {
+    const { layers } = this.#options;
+    await layers.use(record.id, record.files.layers);
+    await allDone([mountRoot(this.#rootOf(record), layers), this.groupOf(record).create(groupLimits(limits, record.runtime))]);
+  }
+
+  #configOf(record: ContainerRecord, network: SandboxNetwork, limits: Limits): object {
+    const { architecture, initPath, key } = this.#options;
+    return ociConfig({
+      runtime: record.runtime,
+      architecture,
+      hostname: record.id,
+      rootPath: rootPath(this.#rootOf(record)),
+      initPath,
+      // All addresses: a fork of this sandbox has another one.
+      initArguments: ["--listen", `tcp:0.0.0.0:${INIT_PORT}`, "--key", initKeyArgument(key)],
+      networkNamespace: network.namespacePath,
+      userMapping: null,
+      mounts: [],
+      limits,
+      groupPath: record.groupPath,
+    });
+  }
+
+  async #connect(record: ContainerRecord, network: SandboxNetwork, signal: AbortSignal): Promise<InitConnection> {
+    const given = new AbortController();
+    const limit = AbortSignal.any([signal, given.signal, AbortSignal.timeout(CONNECT_MS)]);
+    // An init that has ended never answers.
+    const watch = setInterval(() => this.isRunning(record) || given.abort(new Error("the init ended before it answered")), 100);
+    try {
+      return await connectStartingInit(initAddress(network), this.#options.key, limit);
+    } finally {
+      clearInterval(watch);
+    }
+  }
+
+  #rootOf({ id, files: { layers }, storage }: ContainerRecord): OverlayRoot {
+    return { folder: join(this.#records.folderOf(id), "root"), layers, storage };
+  }
+}
+
+const CONNECT_MS = 15_000;
+const ID_LENGTH = 16;
+
+/** Marks the control groups and the ids of containers of one home. */
+export function homeKey(folder: string): string {
+  return createHash("sha256").update(folder).digest("hex").slice(0, 6);
+}
+
+export function initAddress({ address }: SandboxNetwork): SandboxAddress {
+  return { kind: "tcp", host: address, port: INIT_PORT };
+}
+
+/** Written by the init, inside of the sandbox: a link in an image would lead this process to a file of the machine. */
+async function writeNetworkFiles(init: InitConnection, name: string, { resolvConf }: SandboxNetwork): Promise<void> {
+  const write = (path: string, text: string) =>
+    init.files.write({ path, root: "/", content: Buffer.from(text), mode: 0o644, mkdirs: true });
+  await Promise.all([write("/etc/resolv.conf", resolvConf), write("/etc/hosts", `${HOSTS}127.0.1.1 ${name}\n`)]);
+}
+
+/** Like `Promise.all`, but nothing goes on when it rejects: what is cleaned up afterwards is not created again. */
+async function allDone<T extends readonly unknown[]>(promises: T): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
+  const failed = (await Promise.allSettled(promises)).find((one) => one.status === "rejected");
+  if (failed !== undefined) throw failed.reason;
+  return Promise.all(promises) as Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }>;
+}

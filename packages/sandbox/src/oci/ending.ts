@@ -1,0 +1,46 @@
+import type { ProcessEnding } from "../init/process.ts";
+import { describeExit } from "../process/exit-reason.ts";
+import type { GroupUsage } from "./cgroups/group.ts";
+
+/** What is known when a sandbox has ended. */
+export interface EndingFacts {
+  /** How the main program ended; null if the whole sandbox ended with it, or there was no program. */
+  readonly ending: ProcessEnding | null;
+  readonly usage: GroupUsage;
+  /** The last lines that the program printed, oldest first. */
+  readonly lines: readonly string[];
+  readonly memoryMb: number | null;
+  readonly processes: number | null;
+  readonly cpuSeconds: number | null;
+}
+
+/** A sentence that says why a sandbox ended. */
+export function describeEnding(facts: EndingFacts): string {
+  const { ending, usage, memoryMb, cpuSeconds } = facts;
+  if (ending?.outOfMemory || (wasKilled(ending) && (usage.outOfMemoryKills ?? 0) > 0))
+    return `the program ran out of memory${limit(memoryMb, " MB")}`;
+  if (wasKilled(ending) && cpuSeconds !== null && (usage.cpuMs ?? 0) >= cpuSeconds * 1_000)
+    return `the program has used up its CPU time limit${limit(cpuSeconds, " seconds")}`;
+  return withProcessLimit(facts, causeOf(facts));
+}
+
+function causeOf({ ending, lines, memoryMb }: EndingFacts): string {
+  if (ending === null) return "the sandbox was killed";
+  const exit = { code: ending.exitCode, signal: ending.signal as NodeJS.Signals | null };
+  return describeExit({ exit, lines, memoryMb });
+}
+
+/** A program that cannot start another one often fails with a message that does not mention the limit. */
+function withProcessLimit({ usage, processes }: EndingFacts, cause: string): string {
+  if ((usage.processLimitHits ?? 0) === 0) return cause;
+  return `${cause}; it reached the limit of processes and threads${limit(processes, "")}`;
+}
+
+/** By the system: with SIGKILL, or together with the whole sandbox. */
+function wasKilled(ending: ProcessEnding | null): boolean {
+  return ending === null || ending.signal === "SIGKILL" || ending.signal === "SIGXCPU";
+}
+
+function limit(value: number | null, unit: string): string {
+  return value === null ? "" : ` (its limit is ${value}${unit})`;
+}

@@ -1,0 +1,27 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describeNeeding } from "@aenv/testing";
+import { afterAll } from "vitest";
+import { type Behaviour, describeEngine } from "../conformance.ts";
+import { OciEngine } from "./engine.ts";
+import { TEST_PROGRAM, testBase } from "./testing/base.ts";
+import { leftoversOf } from "./testing/leftovers.ts";
+
+// Shared by all engines, because it has a copy of Node.
+const storeFolder = mkdtempSync(join(tmpdir(), "aenv-oci-store-"));
+afterAll(() => rmSync(storeFolder, { recursive: true, force: true }));
+
+function command(behaviour: Behaviour): readonly string[] {
+  return behaviour === "missing" ? ["/no/such/program"] : ["/usr/bin/node", TEST_PROGRAM, behaviour];
+}
+
+for (const runtime of ["runc", "runsc"] as const) {
+  describeNeeding(runtime, `the oci engine with ${runtime}`, () => {
+    describeEngine(`oci with ${runtime}`, {
+      open: (home) => new OciEngine({ home, runtime, base: testBase, storeFolder }),
+      command,
+      leftovers: leftoversOf,
+    });
+  });
+}

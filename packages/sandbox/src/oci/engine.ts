@@ -1,0 +1,505 @@
+import type { KeyObject } from "node:crypto";
+import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
+import {
+  type EngineAbilities,
+  type Listening,
+  noAbilities,
+  type Sandbox,
+  type SandboxAddress,
+  type SandboxEngine,
+  type SandboxRuntime,
+  type SandboxSpec,
+} from "../engine.ts";
+import { isInitError } from "../init/error.ts";
+import { openInitKey } from "../init/key.ts";
+import type { RemoteProcess } from "../init/process.ts";
+import { initProgram } from "../init/program.ts";
+import { waitUntilPortAnswers } from "../probe.ts";
+import { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../process/process-table.ts";
+import { isSandboxId } from "../process/sandbox-folder.ts";
+import { findHierarchy } from "./cgroups/group.ts";
+import { type Container, Containers, initAddress, type RootFiles } from "./containers.ts";
+import { Images, type ImagesOptions } from "./images/images.ts";
+import { LayerStore } from "./images/layers.ts";
+import { Networks } from "./network/networks.ts";
+import { ContainerPool } from "./pool.ts";
+import { Records } from "./records.ts";
+import { openRuntime } from "./runtime/open.ts";
+import type { OciRuntime } from "./runtime/runtime.ts";
+import { OciSandbox, type SandboxRecord } from "./sandbox.ts";
+import { groupLimits, type Limits } from "./spec/limits.ts";
+import { mainProgram } from "./spec/program.ts";
+import type { Architecture } from "./spec/seccomp.ts";
+
+export interface OciEngineOptions {
+  /** Everything is kept in its subfolder `oci`, except the key of inits. */
+  readonly home: string;
+  /** For sandboxes whose specification names none. */
+  readonly runtime?: SandboxRuntime;
+  /** The files of sandboxes without an image. */
+  readonly base: (layers: LayerStore) => Promise<RootFiles>;
+  /** Credentials and exceptions for registries. */
+  readonly images?: Pick<ImagesOptions, "authFile" | "insecureRegistries">;
+  /** The unpacked layers of images; they can be shared by several homes. */
+  readonly storeFolder?: string;
+  /** Containers of each image in use that wait for a program. */
+  readonly poolSize?: number;
+  /** Network namespaces that wait for a container. */
+  readonly networkPoolSize?: number;
+  /** Unused layers of images are removed after this time. */
+  readonly keepImagesMs?: number;
+  /** Size at which the older half of a sandbox's log is dropped. */
+  readonly logBytes?: number;
+  /** Limits of sandboxes whose specification has none. */
+  readonly defaults?: { readonly memoryMb?: number; readonly cpus?: number; readonly processes?: number };
+}
+
+/** What takes time to open: it is opened with the first call. */
+interface Parts {
+  readonly containers: Containers;
+  readonly pool: ContainerPool;
+  readonly networks: Networks;
+  readonly layers: LayerStore;
+  readonly images: Images;
+}
+
+/** Where programs listen that the engine tells it. */
+const PROGRAM_PORT = 8081;
+const ADOPT_MS = 10_000;
+const COLLECT_EVERY_MS = 30 * 60_000;
+const POOL_IDLE_MS = 10 * 60_000;
+
+const DEFAULTS = {
+  runtime: "runc",
+  poolSize: 0,
+  networkPoolSize: 2,
+  keepImagesMs: 7 * 24 * 60 * 60_000,
+  logBytes: 4 * 1024 * 1024,
+  images: {},
+} as const;
+
+/** Enough for a build with many compilers, and far below the limit of the machine. */
+export const DEFAULT_PROCESSES = 1_024;
+
+/**
+ * Sandboxes with their own files, processes, network and limits, run by runc or by runsc. Process 1 of each is our init, which starts
+ * the program and everything else. They outlive this process. Other server processes on the same home find them, and take them over when this one
+ * has ended.
+ */
+export class OciEngine implements SandboxEngine {
+  readonly name = "oci";
+  readonly initKey: KeyObject;
+  readonly can: EngineAbilities = {
+    ...noAbilities,
+    images: true,
+    isolates: true,
+    limits: true,
+    findsStrays: true,
+    ports: true,
+    commands: true,
+    freezes: true,
+    egress: true,
+  };
+  readonly #options: OciEngineOptions & Required<Omit<OciEngineOptions, "home" | "base" | "storeFolder" | "defaults">>;
+  readonly #folder: string;
+  readonly #records: Records<SandboxRecord>;
+  readonly #processes: ProcessTable = openProcessTable();
+  readonly #self: ProcessIdentity;
+  readonly #runtimes = new Map<SandboxRuntime, Promise<OciRuntime>>();
+  readonly #sandboxes = new Map<string, OciSandbox>();
+  readonly #starting = new Map<string, Promise<Sandbox>>();
+  readonly #destroying = new Set<Promise<void>>();
+  readonly #closing = new AbortController();
+  #opened: Promise<Parts> | undefined;
+  #adopting: Promise<void> | undefined;
+  #firstAdoption: Promise<void> | undefined;
+  #collecting: NodeJS.Timeout | undefined;
+
+  constructor(options: OciEngineOptions) {
+    mkdirSync(join(options.home, "oci"), { recursive: true, mode: 0o700 });
+    this.#folder = realpathSync(join(options.home, "oci"));
+    this.#options = { ...DEFAULTS, ...options };
+    this.initKey = openInitKey(options.home);
+    this.#self = identityOf(this.#processes, process.pid) ?? { pid: process.pid, start: "" };
+    this.#records = new Records(join(this.#folder, "sandboxes"), { noun: "sandbox", format: 1, self: this.#self });
+  }
+
+  async create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
+    assertValid(spec);
+    if (this.#closing.signal.aborted)
+      throw new PlatformError("server.draining", `sandbox '${spec.id}' was not created: the engine is closed`);
+    if (signal.aborted) throw cancelled(spec.id);
+    try {
+      this.#records.create(spec.id, this.#newRecord(spec));
+      const starting = this.#start(spec, AbortSignal.any([signal, this.#closing.signal]));
+      this.#starting.set(spec.id, starting);
+      return await starting.finally(() => this.#starting.delete(spec.id));
+    } catch (error) {
+      if (signal.aborted || this.#closing.signal.aborted) throw cancelled(spec.id);
+      throw isPlatformError(error) ? error : startFailed(spec, messageOf(error), []);
+    }
+  }
+
+  async list(): Promise<readonly Sandbox[]> {
+    await this.#adopt();
+    return [...this.#sandboxes.values()].filter(({ hasExited }) => !hasExited);
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort(new Error("the engine is closed"));
+    clearInterval(this.#collecting);
+    await Promise.allSettled(this.#starting.values());
+    // A caller may not wait for its destroy; if the server exited in between, files would be left.
+    await Promise.allSettled(this.#destroying);
+    const parts = await this.#opened?.catch(() => undefined);
+    await parts?.pool.close();
+    for (const sandbox of this.#sandboxes.values()) await this.#leave(sandbox);
+    await parts?.networks.close();
+    parts?.containers.removeEmptyGroup();
+  }
+
+  #adopt(): Promise<void> {
+    this.#adopting ??= this.#adoptAll().finally(() => {
+      this.#adopting = undefined;
+    });
+    return this.#adopting;
+  }
+
+  /** Before the first container is created, so that what earlier engines left is told apart from what this one creates. */
+  #adoptFirst(): Promise<void> {
+    this.#firstAdoption ??= (async () => {
+      const { containers } = await this.#open();
+      await this.#adopt();
+      await containers.collectNetworks();
+    })().catch((error: unknown) => {
+      this.#firstAdoption = undefined;
+      throw error;
+    });
+    return this.#firstAdoption;
+  }
+
+  #open(): Promise<Parts> {
+    this.#opened ??= this.#openParts().catch((error: unknown) => {
+      this.#opened = undefined;
+      throw error;
+    });
+    return this.#opened;
+  }
+
+  async #openParts(): Promise<Parts> {
+    const { home, storeFolder, images: registries, poolSize, networkPoolSize, keepImagesMs } = this.#options;
+    const architecture = process.arch as Architecture;
+    const layers = new LayerStore(storeFolder ?? join(this.#folder, "store"));
+    const [hierarchy, initPath] = await Promise.all([findHierarchy(), initProgram(architecture)]);
+    const networks = await Networks.open({ home, poolSize: networkPoolSize });
+    const containers = new Containers({
+      folder: this.#folder,
+      key: this.initKey,
+      initPath,
+      layers,
+      networks,
+      hierarchy,
+      architecture,
+      processes: this.#processes,
+      self: this.#self,
+      runtime: (name) => this.#runtime(name),
+    });
+    const pool = new ContainerPool({ containers, size: poolSize, idleMs: POOL_IDLE_MS, now: Date.now });
+    const images = new Images({ folder: join(this.#folder, "images"), layers, architecture, ...registries });
+    this.#collecting = setInterval(() => {
+      void layers.collect(new Date(Date.now() - keepImagesMs)).catch(() => undefined);
+      void pool.fill();
+    }, COLLECT_EVERY_MS).unref();
+    return { containers, pool, networks, layers, images };
+  }
+
+  #runtime(name: SandboxRuntime): Promise<OciRuntime> {
+    const known = this.#runtimes.get(name);
+    if (known !== undefined) return known;
+    const opened = openRuntime(name, { root: join(this.#folder, "runtime", name) });
+    this.#runtimes.set(name, opened);
+    // It may have been installed when the next sandbox asks for it.
+    opened.catch(() => this.#runtimes.delete(name));
+    return opened;
+  }
+
+  #newRecord(spec: SandboxSpec): SandboxRecord {
+    const { memoryMb, pids, cpuSeconds } = this.#limitsOf(spec);
+    return {
+      format: 1,
+      id: spec.id,
+      labels: spec.labels,
+      createdAt: new Date().toISOString(),
+      keeper: this.#self,
+      container: null,
+      address: null,
+      program: null,
+      limits: { memoryMb: memoryMb ?? null, processes: pids ?? null, cpuSeconds: cpuSeconds ?? null },
+      isReady: false,
+    };
+  }
+
+  #limitsOf(spec: SandboxSpec): Limits {
+    const { defaults = {} } = this.#options;
+    const limits = {
+      memoryMb: spec.memoryMb ?? defaults.memoryMb,
+      cpus: spec.cpus ?? defaults.cpus,
+      pids: spec.processes ?? defaults.processes ?? DEFAULT_PROCESSES,
+      cpuSeconds: spec.cpuSeconds,
+    };
+    return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined));
+  }
+
+  async #start(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
+    let sandbox: OciSandbox | undefined;
+    try {
+      const container = await this.#containerFor(spec, signal);
+      sandbox = this.#newSandbox(spec, container);
+      if (spec.egress !== undefined && spec.egress !== "none") await container.network.setEgress(spec.egress);
+      await this.#run(sandbox, spec, signal);
+      this.#records.write(spec.id, sandbox.setRecord({ isReady: true }));
+      this.#sandboxes.set(spec.id, sandbox);
+      return sandbox;
+    } catch (error) {
+      await (sandbox === undefined ? this.#records.remove(spec.id) : this.#end(sandbox));
+      throw error;
+    }
+  }
+
+  async #containerFor(spec: SandboxSpec, signal: AbortSignal): Promise<Container> {
+    await this.#adoptFirst();
+    const { containers, pool } = await this.#open();
+    const runtime = spec.runtime ?? this.#options.runtime;
+    // Its absence is reported before an image is pulled for it.
+    await this.#runtime(runtime);
+    const limits = this.#limitsOf(spec);
+    const files = await this.#filesFor(spec, signal);
+    // The disk and the CPU time of a container cannot be limited once it runs.
+    const waiting = spec.diskMb === undefined && spec.cpuSeconds === undefined ? pool.take({ runtime, files }) : null;
+    if (waiting === null) return containers.create({ runtime, files, limits, diskMb: spec.diskMb }, signal);
+    try {
+      await waiting.group.create(groupLimits(limits, runtime));
+      return waiting;
+    } catch (error) {
+      await waiting.init.close();
+      await containers.remove(waiting.record);
+      throw error;
+    }
+  }
+
+  async #filesFor({ id, image }: SandboxSpec, signal: AbortSignal): Promise<RootFiles> {
+    const { images, layers } = await this.#open();
+    if (image === undefined) return this.#options.base(layers);
+    const print = (text: string) => writeFileSync(this.#logPath(id), `${text}\n`, { flag: "a", mode: 0o600 });
+    const { config, layers: ids } = await images.get(image, { pull: "missing", signal, onPull: () => print(`pulling the image ${image}`) });
+    return { layers: ids, config };
+  }
+
+  #newSandbox(spec: SandboxSpec, container: Container): OciSandbox {
+    const address = addressOf(spec.listening ?? APPENDED, container);
+    const record = { ...this.#newRecord(spec), container: container.record.id, address };
+    this.#records.write(spec.id, record);
+    return this.#openSandbox(record, container, address);
+  }
+
+  #openSandbox(record: SandboxRecord, container: Container, address: SandboxAddress): OciSandbox {
+    return new OciSandbox({
+      record,
+      container,
+      address,
+      logPath: this.#logPath(record.id),
+      logBytes: this.#options.logBytes,
+      release: async () => (await this.#open()).containers.remove(container.record),
+      destroy: (sandbox) => this.#destroy(sandbox),
+    });
+  }
+
+  /** Starts the program and waits until it answers. */
+  async #run(sandbox: OciSandbox, spec: SandboxSpec, signal: AbortSignal): Promise<void> {
+    const listening = spec.listening ?? APPENDED;
+    const program = mainProgram({ ...spec, command: withAddress(spec.command, listening) }, sandbox.container.record.files.config);
+    if (program === null) {
+      if (listening.kind !== "none") throw startFailed(spec, "neither the image nor the specification names a program", []);
+      return sandbox.keep();
+    }
+    const started = await this.#startProgram(sandbox, spec, program);
+    this.#records.write(spec.id, sandbox.setRecord({ program: started.id }));
+    sandbox.follows(started);
+    if (listening.kind !== "none") await this.#untilReady(sandbox, spec, listening, signal);
+  }
+
+  async #startProgram(
+    sandbox: OciSandbox,
+    spec: SandboxSpec,
+    program: NonNullable<ReturnType<typeof mainProgram>>,
+  ): Promise<RemoteProcess> {
+    try {
+      return await sandbox.container.init.startMain({
+        argv: program.command,
+        env: program.variables,
+        cwd: program.workingDirectory,
+        user: program.user,
+        // The sandbox is ended here, after the reason is known.
+        keep: true,
+      });
+    } catch (error) {
+      if (isInitError(error, "no_program")) throw startFailed(spec, `program not found: ${error.message}`, []);
+      throw startFailed(spec, messageOf(error), []);
+    }
+  }
+
+  async #untilReady(
+    sandbox: OciSandbox,
+    spec: SandboxSpec,
+    listening: Exclude<Listening, { kind: "none" }>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const healthPath = listening.kind === "port" ? listening.healthPath : "/health";
+    const stop = new AbortController();
+    const fail = (reason: string) => stop.signal.aborted || stop.abort(startFailed(spec, reason, sandbox.log.tail(20)));
+    const cancel = () => stop.abort(cancelled(spec.id));
+    const timer = setTimeout(() => fail(describeTimeout(sandbox, spec, healthPath)), spec.startTimeoutMs);
+    sandbox.exited.then(({ reason }) => fail(reason));
+    signal.addEventListener("abort", cancel);
+    if (signal.aborted) cancel();
+    try {
+      await waitUntilPortAnswers(sandbox.address, healthPath, stop.signal);
+    } finally {
+      stop.abort();
+      clearTimeout(timer);
+      signal.removeEventListener("abort", cancel);
+    }
+  }
+
+  #destroy(sandbox: OciSandbox): Promise<void> {
+    const destroying = this.#end(sandbox).finally(() => this.#destroying.delete(destroying));
+    this.#destroying.add(destroying);
+    return destroying;
+  }
+
+  async #end(sandbox: OciSandbox): Promise<void> {
+    sandbox.setExitReason("the sandbox was destroyed");
+    try {
+      await sandbox.detach();
+      await sandbox.release();
+      sandbox.markExited("the sandbox was destroyed");
+      await this.#records.remove(sandbox.id);
+    } catch (cause) {
+      throw new PlatformError("sandbox.destroy_failed", `sandbox '${sandbox.id}' cannot be removed: ${messageOf(cause)}`, { cause });
+    }
+    if (this.#sandboxes.get(sandbox.id) === sandbox) this.#sandboxes.delete(sandbox.id);
+  }
+
+  /** At the end of the engine: a running sandbox goes on without it. */
+  async #leave(sandbox: OciSandbox): Promise<void> {
+    if (sandbox.hasExited) return sandbox.release().catch(() => undefined);
+    await sandbox.detach();
+    if (sandbox.isKept) this.#records.write(sandbox.id, sandbox.setRecord({ keeper: null }));
+  }
+
+  /** Finds the sandboxes of other server processes on this home, takes over those whose process has ended, and removes what else is left. */
+  async #adoptAll(): Promise<void> {
+    const { containers } = await this.#open();
+    const ids = this.#records.ids();
+    const used = new Set<string>();
+    await Promise.all(
+      ids.map(async (id) => {
+        const record = this.#records.find(id);
+        if (await this.#adoptOne(id, record, containers)) used.add(record?.container ?? "");
+        else await this.#records.remove(id);
+      }),
+    );
+    // Sandboxes that another process has removed.
+    for (const sandbox of this.#sandboxes.values())
+      if (sandbox.hasExited && !sandbox.isKept && !ids.includes(sandbox.id)) this.#sandboxes.delete(sandbox.id);
+    await this.#records.removeParts(this.#processes);
+    await containers.collect(used);
+  }
+
+  /** False if the sandbox is to be removed. */
+  async #adoptOne(id: string, record: SandboxRecord | null, containers: Containers): Promise<boolean> {
+    if (this.#starting.has(id)) return true;
+    const held = this.#sandboxes.get(id);
+    if (held?.isKept || (held !== undefined && record === null)) return true;
+    if (record === null) return false;
+    const hasKeeper = record.keeper !== null && isRunning(this.#processes, record.keeper);
+    if (!record.isReady || record.address === null) return hasKeeper;
+    const sandbox = held ?? (await this.#openRunning(record, record.address, containers));
+    if (sandbox === null || sandbox.hasExited) return hasKeeper;
+    if (!hasKeeper && !(await this.#takeOver(sandbox))) return false;
+    this.#sandboxes.set(id, sandbox);
+    return true;
+  }
+
+  async #openRunning(record: SandboxRecord, address: SandboxAddress, containers: Containers): Promise<OciSandbox | null> {
+    const owned = record.container === null ? null : containers.find(record.container);
+    const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(ADOPT_MS)]);
+    const container = owned === null ? null : await containers.open(owned, signal);
+    return container === null ? null : this.#openSandbox(record, container, address);
+  }
+
+  /** False if its program has ended, and its end was reported already. */
+  async #takeOver(sandbox: OciSandbox): Promise<boolean> {
+    const { program } = sandbox.record;
+    try {
+      if (program === null) sandbox.keep();
+      else sandbox.follows(await sandbox.container.init.attach(program));
+    } catch {
+      await sandbox.detach();
+      return false;
+    }
+    this.#records.write(sandbox.id, sandbox.setRecord({ keeper: this.#self }));
+    return true;
+  }
+
+  #logPath(id: string): string {
+    return join(this.#records.folderOf(id), "log");
+  }
+}
+
+const APPENDED: Listening = { kind: "appended" };
+
+function addressOf(listening: Listening, { network }: Container): SandboxAddress {
+  const host = network.address;
+  switch (listening.kind) {
+    case "appended":
+      return { kind: "tcp", host, port: PROGRAM_PORT };
+    case "port":
+      return { kind: "tcp", host, port: listening.port };
+    case "none":
+      // Nothing answers HTTP there.
+      return initAddress(network);
+  }
+}
+
+/** All addresses of the sandbox: a fork of it has another one. */
+function withAddress(command: readonly string[], listening: Listening): readonly string[] {
+  return listening.kind === "appended" ? [...command, "--host", "0.0.0.0", "--port", String(PROGRAM_PORT)] : command;
+}
+
+function assertValid({ id, command, image, listening }: SandboxSpec): void {
+  if (!isSandboxId(id)) {
+    throw new PlatformError("request.invalid", `'${id}' is not a valid sandbox id: use up to 128 letters, digits, '.', '_' and '-'`);
+  }
+  if (
+    command.length === 0 &&
+    (listening === undefined || listening.kind === "appended" || (image === undefined && listening.kind === "port"))
+  )
+    throw new PlatformError("request.invalid", `sandbox '${id}' has no command to run`);
+}
+
+function describeTimeout(sandbox: OciSandbox, { startTimeoutMs }: SandboxSpec, healthPath: string): string {
+  const port = sandbox.address.kind === "tcp" ? sandbox.address.port : 0;
+  const last = sandbox.log.tail(1)[0];
+  return `the program did not answer GET ${healthPath} on port ${port} within ${startTimeoutMs} ms${last === undefined ? "" : `; it last printed: ${last}`}`;
+}
+
+function startFailed(spec: SandboxSpec, reason: string, log: readonly string[]): PlatformError {
+  return new PlatformError("sandbox.start_failed", `sandbox '${spec.id}' did not start: ${reason}`, { details: { reason, log } });
+}
+
+function cancelled(id: string): PlatformError {
+  return new PlatformError("request.cancelled", `sandbox '${id}' was not created: the request was cancelled`);
+}

@@ -1,0 +1,95 @@
+import type { Container, ContainerSpec, Containers } from "./containers.ts";
+
+export interface ContainerPoolOptions {
+  readonly containers: Containers;
+  /** Containers that wait, of each kind that was asked for. */
+  readonly size: number;
+  /** A kind that nobody has asked for in this time keeps none. */
+  readonly idleMs: number;
+  readonly now: () => number;
+}
+
+interface Kind {
+  readonly spec: ContainerSpec;
+  readonly waiting: Container[];
+  usedAt: number;
+  filling: Promise<void> | null;
+}
+
+/** Containers whose init waits for a program. They have no limits; whoever takes one sets them. */
+export class ContainerPool {
+  readonly #options: ContainerPoolOptions;
+  readonly #kinds = new Map<string, Kind>();
+  readonly #closing = new AbortController();
+
+  constructor(options: ContainerPoolOptions) {
+    this.#options = options;
+  }
+
+  /** A waiting container of this kind, or null. Either way, more are created in the background. */
+  take(spec: Omit<ContainerSpec, "limits" | "diskMb">): Container | null {
+    if (this.#options.size === 0 || this.#closing.signal.aborted) return null;
+    const key = `${spec.runtime} ${spec.files.layers.join(" ")}`;
+    let kind = this.#kinds.get(key);
+    if (kind === undefined) {
+      kind = { spec: { ...spec, limits: {} }, waiting: [], usedAt: 0, filling: null };
+      this.#kinds.set(key, kind);
+    }
+    kind.usedAt = this.#options.now();
+    const taken = this.#firstRunning(kind);
+    void this.fill();
+    return taken;
+  }
+
+  /** Creates the containers that are missing, one at a time, and removes those of kinds that are no longer used. Never rejects. */
+  async fill(): Promise<void> {
+    const oldest = this.#options.now() - this.#options.idleMs;
+    for (const [key, kind] of this.#kinds) {
+      if (kind.usedAt < oldest && kind.filling === null) {
+        this.#kinds.delete(key);
+        await this.#drop(kind);
+      } else
+        kind.filling ??= this.#fillKind(kind).finally(() => {
+          kind.filling = null;
+        });
+    }
+    await Promise.all([...this.#kinds.values()].map(({ filling }) => filling));
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort(new Error("the engine is closed"));
+    for (const kind of this.#kinds.values()) {
+      await kind.filling;
+      await this.#drop(kind);
+    }
+    this.#kinds.clear();
+  }
+
+  #firstRunning(kind: Kind): Container | null {
+    for (let next = kind.waiting.shift(); next !== undefined; next = kind.waiting.shift()) {
+      if (this.#options.containers.isRunning(next.record)) return next;
+      void this.#remove(next);
+    }
+    return null;
+  }
+
+  async #fillKind(kind: Kind): Promise<void> {
+    const { containers, size } = this.#options;
+    while (kind.waiting.length < size && !this.#closing.signal.aborted) {
+      // A failure is the same for the next sandbox, whose creator hears of it.
+      const created = await containers.create(kind.spec, this.#closing.signal).catch(() => null);
+      if (created === null) return;
+      kind.waiting.push(created);
+    }
+  }
+
+  async #drop(kind: Kind): Promise<void> {
+    await Promise.all(kind.waiting.splice(0).map((container) => this.#remove(container)));
+  }
+
+  /** What cannot be removed now is removed by the next engine. */
+  async #remove({ init, record }: Container): Promise<void> {
+    await init.close();
+    await this.#options.containers.remove(record).catch(() => undefined);
+  }
+}

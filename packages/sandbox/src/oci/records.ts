@@ -1,0 +1,91 @@
+import { randomBytes } from "node:crypto";
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { PlatformError } from "@aenv/contract";
+import { isRunning, type ProcessIdentity, type ProcessTable } from "../process/process-table.ts";
+import { removeFolder } from "../process/sandbox-folder.ts";
+
+const RECORD = "record.json";
+/** Prefix of folders that are being created or removed; the process that does so is part of the name. */
+const PART = ".part-";
+
+/** Folders with one record each. A record is written before anything that it describes exists, and removed after it. */
+export class Records<T extends { readonly format: number }> {
+  readonly #folder: string;
+  readonly #format: T["format"];
+  readonly #noun: string;
+  readonly #self: ProcessIdentity;
+
+  constructor(folder: string, { noun, format, self }: { noun: string; format: T["format"]; self: ProcessIdentity }) {
+    this.#self = self;
+    this.#folder = folder;
+    this.#noun = noun;
+    this.#format = format;
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+  }
+
+  folderOf(id: string): string {
+    return join(this.#folder, id);
+  }
+
+  /** The folder appears with its record or not at all. Throws `sandbox.exists` if the id is in use. */
+  create(id: string, record: T): void {
+    const part = this.#part();
+    mkdirSync(part, { mode: 0o700 });
+    writeFileSync(join(part, RECORD), JSON.stringify(record), { mode: 0o600 });
+    try {
+      renameSync(part, this.folderOf(id));
+    } catch (cause) {
+      rmSync(part, { recursive: true, force: true });
+      if (!["ENOTEMPTY", "EEXIST"].includes((cause as NodeJS.ErrnoException).code ?? "")) throw cause;
+      throw new PlatformError("sandbox.exists", `a ${this.#noun} '${id}' exists already; destroy it first, or choose another id`, {
+        cause,
+      });
+    }
+  }
+
+  write(id: string, record: T): void {
+    const part = join(this.folderOf(id), `${RECORD}.part`);
+    writeFileSync(part, JSON.stringify(record), { mode: 0o600 });
+    renameSync(part, join(this.folderOf(id), RECORD));
+  }
+
+  /** Null if it is missing, damaged or of another format. */
+  find(id: string): T | null {
+    try {
+      const record = JSON.parse(readFileSync(join(this.folderOf(id), RECORD), "utf8")) as T;
+      return record.format === this.#format ? record : null;
+    } catch {
+      return null;
+    }
+  }
+
+  ids(): string[] {
+    return readdirSync(this.#folder).filter((name) => !name.startsWith(PART));
+  }
+
+  /** Renames the folder first, so that the id is free at once. Idempotent. */
+  async remove(id: string): Promise<void> {
+    const part = this.#part();
+    try {
+      renameSync(this.folderOf(id), part);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
+      throw error;
+    }
+    await removeFolder(part);
+  }
+
+  /** Removes what processes left that were killed while they created or removed a folder. */
+  async removeParts(processes: ProcessTable): Promise<void> {
+    for (const name of readdirSync(this.#folder)) {
+      if (!name.startsWith(PART)) continue;
+      const [pid, start = ""] = name.slice(PART.length).split("_");
+      if (!isRunning(processes, { pid: Number(pid), start })) await removeFolder(join(this.#folder, name));
+    }
+  }
+
+  #part(): string {
+    return join(this.#folder, `${PART}${this.#self.pid}_${this.#self.start}_${randomBytes(6).toString("hex")}`);
+  }
+}

@@ -1,0 +1,245 @@
+import { appendFileSync } from "node:fs";
+import type { Duplex } from "node:stream";
+import { type EgressPolicy, PlatformError } from "@aenv/contract";
+import type { CommandDefaults, Sandbox, SandboxAddress, SandboxExit } from "../engine.ts";
+import { isInitError } from "../init/error.ts";
+import { sendFolder } from "../init/folder.ts";
+import type { ProcessEnding, RemoteProcess } from "../init/process.ts";
+import type { ProcessIdentity } from "../process/process-table.ts";
+import { SandboxLog } from "../process/sandbox-log.ts";
+import { type Container, INIT_PORT, initAddress } from "./containers.ts";
+import { describeEnding } from "./ending.ts";
+
+/** What a restarted server needs to know about a sandbox, besides its container. It has no variables: they may be secrets. */
+export interface SandboxRecord {
+  readonly format: 1;
+  readonly id: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly createdAt: string;
+  /** The server process that stores its output and removes it when it has ended; null after that process has closed its engine. */
+  readonly keeper: ProcessIdentity | null;
+  /** The id of its container; null until it has one. */
+  readonly container: string | null;
+  readonly address: SandboxAddress | null;
+  /** The number of the main program in the init; null if there is none, or not yet. */
+  readonly program: number | null;
+  readonly limits: {
+    readonly memoryMb: number | null;
+    readonly processes: number | null;
+    readonly cpuSeconds: number | null;
+  };
+  /** Whether it has answered and `create` has returned it. */
+  readonly isReady: boolean;
+}
+
+export interface SandboxParts {
+  readonly record: SandboxRecord;
+  readonly container: Container;
+  readonly address: SandboxAddress;
+  readonly logPath: string;
+  readonly logBytes: number;
+  /** Removes the container; called when the sandbox has ended. */
+  readonly release: () => Promise<void>;
+  readonly destroy: (sandbox: OciSandbox) => Promise<void>;
+}
+
+const REASON_LINES = 40;
+
+/** A container in which a program runs, created by this engine or adopted from an earlier one. */
+export class OciSandbox implements Sandbox {
+  readonly id: string;
+  readonly address: SandboxAddress;
+  readonly initAddress: SandboxAddress;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly pid: number;
+  readonly exited: Promise<SandboxExit>;
+  readonly log: SandboxLog;
+  readonly container: Container;
+  record: SandboxRecord;
+  readonly #logPath: string;
+  readonly #logBytes: number;
+  readonly #destroy: (sandbox: OciSandbox) => Promise<void>;
+  #logged = 0;
+  #isDetached = false;
+  #isKept = false;
+  #isEnding = false;
+  #exit: SandboxExit | null = null;
+  #resolveExit: (exit: SandboxExit) => void = () => undefined;
+  #exitReason: string | null = null;
+  readonly #release: () => Promise<void>;
+  #releasing: Promise<void> | undefined;
+  #destroying: Promise<void> | undefined;
+
+  constructor({ record, container, address, logPath, logBytes, release, destroy }: SandboxParts) {
+    this.id = record.id;
+    this.record = record;
+    this.container = container;
+    this.labels = record.labels;
+    this.address = address;
+    this.initAddress = initAddress(container.network);
+    this.pid = container.record.process.pid;
+    this.log = new SandboxLog(logPath, logBytes);
+    this.#logPath = logPath;
+    this.#logBytes = logBytes;
+    this.#release = release;
+    this.#destroy = destroy;
+    // Followers watch it.
+    appendFileSync(logPath, "", { mode: 0o600 });
+    void container.init.closed.then(() => (this.#isDetached ? undefined : this.#end(null)));
+    this.exited = new Promise((resolve) => {
+      this.#resolveExit = resolve;
+    });
+  }
+
+  get hasExited(): boolean {
+    return this.#exit !== null;
+  }
+
+  get commandDefaults(): CommandDefaults {
+    const { config } = this.container.record.files;
+    const variables = (config?.variables ?? []).map((one) => [one.slice(0, one.indexOf("=")), one.slice(one.indexOf("=") + 1)]);
+    return { cwd: config?.workingDirectory ?? "/", env: Object.fromEntries(variables) };
+  }
+
+  /** Writes the output of the main program to the log, and ends the sandbox with it. */
+  follows(program: RemoteProcess): void {
+    for (const stream of [program.stdout, program.stderr]) {
+      stream.on("data", (data: Buffer) => this.#print(data));
+      stream.on("error", () => undefined); // reported by `exited`
+    }
+    this.#isKept = true;
+    program.exited.then(
+      (ending) => this.#end(ending),
+      (error: unknown) => {
+        // Another server process has taken over.
+        if (isInitError(error, "replaced")) this.#isKept = false;
+      },
+    );
+  }
+
+  /** Stores its output and removes it when it has ended; otherwise another server process does. */
+  get isKept(): boolean {
+    return this.#isKept;
+  }
+
+  /** Without a main program, there is no output, and the sandbox ends with its init. */
+  keep(): void {
+    this.#isKept = true;
+  }
+
+  /** Changes the record; the caller stores it. */
+  setRecord(change: Partial<SandboxRecord>): SandboxRecord {
+    this.record = { ...this.record, ...change };
+    return this.record;
+  }
+
+  /** Removes the container. The log stays until `destroy`. */
+  release(): Promise<void> {
+    this.#releasing ??= this.#release().catch((error: unknown) => {
+      this.#releasing = undefined;
+      throw error;
+    });
+    return this.#releasing;
+  }
+
+  /** Closes the connection to the init; the sandbox goes on. */
+  async detach(): Promise<void> {
+    this.#isDetached = true;
+    await this.container.init.close();
+  }
+
+  /** Known before the sandbox ends. The first one counts. */
+  setExitReason(reason: string): void {
+    this.#exitReason ??= reason;
+  }
+
+  markExited(reason: string): void {
+    if (this.#exit !== null) return;
+    this.#exit = { at: new Date(), reason: this.#exitReason ?? reason };
+    this.#resolveExit(this.#exit);
+  }
+
+  async tail(lines: number): Promise<string[]> {
+    return this.log.tail(lines);
+  }
+
+  follow(signal: AbortSignal): AsyncIterable<string> {
+    return this.log.follow(signal, this.exited);
+  }
+
+  async connect(port: number, signal: AbortSignal): Promise<Duplex> {
+    if (port === INIT_PORT) throw portClosed(this.id, port);
+    signal.throwIfAborted();
+    const connecting = this.container.init.connect(port);
+    const abandon = () => void connecting.then((stream) => stream.destroy()).catch(() => undefined);
+    signal.addEventListener("abort", abandon);
+    try {
+      const stream = await connecting;
+      signal.throwIfAborted();
+      return stream;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (isInitError(error, "port_closed") || this.hasExited) throw portClosed(this.id, port, error);
+      throw error;
+    } finally {
+      signal.removeEventListener("abort", abandon);
+    }
+  }
+
+  addFolder(folder: string, signal: AbortSignal): Promise<string> {
+    return sendFolder(this.container.init, folder, signal);
+  }
+
+  setEgress(policy: EgressPolicy): Promise<void> {
+    return this.container.network.setEgress(policy);
+  }
+
+  freeze(): Promise<void> {
+    return this.container.group.freeze();
+  }
+
+  thaw(): Promise<void> {
+    return this.container.group.thaw();
+  }
+
+  async cpuMs(): Promise<number> {
+    return (await this.container.group.usage()).cpuMs ?? 0;
+  }
+
+  destroy(): Promise<void> {
+    this.#destroying ??= this.#destroy(this).catch((error: unknown) => {
+      this.#destroying = undefined;
+      throw error;
+    });
+    return this.#destroying;
+  }
+
+  #print(data: Buffer): void {
+    try {
+      appendFileSync(this.#logPath, data, { mode: 0o600 });
+    } catch {
+      // The disk is full, or the sandbox is being removed: the program goes on without its log.
+    }
+    this.#logged += data.length;
+    if (this.#logged < this.#logBytes / 4) return;
+    this.#logged = 0;
+    this.log.trim();
+  }
+
+  /** By the end of the main program, or of the whole sandbox. */
+  async #end(ending: ProcessEnding | null): Promise<void> {
+    if (this.#isEnding) return;
+    this.#isEnding = true;
+    if (!this.#isKept) return this.markExited("the sandbox has ended; another server process keeps the reason");
+    const usage = await this.container.group.usage();
+    // Children that outlive the program are ended too.
+    await this.container.group.kill().catch(() => undefined);
+    this.markExited(describeEnding({ ending, usage, lines: this.log.tail(REASON_LINES), ...this.record.limits }));
+    // What fails now is done by `destroy`.
+    await this.release().catch(() => undefined);
+  }
+}
+
+function portClosed(id: string, port: number, cause?: unknown): PlatformError {
+  return new PlatformError("sandbox.port_closed", `no process of sandbox '${id}' listens on port ${port}`, { cause });
+}
