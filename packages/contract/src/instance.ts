@@ -27,6 +27,8 @@ export const instance = z.looseObject({
   /** What makes the sandbox, and the version of the server; only an AEnv platform reports them. */
   engine: z.string().nullish(),
   server_version: z.string().nullish(),
+  /** How much of its parent a fork continues with. */
+  fork_fidelity: z.string().nullish(),
 });
 export type InstanceRecord = z.infer<typeof instance>;
 
@@ -78,11 +80,23 @@ export const resetResult = z.object({
 });
 export type ResetResult = z.infer<typeof resetResult>;
 
+/**
+ * How much of an instance its forks continue with. `state`: the environment's state, a value. `files`: also the files of its sandbox.
+ * `memory`: the sandbox with its processes, their memory and listening sockets.
+ */
+export const forkFidelities = ["state", "files", "memory"] as const;
+export type ForkFidelity = (typeof forkFidelities)[number];
+
 /** The body of a fork: the number of copies, or their ids, if the server has chosen them. */
 export const forkRequest = knownFields({
   count: z.number().int().min(1).max(1_000).optional(),
   ids: z.array(instanceId).min(1).max(1_000).optional(),
+  /** The default is `state`. */
+  fidelity: z.enum(forkFidelities).optional(),
 }).refine(({ count, ids }) => (count === undefined) !== (ids === undefined), { message: "give either 'count' or 'ids'" });
+
+/** The body by which the platform gives an instance in a copied sandbox its own id. */
+export const renameRequest = knownFields({ id: instanceId });
 
 /** The body of `POST /env-instance/:id/renew`. */
 export const renewRequest = knownFields({ ttl: text(fieldLimits.shortLength) });

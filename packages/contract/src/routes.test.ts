@@ -52,7 +52,7 @@ describe("the routes about an episode", () => {
 
 describe("pathsBelowInstance", () => {
   it("lists the platform's routes below an instance, and none that is about all instances", () => {
-    expect(pathsBelowInstance("platform")).toEqual(["/list", "", "/fork", "/fork-spec"]);
+    expect(pathsBelowInstance("platform")).toEqual(["/list", "", "/fork", "/fork-spec", "/rename"]);
     expect(pathsBelowInstance("agent")).toEqual(["/mcp"]);
   });
 });

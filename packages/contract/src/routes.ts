@@ -105,6 +105,12 @@ export const hostRoutes = {
     api: "platform",
     does: "get all that another sandbox needs to continue this instance",
   },
+  rename: {
+    method: "POST",
+    path: "/env-instance/:id/rename",
+    api: "platform",
+    does: "give the instance another id, in a copy of its sandbox",
+  },
 } as const satisfies Record<string, SandboxRoute>;
 
 /** Routes of the process that loads an environment. The gateway calls only paths below an instance, so it cannot reach these. */

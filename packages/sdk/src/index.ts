@@ -6,6 +6,7 @@ export {
   type EnvironmentRecord,
   type EnvironmentStatus,
   type ErrorCode,
+  type ForkFidelity,
   type InstanceRecord,
   type InstanceStatus,
   isPlatformError,
@@ -19,7 +20,7 @@ export {
 } from "@aenv/contract";
 export { type Clock, systemClock } from "./async/clock.ts";
 export { type BatchItem, EnvironmentBatch } from "./environment/batch.ts";
-export { type CallToolOptions, Environment, type EnvironmentInfo } from "./environment/environment.ts";
+export { type CallToolOptions, Environment, type EnvironmentInfo, type ForkOptions } from "./environment/environment.ts";
 export { EpisodeClient } from "./environment/episode.ts";
 export type { Logger } from "./environment/logger.ts";
 export type { InstanceRuntime } from "./environment/open-instance.ts";

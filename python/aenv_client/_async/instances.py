@@ -196,10 +196,14 @@ class AsyncInstance:
         found: dict[str, Any] = await self._send("get the status of the episode", "GET", "/episode/status")
         return found
 
-    async def fork(self, count: int = 1) -> list[AsyncInstance]:
-        """Copies that continue from the current state; each is an instance of its own and must be deleted."""
+    async def fork(self, count: int = 1, fidelity: str = "state") -> list[AsyncInstance]:
+        """Copies that continue from the current state; each is an instance of its own and must be deleted.
+
+        With the fidelity `files` they also have the files of the sandbox, with `memory` its processes and their memory.
+        """
         doing = f"fork instance '{self.id}'"
-        call = Call(doing, "POST", f"{_path(self.id)}/fork", {"count": count}, rule="keyed", headers={"idempotency-key": uuid.uuid4().hex})
+        body = {"count": count, "fidelity": fidelity}
+        call = Call(doing, "POST", f"{_path(self.id)}/fork", body, rule="keyed", headers={"idempotency-key": uuid.uuid4().hex})
         records = await self._http.send(call)
         instances = AsyncInstances(self._http)
         try:

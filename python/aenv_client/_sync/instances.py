@@ -197,10 +197,14 @@ class Instance:
         found: dict[str, Any] = self._send("get the status of the episode", "GET", "/episode/status")
         return found
 
-    def fork(self, count: int = 1) -> list[Instance]:
-        """Copies that continue from the current state; each is an instance of its own and must be deleted."""
+    def fork(self, count: int = 1, fidelity: str = "state") -> list[Instance]:
+        """Copies that continue from the current state; each is an instance of its own and must be deleted.
+
+        With the fidelity `files` they also have the files of the sandbox, with `memory` its processes and their memory.
+        """
         doing = f"fork instance '{self.id}'"
-        call = Call(doing, "POST", f"{_path(self.id)}/fork", {"count": count}, rule="keyed", headers={"idempotency-key": uuid.uuid4().hex})
+        body = {"count": count, "fidelity": fidelity}
+        call = Call(doing, "POST", f"{_path(self.id)}/fork", body, rule="keyed", headers={"idempotency-key": uuid.uuid4().hex})
         records = self._http.send(call)
         instances = Instances(self._http)
         try:

@@ -180,6 +180,17 @@ describe("a host", () => {
     expect(right?.episode).toMatchObject({ task: { id: "ten" }, seed: 3 });
   });
 
+  it("gives an instance another id, and ends what belongs to the old one", async () => {
+    const one = await host(counter);
+    const instance = await one.create({ id: "before" });
+    await one.create({ id: "other" });
+    const ended: string[] = [];
+    one.onEnd((id) => ended.push(id));
+    expect(() => one.rename("before", "other")).toThrow("exists already");
+    expect(one.rename("before", "after")).toBe(instance);
+    expect([one.find("before"), one.get("after").id, ended]).toEqual([null, "after", ["before"]]);
+  });
+
   it("plays a task that a trainer gives, also in its forks and after a reset that names no task", async () => {
     const one = await host(
       defineEnvironment({

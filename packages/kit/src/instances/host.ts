@@ -129,6 +129,17 @@ export class Host implements HostContext {
     }
   }
 
+  /** Gives an instance another id; sessions under the old one end. */
+  rename(id: string, to: string): Instance {
+    const instance = this.get(id);
+    if (this.#instances.has(to) || this.#starting.has(to)) throw new PlatformError("instance.exists", `instance '${to}' exists already`);
+    this.#instances.delete(id);
+    for (const listener of this.#listeners) listener(id);
+    instance.rename(to);
+    this.#instances.set(to, instance);
+    return instance;
+  }
+
   async reset(id: string, request: ResetRequest, signal?: AbortSignal): Promise<ResetResult> {
     const instance = this.get(id);
     const { variables, args, ...before } = instance.episode;

@@ -40,7 +40,7 @@ export interface EpisodeSpec {
 
 /** One running environment: an episode's state, and the calls on it. */
 export class Instance {
-  readonly id: string;
+  #id: string;
   readonly createdAt = new Date();
   lastActiveAt = 0;
   readonly #host: HostContext;
@@ -55,11 +55,21 @@ export class Instance {
 
   private constructor(host: HostContext, id: string, spec: EpisodeSpec, { state, tools }: EpisodeStart, observationsOnly: boolean) {
     this.#host = host;
-    this.id = id;
+    this.#id = id;
     this.#episode = { instanceId: id, ...spec };
     this.#state = state;
     this.#tools = tools;
     this.#observationsOnly = observationsOnly;
+  }
+
+  get id(): string {
+    return this.#id;
+  }
+
+  /** In a copy of the whole process, the instance is another one. Its state and its variables stay as they are. */
+  rename(id: string): void {
+    this.#id = id;
+    this.#episode = { ...this.#episode, instanceId: id };
   }
 
   /** Sets an instance up, or restores it from a snapshot. The controller cancels that. */

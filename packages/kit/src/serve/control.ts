@@ -7,6 +7,7 @@ import {
   messageOf,
   PlatformError,
   type Route,
+  renameRequest,
   splitRef,
 } from "@aenv/contract";
 import { disconnectSignal, parseObject, readBody, sendControl, sendControlFailure } from "../http/exchange.ts";
@@ -46,11 +47,17 @@ const handlers: Readonly<Record<HostRouteName, Handler>> = {
     return "Deleted successfully";
   },
   fork: async ({ response, segments }, host, body) => {
-    const { count, ids } = parseRequest(forkRequest, await body());
+    const { count, ids, fidelity = "state" } = parseRequest(forkRequest, await body());
+    if (fidelity !== "state")
+      throw new PlatformError(
+        "instance.unsupported",
+        `an environment forks its state; a fork with ${fidelity} needs a platform with sandboxes`,
+      );
     const forks = await unlessCancelled(response, host, await host.fork(idOf(segments), ids ?? count ?? 1, disconnectSignal(response)));
     return forks.map((instance) => toRecord(instance, IP));
   },
   forkSpec: ({ response, segments }, host) => host.forkSpec(idOf(segments), disconnectSignal(response)),
+  rename: async ({ segments }, host, body) => toRecord(host.rename(idOf(segments), parseRequest(renameRequest, await body()).id), IP),
 };
 
 const routes = Object.entries(hostRoutes) as [HostRouteName, Route][];

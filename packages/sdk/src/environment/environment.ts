@@ -1,4 +1,14 @@
-import type { Catalogue, EpisodeTask, Json, ResetResult, Reward, Task, ToolDescriptor } from "@aenv/contract";
+import {
+  type Catalogue,
+  type EpisodeTask,
+  type ForkFidelity,
+  forkFidelities,
+  type Json,
+  type ResetResult,
+  type Reward,
+  type Task,
+  type ToolDescriptor,
+} from "@aenv/contract";
 import { EnvironmentError, ValidationError } from "../errors/errors.ts";
 import type { ToolLog, ToolProgress } from "../mcp/client.ts";
 import type { ToolResult } from "../mcp/tool-result.ts";
@@ -26,6 +36,11 @@ export interface EnvironmentInfo {
   /** Empty if the server does not report it. */
   readonly createdAt: string;
   readonly updatedAt: string;
+}
+
+export interface ForkOptions extends Pick<CallOptions, "signal"> {
+  /** What the copies continue with. The default is `state`. */
+  readonly fidelity?: ForkFidelity;
 }
 
 type Arguments = Readonly<Record<string, unknown>>;
@@ -278,21 +293,30 @@ export class Environment implements ToolSource {
   }
 
   /**
-   * Copies of the instance with its current state. Each copy is an instance of its own that must be released.
+   * Copies of the instance. Each copy is an instance of its own that must be released. They continue with its state; with the fidelity
+   * `files` also with the files of its sandbox, and with `memory` with its processes and their memory, where the platform can do that.
+   * `forkFidelity` of a copy says what it has.
    *
    * @example
    * const [left, right] = await env.fork(2);
+   * const eight = await env.fork(8, { fidelity: "memory" });
    */
-  async fork(count = 1, options: Pick<CallOptions, "signal"> = {}): Promise<Environment[]> {
+  async fork(count = 1, options: ForkOptions = {}): Promise<Environment[]> {
     if (!Number.isInteger(count) || count < 1 || count > MAX_FORKS) {
       throw new ValidationError(`cannot fork ${count} times: the count must be from 1 to ${MAX_FORKS}`);
     }
-    const copies = await this.#lifecycle.fork(count, this.#signal(options));
+    const copies = await this.#lifecycle.fork(count, options.fidelity, this.#signal(options));
     return copies.map((instance) => {
       const copy = new Environment(this.name, this.#connection.options);
       copy.#lifecycle.adopt(instance);
       return copy;
     });
+  }
+
+  /** What this instance continued with, if it is a fork of a platform; else null. */
+  get forkFidelity(): ForkFidelity | null {
+    const fidelity = this.#lifecycle.instance?.record.fork_fidelity;
+    return forkFidelities.find((known) => known === fidelity) ?? null;
   }
 
   /** Ends the instance if this environment created it. Safe to call at any time and more than once; never throws. */

@@ -1,4 +1,4 @@
-import { type InstanceRecord, isPlatformError, messageOf } from "@aenv/contract";
+import { type ForkFidelity, type InstanceRecord, isPlatformError, messageOf } from "@aenv/contract";
 import type { Clock } from "../async/clock.ts";
 import { SharedTask } from "../async/shared-task.ts";
 import { untilAborted } from "../async/until-aborted.ts";
@@ -107,10 +107,13 @@ export class InstanceLifecycle {
     await Promise.all(this.#endings);
   }
 
-  async fork(count: number, signal: AbortSignal | undefined): Promise<OpenInstance[]> {
+  async fork(count: number, fidelity: ForkFidelity | undefined, signal: AbortSignal | undefined): Promise<OpenInstance[]> {
     const { scheduler, addresses, clock, timeoutMs, token } = this.#config;
     const { controlId } = await this.open(signal);
-    const forking = scheduler.forkInstance(controlId, count, { deadlineAt: clock.now() + timeoutMs });
+    const forking = scheduler.forkInstance(controlId, count, {
+      deadlineAt: clock.now() + timeoutMs,
+      ...(fidelity !== undefined && { fidelity }),
+    });
     const records = await this.#orDiscard(forking, signal);
     const copies = records.map((record) => createdInstance(addresses, record, token));
     try {

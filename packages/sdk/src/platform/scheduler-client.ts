@@ -2,6 +2,7 @@ import {
   type CreateInstanceRequest,
   controlRoutes,
   type ErrorCode,
+  type ForkFidelity,
   fillPath,
   headers,
   type InstanceRecord,
@@ -264,9 +265,13 @@ export class SchedulerClient {
   }
 
   /** Copies of the instance with its current state. */
-  async forkInstance(id: string, count: number, options: RequestOptions = {}): Promise<InstanceRecord[]> {
+  async forkInstance(
+    id: string,
+    count: number,
+    options: RequestOptions & { readonly fidelity?: ForkFidelity } = {},
+  ): Promise<InstanceRecord[]> {
     const data = await this.#send(controlRoutes.forkInstance, id, `fork instance '${id}'`, "once", options, {
-      body: { count },
+      body: { count, ...(options.fidelity !== undefined && { fidelity: options.fidelity }) },
       notFound: "instance.unsupported",
     });
     if (!Array.isArray(data)) throw new ValidationError(`the response to forking '${id}' is not a list of instances`);

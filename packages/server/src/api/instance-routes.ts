@@ -241,7 +241,8 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       body: forkRequest,
       maxBodyBytes: bodyLimits.fields,
       handle: async (ask) => {
-        const rows = await instances.fork(ask.params.id, ask.body.count ?? 1, contextOf(ask, headerOf(ask, "idempotency-key")));
+        const { count = 1, fidelity = "state" } = ask.body;
+        const rows = await instances.fork(ask.params.id, count, contextOf(ask, headerOf(ask, "idempotency-key")), fidelity);
         return rows.map((row) => toRecord(row, portFor(ask), null));
       },
     }),
@@ -291,6 +292,7 @@ export function toRecord(row: InstanceRow, dataPort: DataPort, env: InstanceReco
     reason: row.reason,
     task: row.task,
     seed: row.seed,
+    ...(row.forkFidelity !== undefined && { fork_fidelity: row.forkFidelity }),
     ...(row.warnings !== undefined && { warnings: [...row.warnings] }),
     ...(row.datasource !== "" && { datasource: row.datasource, image: row.image }),
     agent_url: `${dataPort.url}/agent/${row.agentKey}/mcp`,

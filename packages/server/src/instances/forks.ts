@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { instancePrefix, isPlatformError, newInstanceId, PlatformError } from "@aenv/contract";
+import { type ForkFidelity, instancePrefix, isPlatformError, newInstanceId, PlatformError } from "@aenv/contract";
 import type { Quotas } from "../access/quotas.ts";
 import type { Hub } from "../hub/hub.ts";
 import { ownVariables } from "../hub/publishing/own-variables.ts";
@@ -32,20 +32,25 @@ export class Forks {
     this.#options = options;
   }
 
-  async fork(parent: InstanceRow, count: number, context: RequestContext): Promise<InstanceRow[]> {
+  async fork(parent: InstanceRow, count: number, fidelity: ForkFidelity, context: RequestContext): Promise<InstanceRow[]> {
     const { idempotency, now } = this.#options;
     const ids = Array.from({ length: count }, () => newInstanceId(parent.environment.name));
     const { idempotencyKey: key } = context;
-    if (key === undefined) return this.#make(parent, ids, context);
+    if (key === undefined) return this.#make(parent, ids, fidelity, context);
 
-    const reserved = await idempotency.reserve(parent.owner, key, { fork: parent.id, count }, ids);
+    const reserved = await idempotency.reserve(
+      parent.owner,
+      key,
+      { fork: parent.id, count, ...(fidelity !== "state" && { fidelity }) },
+      ids,
+    );
     for (;;) {
       const known = await this.#known(reserved.instanceIds, context.signal);
       if (known !== null) return known;
       assertRemembered(reserved, now());
       try {
         // A repeated request finds the forks of the first one, so they are made even if the first client has gone.
-        return await this.#make(parent, reserved.instanceIds, { ...context, signal: new AbortController().signal });
+        return await this.#make(parent, reserved.instanceIds, fidelity, { ...context, signal: new AbortController().signal });
       } catch (error) {
         // Another request with the same key came first.
         if (!isPlatformError(error, "instance.exists")) throw error;
@@ -66,23 +71,29 @@ export class Forks {
     }
   }
 
-  async #make(parent: InstanceRow, ids: readonly string[], context: RequestContext): Promise<InstanceRow[]> {
+  async #make(parent: InstanceRow, ids: readonly string[], fidelity: ForkFidelity, context: RequestContext): Promise<InstanceRow[]> {
     const { quotas, serverId, now, starter } = this.#options;
     const slot = slotOf(parent);
     quotas.admitCreate(parent.owner, ids.length);
     const [first = ""] = ids;
     const group = ids.length > 1 ? first : null;
     const rows = ids.map((id) => {
-      const row = newForkRow(parent, id, group, now(), serverId);
+      const row = newForkRow(parent, id, { group, fidelity, now: now(), serverId });
       // Stored before the fork exists: if the shared process ends meanwhile, its server finds all its instances.
       return slot.isOwnSandbox ? row : { ...row, slot: { ...slot, prefix: instancePrefix(id) } };
     });
-    return starter.track(this.#start(parent, slot, rows, context));
+    return starter.track(this.#start(parent, slot, rows, fidelity, context));
   }
 
-  async #start(parent: InstanceRow, slot: Slot, rows: readonly InstanceRow[], context: RequestContext): Promise<InstanceRow[]> {
+  async #start(
+    parent: InstanceRow,
+    slot: Slot,
+    rows: readonly InstanceRow[],
+    fidelity: ForkFidelity,
+    context: RequestContext,
+  ): Promise<InstanceRow[]> {
     const { table, quotas, starter, slots } = this.#options;
-    const { caller, signal } = context;
+    const { caller } = context;
     const max = Math.min(quotas.instanceLimit(parent.owner), caller.maxInstances ?? Number.MAX_SAFE_INTEGER);
     const [first, ...others] = rows as [InstanceRow, ...InstanceRow[]];
     // The first is inserted alone: of two requests with the same key, one fails here.
@@ -90,9 +101,7 @@ export class Forks {
     let taken: readonly Slot[] = [];
     try {
       await all(others.map((row) => table.insert(row, max)));
-      taken = slot.isOwnSandbox
-        ? await this.#occupyOwn(parent, slot, rows, context)
-        : await this.#forkInSandbox(parent, slot, rows, signal);
+      taken = await this.#occupy(parent, slot, rows, fidelity, context);
       // All have a slot before the first becomes `Running`, so that recovery after a crash here finds the group incomplete.
       const change = slot.isOwnSandbox ? {} : { server: parent.server };
       return await all(rows.map((row, at) => starter.becomeRunning(row.id, taken[at] as Slot, change)));
@@ -106,25 +115,60 @@ export class Forks {
     }
   }
 
+  #occupy(
+    parent: InstanceRow,
+    slot: Slot,
+    rows: readonly InstanceRow[],
+    fidelity: ForkFidelity,
+    context: RequestContext,
+  ): Promise<readonly Slot[]> {
+    const { slots } = this.#options;
+    if (fidelity === "memory")
+      return slots.withSnapshot(parent.id, slot, fidelity, context.signal, (snapshot) => this.#copy(parent, rows, snapshot, context));
+    if (fidelity === "files")
+      return slots.withSnapshot(parent.id, slot, fidelity, context.signal, (snapshot) =>
+        this.#occupyOwn(parent, slot, rows, context, snapshot),
+      );
+    if (slot.isOwnSandbox) return this.#occupyOwn(parent, slot, rows, context);
+    return this.#forkInSandbox(parent, slot, rows, context.signal);
+  }
+
+  #copy(parent: InstanceRow, rows: readonly InstanceRow[], snapshot: string, { signal }: RequestContext): Promise<Slot[]> {
+    const { slots } = this.#options;
+    return this.#allOrNone(rows, ({ id }) => slots.occupyCopy(parent.id, id, parent.owner, snapshot, signal));
+  }
+
   async #forkInSandbox(parent: InstanceRow, slot: Slot, rows: readonly InstanceRow[], signal: AbortSignal): Promise<Slot[]> {
     const ids = rows.map(({ id }) => id);
     await this.#options.slots.forkInSandbox(parent.id, slot, ids, signal);
     return ids.map((id) => ({ ...slot, prefix: instancePrefix(id) }));
   }
 
-  async #occupyOwn(parent: InstanceRow, slot: Slot, rows: readonly InstanceRow[], { caller, signal }: RequestContext): Promise<Slot[]> {
+  async #occupyOwn(
+    parent: InstanceRow,
+    slot: Slot,
+    rows: readonly InstanceRow[],
+    { caller, signal }: RequestContext,
+    sandboxSnapshot?: string,
+  ): Promise<Slot[]> {
     const { hub, slots, starter } = this.#options;
     const { name, version } = parent.environment;
     const environment = await hub.resolve(`${name}@${version}`, caller);
     const reported = await slots.readInitialState(parent.id, slot, signal);
     const variables = mergeVariables(ownVariables(environment), reported.variables, platformVariables(parent));
-    const initial = { ...reported, variables, sandboxOptions: parent.sandboxOptions };
+    const initial = { ...reported, variables, sandboxOptions: parent.sandboxOptions, sandboxSnapshot };
+    return this.#allOrNone(rows, ({ id }) => starter.occupy(environment, parent.owner, { ...initial, id, together: rows.length }));
+  }
+
+  /** Slots for all rows; if one fails, the others are released. */
+  async #allOrNone(rows: readonly InstanceRow[], occupy: (row: InstanceRow) => Promise<Slot>): Promise<Slot[]> {
+    const { slots } = this.#options;
     const placed: { slot: Slot; id: string }[] = [];
     try {
       return await all(
-        rows.map(async ({ id }) => {
-          const own = await starter.occupy(environment, parent.owner, { ...initial, id, together: rows.length });
-          placed.push({ slot: own, id });
+        rows.map(async (row) => {
+          const own = await occupy(row);
+          placed.push({ slot: own, id: row.id });
           return own;
         }),
       );

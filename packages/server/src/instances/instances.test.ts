@@ -252,6 +252,26 @@ describe("forks", () => {
     expect(await server.rows.count("live", "yes")).toBe(3);
   });
 
+  it.each([SHARED, APART])(
+    "with the files or the memory of the sandbox are refused with the reason where that is not possible: %j",
+    async (deployConfig) => {
+      const { world, server, ref } = await open(deployConfig);
+      const parent = await server.create(ref);
+      const context = { caller: ada, signal: server.signal };
+      const why =
+        deployConfig === SHARED
+          ? /shares its process with others; set deployConfig.isolation/
+          : /the engine 'memory' of this server forks its state only/;
+      for (const fidelity of ["files", "memory"] as const) {
+        const attempt = server.instances.fork(parent.id, 2, context, fidelity);
+        await expect(attempt).rejects.toMatchObject({ code: "instance.unsupported", message: expect.stringMatching(why) });
+      }
+      expect(await server.rows.count("live", "yes")).toBe(1);
+      expect(await world.engine.list()).toHaveLength(1);
+      expect(await server.instances.fork(parent.id, 1, context, "state")).toMatchObject([{ forkFidelity: "state" }]);
+    },
+  );
+
   it("are made once for concurrent requests with the same key", async () => {
     const { server, ref } = await open(SHARED);
     const parent = await server.create(ref);

@@ -2,6 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import {
   assertVariables,
   type CreateInstanceRequest,
+  type ForkFidelity,
   isPlatformError,
   PlatformError,
   type ResetRequest,
@@ -171,11 +172,11 @@ export class Instances {
   }
 
   /** Forks that continue from the state of the instance: all of them, or none. */
-  async fork(id: string, count: number, context: RequestContext): Promise<InstanceRow[]> {
+  async fork(id: string, count: number, context: RequestContext, fidelity: ForkFidelity = "state"): Promise<InstanceRow[]> {
     this.#assertNotDraining();
     const parent = await this.get(id, context.caller);
     assertNotReplica(parent);
-    return this.#forks.fork(parent, count, context);
+    return this.#forks.fork(parent, count, fidelity, context);
   }
 
   /** Ends a live instance for a reason and releases its slot. */

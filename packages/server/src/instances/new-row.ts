@@ -1,5 +1,5 @@
 import { randomInt } from "node:crypto";
-import { type CreateInstanceRequest, newInstanceId, newKey, PlatformError, parseDuration } from "@aenv/contract";
+import { type CreateInstanceRequest, type ForkFidelity, newInstanceId, newKey, PlatformError, parseDuration } from "@aenv/contract";
 import type { SandboxEngine } from "@aenv/sandbox";
 import { imageOf } from "../hub/datasource.ts";
 import type { EnvironmentVersion } from "../hub/hub.ts";
@@ -70,7 +70,16 @@ function imageFor({ config }: EnvironmentVersion, datasource: string): string | 
 }
 
 /** The row of a fork, which continues from the state of its parent. */
-export function newForkRow(parent: InstanceRow, id: string, group: string | null, now: Date, serverId: string): InstanceRow {
+export function newForkRow(
+  parent: InstanceRow,
+  id: string,
+  {
+    group,
+    fidelity,
+    now,
+    serverId,
+  }: { readonly group: string | null; readonly fidelity: ForkFidelity; readonly now: Date; readonly serverId: string },
+): InstanceRow {
   const since = now.toISOString();
   return {
     ...parent,
@@ -84,7 +93,11 @@ export function newForkRow(parent: InstanceRow, id: string, group: string | null
     slot: null,
     server: serverId,
     group,
-    events: [{ at: since, what: `forked from ${parent.id}` }, ...warningEvents(parent.warnings ?? [], since)],
+    forkFidelity: fidelity,
+    events: [
+      { at: since, what: `forked from ${parent.id}${fidelity === "state" ? "" : ` with its ${fidelity}`}` },
+      ...warningEvents(parent.warnings ?? [], since),
+    ],
   };
 }
 

@@ -1,4 +1,4 @@
-import { type ErrorCode, type InstanceStatus, PlatformError, type SandboxOptions } from "@aenv/contract";
+import { type ErrorCode, type ForkFidelity, type InstanceStatus, PlatformError, type SandboxOptions } from "@aenv/contract";
 import type { Slot } from "../slots/slot.ts";
 import { Collection } from "../stores/collection.ts";
 import type { Indexes, Store } from "../stores/store.ts";
@@ -45,6 +45,8 @@ export interface InstanceRow {
   readonly warnings?: readonly string[];
   /** Options of its sandbox, also for forks. */
   readonly sandboxOptions?: SandboxOptions;
+  /** Of a fork: what it continues with. */
+  readonly forkFidelity?: ForkFidelity;
   /** The service whose replica it is; a replica does not expire. */
   readonly service?: string;
 }

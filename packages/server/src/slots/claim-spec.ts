@@ -31,12 +31,14 @@ export function claimSpecFor(
   // Variables of one instance must not be in the environment of a shared process.
   const variables = isolation === "shared" ? own : initial.variables;
   // A warm process has already run the author's code, with the environment's own variables only.
-  const canBeWarm = !keepsState && initial.sandboxOptions === undefined && isSameVariables(variables, own);
+  const canBeWarm =
+    !keepsState && initial.sandboxOptions === undefined && initial.sandboxSnapshot === undefined && isSameVariables(variables, own);
   return {
     owner,
     digest: bundleDigest,
     variables,
     sandboxOptions: initial.sandboxOptions,
+    sandboxSnapshot: initial.sandboxSnapshot,
     together: initial.together ?? 1,
     environment: canBeWarm ? { name, version, owner: environment.owner, warm: warmOf(config) } : null,
   };

@@ -10,6 +10,8 @@ export interface InitialState {
   readonly arguments: readonly string[];
   readonly snapshot?: unknown;
   readonly sandboxOptions?: SandboxOptions | undefined;
+  /** A snapshot of the engine, with the files that the sandbox starts with. Not sent to the sandbox. */
+  readonly sandboxSnapshot?: string | undefined;
   /** How many forks of one instance start at the same time, this one included; 1 by default. Not sent to the sandbox. */
   readonly together?: number;
 }

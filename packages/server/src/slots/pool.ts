@@ -50,6 +50,8 @@ export interface ClaimSpec {
   readonly environment: WarmEnvironment | null;
   /** Options of the sandbox itself; no process that was started ahead has them. */
   readonly sandboxOptions?: SandboxOptions | undefined;
+  /** A snapshot with the files of the sandbox. */
+  readonly sandboxSnapshot?: string | undefined;
   /** How many forks of one instance are claimed at the same time, this one included. */
   readonly together?: number;
 }
@@ -100,8 +102,9 @@ export class Pool {
       const prepared = this.#take(set);
       if (prepared !== null) return prepared;
     }
-    if (spec.sandboxOptions !== undefined)
-      return this.#bind(await this.#start(spec.owner, "now", signal, spec.sandboxOptions), bundleOf(spec), signal);
+    const { sandboxOptions, sandboxSnapshot: snapshot } = spec;
+    if (sandboxOptions !== undefined || snapshot !== undefined)
+      return this.#bind(await this.#start(spec.owner, "now", signal, { sandboxOptions, snapshot }), bundleOf(spec), signal);
     const blank = this.#take(this.#blank);
     try {
       if (blank !== null) return await this.#bind(blank, bundleOf(spec), signal);
@@ -110,6 +113,11 @@ export class Pool {
       if (!isPlatformError(error, "sandbox.lost")) throw error;
     }
     return this.#bind(await this.#start(spec.owner, "now", signal), bundleOf(spec), signal);
+  }
+
+  /** A copy of a sandbox, from a snapshot with its memory: the bundle is loaded and the instances are there. */
+  copy(snapshot: string, owner: string, signal: AbortSignal): Promise<Sandbox> {
+    return this.#start(owner, "now", signal, { snapshot });
   }
 
   /** Destroys processes without demand or of deleted versions, and replaces those that died while idle. */
@@ -249,7 +257,7 @@ export class Pool {
     this.#options.onFillFailure(environment === undefined ? null : `${environment.name}@${environment.version}`, error);
   }
 
-  #start(owner: string, urgency: Urgency, signal: AbortSignal, sandboxOptions?: SandboxOptions): Promise<Sandbox> {
+  #start(owner: string, urgency: Urgency, signal: AbortSignal, { sandboxOptions, snapshot }: StartOptions = {}): Promise<Sandbox> {
     const { engine, runner, variables, serverId, scheduler, startTimeoutMs, memoryMb } = this.#options;
     const id = `runner-${randomBytes(10).toString("hex")}`;
     const spec = {
@@ -260,6 +268,7 @@ export class Pool {
       startTimeoutMs,
       memoryMb,
       ...(sandboxOptions && { sandboxOptions }),
+      ...(snapshot !== undefined && { snapshot }),
     };
     return scheduler.run({ kind: "process starts", owner, urgency }, () => engine.create(spec, signal), signal);
   }
@@ -282,6 +291,11 @@ export class Pool {
       throw cause;
     }
   }
+}
+
+interface StartOptions {
+  readonly sandboxOptions?: SandboxOptions | undefined;
+  readonly snapshot?: string | undefined;
 }
 
 interface BindRequest extends Pick<ClaimSpec, "folder" | "variables"> {

@@ -1,5 +1,5 @@
 import { fillPath, hostRoutes, instancePrefix, instanceRoutes, isPlatformError, PlatformError } from "@aenv/contract";
-import type { Sandbox, SandboxEngine, SandboxExit } from "@aenv/sandbox";
+import type { Sandbox, SandboxEngine, SandboxExit, SnapshotFidelity } from "@aenv/sandbox";
 import { z } from "zod";
 import type { EnvironmentVersion } from "../hub/hub.ts";
 import { exitCauseOf, requestSandbox, type SandboxClients, type SandboxRequest } from "../sandboxes/client.ts";
@@ -144,6 +144,50 @@ export class Slots {
     } catch (error) {
       for (const id of ids) await this.release(slot, id);
       throw error;
+    }
+  }
+
+  /** Stores the sandbox of an instance, lets `use` start others from it, and deletes it again. */
+  async withSnapshot<T>(
+    id: string,
+    slot: Slot,
+    fidelity: SnapshotFidelity,
+    signal: AbortSignal,
+    use: (snapshot: string) => Promise<T>,
+  ): Promise<T> {
+    const { engine } = this.#options;
+    const unsupported = (why: string) =>
+      new PlatformError("instance.unsupported", `instance '${id}' cannot be forked with its ${fidelity}: ${why}`);
+    if (!slot.isOwnSandbox)
+      throw unsupported(`it shares its process with others; set deployConfig.isolation to "instance", or fork its state`);
+    if (!engine.can.snapshots.includes(fidelity)) {
+      const can = engine.can.snapshots.length === 0 ? "its state only" : ["state", ...engine.can.snapshots].join(", ");
+      throw unsupported(`the engine '${engine.name}' of this server forks ${can}`);
+    }
+    const sandbox = await this.find(slot.sandboxId);
+    if (sandbox?.snapshot === undefined) throw new PlatformError("sandbox.lost", `the sandbox of instance '${id}' has ended`);
+    const snapshot = await sandbox.snapshot(fidelity, signal);
+    try {
+      return await use(snapshot.id);
+    } finally {
+      // One that is left costs disk space only, and is removed with the server's other snapshots.
+      await engine.removeSnapshot?.(snapshot.id).catch(() => {});
+    }
+  }
+
+  /** A copy of a sandbox with its memory, in which the instance gets a new id. */
+  async occupyCopy(parentId: string, id: string, owner: string, snapshot: string, signal: AbortSignal): Promise<Slot> {
+    const sandbox = await this.#options.pool.copy(snapshot, owner, signal);
+    this.#occupancy.add(sandbox, id);
+    const slot: Slot = { sandboxId: sandbox.id, address: sandbox.address, prefix: instancePrefix(id), isOwnSandbox: true };
+    try {
+      const path = fillPath(hostRoutes.rename, { id: parentId });
+      await this.#request(slot, { method: hostRoutes.rename.method, path, maxBytes: responseLimits.instance, body: { id }, signal });
+      return slot;
+    } catch (error) {
+      const cause = await exitCauseOf(sandbox, error);
+      await this.release(slot, id);
+      throw cause;
     }
   }
 

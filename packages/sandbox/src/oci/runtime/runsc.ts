@@ -2,6 +2,9 @@ import { mkdir, rm } from "node:fs/promises";
 import { CommandRuntime } from "./command-runtime.ts";
 import type { OciRuntime, RunOptions, StartedSandbox } from "./runtime.ts";
 
+/** Also when the caller has cancelled. */
+const RESUME_MS = 30_000;
+
 /** gVisor: its kernel can store a sandbox with its processes, and continue it elsewhere. */
 export class RunscRuntime extends CommandRuntime implements Required<OciRuntime> {
   async checkpoint(id: string, folder: string, signal: AbortSignal): Promise<void> {
@@ -19,7 +22,14 @@ export class RunscRuntime extends CommandRuntime implements Required<OciRuntime>
     return this.start(id, bundle, options, `sandbox ${id} could not be restored`, ["restore", "-image-path", folder]);
   }
 
+  /** The processes wait meanwhile, so that the files are those of one moment. */
   async writeChanges(id: string, archive: string, signal: AbortSignal): Promise<void> {
-    await this.call(id, ["tar", "rootfs-upper", "-file", archive], `the files of sandbox ${id} could not be read`, signal);
+    const problem = `the files of sandbox ${id} could not be read`;
+    await this.call(id, ["pause"], problem, signal);
+    try {
+      await this.call(id, ["tar", "rootfs-upper", "-file", archive], problem, signal);
+    } finally {
+      await this.call(id, ["resume"], problem, AbortSignal.timeout(RESUME_MS));
+    }
   }
 }
