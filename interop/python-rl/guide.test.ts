@@ -1,16 +1,15 @@
-import { readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { describeNeeding, torchPythonPath } from "@aenv/testing";
 import { projects, publish, startPlatform } from "aenvironment/platform-tests";
 import { expect, it } from "vitest";
+import { blocksIn, readGuide } from "./guide.ts";
 import { clientPath, type PythonOptions, runPython } from "./python.ts";
 
-const guide = readFileSync(fileURLToPath(new URL("../../docs/guides/frameworks.md", import.meta.url)), "utf8");
+const guide = readGuide("frameworks");
 
 /** The Python of one section of the guide. */
 function codeOf(section: string): string {
   const text = guide.split(/^## /m).find((one) => one.startsWith(`${section}\n`)) ?? "";
-  const blocks = [...text.matchAll(/^```python\n(.*?)^```/gms)].map(([, code]) => code);
+  const blocks = blocksIn(text, "python");
   expect(blocks.length, `Python under "${section}"`).toBeGreaterThan(0);
   return blocks.join("\n");
 }

@@ -12,16 +12,19 @@ export interface PythonOptions {
   readonly python?: string;
   readonly variables?: Readonly<Record<string, string>>;
   readonly timeoutMs?: number;
+  /** Where it runs; the folder of the tests by default. */
+  readonly cwd?: string;
 }
 
 /** Runs a script of this folder and returns the value that it prints as its last line. What it writes to stderr is in the error. */
 // biome-ignore lint/suspicious/noExplicitAny: tests read reports of every shape
 export async function runPython(script: string, args: readonly string[], options: PythonOptions = {}): Promise<any> {
-  const { python = pythonRlPath, variables = {}, timeoutMs = 100_000 } = options;
+  const { python = pythonRlPath, variables = {}, timeoutMs = 100_000, cwd } = options;
   const env = { ...process.env, PYTHONDONTWRITEBYTECODE: "1", ...variables };
   const { stdout } = await promisify(execFile)(python, [join(import.meta.dirname, script), ...args], {
     env,
     timeout: timeoutMs,
+    ...(cwd !== undefined && { cwd }),
     maxBuffer: 16 * 1024 * 1024,
   });
   return JSON.parse(stdout.trim().split("\n").at(-1) ?? "");

@@ -1,17 +1,17 @@
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { tinyBenchmark } from "@aenv/tau2/tiny-benchmark";
-import { describeNeeding, type Tree, temporaryTree } from "@aenv/testing";
+import { describeNeeding, type Files, type Tree, tau2Path, temporaryTree } from "@aenv/testing";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { openArchive } from "../bundle/archive.ts";
 import { ownTarball } from "../scaffold/own-tarball.ts";
 import { repo } from "../testing/cli.ts";
 import { plainEnv } from "../testing/process.ts";
-import { findBlocks } from "./testing/blocks.ts";
+import { type Block, findBlocks } from "./testing/blocks.ts";
 import { cloneTexts } from "./testing/clone-texts.ts";
 import { npmConfig, readersEnv, withNeededNode } from "./testing/machine.ts";
 import { isLeftOut, notRun } from "./testing/not-run.ts";
-import { Reader } from "./testing/reader.ts";
+import { Reader, type ReaderOptions } from "./testing/reader.ts";
 import { readersModel } from "./testing/reader-model.ts";
 import { type Registry, registryWith } from "./testing/registry.ts";
 
@@ -28,14 +28,37 @@ const texts: Readonly<Record<string, readonly string[]>> = {
   "docs/guides/run-a-benchmark.md": [],
   "docs/guides/run-a-server.md": [project],
   "docs/guides/serve-an-environment.md": [project],
+  // Its Python too.
   "docs/guides/train.md": [],
   "docs/guides/use-an-environment.md": [],
   "docs/guides/write-an-environment.md": [],
   "environments/tau2/README.md": ["npx aenvironment server"],
 };
 
-/** Folders that a reader already has, by their path in a command. */
-const existing = { "./tau2-bench": tinyBenchmark };
+/** Those with commands that need the data of tau2, which is not part of the project: their blocks about tau2 are run with it. */
+const withTau2: Readonly<Record<string, readonly string[]>> = {
+  "docs/guides/evaluate.md": [],
+  "docs/guides/run-a-benchmark.md": ["npm install aenvironment"],
+  "environments/tau2/README.md": [
+    "npm install aenvironment",
+    "npx aenvironment server",
+    "npx aenvironment bench data tau2 --from ./tau2-bench",
+    "npx aenvironment push --work-dir tau2",
+  ],
+};
+
+/** The domain airline in the layout of a checkout; its tools have descriptions of our own. */
+function airlineBenchmark(): Files {
+  const data = join(tau2Path, "data");
+  const copied = globSync(["airline/*", "user_simulator/*"], { cwd: data }).map((path) => {
+    const place = path.startsWith("airline/") ? `domains/${path}` : path;
+    return [`data/tau2/${place}`, readFileSync(join(data, path), "utf8")];
+  });
+  const tools = { "src/tau2/domains/airline/tools.py": "class AirlineTools:\n    pass\n" };
+  return { ...tinyBenchmark, ...tools, ...Object.fromEntries(copied) };
+}
+
+type DocumentOptions = Pick<ReaderOptions, "isLeftOut" | "existing">;
 
 const read = (path: string) => readFileSync(join(repo, path), "utf8");
 
@@ -68,18 +91,31 @@ describeNeeding("npm-registry", "with the published package, as printed", () => 
     tree?.[Symbol.dispose]();
   });
 
-  it.each(Object.entries(texts))("%s: every command and snippet works", { timeout: 600_000 }, async (path, before) => {
+  /** Runs the blocks of a document, after the commands that it expects to have been run. */
+  async function runBlocks(path: string, before: readonly string[], blocks: readonly Block[], options: DocumentOptions): Promise<void> {
     using folder = temporaryTree();
     await using model = await readersModel();
     const own = { ...env, AENV_HOME: join(folder.path, ".aenv"), OPENAI_BASE_URL: model.baseUrl };
-    await using reader = await Reader.open({ cwd: folder.path, env: own, isLeftOut, existing, modelUrl: model.baseUrl });
+    await using reader = await Reader.open({ cwd: folder.path, env: own, modelUrl: model.baseUrl, ...options });
     for (const command of before) await reader.command(command);
-    for (const block of findBlocks(read(path))) {
+    for (const block of blocks) {
       try {
         await reader.read(block);
       } catch (cause) {
         throw new Error(`${path}:${block.line}: ${(cause as Error).message}`);
       }
     }
+  }
+
+  it.each(Object.entries(texts))("%s: every command and snippet works", { timeout: 600_000 }, (path, before) =>
+    runBlocks(path, before, findBlocks(read(path)), { isLeftOut, existing: { "./tau2-bench": tinyBenchmark } }),
+  );
+
+  describeNeeding("tau2-data", "with the data of tau2", () => {
+    it.each(Object.entries(withTau2))("%s: every command and snippet with it works", { timeout: 600_000 }, (path, before) => {
+      const blocks = findBlocks(read(path)).filter(({ code }) => code.includes("tau2"));
+      const has = (printed: string) => isLeftOut(printed, "tau2-data");
+      return runBlocks(path, before, blocks, { isLeftOut: has, existing: { "./tau2-bench": airlineBenchmark() } });
+    });
   });
 });

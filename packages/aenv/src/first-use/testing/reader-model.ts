@@ -1,9 +1,13 @@
 import { type ScriptedOpenAi, scriptedOpenAi } from "@aenv/testing";
 
-/** A model for the commands of the docs. It plays the built-in environment `echo` and the guessing game of the template `stateful`. */
+/**
+ * A model for the commands of the docs. It plays the built-in environment `echo`, the guessing game of the template `stateful`, and in
+ * tau2 a user who ends the conversation.
+ */
 export function readersModel(): Promise<ScriptedOpenAi> {
   return scriptedOpenAi(
-    ({ turn, tools, messages }) => {
+    ({ model, turn, tools, messages }) => {
+      if (model.startsWith("gpt-4.1")) return "###STOP###";
       const isOver = messages.at(-1)?.text.includes("found") === true;
       if (tools.some(({ name }) => name === "guess")) {
         return isOver || turn > 20 ? "I am done." : { toolCalls: [{ name: "guess", arguments: { n: turn + 1 } }] };

@@ -21,7 +21,7 @@ export interface ReaderOptions {
 export class Reader implements AsyncDisposable {
   /** `aenv run` and `aenv server` keep running while other commands run; each has its own addresses. */
   readonly #servers = new Map<"run" | "platform", Running>();
-  readonly #options: ReaderOptions;
+  #options: ReaderOptions;
   readonly #ports: Ports;
   #cwd: string;
   #snippets = 0;
@@ -45,6 +45,9 @@ export class Reader implements AsyncDisposable {
   async command(printed: string): Promise<string> {
     if (this.#options.isLeftOut(printed)) return "";
     const command = this.#withAddresses(printed);
+    const [, name, value] = /^export (\w+)=(\S*)$/.exec(command) ?? [];
+    // Each command has a shell of its own.
+    if (name !== undefined) this.#options = { ...this.#options, env: { ...this.#options.env, [name]: value } };
     const parts = splitServer(command);
     if (parts === null) return await this.#foreground(command);
     if (parts.before !== "") await this.#foreground(parts.before);
@@ -102,7 +105,11 @@ export class Reader implements AsyncDisposable {
   #withAddresses(printed: string): string {
     const text = withPorts(printed, this.#ports);
     const { modelUrl } = this.#options;
-    return modelUrl === undefined ? text : text.replaceAll("http://127.0.0.1:8000/v1", modelUrl);
+    if (modelUrl === undefined) return text;
+    // The agent's model is found by OPENAI_BASE_URL; the user of tau2 has an address of its own.
+    return text
+      .replaceAll("http://127.0.0.1:8000/v1", modelUrl)
+      .replaceAll("--var TAU2_USER_LLM=", `--var TAU2_USER_LLM_API_BASE=${modelUrl} --var TAU2_USER_LLM=`);
   }
 
   #writeFolder(path: string, files: Files): void {
