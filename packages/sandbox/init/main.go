@@ -72,12 +72,9 @@ func openListener(text string) (net.Listener, error) {
 		if err := os.Remove(address); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, err
 		}
-		listener, err := net.Listen("unix", address)
-		if err != nil {
-			return nil, err
-		}
 		// The server may be another user. It proves its identity, and the folder of the socket may be private.
-		return listener, os.Chmod(address, 0o666)
+		defer syscall.Umask(syscall.Umask(0))
+		return net.Listen("unix", address)
 	}
 	return nil, fmt.Errorf("--listen %q is not an address: expected tcp:ADDRESS:PORT or unix:PATH", text)
 }

@@ -16,6 +16,10 @@ export interface EngineCase {
   /** An engine that keeps its state in `home`. Two engines on the same home are used one after the other. */
   readonly open: (home: string) => SandboxEngine;
   readonly command: (behaviour: Behaviour) => readonly string[];
+  /** The processes of a sandbox, for engines whose sandboxes number their processes themselves. */
+  readonly processes?: (sandbox: Sandbox) => Promise<readonly number[]>;
+  /** For engines that need longer than others. */
+  readonly startTimeoutMs?: number;
   /** Names of what is left of sandboxes; called after they are destroyed. */
   readonly leftovers?: (home: string) => readonly string[] | Promise<readonly string[]>;
   /** Claims that do not apply to this engine, with the reason. */
@@ -54,7 +58,8 @@ export type Claim = (typeof claims)[number];
 const OUTER = "AENV_CONFORMANCE_SECRET";
 
 /** The suite that every engine passes. */
-export function describeEngine(name: string, { open, command, leftovers, skip = {}, skipAll = false }: EngineCase): void {
+export function describeEngine(name: string, engineCase: EngineCase): void {
+  const { open, command, processes, leftovers, startTimeoutMs = 15_000, skip = {}, skipAll = false } = engineCase;
   describe.skipIf(skipAll !== false)(`engine ${name}${skipAll === false ? "" : ` (${skipAll})`}`, () => {
     const ends: (() => unknown)[] = [];
     let made = 0;
@@ -81,16 +86,41 @@ export function describeEngine(name: string, { open, command, leftovers, skip = 
     }
 
     function spec(behaviour: Behaviour, more: Partial<SandboxSpec> = {}): SandboxSpec {
-      return { id: `sandbox-${++made}`, command: command(behaviour), variables: {}, labels: {}, startTimeoutMs: 15_000, ...more };
+      return { id: `sandbox-${++made}`, command: command(behaviour), variables: {}, labels: {}, startTimeoutMs, ...more };
     }
 
     function make(engine: SandboxEngine, more: Partial<SandboxSpec> = {}): Promise<Sandbox> {
       return engine.create(spec("serve", more), new AbortController().signal);
     }
 
+    /** Starts children; those of an engine that numbers processes itself are all found by it. */
+    async function childrenOf(sandbox: Sandbox): Promise<{ inGroup: readonly number[]; strays: readonly number[] }> {
+      const before = (await processes?.(sandbox)) ?? [];
+      const children = (await ask(sandbox, "POST", "/children")) as { inGroup: number[]; strays: number[] };
+      if (processes === undefined) return children;
+      const after = (await processes(sandbox)).filter((pid) => !before.includes(pid));
+      expect(after.length).toBeGreaterThanOrEqual(children.inGroup.length + children.strays.length);
+      return { inGroup: after, strays: [] };
+    }
+
+    async function daemonOf(sandbox: Sandbox): Promise<number> {
+      const before = (await processes?.(sandbox)) ?? [];
+      const { pid } = (await ask(sandbox, "POST", "/daemon")) as { pid: number };
+      return (await processes?.(sandbox))?.find((one) => !before.includes(one)) ?? pid;
+    }
+
+    /** Which of them run. */
+    function runningOf(engine: SandboxEngine, sandbox: Sandbox, pids: readonly number[]): () => number[] {
+      const table = openProcessTable();
+      // Without `processes`, only process 1 of an isolated sandbox is known, with which all others end.
+      const isHidden = engine.can.isolates && processes === undefined;
+      const visible = isHidden ? [sandbox.pid].filter((pid) => pid !== null) : pids;
+      return () => visible.filter((pid) => table.find(pid)?.isZombie === false);
+    }
+
     function claim(title: Claim, body: () => Promise<void>): void {
       const reason = skip[title];
-      it.skipIf(reason !== undefined)(reason === undefined ? title : `${title} (${reason})`, body);
+      it.skipIf(reason !== undefined)(reason === undefined ? title : `${title} (${reason})`, body, startTimeoutMs + 5_000);
     }
 
     claim("a sandbox answers when create resolves", async () => {
@@ -100,15 +130,15 @@ export function describeEngine(name: string, { open, command, leftovers, skip = 
       expect(sandbox).toMatchObject({ id: "first", labels: { owner: "ada" } });
     });
 
-    for (const [title, behaviour, words, startTimeoutMs] of [
-      ["a program that exits at once is a failed start with its last output", "exit", /nothing to serve here/, 15_000],
+    for (const [title, behaviour, words, timeoutMs] of [
+      ["a program that exits at once is a failed start with its last output", "exit", /nothing to serve here/, startTimeoutMs],
       ["a program that never listens is a failed start after the timeout", "silent", /within 400 ms/, 400],
       ["a program that listens but never answers is a failed start after the timeout", "deaf", /within 700 ms/, 700],
-      ["a program that does not exist is a failed start that names it", "missing", /no such program|not found/, 15_000],
+      ["a program that does not exist is a failed start that names it", "missing", /no such program|not found/, startTimeoutMs],
     ] as const) {
       claim(title, async () => {
         const { engine, home } = start();
-        const failure = engine.create(spec(behaviour, { startTimeoutMs }), new AbortController().signal);
+        const failure = engine.create(spec(behaviour, { startTimeoutMs: timeoutMs }), new AbortController().signal);
         await expect(failure).rejects.toMatchObject({ code: "sandbox.start_failed", message: expect.stringMatching(words) });
         expect(await engine.list()).toEqual([]);
         expect((await leftovers?.(home)) ?? []).toEqual([]);
@@ -164,7 +194,7 @@ export function describeEngine(name: string, { open, command, leftovers, skip = 
     claim("destroy ends children and grandchildren", async () => {
       const { engine, home } = start();
       const sandbox = await make(engine);
-      const { inGroup, strays } = (await ask(sandbox, "POST", "/children")) as { inGroup: number[]; strays: number[] };
+      const { inGroup, strays } = await childrenOf(sandbox);
       const table = openProcessTable();
       // Where processes can be searched by their environment, those that left the group are found too.
       const areFound = engine.can.findsStrays || table.findsMarked;
@@ -181,8 +211,7 @@ export function describeEngine(name: string, { open, command, leftovers, skip = 
       async () => {
         const { engine } = start();
         const sandbox = await make(engine);
-        const { pid } = (await ask(sandbox, "POST", "/daemon")) as { pid: number };
-        const running = runningOf(engine, sandbox, [pid]);
+        const running = runningOf(engine, sandbox, [await daemonOf(sandbox)]);
         try {
           expect(running()).not.toEqual([]);
           await sandbox.destroy();
@@ -348,16 +377,6 @@ const EXPECTED = ["PATH", "HOME", "TMPDIR", "LANG", "HOSTNAME", "AENV_SANDBOX"];
 
 async function idsOf(engine: SandboxEngine): Promise<string[]> {
   return (await engine.list()).map(({ id }) => id).sort();
-}
-
-/**
- * Which of these processes of a sandbox run. An isolated sandbox has process numbers of its own; all its processes end with its first
- * one, and `leftovers` finds a control group that is not empty.
- */
-function runningOf(engine: SandboxEngine, sandbox: Sandbox, pids: readonly number[]): () => number[] {
-  const table = openProcessTable();
-  const visible = engine.can.isolates ? [sandbox.pid].filter((pid) => pid !== null) : pids;
-  return () => visible.filter((pid) => table.find(pid)?.isZombie === false);
 }
 
 function connectTo(sandbox: Sandbox, port: number): Promise<Duplex> {

@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { describeNeeding } from "@aenv/testing";
 import { afterAll } from "vitest";
 import { type Behaviour, describeEngine } from "../conformance.ts";
+import { TEST_PROGRAM } from "../fixtures/test-root.ts";
 import { OciEngine } from "./engine.ts";
-import { TEST_PROGRAM, testBase } from "./testing/base.ts";
+import { testBase } from "./testing/base.ts";
 import { leftoversOf } from "./testing/leftovers.ts";
 
 // Shared by all engines, because it has a copy of Node.

@@ -125,10 +125,10 @@ export function isSandboxId(id: string): boolean {
 const MAX_SOCKET_BYTES = process.platform === "linux" ? 107 : 103;
 
 /** A socket in the sandbox's folder or, if that path is too long, in a folder with a short name in the runtime folder. */
-export function socketFor(folder: string, runtime: string): string {
-  const own = join(folder, "s");
+export function socketFor(folder: string, runtime: string, name = "s"): string {
+  const own = join(folder, name);
   if (Buffer.byteLength(own) <= MAX_SOCKET_BYTES) return own;
-  const short = join(runtime, `aenv-${randomBytes(9).toString("hex")}`, "s");
+  const short = join(runtime, `aenv-${randomBytes(9).toString("hex")}`, name);
   if (Buffer.byteLength(short) <= MAX_SOCKET_BYTES) return short;
   throw new PlatformError(
     "sandbox.unsupported",

@@ -4,6 +4,7 @@ import { mkdirSync } from "node:fs";
 import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PlatformError } from "@aenv/contract";
+import { abortable } from "../../abortable.ts";
 import type { Architecture } from "../spec/seccomp.ts";
 import type { DevicePolicy } from "./layer-tar.ts";
 import type { LayerId, LayerStore } from "./layers.ts";
@@ -154,16 +155,4 @@ export class Images {
 /** A digest always names the same image. */
 function isPinned(reference: ImageReference): boolean {
   return reference.from === "registry" && reference.digest !== null;
-}
-
-async function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
-  const aborted = Promise.withResolvers<never>();
-  const abort = () => aborted.reject(signal.reason);
-  signal.addEventListener("abort", abort, { once: true });
-  try {
-    return await Promise.race([promise, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", abort);
-  }
 }

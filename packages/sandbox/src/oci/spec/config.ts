@@ -83,7 +83,7 @@ export const CAPABILITIES = [
 ] as const;
 
 /** Files of /proc and /sys that describe the machine instead of the sandbox. */
-const MASKED = [
+export const MASKED = [
   "/proc/acpi",
   "/proc/asound",
   "/proc/interrupts",
@@ -104,7 +104,7 @@ const MASKED = [
 ];
 
 /** Files of /proc that change settings of the machine. */
-const READ_ONLY = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"];
+export const READ_ONLY = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"];
 
 /** Below the limit of most services: a runtime without CAP_SYS_RESOURCE cannot raise its own. */
 export const DEFAULT_OPEN_FILES = 16_384;

@@ -1,0 +1,120 @@
+import type { SandboxRuntime, SandboxSpec } from "../engine.ts";
+import { CAPABILITIES, DEFAULT_OPEN_FILES, MASKED, READ_ONLY } from "../oci/spec/config.ts";
+import { CPU_PERIOD_US, groupLimits } from "../oci/spec/limits.ts";
+import { INIT_PATH } from "../oci/spec/mounts.ts";
+import { type Architecture, type SeccompRule, seccompProfile } from "../oci/spec/seccomp.ts";
+
+/** Where the init listens in the container. */
+const RUN_FOLDER = "/.aenv/run";
+export const INIT_SOCKET = "init";
+
+/** Labels of containers. Those of one home are found, adopted and removed by its servers, all others are left alone. */
+export const HOME_LABEL = "aenv.home";
+export const SANDBOX_LABEL = "aenv.sandbox";
+
+export interface ContainerInput {
+  readonly homeId: string;
+  readonly spec: SandboxSpec;
+  /** An id or name that the daemon knows. */
+  readonly image: string;
+  /** What the daemon is asked for; null for its default. */
+  readonly runtimeName: string | null;
+  /** What that is, as far as limits and filters depend on it. */
+  readonly runtime: SandboxRuntime;
+  readonly architecture: Architecture;
+  readonly initPath: string;
+  readonly initKey: string;
+  /** A folder of this machine in which the init creates its socket. */
+  readonly runFolder: string;
+  /** The network; null for none. */
+  readonly network: string | null;
+  /** Docker takes the profile itself; Podman takes the path of a file. */
+  readonly seccomp: string;
+}
+
+/** The body of `POST /containers/create`. No variable of the program, and therefore no secret, is in it: the init gets them later. */
+export function containerConfig(input: ContainerInput): object {
+  const { spec, runtime } = input;
+  const { memoryMb, cpus, processes, cpuSeconds, diskMb } = spec;
+  const limits = groupLimits(
+    {
+      ...(memoryMb !== undefined && { memoryMb }),
+      ...(cpus !== undefined && { cpus }),
+      ...(processes !== undefined && { pids: processes }),
+      ...(cpuSeconds !== undefined && { cpuSeconds: Math.ceil(cpuSeconds) }),
+    },
+    runtime,
+  );
+  return {
+    Image: input.image,
+    Hostname: hostnameOf(spec.id),
+    // The init is root; it starts the program as the user of the image.
+    User: "0:0",
+    WorkingDir: "/",
+    Entrypoint: [INIT_PATH, "--listen", `unix:${RUN_FOLDER}/${INIT_SOCKET}`, "--key", input.initKey],
+    Cmd: [],
+    Env: [],
+    Tty: false,
+    OpenStdin: false,
+    Healthcheck: { Test: ["NONE"] },
+    Labels: { [HOME_LABEL]: input.homeId, [SANDBOX_LABEL]: spec.id },
+    HostConfig: {
+      ...(input.runtimeName !== null && { Runtime: input.runtimeName }),
+      NetworkMode: input.network ?? "none",
+      RestartPolicy: { Name: "no" },
+      AutoRemove: false,
+      Privileged: false,
+      IpcMode: "private",
+      // Docker disables IPv6 in networks without it, also on the loopback interface, where programs listen on ::1.
+      ...(runtime === "runc" && { Sysctls: { "net.ipv6.conf.lo.disable_ipv6": "0" } }),
+      CapDrop: ["ALL"],
+      CapAdd: CAPABILITIES,
+      SecurityOpt: ["no-new-privileges", ...(runtime === "runc" ? [`seccomp=${input.seccomp}`] : [])],
+      MaskedPaths: MASKED,
+      ReadonlyPaths: READ_ONLY,
+      // When the machine runs out of memory, the kernel ends sandboxes before the server.
+      OomScoreAdj: 500,
+      ...(limits.memoryBytes !== undefined && { Memory: limits.memoryBytes, MemorySwap: limits.memoryBytes }),
+      ...(limits.cpuQuotaUs !== undefined && { CpuPeriod: CPU_PERIOD_US, CpuQuota: limits.cpuQuotaUs }),
+      ...(limits.pids !== undefined && { PidsLimit: limits.pids }),
+      ...(diskMb !== undefined && { StorageOpt: { size: `${diskMb}m` } }),
+      Ulimits: [
+        ulimit("nofile", DEFAULT_OPEN_FILES),
+        ulimit("core", 0),
+        ...(cpuSeconds === undefined ? [] : [ulimit("cpu", Math.ceil(cpuSeconds))]),
+      ],
+      Mounts: [
+        { Type: "bind", Source: input.initPath, Target: INIT_PATH, ReadOnly: true },
+        { Type: "bind", Source: input.runFolder, Target: RUN_FOLDER, ReadOnly: false },
+      ],
+      LogConfig: { Type: "json-file", Config: { "max-size": "4m", "max-file": "2" } },
+    },
+  };
+}
+
+/**
+ * The filter of system calls, as Docker expects it. Docker 20.10 ignores the default error and uses EPERM, with which the C library
+ * does not fall back from `clone3` to `clone`, so that no thread could be started.
+ */
+export function seccompText(architecture: Architecture): string {
+  const { syscalls, ...profile } = seccompProfile(architecture);
+  const fallsBack: SeccompRule = { names: ["clone3"], action: "SCMP_ACT_ERRNO", errnoRet: profile.defaultErrnoRet };
+  return JSON.stringify({ ...profile, syscalls: [...syscalls, fallsBack] });
+}
+
+/** Unique on a daemon that several homes use. */
+export function containerName(homeId: string, id: string): string {
+  return `aenv-${homeId}-${id}`;
+}
+
+function ulimit(name: string, value: number): { Name: string; Soft: number; Hard: number } {
+  return { Name: name, Soft: value, Hard: value };
+}
+
+function hostnameOf(id: string): string {
+  const name = id
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .slice(0, 63);
+  return name.replace(/^-|-$/g, "") || "sandbox";
+}

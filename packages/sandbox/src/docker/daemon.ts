@@ -1,0 +1,75 @@
+import { PlatformError } from "@aenv/contract";
+import type { SandboxRuntime, SandboxSpec } from "../engine.ts";
+import type { Architecture } from "../oci/spec/seccomp.ts";
+import type { DockerApi, Json } from "./api.ts";
+
+/** What a daemon can do. */
+export interface Daemon {
+  readonly isPodman: boolean;
+  readonly defaultRuntime: string;
+  /** The arguments of each runtime that it can use. */
+  readonly runtimes: Readonly<Record<string, readonly string[]>>;
+  readonly architecture: Architecture;
+  /** Throws `sandbox.unsupported` for a limit that the daemon would ignore. */
+  assertLimits(spec: SandboxSpec): void;
+}
+
+export async function readDaemon(api: DockerApi): Promise<Daemon> {
+  const [info, version] = await Promise.all([api.call("GET", "/info"), api.call("GET", "/version")]);
+  return parseDaemon(info, version);
+}
+
+export function parseDaemon(info: Json, version: Json): Daemon {
+  const components = Array.isArray(version.Components) ? (version.Components as Json[]) : [];
+  const runtimes = Object.entries((info.Runtimes ?? {}) as Readonly<Record<string, Json>>);
+  return {
+    isPodman: components.some(({ Name: name }) => String(name).startsWith("Podman")),
+    defaultRuntime: String(info.DefaultRuntime ?? "runc"),
+    runtimes: Object.fromEntries(
+      runtimes.map(([name, { runtimeArgs }]) => [name, Array.isArray(runtimeArgs) ? runtimeArgs.map(String) : []]),
+    ),
+    architecture: version.Arch === "arm64" ? "arm64" : "x64",
+    assertLimits: (spec) => assertLimits(spec, info),
+  };
+}
+
+/** What to ask the daemon for, and what that is. */
+export function runtimeFor(
+  wanted: SandboxRuntime | undefined,
+  daemon: Daemon,
+): { readonly runtimeName: string | null; readonly runtime: SandboxRuntime; readonly architecture: Architecture } {
+  const { architecture, runtimes, defaultRuntime } = daemon;
+  const name = wanted ?? defaultRuntime;
+  const runtime = name.includes("runsc") ? "runsc" : "runc";
+  if (wanted !== undefined && runtimes[wanted] === undefined)
+    throw new PlatformError(
+      "sandbox.unsupported",
+      `the Docker daemon has no runtime '${wanted}', only ${Object.keys(runtimes).join(", ") || "its default"}: ${advice[wanted]}`,
+    );
+  const options = runtimes[name] ?? [];
+  // The init listens in a folder of this machine, which gVisor's kernel allows only with this option.
+  if (runtime === "runsc" && options.length > 0 && !options.some((option) => /^--?host-uds=(all|create)$/.test(option)))
+    throw new PlatformError("sandbox.unsupported", `the runtime '${name}' of the Docker daemon lacks an option: ${advice.runsc}`);
+  return { runtimeName: wanted ?? null, runtime, architecture };
+}
+
+const advice = {
+  runc: "install it, or choose another runtime",
+  runsc:
+    'register it in /etc/docker/daemon.json with "runtimes": {"runsc": {"path": "/usr/local/bin/runsc", "runtimeArgs": ["--host-uds=all"]}}, and restart the daemon',
+} as const;
+
+function assertLimits(spec: SandboxSpec, info: Json): void {
+  const limits = [
+    ["memoryMb", spec.memoryMb, info.MemoryLimit],
+    ["cpus", spec.cpus, info.CpuCfsQuota ?? info.CPUCfsQuota],
+    ["processes", spec.processes, info.PidsLimit],
+  ] as const;
+  for (const [name, value, isPossible] of limits) {
+    if (value === undefined || isPossible !== false) continue;
+    throw new PlatformError(
+      "sandbox.unsupported",
+      `the limit ${name} of sandbox '${spec.id}' cannot be set: the Docker daemon has no control group controller for it; enable it, or remove the limit`,
+    );
+  }
+}

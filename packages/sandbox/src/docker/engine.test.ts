@@ -1,0 +1,229 @@
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { get } from "node:http";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { type DockerDaemon, describeNeeding, missing, startDocker, type Tree, temporaryTree } from "@aenv/testing";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { type Behaviour, describeEngine } from "../conformance.ts";
+import type { Sandbox, SandboxSpec } from "../engine.ts";
+import { TEST_PROGRAM, testRoot } from "../fixtures/test-root.ts";
+import { connectInit } from "../init/connection.ts";
+import { DockerApi } from "./api.ts";
+import { HOME_LABEL } from "./container.ts";
+import { DockerEngine, type DockerEngineOptions } from "./engine.ts";
+import type { DockerSandbox } from "./sandbox.ts";
+
+const { signal } = new AbortController();
+
+describeNeeding("docker", "the docker engine", () => {
+  let daemon: DockerDaemon;
+  let api: DockerApi;
+
+  beforeAll(async () => {
+    daemon = await startDocker();
+    api = new DockerApi(daemon.socket);
+  }, 120_000);
+
+  afterAll(async () => {
+    await api?.close();
+    await daemon?.[Symbol.asyncDispose]();
+  }, 60_000);
+
+  function open(home: string, options: Partial<DockerEngineOptions> = {}): DockerEngine {
+    return new DockerEngine({ home, socket: daemon.socket, base: async () => testRoot(), ...options });
+  }
+
+  function command(behaviour: Behaviour): readonly string[] {
+    return behaviour === "missing" ? ["/nowhere/no-such-program"] : ["/usr/bin/node", TEST_PROGRAM, behaviour];
+  }
+
+  /** Processes of a container as the machine numbers them. */
+  async function processes(sandbox: Sandbox): Promise<number[]> {
+    const { Processes: rows } = await api.call("GET", `${(sandbox as DockerSandbox).path}/top`, { query: { ps_args: "-o pid" } });
+    return (rows as string[][]).map(([pid]) => Number(pid));
+  }
+
+  async function leftovers(home: string): Promise<string[]> {
+    const label = `${HOME_LABEL}=${readFileSync(join(home, "docker/home-id"), "utf8")}`;
+    const containers = await api.list("/containers/json", { all: "true", filters: JSON.stringify({ label: [label] }) });
+    const networks = await api.list("/networks", { filters: JSON.stringify({ label: [label] }) });
+    return [...[...containers, ...networks].map(({ Id: id }) => String(id)), ...readdirSync(join(home, "docker/sandboxes"))];
+  }
+
+  describeEngine("docker", { open, command, processes, leftovers, startTimeoutMs: 60_000 });
+
+  describe("a sandbox", { timeout: 60_000 }, () => {
+    const trees: Tree[] = [];
+    const engines: DockerEngine[] = [];
+
+    afterEach(async () => {
+      for (const engine of engines.splice(0).reverse()) {
+        for (const sandbox of await engine.list()) await sandbox.destroy();
+        await engine.close();
+      }
+      for (const tree of trees.splice(0)) tree[Symbol.dispose]();
+    });
+
+    function newEngine(options: Partial<DockerEngineOptions> = {}, home = newHome()): DockerEngine {
+      const engine = open(home, options);
+      engines.push(engine);
+      return engine;
+    }
+
+    function newHome(): string {
+      const tree = temporaryTree();
+      trees.push(tree);
+      return tree.path;
+    }
+
+    async function make(engine: DockerEngine, more: Partial<SandboxSpec> = {}): Promise<DockerSandbox> {
+      const spec = { id: "one", command: command("serve"), variables: {}, labels: {}, startTimeoutMs: 60_000, ...more };
+      return (await engine.create(spec, signal)) as DockerSandbox;
+    }
+
+    /** One that is only used for commands. */
+    const plain = { command: [], listening: { kind: "none" } } as const;
+
+    async function run(engine: DockerEngine, sandbox: Sandbox, script: string, user?: string): Promise<string> {
+      await using init = await connectInit(sandbox.initAddress as never, engine.initKey, signal);
+      const { stdout, stderr } = await init.run({ argv: ["/bin/sh", "-c", script], ...(user !== undefined && { user }) });
+      return `${stdout}${stderr}`.trim();
+    }
+
+    it("has no network, few capabilities and a filter, and no folder of the machine to write to", async () => {
+      const engine = newEngine();
+      const sandbox = await make(engine, plain);
+      const can = async (script: string) =>
+        !(await run(engine, sandbox, `(${script}) >/dev/null 2>&1 || echo refused`)).endsWith("refused");
+      expect(await can("touch /tmp/file")).toBe(true);
+      for (const script of [
+        "mount -t tmpfs x /tmp",
+        "unshare -U true",
+        "mknod /tmp/disk b 254 0",
+        "touch /.aenv/run/file",
+        "touch /.aenv/init",
+      ])
+        expect(await can(script), script).toBe(false);
+      expect(await run(engine, sandbox, "cut -d: -f1 /proc/net/dev 2>/dev/null || grep -c : /proc/net/dev")).toContain("1");
+      const status = await run(engine, sandbox, "grep -E '^(CapBnd|NoNewPrivs|Seccomp):' /proc/self/status");
+      expect(status.replaceAll("\t", " ")).toBe("CapBnd: 00000000000004fb\nNoNewPrivs: 1\nSeccomp: 2");
+    });
+
+    it("keeps variables, which may be secrets, out of the daemon", async () => {
+      const sandbox = await make(newEngine(), { variables: { TOKEN: "s3cret-value" } });
+      expect(await textAt(sandbox, "/environment")).toContain("s3cret-value");
+      expect(JSON.stringify(await api.call("GET", `${sandbox.path}/json`))).not.toContain("s3cret-value");
+    });
+
+    it("runs commands, takes folders, and stops while it is frozen", async () => {
+      using folder = temporaryTree({ "main.js": "content" });
+      const engine = newEngine();
+      const sandbox = await make(engine);
+      expect(engine.can).toMatchObject({ commands: true, freezes: true, images: true, isolates: true });
+      expect(await run(engine, sandbox, `cat ${await sandbox.addFolder(folder.path, signal)}/main.js`, "app")).toBe("content");
+      const status = async () => ((await api.call("GET", `${sandbox.path}/json`)).State as { Status: string }).Status;
+      await sandbox.freeze();
+      await sandbox.freeze();
+      expect(await status()).toBe("paused");
+      expect(await engine.list()).toEqual([sandbox]);
+      await sandbox.thaw();
+      await sandbox.thaw();
+      expect(await textAt(sandbox, "/health")).toContain("true");
+      expect(await sandbox.cpuMs()).toBeGreaterThan(0);
+      await sandbox.freeze();
+      await sandbox.destroy();
+    });
+
+    it("ends with the reason when it uses more memory than its limit", async () => {
+      const sandbox = await make(newEngine(), { memoryMb: 128, cpus: 1, processes: 200 });
+      await textAt(sandbox, "/allocate?mb=300", "POST").catch(() => undefined);
+      expect((await sandbox.exited).reason).toBe("the program ran out of memory (its limit is 128 MB)");
+    });
+
+    it("is refused with the next step if a limit, a runtime or a policy cannot be applied", async () => {
+      const home = newHome();
+      const engine = newEngine({}, home);
+      await expect(make(engine, { diskMb: 100 })).rejects.toMatchObject({
+        code: "sandbox.unsupported",
+        message: expect.stringMatching(/disk of sandbox 'one' cannot be limited.*remove the limit/),
+      });
+      await expect(make(engine, { egress: { allow: ["example.com:443"] } })).rejects.toMatchObject({ code: "sandbox.unsupported" });
+      await expect(make(engine, { image: "oci:/some/layout" })).rejects.toMatchObject({ message: expect.stringContaining("skopeo copy") });
+      expect(await leftovers(home)).toEqual([]);
+    });
+
+    it("has a network of its home with open egress, which is removed with it", async () => {
+      const home = newHome();
+      const engine = newEngine({}, home);
+      const sandbox = await make(engine, { egress: "open" });
+      expect(await textAt(sandbox, "/health")).toContain("true");
+      expect(await run(engine, sandbox, "grep -c : /proc/net/dev")).toBe("2");
+      await sandbox.destroy();
+      expect(await leftovers(home)).toEqual([]);
+    });
+
+    it("runs the program of an image as its user, in its folder, and waits for its port and path", async () => {
+      const changes = ['ENV GREETING="hello"', "USER app", "WORKDIR /tmp", `ENTRYPOINT ["/usr/bin/node", "-e"]`, `CMD ["${server}"]`];
+      const query = new URLSearchParams({ fromSrc: "-", repo: "own-program", tag: "1" });
+      for (const change of changes) query.append("changes", change);
+      await api.call("POST", `/images/create?${query}`, { archive: testRoot().archive() });
+      const sandbox = await make(newEngine(), {
+        image: "own-program:1",
+        command: [],
+        listening: { kind: "port", port: 3000, healthPath: "/ready" },
+        variables: { NAME: "ada" },
+      });
+      expect(JSON.parse(await textAt(sandbox, "/"))).toEqual({ uid: 1000, folder: "/tmp", greeting: "hello ada" });
+      expect(sandbox.commandDefaults).toMatchObject({ cwd: "/tmp", env: { GREETING: "hello" } });
+      expect(sandbox.commandDefaults.env).not.toHaveProperty("NAME");
+    });
+
+    it("that a crashed server did not finish is removed, and containers of others are not touched", async () => {
+      const home = newHome();
+      const first = newEngine({}, home);
+      const [unfinished] = [await make(first, { id: "unfinished" }), await make(first, { id: "lost" }), await make(first, { id: "kept" })];
+      const other = await make(newEngine(), { id: "other" });
+      await first.close();
+      const file = join(home, "docker/sandboxes/unfinished/record.json");
+      writeFileSync(file, JSON.stringify({ ...unfinished?.record, isReady: false, maker: { pid: 2 ** 22, start: "1" } }));
+      rmSync(join(home, "docker/sandboxes/lost"), { recursive: true });
+      const next = newEngine({}, home);
+      expect((await next.list()).map(({ id }) => id)).toEqual(["kept"]);
+      const [kept] = await next.list();
+      expect(await leftovers(home)).toHaveLength(2);
+      await kept?.destroy();
+      expect(await leftovers(home)).toEqual([]);
+      expect(await textAt(other, "/health")).toContain("true");
+    });
+
+    it.skipIf(missing("runsc") !== null)("runs with the kernel of gVisor", async () => {
+      const engine = newEngine({ runtime: "runsc" });
+      const sandbox = await make(engine, { memoryMb: 512, processes: 100 });
+      expect(await textAt(sandbox, "/health")).toContain("true");
+      expect(await run(engine, sandbox, "cat /proc/version")).toMatch(/Linux version 4\.4|gvisor|4\.19/i);
+      expect(await run(engine, sandbox, "touch /.aenv/run/file || echo refused")).toContain("refused");
+    });
+
+    it("reports a daemon that does not answer, with what to do", async () => {
+      const engine = newEngine({ socket: "/nowhere/docker.sock" });
+      const expected = { code: "sandbox.lost", message: expect.stringMatching(/\/nowhere\/docker\.sock does not answer.*--docker-socket/) };
+      await expect(make(engine)).rejects.toMatchObject(expected);
+      await expect(engine.list()).rejects.toMatchObject(expected);
+      engines.pop();
+      await engine.close();
+    });
+  });
+});
+
+/** A server that is not ready at once. It has no quotes, for the image's settings. */
+const server =
+  "require(`http`).createServer((q, s) => s.end(JSON.stringify({ uid: process.getuid(), folder: process.cwd(), greeting: process.env.GREETING + ` ` + process.env.NAME }))).listen(3000)";
+
+function textAt({ address }: Sandbox, path: string, method = "GET"): Promise<string> {
+  const where = address.kind === "unix" ? { socketPath: address.path } : { host: address.host, port: address.port };
+  return new Promise((resolve, reject) => {
+    get({ ...where, path, method, agent: false }, async (response) =>
+      resolve(await Readable.prototype.toArray.call(response).then(String)),
+    ).on("error", reject);
+  });
+}

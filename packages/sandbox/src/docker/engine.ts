@@ -1,0 +1,486 @@
+import type { KeyObject } from "node:crypto";
+import { mkdirSync, realpathSync, renameSync, rmdirSync, writeFileSync } from "node:fs";
+import { constants } from "node:os";
+import { join } from "node:path";
+import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
+import {
+  type EngineAbilities,
+  type Listening,
+  noAbilities,
+  type Sandbox,
+  type SandboxEngine,
+  type SandboxRuntime,
+  type SandboxSpec,
+} from "../engine.ts";
+import type { InitConnection } from "../init/connection.ts";
+import { isInitError } from "../init/error.ts";
+import { initKeyArgument, openInitKey } from "../init/key.ts";
+import { initProgram } from "../init/program.ts";
+import { connectStartingInit } from "../init/ready.ts";
+import { type MainProgram, mainProgram } from "../oci/spec/program.ts";
+import type { Architecture } from "../oci/spec/seccomp.ts";
+import { waitUntilPortAnswers } from "../probe.ts";
+import { describeExit } from "../process/exit-reason.ts";
+import { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../process/process-table.ts";
+import { isSandboxId } from "../process/sandbox-folder.ts";
+import { DockerApi, isDockerError } from "./api.ts";
+import { containerConfig, containerName, HOME_LABEL, INIT_SOCKET, SANDBOX_LABEL, seccompText } from "./container.ts";
+import { type Daemon, readDaemon, runtimeFor } from "./daemon.ts";
+import { ContainerExits } from "./exits.ts";
+import { type DockerImage, DockerImages, type ImportedRoot } from "./images.ts";
+import { DockerFolder, type DockerRecord, initSocket, openHomeId, runFolder, sandboxIdsIn } from "./record.ts";
+import { DockerSandbox } from "./sandbox.ts";
+
+export interface DockerEngineOptions {
+  /** Everything is kept in its subfolder `docker`, except the key of inits. */
+  readonly home: string;
+  /** The socket of Docker or Podman on this machine. */
+  readonly socket?: string;
+  /** For sandboxes whose specification names none; otherwise the daemon's default. */
+  readonly runtime?: SandboxRuntime;
+  /** The image of sandboxes without one: the name of an image, or the files of this machine's base. */
+  readonly base?: string | (() => Promise<ImportedRoot>);
+  /** Credentials of registries, in the format of `docker login`. */
+  readonly authFile?: string;
+  /** Receives the progress of pulls. */
+  readonly log?: (line: string) => void;
+}
+
+const DEFAULT_SOCKET = "/var/run/docker.sock";
+/** Where programs listen that the engine tells it: on the loopback interface of their own network namespace. */
+const PROGRAM_PORT = 8081;
+const REASON_LINES = 40;
+const APPENDED: Listening = { kind: "appended" };
+
+/**
+ * Sandboxes that are containers of a Docker or Podman engine on this machine. Process 1 of each is our init, which starts the program
+ * and everything else. They have no network unless egress is open, and never a published port: the program is reached through the
+ * init. They outlive this process, and the next engine on the same home adopts them.
+ */
+export class DockerEngine implements SandboxEngine {
+  readonly name = "docker";
+  readonly initKey: KeyObject;
+  readonly can: EngineAbilities = {
+    ...noAbilities,
+    images: true,
+    isolates: true,
+    limits: true,
+    findsStrays: true,
+    ports: true,
+    commands: true,
+    freezes: true,
+  };
+  readonly #options: DockerEngineOptions;
+  readonly #folder: string;
+  readonly #sandboxesFolder: string;
+  readonly #homeId: string;
+  readonly #api: DockerApi;
+  readonly #images: DockerImages;
+  readonly #exits: ContainerExits;
+  readonly #table: ProcessTable = openProcessTable();
+  readonly #self: ProcessIdentity;
+  /** Also those that are being started. */
+  readonly #sandboxes = new Map<string, DockerSandbox>();
+  readonly #starting = new Map<string, Promise<Sandbox>>();
+  readonly #destroying = new Set<Promise<void>>();
+  readonly #closing = new AbortController();
+  #daemon: Promise<Daemon> | undefined;
+  #base: Promise<DockerImage> | undefined;
+  #adopting: Promise<void> | undefined;
+
+  constructor(options: DockerEngineOptions) {
+    if (process.platform !== "linux")
+      throw new PlatformError("sandbox.unsupported", `the docker engine needs a daemon on this machine and Linux, not ${process.platform}`);
+    this.#options = options;
+    mkdirSync(join(options.home, "docker/sandboxes"), { recursive: true, mode: 0o700 });
+    this.#folder = realpathSync(join(options.home, "docker"));
+    this.#sandboxesFolder = join(this.#folder, "sandboxes");
+    this.#homeId = openHomeId(this.#folder);
+    this.initKey = openInitKey(options.home);
+    this.#self = identityOf(this.#table, process.pid) ?? { pid: process.pid, start: "" };
+    this.#api = new DockerApi(options.socket ?? DEFAULT_SOCKET);
+    this.#images = new DockerImages(this.#api, options);
+    this.#exits = new ContainerExits(this.#api, this.#homeId, {
+      onExit: (id) => this.#observe(this.#sandboxes.get(id)),
+      onGap: () => {
+        for (const sandbox of this.#sandboxes.values()) this.#observe(sandbox);
+      },
+    });
+  }
+
+  async create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
+    assertValid(spec);
+    if (this.#closing.signal.aborted)
+      throw new PlatformError("server.draining", `sandbox '${spec.id}' was not created: the engine is closed`);
+    if (signal.aborted) throw cancelled(spec.id);
+    const folder = this.#folderOf(spec.id);
+    try {
+      // Written before the container exists: after a crash in between, the next engine finds the record.
+      const record = folder.create(this.#newRecord(spec));
+      const starting = this.#start(spec, folder, record, AbortSignal.any([signal, this.#closing.signal]));
+      this.#starting.set(spec.id, starting);
+      return await starting.finally(() => this.#starting.delete(spec.id));
+    } catch (error) {
+      if (signal.aborted || this.#closing.signal.aborted) throw cancelled(spec.id);
+      throw isPlatformError(error) ? error : startFailed(spec, messageOf(error), []);
+    }
+  }
+
+  async list(): Promise<readonly Sandbox[]> {
+    // They run, but this engine no longer serves their addresses.
+    if (this.#closing.signal.aborted) return [];
+    this.#adopting ??= this.#adopt().finally(() => {
+      this.#adopting = undefined;
+    });
+    await this.#adopting;
+    return [...this.#sandboxes.values()].filter(({ record, hasExited }) => record.isReady && !hasExited);
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await Promise.allSettled(this.#starting.values());
+    // A caller may not wait for its destroy; if the server exited in between, containers would be left.
+    await Promise.allSettled(this.#destroying);
+    await this.#exits.close();
+    for (const sandbox of this.#sandboxes.values()) sandbox.release();
+    await this.#api.close();
+  }
+
+  #newRecord(spec: SandboxSpec): Omit<DockerRecord, "format" | "sockets"> {
+    const listening = spec.listening ?? APPENDED;
+    return {
+      id: spec.id,
+      labels: spec.labels,
+      memoryMb: spec.memoryMb ?? null,
+      port: listening.kind === "none" ? null : listening.kind === "port" ? listening.port : PROGRAM_PORT,
+      commandDefaults: { cwd: "/", env: {} },
+      maker: this.#self,
+      isReady: false,
+    };
+  }
+
+  async #start(spec: SandboxSpec, folder: DockerFolder, record: DockerRecord, signal: AbortSignal): Promise<Sandbox> {
+    const sandbox = this.#openSandbox(record);
+    try {
+      const [image] = await Promise.all([this.#imageFor(spec, signal), this.#exits.listening()]);
+      const variables = mainProgram({ command: ["-"], variables: {} }, image.config)?.variables ?? {};
+      sandbox.record = { ...record, commandDefaults: { cwd: image.config.workingDirectory, env: variables } };
+      await this.#run(sandbox, spec, image, signal);
+      sandbox.record = { ...sandbox.record, isReady: true };
+      folder.write(sandbox.record);
+      return sandbox;
+    } catch (error) {
+      await this.#remove(sandbox.record, folder);
+      sandbox.markExited("the sandbox did not start");
+      this.#forget(sandbox);
+      throw error;
+    }
+  }
+
+  /** Creates the container, starts the program in it, and waits until it answers. */
+  async #run(sandbox: DockerSandbox, spec: SandboxSpec, image: DockerImage, signal: AbortSignal): Promise<void> {
+    const stop = new AbortController();
+    const fail = (reason: string) => stop.abort(new StartFailure(reason));
+    const cancel = () => stop.abort(cancelled(spec.id));
+    const timer = setTimeout(() => fail(describeTimeout(sandbox, spec)), spec.startTimeoutMs);
+    sandbox.exited.then(({ reason }) => fail(reason));
+    signal.addEventListener("abort", cancel);
+    if (signal.aborted) cancel();
+    try {
+      await this.#createContainer(sandbox, spec, image);
+      stop.signal.throwIfAborted();
+      const init = await this.#takeInit(sandbox, stop.signal);
+      await this.#startProgram(init, spec, image);
+      const listening = spec.listening ?? APPENDED;
+      await sandbox.forward();
+      if (listening.kind !== "none")
+        await waitUntilPortAnswers(sandbox.address, listening.kind === "port" ? listening.healthPath : "/health", stop.signal);
+    } catch (error) {
+      const cause = stop.signal.aborted ? stop.signal.reason : error;
+      if (isPlatformError(cause)) throw cause;
+      const lines = await sandbox.tail(20).catch(() => []);
+      const last = cause instanceof StartFailure && cause.message.includes("within") ? lines.at(-1) : undefined;
+      throw startFailed(spec, `${messageOf(cause)}${last === undefined ? "" : `; it last printed: ${last}`}`, lines);
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", cancel);
+      stop.abort();
+    }
+  }
+
+  /** Not cancelled half-way: the daemon would create the container anyway, after this process had looked for it. */
+  async #createContainer(sandbox: DockerSandbox, spec: SandboxSpec, image: DockerImage): Promise<void> {
+    const architecture = process.arch as Architecture;
+    const daemon = await this.#openDaemon();
+    const runtime = runtimeFor(spec.runtime ?? this.#options.runtime, daemon);
+    daemon.assertLimits(spec);
+    const config = containerConfig({
+      homeId: this.#homeId,
+      spec,
+      image: image.id,
+      ...runtime,
+      initPath: await initProgram(architecture),
+      initKey: initKeyArgument(this.initKey),
+      runFolder: runFolder(sandbox.record),
+      network: spec.egress === "open" ? await this.#openNetwork() : null,
+      seccomp: daemon.isPodman ? this.#seccompFile(architecture) : seccompText(architecture),
+    });
+    try {
+      await this.#api.call("POST", "/containers/create", { query: { name: containerName(this.#homeId, spec.id) }, body: config });
+      await this.#api.call("POST", `${sandbox.path}/start`);
+    } catch (error) {
+      if (spec.diskMb !== undefined && isDockerError(error) && /storage-opt/i.test(error.message))
+        throw new PlatformError(
+          "sandbox.unsupported",
+          `the disk of sandbox '${spec.id}' cannot be limited: ${error.message}; change the storage of the Docker daemon, or remove the limit`,
+        );
+      throw error;
+    }
+  }
+
+  /**
+   * Connects to the init and moves its socket out of the folder that the container sees, which is then removed. No program runs yet,
+   * so none can have replaced the socket, and none can later write to a folder of this machine.
+   */
+  async #takeInit(sandbox: DockerSandbox, signal: AbortSignal): Promise<InitConnection> {
+    const inside = runFolder(sandbox.record);
+    const path = join(inside, INIT_SOCKET);
+    const init = await connectStartingInit({ kind: "unix", path }, this.initKey, signal);
+    sandbox.useConnection(init);
+    renameSync(path, initSocket(sandbox.record));
+    rmdirSync(inside);
+    return init;
+  }
+
+  async #startProgram(init: InitConnection, spec: SandboxSpec, image: DockerImage): Promise<void> {
+    const program = programOf(spec, image);
+    if (program === null) return;
+    try {
+      await init.startMain({
+        argv: program.command,
+        env: program.variables,
+        cwd: program.workingDirectory,
+        ...(program.user !== "" && { user: program.user }),
+        inheritOutput: true,
+      });
+    } catch (error) {
+      if (!isInitError(error)) throw error;
+      const why = error.code === "no_program" ? "no such program in the image" : error.message;
+      throw new StartFailure(`cannot run '${program.command[0]}': ${why}`);
+    }
+  }
+
+  async #imageFor(spec: SandboxSpec, signal: AbortSignal): Promise<DockerImage> {
+    if (spec.image !== undefined) return this.#images.get(spec.image, signal);
+    const { base } = this.#options;
+    if (base === undefined)
+      throw new PlatformError("request.invalid", `sandbox '${spec.id}' names no image, and the docker engine has no base image`);
+    if (typeof base === "string") return this.#images.get(base, signal);
+    this.#base ??= this.#images.importRoot("aenv-base", base).catch((error: unknown) => {
+      this.#base = undefined;
+      throw error;
+    });
+    return this.#base;
+  }
+
+  #openDaemon(): Promise<Daemon> {
+    this.#daemon ??= readDaemon(this.#api).catch((error: unknown) => {
+      this.#daemon = undefined;
+      throw error;
+    });
+    return this.#daemon;
+  }
+
+  /** The network of sandboxes with open egress. They cannot reach each other in it. */
+  async #openNetwork(): Promise<string> {
+    const name = `aenv-${this.#homeId}`;
+    try {
+      await this.#api.call("POST", "/networks/create", {
+        body: {
+          Name: name,
+          CheckDuplicate: true,
+          Driver: "bridge",
+          Labels: { [HOME_LABEL]: this.#homeId },
+          Options: { "com.docker.network.bridge.enable_icc": "false" },
+        },
+      });
+    } catch (error) {
+      if (!isDockerError(error, 409)) throw error;
+    }
+    return name;
+  }
+
+  #seccompFile(architecture: Architecture): string {
+    const file = join(this.#folder, "seccomp.json");
+    writeFileSync(file, seccompText(architecture));
+    return file;
+  }
+
+  #folderOf(id: string): DockerFolder {
+    return new DockerFolder(join(this.#sandboxesFolder, id));
+  }
+
+  #openSandbox(record: DockerRecord): DockerSandbox {
+    const name = containerName(this.#homeId, record.id);
+    const sandbox = new DockerSandbox(record, name, this.#api, this.initKey, (one) => this.#destroy(one));
+    this.#sandboxes.set(record.id, sandbox);
+    return sandbox;
+  }
+
+  #forget(sandbox: DockerSandbox): void {
+    if (this.#sandboxes.get(sandbox.id) === sandbox) this.#sandboxes.delete(sandbox.id);
+  }
+
+  /** Asks the daemon whether a container has ended, and why. */
+  #observe(sandbox: DockerSandbox | undefined): void {
+    if (sandbox === undefined || sandbox.hasExited) return;
+    void this.#exitReason(sandbox).then(
+      (reason) => reason !== null && sandbox.markExited(reason),
+      // The daemon does not answer: when its events come again, all containers are inspected.
+      () => undefined,
+    );
+  }
+
+  async #exitReason(sandbox: DockerSandbox): Promise<string | null> {
+    try {
+      const { State: state } = await this.#api.call("GET", `${sandbox.path}/json`);
+      const { Status, ExitCode, OOMKilled } = state as { Status: string; ExitCode: number; OOMKilled: boolean };
+      if (Status !== "exited" && Status !== "dead") return null;
+      const { memoryMb } = sandbox.record;
+      if (OOMKilled) return `the program ran out of memory${memoryMb === null ? "" : ` (its limit is ${memoryMb} MB)`}`;
+      return describeExit({ exit: exitOf(ExitCode), lines: await sandbox.tail(REASON_LINES), memoryMb });
+    } catch (error) {
+      if (!isDockerError(error, 404)) throw error;
+      // Not created yet, or removed by another process.
+      return sandbox.record.isReady && !this.#starting.has(sandbox.id) ? "the container was removed" : null;
+    }
+  }
+
+  #destroy(sandbox: DockerSandbox): Promise<void> {
+    const destroying = this.#end(sandbox).finally(() => this.#destroying.delete(destroying));
+    this.#destroying.add(destroying);
+    return destroying;
+  }
+
+  async #end(sandbox: DockerSandbox): Promise<void> {
+    sandbox.setExitReason("the sandbox was destroyed");
+    try {
+      await this.#remove(sandbox.record, this.#folderOf(sandbox.id));
+    } catch (cause) {
+      throw new PlatformError("sandbox.destroy_failed", `sandbox '${sandbox.id}' cannot be removed: ${messageOf(cause)}`, { cause });
+    }
+    sandbox.markExited("the sandbox was destroyed");
+    this.#forget(sandbox);
+  }
+
+  /** The container first: while its folder exists, the next engine finds it. */
+  async #remove(record: DockerRecord, folder: DockerFolder): Promise<void> {
+    await this.#removeContainer(containerName(this.#homeId, record.id));
+    await folder.remove(record);
+  }
+
+  async #removeContainer(name: string): Promise<void> {
+    try {
+      await this.#api.call("DELETE", `/containers/${name}`, { query: { force: "true", v: "true" } });
+    } catch (error) {
+      // 409: another process removes it.
+      if (!isDockerError(error, 404, 409)) throw error;
+    }
+    // Removed with its last container.
+    await this.#api.call("DELETE", `/networks/aenv-${this.#homeId}`).catch((error: unknown) => {
+      if (!isDockerError(error)) throw error;
+    });
+  }
+
+  /** Adopts running containers of earlier server processes, and removes what else they left. */
+  async #adopt(): Promise<void> {
+    await this.#exits.listening();
+    // Before the folders are read: a container without a folder is then none that is just being created.
+    const running = await this.#containers();
+    const ids = sandboxIdsIn(this.#sandboxesFolder);
+    const removals: Promise<unknown>[] = [];
+    for (const id of ids) {
+      const held = this.#sandboxes.get(id);
+      if (this.#starting.has(id)) continue;
+      if (held !== undefined) {
+        if (!running.get(id)) this.#observe(held);
+        await held.forward();
+        continue;
+      }
+      const folder = this.#folderOf(id);
+      const record = folder.read();
+      if (record?.isReady === true && running.get(id) === true) await this.#openSandbox(record).forward();
+      else if (record === null || !isRunning(this.#table, record.maker) || (record.isReady && record.maker.pid === this.#self.pid))
+        removals.push(this.#remove(record ?? unknownRecord(id, folder), folder));
+    }
+    for (const id of running.keys()) if (!ids.includes(id)) removals.push(this.#removeContainer(containerName(this.#homeId, id)));
+    // What cannot be removed now is tried again at the next call.
+    await Promise.allSettled(removals);
+  }
+
+  /** The containers of this home by the id of their sandbox, and whether they run. */
+  async #containers(): Promise<ReadonlyMap<string, boolean>> {
+    const filters = JSON.stringify({ label: [`${HOME_LABEL}=${this.#homeId}`] });
+    const all = await this.#api.list("/containers/json", { all: "true", filters });
+    return new Map(
+      all.map(({ Labels: labels, State: state }) => [
+        (labels as Readonly<Record<string, string>>)[SANDBOX_LABEL] ?? "",
+        state === "running" || state === "paused",
+      ]),
+    );
+  }
+}
+
+/** Why a start failed, without the sentence around it. */
+class StartFailure extends Error {}
+
+/** The program with where to listen. A sandbox that is only used for commands runs no program of its image, which might end at once. */
+function programOf(spec: SandboxSpec, image: DockerImage): MainProgram | null {
+  const listening = spec.listening ?? APPENDED;
+  if (listening.kind === "none" && spec.command.length === 0) return null;
+  const where = listening.kind === "appended" ? ["--host", "127.0.0.1", "--port", String(PROGRAM_PORT)] : [];
+  const program = mainProgram(spec, image.config);
+  if (program === null) throw new StartFailure("neither the sandbox nor its image names a program to run");
+  return { ...program, command: [...program.command, ...where] };
+}
+
+function unknownRecord(id: string, folder: DockerFolder): DockerRecord {
+  const maker = { pid: 0, start: "" };
+  const commandDefaults = { cwd: "/", env: {} };
+  return { format: 1, id, labels: {}, sockets: folder.path, memoryMb: null, port: null, commandDefaults, maker, isReady: false };
+}
+
+/** The init exits as a shell does: with 128 and the number of the signal that ended the program. */
+function exitOf(code: number): { code: number | null; signal: NodeJS.Signals | null } {
+  const signal = Object.entries(constants.signals).find(([, number]) => number === code - 128)?.[0];
+  return signal === undefined ? { code, signal: null } : { code: null, signal: signal as NodeJS.Signals };
+}
+
+function assertValid(spec: SandboxSpec): void {
+  const { id, egress } = spec;
+  if (!isSandboxId(id))
+    throw new PlatformError("request.invalid", `'${id}' is not a valid sandbox id: use up to 128 letters, digits, '.', '_' and '-'`);
+  if (spec.command.length === 0 && spec.image === undefined && spec.listening?.kind !== "none")
+    throw new PlatformError("request.invalid", `sandbox '${id}' has neither a command nor an image to run`);
+  if (typeof egress === "object")
+    throw new PlatformError(
+      "sandbox.unsupported",
+      `sandbox '${id}' allows single destinations, which the docker engine cannot enforce: use the oci engine, or 'none' or 'open'`,
+    );
+  if (spec.snapshot !== undefined)
+    throw new PlatformError("sandbox.unsupported", `sandbox '${id}' starts from a snapshot, which the docker engine does not have`);
+}
+
+function describeTimeout(sandbox: DockerSandbox, { startTimeoutMs, listening }: SandboxSpec): string {
+  const path = listening?.kind === "port" ? listening.healthPath : "/health";
+  const state = sandbox.isListening ? `the program listens, but did not answer GET ${path}` : "the program did not listen on its port";
+  return `${state} within ${startTimeoutMs} ms`;
+}
+
+function startFailed(spec: SandboxSpec, reason: string, log: readonly string[]): PlatformError {
+  return new PlatformError("sandbox.start_failed", `sandbox '${spec.id}' did not start: ${reason}`, { details: { reason, log } });
+}
+
+function cancelled(id: string): PlatformError {
+  return new PlatformError("request.cancelled", `sandbox '${id}' was not created: the request was cancelled`);
+}

@@ -1,0 +1,140 @@
+import { readFileSync } from "node:fs";
+import { PlatformError } from "@aenv/contract";
+import { abortable } from "../abortable.ts";
+import type { BaseRoot } from "../base-root/base-root.ts";
+import { type ImageConfig, parseConfig } from "../oci/images/layout.ts";
+import { formatReference, type ImageReference, parseReference } from "../oci/images/reference.ts";
+import { type DockerApi, isDockerError, type Json } from "./api.ts";
+import { jsonLines } from "./exits.ts";
+
+export interface DockerImage {
+  /** The id, so that a tag that moves between two requests does not matter. */
+  readonly id: string;
+  readonly config: ImageConfig;
+}
+
+/** Files that become an image. */
+export type ImportedRoot = Pick<BaseRoot, "digest" | "archive">;
+
+export interface DockerImagesOptions {
+  /** Credentials of registries, in the format of `docker login`. */
+  readonly authFile?: string;
+  /** Receives the progress of pulls. */
+  readonly log?: (line: string) => void;
+  readonly pullTimeoutMs?: number;
+}
+
+const PULL_TIMEOUT_MS = 15 * 60_000;
+
+/** The images of the daemon; those that it lacks are pulled. */
+export class DockerImages {
+  readonly #api: DockerApi;
+  readonly #options: DockerImagesOptions;
+  readonly #pulls = new Map<string, Promise<void>>();
+
+  constructor(api: DockerApi, options: DockerImagesOptions) {
+    this.#api = api;
+    this.#options = options;
+  }
+
+  async get(text: string, signal: AbortSignal): Promise<DockerImage> {
+    const reference = parseReference(text);
+    const name = daemonName(text, reference);
+    const known = await this.find(name);
+    if (known !== null) return known;
+    if (reference.from !== "registry")
+      throw new PlatformError("sandbox.start_failed", `the Docker daemon at ${this.#api.socket} has no image '${name}'; load or build it`);
+    let pulling = this.#pulls.get(name);
+    if (pulling === undefined) {
+      pulling = this.#pull(name, reference).finally(() => this.#pulls.delete(name));
+      this.#pulls.set(name, pulling);
+    }
+    await abortable(pulling, signal);
+    const pulled = await this.find(name);
+    if (pulled === null) throw new PlatformError("sandbox.start_failed", `the image '${name}' was removed while it was needed`);
+    return pulled;
+  }
+
+  /** Null if the daemon does not have it. */
+  async find(name: string): Promise<DockerImage | null> {
+    try {
+      const { Id: id, Config: config } = await this.#api.call("GET", `/images/${name}/json`);
+      return { id: String(id), config: parseConfig((config ?? {}) as Json) };
+    } catch (error) {
+      if (isDockerError(error, 404)) return null;
+      throw error;
+    }
+  }
+
+  /** The files of a base as an image, which is made if the daemon does not have it. */
+  async importRoot(repository: string, open: () => Promise<ImportedRoot>): Promise<DockerImage> {
+    const root = await open();
+    const tag = root.digest.slice("sha256:".length, "sha256:".length + 16);
+    const name = `${repository}:${tag}`;
+    const known = await this.find(name);
+    if (known !== null) return known;
+    const query = { fromSrc: "-", repo: repository, tag };
+    const body = await this.#api.stream("POST", "/images/create", { query, archive: root.archive(), headersTimeoutMs: 0 });
+    for await (const { error } of jsonLines(body))
+      if (error !== undefined) throw new Error(`the image ${name} could not be made: ${error}`);
+    const made = await this.find(name);
+    if (made === null) throw new Error(`the image ${name} was removed while it was needed`);
+    return made;
+  }
+
+  async #pull(name: string, reference: ImageReference & { readonly from: "registry" }): Promise<void> {
+    const { authFile, log = () => undefined, pullTimeoutMs = PULL_TIMEOUT_MS } = this.#options;
+    const auth = authFile === undefined ? null : registryAuth(readFileSync(authFile, "utf8"), reference.registry, authFile);
+    const refused = (reason: string) => new PlatformError("sandbox.start_failed", `the image '${name}' could not be pulled: ${reason}`);
+    try {
+      log(`pulling ${name}`);
+      const body = await this.#api.stream("POST", "/images/create", {
+        query: { fromImage: name },
+        ...(auth !== null && { headers: { "x-registry-auth": auth } }),
+        signal: AbortSignal.timeout(pullTimeoutMs),
+        headersTimeoutMs: 0,
+      });
+      for await (const { status, id, error } of jsonLines(body)) {
+        if (error !== undefined) throw refused(String(error));
+        // Bytes of progress are many lines; the states of the layers are few.
+        if (!["Downloading", "Extracting"].includes(String(status))) log(`${name}: ${id === undefined ? "" : `${id} `}${status}`);
+      }
+    } catch (error) {
+      if (isDockerError(error)) throw refused(error.message);
+      if ((error as Error).name === "TimeoutError") throw refused(`it took longer than ${pullTimeoutMs / 1_000} s`);
+      throw error;
+    }
+  }
+}
+
+function daemonName(text: string, reference: ImageReference): string {
+  if (reference.from === "registry") return formatReference(reference);
+  if (reference.from === "docker-daemon") return reference.name;
+  throw new PlatformError(
+    "sandbox.unsupported",
+    `the docker engine does not read '${text}'; copy it to the daemon first: skopeo copy ${text} docker-daemon:NAME:TAG`,
+  );
+}
+
+/** Docker's own registry has this name in files of `docker login`. */
+const DOCKER_HUB = "https://index.docker.io/v1/";
+
+/** The header of a pull with the credentials for a registry; null if the file has none. No error contains them. */
+export function registryAuth(text: string, registry: string, file: string): string | null {
+  let auths: unknown;
+  try {
+    auths = (JSON.parse(text) as Json).auths;
+  } catch {
+    throw new PlatformError("request.invalid", `the file ${file} with the credentials of registries is not JSON`);
+  }
+  const names = registry === "docker.io" ? [DOCKER_HUB, registry] : [registry, `https://${registry}`, `http://${registry}`];
+  const known = (auths ?? {}) as Readonly<Record<string, Json | undefined>>;
+  const entry = names.map((name) => known[name]).find((one) => one !== undefined);
+  if (entry === undefined) return null;
+  const [username = "", ...password] = Buffer.from(String(entry.auth ?? ""), "base64")
+    .toString("utf8")
+    .split(":");
+  const credentials =
+    typeof entry.identitytoken === "string" ? { identitytoken: entry.identitytoken } : { username, password: password.join(":") };
+  return Buffer.from(JSON.stringify({ ...credentials, serveraddress: registry })).toString("base64url");
+}

@@ -1,0 +1,186 @@
+import type { KeyObject } from "node:crypto";
+import type { Duplex } from "node:stream";
+import { PlatformError } from "@aenv/contract";
+import type { CommandDefaults, Sandbox, SandboxAddress, SandboxExit } from "../engine.ts";
+import { connectInit, type InitConnection } from "../init/connection.ts";
+import { isInitError } from "../init/error.ts";
+import { sendFolder } from "../init/folder.ts";
+import { type DockerApi, isDockerError } from "./api.ts";
+import { Forwarder, isListening } from "./forwarder.ts";
+import { LogFrames } from "./log-frames.ts";
+import { type DockerRecord, initSocket, programSocket } from "./record.ts";
+
+const CONNECT_TIMEOUT_MS = 10_000;
+
+/** A container, started by this process or adopted from an earlier one. */
+export class DockerSandbox implements Sandbox {
+  readonly id: string;
+  readonly address: SandboxAddress;
+  readonly initAddress: SandboxAddress;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly pid = null;
+  readonly exited: Promise<SandboxExit>;
+  record: DockerRecord;
+  /** The path of the container in the API. */
+  readonly path: string;
+  readonly #api: DockerApi;
+  readonly #key: KeyObject;
+  readonly #destroy: (sandbox: DockerSandbox) => Promise<void>;
+  #connection: Promise<InitConnection> | undefined;
+  #forwarder: Forwarder | undefined;
+  #exit: SandboxExit | null = null;
+  #exitReason: string | null = null;
+  readonly #exiting = Promise.withResolvers<SandboxExit>();
+  #destroying: Promise<void> | undefined;
+
+  constructor(record: DockerRecord, name: string, api: DockerApi, key: KeyObject, destroy: (sandbox: DockerSandbox) => Promise<void>) {
+    this.id = record.id;
+    this.labels = record.labels;
+    this.record = record;
+    this.path = `/containers/${name}`;
+    this.address = { kind: "unix", path: programSocket(record) };
+    this.initAddress = { kind: "unix", path: initSocket(record) };
+    this.exited = this.#exiting.promise;
+    this.#api = api;
+    this.#key = key;
+    this.#destroy = destroy;
+  }
+
+  get commandDefaults(): CommandDefaults {
+    return this.record.commandDefaults;
+  }
+
+  get hasExited(): boolean {
+    return this.#exit !== null;
+  }
+
+  /** Whether the program has accepted a connection. */
+  get isListening(): boolean {
+    return this.#forwarder?.hasConnected === true;
+  }
+
+  /** The reason to report when the engine itself ends the sandbox. The first one counts. */
+  setExitReason(reason: string): void {
+    this.#exitReason ??= reason;
+  }
+
+  markExited(reason: string): void {
+    if (this.#exit !== null) return;
+    this.#exit = { at: new Date(), reason: this.#exitReason ?? reason };
+    this.release();
+    this.#exiting.resolve(this.#exit);
+  }
+
+  /** Uses a connection that exists already. */
+  useConnection(connection: InitConnection): void {
+    this.#connection = Promise.resolve(connection);
+    this.#forgetWhenClosed(this.#connection, connection);
+  }
+
+  /** Serves `address`, unless another server of this home does. */
+  async forward(): Promise<void> {
+    const { port } = this.record;
+    if (port === null || this.hasExited || this.#forwarder !== undefined) return;
+    const path = programSocket(this.record);
+    if (await isListening(path)) return;
+    this.#forwarder ??= await Forwarder.open(path, async () => (await this.#init()).connect(port));
+  }
+
+  /** Closes what this process holds; the container goes on. */
+  release(): void {
+    this.#forwarder?.close();
+    this.#forwarder = undefined;
+    void this.#connection?.then((connection) => connection.close()).catch(() => undefined);
+    this.#connection = undefined;
+  }
+
+  async tail(lines: number): Promise<string[]> {
+    if (lines <= 0) return [];
+    const all: string[] = [];
+    for await (const line of this.#log({ tail: String(lines) }, undefined)) all.push(line);
+    return all.slice(-lines);
+  }
+
+  follow(signal: AbortSignal): AsyncIterable<string> {
+    // The time is taken now, not when the first line is requested.
+    return this.#log({ follow: "true", since: (Date.now() / 1_000).toFixed(3) }, signal);
+  }
+
+  async connect(port: number): Promise<Duplex> {
+    const closed = (cause?: unknown) =>
+      new PlatformError("sandbox.port_closed", `no process of sandbox '${this.id}' listens on port ${port}`, { cause });
+    if (this.hasExited) throw closed();
+    try {
+      return await (await this.#init()).connect(port);
+    } catch (error) {
+      if (isInitError(error, "port_closed") || this.hasExited) throw closed(error);
+      throw error;
+    }
+  }
+
+  async addFolder(folder: string, signal: AbortSignal): Promise<string> {
+    return sendFolder(await this.#init(), folder, signal);
+  }
+
+  async freeze(): Promise<void> {
+    await this.#change("pause", "is already paused");
+  }
+
+  async thaw(): Promise<void> {
+    await this.#change("unpause", "is not paused");
+  }
+
+  async cpuMs(): Promise<number> {
+    const stats = await this.#api.call("GET", `${this.path}/stats`, { query: { stream: "false", "one-shot": "true" } });
+    const { cpu_usage: usage } = stats.cpu_stats as { cpu_usage: { total_usage: number } };
+    return usage.total_usage / 1e6;
+  }
+
+  destroy(): Promise<void> {
+    this.#destroying ??= this.#destroy(this).catch((error: unknown) => {
+      this.#destroying = undefined;
+      throw error;
+    });
+    return this.#destroying;
+  }
+
+  /** The connection is shared by all requests, and opened again if it was lost. */
+  #init(): Promise<InitConnection> {
+    if (this.#connection !== undefined) return this.#connection;
+    const opening = connectInit(this.initAddress, this.#key, AbortSignal.timeout(CONNECT_TIMEOUT_MS));
+    this.#connection = opening;
+    const forget = () => {
+      if (this.#connection === opening) this.#connection = undefined;
+    };
+    opening.then((connection) => this.#forgetWhenClosed(opening, connection), forget);
+    return opening;
+  }
+
+  #forgetWhenClosed(opening: Promise<InitConnection>, connection: InitConnection): void {
+    void connection.closed.then(() => {
+      if (this.#connection === opening) this.#connection = undefined;
+    });
+  }
+
+  async #change(action: "pause" | "unpause", done: string): Promise<void> {
+    try {
+      await this.#api.call("POST", `${this.path}/${action}`);
+    } catch (error) {
+      // Docker answers 409 or 500 by version.
+      if (isDockerError(error) && error.message.includes(done)) return;
+      throw new PlatformError("sandbox.lost", `sandbox '${this.id}' cannot ${action}: ${(error as Error).message}`, { cause: error });
+    }
+  }
+
+  async *#log(query: Readonly<Record<string, string>>, signal: AbortSignal | undefined): AsyncGenerator<string, void, undefined> {
+    const frames = new LogFrames();
+    try {
+      const options = { query: { stdout: "true", stderr: "true", ...query }, headersTimeoutMs: 0, ...(signal !== undefined && { signal }) };
+      for await (const data of await this.#api.stream("GET", `${this.path}/logs`, options)) yield* frames.push(data);
+      yield* frames.finish();
+    } catch (error) {
+      // A removed container has no log.
+      if (signal?.aborted !== true && !isDockerError(error, 404, 409)) throw error;
+    }
+  }
+}
