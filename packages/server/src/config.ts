@@ -35,6 +35,22 @@ export const serverConfig = z.strictObject({
   idsAreKeys: flag
     .default(true)
     .describe("accept an instance's unguessable id instead of a token on the data port, as the original's clients require"),
+  engine: z
+    .enum(["process", "oci"])
+    .default("process")
+    .describe("what isolates instances: process (plain processes of this machine) or oci (own files, processes and network; Linux, root)"),
+  runtime: z
+    .enum(["runc", "runsc"])
+    .default("runc")
+    .describe("how the engine oci runs sandboxes: runc (fast, the kernel of this machine) or runsc (gVisor, a kernel of its own)"),
+  runsc: z.string().nullable().default(null).describe("path of the program runsc; default: on the PATH"),
+  sandboxesReady: count.default(1).describe("sandboxes of each image in use that the engine oci prepares"),
+  registryAuth: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe("file with the credentials of image registries, in the format of docker login; none by default"),
+  insecureRegistries: z.array(z.string()).default([]).describe("image registries without a valid certificate, as host:port"),
   allowProcessEngine: flag.default(false).describe("allow clients beyond loopback to run code in plain processes of this machine"),
   processCommands: flag
     .default(false)
@@ -86,7 +102,7 @@ export type ServerConfig = z.infer<typeof serverConfig>;
 
 const PREFIX = "AENV_";
 /** Settings with several values, which a variable separates by commas. */
-const LISTS: ReadonlySet<string> = new Set(["allowedHosts", "rolloutModels"]);
+const LISTS: ReadonlySet<string> = new Set(["allowedHosts", "insecureRegistries", "rolloutModels"]);
 
 /** The environment variable of a setting: `AENV_CONTROL_PORT` of `controlPort`. */
 export function variableOf(key: string): string {

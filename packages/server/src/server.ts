@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { hostname, tmpdir } from "node:os";
 import { dirname } from "node:path";
 import { hostRuleFor, isLoopback, PlatformError, parseDuration } from "@aenv/contract";
-import { ProcessEngine, type SandboxEngine } from "@aenv/sandbox";
+import type { SandboxEngine } from "@aenv/sandbox";
 import { Access, exposureWarning } from "./access/access.ts";
 import { Quotas } from "./access/quotas.ts";
 import { Tokens, tokenRows } from "./access/tokens.ts";
@@ -15,6 +15,7 @@ import { Files } from "./commands/files.ts";
 import { SandboxAccess } from "./commands/sandbox-access.ts";
 import type { ServerConfig } from "./config.ts";
 import { DiskProbe } from "./disk.ts";
+import { openEngine } from "./engine.ts";
 import { openGateway } from "./gateway/open.ts";
 import { dataUrlOf } from "./http/data-url.ts";
 import type { HttpLimits } from "./http/limits.ts";
@@ -52,8 +53,10 @@ export interface ServerParts {
   readonly config: ServerConfig;
   /** The blank runner's command line; the server uses environments only through their HTTP APIs. */
   readonly runner: readonly string[];
+  /** The runner as one file of JavaScript; needed by engines whose sandboxes do not see the files of this machine. */
+  readonly runnerCode?: () => Promise<string>;
   readonly version: string;
-  /** Processes of this machine by default. */
+  /** Instead of the one of the configuration. It runs the command `runner`. */
   readonly engine?: SandboxEngine;
 }
 
@@ -110,7 +113,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   const store = await openStore(config.store);
   closers.add(() => store.close());
   const serverId = `r-${randomBytes(8).toString("hex")}`;
-  const engine = parts.engine ?? new ProcessEngine({ home: config.home, useInit: config.processCommands });
+  const { engine, runner } = parts.engine === undefined ? openEngine(parts) : { engine: parts.engine, runner: parts.runner };
   closers.add(() => engine.close());
   const clients = new SandboxClients();
   closers.add(() => clients.close());
@@ -126,7 +129,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     config,
     engine,
     clients,
-    runner: parts.runner,
+    runner,
     serverId,
     versionStatus: (name, version) => hub.recencyOf(name, version),
     onFillFailure: (environment, error) =>
@@ -373,10 +376,10 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
 
 /** Plain processes isolate little, so listening beyond loopback needs an explicit setting. */
 function assertSafe(config: ServerConfig): void {
-  if (isLoopback(config.host) || config.allowProcessEngine) return;
+  if (isLoopback(config.host) || config.engine !== "process" || config.allowProcessEngine) return;
   throw new PlatformError(
     "request.invalid",
-    `listening on ${config.host} lets others run code in plain processes of this machine, which isolate little; set allowProcessEngine to allow it, or listen on 127.0.0.1`,
+    `listening on ${config.host} lets others run code in plain processes of this machine, which isolate little; use the engine oci, set allowProcessEngine to allow it, or listen on 127.0.0.1`,
   );
 }
 

@@ -5,7 +5,7 @@ import { type RunningServer, readServerConfig, type ServerConfig, shownConfig, s
 import { type Command, Option } from "commander";
 import { examples } from "../options/examples.ts";
 import { ownPackage } from "../project/own-package.ts";
-import { runnerCommand } from "../server/runner.ts";
+import { runnerCode, runnerCommand } from "../server/runner.ts";
 import { serverSettings, settingText } from "../server/settings.ts";
 import { settingSources } from "../server/sources.ts";
 import { Failure, toFailure } from "../terminal/failure.ts";
@@ -40,6 +40,7 @@ export function define(command: Command, terminal: Terminal): void {
         "aenv server",
         "aenv server --control-port 9080 --data-port 9081 --home ./platform",
         "aenv server --store redis://localhost:6379 --host 0.0.0.0 --allow-process-engine",
+        "aenv server --engine oci --runtime runsc",
         "aenv server --print-config --json",
       ),
     )
@@ -84,7 +85,7 @@ function readConfig(given: Parameters<typeof readServerConfig>[0]): ServerConfig
 
 async function start(config: ServerConfig): Promise<RunningServer> {
   try {
-    return await startServer({ config, runner: runnerCommand(config.home), version: ownPackage().version });
+    return await startServer({ config, runner: runnerCommand(config.home), runnerCode, version: ownPackage().version });
   } catch (error) {
     const { problems, exit, code, cause } = toFailure(error);
     throw new Failure(problems, { exit, code, cause, hint: startHint(error, config) });

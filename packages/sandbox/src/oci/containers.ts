@@ -16,6 +16,7 @@ import { Records } from "./records.ts";
 import type { OciRuntime } from "./runtime/runtime.ts";
 import { ociConfig } from "./spec/config.ts";
 import { groupLimits, type Limits } from "./spec/limits.ts";
+import type { SandboxMount } from "./spec/mounts.ts";
 import type { Architecture } from "./spec/seccomp.ts";
 
 /** The files of a sandbox, and what they say about their program. */
@@ -24,6 +25,8 @@ export interface RootFiles {
   readonly layers: readonly LayerId[];
   /** Null if they are not an image. */
   readonly config: ImageConfig | null;
+  /** Folders of this machine that programs may read. */
+  readonly mounts?: readonly SandboxMount[];
 }
 
 export interface ContainerSpec {
@@ -234,7 +237,7 @@ export class Containers {
       initArguments: ["--listen", `tcp:0.0.0.0:${INIT_PORT}`, "--key", initKeyArgument(key)],
       networkNamespace: network.namespacePath,
       userMapping: null,
-      mounts: [],
+      mounts: record.files.mounts ?? [],
       limits,
       groupPath: record.groupPath,
     });

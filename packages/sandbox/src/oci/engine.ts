@@ -40,6 +40,8 @@ export interface OciEngineOptions {
   readonly runtime?: SandboxRuntime;
   /** The files of sandboxes without an image. */
   readonly base: (layers: LayerStore) => Promise<RootFiles>;
+  /** The program `runsc`, if it is not in a standard place. */
+  readonly runscPath?: string;
   /** Credentials and exceptions for registries. */
   readonly images?: Pick<ImagesOptions, "authFile" | "insecureRegistries">;
   /** The unpacked layers of images; they can be shared by several homes. */
@@ -102,7 +104,7 @@ export class OciEngine implements SandboxEngine {
     freezes: true,
     egress: true,
   };
-  readonly #options: OciEngineOptions & Required<Omit<OciEngineOptions, "home" | "base" | "storeFolder" | "defaults">>;
+  readonly #options: OciEngineOptions & Required<Omit<OciEngineOptions, "home" | "base" | "storeFolder" | "runscPath" | "defaults">>;
   readonly #folder: string;
   readonly #records: Records<SandboxRecord>;
   readonly #processes: ProcessTable = openProcessTable();
@@ -218,7 +220,9 @@ export class OciEngine implements SandboxEngine {
   #runtime(name: SandboxRuntime): Promise<OciRuntime> {
     const known = this.#runtimes.get(name);
     if (known !== undefined) return known;
-    const opened = openRuntime(name, { root: join(this.#folder, "runtime", name) });
+    const { runscPath } = this.#options;
+    const program = name === "runsc" && runscPath !== undefined ? { program: runscPath } : {};
+    const opened = openRuntime(name, { root: join(this.#folder, "runtime", name), ...program });
     this.#runtimes.set(name, opened);
     // It may have been installed when the next sandbox asks for it.
     opened.catch(() => this.#runtimes.delete(name));
@@ -319,11 +323,10 @@ export class OciEngine implements SandboxEngine {
   /** Starts the program and waits until it answers. */
   async #run(sandbox: OciSandbox, spec: SandboxSpec, signal: AbortSignal): Promise<void> {
     const listening = spec.listening ?? APPENDED;
+    // A sandbox that only runs commands does not start the program of its image, which often is a shell that would end at once.
+    if (listening.kind === "none" && spec.command.length === 0) return sandbox.keep();
     const program = mainProgram({ ...spec, command: withAddress(spec.command, listening) }, sandbox.container.record.files.config);
-    if (program === null) {
-      if (listening.kind !== "none") throw startFailed(spec, "neither the image nor the specification names a program", []);
-      return sandbox.keep();
-    }
+    if (program === null) throw startFailed(spec, "neither the image nor the specification names a program", []);
     const started = await this.#startProgram(sandbox, spec, program);
     this.#records.write(spec.id, sandbox.setRecord({ program: started.id }));
     sandbox.follows(started);

@@ -276,10 +276,11 @@ export class Pool {
   async #bind(sandbox: Sandbox, body: BindRequest, signal: AbortSignal): Promise<Sandbox> {
     try {
       const { clients, startTimeoutMs } = this.#options;
+      const folder = await sandbox.addFolder(body.folder, signal);
       await requestSandbox(clients, sandbox.id, sandbox.address, {
         method: runnerRoutes.bind.method,
         path: runnerRoutes.bind.path,
-        body,
+        body: { ...body, folder },
         timeoutMs: startTimeoutMs,
         maxBytes: responseLimits.bind,
         signal,
