@@ -11,6 +11,7 @@ export const {
   EpisodeClient,
   Host,
   HubClient,
+  InstanceSandbox,
   NetworkError,
   PlatformError,
   SchedulerClient,

@@ -10,6 +10,7 @@ export const {
   EnvironmentError,
   EpisodeClient,
   HubClient,
+  InstanceSandbox,
   NetworkError,
   PlatformError,
   SchedulerClient,

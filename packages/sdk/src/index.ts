@@ -70,4 +70,16 @@ export {
 } from "./platform/scheduler-client.ts";
 export { ServiceClient } from "./platform/service-client.ts";
 export { type Identity, type NewToken, type Role, TokenClient, type TokenInfo } from "./platform/token-client.ts";
+export type { CommandEnding, CommandResult } from "./sandbox/ending.ts";
+export type { FileContent, SandboxFile, SandboxFileChange, SandboxFiles } from "./sandbox/files.ts";
+export type { SandboxProcess } from "./sandbox/process.ts";
+export {
+  type CommandLine,
+  type CommandOptions,
+  type ExecOptions,
+  InstanceSandbox,
+  type ListedCommand,
+  type SpawnOptions,
+} from "./sandbox/sandbox.ts";
+export type { SandboxTarget } from "./sandbox/target.ts";
 export { type Fetch, fetchTransport } from "./transport/fetch.ts";

@@ -13,6 +13,7 @@ import { Closers } from "./closers.ts";
 import { Commands } from "./commands/commands.ts";
 import { Files } from "./commands/files.ts";
 import { SandboxAccess } from "./commands/sandbox-access.ts";
+import { Terminals } from "./commands/terminals.ts";
 import type { ServerConfig } from "./config.ts";
 import { DiskProbe } from "./disk.ts";
 import { openEngine } from "./engine.ts";
@@ -211,6 +212,12 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   };
   const sandboxAccess = new SandboxAccess({ instances, slots, engine });
   closers.add(() => sandboxAccess.close());
+  const commands = new Commands(sandboxAccess, {
+    atOnce: config.commandsPerInstance,
+    timeoutMs: parseDuration(config.commandTimeout),
+  });
+  const terminals = new Terminals(commands);
+  closers.add(() => terminals.close());
   const links = new PortLinks(store, now);
   const ports = new PortClients((sandboxId) => slots.find(sandboxId));
   closers.add(() => ports.close());
@@ -282,7 +289,8 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     instances,
     list,
     logs,
-    commands: new Commands(sandboxAccess, { atOnce: config.commandsPerInstance, timeoutMs: parseDuration(config.commandTimeout) }),
+    commands,
+    terminals,
     files: new Files(sandboxAccess),
     presign: new Presign({ instances, hub, links, engine }),
     rollouts,

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
+import { Environment, InstanceSandbox, SchedulerClient } from "@aenv/sdk";
 import { describeNeeding } from "@aenv/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Platform, type PlatformOptions, projects, publish, startPlatform } from "./platform.ts";
@@ -188,6 +189,98 @@ for (const { name, needs, options } of engines) {
         expect((await request(method, path, body, agent)).status).toBe(403);
         expect((await request(method, path, body, {} as Headers)).status).toBe(401);
       }
+    });
+
+    describe("with the SDK", () => {
+      let env: Environment;
+      beforeAll(async () => {
+        const { controlUrl, dataUrl } = platform;
+        env = await Environment.create("tally@1.0.0", { controlUrl, dataUrl, apiKey: ada.authorization.slice("Bearer ".length) });
+      });
+      afterAll(() => env?.release());
+
+      it("runs commands, with output while they run", async () => {
+        expect(await env.sandbox.exec("cat; exit 4", { stdin: "in" })).toMatchObject({
+          stdout: "in",
+          stderr: "",
+          exitCode: 4,
+          timedOut: false,
+        });
+        const seen: string[] = [];
+        const onOutput = (text: string, channel: string) => void seen.push(`${channel}: ${text}`);
+        const result = await env.sandbox.exec(["sh", "-c", "echo a; echo b >&2"], { stdin: new Uint8Array([1]), onOutput });
+        expect(result).toMatchObject({ stdout: "a\n", stderr: "b\n", exitCode: 0 });
+        expect(seen.sort()).toEqual(["stderr: b\n", "stdout: a\n"]);
+        expect(await env.sandbox.exec("sleep 600", { timeoutMs: 100 })).toMatchObject({ timedOut: true });
+        await expect(env.sandbox.exec(["no-such-program"])).rejects.toMatchObject({ code: "command.not_started" });
+      });
+
+      it("ends a command whose call is aborted", async () => {
+        const stop = new AbortController();
+        const running = env.sandbox.exec("echo begun; sleep 600", { signal: stop.signal, onOutput: () => stop.abort(new Error("enough")) });
+        await expect(running).rejects.toThrow("enough");
+        await expect.poll(async () => (await env.sandbox.commands()).filter(({ ending }) => ending === null)).toEqual([]);
+      });
+
+      it("gives a command input while it runs", async () => {
+        await using process = await env.sandbox.spawn('while read line; do echo "got $line"; done; exit 9');
+        const input = process.stdin.getWriter();
+        const output = process.stdout.pipeThrough(new TextDecoderStream()).getReader();
+        await input.write(Buffer.from("one\n"));
+        expect((await output.read()).value).toBe("got one\n");
+        await input.write(Buffer.from("two\n"));
+        expect((await output.read()).value).toBe("got two\n");
+        await input.close();
+        expect(await process.exited).toMatchObject({ exitCode: 9 });
+      });
+
+      it("opens a terminal, and changes its size", async () => {
+        await using process = await env.sandbox.spawn("stty size; read x; stty size", { terminal: { rows: 24, cols: 80 } });
+        const output = process.stdout.pipeThrough(new TextDecoderStream()).getReader();
+        expect((await output.read()).value).toMatch(/^24 80/);
+        process.resize({ rows: 50, cols: 132 });
+        await process.stdin.getWriter().write(Buffer.from("\n"));
+        let text = "";
+        for (let next = await output.read(); !next.done; next = await output.read()) text += next.value;
+        expect(text).toContain("50 132");
+        expect(await process.exited).toMatchObject({ exitCode: 0 });
+      });
+
+      it("follows a command again that it had left, and sends it a signal", async () => {
+        const { id, close } = await env.sandbox.spawn("sleep 600");
+        await close();
+        await using again = await env.sandbox.attach(id);
+        again.signal("SIGINT");
+        expect(await again.exited).toMatchObject({ exitCode: null, signal: "SIGINT" });
+        await expect(env.sandbox.attach(id)).rejects.toMatchObject({ code: "command.not_found" });
+      });
+
+      it("writes, reads, lists, watches and removes files", async () => {
+        const { files } = env.sandbox;
+        await files.write("notes/a.txt", "grün", { mode: 0o600 });
+        await files.write("notes/a.txt", "!", { append: true });
+        expect(await files.readText("notes/a.txt")).toBe("grün!");
+        expect(Buffer.from(await files.read("notes/a.txt", { offset: 1, length: 1 })).toString()).toBe("r");
+        expect(await files.stat("notes/a.txt")).toMatchObject({ type: "file", size: 6, mode: 0o600 });
+        const changes = await files.watch("notes");
+        await files.rename("notes/a.txt", "notes/b.txt");
+        expect((await changes.next()).value).toMatchObject({ path: "a.txt" });
+        await changes.return();
+        await files.upload("copy", await files.download("notes"));
+        expect((await files.list("copy", { recursive: true })).map(({ path }) => path)).toEqual(["b.txt"]);
+        await files.mkdir("deep/er");
+        await files.remove("notes", { recursive: true });
+        await expect(files.readText("notes/b.txt")).rejects.toMatchObject({ code: "file.not_found" });
+      });
+
+      it("reports why a WebSocket was refused", async () => {
+        const { controlUrl, dataUrl } = platform;
+        const scheduler = new SchedulerClient(controlUrl, { apiKey: "wrong" });
+        const sandbox = new InstanceSandbox(async () => ({ id, scheduler, control: scheduler.control }));
+        await expect(sandbox.spawn("true")).rejects.toMatchObject({ code: "access.unauthenticated" });
+        const local = new Environment("tally", { instanceUrl: `${dataUrl}/env-instance/${id}` });
+        await expect(local.sandbox.exec("true")).rejects.toMatchObject({ code: "instance.unsupported" });
+      });
     });
 
     it("is refused, with the reason, for instances that share a process", async () => {

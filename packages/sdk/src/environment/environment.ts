@@ -13,6 +13,7 @@ import { EnvironmentError, ValidationError } from "../errors/errors.ts";
 import type { ToolLog, ToolProgress } from "../mcp/client.ts";
 import type { ToolResult } from "../mcp/tool-result.ts";
 import type { ToolSource } from "../mcp/tool-source.ts";
+import { InstanceSandbox } from "../sandbox/sandbox.ts";
 import { EnvironmentBatch } from "./batch.ts";
 import { type Clients, Connection } from "./connection.ts";
 import { EpisodeClient } from "./episode.ts";
@@ -71,6 +72,7 @@ export class Environment implements ToolSource {
   readonly #connection: Connection;
   readonly #episode: EpisodeClient;
   #clients: Clients | null = null;
+  #sandbox: InstanceSandbox | undefined;
 
   constructor(ref: string, options: EnvironmentOptions = {}) {
     if (ref.trim() === "") throw new ValidationError("an environment needs a name, such as 'weather-demo@1.0.0'");
@@ -234,6 +236,18 @@ export class Environment implements ToolSource {
   ): Promise<string> {
     const signal = this.#signal(options);
     return this.#lifecycle.presignUrl(port, minutes, signal);
+  }
+
+  /**
+   * The instance's own sandbox on a platform: commands, files and ports.
+   *
+   * @example
+   * await env.sandbox.files.write("answer.txt", "42");
+   * const { exitCode } = await env.sandbox.exec("pytest -q", { timeoutMs: 60_000 });
+   */
+  get sandbox(): InstanceSandbox {
+    this.#sandbox ??= new InstanceSandbox((signal) => this.#lifecycle.sandboxTarget(this.#signal(signal === undefined ? {} : { signal })));
+    return this.#sandbox;
   }
 
   /** Options that the server could not apply, such as mounting a storage; empty until the instance is open. */

@@ -7,6 +7,7 @@ import type { JsonClient } from "../http/json-client.ts";
 import type { Addresses } from "../platform/addresses.ts";
 import type { CreateResult } from "../platform/create-batch.ts";
 import type { SchedulerClient } from "../platform/scheduler-client.ts";
+import type { SandboxTarget } from "../sandbox/target.ts";
 import { waitUntilHealthy } from "./health.ts";
 import type { Logger } from "./logger.ts";
 import { agentUrlOf, createdInstance, existingInstance, isTokenWithheld, type OpenInstance, warningsOf } from "./open-instance.ts";
@@ -140,6 +141,17 @@ export class InstanceLifecycle {
     const { controlId } = await this.open(signal);
     const deadlineAt = clock.now() + timeoutMs;
     return scheduler.presignUrl(controlId, port, { signal, deadlineAt, ...(minutes !== undefined && { minutes }) });
+  }
+
+  /** The open instance, for requests of the control port about its sandbox. */
+  async sandboxTarget(signal: AbortSignal | undefined): Promise<SandboxTarget> {
+    const { addresses, scheduler, ref } = this.#config;
+    if (addresses.mode === "local") {
+      const message = `commands and files of '${ref}' are not available: only a platform provides them, and this environment runs on this machine`;
+      throw new EnvironmentError(message, { code: "instance.unsupported", envName: ref });
+    }
+    const { controlId } = await this.open(signal);
+    return { id: controlId, control: scheduler.control, scheduler };
   }
 
   /** Waits until the open instance runs and is healthy. */

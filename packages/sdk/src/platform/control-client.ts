@@ -50,11 +50,12 @@ const IDLE_TIMEOUT_MS = 60_000;
 /** HTTP client for the envelope `{success, code, message, data}` of the control plane and the hub. */
 export class ControlClient {
   readonly clock: Clock;
+  /** Sent with every request. */
+  readonly headers: Readonly<Record<string, string>>;
   readonly #baseUrl: string;
   readonly #transport: Transport;
   readonly #maxRetries: number;
   readonly #client: JsonClient;
-  readonly #headers: Readonly<Record<string, string>>;
   readonly #timeoutMs: number;
 
   constructor(baseUrl: string, options: ControlClientOptions = {}) {
@@ -65,8 +66,13 @@ export class ControlClient {
     this.#transport = transport;
     this.#maxRetries = maxRetries;
     this.#client = new JsonClient({ transport, clock, maxRetries });
-    this.#headers = !apiKey ? {} : { authorization: `Bearer ${apiKey}` };
+    this.headers = !apiKey ? {} : { authorization: `Bearer ${apiKey}` };
     this.#timeoutMs = options.timeoutMs ?? 30_000;
+  }
+
+  /** For a connection that is no request, such as a WebSocket. */
+  urlOf(path: string): string {
+    return this.#baseUrl + path;
   }
 
   /** The envelope's data. */
@@ -74,7 +80,7 @@ export class ControlClient {
     let body: unknown;
     try {
       const { method, rule, signal, deadlineAt } = call;
-      const headers = { ...this.#headers, ...call.headers };
+      const headers = { ...this.headers, ...call.headers };
       body = await this.#client.send({
         method,
         url: this.#baseUrl + call.path,
@@ -101,7 +107,7 @@ export class ControlClient {
       const answer = await this.#transport.send({
         method,
         url: this.#baseUrl + call.path,
-        headers: { ...this.#headers, ...call.headers },
+        headers: { ...this.headers, ...call.headers },
         ...(stream !== undefined && { body: stream() }),
         ...(signal && { signal }),
         ...(idleTimeoutMs !== null && { idleTimeoutMs }),

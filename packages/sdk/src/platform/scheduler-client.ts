@@ -118,6 +118,11 @@ export class SchedulerClient {
     this.#timeoutMs = options.timeoutMs ?? Number.POSITIVE_INFINITY;
   }
 
+  /** The client that this one uses, for further routes of the control port. */
+  get control(): ControlClient {
+    return this.#control;
+  }
+
   /** Each call creates one instance, also when the request is retried. */
   async createInstance(request: CreateInstanceRequest, { wait, ...options }: CreateOptions = {}): Promise<InstanceRecord> {
     const key = randomId();

@@ -1,10 +1,12 @@
 import { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import { commandRoutes } from "@aenv/contract";
-import type { ListedProcess, ProcessEnding } from "@aenv/sandbox";
+import type { ListedProcess } from "@aenv/sandbox";
 import type { FastifyReply } from "fastify";
 import { z } from "zod";
+import { commandFields } from "../commands/command-fields.ts";
 import { type Commands, type FollowedCommand, finished, outputOf } from "../commands/commands.ts";
+import { endingFields } from "../commands/ending-fields.ts";
 import type { ShownText } from "../shown-text.ts";
 import * as answers from "./answers.ts";
 import { toClientError } from "./failure.ts";
@@ -20,20 +22,6 @@ const encoding = z.enum(["text", "base64"]).default("text").describe("how output
 const MEBIBYTE = 1_024 ** 2;
 /** An idle stream sends a line this often, so that proxies keep the connection open. */
 const QUIET_MS = 15_000;
-
-/** The fields of a command, which the terminal takes too. */
-export const commandFields = {
-  command: z
-    .union([z.string().min(1), z.array(z.string()).min(1)])
-    .describe("a text is run by `sh -c`, a list is a program and its arguments"),
-  cwd: z.string().optional().describe("the working directory; a relative path begins at the sandbox's own"),
-  env: z
-    .record(z.string().regex(/^[^=\0]+$/), z.string())
-    .optional()
-    .describe("variables in addition to those of the sandbox"),
-  user: z.string().optional().describe("name or number, also name:group"),
-  timeout_ms: z.int().min(1).optional().describe("the command is ended after this time"),
-};
 
 const execBody = z.strictObject({
   ...commandFields,
@@ -127,18 +115,6 @@ export function commandApi({ commands, shown }: CommandRooms): ApiRoute[] {
 }
 
 const names = { text: "utf8", base64: "base64" } as const satisfies Record<Encoding, BufferEncoding>;
-
-/** The fields of a command's end. */
-export function endingFields({ exitCode, signal, timedOut, outOfMemory, durationMs, droppedBytes }: ProcessEnding) {
-  return {
-    exit_code: exitCode,
-    signal,
-    timed_out: timedOut,
-    out_of_memory: outOfMemory,
-    duration_ms: durationMs,
-    dropped_bytes: droppedBytes,
-  };
-}
 
 function listedFields({ id: process, pid, argv, startedMs, ending }: ListedProcess) {
   return { process, pid, argv, started_at: new Date(startedMs).toISOString(), ended: ending === null ? null : endingFields(ending) };

@@ -31,13 +31,13 @@ export function sendFailure(error: unknown, request: FastifyRequest, reply: Fast
 export type ClientError = Pick<PlatformError, "code" | "message" | "retryable" | "details">;
 
 /** The part of an error that clients may see. */
-export function toClientError(error: unknown, request: FastifyRequest, shown: ShownText): ClientError {
+export function toClientError(error: unknown, request: Pick<FastifyRequest, "id" | "log">, shown: ShownText): ClientError {
   const { code, message, retryable, details } = toPlatformError(error, request);
   return { code, message: shown(message), retryable, details };
 }
 
 /** Unexpected errors become `internal`; their details go to the log. */
-function toPlatformError(error: unknown, request: FastifyRequest): PlatformError {
+function toPlatformError(error: unknown, request: Pick<FastifyRequest, "id" | "log">): PlatformError {
   if (isPlatformError(error) && error.code !== "internal") return error;
   const disk = diskProblemOf(error);
   if (disk !== null) {

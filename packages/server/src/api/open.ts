@@ -1,6 +1,7 @@
 import { hostRuleFor, parseDuration } from "@aenv/contract";
 import type { FastifyInstance } from "fastify";
 import type { Tokens } from "../access/tokens.ts";
+import type { Terminals } from "../commands/terminals.ts";
 import { type AppOptions, createApp } from "./app.ts";
 import { type CommandRooms, commandApi } from "./command-routes.ts";
 import { type FileRooms, fileApi } from "./file-routes.ts";
@@ -12,6 +13,7 @@ import { type RolloutRooms, rolloutRoutes } from "./rollout-routes.ts";
 import { type ServiceRooms, serviceRoutes } from "./service-routes.ts";
 import { type SessionRooms, sessionRoutes } from "./session-routes.ts";
 import { tokenRoutes } from "./token-routes.ts";
+import { serveUpgrades } from "./upgrades.ts";
 
 export interface OpenAppsOptions
   extends Omit<AppOptions, "routes" | "bodyTimeoutMs" | "onAnswer">,
@@ -24,6 +26,7 @@ export interface OpenAppsOptions
     ServiceRooms,
     SessionRooms {
   readonly tokens: Tokens;
+  readonly terminals: Terminals;
 }
 
 /** The HTTP applications of the control port and, if one is configured, of the admin port. */
@@ -50,6 +53,7 @@ export function openApps(options: OpenAppsOptions): { readonly app: FastifyInsta
     },
   };
   const app = createApp({ ...common, routes: [...routes, ...operations] });
+  serveUpgrades(app, options);
   if (config.adminPort === null) return { app, admin: null };
   return { app, admin: createApp({ ...common, routes: adminRoutes(metrics, config), hostRule: hostRuleFor("127.0.0.1", []) }) };
 }

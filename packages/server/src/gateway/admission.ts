@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { type HostRule, isPlatformError, PlatformError } from "@aenv/contract";
 import type { Access, Caller } from "../access/access.ts";
+import { asksForWebSocket } from "../http/upgrade.ts";
 import { maySee } from "../instances/instances.ts";
 import type { Targets } from "../instances/targets.ts";
 import type { OpenPortLink, PortLinks } from "../ports/links.ts";
@@ -9,7 +10,6 @@ import { readSession, tagOf } from "../services/sessions.ts";
 import type { ServiceTargets } from "../services/targets.ts";
 import type { Call, Ready } from "./call.ts";
 import { type Destination, isAgentPath, PORT_LINKS, readDestination } from "./destination.ts";
-import { asksForWebSocket } from "./handshake.ts";
 import { linkNotFound, refusalOf } from "./refusal.ts";
 
 export interface AdmissionOptions {

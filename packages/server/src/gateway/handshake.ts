@@ -5,11 +5,6 @@ import { isEndToEnd } from "./headers.ts";
 
 type Headers = Readonly<Record<string, string | string[]>>;
 
-/** True if the client requests a WebSocket; other upgrades, such as to HTTP/2, may be ignored. */
-export function asksForWebSocket({ headers }: Pick<IncomingMessage, "headers">): boolean {
-  return headers.upgrade?.toLowerCase() === "websocket";
-}
-
 /** Throws unless the request can begin a WebSocket: GET without a body. */
 export function checkHandshake({ method, headers }: IncomingMessage): void {
   if (method === "GET" && headers["content-length"] === undefined && headers["transfer-encoding"] === undefined) return;
