@@ -1,8 +1,9 @@
 import { kit } from "./kit/suite.ts";
 import { platform } from "./platform/suite.ts";
 import { rollout } from "./rollout/suite.ts";
+import { sandboxes } from "./sandboxes/suite.ts";
 import type { Suite } from "./suite.ts";
 import { tau2 } from "./tau2/suite.ts";
 
 /** All suites, in the order of a full run. */
-export const suites: readonly Suite[] = [kit, platform, rollout, tau2];
+export const suites: readonly Suite[] = [kit, platform, rollout, sandboxes, tau2];

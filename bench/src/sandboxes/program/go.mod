@@ -1,0 +1,3 @@
+module aenv/bench-program
+
+go 1.25

@@ -1,0 +1,23 @@
+import { missing, startDocker } from "@aenv/testing";
+import type { Suite } from "../suite.ts";
+import { measureForks } from "./forks.ts";
+import { BenchImage } from "./image.ts";
+import { measureCommands, measureMany } from "./live.ts";
+import { FULL } from "./scale.ts";
+import { measureStarts } from "./starts.ts";
+
+/** Sandboxes of the oci engine, beside `docker run` and `runc exec`. */
+export const sandboxes: Suite = {
+  name: "sandboxes",
+  needs: async () => (["runc", "runsc", "docker", "go"] as const).map((name) => missing(name)).find((reason) => reason !== null) ?? null,
+  async run(report) {
+    await using image = await BenchImage.build();
+    {
+      await using docker = await startDocker();
+      await measureStarts(report, image, docker.socket, FULL);
+    }
+    await measureCommands(report, image, FULL);
+    await measureForks(report, image, FULL);
+    await measureMany(report, image, FULL);
+  },
+};
