@@ -145,6 +145,8 @@ export interface SandboxSnapshot {
   readonly id: string;
   readonly fidelity: SnapshotFidelity;
   readonly bytes: number;
+  /** Of a snapshot with memory: open connections to other machines, such as `10.0.0.7:443`. Copies do not have them. */
+  readonly cut?: readonly string[];
 }
 
 /** Creates sandboxes. Every engine passes the same conformance suite. */

@@ -1,6 +1,8 @@
 import { createHash, type KeyObject, randomBytes } from "node:crypto";
 import { rmdirSync, writeFileSync } from "node:fs";
+import { chmod, lstat, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { PlatformError } from "@aenv/contract";
 import type { SandboxAddress, SandboxRuntime } from "../engine.ts";
 import type { InitConnection } from "../init/connection.ts";
 import { initKeyArgument } from "../init/key.ts";
@@ -13,7 +15,7 @@ import type { ImageConfig } from "./images/layout.ts";
 import type { Networks, SandboxNetwork } from "./network/networks.ts";
 import { mountRoot, type OverlayRoot, removeRoot, rootPath, type UpperStorage } from "./overlay/root.ts";
 import { Records } from "./records.ts";
-import type { OciRuntime } from "./runtime/runtime.ts";
+import type { OciRuntime, StartedSandbox } from "./runtime/runtime.ts";
 import { ociConfig } from "./spec/config.ts";
 import { groupLimits, type Limits } from "./spec/limits.ts";
 import type { SandboxMount } from "./spec/mounts.ts";
@@ -34,6 +36,8 @@ export interface ContainerSpec {
   readonly files: RootFiles;
   readonly limits: Limits;
   readonly diskMb?: number | undefined;
+  /** Continues the sandbox whose memory is in this folder, with the init that ran in it. */
+  readonly checkpoint?: { readonly folder: string; readonly initPath: string } | undefined;
 }
 
 /** What is needed to find and remove all resources of a container. */
@@ -46,6 +50,9 @@ export interface ContainerRecord {
   readonly groupPath: string;
   readonly files: RootFiles;
   readonly storage: UpperStorage;
+  /** Of runsc, whose options must be the same for copies of the sandbox. */
+  readonly diskMb: number | null;
+  readonly initPath: string;
   /** The name of its network; null until it has one. */
   readonly network: string | null;
   /** Process 1, as this machine sees it; null until it runs. */
@@ -95,7 +102,7 @@ export class Containers {
   }
 
   /** Resolves when the init is connected. If it fails or is aborted, nothing is left. */
-  async create({ runtime, files, limits, diskMb }: ContainerSpec, signal: AbortSignal): Promise<Container> {
+  async create({ runtime, files, limits, diskMb, checkpoint }: ContainerSpec, signal: AbortSignal): Promise<Container> {
     // All of one length: runsc finds containers by the beginning of their ids.
     const id = `${this.#homeKey}${randomBytes(5).toString("hex")}`;
     // gVisor stores the changes of a root by itself, and limits them.
@@ -108,6 +115,8 @@ export class Containers {
       groupPath: `/aenv-${this.#homeKey}/${id}`,
       files,
       storage,
+      diskMb: runtime === "runsc" ? (diskMb ?? null) : null,
+      initPath: checkpoint?.initPath ?? this.#options.initPath,
       network: null,
       process: null,
     };
@@ -124,16 +133,14 @@ export class Containers {
       ]);
       signal.throwIfAborted();
       writeFileSync(join(this.#records.folderOf(id), "config.json"), JSON.stringify(this.#configOf(written, network, limits)));
-      const started = await (await this.#options.runtime(runtime)).run(id, this.#records.folderOf(id), {
-        logPath: this.logPath(id),
-        signal,
-        ...(runtime === "runsc" && diskMb !== undefined && { diskMb }),
-      });
+      const started = await this.#run(written, checkpoint?.folder, signal);
       const process = identityOf(this.#options.processes, started.pid) ?? { pid: started.pid, start: "" };
       const complete = { ...written, process };
       written = complete;
       this.#records.write(id, complete);
       const init = await this.#connect(complete, network, signal);
+      // Before anything else runs a command in it.
+      if (checkpoint !== undefined) await init.restored({ entropy: randomBytes(64) });
       await writeNetworkFiles(init, id, network);
       return { record: complete, network, init, group: this.groupOf(complete) };
     } catch (error) {
@@ -182,7 +189,7 @@ export class Containers {
     await group.kill();
     await (await this.#options.runtime(record.runtime)).remove(id);
     await group.remove();
-    await allDone([removeRoot(this.#rootOf(record)), network === null ? null : this.#options.networks.remove(network)]);
+    await allDone([removeRoot(this.rootOf(record)), network === null ? null : this.#options.networks.remove(network)]);
     await this.#options.layers.release(id);
     await this.#records.remove(id);
   }
@@ -219,20 +226,32 @@ export class Containers {
     }
   }
 
+  async #run({ id, runtime: name, diskMb }: ContainerRecord, checkpoint: string | undefined, signal: AbortSignal): Promise<StartedSandbox> {
+    const runtime = await this.#options.runtime(name);
+    const options = { logPath: this.logPath(id), signal, ...(diskMb !== null && { diskMb }) };
+    if (checkpoint === undefined) return runtime.run(id, this.#records.folderOf(id), options);
+    if (runtime.restore === undefined)
+      throw new PlatformError("sandbox.unsupported", `a snapshot with memory cannot be continued with the runtime ${name}; use runsc`);
+    return runtime.restore(id, this.#records.folderOf(id), checkpoint, options);
+  }
+
   async #prepare(record: ContainerRecord, limits: Limits): Promise<void> {
     const { layers } = this.#options;
     await layers.use(record.id, record.files.layers);
-    await allDone([mountRoot(this.#rootOf(record), layers), this.groupOf(record).create(groupLimits(limits, record.runtime))]);
+    const mounted = mountRoot(this.rootOf(record), layers).then(() =>
+      record.runtime === "runsc" ? keepTemporary(this.rootOf(record)) : undefined,
+    );
+    await allDone([mounted, this.groupOf(record).create(groupLimits(limits, record.runtime))]);
   }
 
   #configOf(record: ContainerRecord, network: SandboxNetwork, limits: Limits): object {
-    const { architecture, initPath, key } = this.#options;
+    const { architecture, key } = this.#options;
     return ociConfig({
       runtime: record.runtime,
       architecture,
       hostname: record.id,
-      rootPath: rootPath(this.#rootOf(record)),
-      initPath,
+      rootPath: rootPath(this.rootOf(record)),
+      initPath: record.initPath,
       // All addresses: a fork of this sandbox has another one.
       initArguments: ["--listen", `tcp:0.0.0.0:${INIT_PORT}`, "--key", initKeyArgument(key)],
       networkNamespace: network.namespacePath,
@@ -255,7 +274,7 @@ export class Containers {
     }
   }
 
-  #rootOf({ id, files: { layers }, storage }: ContainerRecord): OverlayRoot {
+  rootOf({ id, files: { layers }, storage }: ContainerRecord): OverlayRoot {
     return { folder: join(this.#records.folderOf(id), "root"), layers, storage };
   }
 }
@@ -270,6 +289,19 @@ export function homeKey(folder: string): string {
 
 export function initAddress({ address }: SandboxNetwork): SandboxAddress {
   return { kind: "tcp", host: address, port: INIT_PORT };
+}
+
+/**
+ * gVisor mounts a file system in memory at an empty /tmp, whose files would be missing in a snapshot of files. So it is not empty. No program
+ * runs yet that could exchange the folder for a link.
+ */
+async function keepTemporary(root: OverlayRoot): Promise<void> {
+  const folder = join(rootPath(root), "tmp");
+  const found = await lstat(folder).catch(() => null);
+  if (found === null) await mkdir(folder);
+  else if (!found.isDirectory()) return;
+  if (found === null) await chmod(folder, 0o1777);
+  await writeFile(join(folder, ".keep"), "", { flag: "wx" }).catch(() => undefined);
 }
 
 /** Written by the init, inside of the sandbox: a link in an image would lead this process to a file of the machine. */

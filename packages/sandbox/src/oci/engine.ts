@@ -10,7 +10,9 @@ import {
   type SandboxAddress,
   type SandboxEngine,
   type SandboxRuntime,
+  type SandboxSnapshot,
   type SandboxSpec,
+  type SnapshotFidelity,
 } from "../engine.ts";
 import { isInitError } from "../init/error.ts";
 import { openInitKey } from "../init/key.ts";
@@ -29,6 +31,8 @@ import { Records } from "./records.ts";
 import { openRuntime } from "./runtime/open.ts";
 import type { OciRuntime } from "./runtime/runtime.ts";
 import { OciSandbox, type SandboxRecord } from "./sandbox.ts";
+import { SnapshotStore } from "./snapshots/store.ts";
+import { takeSnapshot } from "./snapshots/take.ts";
 import { groupLimits, type Limits } from "./spec/limits.ts";
 import { mainProgram } from "./spec/program.ts";
 import type { Architecture } from "./spec/seccomp.ts";
@@ -52,6 +56,8 @@ export interface OciEngineOptions {
   readonly networkPoolSize?: number;
   /** Unused layers of images are removed after this time. */
   readonly keepImagesMs?: number;
+  /** All snapshots of this home together. */
+  readonly snapshotMb?: number;
   /** Size at which the older half of a sandbox's log is dropped. */
   readonly logBytes?: number;
   /** Limits of sandboxes whose specification has none. */
@@ -65,6 +71,7 @@ interface Parts {
   readonly networks: Networks;
   readonly layers: LayerStore;
   readonly images: Images;
+  readonly snapshots: SnapshotStore;
 }
 
 /** Where programs listen that the engine tells it. */
@@ -78,6 +85,7 @@ const DEFAULTS = {
   poolSize: 0,
   networkPoolSize: 2,
   keepImagesMs: 7 * 24 * 60 * 60_000,
+  snapshotMb: 20_480,
   logBytes: 4 * 1024 * 1024,
   images: {},
 } as const;
@@ -102,6 +110,8 @@ export class OciEngine implements SandboxEngine {
     ports: true,
     commands: true,
     freezes: true,
+    // Memory only of sandboxes with runsc.
+    snapshots: ["files", "memory"],
     egress: true,
   };
   readonly #options: OciEngineOptions & Required<Omit<OciEngineOptions, "home" | "base" | "storeFolder" | "runscPath" | "defaults">>;
@@ -147,6 +157,10 @@ export class OciEngine implements SandboxEngine {
   async list(): Promise<readonly Sandbox[]> {
     await this.#adopt();
     return [...this.#sandboxes.values()].filter(({ hasExited }) => !hasExited);
+  }
+
+  async removeSnapshot(id: string): Promise<void> {
+    await (await this.#open()).snapshots.remove(id);
   }
 
   async close(): Promise<void> {
@@ -210,11 +224,19 @@ export class OciEngine implements SandboxEngine {
     });
     const pool = new ContainerPool({ containers, size: poolSize, idleMs: POOL_IDLE_MS, now: Date.now });
     const images = new Images({ folder: join(this.#folder, "images"), layers, architecture, ...registries });
+    const snapshots = new SnapshotStore({
+      folder: join(this.#folder, "snapshots"),
+      layers,
+      maxBytes: this.#options.snapshotMb * 2 ** 20,
+      self: this.#self,
+      processes: this.#processes,
+    });
+    await snapshots.collect();
     this.#collecting = setInterval(() => {
       void layers.collect(new Date(Date.now() - keepImagesMs)).catch(() => undefined);
       void pool.fill();
     }, COLLECT_EVERY_MS).unref();
-    return { containers, pool, networks, layers, images };
+    return { containers, pool, networks, layers, images, snapshots };
   }
 
   #runtime(name: SandboxRuntime): Promise<OciRuntime> {
@@ -274,12 +296,18 @@ export class OciEngine implements SandboxEngine {
 
   async #containerFor(spec: SandboxSpec, signal: AbortSignal): Promise<Container> {
     await this.#adoptFirst();
-    const { containers, pool } = await this.#open();
-    const runtime = spec.runtime ?? this.#options.runtime;
+    const { containers, pool, snapshots } = await this.#open();
+    const snapshot = spec.snapshot === undefined ? null : snapshots.get(spec.snapshot);
+    const runtime = spec.runtime ?? snapshot?.runtime ?? this.#options.runtime;
     // Its absence is reported before an image is pulled for it.
     await this.#runtime(runtime);
     const limits = this.#limitsOf(spec);
-    const files = await this.#filesFor(spec, signal);
+    if (snapshot?.memory) {
+      const { diskMb, initPath } = snapshot.memory;
+      const checkpoint = { folder: snapshots.memoryFolder(snapshot.id), initPath };
+      return containers.create({ runtime, files: snapshot.files, limits, diskMb: diskMb ?? undefined, checkpoint }, signal);
+    }
+    const files = snapshot?.files ?? (await this.#filesFor(spec, signal));
     // The disk and the CPU time of a container cannot be limited once it runs.
     const waiting = spec.diskMb === undefined && spec.cpuSeconds === undefined ? pool.take({ runtime, files }) : null;
     if (waiting === null) return containers.create({ runtime, files, limits, diskMb: spec.diskMb }, signal);
@@ -316,6 +344,7 @@ export class OciEngine implements SandboxEngine {
       logPath: this.#logPath(record.id),
       logBytes: this.#options.logBytes,
       release: async () => (await this.#open()).containers.remove(container.record),
+      snapshot: (sandbox, fidelity, signal) => this.#snapshot(sandbox, fidelity, signal),
       destroy: (sandbox) => this.#destroy(sandbox),
     });
   }
@@ -323,6 +352,8 @@ export class OciEngine implements SandboxEngine {
   /** Starts the program and waits until it answers. */
   async #run(sandbox: OciSandbox, spec: SandboxSpec, signal: AbortSignal): Promise<void> {
     const listening = spec.listening ?? APPENDED;
+    const { memory } = spec.snapshot === undefined ? { memory: null } : (await this.#open()).snapshots.get(spec.snapshot);
+    if (memory !== null) return this.#continue(sandbox, spec, memory.program, listening, signal);
     // A sandbox that only runs commands does not start the program of its image, which often is a shell that would end at once.
     if (listening.kind === "none" && spec.command.length === 0) return sandbox.keep();
     const program = mainProgram({ ...spec, command: withAddress(spec.command, listening) }, sandbox.container.record.files.config);
@@ -331,6 +362,35 @@ export class OciEngine implements SandboxEngine {
     this.#records.write(spec.id, sandbox.setRecord({ program: started.id }));
     sandbox.follows(started);
     if (listening.kind !== "none") await this.#untilReady(sandbox, spec, listening, signal);
+  }
+
+  /** The program of a restored sandbox runs already. */
+  async #continue(
+    sandbox: OciSandbox,
+    spec: SandboxSpec,
+    program: number | null,
+    listening: Listening,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (program === null) return sandbox.keep();
+    const running = await sandbox.container.init.attach(program);
+    this.#records.write(spec.id, sandbox.setRecord({ program }));
+    sandbox.follows(running);
+    if (listening.kind !== "none") await this.#untilReady(sandbox, spec, listening, signal);
+  }
+
+  async #snapshot({ container, record }: OciSandbox, fidelity: SnapshotFidelity, signal: AbortSignal): Promise<SandboxSnapshot> {
+    const { containers, layers, snapshots } = await this.#open();
+    const { runtime, diskMb, initPath } = container.record;
+    const subject = {
+      container,
+      root: containers.rootOf(container.record),
+      runtime: await this.#runtime(runtime),
+      program: record.program,
+      diskMb,
+      initPath,
+    };
+    return takeSnapshot(subject, fidelity, { layers, snapshots, signal });
   }
 
   async #startProgram(

@@ -1,7 +1,7 @@
 import { appendFileSync } from "node:fs";
 import type { Duplex } from "node:stream";
 import { type EgressPolicy, PlatformError } from "@aenv/contract";
-import type { CommandDefaults, Sandbox, SandboxAddress, SandboxExit } from "../engine.ts";
+import type { CommandDefaults, Sandbox, SandboxAddress, SandboxExit, SandboxSnapshot, SnapshotFidelity } from "../engine.ts";
 import { isInitError } from "../init/error.ts";
 import { sendFolder } from "../init/folder.ts";
 import type { ProcessEnding, RemoteProcess } from "../init/process.ts";
@@ -40,6 +40,7 @@ export interface SandboxParts {
   readonly logBytes: number;
   /** Removes the container; called when the sandbox has ended. */
   readonly release: () => Promise<void>;
+  readonly snapshot: (sandbox: OciSandbox, fidelity: SnapshotFidelity, signal: AbortSignal) => Promise<SandboxSnapshot>;
   readonly destroy: (sandbox: OciSandbox) => Promise<void>;
 }
 
@@ -58,6 +59,7 @@ export class OciSandbox implements Sandbox {
   record: SandboxRecord;
   readonly #logPath: string;
   readonly #logBytes: number;
+  readonly #snapshot: SandboxParts["snapshot"];
   readonly #destroy: (sandbox: OciSandbox) => Promise<void>;
   #logged = 0;
   #isDetached = false;
@@ -70,7 +72,7 @@ export class OciSandbox implements Sandbox {
   #releasing: Promise<void> | undefined;
   #destroying: Promise<void> | undefined;
 
-  constructor({ record, container, address, logPath, logBytes, release, destroy }: SandboxParts) {
+  constructor({ record, container, address, logPath, logBytes, release, snapshot, destroy }: SandboxParts) {
     this.id = record.id;
     this.record = record;
     this.container = container;
@@ -82,6 +84,7 @@ export class OciSandbox implements Sandbox {
     this.#logPath = logPath;
     this.#logBytes = logBytes;
     this.#release = release;
+    this.#snapshot = snapshot;
     this.#destroy = destroy;
     // Followers watch it.
     appendFileSync(logPath, "", { mode: 0o600 });
@@ -204,6 +207,10 @@ export class OciSandbox implements Sandbox {
 
   async cpuMs(): Promise<number> {
     return (await this.container.group.usage()).cpuMs ?? 0;
+  }
+
+  snapshot(fidelity: SnapshotFidelity, signal: AbortSignal): Promise<SandboxSnapshot> {
+    return this.#snapshot(this, fidelity, signal);
   }
 
   destroy(): Promise<void> {

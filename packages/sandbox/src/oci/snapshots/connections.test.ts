@@ -1,0 +1,22 @@
+import { describe, expect, it } from "vitest";
+import { outsideConnections } from "./connections.ts";
+
+const header = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode";
+const row = (local: string, remote: string, state: string) =>
+  `   0: ${local} ${remote} ${state} 00000000:00000000 00:00000000 00000000 0 0 1 1 0`;
+
+describe("connections of a sandbox to the outside", () => {
+  it("are those that are open, to other addresses, and not the platform's own", () => {
+    const table = [
+      header,
+      row("0200000A:9000", "0700000A:01BB", "01"),
+      row("0200000A:9001", "0700000A:01BB", "01"),
+      row("0200000A:9002", "0800000A:0050", "06"),
+      row("0100007F:1F90", "0100007F:9003", "01"),
+      row("0200000A:0001", "0100000A:9004", "01"),
+      row("00000000:1F90", "00000000:0000", "0A"),
+      "damaged",
+    ].join("\n");
+    expect(outsideConnections(table, new Set([1]))).toEqual(["10.0.0.7:443"]);
+  });
+});

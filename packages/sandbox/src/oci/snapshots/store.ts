@@ -1,0 +1,153 @@
+import { execFile } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { PlatformError } from "@aenv/contract";
+import type { SandboxRuntime, SnapshotFidelity } from "../../engine.ts";
+import { isRunning, type ProcessIdentity, type ProcessTable } from "../../process/process-table.ts";
+import type { RootFiles } from "../containers.ts";
+import type { LayerStore } from "../images/layers.ts";
+import { Records } from "../records.ts";
+
+/** What a sandbox is started from again. It has no variables of the environment; a memory snapshot has those of its processes. */
+export interface SnapshotRecord {
+  readonly format: 1;
+  readonly id: string;
+  /** The process that stores it. */
+  readonly maker: ProcessIdentity;
+  readonly fidelity: SnapshotFidelity;
+  readonly createdAt: string;
+  /** Size on disk of what was stored for it: changed files, and memory. Null until it is complete. */
+  readonly bytes: number | null;
+  readonly runtime: SandboxRuntime;
+  readonly files: RootFiles;
+  /** Null for a snapshot of files. */
+  readonly memory: MemoryFacts | null;
+}
+
+export interface MemoryFacts {
+  /** The number of the main program in the init; null if there is none. */
+  readonly program: number | null;
+  /** Options of the runtime that must be the same for the copies. */
+  readonly diskMb: number | null;
+  /** The init that runs in it. */
+  readonly initPath: string;
+  /** Connections to other machines, which the copies do not have. */
+  readonly cut: readonly string[];
+}
+
+export type CompleteSnapshot = SnapshotRecord & { readonly bytes: number };
+
+export interface SnapshotStoreOptions {
+  readonly folder: string;
+  readonly layers: LayerStore;
+  /** All snapshots together. */
+  readonly maxBytes: number;
+  readonly self: ProcessIdentity;
+  readonly processes: ProcessTable;
+}
+
+const HOLDER = "snapshot-";
+
+/** The snapshots of one engine: layers of files that sandboxes share, and images of memory. */
+export class SnapshotStore {
+  readonly #options: SnapshotStoreOptions;
+  readonly #records: Records<SnapshotRecord>;
+
+  constructor(options: SnapshotStoreOptions) {
+    this.#options = options;
+    this.#records = new Records(options.folder, { noun: "snapshot", format: 1, self: options.self });
+  }
+
+  /**
+   * Stores a snapshot that `fill` completes: it writes memory into the folder, and returns the layers of the files and their new bytes.
+   * If it fails, or the snapshot is too large, nothing is left.
+   */
+  async add(
+    about: Pick<SnapshotRecord, "fidelity" | "runtime" | "memory">,
+    fill: (memoryFolder: string) => Promise<{ readonly files: RootFiles; readonly bytes: number }>,
+  ): Promise<CompleteSnapshot> {
+    const { layers, self } = this.#options;
+    const id = randomBytes(12).toString("hex");
+    const started: SnapshotRecord = {
+      ...about,
+      format: 1,
+      id,
+      maker: self,
+      createdAt: new Date().toISOString(),
+      bytes: null,
+      files: { layers: [], config: null },
+    };
+    this.#records.create(id, started);
+    try {
+      const { files, bytes } = await fill(this.memoryFolder(id));
+      await layers.use(`${HOLDER}${id}`, files.layers);
+      const complete = { ...started, files, bytes };
+      this.#assertFits(complete);
+      this.#records.write(id, complete);
+      return complete;
+    } catch (error) {
+      await this.remove(id);
+      throw error;
+    }
+  }
+
+  memoryFolder(id: string): string {
+    return join(this.#records.folderOf(id), "memory");
+  }
+
+  get(id: string): CompleteSnapshot {
+    const found = /^[0-9a-f]{24}$/.test(id) ? this.#records.find(id) : null;
+    if (found === null || !isComplete(found))
+      throw new PlatformError("snapshot.not_found", `there is no snapshot '${id}' on this server; it may have been removed`);
+    return found;
+  }
+
+  list(): readonly CompleteSnapshot[] {
+    return this.#records.ids().flatMap((id) => {
+      const found = this.#records.find(id);
+      return found !== null && isComplete(found) ? [found] : [];
+    });
+  }
+
+  /** Idempotent. Sandboxes that were started from it have their own copy of the memory, and hold its layers. */
+  async remove(id: string): Promise<void> {
+    if (!/^[0-9a-f]{24}$/.test(id)) return;
+    await this.#records.remove(id);
+    await this.#options.layers.release(`${HOLDER}${id}`);
+  }
+
+  /** Removes what processes left unfinished that have ended. */
+  async collect(): Promise<void> {
+    const { processes } = this.#options;
+    await this.#records.removeParts(processes);
+    for (const id of this.#records.ids()) {
+      const found = this.#records.find(id);
+      if (found === null || (!isComplete(found) && !isRunning(processes, found.maker))) await this.remove(id);
+    }
+    const kept = new Set(this.#records.ids().map((id) => `${HOLDER}${id}`));
+    for (const holder of await this.#options.layers.holders())
+      if (holder.startsWith(HOLDER) && !kept.has(holder)) await this.#options.layers.release(holder);
+  }
+
+  #assertFits({ id, bytes }: CompleteSnapshot): void {
+    const { maxBytes } = this.#options;
+    const others = this.list().reduce((sum, one) => sum + one.bytes, 0);
+    if (others + bytes <= maxBytes) return;
+    const mb = (count: number) => Math.ceil(count / 2 ** 20);
+    throw new PlatformError(
+      "quota.exceeded",
+      `snapshot ${id} has ${mb(bytes)} MB, and the others on this server ${mb(others)} MB of ${mb(maxBytes)} MB; remove snapshots that are not needed`,
+    );
+  }
+}
+
+function isComplete(record: SnapshotRecord): record is CompleteSnapshot {
+  return record.bytes !== null;
+}
+
+/** Bytes on disk of folders and files. */
+export async function diskBytes(paths: readonly string[]): Promise<number> {
+  const { stdout } = await promisify(execFile)("du", ["--summarize", "--total", "--block-size=1", ...paths], { encoding: "utf8" });
+  return Number.parseInt(stdout.trim().split("\n").at(-1) ?? "", 10);
+}
