@@ -36,13 +36,18 @@ export const serverConfig = z.strictObject({
     .default(true)
     .describe("accept an instance's unguessable id instead of a token on the data port, as the original's clients require"),
   engine: z
-    .enum(["process", "oci"])
+    .enum(["process", "oci", "docker"])
     .default("process")
-    .describe("what isolates instances: process (plain processes of this machine) or oci (own files, processes and network; Linux, root)"),
+    .describe(
+      "what isolates instances: process (plain processes of this machine), oci (own files, processes and network; Linux, root) or docker (the same with Docker or Podman)",
+    ),
   runtime: z
     .enum(["runc", "runsc"])
     .default("runc")
-    .describe("how the engine oci runs sandboxes: runc (fast, the kernel of this machine) or runsc (gVisor, a kernel of its own)"),
+    .describe(
+      "how sandboxes are run: runc (fast, the kernel of this machine; with docker: the daemon's default) or runsc (gVisor, a kernel of its own)",
+    ),
+  dockerSocket: z.string().default("/var/run/docker.sock").describe("socket of Docker or Podman, for the engine docker"),
   runsc: z.string().nullable().default(null).describe("path of the program runsc; default: on the PATH"),
   sandboxesReady: count.default(1).describe("sandboxes of each image in use that the engine oci prepares"),
   registryAuth: z

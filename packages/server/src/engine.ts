@@ -1,11 +1,22 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { PlatformError } from "@aenv/contract";
-import { baseRunnerCommand, OciEngine, openBaseRoot, ProcessEngine, type RootFiles, type SandboxEngine } from "@aenv/sandbox";
+import {
+  type BaseRoot,
+  baseRunnerCommand,
+  DockerEngine,
+  OciEngine,
+  openBaseRoot,
+  ProcessEngine,
+  type RootFiles,
+  type SandboxEngine,
+} from "@aenv/sandbox";
 import type { ServerConfig } from "./config.ts";
 
 export interface OpenEngineOptions {
   readonly config: ServerConfig;
+  /** Receives what the engine reports, such as the progress of pulls. */
+  readonly log: (line: string) => void;
   /** The command line of the blank runner as a process of this machine. */
   readonly runner: readonly string[];
   /** The runner as one file of JavaScript, for sandboxes that do not see the files of this machine. */
@@ -13,20 +24,21 @@ export interface OpenEngineOptions {
 }
 
 /** The engine of the configuration, and the command line of the blank runner in its sandboxes. */
-export function openEngine({ config, runner, runnerCode }: OpenEngineOptions): { engine: SandboxEngine; runner: readonly string[] } {
+export function openEngine(options: OpenEngineOptions): { engine: SandboxEngine; runner: readonly string[] } {
+  const { config, runner } = options;
   switch (config.engine) {
     case "process":
       return { engine: new ProcessEngine({ home: config.home, useInit: config.processCommands }), runner };
     case "oci":
-      return { engine: openOci(config, runnerCode), runner: baseRunnerCommand };
+      return { engine: openOci(options), runner: baseRunnerCommand };
+    case "docker":
+      return { engine: openDocker(options), runner: baseRunnerCommand };
   }
 }
 
-function openOci(config: ServerConfig, runnerCode: OpenEngineOptions["runnerCode"]): OciEngine {
-  const { home, dataDir, runtime, runsc, sandboxesReady, registryAuth, insecureRegistries } = config;
-  if (runnerCode === undefined) throw new PlatformError("internal", "the engine oci needs the code of the runner");
-  let opening: ReturnType<typeof openBaseRoot> | undefined;
-  const openBase = async () => openBaseRoot({ folder: join(home, "base-root"), runner: await runnerCode() });
+function openOci(options: OpenEngineOptions): OciEngine {
+  const { home, dataDir, runtime, runsc, sandboxesReady, registryAuth, insecureRegistries } = options.config;
+  const openBase = baseOf(options);
   return new OciEngine({
     home,
     runtime,
@@ -34,17 +46,40 @@ function openOci(config: ServerConfig, runnerCode: OpenEngineOptions["runnerCode
     ...(runsc !== null && { runscPath: runsc }),
     images: { insecureRegistries, ...(registryAuth !== null && { authFile: registryAuth }) },
     base: async (layers): Promise<RootFiles> => {
-      opening ??= openBase().catch((error: unknown) => {
-        opening = undefined;
-        throw error;
-      });
-      const base = await opening;
+      const base = await openBase();
       await base.addTo(layers, AbortSignal.timeout(UNPACK_MS));
       // The benchmarks find their data at the same path.
       const data = existsSync(dataDir) ? [{ kind: "bind", source: dataDir, target: dataDir, isReadOnly: true } as const] : [];
       return { layers: [base.digest], config: null, mounts: data };
     },
   });
+}
+
+function openDocker(options: OpenEngineOptions): DockerEngine {
+  const { home, dataDir, runtime, dockerSocket, registryAuth } = options.config;
+  return new DockerEngine({
+    home,
+    socket: dockerSocket,
+    base: baseOf(options),
+    folders: [dataDir],
+    log: options.log,
+    ...(runtime === "runsc" && { runtime }),
+    ...(registryAuth !== null && { authFile: registryAuth }),
+  });
+}
+
+/** Opens the files of sandboxes without an image, once. */
+function baseOf({ config, runnerCode }: OpenEngineOptions): () => Promise<BaseRoot> {
+  if (runnerCode === undefined) throw new PlatformError("internal", `the engine ${config.engine} needs the code of the runner`);
+  let opening: Promise<BaseRoot> | undefined;
+  const open = async () => openBaseRoot({ folder: join(config.home, "base-root"), runner: await runnerCode() });
+  return () => {
+    opening ??= open().catch((error: unknown) => {
+      opening = undefined;
+      throw error;
+    });
+    return opening;
+  };
 }
 
 const UNPACK_MS = 120_000;

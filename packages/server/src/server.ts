@@ -114,7 +114,10 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   const store = await openStore(config.store);
   closers.add(() => store.close());
   const serverId = `r-${randomBytes(8).toString("hex")}`;
-  const { engine, runner } = parts.engine === undefined ? openEngine(parts) : { engine: parts.engine, runner: parts.runner };
+  const { engine, runner } =
+    parts.engine === undefined
+      ? openEngine({ ...parts, log: (line) => logger.info(line) })
+      : { engine: parts.engine, runner: parts.runner };
   closers.add(() => engine.close());
   const clients = new SandboxClients();
   closers.add(() => clients.close());
@@ -387,7 +390,7 @@ function assertSafe(config: ServerConfig): void {
   if (isLoopback(config.host) || config.engine !== "process" || config.allowProcessEngine) return;
   throw new PlatformError(
     "request.invalid",
-    `listening on ${config.host} lets others run code in plain processes of this machine, which isolate little; use the engine oci, set allowProcessEngine to allow it, or listen on 127.0.0.1`,
+    `listening on ${config.host} lets others run code in plain processes of this machine, which isolate little; use the engine oci or docker, set allowProcessEngine to allow it, or listen on 127.0.0.1`,
   );
 }
 

@@ -41,6 +41,7 @@ export function define(command: Command, terminal: Terminal): void {
         "aenv server --control-port 9080 --data-port 9081 --home ./platform",
         "aenv server --store redis://localhost:6379 --host 0.0.0.0 --allow-process-engine",
         "aenv server --engine oci --runtime runsc",
+        "aenv server --engine docker",
         "aenv server --print-config --json",
       ),
     )

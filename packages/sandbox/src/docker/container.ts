@@ -1,4 +1,5 @@
 import type { SandboxRuntime, SandboxSpec } from "../engine.ts";
+import { DEFAULT_PROCESSES } from "../oci/engine.ts";
 import { CAPABILITIES, DEFAULT_OPEN_FILES, MASKED, READ_ONLY } from "../oci/spec/config.ts";
 import { CPU_PERIOD_US, groupLimits } from "../oci/spec/limits.ts";
 import { INIT_PATH } from "../oci/spec/mounts.ts";
@@ -26,6 +27,8 @@ export interface ContainerInput {
   readonly initKey: string;
   /** A folder of this machine in which the init creates its socket. */
   readonly runFolder: string;
+  /** Folders of this machine that are readable at the same path. */
+  readonly folders: readonly string[];
   /** The network; null for none. */
   readonly network: string | null;
   /** Docker takes the profile itself; Podman takes the path of a file. */
@@ -40,7 +43,7 @@ export function containerConfig(input: ContainerInput): object {
     {
       ...(memoryMb !== undefined && { memoryMb }),
       ...(cpus !== undefined && { cpus }),
-      ...(processes !== undefined && { pids: processes }),
+      pids: processes ?? DEFAULT_PROCESSES,
       ...(cpuSeconds !== undefined && { cpuSeconds: Math.ceil(cpuSeconds) }),
     },
     runtime,
@@ -86,6 +89,7 @@ export function containerConfig(input: ContainerInput): object {
       Mounts: [
         { Type: "bind", Source: input.initPath, Target: INIT_PATH, ReadOnly: true },
         { Type: "bind", Source: input.runFolder, Target: RUN_FOLDER, ReadOnly: false },
+        ...input.folders.map((folder) => ({ Type: "bind", Source: folder, Target: folder, ReadOnly: true })),
       ],
       LogConfig: { Type: "json-file", Config: { "max-size": "4m", "max-file": "2" } },
     },

@@ -22,6 +22,7 @@ describe("the runtime of a container", () => {
     expect(runtimeFor(undefined, daemon(registered))).toMatchObject({ runtimeName: null, runtime: "runc" });
     expect(runtimeFor(undefined, daemon(registered, { DefaultRuntime: "runsc" }))).toMatchObject({ runtimeName: null, runtime: "runsc" });
     expect(runtimeFor("runsc", daemon(registered))).toMatchObject({ runtimeName: "runsc", runtime: "runsc" });
+    expect(runtimeFor("runc", daemon({ crun: {} }, { DefaultRuntime: "crun" }))).toMatchObject({ runtimeName: null, runtime: "runc" });
   });
 
   it("is refused if the daemon does not have it, with how to register it", () => {

@@ -39,9 +39,11 @@ export function runtimeFor(
   daemon: Daemon,
 ): { readonly runtimeName: string | null; readonly runtime: SandboxRuntime; readonly architecture: Architecture } {
   const { architecture, runtimes, defaultRuntime } = daemon;
-  const name = wanted ?? defaultRuntime;
-  const runtime = name.includes("runsc") ? "runsc" : "runc";
-  if (wanted !== undefined && runtimes[wanted] === undefined)
+  // Podman often has crun instead, which shares the machine's kernel as well.
+  const isDefault = wanted === undefined || (wanted === "runc" && runtimes.runc === undefined && kindOf(defaultRuntime) === "runc");
+  const name = isDefault ? defaultRuntime : wanted;
+  const runtime = kindOf(name);
+  if (!isDefault && runtimes[wanted] === undefined)
     throw new PlatformError(
       "sandbox.unsupported",
       `the Docker daemon has no runtime '${wanted}', only ${Object.keys(runtimes).join(", ") || "its default"}: ${advice[wanted]}`,
@@ -50,7 +52,11 @@ export function runtimeFor(
   // The init listens in a folder of this machine, which gVisor's kernel allows only with this option.
   if (runtime === "runsc" && options.length > 0 && !options.some((option) => /^--?host-uds=(all|create)$/.test(option)))
     throw new PlatformError("sandbox.unsupported", `the runtime '${name}' of the Docker daemon lacks an option: ${advice.runsc}`);
-  return { runtimeName: wanted ?? null, runtime, architecture };
+  return { runtimeName: isDefault ? null : name, runtime, architecture };
+}
+
+function kindOf(name: string): SandboxRuntime {
+  return name.includes("runsc") ? "runsc" : "runc";
 }
 
 const advice = {

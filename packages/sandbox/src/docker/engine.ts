@@ -1,5 +1,5 @@
 import type { KeyObject } from "node:crypto";
-import { mkdirSync, realpathSync, renameSync, rmdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, realpathSync, renameSync, rmdirSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
 import { join } from "node:path";
 import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
@@ -40,6 +40,8 @@ export interface DockerEngineOptions {
   readonly runtime?: SandboxRuntime;
   /** The image of sandboxes without one: the name of an image, or the files of this machine's base. */
   readonly base?: string | (() => Promise<ImportedRoot>);
+  /** Folders of this machine that every sandbox can read at the same path, if they exist. */
+  readonly folders?: readonly string[];
   /** Credentials of registries, in the format of `docker login`. */
   readonly authFile?: string;
   /** Receives the progress of pulls. */
@@ -222,6 +224,7 @@ export class DockerEngine implements SandboxEngine {
       initPath: await initProgram(architecture),
       initKey: initKeyArgument(this.initKey),
       runFolder: runFolder(sandbox.record),
+      folders: (this.#options.folders ?? []).filter((folder) => existsSync(folder)),
       network: spec.egress === "open" ? await this.#openNetwork() : null,
       seccomp: daemon.isPodman ? this.#seccompFile(architecture) : seccompText(architecture),
     });
