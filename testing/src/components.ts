@@ -106,6 +106,15 @@ export const components = {
       isRootOnLinux() ? (run("dockerd", ["--version"]).ok ? null : "no dockerd on the PATH") : "only root on Linux can start a daemon",
     get: "apt-get install docker.io, and run the tests as root on Linux (no service needs to run)",
   },
+  mmdebstrap: {
+    probe: () =>
+      isRootOnLinux() ? (run("mmdebstrap", ["--version"]).ok ? null : "no mmdebstrap on the PATH") : "only root on Linux can use it here",
+    get: "apt-get install mmdebstrap, and run the tests as root on Linux",
+  },
+  "docker-registry": {
+    probe: () => (run("docker-registry", ["--version"]).ok ? null : "no docker-registry on the PATH"),
+    get: "apt-get install docker-registry (no service needs to run)",
+  },
   "tau2-data": {
     probe: () => (existsSync(tau2Path) ? null : "no folder with the benchmark's data and recorded answers"),
     get: "these tests compare with recordings of the Python reference, which are not part of the repository and are not needed for a contribution; with a copy of them, set AENV_TAU2_TEST_DATA to the folder that holds data/ and golden/",

@@ -1,0 +1,71 @@
+import { execFile } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { build } from "esbuild";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { type DockerDaemon, startDocker } from "./docker.ts";
+import { ORIGINAL_SDK_PORT, originalSdkImage } from "./images.ts";
+import { describeNeeding } from "./needs.ts";
+import { temporaryTree } from "./tree.ts";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const original = "aenv-test/original-sdk:latest";
+
+describeNeeding("docker", "images from Debian packages", () => {
+  describeNeeding("mmdebstrap", "that are built without a registry", () => {
+    let daemon: DockerDaemon | undefined;
+
+    beforeAll(async () => {
+      daemon = await startDocker();
+      await docker("load", "--quiet", "--input", await originalSdkImage());
+    }, 15 * 60_000);
+    afterAll(() => daemon?.[Symbol.asyncDispose](), 60_000);
+
+    const docker = async (...args: readonly string[]) => {
+      // The builder of Docker 20, which needs no plugin.
+      const env = { ...process.env, DOCKER_HOST: `unix://${daemon?.socket}`, DOCKER_BUILDKIT: "0" };
+      return (await promisify(execFile)("docker", args, { env, maxBuffer: 2 ** 24 })).stdout.trim();
+    };
+
+    it("serve an environment with the original Python SDK", { timeout: 180_000 }, async () => {
+      const id = await docker("run", "--detach", "--network", "none", original);
+      const script = `import urllib.request; print(urllib.request.urlopen("http://127.0.0.1:${ORIGINAL_SDK_PORT}/health").status)`;
+      const health = () => docker("exec", id, "python3", "-c", script).catch(() => null);
+      await expect.poll(health, { interval: 500, timeout: 120_000 }).toBe("200");
+    });
+
+    it("become the base image of sandboxes with Node and the runner", { timeout: 180_000 }, async () => {
+      using context = temporaryTree();
+      const { outputFiles } = await build({
+        entryPoints: [join(root, "packages/kit/src/runner/start.js")],
+        bundle: true,
+        write: false,
+        platform: "node",
+        format: "esm",
+      });
+      writeFileSync(join(context.path, "runner.js"), outputFiles[0]?.text ?? "");
+      const file = join(root, "deploy/images/base/Dockerfile");
+      await docker(
+        "build",
+        "--quiet",
+        "--network",
+        "none",
+        "--build-arg",
+        `BASE=${original}`,
+        "--file",
+        file,
+        "--tag",
+        "base",
+        context.path,
+      );
+      const version = await docker("run", "--rm", "--network", "none", "base", "/opt/aenv/node", "--version");
+      expect(version).toBe(process.version);
+      await expect(docker("run", "--rm", "--network", "none", "base")).rejects.toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining("the runner needs a socket to listen on"),
+      });
+    });
+  });
+});

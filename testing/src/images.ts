@@ -1,0 +1,92 @@
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { createReadStream, existsSync, readFileSync } from "node:fs";
+import { copyFile, link, mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const script = join(root, "deploy/images/debian-root");
+const requirements = join(root, "interop/python/requirements.txt");
+const environment = join(root, "interop/python/twin.py");
+const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "aenv/images");
+const run = promisify(execFile);
+
+/** The port of the server in `originalSdkImage`. */
+export const ORIGINAL_SDK_PORT = 8081;
+
+/**
+ * A tar archive of a Debian root with Node, Python and the original Python SDK. It is built once, in about a minute (a test waits ten
+ * at most), and kept in the user's cache folder. For suites that need `mmdebstrap`.
+ */
+export async function debianRoot(): Promise<string> {
+  const key = digestOf([readFileSync(script), readFileSync(requirements), process.version, process.arch]);
+  const archive = join(cache, `debian-${key}.tar`);
+  if (existsSync(archive)) return archive;
+  await mkdir(cache, { recursive: true });
+  const env = { ...process.env, PATH: [dirname(process.execPath), process.env.PATH].join(delimiter) };
+  // Other test files wait for the first one that builds it.
+  const command = '[ -e "$3" ] || "$1" --requirements "$2" "$3" python3';
+  await run("flock", [`${archive}.lock`, "sh", "-c", command, "sh", script, requirements, archive], { env, timeout: 10 * 60_000 });
+  return archive;
+}
+
+/**
+ * An image in the format of `docker save`, in which the original Python SDK serves the environment of interop/python/twin.py on
+ * ORIGINAL_SDK_PORT. For `docker load`, and as `docker-archive:PATH` for oci sandboxes. The caller must not change or delete it.
+ */
+export async function originalSdkImage(): Promise<string> {
+  const base = await debianRoot();
+  const archive = join(cache, `original-sdk-${digestOf([base, readFileSync(environment)])}.tar`);
+  if (existsSync(archive)) return archive;
+  const folder = await mkdtemp(join(cache, ".part-"));
+  try {
+    await mkdir(join(folder, "app"));
+    await copyFile(environment, join(folder, "app/twin.py"));
+    await run("tar", ["--create", "--file=app.tar", "--sort=name", "--owner=0", "--group=0", "--numeric-owner", "app"], { cwd: folder });
+    await link(base, join(folder, "root.tar"));
+    await writeDockerArchive(folder, ["root.tar", "app.tar"], {
+      Cmd: ["python3", "-m", "aenv.main", "/app/twin.py", "--host", "0.0.0.0", "--port", String(ORIGINAL_SDK_PORT)],
+      Env: ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"],
+      ExposedPorts: { [`${ORIGINAL_SDK_PORT}/tcp`]: {} },
+      WorkingDir: "/app",
+    });
+    await rename(join(folder, "image.tar"), archive);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+  return archive;
+}
+
+/** Writes `image.tar` from layers that are in the folder. */
+async function writeDockerArchive(folder: string, layers: readonly string[], config: object): Promise<void> {
+  const diffIds: string[] = [];
+  for (const layer of layers) diffIds.push(`sha256:${await digestOfFile(join(folder, layer))}`);
+  const image = {
+    architecture: process.arch === "x64" ? "amd64" : process.arch,
+    os: "linux",
+    config,
+    rootfs: { type: "layers", diff_ids: diffIds },
+    history: layers.map((layer) => ({ created_by: layer })),
+  };
+  const text = JSON.stringify(image);
+  const name = `${createHash("sha256").update(text).digest("hex")}.json`;
+  await writeFile(join(folder, name), text);
+  const manifest = [{ Config: name, RepoTags: ["aenv-test/original-sdk:latest"], Layers: layers }];
+  await writeFile(join(folder, "manifest.json"), JSON.stringify(manifest));
+  await run("tar", ["--create", "--file=image.tar", "--hard-dereference", "manifest.json", name, ...layers], { cwd: folder });
+}
+
+async function digestOfFile(path: string): Promise<string> {
+  const hash = createHash("sha256");
+  for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
+  return hash.digest("hex");
+}
+
+function digestOf(parts: readonly (string | Buffer)[]): string {
+  const hash = createHash("sha256");
+  for (const part of parts) hash.update(`${part.length}\n`).update(part);
+  return hash.digest("hex").slice(0, 16);
+}
