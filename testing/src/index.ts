@@ -15,6 +15,7 @@ export { type DockerDaemon, startDocker } from "./docker.ts";
 export { debianRoot, ORIGINAL_SDK_PORT, originalSdkImage } from "./images.ts";
 export { describeNeeding, type MissingComponent, missing } from "./needs.ts";
 export { type RedisServer, type RedisSettings, startRedis } from "./redis.ts";
+export { type ImageRegistry, startImageRegistry } from "./registry.ts";
 export { faulty, type ModelFault, modelFaults } from "./scripted-openai/faults.ts";
 export type {
   Message,

@@ -153,11 +153,4 @@ describe("build", { timeout: 60_000 }, () => {
     expect(thrown.code).toBe(1);
     expect(thrown.stderr).toContain("src/old.cjs:2:7 not today");
   });
-
-  it("refuses --image with 2", async () => {
-    using tree = installedTree(files);
-    const { code, stderr } = await aenv(["build", "--image"], { cwd: tree.path });
-    expect(code).toBe(2);
-    expect(stderr).toContain("not available in this version");
-  });
 });

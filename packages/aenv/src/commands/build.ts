@@ -1,22 +1,29 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { formatRef } from "@aenv/contract";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { bundleProject } from "../bundle/bundle.ts";
+import { writeImageArtifact } from "../image/artifact.ts";
+import { buildImage, chooseBuilder } from "../image/build-image.ts";
+import { type BuilderName, builderNames } from "../image/builder.ts";
+import { type BundleContext, createBundleContext } from "../image/bundle-context.ts";
+import { type ImageOptions, planImage } from "../image/plan.ts";
 import { examples } from "../options/examples.ts";
+import { collect, collectPair } from "../options/pairs.ts";
+import { readSettings, settingsPath } from "../platform/settings.ts";
 import { loadTimeoutOption } from "../project/load-errors.ts";
-import { readProject } from "../project/project.ts";
-import { Failure } from "../terminal/failure.ts";
+import { type Project, readProject } from "../project/project.ts";
 import { createPrinter } from "../terminal/printer.ts";
 import { withSpinner } from "../terminal/spinner.ts";
 import { countText } from "../terminal/table.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { warnProblems } from "../terminal/warning.ts";
 
-interface Options {
+interface Options extends ImageOptions {
   readonly workDir: string;
   readonly out: string;
   readonly image?: boolean;
+  readonly builder?: BuilderName;
   readonly loadTimeout: number;
   readonly json?: boolean;
 }
@@ -24,24 +31,73 @@ interface Options {
 export function define(command: Command, terminal: Terminal): void {
   command
     .description(
-      "Bundles the environment, all it imports and the files of `buildConfig.data` into one archive that needs no installation. The same sources give the same bytes, and the archive's name contains their digest.",
+      "Bundles the environment, all it imports and the files of `buildConfig.data` into one archive that needs no installation. The same sources give the same bytes, and the archive's name contains their digest. With --image, builds a container image from the project's Dockerfile, or from its bundle if it has none, and writes its name into config.json.",
     )
     .option("-w, --work-dir <folder>", "the project, or the name of a built-in benchmark", ".")
     .option("-o, --out <folder>", "the folder of the archive, relative to the project", "dist")
     .addOption(loadTimeoutOption())
-    .option("--image", "build a container image instead (not available in this version)")
+    .option("--image", "build a container image; the options below imply it")
+    .option("-n, --image-name <name>", "its name; else `buildConfig.image_name`, else the environment's")
+    .option("-t, --image-tag <tag>", "its tag; else `buildConfig.image_tag`, else the version; may be repeated", collect)
+    .option("-r, --registry <host>", "the registry; else the setting `build_config.registry.host`")
+    .option("-s, --namespace <name>", "the part before the name; else the setting `build_config.registry.namespace`")
+    .option("-p, --platform <platform>", "such as linux/arm64; several separated by commas need buildx and --push")
+    .option("-f, --dockerfile <file>", "relative to the project; else `buildConfig.dockerfile`, else Dockerfile")
+    .option("--build-arg <NAME=VALUE>", "an ARG of the Dockerfile; may be repeated", collectPair)
+    .option("--push", "push it to the registry")
+    .addOption(new Option("--builder <name>", "the program that builds it; if not given, the first that works").choices(builderNames))
     .option("--json", "print JSON")
-    .addHelpText("after", examples("aenv build", "aenv build --work-dir ./my-env --out /srv/bundles", "aenv build --json"))
-    .action((options: Options) => buildArchive(options, terminal));
+    .addHelpText(
+      "after",
+      examples(
+        "aenv build",
+        "aenv build --work-dir ./my-env --out /srv/bundles",
+        "aenv build --image --image-tag 1.0.0 --image-tag latest",
+        "aenv build --image --registry ghcr.io --namespace my-team --push",
+      ),
+    )
+    .action((options: Options) => (isImage(options) ? buildProjectImage(options, terminal) : buildArchive(options, terminal)));
+}
+
+/** The command of the original builds only images, so its options are enough. */
+function isImage(options: Options): boolean {
+  const { image, imageName, imageTag, registry, namespace, platform, dockerfile, buildArg, push, builder } = options;
+  return [image, imageName, imageTag, registry, namespace, platform, dockerfile, buildArg, push, builder].some((one) => one !== undefined);
+}
+
+async function buildProjectImage(options: Options, terminal: Terminal): Promise<void> {
+  const printer = createPrinter(terminal, options.json === true);
+  const project = readProject(options.workDir, terminal.cwd);
+  warnProblems(terminal, project.warnings);
+  const { root, config } = project;
+  const { registry: settings = {} } = readSettings(settingsPath(terminal).path).build_config ?? {};
+  const plan = planImage({ root, config, options, settings, exists: existsSync });
+  const builder = await withSpinner(terminal, "Looking for an image builder", () => chooseBuilder(options.builder, plan, terminal));
+  const started = performance.now();
+  using bundled = plan.dockerfile === null ? await bundleContext(project, options, terminal) : null;
+  const dockerfile = plan.dockerfile ?? bundled?.dockerfile ?? "";
+  const built = await buildImage({ plan, settings, builder, dockerfile, context: bundled?.context ?? plan.context }, terminal);
+  const [image = ""] = plan.references;
+  writeImageArtifact(join(root, "config.json"), image);
+  const durationMs = Math.round(performance.now() - started);
+  printer.json({ image, references: plan.references, id: built.id, builder, pushed: plan.isPushed, platforms: plan.platforms, durationMs });
+  const { colors } = printer.output;
+  printer.print(
+    `${colors.green("✔")} ${colors.bold(formatRef(config))} ${colors.dim(`built with ${builder} in ${Math.ceil(durationMs / 1_000)} s`)}`,
+  );
+  for (const reference of plan.references) printer.print(`  ${colors.cyan(reference)}${plan.isPushed ? colors.dim(" (pushed)") : ""}`);
+  printer.print();
+  printer.print(`  ${colors.dim("config.json names the image. Publish it:")} aenv push`);
+}
+
+async function bundleContext(project: Project, options: Options, terminal: Terminal): Promise<BundleContext> {
+  const loading = { timeoutMs: options.loadTimeout, onOutput: (text: string) => terminal.stderr.write(text) };
+  return withSpinner(terminal, `Bundling ${project.config.name}`, async () =>
+    createBundleContext((await bundleProject(project, loading)).bytes),
+  );
 }
 
 async function buildArchive(options: Options, terminal: Terminal): Promise<void> {
-  if (options.image) {
-    throw new Failure("--image is not available in this version", {
-      exit: "usage",
-      hint: "Leave it out to build an archive, which runs with Node 24 or newer.",
-    });
-  }
   const printer = createPrinter(terminal, options.json === true);
   const project = readProject(options.workDir, terminal.cwd);
   warnProblems(terminal, project.warnings);

@@ -25,6 +25,18 @@ describe("push", { timeout: 60_000 }, () => {
     expect((await platform.ask("GET", "/env/unread/1.0.0")).status).toBe(200);
   });
 
+  it("publishes an image without a bundle if the project has no code of its own", async () => {
+    const artifacts = [{ id: "", type: "image", content: "registry.example.org/team/imaged:1.0.0" }];
+    using tree = installedTree({ "config.json": { name: "imaged", version: "1.0.0", artifacts }, "src/env.py": "" });
+    const push = (...argv: string[]) => aenv(["push", "--system-url", platform.controlUrl, ...argv], { cwd: tree.path });
+    expect((await push("--dry-run")).stdout).toContain("with the image registry.example.org/team/imaged:1.0.0");
+    const { code, stdout } = await push();
+    expect([code, stdout]).toEqual([0, expect.stringContaining("image registry.example.org/team/imaged:1.0.0")]);
+    const { data } = await platform.ask("GET", "/env/imaged/1.0.0");
+    expect(data).toMatchObject({ artifacts, bundle_digest: null });
+    expect((await push()).stdout).toContain("already published");
+  });
+
   it("prints a next command that works unchanged in a folder without settings", async () => {
     using tree = installedTree(files("printed"));
     const { stdout } = await run(["push", "--system-url", platform.controlUrl], { cwd: tree.path });

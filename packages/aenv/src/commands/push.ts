@@ -1,6 +1,7 @@
 import { type EnvironmentConfig, formatRef, isObject, isPlatformError, messageOf, type Visibility, visibilities } from "@aenv/contract";
+import { findEntries } from "@aenv/kit";
 import { type Command, Option } from "commander";
-import { bundleProject } from "../bundle/bundle.ts";
+import { bundleProject, type Manifest } from "../bundle/bundle.ts";
 import { examples } from "../options/examples.ts";
 import { collect } from "../options/pairs.ts";
 import {
@@ -13,7 +14,7 @@ import {
   withServerHint,
 } from "../platform/platform.ts";
 import { loadTimeoutOption } from "../project/load-errors.ts";
-import { readProject, withVersion } from "../project/project.ts";
+import { type Project, readProject, withVersion } from "../project/project.ts";
 import { Failure } from "../terminal/failure.ts";
 import { createPrinter } from "../terminal/printer.ts";
 import { progressBar } from "../terminal/progress-bar.ts";
@@ -73,27 +74,31 @@ async function push(options: Options, terminal: Terminal): Promise<void> {
   const ref = formatRef(config);
   const platform = openPlatform(options, terminal, { timeoutMs: PUBLISH_TIMEOUT_MS });
   const loading = { timeoutMs: options.loadTimeout, onOutput: (text: string) => terminal.stderr.write(text) };
-  const bundle = await withSpinner(terminal, `Bundling ${config.name}`, () => bundleProject(project, loading));
-  const digest = `sha256:${bundle.digest}`;
-  const size = bundle.bytes.length;
+  // An image may hold all of the environment, in any language; the project then has nothing to bundle.
+  const bundle = (await isImageOnly(project))
+    ? null
+    : await withSpinner(terminal, `Bundling ${config.name}`, () => bundleProject(project, loading));
+  const digest = bundle === null ? null : `sha256:${bundle.digest}`;
+  const size = bundle?.bytes.length ?? 0;
 
   const { isKnown, isUploaded } = await callServer(terminal, `Asking ${platform.hubUrl}`, () =>
     findPublished(platform, ref, digest, config),
   );
-  const { tools, functions, rewards } = bundle.manifest;
-  const summary = { name: config.name, version: config.version, digest, size, hub: platform.hubUrl };
+  const image = config.artifacts?.find(({ type }) => type === "image")?.content ?? null;
+  const summary = { name: config.name, version: config.version, digest, size, image, hub: platform.hubUrl };
   if (options.dryRun) {
     printer.json({ ...summary, dryRun: true, wouldPublish: !isKnown, wouldUpload: !isUploaded });
     if (isKnown) printer.print(`${colors.bold(ref)} is already published at ${platform.hubUrl}; nothing would be done`);
     else
       printer.print(
-        `Would publish ${colors.bold(ref)} at ${platform.hubUrl}, ${isUploaded ? "which already has the bundle" : `with a bundle of ${bytesText(size)}`}. Nothing was done.`,
+        `Would publish ${colors.bold(ref)} at ${platform.hubUrl}, ${describeContent(isUploaded, size, digest === null ? image : null)}. Nothing was done.`,
       );
     return;
   }
 
-  if (!isUploaded) await upload(platform, ref, digest, bundle.bytes, terminal);
-  const artifacts = [...(config.artifacts ?? []).filter(({ type }) => type !== "bundle"), { type: "bundle", content: digest }];
+  if (!isUploaded && bundle !== null) await upload(platform, ref, `sha256:${bundle.digest}`, bundle.bytes, terminal);
+  const others = (config.artifacts ?? []).filter(({ type }) => type !== "bundle");
+  const artifacts = digest === null ? others : [...others, { type: "bundle", content: digest }];
   const access = {
     ...(options.visibility && { visibility: options.visibility }),
     ...(options.shareWith && { sharedWith: options.shareWith }),
@@ -109,9 +114,10 @@ async function push(options: Options, terminal: Terminal): Promise<void> {
     printer.print(`${colors.green("✔")} ${colors.bold(ref)} is already published at ${platform.hubUrl}; ${seen}`);
     return;
   }
-  const counts = [countText(tools.length, "tool"), countText(functions.length, "function"), countText(rewards.length, "reward")].join(", ");
   printer.print(`${colors.green("✔")} ${colors.bold(ref)} is published at ${colors.cyan(platform.hubUrl)}`);
-  printer.print(`  ${colors.dim(`${counts}; ${bytesText(size)}; ${digest.slice(0, 19)}`)}`);
+  if (image !== null) printer.print(`  ${colors.dim(`image ${image}`)}`);
+  if (bundle !== null)
+    printer.print(`  ${colors.dim(`${contentText(bundle.manifest)}; ${bytesText(size)}; sha256:${bundle.digest.slice(0, 12)}`)}`);
   const warning = options.verify === false ? null : await tasksWarning(platform, ref);
   if (warning !== null) warn(terminal, warning);
   printer.print();
@@ -131,11 +137,29 @@ async function tasksWarning({ hub }: Platform, ref: string): Promise<string | nu
 }
 
 /** Whether the hub has the version and the bundle. Throws before the upload if the version has different content. */
-async function findPublished({ hub }: Platform, ref: string, digest: string, config: EnvironmentConfig) {
-  if (!(await hub.exists(ref)).exists) return { isKnown: false, isUploaded: await hub.hasBundle(digest) };
+async function findPublished({ hub }: Platform, ref: string, digest: string | null, config: EnvironmentConfig) {
+  if (!(await hub.exists(ref)).exists) return { isKnown: false, isUploaded: digest === null || (await hub.hasBundle(digest)) };
   const { bundle_digest: published } = await hub.get(ref);
   if (published !== digest) throw contentDiffers(config);
   return { isKnown: true, isUploaded: true };
+}
+
+/** Whether config.json names an image, and the project has no code that could be bundled. */
+async function isImageOnly({ root, config }: Project): Promise<boolean> {
+  if (!config.artifacts?.some(({ type }) => type === "image")) return false;
+  return findEntries(root, config).then(
+    () => false,
+    () => config.main === undefined,
+  );
+}
+
+function describeContent(isUploaded: boolean, size: number, image: string | null): string {
+  if (image !== null) return `with the image ${image}`;
+  return isUploaded ? "which already has the bundle" : `with a bundle of ${bytesText(size)}`;
+}
+
+function contentText({ tools, functions, rewards }: Manifest): string {
+  return [countText(tools.length, "tool"), countText(functions.length, "function"), countText(rewards.length, "reward")].join(", ");
 }
 
 async function upload({ hub }: Platform, ref: string, digest: string, bytes: Uint8Array, terminal: Terminal): Promise<void> {

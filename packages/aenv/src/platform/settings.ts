@@ -11,12 +11,16 @@ import type { Terminal } from "../terminal/terminal.ts";
 const DURATION_ERROR = { error: "must be a duration such as 30s" };
 const timeout = z.union([z.number().positive(DURATION_ERROR), z.string().refine(isDuration, DURATION_ERROR)], DURATION_ERROR);
 
+/** Where `aenv build --image` pushes to. */
+const registry = z.looseObject({ host: z.string(), namespace: z.string(), username: z.string(), password: z.string() });
+
 /** The settings of this command. Other fields of the file are kept: the original's command may use them. */
 const settings = z
   .looseObject({
     system_url: z.string().nullable(),
     owner: z.string().nullable(),
     hub_config: z.looseObject({ hub_backend: z.string().nullable(), api_key: z.string(), timeout }).partial(),
+    build_config: z.looseObject({ registry: registry.partial() }).partial(),
   })
   .partial();
 export type Settings = z.infer<typeof settings>;
@@ -26,6 +30,7 @@ export const defaultSettings = {
   system_url: "http://localhost:8080",
   owner: null,
   hub_config: { hub_backend: null, api_key: "", timeout: "30s" },
+  build_config: { registry: { host: "", namespace: "", username: "", password: "" } },
 } satisfies Settings;
 
 /** The default that the original's command writes into every new file; it does not name a hub. */
@@ -43,9 +48,15 @@ export function hubTimeoutMs({ hub_config: hub = {} }: Settings): number {
 
 /** Only the settings that have an effect here; a file of the original's command has more. */
 export function effectiveSettings(own: Settings): Settings {
-  const { system_url, owner, hub_config } = withDefaults(own);
+  const { system_url, owner, hub_config, build_config } = withDefaults(own);
   const { hub_backend: _, api_key = "" } = hub_config ?? {};
-  return { system_url, owner, hub_config: { hub_backend: separateHub(own), api_key, timeout: formatDuration(hubTimeoutMs(own)) } };
+  const { host = "", namespace = "", username = "", password = "" } = build_config?.registry ?? {};
+  return {
+    system_url,
+    owner,
+    hub_config: { hub_backend: separateHub(own), api_key, timeout: formatDuration(hubTimeoutMs(own)) },
+    build_config: { registry: { host, namespace, username, password } },
+  };
 }
 
 /** Top-level names of the file that have no effect here. */

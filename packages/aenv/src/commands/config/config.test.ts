@@ -49,7 +49,7 @@ describe("config", () => {
     expect(old.code).toBe(2);
     expect(old.stderr).toContain("Did you mean hub_config.hub_backend?");
     expect((await config(tree, "set", "hub.timeout", "x")).stderr).toContain("hub_config.timeout?");
-    expect((await config(tree, "set", "zzz", "x")).stderr).toContain("The settings are: system_url, owner, hub_config.");
+    expect((await config(tree, "set", "zzz", "x")).stderr).toContain("The settings are: system_url, owner, hub_config, build_config.");
     expect(existsSync(join(tree.path, ".aenv"))).toBe(false);
   });
 
@@ -125,6 +125,7 @@ describe("config", () => {
       system_url: "http://localhost:8080",
       owner: null,
       hub_config: { hub_backend: null, api_key: "", timeout: "30s" },
+      build_config: { registry: { host: "", namespace: "", username: "", password: "" } },
     });
     expect((await config(tree, "init")).code).toBe(1);
     const path = await config(tree, "path", "--json");
@@ -139,7 +140,7 @@ describe("config", () => {
     };
     using tree = temporaryTree({ [FILE]: original });
     const { stdout } = await config(tree, "show");
-    expect(stdout).toContain("not used by this command, and kept in the file: global_mode, build_config");
+    expect(stdout).toContain("not used by this command, and kept in the file: global_mode\n");
     expect(stdout).toMatch(/hub_config.timeout +1m30s\n/);
     expect(stdout).toMatch(/hub_config.hub_backend +null\n/);
     expect(stdout).not.toContain("hunter2");
@@ -148,7 +149,8 @@ describe("config", () => {
   });
 });
 
-describe("every setting that config show lists has an effect", () => {
+// Those of build_config: see build-image.test.ts.
+describe("every setting for servers that config show lists has an effect", () => {
   const names = [...Object.keys(defaultSettings), ...Object.keys(defaultSettings.hub_config).map((name) => `hub_config.${name}`)];
   const values: Record<string, { set: string; effect: (platform: ReturnType<typeof openPlatform>) => unknown }> = {
     system_url: { set: "http://aenv.example:9000", effect: ({ url }) => url },
@@ -157,7 +159,7 @@ describe("every setting that config show lists has an effect", () => {
     "hub_config.api_key": { set: "k3y", effect: ({ apiKey }) => apiKey },
   };
 
-  it.each(names.filter((name) => name !== "hub_config" && name !== "hub_config.timeout"))("%s", async (name) => {
+  it.each(names.filter((name) => !/^(?:hub_config|build_config|hub_config\.timeout)$/.test(name)))("%s", async (name) => {
     using tree = temporaryTree();
     const { set, effect } = values[name] as (typeof values)[string];
     await config(tree, "set", name, set);

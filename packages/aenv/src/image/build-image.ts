@@ -1,0 +1,78 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { Failure } from "../terminal/failure.ts";
+import type { Terminal } from "../terminal/terminal.ts";
+import { type BuilderName, builderNames, findBuilders } from "./builder.ts";
+import { buildCommand, type CommandLine, idCommand, isBuiltIntoRegistry, pushCommand } from "./command-lines.ts";
+import { openCredentials } from "./credentials.ts";
+import type { ImagePlan, RegistrySettings } from "./plan.ts";
+
+export interface BuiltImage {
+  readonly builder: BuilderName;
+  /** Null for an image of several platforms, which is only in the registry. */
+  readonly id: string | null;
+}
+
+export interface BuildInput {
+  readonly plan: ImagePlan;
+  readonly dockerfile: string;
+  readonly context: string;
+  readonly settings: RegistrySettings;
+  readonly builder: BuilderName;
+}
+
+/** The builder that was asked for, or the best one of this machine. */
+export async function chooseBuilder(wanted: BuilderName | undefined, plan: ImagePlan, terminal: Terminal): Promise<BuilderName> {
+  const found = await findBuilders(terminal.env);
+  const [builder] = wanted === undefined ? found : found.filter((name) => name === wanted);
+  if (builder === undefined) {
+    const hint = "Install Docker, buildah or podman; start Docker's engine, or set DOCKER_HOST. What works here: aenv doctor";
+    throw new Failure(`there is no image builder here; ${wanted === undefined ? `none of ${builderNames.join(", ")}` : wanted} works`, {
+      hint,
+    });
+  }
+  if (isBuiltIntoRegistry(plan) && !(builder === "buildx" && plan.isPushed))
+    throw new Failure(`an image for ${plan.platforms.join(" and ")} can only be built with buildx, and with --push`, {
+      exit: "usage",
+      hint: "Build one platform at a time, or install Docker with buildx and add --push.",
+    });
+  return builder;
+}
+
+/** Builds the image, and pushes it if the plan says so. The output of the builder is shown as progress. */
+export async function buildImage({ plan, dockerfile, context, settings, builder }: BuildInput, terminal: Terminal): Promise<BuiltImage> {
+  using credentials = openCredentials(plan.registry, settings, terminal.env);
+  const run = async (command: CommandLine, purpose: string) =>
+    execute({ ...command, variables: { ...credentials.variables, ...command.variables } }, purpose, terminal);
+  const [first = ""] = plan.references;
+  await run(buildCommand(builder, plan, dockerfile, context), `${first} could not be built`);
+  if (isBuiltIntoRegistry(plan)) return { builder, id: null };
+  const id = (await run(idCommand(builder, first), `${first} could not be inspected`)).trim();
+  if (plan.isPushed)
+    for (const reference of plan.references) await run(pushCommand(builder, reference), `${reference} could not be pushed`);
+  return { builder, id };
+}
+
+const LAST_LINES = 5;
+
+/** Runs a program to its end and returns its output, which is also printed while it runs. */
+async function execute({ program, args, variables }: CommandLine, purpose: string, terminal: Terminal): Promise<string> {
+  const signal = terminal.stopSignal();
+  const child = spawn(program, args, { env: { ...terminal.env, ...variables }, stdio: ["ignore", "pipe", "pipe"], signal });
+  let [stdout, last] = ["", ""];
+  const show = (text: string) => {
+    last = (last + text).slice(-4_000);
+    if (args[1] !== "inspect" && args[0] !== "inspect") terminal.stderr.write(terminal.stderr.colors.dim(text));
+  };
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    stdout += text;
+    show(text);
+  });
+  child.stderr.setEncoding("utf8").on("data", show);
+  const [code] = await once(child, "close", { signal }).catch((error: unknown) => {
+    if (signal.aborted) throw new Failure("stopped", { exit: "cancelled" });
+    throw new Failure(`${purpose}: ${(error as Error).message}`, { cause: error });
+  });
+  if (code !== 0) throw new Failure(`${purpose}: ${last.trim().split("\n").slice(-LAST_LINES).join("\n")}`);
+  return stdout;
+}

@@ -1,0 +1,39 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { unpackArchive } from "../bundle/archive.ts";
+
+/** The base of images without a Dockerfile of their own; another one is given with `--build-arg BASE=…`. */
+export const DEFAULT_BASE = "node:24-bookworm-slim";
+
+/** The port on which the original's images listen too. */
+const PORT = 8081;
+
+export interface BundleContext extends Disposable {
+  readonly dockerfile: string;
+  readonly context: string;
+}
+
+/** A folder with the bundle and a Dockerfile for it. Leaving the scope deletes it. */
+export async function createBundleContext(bundle: Uint8Array): Promise<BundleContext> {
+  const folder = mkdtempSync(join(tmpdir(), "aenv-image-"));
+  const dispose = () => rmSync(folder, { recursive: true, force: true });
+  try {
+    const context = join(folder, "context");
+    await unpackArchive(bundle, join(context, "bundle"));
+    const dockerfile = join(context, "Dockerfile");
+    writeFileSync(dockerfile, text);
+    return { dockerfile, context, [Symbol.dispose]: dispose };
+  } catch (error) {
+    dispose();
+    throw error;
+  }
+}
+
+const text = `ARG BASE=${DEFAULT_BASE}
+FROM \${BASE}
+COPY bundle /opt/aenv/bundle
+WORKDIR /opt/aenv/bundle
+EXPOSE ${PORT}
+CMD ["node", "/opt/aenv/bundle/main.js", "--host", "0.0.0.0", "--port", "${PORT}"]
+`;

@@ -1,0 +1,50 @@
+import type { BuilderName } from "./builder.ts";
+import type { ImagePlan } from "./plan.ts";
+
+/** One program to run. */
+export interface CommandLine {
+  readonly program: string;
+  readonly args: readonly string[];
+  readonly variables: Readonly<Record<string, string>>;
+}
+
+/** An image for several platforms is a list of images, which Docker stores only in a registry. */
+export function isBuiltIntoRegistry({ platforms }: ImagePlan): boolean {
+  return platforms.length > 1;
+}
+
+/** The command that builds the image; with BuildKit and several platforms it also pushes it. */
+export function buildCommand(builder: BuilderName, plan: ImagePlan, dockerfile: string, context: string): CommandLine {
+  const args = [
+    ...plan.references.flatMap((reference) => ["--tag", reference]),
+    ...Object.entries(plan.buildArgs).flatMap(([name, value]) => ["--build-arg", `${name}=${value}`]),
+    ...(plan.platforms.length > 0 ? ["--platform", plan.platforms.join(",")] : []),
+    "--file",
+    dockerfile,
+    context,
+  ];
+  switch (builder) {
+    case "buildx": {
+      const output = isBuiltIntoRegistry(plan) ? "--push" : "--load";
+      return { program: "docker", args: ["buildx", "build", "--progress=plain", output, ...args], variables: {} };
+    }
+    case "docker":
+      // Without the plugin buildx, BuildKit would stop.
+      return { program: "docker", args: ["build", ...args], variables: { DOCKER_BUILDKIT: "0" } };
+    case "buildah":
+      return { program: "buildah", args: ["bud", "--layers", ...args], variables: {} };
+    case "podman":
+      return { program: "podman", args: ["build", ...args], variables: {} };
+  }
+}
+
+export function pushCommand(builder: BuilderName, reference: string): CommandLine {
+  return { program: builder === "buildx" ? "docker" : builder, args: ["push", reference], variables: {} };
+}
+
+/** Prints the id of the image. */
+export function idCommand(builder: BuilderName, reference: string): CommandLine {
+  return builder === "buildah"
+    ? { program: "buildah", args: ["inspect", "--type", "image", "--format", "{{.FromImageID}}", reference], variables: {} }
+    : { program: pushCommand(builder, reference).program, args: ["image", "inspect", "--format", "{{.Id}}", reference], variables: {} };
+}

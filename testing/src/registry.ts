@@ -1,0 +1,71 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { temporaryTree } from "./tree.ts";
+
+/** A real registry of images for one test: on loopback, with its images in a temporary folder; ended with the scope. */
+export interface ImageRegistry extends AsyncDisposable {
+  /** `127.0.0.1:PORT`. Container tools accept HTTP on loopback. */
+  readonly host: string;
+  readonly username: string;
+  readonly password: string;
+  /** The tags of an image, such as `team/my-env`. */
+  tagsOf(name: string): Promise<readonly string[]>;
+}
+
+const username = "tester";
+const password = "correct horse";
+/** The password, as `htpasswd -B` writes it. */
+const HTPASSWD = `${username}:$2b$05$abcdefghijklmnopqrstuuHNbAKRhpaujgo33bRWs.NLUTJO3lOy2\n`;
+
+/** Needs the component `docker-registry`. Only its user can push and pull. */
+export async function startImageRegistry(): Promise<ImageRegistry> {
+  const tree = temporaryTree({ htpasswd: HTPASSWD });
+  const settings = {
+    version: "0.1",
+    storage: { filesystem: { rootdirectory: join(tree.path, "images") } },
+    http: { addr: "127.0.0.1:0" },
+    auth: { htpasswd: { realm: "test", path: join(tree.path, "htpasswd") } },
+  };
+  // JSON is YAML.
+  tree.write({ "config.yml": settings });
+  const child = spawn("docker-registry", ["serve", join(tree.path, "config.yml")], { stdio: ["ignore", "ignore", "pipe"] });
+  const end = async () => {
+    const ended = child.exitCode === null ? once(child, "exit") : null;
+    child.kill("SIGKILL");
+    await ended;
+    tree[Symbol.dispose]();
+  };
+  try {
+    const host = await addressOf(child.stderr);
+    const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`;
+    return {
+      host,
+      username,
+      password,
+      tagsOf: async (name) => {
+        const response = await fetch(`http://${host}/v2/${name}/tags/list`, { headers: { authorization } });
+        const { tags } = (await response.json()) as { tags?: string[] | null };
+        return [...(tags ?? [])].sort();
+      },
+      [Symbol.asyncDispose]: end,
+    };
+  } catch (error) {
+    await end();
+    throw error;
+  }
+}
+
+async function addressOf(stderr: NodeJS.ReadableStream): Promise<string> {
+  const lines: string[] = [];
+  for await (const line of createInterface({ input: stderr })) {
+    lines.push(line);
+    const [, address] = /listening on (127\.0\.0\.1:\d+)/.exec(line) ?? [];
+    if (address === undefined) continue;
+    // Read on: a full pipe would stop the registry.
+    stderr.resume();
+    return address;
+  }
+  throw new Error(`docker-registry did not start:\n${lines.join("\n")}`);
+}
