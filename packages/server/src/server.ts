@@ -27,6 +27,7 @@ import { type InstanceRow, instanceRows, isLive } from "./instances/row.ts";
 import { Loopback, loopbackUrl } from "./loopback/loopback.ts";
 import { OPENENV } from "./openenv/admission.ts";
 import { OpenEnv } from "./openenv/openenv.ts";
+import { openEnvRows } from "./openenv/row.ts";
 import { Audit, REPEAT_MS } from "./operations/audit.ts";
 import { createLogger } from "./operations/logger.ts";
 import { Metrics } from "./operations/metrics.ts";
@@ -274,6 +275,8 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     onFailure: logFailure("a rollout could not be played or stored; it is tried again"),
   });
   const openenv = new OpenEnv({
+    rows: openEnvRows(store),
+    now,
     hub,
     access,
     sessions,

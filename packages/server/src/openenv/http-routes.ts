@@ -10,6 +10,7 @@ import { answerMcp, parseFailure } from "./mcp.ts";
 import { mcpSessions } from "./mcp-sessions.ts";
 import { InvalidMessage, parse, parseAction, parseReset } from "./messages.ts";
 import { CapacityError, type Registry } from "./registry.ts";
+import type { OpenEnvSession } from "./session.ts";
 import { shownMessage, tryJson } from "./socket.ts";
 import { answerTasks, type TaskRoute, taskRoutes } from "./task-api.ts";
 
@@ -63,7 +64,7 @@ export class HttpRoutes {
       case "GET /openapi.json":
         return ok(openApiOf(version));
       case "GET /state":
-        return ok(this.#stateOf(asked));
+        return ok(await this.#stateOf(asked));
       case "GET /list_environments":
         return ok([version.name]);
       case "POST /reset":
@@ -88,39 +89,34 @@ export class HttpRoutes {
   }
 
   /** An episode that is named goes on with later requests of that name; one without a name ends with its request, as in the reference. */
-  async #reset(body: unknown, { version, caller, ref }: HttpRequest): Promise<unknown> {
+  async #reset(body: unknown, { version, caller }: HttpRequest): Promise<unknown> {
     const data = parseReset(body);
-    const known = data.episode_id == null ? null : this.#registry.findEpisode(ref, caller, data.episode_id);
-    const session = known ?? this.#registry.open(version, caller, { isAttached: false });
-    let isKept = known !== null;
+    if (data.episode_id == null) return this.#registry.once(version, caller, (session) => session.reset(data));
+    const { session, isNew } = await this.#registry.openEpisode(version, caller, data.episode_id);
     try {
-      const result = await session.reset(data);
-      if (data.episode_id != null) {
-        this.#registry.nameEpisode(session, data.episode_id);
-        isKept = true;
-      }
-      return result;
-    } finally {
-      if (!isKept) await this.#registry.end(session);
+      return await session.reset(data);
+    } catch (error) {
+      if (isNew) await this.#registry.end(session);
+      throw error;
     }
   }
 
-  async #step(body: unknown, { version, caller, ref }: HttpRequest): Promise<unknown> {
+  async #step(body: unknown, asked: HttpRequest): Promise<unknown> {
     const { action, episode_id: episodeId } = parse(stepBody, body);
     const parsed = parseAction(action);
-    if (episodeId != null) {
-      const session = this.#registry.findEpisode(ref, caller, episodeId);
-      if (session !== null) return session.step(parsed);
-      throw new PlatformError("session.not_found", `there is no episode '${episodeId}'; reset with this episode_id first`);
-    }
-    return this.#registry.once(version, caller, (session) => session.step(parsed));
+    if (episodeId != null) return (await this.#episode(episodeId, asked)).step(parsed);
+    return this.#registry.once(asked.version, asked.caller, (session) => session.step(parsed));
   }
 
-  #stateOf({ query, ref, caller }: HttpRequest): unknown {
-    const episodeId = query.get("episode_id");
-    if (episodeId === null) return { episode_id: null, step_count: 0, env: ref };
-    const session = this.#registry.findEpisode(ref, caller, episodeId);
-    if (session !== null) return session.state;
+  async #stateOf(asked: HttpRequest): Promise<unknown> {
+    const episodeId = asked.query.get("episode_id");
+    if (episodeId === null) return { episode_id: null, step_count: 0, env: asked.ref };
+    return (await this.#episode(episodeId, asked)).state();
+  }
+
+  async #episode(episodeId: string, { version, caller }: HttpRequest): Promise<OpenEnvSession> {
+    const session = await this.#registry.findEpisode(version, caller, episodeId);
+    if (session !== null) return session;
     throw new PlatformError("session.not_found", `there is no episode '${episodeId}'; reset with this episode_id first`);
   }
 

@@ -11,19 +11,23 @@ export function mcpSessions(
   version: EnvironmentVersion,
   own: OpenEnvSession | null = null,
 ): McpSessions {
-  const named = (id: string) => {
-    const session = registry.find(id, `${version.name}@${version.version}`, caller);
+  const named = async (id: string) => {
+    const session = await registry.find(id, version, caller);
     if (session === null) throw new RpcError(-32602, `Unknown session_id: ${id}`);
     return session;
   };
   return {
-    use: (id, work) => {
-      if (id !== undefined) return work(named(id));
+    use: async (id, work) => {
+      if (id !== undefined) return work(await named(id));
       return own === null ? registry.once(version, caller, work) : work(own);
     },
-    create: () => own ?? registry.open(version, caller, { isAttached: false }),
+    create: async () => {
+      if (own === null) return registry.openShared(version, caller);
+      await own.share();
+      return own;
+    },
     end: async (id) => {
-      const session = named(id);
+      const session = await named(id);
       if (registry.isAttached(session)) throw new RpcError(-32600, `Session ${id} is used by a WebSocket; close that first`);
       await registry.end(session);
     },

@@ -12,7 +12,7 @@ type Params = Readonly<Record<string, unknown>>;
 export interface McpSessions {
   /** Calls `work` with the session of a request. One that is made for the request alone is ended after it. */
   use<T>(sessionId: string | undefined, work: (session: OpenEnvSession) => Promise<T>): Promise<T>;
-  create(): OpenEnvSession;
+  create(): Promise<OpenEnvSession>;
   end(sessionId: string): Promise<void>;
 }
 
@@ -77,7 +77,7 @@ async function call(method: string, params: Params, sessions: McpSessions): Prom
       });
     }
     case "openenv/session/create":
-      return { session_id: sessions.create().id };
+      return { session_id: (await sessions.create()).id };
     case "openenv/session/close": {
       if (sessionId === undefined) throw new RpcError(-32602, "Missing 'session_id'");
       await sessions.end(sessionId);

@@ -1,11 +1,14 @@
 import { randomUUID } from "node:crypto";
-import { isPlatformError, type ListedTask, PlatformError, type Scored, type SessionStep, type ToolDescriptor } from "@aenv/contract";
+import { isPlatformError, PlatformError, type Scored, type SessionStep, type ToolDescriptor } from "@aenv/contract";
+import type { Episode } from "@aenv/rollout";
 import type { Caller } from "../access/access.ts";
 import type { EnvironmentVersion } from "../hub/hub.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 import type { Tasks } from "../sessions/tasks.ts";
 import { type Action, type ResetData, SAY, SUBMIT } from "./messages.ts";
 import { failedTool, failureOf, type Result, resultOf, rewardsOf, toolList, toolResult, valueResult } from "./results.ts";
+import type { Playing } from "./row.ts";
+import type { SharedState } from "./shared-state.ts";
 import { chooseTask } from "./task-choice.ts";
 
 export interface OpenEnvSessionOptions {
@@ -13,22 +16,15 @@ export interface OpenEnvSessionOptions {
   readonly tasks: Tasks;
   readonly version: EnvironmentVersion;
   readonly caller: Caller;
+  readonly shared: SharedState;
 }
 
-/** An episode of a session: from a reset to the next one. */
-interface Playing {
-  readonly episodeId: string;
-  readonly task: ListedTask | null;
-  /** The id of the session that plays it. */
+interface Tools {
+  /** The session of the trainer API whose tools they are. */
   readonly session: string;
-  readonly tools: readonly ToolDescriptor[];
-  readonly ownTools: ReadonlySet<string>;
-  readonly maxSteps: number | null;
-  stepCount: number;
-  outcome: Scored | null;
-  isTruncated: boolean;
-  /** Why the episode cannot go on; null if it can. */
-  loss: string | null;
+  readonly own: ReadonlySet<string>;
+  /** The environment's own, and those of the platform. */
+  readonly all: readonly ToolDescriptor[];
 }
 
 /** Trainers optimise for minutes between two episodes, and keep their sessions. */
@@ -39,20 +35,35 @@ const IDLE_SECONDS = 3_600;
  * an episode is computed once, when it ends; without one there is an error, never a 0.
  */
 export class OpenEnvSession {
-  readonly id = randomUUID();
-  readonly caller: Caller;
+  readonly id: string;
   readonly ref: string;
+  /** Who used it last. */
+  caller: Caller;
   readonly #options: OpenEnvSessionOptions;
   #playing: Playing | null = null;
   #episodes = 0;
+  #toolset: Tools | null = null;
   /** Requests of one session run one after the other, from whichever connection they come. */
   #last: Promise<unknown> = Promise.resolve();
   readonly #closing = new AbortController();
 
   constructor(options: OpenEnvSessionOptions) {
     this.#options = options;
+    this.id = options.shared.id;
     this.caller = options.caller;
     this.ref = `${options.version.name}@${options.version.version}`;
+  }
+
+  get isShared(): boolean {
+    return this.#options.shared.isStored;
+  }
+
+  /** Lets every server go on with the session. */
+  share(): Promise<void> {
+    return this.#inTurn(async () => {
+      const { shared } = this.#options;
+      if (!shared.isStored) await shared.store({ episodes: this.#episodes, playing: this.#playing });
+    });
   }
 
   reset(data: ResetData): Promise<Result> {
@@ -72,8 +83,8 @@ export class OpenEnvSession {
   }
 
   /** The state, without anything that an agent must not see. */
-  get state(): Readonly<Record<string, unknown>> {
-    const playing = this.#playing;
+  async state(): Promise<Readonly<Record<string, unknown>>> {
+    const { playing } = (await this.#options.shared.read()) ?? { playing: this.#playing };
     if (playing === null) return { episode_id: null, step_count: 0, env: this.ref };
     const { episodeId, stepCount, task, outcome, maxSteps } = playing;
     return {
@@ -91,17 +102,41 @@ export class OpenEnvSession {
 
   /** Ends the instance, also in the middle of a call. */
   async close(): Promise<void> {
-    this.#closing.abort(new PlatformError("request.cancelled", "the session was closed"));
+    this.leave();
     await this.#end();
-    // A reset may have been about to finish.
+    // A reset may have been about to finish, here or at another server.
     await this.#last;
+    const latest = await this.#options.shared.read().catch(() => null);
+    if (latest !== null) this.#playing = latest.playing;
     await this.#end();
+    await this.#options.shared.remove();
   }
 
+  /** Stops using it here. A shared session goes on at other servers. */
+  leave(): void {
+    this.#closing.abort(new PlatformError("request.cancelled", "the session was closed"));
+  }
+
+  /** Runs one request after those before it, with the session's current state, which other servers may have changed. */
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#last.then(() => {
+    const turn = this.#last.then(async () => {
       this.#closing.signal.throwIfAborted();
-      return work();
+      const before = await this.#options.shared.load();
+      if (before !== null) {
+        this.#playing = before.playing;
+        this.#episodes = before.episodes;
+      }
+      const done = await settle(work);
+      // What a request has changed before it failed counts too.
+      const isSaved = before === null || (await this.#options.shared.save({ episodes: this.#episodes, playing: this.#playing }));
+      if (!done.ok) throw done.error;
+      if (isSaved) return done.value;
+      // The other server's episode is the session's; one that was begun here has no name any more.
+      if (this.#episodes !== before.episodes) await this.#end();
+      throw new PlatformError(
+        "request.conflict",
+        "another server has changed the session while this request ran; send the requests of a session one after the other",
+      );
     });
     this.#last = turn.catch(() => {});
     return turn;
@@ -118,14 +153,11 @@ export class OpenEnvSession {
       this.#closing.signal,
     );
     this.#episodes++;
-    const ownTools = new Set(start.tools.map(({ name }) => name));
-    const tools = [...start.tools, ...addedTools(ownTools, start.abilities.reply)];
+    const tools = this.#keepTools(start.session, start);
     this.#playing = {
       episodeId: data.episode_id ?? randomUUID(),
       task: start.task,
       session: start.session,
-      tools,
-      ownTools,
       maxSteps: data.max_steps ?? null,
       stepCount: 0,
       outcome: null,
@@ -135,26 +167,45 @@ export class OpenEnvSession {
     const prompt = start.observation;
     const taskId = start.task?.id ?? null;
     return resultOf(
-      { prompt, messages: start.messages, task_id: taskId, available_tools: tools.map(({ name }) => name) },
+      { prompt, messages: start.messages, task_id: taskId, available_tools: tools.all.map(({ name }) => name) },
       { metadata: { prompt, task_id: taskId, truncated: false } },
     );
   }
 
-  /** Before the first reset: the tools that the environment had when it was published. */
+  /** Before the first reset and after the last episode: the tools that the environment had when it was published. */
   async #tools(): Promise<readonly ToolDescriptor[]> {
     const published = this.#options.version.metadata;
     if (this.#playing === null && published === null) await this.#reset({});
-    if (this.#playing !== null) return this.#playing.tools;
+    const playing = this.#playing as Playing | null;
+    if (playing !== null && (playing.outcome === null || this.#toolset?.session === playing.session))
+      return (await this.#toolsOf(playing)).all;
     const tools = (published?.tools ?? []).map((tool) => ({ ...tool, name: tool.name.slice(tool.name.indexOf("/") + 1) }));
     return [...tools, ...addedTools(new Set(tools.map(({ name }) => name)), false)];
+  }
+
+  /** An episode that another server has begun is asked for its tools. */
+  async #toolsOf(playing: Playing): Promise<Tools> {
+    if (this.#toolset?.session === playing.session) return this.#toolset;
+    try {
+      return this.#keepTools(playing.session, await this.#options.sessions.describe(playing.session, this.caller));
+    } catch (error) {
+      throw lossOf(playing, error);
+    }
+  }
+
+  #keepTools(session: string, { tools, abilities }: Pick<Episode, "tools" | "abilities">): Tools {
+    const own = new Set(tools.map(({ name }) => name));
+    this.#toolset = { session, own, all: [...tools, ...addedTools(own, abilities.reply)] };
+    return this.#toolset;
   }
 
   async #call(playing: Playing, { name, arguments: args }: Extract<Action, { type: "call_tool" }>): Promise<Result> {
     if (playing.loss !== null) throw new PlatformError("sandbox.lost", `instance lost: ${playing.loss}; reset to begin a new episode`);
     if (playing.outcome !== null)
       return this.#result(playing, failedTool(name, { type: "execution_error", message: "episode is done" }), null);
-    if (!playing.tools.some((tool) => tool.name === name)) {
-      const known = playing.tools.map((tool) => tool.name).join(", ");
+    const tools = await this.#toolsOf(playing);
+    if (!tools.all.some((tool) => tool.name === name)) {
+      const known = tools.all.map((tool) => tool.name).join(", ");
       playing.stepCount++;
       return this.#finished(
         playing,
@@ -163,11 +214,11 @@ export class OpenEnvSession {
       );
     }
     playing.stepCount++;
-    if (name === SUBMIT && !playing.ownTools.has(SUBMIT)) {
+    if (name === SUBMIT && !tools.own.has(SUBMIT)) {
       const { reward } = await this.#score(playing, typeof args.answer === "string" ? args.answer : undefined);
       return this.#result(playing, valueResult(name, { reward, done: true }), null);
     }
-    const isSaying = name === SAY && !playing.ownTools.has(SAY);
+    const isSaying = name === SAY && !tools.own.has(SAY);
     if (isSaying && typeof args.text !== "string")
       return this.#finished(playing, failedTool(name, { type: "invalid_args", message: "text: must be a string" }), null);
     const step = await this.#step(playing, isSaying ? { text: args.text as string } : { tool: { name, arguments: { ...args } } });
@@ -226,6 +277,15 @@ export class OpenEnvSession {
     // What cannot be ended now ends by its ttl.
     if (playing !== null && playing.outcome === null) await this.#options.sessions.end(playing.session, this.caller).catch(() => {});
   }
+}
+
+type Settled<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: unknown };
+
+function settle<T>(work: () => Promise<T>): Promise<Settled<T>> {
+  return work().then(
+    (value) => ({ ok: true, value }),
+    (error: unknown) => ({ ok: false, error }),
+  );
 }
 
 /** The error as the client reads it. An episode whose instance is lost cannot go on. */

@@ -43,7 +43,7 @@ export async function answerMessage(
         return reply("observation", await session.step(parseAction(parse(withRequiredData, message).data)));
       case "state":
         parse(withoutData, message);
-        return reply("state", session.state);
+        return reply("state", await session.state());
       case "mcp":
         return reply("mcp", await answerMcp(parse(withRequiredData, message).data, mcp));
       case "close":

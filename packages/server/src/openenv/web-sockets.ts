@@ -43,7 +43,7 @@ export class WebSockets {
     let refused: Reply | null = null;
     try {
       const version = await hub.resolve(ref, caller);
-      joined = { session: this.#sessionFor(version, caller, query.get("session_id")), version };
+      joined = { session: await this.#sessionFor(version, caller, query.get("session_id")), version };
     } catch (error) {
       refused = this.#refusal(error, ref);
     }
@@ -82,9 +82,9 @@ export class WebSockets {
     for (const connection of this.#connections) connection.close(1001, "the server is shutting down");
   }
 
-  #sessionFor(version: EnvironmentVersion, caller: Caller, id: string | null): OpenEnvSession {
+  async #sessionFor(version: EnvironmentVersion, caller: Caller, id: string | null): Promise<OpenEnvSession> {
     if (id === null) return this.#registry.open(version, caller, { isAttached: true });
-    const session = this.#registry.find(id, `${version.name}@${version.version}`, caller);
+    const session = await this.#registry.find(id, version, caller);
     if (session === null) throw new PlatformError("session.not_found", `Unknown session_id: ${id}`);
     if (!this.#registry.attach(session)) throw new PlatformError("session.not_found", `session ${id} is used by another WebSocket`);
     return session;

@@ -113,6 +113,11 @@ export class Sessions {
     }
   }
 
+  /** The tools of a session's episode, and what its environment defines. */
+  describe(id: string, caller: Caller): Promise<Pick<Episode, "tools" | "abilities">> {
+    return this.#inTurn(id, caller, (row) => this.#episodes.get(row, caller));
+  }
+
   /** Calls a tool, or says something. A tool that fails is data; only failures of the platform throw. */
   step(id: string, action: SessionAction, caller: Caller): Promise<SessionStep> {
     return this.#inTurn(id, caller, async (row) => {
