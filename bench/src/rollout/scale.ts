@@ -12,7 +12,8 @@ export interface Scale {
 
 export const FULL: Scale = {
   rounds: 3,
-  episodes: { 1: 300, 64: 1_500, 1024: 2_048 },
+  // Enough that what a run costs once, and code that is not compiled yet, do not count.
+  episodes: { 1: 1_000, 64: 2_000, 1024: 4_096 },
   directEpisodes: 50_000,
   pythonEpisodes: 128,
   fewEpisodes: 1_000,

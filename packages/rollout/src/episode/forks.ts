@@ -1,7 +1,7 @@
 import { PlatformError, type StopReason, type Trajectory } from "@aenv/contract";
 import { isProgram, type Player, type TurnAgent } from "../agents/agent.ts";
 import { Episode } from "./episode.ts";
-import { type EpisodeSpec, type Lease, type PlayOptions, playFrom, startDeadline } from "./play.ts";
+import { EpisodeDeadline, type EpisodeSpec, type Lease, type PlayOptions, playFrom } from "./play.ts";
 
 /** What the forks of a group have in common: an episode that was played to a step and waits there. */
 interface Trunk {
@@ -92,8 +92,8 @@ export class Forks implements AsyncDisposable {
 
   async #grow(group: string, spec: EpisodeSpec): Promise<Trunk> {
     const { cancel, deadlineMs } = this.#options;
-    const deadline = startDeadline(deadlineMs);
-    const signal = AbortSignal.any([cancel, deadline.signal]);
+    using deadline = new EpisodeDeadline(deadlineMs, cancel);
+    const { signal } = deadline;
     let lease: Lease | null = null;
     try {
       lease = await this.#options.acquire(spec, signal);
@@ -116,9 +116,7 @@ export class Forks implements AsyncDisposable {
       return { lease, episode, player, reason, parent: { id, steps: steps.length, messages: messages.length, turns: turns.length } };
     } catch (error) {
       await lease?.release(false);
-      throw deadline.signal.aborted && !cancel.aborted ? deadline.signal.reason : error;
-    } finally {
-      deadline.clear();
+      throw deadline.isOver ? signal.reason : error;
     }
   }
 
