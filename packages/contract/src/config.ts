@@ -1,9 +1,11 @@
 import * as z from "zod";
 import { parseDuration } from "./duration.ts";
+import { egressPolicy } from "./egress.ts";
 import { environmentStatuses } from "./environment.ts";
 import { messageOf, PlatformError } from "./errors.ts";
 import { nameProblem } from "./ref.ts";
 import { initCommand, mountPoints } from "./sandbox-options.ts";
+import { secretNames } from "./secrets.ts";
 import { variableProblem } from "./variables.ts";
 
 const text = z.string();
@@ -69,6 +71,12 @@ const deployConfig = z.looseObject({
   warm: count.optional(),
   /** Ports on which the environment's own programs listen; presigned links can be made for these. */
   ports: z.array(port).max(16).optional(),
+  /** Where programs of an instance may connect to, on engines that restrict it; `none` by default. */
+  egress: egressPolicy.optional(),
+  /** The same while a reward is computed; by default as before. */
+  rewardEgress: egressPolicy.optional(),
+  /** Variables whose values are secrets of the publisher, by the secrets' names. */
+  secrets: secretNames.optional(),
   imagePrefix: text.optional(),
   podTemplate: text.optional(),
   templateType: text.optional(),

@@ -136,6 +136,7 @@ export {
   sessionRoutes,
 } from "./routes.ts";
 export { initCommand, mountPoints, type SandboxOptions } from "./sandbox-options.ts";
+export { secretNames } from "./secrets.ts";
 export {
   type CreateServiceRequest,
   createServiceRequest,

@@ -1,8 +1,10 @@
 import * as z from "zod";
+import { egressPolicy } from "./egress.ts";
 import { environment } from "./environment.ts";
 import type { Json } from "./json.ts";
 import { environmentVariables, fieldLimits, knownFields, labels, startArguments, text } from "./request-fields.ts";
 import { initCommand, mountPoints } from "./sandbox-options.ts";
+import { secretNames } from "./secrets.ts";
 import { inlineTask, task } from "./task.ts";
 
 export const instanceStatuses = ["Pending", "Creating", "Running", "Failed", "Terminated"] as const;
@@ -50,6 +52,10 @@ export const createInstanceRequest = knownFields({
   task: text(fieldLimits.nameLength).optional(),
   seed: z.number().int().optional(),
   snapshot: z.unknown().optional(),
+  /** May only narrow the environment's `deployConfig.egress`. */
+  egress: egressPolicy.optional(),
+  /** Variables whose values are secrets of the caller, by the secrets' names. */
+  secrets: secretNames.optional(),
   mount_points: mountPoints.nullish(),
   init_command: initCommand.nullish(),
 });

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
-import { messageOf, PlatformError, parseBytes, parseDuration } from "@aenv/contract";
+import { type EgressPolicy, egressPolicy, messageOf, PlatformError, parseBytes, parseDuration } from "@aenv/contract";
 import { z } from "zod";
 import { dataFolder, homeFolder } from "./folders.ts";
 
@@ -65,6 +65,18 @@ export const serverConfig = z.strictObject({
   allowedHosts: z.array(z.string()).default([]).describe("additional Host names that a server on loopback accepts"),
   defaultTtl: duration.default("30m").describe("lifetime of an instance if the request sets none"),
   idleAfter: duration.nullable().default(null).describe("instances that are unused for this long are ended; none by default"),
+  egressLimit: z
+    .string()
+    .refine((text) => parseEgressLimit(text) !== null, { message: "must be none, open, or destinations separated by commas" })
+    .default("open")
+    .describe(
+      "where sandboxes may connect to at most: none, open, or destinations such as *.example.com:443 and 10.1.0.0/16, separated by commas",
+    ),
+  secretsDir: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe("folder with the secrets of owners, as files OWNER/NAME that only the operator writes; none by default"),
   startTimeout: duration.default("60s").describe("timeout of a start"),
   poolMin: count.default(1).describe("blank processes that are always kept ready"),
   poolMax: count.default(8).describe("most ready processes of each kind: blank, or prepared for one environment"),
@@ -104,6 +116,12 @@ export const serverConfig = z.strictObject({
   otlpUrl: z.url().nullable().default(null).describe("URL of an OTLP collector (HTTP) for traces; none by default"),
 });
 export type ServerConfig = z.infer<typeof serverConfig>;
+
+/** Null if the text is no policy. */
+export function parseEgressLimit(text: string): EgressPolicy | null {
+  const parsed = egressPolicy.safeParse(text === "none" || text === "open" ? text : { allow: text.split(",").map((one) => one.trim()) });
+  return parsed.success ? parsed.data : null;
+}
 
 const PREFIX = "AENV_";
 /** Settings with several values, which a variable separates by commas. */

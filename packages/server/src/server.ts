@@ -14,7 +14,7 @@ import { Commands } from "./commands/commands.ts";
 import { Files } from "./commands/files.ts";
 import { SandboxAccess } from "./commands/sandbox-access.ts";
 import { Terminals } from "./commands/terminals.ts";
-import type { ServerConfig } from "./config.ts";
+import { parseEgressLimit, type ServerConfig } from "./config.ts";
 import { DiskProbe } from "./disk.ts";
 import { openEngine } from "./engine.ts";
 import { openGateway } from "./gateway/open.ts";
@@ -23,7 +23,9 @@ import type { HttpLimits } from "./http/limits.ts";
 import { finish, listen, urlOf } from "./http/listen.ts";
 import { openHub } from "./hub/open.ts";
 import { openInstances } from "./instances/open.ts";
+import { RewardPhases } from "./instances/reward-phases.ts";
 import { type InstanceRow, instanceRows, isLive } from "./instances/row.ts";
+import { Secrets } from "./instances/secrets.ts";
 import { Loopback, loopbackUrl } from "./loopback/loopback.ts";
 import { OPENENV } from "./openenv/admission.ts";
 import { OpenEnv } from "./openenv/openenv.ts";
@@ -167,6 +169,8 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     // Empty hosts are ready processes like those of the pool.
     maxEmptyHosts: config.poolTotal,
     defaultTtl: config.defaultTtl,
+    egressLimit: parseEgressLimit(config.egressLimit) ?? "none",
+    secrets: new Secrets(config.secretsDir),
     defaultIdleSeconds: config.idleAfter === null ? null : parseDuration(config.idleAfter) / 1_000,
     startTimeoutMs,
     roundMs,
@@ -234,6 +238,10 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     ports,
     access,
     hostRule,
+    rewardPhases: new RewardPhases({
+      find: (sandboxId) => slots.find(sandboxId),
+      onFailure: logFailure("the policy for outgoing connections could not be set back after a reward"),
+    }),
     httpLimits,
     openenv: {
       prefix: OPENENV,

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import type { Server } from "node:http";
+import type { EgressPolicy } from "@aenv/contract";
 import type { Sandbox, SandboxAddress, SandboxExit, SandboxSpec } from "../engine.ts";
 import { WakeSignal } from "../wake-signal.ts";
 
@@ -10,6 +11,8 @@ export class MemorySandbox implements Sandbox {
   readonly address: SandboxAddress;
   readonly labels: Readonly<Record<string, string>>;
   readonly pid = null;
+  /** The policies that were set, the current one last. */
+  readonly policies: EgressPolicy[] = [];
   readonly exited: Promise<SandboxExit>;
   readonly #path: string;
   readonly #onDestroyed: () => void;
@@ -38,6 +41,10 @@ export class MemorySandbox implements Sandbox {
   async listen(server: Server): Promise<void> {
     this.#server = server.listen(this.#path);
     await once(server, "listening");
+  }
+
+  async setEgress(policy: EgressPolicy): Promise<void> {
+    this.policies.push(policy);
   }
 
   /** Adds a line to the output of the sandbox. */

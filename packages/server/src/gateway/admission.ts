@@ -1,8 +1,9 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { type HostRule, isPlatformError, PlatformError } from "@aenv/contract";
+import { type HostRule, instanceRoutes, isPlatformError, PlatformError } from "@aenv/contract";
 import type { Access, Caller } from "../access/access.ts";
 import { asksForWebSocket } from "../http/upgrade.ts";
 import { maySee } from "../instances/instances.ts";
+import type { RewardPhases } from "../instances/reward-phases.ts";
 import type { Targets } from "../instances/targets.ts";
 import type { OpenPortLink, PortLinks } from "../ports/links.ts";
 import { maySee as maySeeService, notFound } from "../services/services.ts";
@@ -20,6 +21,8 @@ export interface AdmissionOptions {
   /** True: an instance's id, which cannot be guessed, gives access to it, as the original's clients need. False: a token is required too. */
   readonly idsAreKeys: boolean;
   readonly hostRule: HostRule;
+  /** Rewards may have another policy for outgoing connections. */
+  readonly rewardPhases?: Pick<RewardPhases, "enter">;
 }
 
 /** A presigned link that is valid now, and its token. */
@@ -67,7 +70,20 @@ export class Admission {
     if (destination.api === "service") return this.#admitToService(call, destination, query, headers);
     if (destination.api === "port") return this.#admitToPort(destination, query);
     const target = this.#peek(destination, headers) ?? this.#find(call, destination, headers);
-    return target instanceof Promise ? target.then((found) => admitTo(found, destination, query)) : admitTo(target, destination, query);
+    if (target instanceof Promise) return target.then((found) => this.#enterPhase(call, admitTo(found, destination, query)));
+    return this.#enterPhase(call, admitTo(target, destination, query));
+  }
+
+  /** The computation of a reward may have another policy for outgoing connections. It begins before the sandbox gets the request. */
+  #enterPhase(call: Call, admitted: Admitted): MaybePromise<Admitted> {
+    const { rewardPhases } = this.#options;
+    if (rewardPhases === undefined || !REWARD_PATHS.includes(admitted.destination.path)) return admitted;
+    const entering = rewardPhases.enter(admitted.target.row);
+    if (entering === null) return admitted;
+    return entering.then((leave) => {
+      call.onEnd = leave;
+      return admitted;
+    });
   }
 
   /** Why a sandbox did not answer, without details of its address or connection. */
@@ -129,12 +145,12 @@ export class Admission {
     const given = headers["mcp-session-id"];
     if (given === undefined) {
       const target = await services.pick(row);
-      return { ...admitTo(target, destination, query), session: { tag: tagOf(target.instanceId), id: null } };
+      return this.#enterPhase(call, { ...admitTo(target, destination, query), session: { tag: tagOf(target.instanceId), id: null } });
     }
     const session = readSession(String(given));
     const target = session === null ? null : await services.withSession(row, session.tag);
     if (session === null || target === null) throw sessionNotFound(destination.serviceId);
-    return { ...admitTo(target, destination, query), session };
+    return this.#enterPhase(call, { ...admitTo(target, destination, query), session });
   }
 
   /** The link itself is the credential: rights were checked when it was created. */
@@ -155,6 +171,8 @@ export class Admission {
     this.#options.access.assertRole(caller, "trainer", "publisher", ...(isAgentPath(path) ? (["agent"] as const) : []));
   }
 }
+
+const REWARD_PATHS: readonly string[] = [instanceRoutes.reward.path, instanceRoutes.stepReward.path];
 
 function sessionNotFound(serviceId: string): PlatformError {
   const message = `service '${serviceId}' has no such MCP session: it was never opened, or its replica has ended; initialize a new one`;

@@ -46,6 +46,8 @@ export type Ready = Extract<Target, { kind: "ready" }>;
 export class Call {
   destination: Destination | { readonly api: "openenv" } | null = null;
   owner: string | null = null;
+  /** Called once when the call has ended, in whatever way. */
+  onEnd: (() => void) | null = null;
   #target: Ready | null = null;
   readonly #watch: CallWatch;
   readonly #traced: Traced;
@@ -98,6 +100,7 @@ export class Call {
 
   #end(status: number, end: GatewayCall["end"]): void {
     const api = this.destination?.api ?? null;
+    this.onEnd?.();
     if (this.#target !== null) this.#watch.onUsed?.(this.#target.row);
     this.#traced.end({ "http.response.status_code": status, "aenv.api": api ?? "none" }, status >= 500);
     const durationMs = performance.now() - this.#began;

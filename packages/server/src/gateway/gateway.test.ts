@@ -521,3 +521,25 @@ describe.each(Object.entries(paths))("on the %s path", (_, open) => {
     });
   });
 });
+
+describe("a reward", () => {
+  it("begins the phase of a reward before the sandbox gets the request, and ends it when the answer has been sent", async () => {
+    const seen: string[] = [];
+    await using gateway = await openGateway(
+      (request, response) => {
+        seen.push(String(request.url).split("/").slice(-2).join("/"));
+        response.end("{}");
+      },
+      {
+        rewardPhases: {
+          enter: async () => {
+            seen.push("enter");
+            return () => void seen.push("leave");
+          },
+        },
+      },
+    );
+    for (const path of ["/task/reward", "/task/reset"]) await fetch(gateway.url + byId(path), { method: "POST", body: "{}" });
+    await vi.waitFor(() => expect(seen).toEqual(["enter", "task/reward", "leave", "task/reset"]));
+  });
+});

@@ -135,7 +135,7 @@ export class Forks {
 
   #copy(parent: InstanceRow, rows: readonly InstanceRow[], snapshot: string, { signal }: RequestContext): Promise<Slot[]> {
     const { slots } = this.#options;
-    return this.#allOrNone(rows, ({ id }) => slots.occupyCopy(parent.id, id, parent.owner, snapshot, signal));
+    return this.#allOrNone(rows, ({ id }) => slots.occupyCopy(parent, id, snapshot, signal));
   }
 
   async #forkInSandbox(parent: InstanceRow, slot: Slot, rows: readonly InstanceRow[], signal: AbortSignal): Promise<Slot[]> {
@@ -156,7 +156,7 @@ export class Forks {
     const environment = await hub.resolve(`${name}@${version}`, caller);
     const reported = await slots.readInitialState(parent.id, slot, signal);
     const variables = mergeVariables(ownVariables(environment), reported.variables, platformVariables(parent));
-    const initial = { ...reported, variables, sandboxOptions: parent.sandboxOptions, sandboxSnapshot };
+    const initial = { ...reported, variables, sandboxOptions: parent.sandboxOptions, egress: parent.egress?.agent, sandboxSnapshot };
     return this.#allOrNone(rows, ({ id }) => starter.occupy(environment, parent.owner, { ...initial, id, together: rows.length }));
   }
 

@@ -24,6 +24,7 @@ import { InstanceTable, type InstanceTableOptions } from "./instance-table.ts";
 import { asReplica, expiryOf, type NewRowOptions, newInstanceRow } from "./new-row.ts";
 import type { RequestContext } from "./request-context.ts";
 import { type InstanceRow, isLive, isSettled, LIVE, slotOf, withEvent, withStatus } from "./row.ts";
+import type { Secrets } from "./secrets.ts";
 import { Starter } from "./starter.ts";
 import { waitAtMost } from "./wait-at-most.ts";
 
@@ -34,6 +35,7 @@ export interface InstancesOptions extends NewRowOptions, Pick<InstanceTableOptio
   readonly quotas: Quotas;
   readonly scheduler: Scheduler;
   readonly slots: Slots;
+  readonly secrets: Secrets;
 }
 
 export interface ReplicaSpec extends Pick<InstanceRow, "id" | "owner" | "environment"> {
@@ -317,18 +319,31 @@ export class Instances {
     caller: Caller,
     platform: Variables = {},
   ): Promise<InstanceRow> {
-    const { quotas } = this.#options;
+    const { quotas, secrets } = this.#options;
+    // Only the sandbox gets the values: the row has none of them.
+    const values = await secrets.resolve(environment, request, row.owner);
     quotas.admitCreate(row.owner);
     await this.#table.insert(row, Math.min(quotas.instanceLimit(row.owner), caller.maxInstances ?? Number.MAX_SAFE_INTEGER));
-    this.#starter.begin(environment, row, {
+    const initial = {
       id: row.id,
       task: row.task,
       seed: row.seed,
-      variables: mergeVariables(ownVariables(environment), request.environment_variables ?? {}, { ...platformVariables(row), ...platform }),
+      variables: mergeVariables(
+        ownVariables(environment),
+        { ...request.environment_variables, ...values },
+        { ...platformVariables(row), ...platform },
+      ),
       arguments: request.arguments ?? [],
       ...(request.snapshot !== undefined && { snapshot: request.snapshot }),
       sandboxOptions: row.sandboxOptions,
-    });
+      egress: row.egress?.agent,
+    };
+    this.#starter.begin(
+      environment,
+      row,
+      initial,
+      Object.values(values).filter((value) => value !== ""),
+    );
     return row;
   }
 

@@ -6,7 +6,13 @@ import { newInstanceRow } from "./new-row.ts";
 function ttlOf(request: { ttl?: string; ttlIsFallback?: boolean }, configTtl?: string): string {
   const config = { name: "shop", version: "1.0.0", ...(configTtl !== undefined && { deployConfig: { ttl: configTtl } }) };
   const environment = { name: "shop", version: "1.0.0", config, bundleDigest: null } as EnvironmentVersion;
-  const options = { serverId: "r", defaultTtl: "30m", defaultIdleSeconds: null, engine: { name: "process", can: noAbilities } };
+  const options = {
+    serverId: "r",
+    defaultTtl: "30m",
+    defaultIdleSeconds: null,
+    engine: { name: "process", can: noAbilities },
+    egressLimit: "open",
+  } as const;
   return newInstanceRow(environment, { envName: "shop", ...request }, "ada", new Date(0), options).ttl;
 }
 

@@ -1,9 +1,18 @@
 import { randomInt } from "node:crypto";
-import { type CreateInstanceRequest, type ForkFidelity, newInstanceId, newKey, PlatformError, parseDuration } from "@aenv/contract";
+import {
+  type CreateInstanceRequest,
+  type EgressPolicy,
+  type ForkFidelity,
+  newInstanceId,
+  newKey,
+  PlatformError,
+  parseDuration,
+} from "@aenv/contract";
 import type { SandboxEngine } from "@aenv/sandbox";
 import { imageOf } from "../hub/datasource.ts";
 import type { EnvironmentVersion } from "../hub/hub.ts";
 import { isolationOf } from "../slots/isolation.ts";
+import { egressFor } from "./egress.ts";
 import type { InstanceEvent, InstanceRow } from "./row.ts";
 import { sandboxOptionsOf, supportedOptions } from "./sandbox-options.ts";
 
@@ -12,6 +21,8 @@ export interface NewRowOptions {
   readonly defaultTtl: string;
   readonly defaultIdleSeconds: number | null;
   readonly engine: Pick<SandboxEngine, "name" | "can">;
+  /** Where sandboxes may connect to at most. */
+  readonly egressLimit: EgressPolicy;
 }
 
 /** The row of a requested instance. */
@@ -20,10 +31,12 @@ export function newInstanceRow(
   request: CreateInstanceRequest,
   owner: string,
   now: Date,
-  { serverId, defaultTtl, defaultIdleSeconds, engine }: NewRowOptions,
+  { serverId, defaultTtl, defaultIdleSeconds, engine, egressLimit }: NewRowOptions,
 ): InstanceRow {
   const isShared = isolationOf(environment.config) === "shared";
-  const { options, warnings } = supportedOptions(sandboxOptionsOf(environment.config, request), engine, isShared);
+  const { options, warnings: ignored } = supportedOptions(sandboxOptionsOf(environment.config, request), engine, isShared);
+  const { egress, warnings: unrestricted } = egressFor(environment, request, { limit: egressLimit, engine, isShared });
+  const warnings = [...ignored, ...unrestricted];
   const own = environment.config.deployConfig?.ttl;
   const ttl = (request.ttlIsFallback === true ? own || request.ttl : request.ttl || own) || defaultTtl;
   const since = now.toISOString();
@@ -53,6 +66,7 @@ export function newInstanceRow(
     events: [{ at: since, what: "requested" }, ...warningEvents(warnings, since)],
     ...(warnings.length > 0 && { warnings }),
     ...(options !== undefined && { sandboxOptions: options }),
+    ...(egress !== undefined && { egress }),
   };
 }
 

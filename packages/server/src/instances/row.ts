@@ -2,6 +2,7 @@ import { type ErrorCode, type ForkFidelity, type InstanceStatus, PlatformError, 
 import type { Slot } from "../slots/slot.ts";
 import { Collection } from "../stores/collection.ts";
 import type { Indexes, Store } from "../stores/store.ts";
+import type { InstanceEgress } from "./egress.ts";
 
 export interface InstanceEvent {
   readonly at: string;
@@ -47,6 +48,8 @@ export interface InstanceRow {
   readonly sandboxOptions?: SandboxOptions;
   /** Of a fork: what it continues with. */
   readonly forkFidelity?: ForkFidelity;
+  /** Policies for outgoing connections, also for forks; undefined on engines that do not restrict them. */
+  readonly egress?: InstanceEgress;
   /** The service whose replica it is; a replica does not expire. */
   readonly service?: string;
 }

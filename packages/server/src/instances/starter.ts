@@ -30,8 +30,9 @@ export class Starter {
     return this.#starting.get(id) ?? null;
   }
 
-  begin(environment: EnvironmentVersion, row: InstanceRow, initial: InitialState): void {
-    const started = this.track(this.#start(environment, row, initial)).finally(() => this.#starting.delete(row.id));
+  /** `hidden` are values that must not be in the reason of a failure, such as secrets. */
+  begin(environment: EnvironmentVersion, row: InstanceRow, initial: InitialState, hidden: readonly string[] = []): void {
+    const started = this.track(this.#start(environment, row, initial, hidden)).finally(() => this.#starting.delete(row.id));
     this.#starting.set(row.id, started);
     // The creator may not wait; a failure is in the row.
     started.catch(() => {});
@@ -77,14 +78,22 @@ export class Starter {
     await Promise.allSettled(this.#inProgress);
   }
 
-  async #start(environment: EnvironmentVersion, row: InstanceRow, initial: InitialState): Promise<InstanceRow> {
+  async #start(environment: EnvironmentVersion, row: InstanceRow, initial: InitialState, hidden: readonly string[]): Promise<InstanceRow> {
     let slot: Slot;
     try {
       slot = await this.occupy(environment, row.owner, initial);
-    } catch (error) {
+    } catch (cause) {
+      const error = hideIn(cause, hidden);
       await this.#options.table.fail(row.id, error);
       throw error;
     }
     return this.becomeRunning(row.id, slot);
   }
+}
+
+/** The environment's own code may fail with a message that contains a secret. */
+function hideIn(error: unknown, hidden: readonly string[]): unknown {
+  if (!isPlatformError(error) || !hidden.some((value) => error.message.includes(value))) return error;
+  const message = hidden.reduce((text, value) => text.replaceAll(value, "***"), error.message);
+  return new PlatformError(error.code, message);
 }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { type EnvironmentConfig, PlatformError } from "@aenv/contract";
 import type { EnvironmentVersion } from "../hub/hub.ts";
 import { ownVariables } from "../hub/publishing/own-variables.ts";
@@ -31,14 +32,21 @@ export function claimSpecFor(
   // Variables of one instance must not be in the environment of a shared process.
   const variables = isolation === "shared" ? own : initial.variables;
   // A warm process has already run the author's code, with the environment's own variables only.
+  // The policy of every instance of the environment; a request may have narrowed it.
+  const isOwnEgress = initial.egress === undefined || isDeepStrictEqual(initial.egress, config.deployConfig?.egress ?? "none");
   const canBeWarm =
-    !keepsState && initial.sandboxOptions === undefined && initial.sandboxSnapshot === undefined && isSameVariables(variables, own);
+    !keepsState &&
+    initial.sandboxOptions === undefined &&
+    initial.sandboxSnapshot === undefined &&
+    isOwnEgress &&
+    isSameVariables(variables, own);
   return {
     owner,
     digest: bundleDigest,
     variables,
     sandboxOptions: initial.sandboxOptions,
     sandboxSnapshot: initial.sandboxSnapshot,
+    egress: initial.egress,
     together: initial.together ?? 1,
     environment: canBeWarm ? { name, version, owner: environment.owner, warm: warmOf(config) } : null,
   };

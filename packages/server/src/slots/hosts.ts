@@ -1,4 +1,4 @@
-import type { Variables } from "@aenv/contract";
+import type { EgressPolicy, Variables } from "@aenv/contract";
 import type { Sandbox } from "@aenv/sandbox";
 import type { Occupancy } from "./occupancy.ts";
 import type { ClaimSpec, Pool } from "./pool.ts";
@@ -51,7 +51,7 @@ export class Hosts {
 
   /** Gives the instance a slot in the host with the fewest occupants. */
   async occupy(instanceId: string, spec: ClaimSpec, signal: AbortSignal): Promise<Sandbox> {
-    const name = groupName(spec.owner, spec.digest);
+    const name = groupName(spec.owner, spec.digest, spec.egress);
     const group = this.#group(name);
     const host = this.#leastOccupied(
       group.hosts.filter(({ variables }) => variables === null || isSameVariables(variables, spec.variables)),
@@ -65,8 +65,8 @@ export class Hosts {
   }
 
   /** Registers a host that another server has started. */
-  adopt(owner: string, digest: string, sandbox: Sandbox): void {
-    const name = groupName(owner, digest);
+  adopt(owner: string, digest: string, egress: EgressPolicy | undefined, sandbox: Sandbox): void {
+    const name = groupName(owner, digest, egress);
     if (!this.#has(sandbox.id)) this.#register(name, this.#group(name), this.#hostOf(sandbox, null));
   }
 
@@ -153,6 +153,7 @@ export class Hosts {
   }
 }
 
-function groupName(owner: string, digest: string): string {
-  return `${owner}\n${digest}`;
+/** Instances with another policy for outgoing connections need another process. */
+function groupName(owner: string, digest: string, egress: EgressPolicy = "none"): string {
+  return `${owner}\n${digest}${egress === "none" ? "" : `\n${JSON.stringify(egress)}`}`;
 }

@@ -1,4 +1,4 @@
-import { type EpisodeTask, episodeTask, type SandboxOptions } from "@aenv/contract";
+import { type EgressPolicy, type EpisodeTask, episodeTask, type SandboxOptions } from "@aenv/contract";
 import { z } from "zod";
 
 /** What an instance starts with in a sandbox. */
@@ -12,6 +12,8 @@ export interface InitialState {
   readonly sandboxOptions?: SandboxOptions | undefined;
   /** A snapshot of the engine, with the files that the sandbox starts with. Not sent to the sandbox. */
   readonly sandboxSnapshot?: string | undefined;
+  /** Where its programs may connect to; undefined on engines that do not restrict it. */
+  readonly egress?: EgressPolicy | undefined;
   /** How many forks of one instance start at the same time, this one included; 1 by default. Not sent to the sandbox. */
   readonly together?: number;
 }

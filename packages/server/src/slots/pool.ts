@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
-import { isPlatformError, PlatformError, runnerRoutes, type SandboxOptions } from "@aenv/contract";
+import { type EgressPolicy, isPlatformError, PlatformError, runnerRoutes, type SandboxOptions } from "@aenv/contract";
 import type { Sandbox, SandboxEngine } from "@aenv/sandbox";
 import { exitCauseOf, requestSandbox, type SandboxClients } from "../sandboxes/client.ts";
 import { responseLimits } from "../sandboxes/response-limits.ts";
@@ -52,6 +52,8 @@ export interface ClaimSpec {
   readonly sandboxOptions?: SandboxOptions | undefined;
   /** A snapshot with the files of the sandbox. */
   readonly sandboxSnapshot?: string | undefined;
+  /** Where its programs may connect to. Sandboxes that were started ahead get it when they are claimed, before they load the bundle. */
+  readonly egress?: EgressPolicy | undefined;
   /** How many forks of one instance are claimed at the same time, this one included. */
   readonly together?: number;
 }
@@ -95,9 +97,9 @@ export class Pool {
 
   /** A process with the bundle in it: a prepared one, else a blank one, else a new one. */
   async claim(spec: ClaimSpec, signal: AbortSignal): Promise<Sandbox> {
-    const { folder, digest, environment, variables } = spec;
+    const { folder, digest, environment, variables, egress } = spec;
     if (environment !== null) {
-      const set = this.#setOf(digest, { folder, environment, variables });
+      const set = this.#setOf(digest, { folder, environment, variables, egress });
       noteBurst(set, spec.together ?? 1, this.#options.now());
       const prepared = this.#take(set);
       if (prepared !== null) return prepared;
@@ -116,8 +118,8 @@ export class Pool {
   }
 
   /** A copy of a sandbox, from a snapshot with its memory: the bundle is loaded and the instances are there. */
-  copy(snapshot: string, owner: string, signal: AbortSignal): Promise<Sandbox> {
-    return this.#start(owner, "now", signal, { snapshot });
+  copy(snapshot: string, owner: string, egress: EgressPolicy | undefined, signal: AbortSignal): Promise<Sandbox> {
+    return this.#start(owner, "now", signal, { snapshot, egress });
   }
 
   /** Destroys processes without demand or of deleted versions, and replaces those that died while idle. */
@@ -166,10 +168,11 @@ export class Pool {
 
   #setOf(name: string, bundle: WarmBundle): WarmSet {
     const known = this.#sets.get(name);
-    if (known !== undefined && isSameVariables(known.bundle?.variables ?? {}, bundle.variables)) return known;
+    if (known !== undefined && isSameVariables(known.bundle?.variables ?? {}, bundle.variables) && isSameEgress(known.bundle, bundle))
+      return known;
     const set = newWarmSet(name, bundle, 0);
     this.#sets.set(name, set);
-    // The same bundle was published again with other variables: processes prepared with the old ones are of no use.
+    // The same bundle was published again with other variables or another policy: processes prepared with the old ones are of no use.
     if (known !== undefined) void destroyReady(known, 0).catch(() => {});
     return set;
   }
@@ -257,7 +260,7 @@ export class Pool {
     this.#options.onFillFailure(environment === undefined ? null : `${environment.name}@${environment.version}`, error);
   }
 
-  #start(owner: string, urgency: Urgency, signal: AbortSignal, { sandboxOptions, snapshot }: StartOptions = {}): Promise<Sandbox> {
+  #start(owner: string, urgency: Urgency, signal: AbortSignal, { sandboxOptions, snapshot, egress }: StartOptions = {}): Promise<Sandbox> {
     const { engine, runner, variables, serverId, scheduler, startTimeoutMs, memoryMb } = this.#options;
     const id = `runner-${randomBytes(10).toString("hex")}`;
     const spec = {
@@ -269,12 +272,15 @@ export class Pool {
       memoryMb,
       ...(sandboxOptions && { sandboxOptions }),
       ...(snapshot !== undefined && { snapshot }),
+      ...(egress !== undefined && { egress }),
     };
     return scheduler.run({ kind: "process starts", owner, urgency }, () => engine.create(spec, signal), signal);
   }
 
-  async #bind(sandbox: Sandbox, body: BindRequest, signal: AbortSignal): Promise<Sandbox> {
+  async #bind(sandbox: Sandbox, { egress, ...body }: BindRequest, signal: AbortSignal): Promise<Sandbox> {
     try {
+      // A new sandbox has no outgoing connections.
+      if (egress !== undefined && egress !== "none") await sandbox.setEgress?.(egress);
       const { clients, startTimeoutMs } = this.#options;
       const folder = await sandbox.addFolder(body.folder, signal);
       await requestSandbox(clients, sandbox.id, sandbox.address, {
@@ -297,15 +303,20 @@ export class Pool {
 interface StartOptions {
   readonly sandboxOptions?: SandboxOptions | undefined;
   readonly snapshot?: string | undefined;
+  readonly egress?: EgressPolicy | undefined;
 }
 
-interface BindRequest extends Pick<ClaimSpec, "folder" | "variables"> {
+interface BindRequest extends Pick<ClaimSpec, "folder" | "variables" | "egress"> {
   /** No caller waits, so the process also warms up. */
   readonly isAhead: boolean;
 }
 
-function bundleOf({ folder, variables }: Pick<ClaimSpec, "folder" | "variables">): BindRequest {
-  return { folder, variables, isAhead: false };
+function bundleOf({ folder, variables, egress }: Pick<ClaimSpec, "folder" | "variables" | "egress">): BindRequest {
+  return { folder, variables, egress, isAhead: false };
+}
+
+function isSameEgress(one: Pick<ClaimSpec, "egress"> | null, other: Pick<ClaimSpec, "egress">): boolean {
+  return JSON.stringify(one?.egress) === JSON.stringify(other.egress);
 }
 
 function readyIn(sets: readonly WarmSet[]): number {

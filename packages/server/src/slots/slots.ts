@@ -1,4 +1,4 @@
-import { fillPath, hostRoutes, instancePrefix, instanceRoutes, isPlatformError, PlatformError } from "@aenv/contract";
+import { type EgressPolicy, fillPath, hostRoutes, instancePrefix, instanceRoutes, isPlatformError, PlatformError } from "@aenv/contract";
 import type { Sandbox, SandboxEngine, SandboxExit, SnapshotFidelity } from "@aenv/sandbox";
 import { z } from "zod";
 import type { EnvironmentVersion } from "../hub/hub.ts";
@@ -27,6 +27,7 @@ export interface AdoptedInstance {
   readonly owner: string;
   readonly digest: string;
   readonly slot: Slot | null;
+  readonly egress?: { readonly agent: EgressPolicy; readonly reward?: EgressPolicy };
 }
 
 /** The instances that a sandbox reports. `unsure`: it did not answer in time; `gone`: it cannot be reached. */
@@ -176,8 +177,9 @@ export class Slots {
   }
 
   /** A copy of a sandbox with its memory, in which the instance gets a new id. */
-  async occupyCopy(parentId: string, id: string, owner: string, snapshot: string, signal: AbortSignal): Promise<Slot> {
-    const sandbox = await this.#options.pool.copy(snapshot, owner, signal);
+  async occupyCopy(parent: AdoptedInstance, id: string, snapshot: string, signal: AbortSignal): Promise<Slot> {
+    const { id: parentId, owner } = parent;
+    const sandbox = await this.#options.pool.copy(snapshot, owner, parent.egress?.agent, signal);
     this.#occupancy.add(sandbox, id);
     const slot: Slot = { sandboxId: sandbox.id, address: sandbox.address, prefix: instancePrefix(id), isOwnSandbox: true };
     try {
@@ -242,10 +244,12 @@ export class Slots {
   }
 
   /** Manages an instance and its sandbox from now on; another server did so before. */
-  adopt({ id, owner, digest, slot }: AdoptedInstance, sandbox: Sandbox): void {
+  adopt({ id, owner, digest, slot, egress }: AdoptedInstance, sandbox: Sandbox): void {
     const isKnown = this.#occupancy.isOccupant(sandbox.id, id);
     this.#occupancy.add(sandbox, id);
-    if (slot?.isOwnSandbox === false && !isKnown) this.#hosts.adopt(owner, digest, sandbox);
+    if (slot?.isOwnSandbox === false && !isKnown) this.#hosts.adopt(owner, digest, egress?.agent, sandbox);
+    // The other server may have died while a reward was computed.
+    if (egress?.reward !== undefined && !isKnown) void sandbox.setEgress?.(egress.agent).catch(() => {});
   }
 
   /** One round of maintenance, as steps of which each may fail alone. */

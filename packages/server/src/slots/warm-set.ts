@@ -1,4 +1,4 @@
-import { isPlatformError, messageOf, type Variables } from "@aenv/contract";
+import { type EgressPolicy, isPlatformError, messageOf, type Variables } from "@aenv/contract";
 import type { Sandbox } from "@aenv/sandbox";
 import type { WarmDemand } from "./allocation.ts";
 import { pauseAfter } from "./backoff.ts";
@@ -26,6 +26,7 @@ export interface WarmBundle {
   readonly environment: WarmEnvironment;
   /** Environment variables with which its processes load the bundle. */
   readonly variables: Variables;
+  readonly egress?: EgressPolicy | undefined;
 }
 
 /** Warm processes of one kind: blank ones, or ones that have loaded the same bundle. */

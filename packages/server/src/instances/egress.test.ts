@@ -1,0 +1,103 @@
+import type { EgressPolicy } from "@aenv/contract";
+import { noAbilities } from "@aenv/sandbox";
+import { describe, expect, it } from "vitest";
+import { egressFor } from "./egress.ts";
+import { ada, openTestServer, openWorld } from "./fixtures/test-server.ts";
+
+const SHOP: EgressPolicy = { allow: ["api.example.com:443", "*.shop.example"] };
+
+describe("the policy for outgoing connections", () => {
+  const choose = (
+    deployConfig: Record<string, unknown>,
+    egress?: EgressPolicy,
+    options: { limit?: EgressPolicy; can?: boolean; isShared?: boolean } = {},
+  ) =>
+    egressFor(
+      { name: "shop", version: "1.0.0", config: { name: "shop", version: "1.0.0", deployConfig } },
+      egress === undefined ? {} : { egress },
+      {
+        limit: options.limit ?? "open",
+        engine: { name: "memory", can: { ...noAbilities, egress: options.can ?? true } },
+        isShared: options.isShared ?? false,
+      },
+    );
+
+  it("is that of the environment, or none", () => {
+    expect(choose({})).toEqual({ egress: { agent: "none" }, warnings: [] });
+    expect(choose({ egress: SHOP, rewardEgress: "open" })).toEqual({ egress: { agent: SHOP, reward: "open" }, warnings: [] });
+  });
+
+  it("is narrowed by a request, and never widened", () => {
+    expect(choose({ egress: SHOP }, { allow: ["api.example.com:443"] }).egress?.agent).toEqual({ allow: ["api.example.com:443"] });
+    expect(choose({ egress: "open" }, "none").egress?.agent).toBe("none");
+    const widened = "egress allows 'api.example.com', which deployConfig.egress of shop@1.0.0 does not; a request may only narrow";
+    expect(() => choose({ egress: SHOP }, { allow: ["api.example.com"] })).toThrow(widened);
+    expect(() => choose({}, "open")).toThrow("egress allows 'open'");
+  });
+
+  it("is refused beyond the limit of the operator, with the setting that allows it", () => {
+    const limit: EgressPolicy = { allow: ["*.example.com:443"] };
+    expect(choose({ egress: { allow: ["api.example.com:443"] } }, undefined, { limit }).egress).toBeDefined();
+    expect(() => choose({ egress: SHOP }, undefined, { limit })).toThrow("wants connections to '*.shop.example' (deployConfig.egress)");
+    expect(() => choose({ rewardEgress: "open" }, undefined, { limit })).toThrow(
+      "'open' (deployConfig.rewardEgress), which this server does not",
+    );
+    expect(choose({ egress: SHOP }, "none", { limit }).egress?.agent).toBe("none");
+  });
+
+  it("is not restricted on an engine that cannot do it, with a warning if anything was set", () => {
+    const warning = "egress ignored, outgoing connections are not restricted: the engine 'memory' cannot do it";
+    expect(choose({}, undefined, { can: false })).toEqual({ egress: undefined, warnings: [] });
+    expect(choose({ egress: "none" }, undefined, { can: false })).toEqual({ egress: undefined, warnings: [warning] });
+  });
+
+  it("is that of the environment for instances that share a process", () => {
+    const isShared = true;
+    expect(choose({ egress: SHOP }, SHOP, { isShared }).egress).toEqual({ agent: SHOP });
+    expect(() => choose({ egress: SHOP }, "none", { isShared })).toThrow('set deployConfig.isolation to "instance"');
+    expect(choose({ rewardEgress: "open" }, undefined, { isShared }).warnings).toEqual([expect.stringContaining("rewardEgress ignored")]);
+  });
+});
+
+describe("a sandbox", () => {
+  async function open(deployConfig: object, pool = 0) {
+    const world = openWorld({ egress: true });
+    const server = openTestServer(world, { pool });
+    const ref = await world.publish(ada, "shop", deployConfig);
+    const policies = async (sandboxId = "") => {
+      const sandbox = (await world.engine.list()).find(({ id }) => id === sandboxId);
+      return (sandbox as unknown as { policies: EgressPolicy[] }).policies;
+    };
+    return { world, server, ref, policies };
+  }
+
+  it("gets the policy of its instance before it loads the environment, and so do forks", async () => {
+    const { server, ref, policies } = await open({ isolation: "instance", egress: SHOP });
+    const row = await server.create(ref, { egress: { allow: ["a.shop.example"] } });
+    expect(await policies(row.slot?.sandboxId)).toEqual([{ allow: ["a.shop.example"] }]);
+    const [fork] = await server.instances.fork(row.id, 1, { caller: ada, signal: server.signal });
+    expect(await policies(fork?.slot?.sandboxId)).toEqual([{ allow: ["a.shop.example"] }]);
+  });
+
+  it("stays without connections if nothing allows any", async () => {
+    const { server, ref, policies } = await open({ isolation: "instance" });
+    expect(await policies((await server.create(ref)).slot?.sandboxId)).toEqual([]);
+  });
+
+  it("that was started ahead has the policy of the environment, and is not used for a narrower one", async () => {
+    const { server, ref, policies } = await open({ isolation: "instance", egress: SHOP, warm: 1 }, 2);
+    for (const egress of [undefined, "none" as const, undefined]) {
+      const row = await server.create(ref, egress === undefined ? {} : { egress });
+      expect(await policies(row.slot?.sandboxId)).toEqual(egress === undefined ? [SHOP] : []);
+    }
+  });
+
+  it("gets the agent's policy again when another server adopts it", async () => {
+    const { world, server, ref, policies } = await open({ isolation: "instance", egress: SHOP, rewardEgress: "open" });
+    const row = await server.create(ref);
+    const sandbox = (await world.engine.list()).find(({ id }) => id === row.slot?.sandboxId);
+    await sandbox?.setEgress?.("open");
+    if (sandbox !== undefined) openTestServer(world).slots.adopt(row, sandbox);
+    expect((await policies(row.slot?.sandboxId)).at(-1)).toEqual(SHOP);
+  });
+});

@@ -1,0 +1,67 @@
+import { beyondEgress, type CreateInstanceRequest, type EgressPolicy, PlatformError } from "@aenv/contract";
+import type { SandboxEngine } from "@aenv/sandbox";
+import type { EnvironmentVersion } from "../hub/hub.ts";
+
+/** The policies of an instance for outgoing connections. */
+export interface InstanceEgress {
+  readonly agent: EgressPolicy;
+  /** While a reward is computed; without one, that of the agent. */
+  readonly reward?: EgressPolicy;
+}
+
+export interface EgressOptions {
+  /** What the operator allows at most. */
+  readonly limit: EgressPolicy;
+  readonly engine: Pick<SandboxEngine, "name" | "can">;
+  readonly isShared: boolean;
+}
+
+export interface ChosenEgress {
+  /** Undefined for an engine that does not restrict connections. */
+  readonly egress: InstanceEgress | undefined;
+  /** Settings that have no effect, with the reason. */
+  readonly warnings: readonly string[];
+}
+
+/** The environment's policy, which the request may narrow and the operator limits. Without any, there are no outgoing connections. */
+export function egressFor(
+  environment: Pick<EnvironmentVersion, "name" | "version" | "config">,
+  request: Pick<CreateInstanceRequest, "egress">,
+  { limit, engine, isShared }: EgressOptions,
+): ChosenEgress {
+  const { egress: own, rewardEgress: reward } = environment.config.deployConfig ?? {};
+  const ref = `${environment.name}@${environment.version}`;
+  if (request.egress !== undefined) {
+    const beyond = beyondEgress(request.egress, own ?? "none");
+    if (beyond !== null)
+      throw new PlatformError(
+        "request.invalid",
+        `egress allows '${beyond}', which deployConfig.egress of ${ref} does not; a request may only narrow the environment's policy`,
+      );
+  }
+  const agent = request.egress ?? own ?? "none";
+  if (!engine.can.egress) {
+    const isSet = request.egress !== undefined || own !== undefined || reward !== undefined;
+    const warning = `egress ignored, outgoing connections are not restricted: the engine '${engine.name}' cannot do it`;
+    return { egress: undefined, warnings: isSet ? [warning] : [] };
+  }
+  for (const [field, policy] of [
+    ["egress", agent],
+    ["rewardEgress", reward ?? "none"],
+  ] as const) {
+    const beyond = beyondEgress(policy, limit);
+    if (beyond !== null)
+      throw new PlatformError(
+        "instance.unsupported",
+        `${ref} wants connections to '${beyond}' (deployConfig.${field}), which this server does not allow; its operator can, with the setting egressLimit`,
+      );
+  }
+  if (!isShared) return { egress: { agent, ...(reward !== undefined && { reward }) }, warnings: [] };
+  if (request.egress !== undefined && beyondEgress(own ?? "none", request.egress) !== null)
+    throw new PlatformError(
+      "instance.unsupported",
+      `egress cannot be narrowed for ${ref}: its instances share a process and its network; set deployConfig.isolation to "instance"`,
+    );
+  const ignored = "rewardEgress ignored, rewards have the agent's policy: instances that share a process have no sandbox of their own";
+  return { egress: { agent: own ?? "none" }, warnings: reward === undefined ? [] : [ignored] };
+}
