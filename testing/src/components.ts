@@ -107,9 +107,8 @@ export const components = {
     get: "apt-get install docker.io, and run the tests as root on Linux (no service needs to run)",
   },
   mmdebstrap: {
-    probe: () =>
-      isRootOnLinux() ? (run("mmdebstrap", ["--version"]).ok ? null : "no mmdebstrap on the PATH") : "only root on Linux can use it here",
-    get: "apt-get install mmdebstrap, and run the tests as root on Linux",
+    probe: probeMmdebstrap,
+    get: "apt-get install mmdebstrap python3-pip, and run the tests as root on Linux",
   },
   "docker-registry": {
     probe: () => (run("docker-registry", ["--version"]).ok ? null : "no docker-registry on the PATH"),
@@ -216,6 +215,13 @@ function probeNetworkNamespaces(): string | null {
   if (!isRootOnLinux()) return "only root on Linux may create them";
   const missing = ["ip", "nft", "nsenter"].find((name) => !run(name, ["-V"]).ok);
   return missing === undefined ? null : `no ${missing} on the PATH`;
+}
+
+/** With pip, which installs Python packages in the new root. */
+function probeMmdebstrap(): string | null {
+  if (!isRootOnLinux()) return "only root on Linux can use it here";
+  if (!run("mmdebstrap", ["--version"]).ok) return "no mmdebstrap on the PATH";
+  return existsSync(pythonPath) || run("python3", ["-m", "pip", "--version"]).ok ? null : "no Python with pip";
 }
 
 function isRootOnLinux(): boolean {

@@ -6,6 +6,7 @@ import { homedir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { pythonPath } from "./components.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const script = join(root, "deploy/images/debian-root");
@@ -26,7 +27,8 @@ export async function debianRoot(): Promise<string> {
   const archive = join(cache, `debian-${key}.tar`);
   if (existsSync(archive)) return archive;
   await mkdir(cache, { recursive: true });
-  const env = { ...process.env, PATH: [dirname(process.execPath), process.env.PATH].join(delimiter) };
+  // This Node, and a Python with pip: that of the interop tests, if it is there.
+  const env = { ...process.env, PATH: [dirname(process.execPath), dirname(pythonPath), process.env.PATH].join(delimiter) };
   // Other test files wait for the first one that builds it.
   const command = '[ -e "$3" ] || "$1" --requirements "$2" "$3" python3';
   await run("flock", [`${archive}.lock`, "sh", "-c", command, "sh", script, requirements, archive], { env, timeout: 10 * 60_000 });

@@ -32,6 +32,7 @@ export { connectStartingInit } from "./init/ready.ts";
 export {
   type ProbeResult,
   probeControlGroups,
+  probeDocker,
   probeNetwork,
   probeOverlay,
   probeProgram,

@@ -9,7 +9,12 @@ import { aenv } from "../testing/cli.ts";
 
 /** A machine without container tools: the PATH is empty, and Docker's socket is not there. */
 function bare(folder: string) {
-  return { PATH: folder, DOCKER_HOST: `unix://${folder}/docker.sock`, AENV_RUNSC: join(folder, "runsc"), AENV_HOME: join(folder, "home") };
+  return {
+    PATH: folder,
+    AENV_DOCKER_SOCKET: join(folder, "docker.sock"),
+    AENV_RUNSC: join(folder, "runsc"),
+    AENV_HOME: join(folder, "home"),
+  };
 }
 
 describe("doctor", { timeout: 120_000 }, () => {
@@ -18,8 +23,8 @@ describe("doctor", { timeout: 120_000 }, () => {
     const { code, stdout } = await aenv(["doctor"], { env: bare(tree.path) });
     expect(code).toBe(0);
     expect(stdout).toMatch(/✔ │ process/);
-    expect(stdout).toMatch(/✗ │ docker /);
-    expect(stdout).toMatch(/docker socket: no socket at .*\n {2}To get it: .*DOCKER_HOST=unix:/);
+    expect(stdout).toMatch(/✗ │ docker\/runc /);
+    expect(stdout).toMatch(/docker: .*docker\.sock.*\n {2}To get it: .*--docker-socket/);
     expect(stdout).toContain("image builder: no Docker engine, buildah or podman");
     expect(readdirSync(tree.path)).toEqual([]);
   });
@@ -29,30 +34,37 @@ describe("doctor", { timeout: 120_000 }, () => {
     const { code, stdout } = await aenv(["doctor", "--engine", "docker", "--json"], { env: bare(tree.path) });
     expect(code).toBe(1);
     const answer = JSON.parse(stdout);
-    expect(answer).toMatchObject({ engine: "docker", works: false });
-    expect(answer.engines.map(({ name }: { name: string }) => name)).toEqual(["process", "oci/runc", "oci/runsc", "docker"]);
+    expect(answer).toMatchObject({ engine: "docker/runc", works: false });
+    expect(answer.engines.map(({ name }: { name: string }) => name)).toEqual([
+      "process",
+      "oci/runc",
+      "oci/runsc",
+      "docker/runc",
+      "docker/runsc",
+    ]);
     expect(answer.engines[3].detail).toContain("does not work without: ");
   });
 
   it("refuses an engine that does not exist", async () => {
     const { code, stderr } = await aenv(["doctor", "--engine", "chroot"]);
     expect(code).toBe(2);
-    expect(stderr).toContain("process, oci/runc, oci/runsc, docker");
+    expect(stderr).toMatch(/engine.*"process".*"oci".*"docker"/s);
   });
 
   it("reports the version and the runtimes of an engine behind the socket", async () => {
     using tree = temporaryTree();
     const answers: Readonly<Record<string, object>> = {
-      "/version": { Version: "28.1.0" },
-      "/info": { Runtimes: { runc: {}, runsc: {}, other: {} } },
+      version: { Version: "28.1.0", ApiVersion: "1.44", Arch: "amd64" },
+      info: { DefaultRuntime: "runc", Runtimes: { runc: {}, other: {} } },
     };
-    const server = createServer((request, response) => response.end(JSON.stringify(answers[request.url ?? ""])));
+    const server = createServer((request, response) => response.end(JSON.stringify(answers[request.url?.split("/").at(-1) ?? ""])));
     server.listen(join(tree.path, "docker.sock"));
     await once(server, "listening");
     try {
       const { stdout } = await aenv(["doctor", "--json"], { env: bare(tree.path) });
-      const socket = JSON.parse(stdout).parts.find(({ name }: { name: string }) => name === "docker socket");
-      expect(socket).toMatchObject({ ok: true, detail: `Docker 28.1.0 at ${tree.path}/docker.sock, with runc and runsc` });
+      const found = (part: string) => JSON.parse(stdout).parts.find(({ name }: { name: string }) => name === part);
+      expect(found("docker")).toMatchObject({ ok: true, detail: `Docker 28.1.0 at ${tree.path}/docker.sock, with runc` });
+      expect(found("docker with runsc")).toMatchObject({ ok: false, detail: expect.stringContaining("no runtime 'runsc'") });
     } finally {
       server.close();
     }

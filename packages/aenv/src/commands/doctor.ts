@@ -1,7 +1,8 @@
-import { homeFolder } from "@aenv/server/folders";
-import { type Command, Option } from "commander";
-import { type Check, diagnose, type EngineName, engineNames } from "../doctor/checks.ts";
+import { readServerConfig } from "@aenv/server";
+import type { Command } from "commander";
+import { type Check, diagnose, type EngineName } from "../doctor/checks.ts";
 import { examples } from "../options/examples.ts";
+import { serverSettings } from "../server/settings.ts";
 import { Failure } from "../terminal/failure.ts";
 import { createPrinter } from "../terminal/printer.ts";
 import { withSpinner } from "../terminal/spinner.ts";
@@ -9,29 +10,40 @@ import { table, truncate } from "../terminal/table.ts";
 import type { Output, Terminal } from "../terminal/terminal.ts";
 
 interface Options {
-  readonly engine: EngineName;
+  readonly engine?: string;
+  readonly runtime?: string;
   readonly home?: string;
+  readonly dockerSocket?: string;
+  readonly runsc?: string;
   readonly json?: boolean;
 }
 
+/** The settings of the server that are options here too. */
+const SETTINGS = ["engine", "runtime", "home", "docker-socket", "runsc"];
+
 export function define(command: Command, terminal: Terminal): void {
+  command.description(
+    "Tries which engines and tools work on this machine: it starts sandboxes, mounts an overlay and sets limits, and removes them again. For what does not work it prints the reason and how to get it. Fails if the chosen engine does not work. The options are settings of the server.",
+  );
+  for (const { flag, does, variable } of serverSettings()) {
+    const [name = ""] = flag.slice(2).split(" ");
+    if (SETTINGS.includes(name)) command.option(flag, `${does} [$${variable}]`);
+  }
   command
-    .description(
-      "Tries which engines and tools work on this machine: it starts sandboxes, mounts an overlay and sets limits, and removes them again. For what does not work it prints the reason and how to get it. Fails if the chosen engine does not work.",
-    )
-    .addOption(new Option("--engine <name>", "the engine that has to work").choices(engineNames).default("process"))
-    .option("--home <folder>", "the server's home folder, where its sandboxes are [$AENV_HOME]")
     .option("--json", "print JSON")
-    .addHelpText("after", examples("aenv doctor", "aenv doctor --engine oci/runsc", "aenv doctor --json"))
+    .addHelpText("after", examples("aenv doctor", "aenv doctor --engine oci --runtime runsc", "aenv doctor --json"))
     .action((options: Options) => doctor(options, terminal));
 }
 
-async function doctor(options: Options, terminal: Terminal): Promise<void> {
-  const printer = createPrinter(terminal, options.json === true);
-  const home = homeFolder(options.home ?? terminal.env.AENV_HOME);
-  const { engines, parts } = await withSpinner(terminal, "Trying engines and tools", () => diagnose({ home, env: terminal.env }));
-  const chosen = engines.find(({ name }) => name === options.engine) as Check;
-  printer.json({ engine: options.engine, works: chosen.ok, engines, parts });
+async function doctor({ json = false, ...flags }: Options, terminal: Terminal): Promise<void> {
+  const printer = createPrinter(terminal, json);
+  const { home, engine, runtime, dockerSocket, runsc } = readServerConfig({ flags: settingsIn(flags), variables: terminal.env });
+  const { engines, parts } = await withSpinner(terminal, "Trying engines and tools", () =>
+    diagnose({ home, dockerSocket, runsc, env: terminal.env }),
+  );
+  const name: EngineName = engine === "process" ? engine : `${engine}/${runtime}`;
+  const chosen = engines.find((one) => one.name === name) as Check;
+  printer.json({ engine: name, works: chosen.ok, engines, parts });
   if (!printer.isJson) {
     printer.print(rows("engine", engines, printer.output));
     printer.print(rows("part", parts, printer.output));
@@ -43,6 +55,11 @@ async function doctor(options: Options, terminal: Terminal): Promise<void> {
   }
   // The answer says why, so nothing more is printed.
   if (!chosen.ok) throw printer.isJson ? new Failure([]) : failureOf(chosen);
+}
+
+/** Without options that every command has, such as `verbose`. */
+function settingsIn({ engine, runtime, home, dockerSocket, runsc }: Options): Record<string, unknown> {
+  return { engine, runtime, home, dockerSocket, runsc };
 }
 
 function rows(title: string, checks: readonly Check[], output: Output): string {

@@ -5,6 +5,7 @@ import {
   initProgram,
   type ProbeResult,
   probeControlGroups,
+  probeDocker,
   probeNetwork,
   probeOverlay,
   probeProgram,
@@ -12,7 +13,6 @@ import {
   probeUserNamespaces,
 } from "@aenv/sandbox";
 import { findBuilders } from "../image/builder.ts";
-import { dockerSocket, probeDocker } from "./docker.ts";
 import { installCommand } from "./install.ts";
 
 /** One thing that this machine can do or not. */
@@ -33,16 +33,20 @@ export interface Diagnosis {
   readonly parts: readonly Check[];
 }
 
-export const engineNames = ["process", "oci/runc", "oci/runsc", "docker"] as const;
+export const engineNames = ["process", "oci/runc", "oci/runsc", "docker/runc", "docker/runsc"] as const;
 export type EngineName = (typeof engineNames)[number];
 
+/** The settings of the server that decide what works. */
 export interface DoctorOptions {
-  /** The home of the server: sandboxes need a file system that supports overlays. */
+  /** Sandboxes need a file system that supports overlays. */
   readonly home: string;
+  readonly dockerSocket: string;
+  /** Path of runsc; null if it is searched. */
+  readonly runsc: string | null;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-const RUNSC = "install gVisor (https://gvisor.dev/docs/user_guide/install), or set AENV_RUNSC to the path of runsc";
+const RUNSC = "install gVisor (https://gvisor.dev/docs/user_guide/install), or give its path with --runsc";
 const AS_ROOT = "run the server as root on Linux, or use the engine docker";
 
 /** Tries everything that an engine or a command needs. Each probe has a time limit and leaves nothing behind. */
@@ -65,13 +69,12 @@ interface Part {
   readonly probe: () => Promise<ProbeResult>;
 }
 
-function partsOf({ home, env }: DoctorOptions): readonly Part[] {
+function partsOf({ home, dockerSocket, runsc, env }: DoctorOptions): readonly Part[] {
   const program = (name: string, ...args: string[]) => probeProgram(name, args, env);
-  const docker = dockerSocket(env);
   return [
     { name: "init", use: "process 1 of sandboxes", get: null, probe: () => probeInit() },
     { name: "runc", use: "oci sandboxes", get: installCommand("runc"), probe: () => probeSandbox("runc", home) },
-    { name: "runsc", use: "oci sandboxes with their own kernel", get: RUNSC, probe: () => probeSandbox("runsc", home, env.AENV_RUNSC) },
+    { name: "runsc", use: "oci sandboxes with their own kernel", get: RUNSC, probe: () => probeSandbox("runsc", home, runsc ?? undefined) },
     {
       name: "overlay",
       use: "files of oci sandboxes",
@@ -87,11 +90,16 @@ function partsOf({ home, env }: DoctorOptions): readonly Part[] {
     { name: "network", use: "outgoing connections of oci sandboxes", get: installCommand("network"), probe: probeNetwork },
     { name: "skopeo", use: "images for oci sandboxes", get: installCommand("skopeo"), probe: () => program("skopeo", "--version") },
     {
-      name: "docker socket",
+      name: "docker",
       use: "the engine docker",
-      get: `${installCommand("docker")}, start it, or set DOCKER_HOST=unix://PATH`,
-      probe: async () =>
-        docker === null ? { ok: false, reason: `DOCKER_HOST is ${env.DOCKER_HOST}, which is no unix socket` } : probeDocker(docker),
+      get: `${installCommand("docker")}, start it, or give its socket with --docker-socket`,
+      probe: () => probeDocker(dockerSocket, "runc"),
+    },
+    {
+      name: "docker with runsc",
+      use: "containers with their own kernel",
+      get: "register runsc in /etc/docker/daemon.json (https://gvisor.dev/docs/user_guide/quick_start/docker)",
+      probe: () => probeDocker(dockerSocket, "runsc"),
     },
     {
       name: "image builder",
@@ -110,14 +118,16 @@ const NEEDS: Readonly<Record<EngineName, readonly string[]>> = {
   process: [],
   "oci/runc": ["init", "runc", "overlay", "control groups", "network"],
   "oci/runsc": ["init", "runsc", "overlay", "control groups", "network"],
-  docker: ["init", "docker socket"],
+  "docker/runc": ["init", "docker"],
+  "docker/runsc": ["init", "docker with runsc"],
 };
 
 const USES: Readonly<Record<EngineName, string>> = {
   process: "processes of this machine; no isolation",
   "oci/runc": "isolated, with the kernel of this machine",
   "oci/runsc": "isolated, with a kernel of its own",
-  docker: "isolated by a Docker or Podman engine",
+  "docker/runc": "isolated by a Docker or Podman engine",
+  "docker/runsc": "the same, with a kernel of its own",
 };
 
 function engineCheck(name: EngineName, parts: readonly Check[]): Check {

@@ -5,6 +5,8 @@ import { mkdir, mkdtemp, rm, rmdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { messageOf } from "@aenv/contract";
+import { DockerApi } from "../docker/api.ts";
+import { readDaemon, runtimeFor } from "../docker/daemon.ts";
 import type { SandboxRuntime } from "../engine.ts";
 import { initKeyArgument } from "../init/key.ts";
 import { initProgram } from "../init/program.ts";
@@ -102,6 +104,24 @@ export async function probeSandbox(name: SandboxRuntime, home: string, program?:
       await removeGroups(new ControlGroup(await findHierarchy(), groupPath));
     }
   });
+}
+
+/** Asks the Docker or Podman engine behind the socket whether it can run sandboxes with the runtime. */
+export async function probeDocker(socket: string, runtime: SandboxRuntime): Promise<ProbeResult> {
+  const api = new DockerApi(socket);
+  // An engine that does not answer: the requests end with the connections.
+  const limit = setTimeout(() => void api.close(), TIMEOUT_MS);
+  try {
+    return await attempt(async () => {
+      const [daemon, { Version: version }] = [await readDaemon(api), await api.call("GET", "/version")];
+      // With runc, servers use the runtime that is the engine's default.
+      const { runtime: found } = runtimeFor(runtime === "runc" ? undefined : runtime, daemon);
+      return `${daemon.isPodman ? "Podman" : "Docker"} ${version} at ${socket}, with ${found}`;
+    });
+  } finally {
+    clearTimeout(limit);
+    await api.close();
+  }
 }
 
 /** Connects two network interfaces and adds a firewall table, in a network of its own that ends with the command. */
