@@ -2,7 +2,7 @@ import type { KeyObject } from "node:crypto";
 import { existsSync, mkdirSync, realpathSync, renameSync, rmdirSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
 import { join } from "node:path";
-import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
+import { type EgressPolicy, isPlatformError, messageOf, PlatformError } from "@aenv/contract";
 import {
   type EngineAbilities,
   type Listening,
@@ -17,18 +17,19 @@ import { isInitError } from "../init/error.ts";
 import { initKeyArgument, openInitKey } from "../init/key.ts";
 import { initProgram } from "../init/program.ts";
 import { connectStartingInit } from "../init/ready.ts";
+import { Records } from "../oci/records.ts";
 import { type MainProgram, mainProgram } from "../oci/spec/program.ts";
 import type { Architecture } from "../oci/spec/seccomp.ts";
 import { waitUntilPortAnswers } from "../probe.ts";
 import { describeExit } from "../process/exit-reason.ts";
 import { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../process/process-table.ts";
-import { isSandboxId } from "../process/sandbox-folder.ts";
+import { isSandboxId, removeFolder } from "../process/sandbox-folder.ts";
 import { DockerApi, isDockerError } from "./api.ts";
 import { containerConfig, containerName, HOME_LABEL, INIT_SOCKET, SANDBOX_LABEL, seccompText } from "./container.ts";
 import { type Daemon, readDaemon, runtimeFor } from "./daemon.ts";
 import { ContainerExits } from "./exits.ts";
 import { type DockerImage, DockerImages, type ImportedRoot } from "./images.ts";
-import { DockerFolder, type DockerRecord, initSocket, openHomeId, runFolder, sandboxIdsIn } from "./record.ts";
+import { createSocketFolders, type DockerRecord, initSocket, openHomeId, runFolder, socketsFor } from "./record.ts";
 import { DockerSandbox } from "./sandbox.ts";
 
 export interface DockerEngineOptions {
@@ -71,10 +72,11 @@ export class DockerEngine implements SandboxEngine {
     ports: true,
     commands: true,
     freezes: true,
+    egress: true,
   };
   readonly #options: DockerEngineOptions;
   readonly #folder: string;
-  readonly #sandboxesFolder: string;
+  readonly #records: Records<DockerRecord>;
   readonly #homeId: string;
   readonly #api: DockerApi;
   readonly #images: DockerImages;
@@ -94,12 +96,12 @@ export class DockerEngine implements SandboxEngine {
     if (process.platform !== "linux")
       throw new PlatformError("sandbox.unsupported", `the docker engine needs a daemon on this machine and Linux, not ${process.platform}`);
     this.#options = options;
-    mkdirSync(join(options.home, "docker/sandboxes"), { recursive: true, mode: 0o700 });
+    mkdirSync(join(options.home, "docker"), { recursive: true, mode: 0o700 });
     this.#folder = realpathSync(join(options.home, "docker"));
-    this.#sandboxesFolder = join(this.#folder, "sandboxes");
     this.#homeId = openHomeId(this.#folder);
     this.initKey = openInitKey(options.home);
     this.#self = identityOf(this.#table, process.pid) ?? { pid: process.pid, start: "" };
+    this.#records = new Records(join(this.#folder, "sandboxes"), { noun: "sandbox", format: 1, self: this.#self });
     this.#api = new DockerApi(options.socket ?? DEFAULT_SOCKET);
     this.#images = new DockerImages(this.#api, options);
     this.#exits = new ContainerExits(this.#api, this.#homeId, {
@@ -115,11 +117,11 @@ export class DockerEngine implements SandboxEngine {
     if (this.#closing.signal.aborted)
       throw new PlatformError("server.draining", `sandbox '${spec.id}' was not created: the engine is closed`);
     if (signal.aborted) throw cancelled(spec.id);
-    const folder = this.#folderOf(spec.id);
     try {
+      const record = this.#newRecord(spec);
       // Written before the container exists: after a crash in between, the next engine finds the record.
-      const record = folder.create(this.#newRecord(spec));
-      const starting = this.#start(spec, folder, record, AbortSignal.any([signal, this.#closing.signal]));
+      this.#records.create(spec.id, record);
+      const starting = this.#start(spec, record, AbortSignal.any([signal, this.#closing.signal]));
       this.#starting.set(spec.id, starting);
       return await starting.finally(() => this.#starting.delete(spec.id));
     } catch (error) {
@@ -148,9 +150,13 @@ export class DockerEngine implements SandboxEngine {
     await this.#api.close();
   }
 
-  #newRecord(spec: SandboxSpec): Omit<DockerRecord, "format" | "sockets"> {
+  #newRecord(spec: SandboxSpec): DockerRecord {
     const listening = spec.listening ?? APPENDED;
     return {
+      format: 1,
+      sockets: socketsFor(this.#records.folderOf(spec.id)),
+      runtime: "runc",
+      egress: spec.egress === "open" ? "open" : "none",
       id: spec.id,
       labels: spec.labels,
       memoryMb: spec.memoryMb ?? null,
@@ -161,20 +167,21 @@ export class DockerEngine implements SandboxEngine {
     };
   }
 
-  async #start(spec: SandboxSpec, folder: DockerFolder, record: DockerRecord, signal: AbortSignal): Promise<Sandbox> {
+  async #start(spec: SandboxSpec, record: DockerRecord, signal: AbortSignal): Promise<Sandbox> {
     const sandbox = this.#openSandbox(record);
     try {
+      createSocketFolders(record);
       const [image] = await Promise.all([this.#imageFor(spec, signal), this.#exits.listening()]);
       const variables = mainProgram({ command: ["-"], variables: {} }, image.config)?.variables ?? {};
       sandbox.record = { ...record, commandDefaults: { cwd: image.config.workingDirectory, env: variables } };
       await this.#run(sandbox, spec, image, signal);
       sandbox.record = { ...sandbox.record, isReady: true };
-      folder.write(sandbox.record);
+      this.#records.write(spec.id, sandbox.record);
       return sandbox;
     } catch (error) {
-      await this.#remove(sandbox.record, folder);
-      sandbox.markExited("the sandbox did not start");
       this.#forget(sandbox);
+      await this.#remove(sandbox.record);
+      sandbox.markExited("the sandbox did not start");
       throw error;
     }
   }
@@ -216,6 +223,7 @@ export class DockerEngine implements SandboxEngine {
     const daemon = await this.#openDaemon();
     const runtime = runtimeFor(spec.runtime ?? this.#options.runtime, daemon);
     daemon.assertLimits(spec);
+    sandbox.record = { ...sandbox.record, runtime: runtime.runtime };
     const config = containerConfig({
       homeId: this.#homeId,
       spec,
@@ -296,7 +304,7 @@ export class DockerEngine implements SandboxEngine {
 
   /** The network of sandboxes with open egress. They cannot reach each other in it. */
   async #openNetwork(): Promise<string> {
-    const name = `aenv-${this.#homeId}`;
+    const name = this.#network;
     try {
       await this.#api.call("POST", "/networks/create", {
         body: {
@@ -313,19 +321,22 @@ export class DockerEngine implements SandboxEngine {
     return name;
   }
 
+  get #network(): string {
+    return `aenv-${this.#homeId}`;
+  }
+
   #seccompFile(architecture: Architecture): string {
     const file = join(this.#folder, "seccomp.json");
     writeFileSync(file, seccompText(architecture));
     return file;
   }
 
-  #folderOf(id: string): DockerFolder {
-    return new DockerFolder(join(this.#sandboxesFolder, id));
-  }
-
   #openSandbox(record: DockerRecord): DockerSandbox {
     const name = containerName(this.#homeId, record.id);
-    const sandbox = new DockerSandbox(record, name, this.#api, this.initKey, (one) => this.#destroy(one));
+    const sandbox = new DockerSandbox(record, name, this.#api, this.initKey, {
+      destroy: (one) => this.#destroy(one),
+      setEgress: (one, policy) => this.#setEgress(one, policy),
+    });
     this.#sandboxes.set(record.id, sandbox);
     return sandbox;
   }
@@ -368,7 +379,7 @@ export class DockerEngine implements SandboxEngine {
   async #end(sandbox: DockerSandbox): Promise<void> {
     sandbox.setExitReason("the sandbox was destroyed");
     try {
-      await this.#remove(sandbox.record, this.#folderOf(sandbox.id));
+      await this.#remove(sandbox.record);
     } catch (cause) {
       throw new PlatformError("sandbox.destroy_failed", `sandbox '${sandbox.id}' cannot be removed: ${messageOf(cause)}`, { cause });
     }
@@ -376,23 +387,54 @@ export class DockerEngine implements SandboxEngine {
     this.#forget(sandbox);
   }
 
-  /** The container first: while its folder exists, the next engine finds it. */
-  async #remove(record: DockerRecord, folder: DockerFolder): Promise<void> {
-    await this.#removeContainer(containerName(this.#homeId, record.id));
-    await folder.remove(record);
+  /** The container first: while its record exists, the next engine finds it. */
+  async #remove({ id, sockets, egress }: DockerRecord): Promise<void> {
+    await this.#removeContainer(id);
+    if (egress === "open") await this.#removeNetwork(id);
+    if (sockets !== this.#records.folderOf(id)) await removeFolder(sockets);
+    await this.#records.remove(id);
   }
 
-  async #removeContainer(name: string): Promise<void> {
+  async #removeContainer(id: string): Promise<void> {
     try {
-      await this.#api.call("DELETE", `/containers/${name}`, { query: { force: "true", v: "true" } });
+      await this.#api.call("DELETE", `/containers/${containerName(this.#homeId, id)}`, { query: { force: "true", v: "true" } });
     } catch (error) {
       // 409: another process removes it.
       if (!isDockerError(error, 404, 409)) throw error;
     }
-    // Removed with its last container.
-    await this.#api.call("DELETE", `/networks/aenv-${this.#homeId}`).catch((error: unknown) => {
+  }
+
+  /** With the last sandbox that uses it. The daemon refuses it while another server of this home has one. */
+  async #removeNetwork(id: string): Promise<void> {
+    for (const { id: other, record } of this.#sandboxes.values()) if (other !== id && record.egress === "open") return;
+    await this.#api.call("DELETE", `/networks/${this.#network}`).catch((error: unknown) => {
       if (!isDockerError(error)) throw error;
     });
+  }
+
+  async #setEgress(sandbox: DockerSandbox, policy: EgressPolicy): Promise<void> {
+    assertEgress(sandbox.id, policy);
+    const wanted = policy === "open" ? "open" : "none";
+    if (sandbox.record.egress === wanted) return;
+    if (wanted === "open" && sandbox.record.runtime === "runsc")
+      throw new PlatformError(
+        "sandbox.unsupported",
+        `sandbox '${sandbox.id}' cannot get a network while it runs: gVisor reads its network at the start; use runc or the oci engine`,
+      );
+    const container = { Container: containerName(this.#homeId, sandbox.id) };
+    // Before the network is used: what the record does not name would not be removed.
+    if (wanted === "open") this.#write(sandbox, { egress: wanted });
+    if (wanted === "open") await this.#openNetwork();
+    const [from, to] = wanted === "open" ? ["none", this.#network] : [this.#network, "none"];
+    await this.#api.call("POST", `/networks/${from}/disconnect`, { body: { ...container, Force: true } });
+    await this.#api.call("POST", `/networks/${to}/connect`, { body: container });
+    if (wanted === "none") this.#write(sandbox, { egress: wanted });
+    if (wanted === "none") await this.#removeNetwork(sandbox.id);
+  }
+
+  #write(sandbox: DockerSandbox, change: Partial<DockerRecord>): void {
+    sandbox.record = { ...sandbox.record, ...change };
+    this.#records.write(sandbox.id, sandbox.record);
   }
 
   /** Adopts running containers of earlier server processes, and removes what else they left. */
@@ -400,8 +442,8 @@ export class DockerEngine implements SandboxEngine {
     await this.#exits.listening();
     // Before the folders are read: a container without a folder is then none that is just being created.
     const running = await this.#containers();
-    const ids = sandboxIdsIn(this.#sandboxesFolder);
-    const removals: Promise<unknown>[] = [];
+    const ids = this.#records.ids();
+    const removals: Promise<unknown>[] = [this.#records.removeParts(this.#table)];
     for (const id of ids) {
       const held = this.#sandboxes.get(id);
       if (this.#starting.has(id)) continue;
@@ -410,15 +452,19 @@ export class DockerEngine implements SandboxEngine {
         await held.forward();
         continue;
       }
-      const folder = this.#folderOf(id);
-      const record = folder.read();
+      const record = this.#records.find(id);
       if (record?.isReady === true && running.get(id) === true) await this.#openSandbox(record).forward();
       else if (record === null || !isRunning(this.#table, record.maker) || (record.isReady && record.maker.pid === this.#self.pid))
-        removals.push(this.#remove(record ?? unknownRecord(id, folder), folder));
+        removals.push(this.#remove(record ?? this.#unknownRecord(id)));
     }
-    for (const id of running.keys()) if (!ids.includes(id)) removals.push(this.#removeContainer(containerName(this.#homeId, id)));
+    for (const id of running.keys()) if (!ids.includes(id)) removals.push(this.#removeContainer(id));
     // What cannot be removed now is tried again at the next call.
     await Promise.allSettled(removals);
+  }
+
+  /** Stands for a record that is damaged, as far as removing the sandbox needs it. */
+  #unknownRecord(id: string): DockerRecord {
+    return { ...this.#newRecord({ id, command: [], variables: {}, labels: {}, startTimeoutMs: 0 }), egress: "open" };
   }
 
   /** The containers of this home by the id of their sandbox, and whether they run. */
@@ -447,12 +493,6 @@ function programOf(spec: SandboxSpec, image: DockerImage): MainProgram | null {
   return { ...program, command: [...program.command, ...where] };
 }
 
-function unknownRecord(id: string, folder: DockerFolder): DockerRecord {
-  const maker = { pid: 0, start: "" };
-  const commandDefaults = { cwd: "/", env: {} };
-  return { format: 1, id, labels: {}, sockets: folder.path, memoryMb: null, port: null, commandDefaults, maker, isReady: false };
-}
-
 /** The init exits as a shell does: with 128 and the number of the signal that ended the program. */
 function exitOf(code: number): { code: number | null; signal: NodeJS.Signals | null } {
   const signal = Object.entries(constants.signals).find(([, number]) => number === code - 128)?.[0];
@@ -460,18 +500,22 @@ function exitOf(code: number): { code: number | null; signal: NodeJS.Signals | n
 }
 
 function assertValid(spec: SandboxSpec): void {
-  const { id, egress } = spec;
+  const { id, egress = "none" } = spec;
   if (!isSandboxId(id))
     throw new PlatformError("request.invalid", `'${id}' is not a valid sandbox id: use up to 128 letters, digits, '.', '_' and '-'`);
   if (spec.command.length === 0 && spec.image === undefined && spec.listening?.kind !== "none")
     throw new PlatformError("request.invalid", `sandbox '${id}' has neither a command nor an image to run`);
-  if (typeof egress === "object")
-    throw new PlatformError(
-      "sandbox.unsupported",
-      `sandbox '${id}' allows single destinations, which the docker engine cannot enforce: use the oci engine, or 'none' or 'open'`,
-    );
+  assertEgress(id, egress);
   if (spec.snapshot !== undefined)
     throw new PlatformError("sandbox.unsupported", `sandbox '${id}' starts from a snapshot, which the docker engine does not have`);
+}
+
+function assertEgress(id: string, policy: EgressPolicy): void {
+  if (typeof policy === "string") return;
+  throw new PlatformError(
+    "sandbox.unsupported",
+    `sandbox '${id}' allows single destinations, which the docker engine cannot enforce: use the oci engine, or 'none' or 'open'`,
+  );
 }
 
 function describeTimeout(sandbox: DockerSandbox, { startTimeoutMs, listening }: SandboxSpec): string {

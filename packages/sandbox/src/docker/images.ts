@@ -136,5 +136,7 @@ export function registryAuth(text: string, registry: string, file: string): stri
     .split(":");
   const credentials =
     typeof entry.identitytoken === "string" ? { identitytoken: entry.identitytoken } : { username, password: password.join(":") };
-  return Buffer.from(JSON.stringify({ ...credentials, serveraddress: registry })).toString("base64url");
+  // The alphabet of URLs with padding, without which Docker ignores the credentials.
+  const header = Buffer.from(JSON.stringify({ ...credentials, serveraddress: registry })).toString("base64");
+  return header.replaceAll("+", "-").replaceAll("/", "_");
 }

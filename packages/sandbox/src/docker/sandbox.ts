@@ -1,6 +1,6 @@
 import type { KeyObject } from "node:crypto";
 import type { Duplex } from "node:stream";
-import { PlatformError } from "@aenv/contract";
+import { type EgressPolicy, PlatformError } from "@aenv/contract";
 import type { CommandDefaults, Sandbox, SandboxAddress, SandboxExit } from "../engine.ts";
 import { connectInit, type InitConnection } from "../init/connection.ts";
 import { isInitError } from "../init/error.ts";
@@ -11,6 +11,12 @@ import { LogFrames } from "./log-frames.ts";
 import { type DockerRecord, initSocket, programSocket } from "./record.ts";
 
 const CONNECT_TIMEOUT_MS = 10_000;
+
+/** What its engine does for it. */
+export interface SandboxActions {
+  destroy(sandbox: DockerSandbox): Promise<void>;
+  setEgress(sandbox: DockerSandbox, policy: EgressPolicy): Promise<void>;
+}
 
 /** A container, started by this process or adopted from an earlier one. */
 export class DockerSandbox implements Sandbox {
@@ -25,7 +31,7 @@ export class DockerSandbox implements Sandbox {
   readonly path: string;
   readonly #api: DockerApi;
   readonly #key: KeyObject;
-  readonly #destroy: (sandbox: DockerSandbox) => Promise<void>;
+  readonly #actions: SandboxActions;
   #connection: Promise<InitConnection> | undefined;
   #forwarder: Forwarder | undefined;
   #exit: SandboxExit | null = null;
@@ -33,7 +39,7 @@ export class DockerSandbox implements Sandbox {
   readonly #exiting = Promise.withResolvers<SandboxExit>();
   #destroying: Promise<void> | undefined;
 
-  constructor(record: DockerRecord, name: string, api: DockerApi, key: KeyObject, destroy: (sandbox: DockerSandbox) => Promise<void>) {
+  constructor(record: DockerRecord, name: string, api: DockerApi, key: KeyObject, actions: SandboxActions) {
     this.id = record.id;
     this.labels = record.labels;
     this.record = record;
@@ -43,7 +49,7 @@ export class DockerSandbox implements Sandbox {
     this.exited = this.#exiting.promise;
     this.#api = api;
     this.#key = key;
-    this.#destroy = destroy;
+    this.#actions = actions;
   }
 
   get commandDefaults(): CommandDefaults {
@@ -122,6 +128,10 @@ export class DockerSandbox implements Sandbox {
     return sendFolder(await this.#init(), folder, signal);
   }
 
+  setEgress(policy: EgressPolicy): Promise<void> {
+    return this.#actions.setEgress(this, policy);
+  }
+
   async freeze(): Promise<void> {
     await this.#change("pause", "is already paused");
   }
@@ -137,7 +147,7 @@ export class DockerSandbox implements Sandbox {
   }
 
   destroy(): Promise<void> {
-    this.#destroying ??= this.#destroy(this).catch((error: unknown) => {
+    this.#destroying ??= this.#actions.destroy(this).catch((error: unknown) => {
       this.#destroying = undefined;
       throw error;
     });
