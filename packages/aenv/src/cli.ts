@@ -1,6 +1,7 @@
 import { Command, CommanderError } from "commander";
 import { examples } from "./options/examples.ts";
 import { ownPackage } from "./project/own-package.ts";
+import { CommandExit } from "./terminal/command-exit.ts";
 import { exitCodes } from "./terminal/exit-codes.ts";
 import type { Terminal } from "./terminal/terminal.ts";
 
@@ -30,6 +31,8 @@ const commands: Readonly<Record<string, { summary: string; alias?: string; isHid
   get: { summary: "show a published environment", load: () => import("./commands/get.ts") },
   env: { summary: "manage published environments", load: () => import("./commands/env/index.ts") },
   instance: { summary: "start and manage instances", load: () => import("./commands/instance/index.ts") },
+  exec: { summary: "run a command or a shell in an instance's sandbox", load: () => import("./commands/exec.ts") },
+  cp: { summary: "copy files to or from an instance's sandbox", load: () => import("./commands/cp.ts") },
   instances: { summary: "the same as: instance list", isHidden: true, load: () => import("./commands/instance/list.ts") },
   bench: { summary: "list built-in benchmarks, and prepare their data", load: () => import("./commands/bench/index.ts") },
   service: { summary: "run replicas of an environment behind one address", load: () => import("./commands/service/index.ts") },
@@ -51,6 +54,7 @@ export async function runCli(argv: readonly string[], terminal: Terminal): Promi
     else await program.parseAsync([...argv], { from: "user" });
     return exitCodes.ok.code;
   } catch (error) {
+    if (error instanceof CommandExit) return error.code;
     if (error instanceof CommanderError && error.exitCode === 0) return exitCodes.ok.code;
     // Loaded only after an error, so that help is printed quickly.
     const { reportFailure } = await import("./terminal/report-failure.ts");

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import picocolors from "picocolors";
 
 export type Colors = ReturnType<typeof picocolors.createColors>;
@@ -12,6 +13,21 @@ export interface Terminal {
   readonly isInteractive: boolean;
   /** From the first call on, Ctrl-C and SIGTERM abort this signal instead of ending the process. */
   stopSignal(): AbortSignal;
+  /** Absent if there is none, as in tests. */
+  readonly input?: TerminalInput;
+}
+
+/** What the user types, or another command writes. */
+export interface TerminalInput {
+  readonly isTty: boolean;
+  size(): { readonly rows: number; readonly cols: number };
+  /** Whether keys such as Ctrl-C are input instead of signals, and nothing is echoed. */
+  setRaw(isRaw: boolean): void;
+  /** Returns how to stop listening. */
+  onResize(listener: () => void): () => void;
+  chunks(): AsyncIterable<Uint8Array>;
+  /** Nothing more is read, so that this process can exit. */
+  close(): void;
 }
 
 export interface Output {
@@ -19,6 +35,8 @@ export interface Output {
   readonly isTty: boolean;
   readonly columns: number;
   write(text: string): void;
+  /** For output of other programs, which may not be text. Resolves when more may be written. */
+  writeBytes?(bytes: Uint8Array): Promise<void>;
 }
 
 /** The terminal of this process. */
@@ -32,6 +50,7 @@ export function processTerminal(): Terminal {
   return {
     stdout: outputOf(process.stdout, onClosed),
     stderr: outputOf(process.stderr, onClosed),
+    input: processInput(),
     cwd: process.cwd(),
     env,
     isInteractive: Boolean(process.stdin.isTTY && process.stderr.isTTY),
@@ -39,6 +58,21 @@ export function processTerminal(): Terminal {
       stop ??= onStop();
       return stop.signal;
     },
+  };
+}
+
+function processInput(): TerminalInput {
+  const { stdin, stdout } = process;
+  return {
+    isTty: stdin.isTTY === true,
+    size: () => ({ rows: stdout.rows ?? 24, cols: stdout.columns ?? 80 }),
+    setRaw: (isRaw) => void stdin.setRawMode?.(isRaw),
+    onResize: (listener) => {
+      stdout.on("resize", listener);
+      return () => void stdout.off("resize", listener);
+    },
+    chunks: () => stdin.iterator({ destroyOnReturn: false }),
+    close: () => void stdin.destroy(),
   };
 }
 
@@ -70,6 +104,9 @@ function outputOf(stream: NodeJS.WriteStream, onClosed: () => void): Output {
       return stream.columns ?? 100;
     },
     write: (text) => void stream.write(text),
+    writeBytes: async (bytes) => {
+      if (!stream.write(bytes)) await once(stream, "drain");
+    },
   };
 }
 
