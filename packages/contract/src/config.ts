@@ -69,6 +69,8 @@ const deployConfig = z.looseObject({
   isolation: z.enum(["shared", "instance"]).optional(),
   /** The number of warm processes to keep ready. */
   warm: count.optional(),
+  /** The process is stored once with its memory after it has loaded the environment, and later ones are copies; for engines that can. */
+  warmStart: z.boolean().optional(),
   /** Ports on which the environment's own programs listen; presigned links can be made for these. */
   ports: z.array(port).max(16).optional(),
   /** Where programs of an instance may connect to, on engines that restrict it; `none` by default. */

@@ -48,7 +48,9 @@ export function claimSpecFor(
     sandboxSnapshot: initial.sandboxSnapshot,
     egress: initial.egress,
     together: initial.together ?? 1,
-    environment: canBeWarm ? { name, version, owner: environment.owner, warm: warmOf(config) } : null,
+    environment: canBeWarm
+      ? { name, version, owner: environment.owner, warm: warmOf(config), warmStart: config.deployConfig?.warmStart === true }
+      : null,
   };
 }
 

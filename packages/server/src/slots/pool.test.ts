@@ -50,7 +50,7 @@ function spec(name: string): ClaimSpec {
 
 /** A claim for an environment with prepared processes. */
 function prepared(name: string, more: Partial<WarmEnvironment> = {}): ClaimSpec {
-  return { ...spec(name), environment: { name, version: "1.0.0", owner: "ada", warm: 0, ...more } };
+  return { ...spec(name), environment: { name, version: "1.0.0", owner: "ada", warm: 0, warmStart: false, ...more } };
 }
 
 const readyIn = (pool: Pool) => [...pool.sizes().values()].reduce((sum, { ready }) => sum + ready, 0);

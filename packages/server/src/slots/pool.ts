@@ -98,12 +98,22 @@ export class Pool {
   /** A process with the bundle in it: a prepared one, else a blank one, else a new one. */
   async claim(spec: ClaimSpec, signal: AbortSignal): Promise<Sandbox> {
     const { folder, digest, environment, variables, egress } = spec;
+    let set: WarmSet | null = null;
     if (environment !== null) {
-      const set = this.#setOf(digest, { folder, environment, variables, egress });
+      set = this.#setOf(digest, { folder, environment, variables, egress });
       noteBurst(set, spec.together ?? 1, this.#options.now());
       const prepared = this.#take(set);
       if (prepared !== null) return prepared;
+      const copied = await this.#copyStored(set, spec.owner, "now", signal);
+      if (copied !== null) return copied;
     }
+    const sandbox = await this.#load(spec, signal);
+    if (set !== null) await this.#store(set, sandbox);
+    return sandbox;
+  }
+
+  /** A blank process, or a new one, that loads the bundle. */
+  async #load(spec: ClaimSpec, signal: AbortSignal): Promise<Sandbox> {
     const { sandboxOptions, sandboxSnapshot: snapshot } = spec;
     if (sandboxOptions !== undefined || snapshot !== undefined)
       return this.#bind(await this.#start(spec.owner, "now", signal, { sandboxOptions, snapshot }), bundleOf(spec), signal);
@@ -139,6 +149,7 @@ export class Pool {
     await Promise.all(
       sets.map(async (set) => {
         await set.filling;
+        await this.#dropStored(set);
         await destroyReady(set, 0);
       }),
     );
@@ -163,6 +174,7 @@ export class Pool {
 
   async #drop(set: WarmSet): Promise<void> {
     this.#sets.delete(set.name);
+    await this.#dropStored(set);
     await destroyReady(set, 0);
   }
 
@@ -173,7 +185,7 @@ export class Pool {
     const set = newWarmSet(name, bundle, 0);
     this.#sets.set(name, set);
     // The same bundle was published again with other variables or another policy: processes prepared with the old ones are of no use.
-    if (known !== undefined) void destroyReady(known, 0).catch(() => {});
+    if (known !== undefined) void Promise.all([destroyReady(known, 0), this.#dropStored(known)]).catch(() => {});
     return set;
   }
 
@@ -232,8 +244,7 @@ export class Pool {
     set.starting++;
     let sandbox: Sandbox;
     try {
-      sandbox = await this.#start(set.bundle?.environment.owner ?? PLATFORM, "ahead", signal);
-      if (set.bundle !== null) await this.#bind(sandbox, { ...bundleOf(set.bundle), isAhead: true }, signal);
+      sandbox = await this.#prepare(set, signal);
     } finally {
       set.starting--;
     }
@@ -246,6 +257,57 @@ export class Pool {
       set.ready.splice(at, 1);
       await sandbox.destroy().catch(() => {});
     });
+  }
+
+  async #prepare(set: WarmSet, signal: AbortSignal): Promise<Sandbox> {
+    const owner = set.bundle?.environment.owner ?? PLATFORM;
+    const copied = await this.#copyStored(set, owner, "ahead", signal);
+    if (copied !== null) return copied;
+    const sandbox = await this.#start(owner, "ahead", signal);
+    if (set.bundle === null) return sandbox;
+    await this.#bind(sandbox, { ...bundleOf(set.bundle), isAhead: true }, signal);
+    await this.#store(set, sandbox);
+    return sandbox;
+  }
+
+  /** Stores the first process of a set that has loaded its bundle, before an instance is created in it. */
+  async #store(set: WarmSet, sandbox: Sandbox): Promise<void> {
+    const { engine } = this.#options;
+    if (set.bundle?.environment.warmStart !== true || !engine.can.snapshots.includes("memory") || sandbox.snapshot === undefined) return;
+    // Not aborted with the request: others wait for it too.
+    set.snapshot ??= sandbox.snapshot("memory", this.#stop.signal).then(
+      ({ id }) => id,
+      (error: unknown) => this.#giveUpStored(set, error),
+    );
+    await set.snapshot;
+  }
+
+  /** A copy of the stored process; null if there is none. One that cannot be continued is not used any more. */
+  async #copyStored(set: WarmSet, owner: string, urgency: Urgency, signal: AbortSignal): Promise<Sandbox | null> {
+    const snapshot = await set.snapshot;
+    if (snapshot === null) return null;
+    try {
+      return await this.#start(owner, urgency, signal, { snapshot, egress: set.bundle?.egress });
+    } catch (error) {
+      signal.throwIfAborted();
+      set.snapshot = Promise.resolve(this.#giveUpStored(set, error));
+      await this.#options.engine.removeSnapshot?.(snapshot).catch(() => {});
+      return null;
+    }
+  }
+
+  /** Processes are started as without `warmStart`. */
+  #giveUpStored(set: WarmSet, error: unknown): null {
+    const environment = set.bundle?.environment;
+    if (environment !== undefined && !this.#stop.signal.aborted)
+      this.#options.onFillFailure(`${environment.name}@${environment.version}`, error);
+    return null;
+  }
+
+  async #dropStored(set: WarmSet): Promise<void> {
+    const snapshot = await set.snapshot;
+    set.snapshot = null;
+    if (snapshot !== null) await this.#options.engine.removeSnapshot?.(snapshot).catch(() => {});
   }
 
   #isCurrent(set: WarmSet): boolean {

@@ -12,6 +12,8 @@ export interface WarmEnvironment {
   readonly owner: string;
   /** How many processes its publisher wants to be ready at all times: `deployConfig.warm`. */
   readonly warm: number;
+  /** Whether processes are copies of a stored one: `deployConfig.warmStart`. */
+  readonly warmStart: boolean;
 }
 
 /** Why a set cannot be filled, and when it is tried again. */
@@ -44,12 +46,15 @@ export interface WarmSet {
   /** The largest recent number of claims made together, and until when as many are kept ready. */
   burst: { readonly size: number; readonly until: number };
   filling: Promise<void> | null;
+  /** The stored process that new ones are copies of. Null before the first one, and its value if it could not be stored. */
+  snapshot: Promise<string | null> | null;
   failure: FillFailure | null;
 }
 
 export function newWarmSet(name: string, bundle: WarmSet["bundle"], reserve: number): WarmSet {
   const burst = { size: 0, until: 0 };
-  return { name, bundle, reserve, target: reserve, ready: [], starting: 0, demand: new Demand(), burst, filling: null, failure: null };
+  const demand = new Demand();
+  return { name, bundle, reserve, target: reserve, ready: [], starting: 0, demand, burst, filling: null, snapshot: null, failure: null };
 }
 
 export function demandOf({ name, bundle, demand, reserve, burst }: WarmSet, now: number): WarmDemand {

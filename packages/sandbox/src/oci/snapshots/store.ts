@@ -49,7 +49,7 @@ export interface SnapshotStoreOptions {
 
 const HOLDER = "snapshot-";
 
-/** The snapshots of one engine: layers of files that sandboxes share, and images of memory. */
+/** The snapshots that the processes of one home have taken and not removed: layers of files that sandboxes share, and images of memory. */
 export class SnapshotStore {
   readonly #options: SnapshotStoreOptions;
   readonly #records: Records<SnapshotRecord>;
@@ -117,13 +117,13 @@ export class SnapshotStore {
     await this.#options.layers.release(`${HOLDER}${id}`);
   }
 
-  /** Removes what processes left unfinished that have ended. */
+  /** Removes the snapshots of processes that have ended: nobody knows their ids any more. */
   async collect(): Promise<void> {
     const { processes } = this.#options;
     await this.#records.removeParts(processes);
     for (const id of this.#records.ids()) {
       const found = this.#records.find(id);
-      if (found === null || (!isComplete(found) && !isRunning(processes, found.maker))) await this.remove(id);
+      if (found === null || !isRunning(processes, found.maker)) await this.remove(id);
     }
     const kept = new Set(this.#records.ids().map((id) => `${HOLDER}${id}`));
     for (const holder of await this.#options.layers.holders())
