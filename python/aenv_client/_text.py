@@ -5,13 +5,31 @@ from __future__ import annotations
 import json
 import re
 import string
-from typing import Any, Collection, Mapping, Sequence
+from typing import Any, Collection, Mapping, Sequence, TypedDict
 
 from . import Client, Reward, Session, Step, as_text
 from .errors import AEnvError
 
 CHARACTERS = string.printable
 _NOT_PRINTABLE = re.compile(f"[^{re.escape(CHARACTERS)}]")
+
+
+class EpisodeSettings(TypedDict, total=False):
+    """What the environments of all these frameworks are made with, besides their own arguments."""
+
+    #: Of the platform's control port; $AENV_SYSTEM_URL if None.
+    url: str | None
+    api_key: str | None
+    #: Tasks are drawn from this split only.
+    split: str | None
+    #: Ids of the tasks to draw from; all if None.
+    tasks: Sequence[str] | None
+    #: Variables of the instances.
+    variables: Mapping[str, str] | None
+    #: After so many turns the episode is scored and truncated; 20 by default.
+    max_turns: int
+    #: Of a request, in seconds; 60 by default.
+    timeout: float
 
 
 class TextEpisodes:
@@ -21,14 +39,14 @@ class TextEpisodes:
         self,
         environment: str,
         *,
-        url: str | None,
-        api_key: str | None,
-        split: str | None,
-        tasks: Sequence[str] | None,
-        variables: Mapping[str, str] | None,
-        max_turns: int,
         max_length: int,
-        timeout: float,
+        url: str | None = None,
+        api_key: str | None = None,
+        split: str | None = None,
+        tasks: Sequence[str] | None = None,
+        variables: Mapping[str, str] | None = None,
+        max_turns: int = 20,
+        timeout: float = 60.0,
     ) -> None:
         self._environment = environment
         self._client = Client(url, api_key=api_key, timeout=timeout)

@@ -16,14 +16,17 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from typing import Any, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Iterable
 
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Discrete, Text
 from numpy.typing import NDArray
 
-from ._text import CHARACTERS, TextEpisodes
+from ._text import CHARACTERS, EpisodeSettings, TextEpisodes
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class AEnv(gymnasium.Env[str, str]):
@@ -38,15 +41,9 @@ class AEnv(gymnasium.Env[str, str]):
         self,
         environment: str,
         *,
-        url: str | None = None,
-        api_key: str | None = None,
-        split: str | None = None,
-        tasks: Sequence[str] | None = None,
-        variables: Mapping[str, str] | None = None,
-        max_turns: int = 20,
         max_length: int = 16_384,
-        timeout: float = 60.0,
         render_mode: str | None = None,
+        **settings: Unpack[EpisodeSettings],
     ) -> None:
         self.render_mode = render_mode
         self.observation_space = Text(min_length=0, max_length=max_length, charset=CHARACTERS)
@@ -55,17 +52,7 @@ class AEnv(gymnasium.Env[str, str]):
         self.tools: list[dict[str, Any]] = []
         self.messages: list[dict[str, Any]] = []
         self._given = 0.0
-        self._episodes = TextEpisodes(
-            environment,
-            url=url,
-            api_key=api_key,
-            split=split,
-            tasks=tasks,
-            variables=variables,
-            max_turns=max_turns,
-            max_length=max_length,
-            timeout=timeout,
-        )
+        self._episodes = TextEpisodes(environment, max_length=max_length, **settings)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         super().reset(seed=seed)

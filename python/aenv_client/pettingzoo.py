@@ -11,14 +11,17 @@ The rewards of an agent add up to its component of the score. A failure of the p
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 import numpy as np
 from gymnasium.spaces import Text
 from pettingzoo import ParallelEnv
 
 from . import Reward, Step
-from ._text import CHARACTERS, TextEpisodes
+from ._text import CHARACTERS, EpisodeSettings, TextEpisodes
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 @dataclass(frozen=True)
@@ -42,15 +45,9 @@ class AEnvParallel(ParallelEnv[str, str, str]):
         environment: str,
         roles: Mapping[str, Role],
         *,
-        url: str | None = None,
-        api_key: str | None = None,
-        split: str | None = None,
-        tasks: Sequence[str] | None = None,
-        variables: Mapping[str, str] | None = None,
-        max_turns: int = 20,
         max_length: int = 16_384,
-        timeout: float = 60.0,
         render_mode: str | None = None,
+        **settings: Unpack[EpisodeSettings],
     ) -> None:
         self.render_mode = render_mode
         self.possible_agents = list(roles)
@@ -60,17 +57,7 @@ class AEnvParallel(ParallelEnv[str, str, str]):
         self._roles = dict(roles)
         self._random = np.random.default_rng()
         self._given: dict[str, float] = {}
-        self._episodes = TextEpisodes(
-            environment,
-            url=url,
-            api_key=api_key,
-            split=split,
-            tasks=tasks,
-            variables=variables,
-            max_turns=max_turns,
-            max_length=max_length,
-            timeout=timeout,
-        )
+        self._episodes = TextEpisodes(environment, max_length=max_length, **settings)
 
     def observation_space(self, agent: str) -> Text:
         return self.observation_spaces[agent]
