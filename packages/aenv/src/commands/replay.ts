@@ -3,11 +3,10 @@ import { type Difference, type ReplayResult, type RunSettings, replay } from "@a
 import { Environment } from "@aenv/sdk";
 import type { Command } from "commander";
 import { examples } from "../options/examples.ts";
-import { collectPair } from "../options/pairs.ts";
 import { integer } from "../options/values.ts";
 import { addPlatformOptions } from "../platform/platform.ts";
 import { addRunsOption, getRun, type RunsOptions } from "../rollout/run-option.ts";
-import { loadTimeoutOption, openSource, type Source, type SourceOptions, sourceOfRun } from "../rollout/source.ts";
+import { addSourceOptions, openSource, type Source, type SourceOptions, sourceOfRun } from "../rollout/source.ts";
 import { excerpts } from "../terminal/excerpts.ts";
 import { Failure } from "../terminal/failure.ts";
 import { createPrinter } from "../terminal/printer.ts";
@@ -36,11 +35,11 @@ export function define(command: Command, terminal: Terminal): void {
     .argument("<run>", "the name of the run, or its folder")
     .argument("[trajectory]", "the id of one trajectory, with or without the name of the run")
     .option("--environment <environment>", "a folder, a built-in environment, or name@version; the run's own if not given")
-    .option("-c, --concurrency <number>", "trajectories at the same time", integer(1, 100_000), 16)
-    .option("-e, --var <KEY=VALUE>", "a variable for the instances besides those of the run; may be repeated", collectPair)
-    .option("--ttl <duration>", "the lifetime of an instance")
-    .addOption(loadTimeoutOption())
-    .option("--json", "print the results as JSON");
+    .option("-c, --concurrency <number>", "trajectories at the same time", integer(1, 100_000), 16);
+  addSourceOptions(command, "a variable for the instances besides those of the run; may be repeated").option(
+    "--json",
+    "print the results as JSON",
+  );
   addPlatformOptions(addRunsOption(command))
     .addHelpText("after", examples("aenv replay NAME", "aenv replay NAME 0-0", "aenv replay NAME --environment ./my-env"))
     .action((named: string, trajectory: string | undefined, options: Options) => replayRun(named, trajectory, options, terminal));

@@ -16,14 +16,13 @@ import {
 import { Environment } from "@aenv/sdk";
 import { type Command, Option } from "commander";
 import { examples } from "../options/examples.ts";
-import { collectPair } from "../options/pairs.ts";
 import { duration, integer } from "../options/values.ts";
 import { addPlatformOptions } from "../platform/platform.ts";
 import { agentOfRun, chooseAgent } from "../rollout/agent-options.ts";
 import { provenanceOf } from "../rollout/episodes.ts";
 import { BusySigns, playShown } from "../rollout/played-run.ts";
 import { addRunsOption, getRun, type RunsOptions } from "../rollout/run-option.ts";
-import { loadTimeoutOption, openSource, type Source, type SourceOptions, sourceOfRun } from "../rollout/source.ts";
+import { addSourceOptions, openSource, type Source, type SourceOptions, sourceOfRun } from "../rollout/source.ts";
 import { meanText } from "../rollout/summary-view.ts";
 import { Failure } from "../terminal/failure.ts";
 import { createPrinter, type Printer } from "../terminal/printer.ts";
@@ -63,11 +62,11 @@ export function define(command: Command, terminal: Terminal): void {
       new Option("--deadline <duration>", "how long an episode may take in all; a longer one is unscored")
         .argParser(duration)
         .default(30 * 60_000, "30m"),
-    )
-    .option("-e, --var <KEY=VALUE>", "a variable for the instances besides those of the run, such as a secret one", collectPair)
-    .option("--ttl <duration>", "the lifetime of an instance")
-    .addOption(loadTimeoutOption())
-    .option("--json", "print the result as JSON");
+    );
+  addSourceOptions(command, "a variable for the instances besides those of the run, such as a secret one").option(
+    "--json",
+    "print the result as JSON",
+  );
   addPlatformOptions(addRunsOption(command))
     .addHelpText("after", examples("aenv reproduce NAME", "aenv reproduce NAME --anyway", "aenv reproduce NAME --environment ./my-env"))
     .action((named: string, options: Options) => reproduce(named, options, terminal));

@@ -14,13 +14,12 @@ import {
 } from "@aenv/rollout";
 import type { Command } from "commander";
 import { examples } from "../options/examples.ts";
-import { collectPair } from "../options/pairs.ts";
 import { integer } from "../options/values.ts";
 import { addPlatformOptions } from "../platform/platform.ts";
 import { configDigestOf } from "../rollout/episodes.ts";
 import { LiveView } from "../rollout/live-view.ts";
 import { addRunsOption, getRun, type RunsOptions } from "../rollout/run-option.ts";
-import { loadTimeoutOption, openSource, type SourceOptions } from "../rollout/source.ts";
+import { addSourceOptions, openSource, type SourceOptions } from "../rollout/source.ts";
 import { Failure } from "../terminal/failure.ts";
 import { createPrinter } from "../terminal/printer.ts";
 import { countText, facts, table } from "../terminal/table.ts";
@@ -48,11 +47,11 @@ export function define(command: Command, terminal: Terminal): void {
     .requiredOption("--reward-from <environment>", "the other version: a folder, a built-in environment, or name@version on a server")
     .option("--run <name>", "the name of the new run; made of the old one and the version if not given")
     .option("-c, --concurrency <number>", "trajectories at the same time", integer(1, 100_000), 16)
-    .option("--retries <number>", "further attempts after a failure that may pass", integer(0, 100), 2)
-    .option("-e, --var <KEY=VALUE>", "a variable for the instances besides those of the run; may be repeated", collectPair)
-    .option("--ttl <duration>", "the lifetime of an instance")
-    .addOption(loadTimeoutOption())
-    .option("--json", "print the result as JSON");
+    .option("--retries <number>", "further attempts after a failure that may pass", integer(0, 100), 2);
+  addSourceOptions(command, "a variable for the instances besides those of the run; may be repeated").option(
+    "--json",
+    "print the result as JSON",
+  );
   addPlatformOptions(addRunsOption(command))
     .addHelpText("after", examples("aenv rescore NAME --reward-from ./my-env", "aenv rescore NAME --reward-from shop@1.1.0"))
     .action((named: string, options: Options) => rescore(named, options, terminal));

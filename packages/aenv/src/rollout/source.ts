@@ -3,6 +3,8 @@ import { join } from "node:path";
 import { isObject, splitRef, type Task } from "@aenv/contract";
 import type { RunSettings } from "@aenv/rollout";
 import { Environment, type EnvironmentOptions } from "@aenv/sdk";
+import type { Command } from "commander";
+import { collectPair } from "../options/pairs.ts";
 import { callServer, openPlatform, type PlatformOptions } from "../platform/platform.ts";
 import { findBuiltIn } from "../project/benchmarks.ts";
 import { dataDir } from "../project/data-dir.ts";
@@ -30,7 +32,13 @@ export interface SourceOptions extends PlatformOptions {
   readonly loadTimeout: number;
 }
 
-export { loadTimeoutOption };
+/** The options of commands that play on instances; `variables` explains `--var`. */
+export function addSourceOptions(command: Command, variables: string): Command {
+  return command
+    .option("-e, --var <KEY=VALUE>", variables, collectPair)
+    .option("--ttl <duration>", "the lifetime of an instance")
+    .addOption(loadTimeoutOption());
+}
 
 /**
  * A folder, or the name of a built-in environment without a version, is played on a server inside of this command. Everything else is

@@ -2,12 +2,11 @@ import { createHash } from "node:crypto";
 import { ModelHttp, modelAgent } from "@aenv/rollout";
 import { type Command, Option } from "commander";
 import { examples } from "../../options/examples.ts";
-import { collectPair } from "../../options/pairs.ts";
 import { duration, integer } from "../../options/values.ts";
 import { addPlatformOptions } from "../../platform/platform.ts";
 import { Episodes } from "../../rollout/episodes.ts";
 import { addLimitOptions, type LimitOptions, limitsOf } from "../../rollout/limit-options.ts";
-import { loadTimeoutOption, openSource, type SourceOptions } from "../../rollout/source.ts";
+import { addSourceOptions, openSource, type SourceOptions } from "../../rollout/source.ts";
 import { createPrinter } from "../../terminal/printer.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 import { controlRollouts, type EndedRollout } from "../../trainer/agent-lightning.ts";
@@ -45,11 +44,8 @@ export function define(command: Command, terminal: Terminal): void {
         .default(1_000, "1s"),
     )
     .option("--until-idle", "end when no rollout is queued or running");
-  addLimitOptions(command)
-    .option("-e, --var <KEY=VALUE>", "a variable for the instances; may be repeated", collectPair)
-    .option("--ttl <duration>", "the lifetime of an instance")
-    .addOption(loadTimeoutOption())
-    .option("--json", "print a line of JSON for each rollout");
+  addLimitOptions(command);
+  addSourceOptions(command, "a variable for the instances; may be repeated").option("--json", "print a line of JSON for each rollout");
   addPlatformOptions(command)
     .addHelpText(
       "after",

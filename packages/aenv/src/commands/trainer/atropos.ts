@@ -2,13 +2,13 @@ import { createHash } from "node:crypto";
 import { splitRef } from "@aenv/contract";
 import { type Command, Option } from "commander";
 import { examples } from "../../options/examples.ts";
-import { collect, collectPair } from "../../options/pairs.ts";
+import { collect } from "../../options/pairs.ts";
 import { duration, integer, number } from "../../options/values.ts";
 import { addPlatformOptions } from "../../platform/platform.ts";
 import { addModelOptions, chooseAgent, type ModelOptions } from "../../rollout/agent-options.ts";
 import { Episodes } from "../../rollout/episodes.ts";
 import { addLimitOptions, type LimitOptions, limitsOf } from "../../rollout/limit-options.ts";
-import { listTasks, loadTimeoutOption, openSource, type SourceOptions } from "../../rollout/source.ts";
+import { addSourceOptions, listTasks, openSource, type SourceOptions } from "../../rollout/source.ts";
 import { Failure } from "../../terminal/failure.ts";
 import { createPrinter } from "../../terminal/printer.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
@@ -61,11 +61,8 @@ export function define(command: Command, terminal: Terminal): void {
         .default(30 * 60_000, "30m"),
     )
     .addOption(new Option("--poll <duration>", "how often it asks whether the trainer is ready").argParser(duration).default(1_000, "1s"));
-  addLimitOptions(addModelOptions(command, "the model; its endpoint must return token ids, as vLLM and SGLang do"))
-    .option("-e, --var <KEY=VALUE>", "a variable for the instances; may be repeated", collectPair)
-    .option("--ttl <duration>", "the lifetime of an instance")
-    .addOption(loadTimeoutOption())
-    .option("--json", "print a line of JSON for each group");
+  addLimitOptions(addModelOptions(command, "the model; its endpoint must return token ids, as vLLM and SGLang do"));
+  addSourceOptions(command, "a variable for the instances; may be repeated").option("--json", "print a line of JSON for each group");
   addPlatformOptions(command)
     .addHelpText(
       "after",
