@@ -5,15 +5,14 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { TurnAgent } from "../agents/agent.ts";
 import { randomAgent } from "../agents/random.ts";
 import { noopAgent, scriptedAgent } from "../agents/scripted.ts";
-import { digestOf } from "../journal/digest.ts";
+import { instancesOn, playOptionsOf, runSettingsOf } from "../fixtures/run.ts";
 import { readJournal } from "../journal/journal.ts";
 import { replay } from "../replay/replay.ts";
 import { RunFolder } from "../run/folder.ts";
 import { playRun, type RunOptions } from "../run/run.ts";
-import type { RunSettings } from "../run/settings.ts";
 import { Episode } from "./episode.ts";
 import { Forks } from "./forks.ts";
-import { Instances } from "./instances.ts";
+import type { Instances } from "./instances.ts";
 import type { EpisodeSpec, PlayOptions } from "./play.ts";
 
 const never = new AbortController().signal;
@@ -28,9 +27,7 @@ describe("forks on a platform", () => {
     tree = temporaryTree();
     platform = await startPlatform();
     environment = await publish(platform, projects.echo, { isolation: "shared" });
-    const provenance = { environment, environment_digest: null, engine: null, isolation: null, server_version: null };
-    const options = { systemUrl: platform.controlUrl, dataUrl: platform.dataUrl };
-    instances = new Instances({ environment, options, provenance });
+    instances = instancesOn(platform, environment);
   });
   afterAll(async () => {
     await instances?.close();
@@ -38,48 +35,15 @@ describe("forks on a platform", () => {
     tree?.[Symbol.dispose]();
   });
 
-  function playOptions(agent: TurnAgent, own: Partial<PlayOptions> = {}): PlayOptions {
-    return {
-      agent,
-      recorder: null,
-      model: null,
-      limits: {},
-      deadlineMs: 30_000,
-      recordsDigests: true,
-      acquire: (spec, signal) => instances.acquire(spec, signal),
-      provenance: { agent: agent.name, agent_digest: null, model: null, client_version: "0" },
-      digestOf,
-      costOf: (turns) => turns.length,
-      cancel: never,
-      now,
-      date: () => new Date(),
-      ...own,
-    };
-  }
-
   async function run(
     name: string,
     agent: TurnAgent,
     forkAt: number,
     { of = {}, ...own }: Partial<RunOptions> & { of?: Partial<PlayOptions> } = {},
   ) {
-    const settings: RunSettings = {
-      format: "aenv.run.v1",
-      environment,
-      environment_digest: null,
-      variables: {},
-      agent: { name: agent.name, settings: { ...agent.settings } },
-      model: null,
-      split: null,
-      tasks: [{ id: "greet" }, { id: "recall" }],
-      samples: 3,
-      seed: 1,
-      limits: {},
-      records_digests: true,
-      pass_reward: 1,
-      fork_at: forkAt,
-    };
-    await using forks = new Forks(playOptions(agent, of), forkAt);
+    const tasks = [{ id: "greet" }, { id: "recall" }];
+    const settings = runSettingsOf(environment, agent, { tasks, samples: 3, fork_at: forkAt });
+    await using forks = new Forks(playOptionsOf(agent, instances, { costOf: (turns) => turns.length, ...of }), forkAt);
     const folder = new RunFolder(tree.path, name);
     const common = { folder, settings, concurrency: 4, retries: 1, cancel: never };
     const onDone: RunOptions["onDone"] = (planned) => forks.done(planned);

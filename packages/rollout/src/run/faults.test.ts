@@ -8,14 +8,12 @@ import { faulty, type ModelFault, modelFaults, scriptedOpenAi, temporaryTree } f
 import { publish, startPlatform } from "aenvironment/platform-tests";
 import { expect, it } from "vitest";
 import { modelAgent } from "../agents/model.ts";
-import { Instances } from "../episode/instances.ts";
-import { type PlayOptions, playEpisode } from "../episode/play.ts";
+import { playEpisode } from "../episode/play.ts";
 import { deaths, FaultyEngine } from "../fixtures/faulty-engine.ts";
-import { digestOf } from "../journal/digest.ts";
+import { instancesOn, playOptionsOf, runSettingsOf } from "../fixtures/run.ts";
 import { ModelHttp } from "../models/http.ts";
 import { RunFolder } from "./folder.ts";
 import { playRun } from "./run.ts";
-import type { RunSettings } from "./settings.ts";
 
 const TASKS = 100;
 const SAMPLES = 100;
@@ -56,42 +54,20 @@ it(`accounts for each of ${TASKS * SAMPLES} episodes exactly once while one in t
   const http = new ModelHttp({ retries: 1, timeoutMs: 2_000, sleep });
   const agent = modelAgent({ api: "chat", baseUrl: model.baseUrl, apiKey: "key", name: "m", streams: true }, http);
   const cancel = new AbortController().signal;
-  const provenance = { environment, environment_digest: null, engine: "process", isolation: "shared", server_version: "0" };
-  const instances = new Instances({
-    environment,
-    options: { systemUrl: platform.controlUrl, dataUrl: platform.dataUrl },
-    provenance,
-  });
-  const options: PlayOptions = {
-    agent,
-    recorder: null,
-    model: null,
-    limits: {},
+  const instances = instancesOn(platform, environment);
+  const options = playOptionsOf(agent, instances, {
     deadlineMs: 60_000,
     recordsDigests: false,
-    acquire: (spec, signal) => instances.acquire(spec, signal),
     provenance: { agent: agent.name, agent_digest: null, model: "m", client_version: "0" },
-    digestOf,
-    costOf: () => null,
     cancel,
-    now: () => performance.now(),
-    date: () => new Date(),
-  };
-  const settings: RunSettings = {
-    format: "aenv.run.v1",
-    environment,
-    environment_digest: null,
-    variables: {},
-    agent: { name: agent.name, settings: { ...agent.settings } },
-    model: "m",
-    split: null,
+  });
+  const settings = runSettingsOf(environment, agent, {
     tasks: Array.from({ length: TASKS }, (_, n) => ({ id: `task-${n}` })),
     samples: SAMPLES,
     seed: SEED,
-    limits: {},
+    model: "m",
     records_digests: false,
-    pass_reward: 1,
-  };
+  });
   const folder = new RunFolder(tree.path, "run");
   const causes = new Set<string>();
   const result = await playRun({

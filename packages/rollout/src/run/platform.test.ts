@@ -5,12 +5,10 @@ import { type Platform, projects, publish, startPlatform } from "aenvironment/pl
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Agent } from "../agents/agent.ts";
 import { oracleAgent } from "../agents/scripted.ts";
-import { Instances } from "../episode/instances.ts";
-import { type PlayOptions, playEpisode } from "../episode/play.ts";
-import { digestOf } from "../journal/digest.ts";
+import { playEpisode } from "../episode/play.ts";
+import { instancesOn, playOptionsOf, runSettingsOf } from "../fixtures/run.ts";
 import { RunFolder } from "./folder.ts";
 import { playRun } from "./run.ts";
-import type { RunSettings } from "./settings.ts";
 
 describe("a run on a platform", () => {
   let platform: Platform;
@@ -26,50 +24,14 @@ describe("a run on a platform", () => {
     tree?.[Symbol.dispose]();
   });
 
-  function settingsOf(agent: Agent, samples: number): RunSettings {
-    return {
-      format: "aenv.run.v1",
-      environment,
-      environment_digest: null,
-      variables: {},
-      agent: { name: agent.name, settings: { ...agent.settings } },
-      model: null,
-      split: null,
-      tasks: [{ id: "greet" }, { id: "be-brief" }, { id: "recall" }],
-      samples,
-      seed: 1,
-      limits: {},
-      records_digests: true,
-      pass_reward: 1,
-    };
-  }
-
   async function run(name: string, agent: Agent, samples: number) {
     const cancel = new AbortController().signal;
-    const provenance = { environment, environment_digest: null, engine: null, isolation: null, server_version: null };
-    await using instances = new Instances({
-      environment,
-      options: { systemUrl: platform.controlUrl, dataUrl: platform.dataUrl },
-      provenance,
-    });
-    const options: PlayOptions = {
-      agent,
-      recorder: null,
-      model: null,
-      limits: {},
-      deadlineMs: 30_000,
-      recordsDigests: true,
-      acquire: (spec, signal) => instances.acquire(spec, signal),
-      provenance: { agent: agent.name, agent_digest: null, model: null, client_version: "0" },
-      digestOf,
-      costOf: () => null,
-      cancel,
-      now: () => performance.now(),
-      date: () => new Date(),
-    };
+    await using instances = instancesOn(platform, environment);
+    const options = playOptionsOf(agent, instances, { cancel });
+    const settings = runSettingsOf(environment, agent, { tasks: [{ id: "greet" }, { id: "be-brief" }, { id: "recall" }], samples });
     const folder = new RunFolder(join(tree.path, "runs"), name);
     const play = (spec: Parameters<typeof playEpisode>[0]) => playEpisode(spec, options);
-    const result = await playRun({ folder, settings: settingsOf(agent, samples), concurrency: 8, retries: 0, play, cancel });
+    const result = await playRun({ folder, settings, concurrency: 8, retries: 0, play, cancel });
     const trajectories: Trajectory[] = [];
     for await (const one of folder.trajectories()) trajectories.push(one);
     return { ...result, trajectories };
