@@ -50,3 +50,15 @@ export const episodeAbilities = z.object({
   rewardDigest: z.string().optional(),
 });
 export type EpisodeAbilities = z.infer<typeof episodeAbilities>;
+
+/** Those of an environment that defines no part of an episode. */
+export const noAbilities: EpisodeAbilities = {
+  prompt: false,
+  reply: false,
+  status: false,
+  stepRewards: false,
+  digest: false,
+  oracle: false,
+  observation: false,
+  hear: false,
+};

@@ -38,6 +38,7 @@ export {
   episodePrompt,
   episodeReply,
   episodeStatus,
+  noAbilities,
   type OracleAction,
   oracleAction,
   oracleAnswer,
@@ -76,7 +77,7 @@ export {
   parseIpv4,
   parseIpv4Network,
 } from "./ipv4.ts";
-export { isObject, type Json, type JsonObject, type JsonSchema, jsonSchemaObject } from "./json.ts";
+export { isObject, type Json, type JsonObject, type JsonSchema, jsonSchemaObject, tryJson } from "./json.ts";
 export { type BundleManifest, bundleManifest } from "./manifest.ts";
 export { nearestName } from "./nearest.ts";
 export {

@@ -1,4 +1,4 @@
-import type { CallToolResult, ChatMessage } from "@aenv/contract";
+import { type CallToolResult, type ChatMessage, noAbilities } from "@aenv/contract";
 import { afterEach, describe, expect, it } from "vitest";
 import { compileEnvironment } from "../compile/environment.ts";
 import { defineEnvironment, type EnvironmentDefinition } from "../definition/definition.ts";
@@ -88,17 +88,7 @@ describe("an environment that says nothing about its episodes", () => {
   it("is described as such, with a digest that changes with the code and the weight of a reward", async () => {
     const describe = async (definition: EnvironmentDefinition) =>
       (await compileEnvironment(definition, { name: "game", version: "1.0.0" })).abilities;
-    const none = {
-      prompt: false,
-      reply: false,
-      status: false,
-      stepRewards: false,
-      digest: false,
-      oracle: false,
-      observation: false,
-      hear: false,
-    };
-    expect(await describe({ ...(plain as EnvironmentDefinition), rewards: [] })).toEqual(none);
+    expect(await describe({ ...(plain as EnvironmentDefinition), rewards: [] })).toEqual(noAbilities);
     const all = { prompt: true, reply: true, status: true, stepRewards: true, digest: true, oracle: true, observation: true, hear: true };
     expect(await describe(game as EnvironmentDefinition)).toMatchObject(all);
     const digests = [

@@ -10,6 +10,7 @@ import {
   replyRequest,
   resetRequest,
   type TaskPage,
+  tryJson,
 } from "@aenv/contract";
 import type { z } from "zod";
 import type { CompiledEndpoint } from "../compile/environment.ts";
@@ -134,14 +135,6 @@ function fromQuery(query: URLSearchParams, schema: CompiledSchema): Record<strin
     args[key] = isObject(property) && property.type === "string" ? text : (tryJson(text) ?? text);
   }
   return args;
-}
-
-function tryJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function page(tasks: TaskPage["items"], query: URLSearchParams): TaskPage {

@@ -5,7 +5,7 @@ import type { Row } from "./row.ts";
 export type PromptFormat = "verl" | "slime" | "areal" | "trl";
 
 /** The name of the agent loop in verl's configuration. */
-export const VERL_AGENT = "aenv";
+const VERL_AGENT = "aenv";
 
 /** One row for the task of a trajectory: where its environment is, and what an agent is told at the beginning. */
 export function promptRow(trajectory: Trajectory, format: PromptFormat): Row {

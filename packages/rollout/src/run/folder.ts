@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { PlatformError, type Trajectory } from "@aenv/contract";
+import { PlatformError, type Trajectory, tryJson } from "@aenv/contract";
 import { z } from "zod";
 import { compressJournal } from "../journal/journal.ts";
 import { countTrajectories, readTrajectories, rewriteTrajectories, TrajectoryWriter } from "../journal/trajectories.ts";
@@ -116,9 +116,12 @@ export class RunFolder {
       if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
       throw error;
     }
-    const parsed = schema.safeParse(JSON.parse(text));
+    const parsed = schema.safeParse(tryJson(text));
     if (parsed.success) return parsed.data;
-    throw new PlatformError("store.damaged", `${path} cannot be read: ${z.prettifyError(parsed.error)}`);
+    throw new PlatformError(
+      "store.damaged",
+      `${path} cannot be read: ${z.prettifyError(parsed.error)}; repair it, or delete the run's folder`,
+    );
   }
 
   #write(file: string, value: unknown): void {

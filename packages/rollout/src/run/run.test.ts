@@ -1,3 +1,5 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import type { Trajectory } from "@aenv/contract";
 import { type Tree, temporaryTree } from "@aenv/testing";
@@ -50,6 +52,15 @@ describe("a run", () => {
     for await (const one of new RunFolder(tree.path, "run").trajectories()) found.push(one);
     return found;
   }
+
+  it("whose settings cannot be read is named, with what to do", async () => {
+    await playRun(options());
+    for (const text of ["{", "{}"]) {
+      writeFileSync(join(tree.path, "run", "run.json"), text);
+      const message = expect.stringMatching(/run\.json cannot be read: .*delete the run's folder$/s);
+      expect(() => listRuns(tree.path)).toThrow(expect.objectContaining({ code: "store.damaged", message }));
+    }
+  });
 
   it("plays every sample of every task exactly once and keeps its trajectory", async () => {
     const { summary, isComplete } = await playRun(options());

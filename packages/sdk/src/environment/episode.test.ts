@@ -1,4 +1,4 @@
-import { instanceRoutes } from "@aenv/contract";
+import { instanceRoutes, noAbilities } from "@aenv/contract";
 import { defineEnvironment, type Served, serve } from "@aenv/kit";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { httpServer, sendJson, sendText } from "../../fixtures/http-server.ts";
@@ -18,17 +18,6 @@ const game = defineEnvironment({
   tools: [{ name: "move", run: (_, { state }) => ++state.moves }],
 });
 
-const NONE = {
-  prompt: false,
-  reply: false,
-  status: false,
-  stepRewards: false,
-  digest: false,
-  oracle: false,
-  observation: false,
-  hear: false,
-};
-
 describe("the episode of a served environment", () => {
   let served: Served;
   let env: Environment;
@@ -42,7 +31,14 @@ describe("the episode of a served environment", () => {
   });
 
   it("has the parts that the environment defines", async () => {
-    expect(await env.episode.abilities()).toEqual({ ...NONE, prompt: true, reply: true, status: true, stepRewards: true, oracle: true });
+    expect(await env.episode.abilities()).toEqual({
+      ...noAbilities,
+      prompt: true,
+      reply: true,
+      status: true,
+      stepRewards: true,
+      oracle: true,
+    });
   });
 
   it("can be played by what it says", async () => {
@@ -82,7 +78,7 @@ describe("a server without the routes about an episode", () => {
   it("says nothing about an episode, and is asked only once", async () => {
     await using server = await httpServer((_, response) => sendText(response, "Not Found", 404));
     await using env = new Environment("old@1.0.0", { instanceUrl: server.url, skipHealthCheck: true });
-    expect([await env.episode.abilities(), await env.episode.abilities()]).toEqual([NONE, NONE]);
+    expect([await env.episode.abilities(), await env.episode.abilities()]).toEqual([noAbilities, noAbilities]);
     expect(server.count("GET", "/episode")).toBe(1);
     for (const ask of [env.episode.prompt(), env.episode.status(), env.episode.digest(), env.episode.oracle(), env.episode.stepReward()])
       await expect(ask).rejects.toMatchObject({ code: "instance.unsupported" });

@@ -11,6 +11,7 @@ import {
   episodeStatus,
   instanceRoutes,
   isPlatformError,
+  noAbilities,
   type OracleAction,
   oracleAnswer,
   type Reward,
@@ -19,17 +20,6 @@ import type { z } from "zod";
 import { ValidationError } from "../errors/errors.ts";
 import type { CallOptions, SandboxClient } from "./sandbox-client.ts";
 import { toReward } from "./score.ts";
-
-const NONE: EpisodeAbilities = {
-  prompt: false,
-  reply: false,
-  status: false,
-  stepRewards: false,
-  digest: false,
-  oracle: false,
-  observation: false,
-  hear: false,
-};
 
 /** Opens the instance, and gives its client with the options that hold for one call. */
 type OpenSandbox = (method: string, options: CallOptions) => Promise<{ readonly sandbox: SandboxClient; readonly options: CallOptions }>;
@@ -55,7 +45,7 @@ export class EpisodeClient {
       this.#abilities = await this.#ask("abilities", "list the parts of an episode", episodeAbilities, undefined, options);
     } catch (error) {
       if (!isPlatformError(error, "instance.unsupported")) throw error;
-      this.#abilities = NONE;
+      this.#abilities = noAbilities;
     }
     return this.#abilities;
   }

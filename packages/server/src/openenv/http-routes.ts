@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { isObject, isPlatformError, PlatformError } from "@aenv/contract";
+import { isObject, isPlatformError, PlatformError, tryJson } from "@aenv/contract";
 import * as z from "zod";
 import { readBody } from "../http/body.ts";
 import type { EnvironmentVersion } from "../hub/hub.ts";
@@ -11,7 +11,7 @@ import { mcpSessions } from "./mcp-sessions.ts";
 import { InvalidMessage, parse, parseAction, parseReset } from "./messages.ts";
 import { CapacityError, type Registry } from "./registry.ts";
 import type { OpenEnvSession } from "./session.ts";
-import { shownMessage, tryJson } from "./socket.ts";
+import { shownMessage } from "./socket.ts";
 import { answerTasks, type TaskRoute, taskRoutes } from "./task-api.ts";
 
 export interface HttpRoutesOptions {

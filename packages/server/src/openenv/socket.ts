@@ -1,4 +1,4 @@
-import { isObject, isPlatformError, PlatformError } from "@aenv/contract";
+import { isObject, isPlatformError, PlatformError, tryJson } from "@aenv/contract";
 import * as z from "zod";
 import { answerMcp, type McpSessions, parseFailure } from "./mcp.ts";
 import { InvalidMessage, parse, parseAction, parseReset } from "./messages.ts";
@@ -78,13 +78,4 @@ export function shownMessage(error: unknown, onFailure: (error: unknown) => void
 
 function reply(type: string, data: unknown): Reply {
   return { text: JSON.stringify({ type, data }), isLast: false };
-}
-
-/** Undefined if it is not JSON. */
-export function tryJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
