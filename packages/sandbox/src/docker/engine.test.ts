@@ -1,7 +1,11 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { get } from "node:http";
 import { join } from "node:path";
 import { Readable } from "node:stream";
+import { setTimeout } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import { type DockerDaemon, describeNeeding, missing, startDocker, type Tree, temporaryTree } from "@aenv/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type Behaviour, describeEngine } from "../conformance.ts";
@@ -16,6 +20,7 @@ import { DockerEngine, type DockerEngineOptions } from "./engine.ts";
 import type { DockerSandbox } from "./sandbox.ts";
 
 const { signal } = new AbortController();
+const creator = fileURLToPath(new URL("../fixtures/create-docker-sandboxes.ts", import.meta.url));
 
 describeNeeding("docker", "the docker engine", () => {
   let daemon: DockerDaemon;
@@ -234,6 +239,25 @@ describeNeeding("docker", "the docker engine", () => {
       await kept?.destroy();
       expect(await leftovers(home)).toEqual([]);
       expect(await textAt(other, "/health")).toContain("true");
+    });
+
+    it.each([1, 2])("of a killed server is adopted complete or removed (%i)", async (seed) => {
+      const home = newHome();
+      const creating = spawn(process.execPath, [creator, home, daemon.socket], { stdio: ["ignore", "pipe", "inherit"] });
+      try {
+        await once(creating.stdout.setEncoding("utf8"), "data");
+        await setTimeout((seed * 173) % 400);
+      } finally {
+        creating.kill("SIGKILL");
+        await once(creating, "exit");
+      }
+      const next = newEngine({}, home);
+      for (const sandbox of await next.list()) {
+        expect(await textAt(sandbox, "/health")).toContain("true");
+        await sandbox.destroy();
+      }
+      // The daemon may still be carrying out a request of the killed process.
+      await expect.poll(async () => [...(await next.list()), ...(await leftovers(home))], { timeout: 20_000 }).toEqual([]);
     });
 
     it.skipIf(missing("runsc") !== null)("runs with the kernel of gVisor", async () => {

@@ -457,7 +457,7 @@ export class DockerEngine implements SandboxEngine {
       else if (record === null || !isRunning(this.#table, record.maker) || (record.isReady && record.maker.pid === this.#self.pid))
         removals.push(this.#remove(record ?? this.#unknownRecord(id)));
     }
-    for (const id of running.keys()) if (!ids.includes(id)) removals.push(this.#removeContainer(id));
+    for (const id of running.keys()) if (!ids.includes(id)) removals.push(this.#removeContainer(id).then(() => this.#removeNetwork(id)));
     // What cannot be removed now is tried again at the next call.
     await Promise.allSettled(removals);
   }
