@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { PlatformError } from "@aenv/contract";
 import type { SandboxRuntime, SnapshotFidelity } from "../../engine.ts";
 import { isRunning, type ProcessIdentity, type ProcessTable } from "../../process/process-table.ts";
-import type { RootFiles } from "../containers.ts";
+import { homeKey, type RootFiles } from "../containers.ts";
 import type { LayerStore } from "../images/layers.ts";
 import { Records } from "../records.ts";
 
@@ -47,15 +47,15 @@ export interface SnapshotStoreOptions {
   readonly processes: ProcessTable;
 }
 
-const HOLDER = "snapshot-";
-
 /** The snapshots that the processes of one home have taken and not removed: layers of files that sandboxes share, and images of memory. */
 export class SnapshotStore {
   readonly #options: SnapshotStoreOptions;
+  readonly #homeKey: string;
   readonly #records: Records<SnapshotRecord>;
 
   constructor(options: SnapshotStoreOptions) {
     this.#options = options;
+    this.#homeKey = homeKey(options.folder);
     this.#records = new Records(options.folder, { noun: "snapshot", format: 1, self: options.self });
   }
 
@@ -81,7 +81,7 @@ export class SnapshotStore {
     this.#records.create(id, started);
     try {
       const { files, bytes } = await fill(this.memoryFolder(id));
-      await layers.use(`${HOLDER}${id}`, files.layers);
+      await layers.use(this.#holderOf(id), files.layers);
       const complete = { ...started, files, bytes };
       this.#assertFits(complete);
       this.#records.write(id, complete);
@@ -114,7 +114,7 @@ export class SnapshotStore {
   async remove(id: string): Promise<void> {
     if (!/^[0-9a-f]{24}$/.test(id)) return;
     await this.#records.remove(id);
-    await this.#options.layers.release(`${HOLDER}${id}`);
+    await this.#options.layers.release(this.#holderOf(id));
   }
 
   /** Removes the snapshots of processes that have ended: nobody knows their ids any more. */
@@ -125,9 +125,14 @@ export class SnapshotStore {
       const found = this.#records.find(id);
       if (found === null || !isRunning(processes, found.maker)) await this.remove(id);
     }
-    const kept = new Set(this.#records.ids().map((id) => `${HOLDER}${id}`));
+    const kept = new Set(this.#records.ids().map((id) => this.#holderOf(id)));
     for (const holder of await this.#options.layers.holders())
-      if (holder.startsWith(HOLDER) && !kept.has(holder)) await this.#options.layers.release(holder);
+      if (holder.startsWith(this.#holderOf("")) && !kept.has(holder)) await this.#options.layers.release(holder);
+  }
+
+  /** Layers can be shared by several homes, each of which removes its own uses only. */
+  #holderOf(id: string): string {
+    return `snapshot-${this.#homeKey}-${id}`;
   }
 
   #assertFits({ id, bytes }: CompleteSnapshot): void {
