@@ -152,16 +152,23 @@ describeNeeding("npm-registry", "the packed package", () => {
   });
 
   const hasGo = components.go.probe() === null;
-  it.skipIf(!hasGo)(`contains the init for both architectures, executable${hasGo ? "" : " (skipped: no go on the PATH)"}`, () => {
-    for (const [name, machine] of [
-      ["init-x64", 62],
-      ["init-arm64", 183],
-    ] as const) {
-      const path = join(folder, "node_modules/aenvironment/init", name);
-      expect(statSync(path).mode & 0o111).toBe(0o111);
-      expect(readFileSync(path).readUInt16LE(18)).toBe(machine);
-    }
-  });
+  it.skipIf(!hasGo)(
+    `contains the init for both architectures, executable${hasGo ? "" : " (skipped: no go on the PATH)"}`,
+    minutes(2),
+    async () => {
+      for (const [name, machine] of [
+        ["init-x64", 62],
+        ["init-arm64", 183],
+      ] as const) {
+        const path = join(folder, "node_modules/aenvironment/init", name);
+        expect(statSync(path).mode & 0o111).toBe(0o111);
+        expect(readFileSync(path).readUInt16LE(18)).toBe(machine);
+      }
+      const { stdout } = await mustRun("npx", ["--no", "aenv", "doctor", "--json"], { cwd: folder, env });
+      const init = JSON.parse(stdout).parts.find(({ name }: { name: string }) => name === "init");
+      expect(init).toMatchObject({ ok: true, detail: join(folder, "node_modules/aenvironment/init", `init-${process.arch}`) });
+    },
+  );
 });
 
 const consumer = `import { defineEnvironment, Environment, serve } from "aenvironment";
