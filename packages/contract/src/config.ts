@@ -63,6 +63,8 @@ const deployConfig = z.looseObject({
   arguments: z.array(text).optional(),
   resource: text.optional(),
   ttl: duration.optional(),
+  /** The sandbox of an instance that was not used for so long is frozen until the next call. */
+  freezeAfter: duration.optional(),
   owner: text.optional(),
   labels: texts.optional(),
   /** `shared`: a slot in a process of the owner's instances; `instance`: a process of its own. */

@@ -40,6 +40,7 @@ export {
   probeUserNamespaces,
 } from "./machine/probes.ts";
 export { MemoryEngine, type MemoryEngineOptions, type MemoryProgram } from "./memory/engine.ts";
+export type { MemorySandbox } from "./memory/sandbox.ts";
 export type { RootFiles } from "./oci/containers.ts";
 export { OciEngine, type OciEngineOptions } from "./oci/engine.ts";
 export type { LayerStore } from "./oci/images/layers.ts";

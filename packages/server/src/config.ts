@@ -77,6 +77,13 @@ export const serverConfig = z.strictObject({
     .nullable()
     .default(null)
     .describe("folder with the secrets of owners, as files OWNER/NAME that only the operator writes; none by default"),
+  freezeAfter: duration
+    .nullable()
+    .default(null)
+    .describe("sandboxes of instances that are unused for this long are frozen until the next call; none by default"),
+  minAvailableMemoryMb: count
+    .default(256)
+    .describe("starts are queued while the machine has less available memory than this, in MiB; 0: never"),
   startTimeout: duration.default("60s").describe("timeout of a start"),
   poolMin: count.default(1).describe("blank processes that are always kept ready"),
   poolMax: count.default(8).describe("most ready processes of each kind: blank, or prepared for one environment"),

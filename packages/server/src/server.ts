@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, realpath } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
-import { hostname, tmpdir } from "node:os";
+import { freemem, hostname, tmpdir } from "node:os";
 import { dirname } from "node:path";
 import { hostRuleFor, isLoopback, PlatformError, parseDuration } from "@aenv/contract";
 import type { SandboxEngine } from "@aenv/sandbox";
@@ -50,6 +50,7 @@ import { sessionRows } from "./sessions/row.ts";
 import { Sessions } from "./sessions/sessions.ts";
 import { Tasks } from "./sessions/tasks.ts";
 import { hideFolders } from "./shown-text.ts";
+import { MemoryGate } from "./slots/memory-gate.ts";
 import { openPool } from "./slots/open.ts";
 import { openStore, sqliteFileOf } from "./stores/open.ts";
 
@@ -132,6 +133,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   const tokens = new Tokens(tokenRows(store), now);
   const access = new Access(tokens, config.access === "on" || (config.access === "auto" && !isLoopback(config.host)));
   const quotas = new Quotas({ instances: config.maxInstances, createsPerSecond: config.createsPerSecond, blobBytes: config.blobBytes });
+  const memoryGate = new MemoryGate({ minBytes: config.minAvailableMemoryMb * 1024 ** 2, availableBytes: freemem, pollMs: 250 });
   const { scheduler, pool, verifier } = openPool({
     config,
     engine,
@@ -172,6 +174,8 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     egressLimit: parseEgressLimit(config.egressLimit) ?? "none",
     secrets: new Secrets(config.secretsDir),
     defaultIdleSeconds: config.idleAfter === null ? null : parseDuration(config.idleAfter) / 1_000,
+    defaultFreezeSeconds: config.freezeAfter === null ? null : parseDuration(config.freezeAfter) / 1_000,
+    memoryGate,
     startTimeoutMs,
     roundMs,
     // With a long heartbeat interval the lease must be longer too.
@@ -204,6 +208,9 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     pool: () => pool.sizes(),
     hosts: () => slots.hostCount,
     waiting: () => scheduler.depth("creations"),
+    waitingForMemory: () => memoryGate.waiting,
+    frozen: () => rows.count("frozen", "yes"),
+    frozenTotals: () => instances.frozenTotals,
     poolTroubled: () => pool.failingSets,
     rollouts: () => ({ running: rollouts.running, waiting: scheduler.depth("rollouts") }),
     verifications: () => ({ running: verifier.running, waiting: verifier.waiting }),

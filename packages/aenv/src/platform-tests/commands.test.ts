@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
+import { ProcessEngine } from "@aenv/sandbox";
 import { Environment, InstanceSandbox, SchedulerClient } from "@aenv/sdk";
 import { describeNeeding } from "@aenv/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -292,6 +293,23 @@ for (const { name, needs, options } of engines) {
     });
   });
 }
+
+describeNeeding("go", "an idle instance in a control group", () => {
+  it("is frozen, and continued by a command and by a call", async () => {
+    await using platform = await startPlatform({ flags: { processCommands: true, freezeAfter: "200ms" } });
+    if (!new ProcessEngine({ home: platform.home }).can.freezes) return;
+    const { id } = await platform.create(await publish(platform, projects.tally));
+    const untilFrozen = async () => {
+      const isFrozen = async () => ((await platform.demand("GET", `/env-instance/${id}`)) as { frozen?: boolean }).frozen;
+      await expect.poll(isFrozen, { timeout: 20_000 }).toBe(true);
+    };
+    await untilFrozen();
+    const run = await platform.demand("POST", `/env-instance/${id}/exec`, { command: "echo here", wait: true });
+    expect(run).toMatchObject({ stdout: "here\n", exit_code: 0 });
+    await untilFrozen();
+    expect((await fetch(`${platform.dataUrl}/env-instance/${id}/health`)).status).toBe(200);
+  });
+});
 
 describe("a server with plain processes", () => {
   it("says how to enable commands", async () => {

@@ -14,7 +14,7 @@ export type MemoryProgram = (spec: SandboxSpec, self: MemorySandbox) => RequestL
 export interface MemoryEngineOptions {
   readonly start: MemoryProgram;
   /** Abilities that the program simulates. */
-  readonly can?: Partial<Pick<EngineAbilities, "mounts" | "initCommand" | "egress">>;
+  readonly can?: Partial<Pick<EngineAbilities, "mounts" | "initCommand" | "freezes" | "egress">>;
 }
 
 /** Sandboxes that are functions of this process, for tests: same lifecycle as in other engines, and they can be made to crash. */
@@ -43,7 +43,7 @@ export class MemoryEngine implements SandboxEngine {
     signal.addEventListener("abort", cancel);
     try {
       const listener = await this.#start(spec, sandbox);
-      await sandbox.listen(createServer(listener));
+      await sandbox.listen(createServer((request, response) => void sandbox.untilThawed().then(() => listener(request, response))));
       await probe(sandbox.address, stop.signal);
       this.#sandboxes.set(spec.id, sandbox);
       return sandbox;

@@ -19,6 +19,7 @@ export class MemorySandbox implements Sandbox {
   readonly #lines: string[] = [];
   readonly #followers = new Set<(line: string | null) => void>();
   #server: Server | undefined;
+  #frozen: PromiseWithResolvers<void> | null = null;
   #hasExited = false;
   #isDestroyed = false;
   #resolveExit: (exit: SandboxExit) => void = () => undefined;
@@ -45,6 +46,25 @@ export class MemorySandbox implements Sandbox {
 
   async setEgress(policy: EgressPolicy): Promise<void> {
     this.policies.push(policy);
+  }
+
+  /** Requests are answered after `thaw`. */
+  async freeze(): Promise<void> {
+    this.#frozen ??= Promise.withResolvers();
+  }
+
+  async thaw(): Promise<void> {
+    this.#frozen?.resolve();
+    this.#frozen = null;
+  }
+
+  get isFrozen(): boolean {
+    return this.#frozen !== null;
+  }
+
+  /** Resolves when the sandbox is not frozen. */
+  async untilThawed(): Promise<void> {
+    await this.#frozen?.promise;
   }
 
   /** Adds a line to the output of the sandbox. */

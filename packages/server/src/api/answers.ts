@@ -60,6 +60,7 @@ const instanceRecord = instance.extend({
   expires_at: time.optional().describe("absent for a replica of a service"),
   service: z.string().optional().describe("the service whose replica it is"),
   reason: z.string().nullable().describe("why it failed or ended"),
+  frozen: z.boolean().optional().describe("its sandbox is frozen because it is idle; the next call continues it"),
   task: z.string().nullable(),
   seed: z.int(),
   agent_url: z.url().describe("the agent API: MCP, tools only"),

@@ -293,6 +293,7 @@ export function toRecord(row: InstanceRow, dataPort: DataPort, env: InstanceReco
     task: row.task,
     seed: row.seed,
     ...(row.forkFidelity !== undefined && { fork_fidelity: row.forkFidelity }),
+    ...(row.isFrozen === true && { frozen: true }),
     ...(row.warnings !== undefined && { warnings: [...row.warnings] }),
     ...(row.datasource !== "" && { datasource: row.datasource, image: row.image }),
     agent_url: `${dataPort.url}/agent/${row.agentKey}/mcp`,

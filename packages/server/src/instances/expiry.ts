@@ -6,16 +6,21 @@ export const KEEP_ENDED_MS = 10 * 60_000;
 /** What is due for a row, and when: the end of a live instance, or the removal of the row. */
 export interface Due {
   readonly at: number;
-  readonly what: "expire" | "idle" | "forget";
+  readonly what: "expire" | "idle" | "freeze" | "forget";
 }
 
 export function dueOf(row: InstanceRow): Due {
   if (row.status === "Failed" || row.status === "Terminated") return { at: Date.parse(row.updatedAt) + KEEP_ENDED_MS, what: "forget" };
   const expires = Date.parse(row.expiresAt);
+  const due: Due = { at: expires, what: "expire" };
   // An instance that does not run yet cannot be idle.
-  if (row.idleSeconds === null || row.status !== "Running") return { at: expires, what: "expire" };
-  const idle = Date.parse(row.lastUsedAt) + row.idleSeconds * 1_000;
-  return idle < expires ? { at: idle, what: "idle" } : { at: expires, what: "expire" };
+  if (row.status !== "Running") return due;
+  const after = (seconds: number | null | undefined) =>
+    seconds == null ? Number.POSITIVE_INFINITY : Date.parse(row.lastUsedAt) + seconds * 1_000;
+  const idle = after(row.idleSeconds);
+  const freeze = row.isFrozen === true ? Number.POSITIVE_INFINITY : after(row.freezeSeconds);
+  if (freeze < Math.min(idle, expires)) return { at: freeze, what: "freeze" };
+  return idle < expires ? { at: idle, what: "idle" } : due;
 }
 
 /** What is due now, or null. */

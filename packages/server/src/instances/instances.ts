@@ -13,12 +13,14 @@ import type { Quotas } from "../access/quotas.ts";
 import { isInScope } from "../access/scopes.ts";
 import type { EnvironmentVersion, Hub } from "../hub/hub.ts";
 import { ownVariables } from "../hub/publishing/own-variables.ts";
+import type { MemoryGate } from "../slots/memory-gate.ts";
 import type { Scheduler } from "../slots/scheduler.ts";
 import type { Slot } from "../slots/slot.ts";
 import type { Slots } from "../slots/slots.ts";
 import { mergeVariables, platformVariables } from "../slots/variables.ts";
 import type { Collection } from "../stores/collection.ts";
 import { Forks } from "./forks.ts";
+import { Freezer, type FreezerTotals } from "./freezer.ts";
 import { assertRemembered, type Idempotency } from "./idempotency.ts";
 import { InstanceTable, type InstanceTableOptions } from "./instance-table.ts";
 import { asReplica, expiryOf, type NewRowOptions, newInstanceRow } from "./new-row.ts";
@@ -35,6 +37,8 @@ export interface InstancesOptions extends NewRowOptions, Pick<InstanceTableOptio
   readonly quotas: Quotas;
   readonly scheduler: Scheduler;
   readonly slots: Slots;
+  readonly freezeMeasureMs?: number;
+  readonly memoryGate?: MemoryGate;
   readonly secrets: Secrets;
 }
 
@@ -53,7 +57,8 @@ export class Instances {
   readonly #table: InstanceTable;
   readonly #starter: Starter;
   readonly #forks: Forks;
-  /** Calls in progress, by instance, for instances with an idle timeout. */
+  readonly #freezer: Freezer;
+  /** Calls in progress, by instance, for instances that end or are frozen when they are idle. */
   readonly #inUse = new Map<string, number>();
   #isDraining = false;
 
@@ -61,6 +66,13 @@ export class Instances {
     this.#options = options;
     this.#table = new InstanceTable({ ...options, onDue: (row, what) => this.#onDue(row, what) });
     this.#starter = new Starter({ ...options, table: this.#table });
+    this.#freezer = new Freezer({
+      table: this.#table,
+      slots: options.slots,
+      isInUse: (id) => this.#inUse.has(id),
+      measureMs: options.freezeMeasureMs ?? MEASURE_MS,
+      monotonicMs: () => performance.now(),
+    });
     this.#forks = new Forks({ ...options, table: this.#table, starter: this.#starter });
   }
 
@@ -185,9 +197,11 @@ export class Instances {
   async end(id: string, reason: string, to: "Terminated" | "Failed" = "Terminated"): Promise<void> {
     const { slots } = this.#options;
     let slot = null as Slot | null;
+    let frozen = null as InstanceRow | null;
     try {
       await this.#table.change(id, (row, now) => {
         slot = row.slot;
+        frozen = row.isFrozen === true ? row : null;
         // A slot in another server's sandbox stays in the row until that server has released it.
         const isOwn = slot === null || slots.holds(slot.sandboxId);
         return withStatus(row, LIVE, to, reason, now, { reason, ...(isOwn && { slot: null }) });
@@ -196,6 +210,8 @@ export class Instances {
       if (isPlatformError(error, "instance.not_found")) return;
       throw error;
     }
+    // A frozen program would not see that it shall end.
+    if (frozen !== null) await this.#freezer.thaw(frozen).catch(() => {});
     if (slot !== null) await slots.release(slot, id);
   }
 
@@ -232,7 +248,7 @@ export class Instances {
     const { serverId } = this.#options;
     await this.#table.retryUntilStored(() =>
       this.#table.change(id, (row, now) =>
-        isLive(row) ? { ...withEvent(row, "adopted from a server that died", now), server: serverId } : null,
+        isLive(row) ? { ...withEvent(row, "adopted from a server that died", now), server: serverId, isFrozen: false } : null,
       ),
     );
   }
@@ -251,7 +267,7 @@ export class Instances {
 
   /** A call begins: the instance is not idle until the call ends. */
   use(row: InstanceRow): void {
-    if (row.idleSeconds === null) return;
+    if (!isWatched(row)) return;
     this.#inUse.set(row.id, (this.#inUse.get(row.id) ?? 0) + 1);
     this.#touch(row);
   }
@@ -260,7 +276,18 @@ export class Instances {
     const left = (this.#inUse.get(row.id) ?? 0) - 1;
     if (left > 0) this.#inUse.set(row.id, left);
     else this.#inUse.delete(row.id);
-    if (row.idleSeconds !== null) this.#touch(row);
+    // The row is from the beginning of the call, which has continued a frozen sandbox.
+    if (isWatched(row)) this.#touch({ ...row, isFrozen: false });
+  }
+
+  /** What freezing has saved on this server. */
+  get frozenTotals(): FreezerTotals {
+    return this.#freezer.totals;
+  }
+
+  /** Continues the sandbox of a frozen instance. The call itself needs not wait: it is answered when the sandbox goes on. */
+  #thaw(row: InstanceRow): void {
+    this.#freezer.thaw(row).catch(this.#options.onFailure);
   }
 
   /** Stores the last use of instances with calls in progress, because another server may check their idle time. */
@@ -347,21 +374,28 @@ export class Instances {
     return row;
   }
 
-  async #onDue(row: InstanceRow, what: "expire" | "idle"): Promise<void> {
+  async #onDue(row: InstanceRow, what: "expire" | "idle" | "freeze"): Promise<void> {
     if (what === "expire") return this.end(row.id, `its time to live of ${row.ttl} was over`);
+    if (what === "freeze" && !this.#inUse.has(row.id)) return this.#freezer.freeze(row);
     if (!this.#inUse.has(row.id)) return this.end(row.id, `it was idle for ${row.idleSeconds} s`);
     this.#touch(row);
   }
 
   /** Stored at intervals, not for every call. */
   #touch(row: InstanceRow): void {
-    const isStale = ({ lastUsedAt, idleSeconds }: InstanceRow, now: Date) =>
-      now.getTime() - Date.parse(lastUsedAt) >= (idleSeconds ?? 0) * 250;
+    if (row.isFrozen === true) {
+      this.#thaw(row);
+      return;
+    }
+    const isStale = ({ lastUsedAt, idleSeconds, freezeSeconds }: InstanceRow, now: Date) =>
+      now.getTime() - Date.parse(lastUsedAt) >=
+      Math.min(idleSeconds ?? Number.POSITIVE_INFINITY, freezeSeconds ?? Number.POSITIVE_INFINITY) * 250;
     if (!isStale(row, this.#options.now())) return;
     const touched = this.#table.change(row.id, (latest, now) =>
       isLive(latest) && isStale(latest, now) ? { ...latest, lastUsedAt: now.toISOString() } : null,
     );
-    touched.catch(() => {});
+    // Another server may have frozen it since the row was read.
+    touched.then((latest) => latest.isFrozen === true && this.#thaw(latest)).catch(() => {});
   }
 
   #assertNotDraining(): void {
@@ -370,6 +404,13 @@ export class Instances {
   }
 }
 
+/** Whether it matters when the instance was last used. */
+function isWatched({ idleSeconds, freezeSeconds }: InstanceRow): boolean {
+  return idleSeconds !== null || freezeSeconds != null;
+}
+
+/** Before a sandbox is frozen, its CPU use is measured for this long. */
+const MEASURE_MS = 1_000;
 const POLL_MS = 100;
 const AT_ONCE = 64;
 

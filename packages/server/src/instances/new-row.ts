@@ -20,6 +20,8 @@ export interface NewRowOptions {
   readonly serverId: string;
   readonly defaultTtl: string;
   readonly defaultIdleSeconds: number | null;
+  /** Null: sandboxes are not frozen, unless their environment says so. */
+  readonly defaultFreezeSeconds?: number | null;
   readonly engine: Pick<SandboxEngine, "name" | "can">;
   /** Where sandboxes may connect to at most. */
   readonly egressLimit: EgressPolicy;
@@ -31,7 +33,7 @@ export function newInstanceRow(
   request: CreateInstanceRequest,
   owner: string,
   now: Date,
-  { serverId, defaultTtl, defaultIdleSeconds, engine, egressLimit }: NewRowOptions,
+  { serverId, defaultTtl, defaultIdleSeconds, defaultFreezeSeconds = null, engine, egressLimit }: NewRowOptions,
 ): InstanceRow {
   const isShared = isolationOf(environment.config) === "shared";
   const { options, warnings: ignored } = supportedOptions(sandboxOptionsOf(environment.config, request), engine, isShared);
@@ -55,6 +57,8 @@ export function newInstanceRow(
     ttl,
     idleSeconds: defaultIdleSeconds,
     lastUsedAt: since,
+    // A process that is shared has no freezing of its own.
+    ...(engine.can.freezes && !isShared && { freezeSeconds: freezeSecondsOf(environment) ?? defaultFreezeSeconds }),
     labels: request.labels ?? {},
     task: request.task ?? null,
     seed: request.seed ?? randomInt(2 ** 31),
@@ -73,6 +77,11 @@ export function newInstanceRow(
 /** The row of a service's replica: it does not expire; the service ends it. */
 export function asReplica(row: InstanceRow, id: string, service: string): InstanceRow {
   return { ...row, id, service, ttl: "", expiresAt: NEVER, idleSeconds: null };
+}
+
+function freezeSecondsOf({ config }: EnvironmentVersion): number | null {
+  const own = config.deployConfig?.freezeAfter;
+  return own === undefined ? null : parseDuration(own) / 1_000;
 }
 
 const NEVER = "9999-12-31T23:59:59.999Z";
@@ -104,6 +113,7 @@ export function newForkRow(
     updatedAt: since,
     expiresAt: expiryOf(parent.ttl, now),
     lastUsedAt: since,
+    isFrozen: false,
     slot: null,
     server: serverId,
     group,

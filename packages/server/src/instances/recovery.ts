@@ -89,6 +89,8 @@ export class Recovery {
   async #takeOver(sandbox: Sandbox, isOrphaned: (serverId: string) => boolean): Promise<Recovered> {
     const { slots, instances } = this.#options;
     const rows = await instances.inSandbox(sandbox.id);
+    // A frozen sandbox would not answer.
+    if (rows.some(({ isFrozen }) => isFrozen)) await sandbox.thaw?.();
     const reported = rows.length === 0 ? "gone" : await slots.readInstances(sandbox);
     if (reported === "gone") {
       await inBatches(rows, ({ id }) => instances.failLost(id, "its sandbox did not answer any more when the server came back"));

@@ -29,6 +29,10 @@ export interface InstanceRow {
   readonly ttl: string;
   readonly idleSeconds: number | null;
   readonly lastUsedAt: string;
+  /** Its sandbox is frozen when it was not used for so long; null or absent: never. */
+  readonly freezeSeconds?: number | null;
+  /** Its sandbox is frozen, or is about to be: the next call continues it. */
+  readonly isFrozen?: boolean;
   readonly labels: Readonly<Record<string, string>>;
   readonly task: string | null;
   readonly seed: number;
@@ -92,13 +96,14 @@ export function instanceRows(store: Store): Collection<InstanceRow> {
   return new Collection(store, "instance", instanceIndexes);
 }
 
-function liveIndexes({ owner, server, slot, group, service }: InstanceRow): Indexes {
+function liveIndexes({ owner, server, slot, group, service, isFrozen }: InstanceRow): Indexes {
   return {
     live: "yes",
     liveOwner: owner,
     liveServer: server,
     ...(slot !== null && { sandbox: slot.sandboxId }),
     ...(group !== null && { group }),
+    ...(isFrozen === true && { frozen: "yes" }),
     ...(service !== undefined && { service, isReplica: "yes" }),
   };
 }

@@ -1,17 +1,19 @@
 import { isPlatformError, PlatformError } from "@aenv/contract";
 import type { EnvironmentVersion } from "../hub/hub.ts";
 import type { InitialState } from "../slots/initial-state.ts";
+import type { MemoryGate } from "../slots/memory-gate.ts";
 import type { Scheduler } from "../slots/scheduler.ts";
 import type { Slot } from "../slots/slot.ts";
 import type { Slots } from "../slots/slots.ts";
 import type { InstanceTable } from "./instance-table.ts";
-import { type InstanceRow, withStatus } from "./row.ts";
+import { type InstanceRow, isSettled, withEvent, withStatus } from "./row.ts";
 import { waitAtMost } from "./wait-at-most.ts";
 
 export interface StarterOptions {
   readonly table: InstanceTable;
   readonly scheduler: Scheduler;
   readonly slots: Slots;
+  readonly memoryGate?: MemoryGate;
 }
 
 /** Starts instances: gives the row a slot and moves it to `Running`. */
@@ -40,9 +42,18 @@ export class Starter {
 
   /** Occupies a slot when the scheduler lets the owner. */
   occupy(environment: EnvironmentVersion, owner: string, initial: InitialState): Promise<Slot> {
-    const { scheduler, slots } = this.#options;
+    const { scheduler, slots, memoryGate } = this.#options;
     const { signal } = this.#stop;
-    return scheduler.run({ kind: "creations", owner }, () => slots.occupy(environment, owner, initial, signal), signal);
+    const start = async () => {
+      await memoryGate?.pass((why) => this.#note(initial.id, why), signal);
+      return slots.occupy(environment, owner, initial, signal);
+    };
+    return scheduler.run({ kind: "creations", owner }, start, signal);
+  }
+
+  /** An event for the instance's owner. The start does not depend on it. */
+  #note(id: string, what: string): void {
+    this.#options.table.change(id, (row, now) => (isSettled(row) ? null : withEvent(row, what, now))).catch(() => {});
   }
 
   /** The last step of a start. */

@@ -5,6 +5,10 @@ export interface MetricSources {
   readonly pool: () => ReadonlyMap<string, { readonly ready: number; readonly target: number }>;
   readonly hosts: () => number;
   readonly waiting: () => number;
+  /** Starts that wait because the machine is short of memory. */
+  readonly waitingForMemory: () => number;
+  readonly frozen: () => Promise<number> | number;
+  readonly frozenTotals: () => { readonly savedCpuMs: number; readonly frozenMs: number };
   /** Bundles without ready processes because the last start failed. */
   readonly poolTroubled: () => number;
   readonly rollouts: () => { readonly running: number; readonly waiting: number };
@@ -80,6 +84,18 @@ export class Metrics {
     gauge("aenv_instances_live", "Instances that are starting or running", sources.liveInstances);
     gauge("aenv_hosts", "Shared processes", sources.hosts);
     gauge("aenv_starts_waiting", "Queued starts", sources.waiting);
+    gauge("aenv_starts_waiting_for_memory", "Starts that wait because the machine is short of memory", sources.waitingForMemory);
+    gauge("aenv_instances_frozen", "Idle instances whose sandboxes are frozen", sources.frozen);
+    gauge(
+      "aenv_frozen_seconds_total",
+      "Time that sandboxes were frozen, at the end of each freeze",
+      () => sources.frozenTotals().frozenMs / 1_000,
+    );
+    gauge(
+      "aenv_frozen_cpu_seconds_saved_total",
+      "CPU time that frozen sandboxes would have used at the rate that was measured before each freeze",
+      () => sources.frozenTotals().savedCpuMs / 1_000,
+    );
     const sumOf = (field: "ready" | "target", isBlank: boolean) => () =>
       [...sources.pool()].filter(([name]) => (name === "blank") === isBlank).reduce((sum, [, size]) => sum + size[field], 0);
     gauge("aenv_pool_blank_ready", "Blank processes that are ready", sumOf("ready", true));

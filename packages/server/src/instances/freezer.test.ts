@@ -1,0 +1,116 @@
+import type { MemorySandbox } from "@aenv/sandbox";
+import { describe, expect, it } from "vitest";
+import { MemoryGate } from "../slots/memory-gate.ts";
+import { ada, openTestServer, openWorld } from "./fixtures/test-server.ts";
+
+const isolated = { isolation: "instance" };
+
+async function open() {
+  const world = openWorld({ freezes: true });
+  const ref = await world.publish(ada, "counter", isolated);
+  const isFrozen = async () => (await world.engine.list()).map((sandbox) => (sandbox as MemorySandbox).isFrozen);
+  return { world, ref, isFrozen };
+}
+
+describe("an idle instance", () => {
+  it("is frozen after the set time, and continued by the next call, which is answered", async () => {
+    const { world, ref, isFrozen } = await open();
+    const server = openTestServer(world, { freezeSeconds: 60 });
+    const row = await server.create(ref);
+    world.later(59);
+    await server.instances.sweep();
+    expect(await isFrozen()).toEqual([false]);
+    world.later(1);
+    await server.instances.sweep();
+    expect(await isFrozen()).toEqual([true]);
+    const frozen = await server.instances.get(row.id, ada);
+    expect(frozen.isFrozen).toBe(true);
+    server.instances.use(frozen);
+    expect(await server.count(frozen)).toBeDefined();
+    server.instances.release(frozen);
+    await expect.poll(async () => (await server.instances.get(row.id, ada)).isFrozen).toBe(false);
+    expect(server.instances.frozenTotals.frozenMs).toBeGreaterThan(0);
+    expect(server.failures).toEqual([]);
+  });
+
+  it("is not frozen during a call, and is frozen again when it is idle again", async () => {
+    const { world, ref, isFrozen } = await open();
+    const server = openTestServer(world, { freezeSeconds: 60 });
+    const row = await server.create(ref);
+    server.instances.use(row);
+    world.later(300);
+    await server.instances.sweep();
+    expect(await isFrozen()).toEqual([false]);
+    server.instances.release(row);
+    const used = async () => (await server.instances.get(row.id, ada)).lastUsedAt;
+    await expect.poll(used).toBe(world.clock.now.toISOString());
+    world.later(60);
+    await server.instances.sweep();
+    expect(await isFrozen()).toEqual([true]);
+  });
+
+  it("is frozen after the time of its environment, and ends at its own time", async () => {
+    const { world, isFrozen } = await open();
+    const ref = await world.publish(ada, "impatient", { ...isolated, freezeAfter: "5s", ttl: "1m" });
+    const server = openTestServer(world);
+    const row = await server.create(ref);
+    world.later(5);
+    await server.instances.sweep();
+    expect(await isFrozen()).toEqual([true]);
+    world.later(55);
+    await server.instances.sweep();
+    expect((await server.instances.get(row.id, ada)).status).toBe("Terminated");
+    await expect.poll(isFrozen).toEqual([]);
+  });
+
+  it("is continued by another server that read its row before it was frozen", async () => {
+    const { world, ref, isFrozen } = await open();
+    const one = openTestServer(world, { freezeSeconds: 60, isAlone: false });
+    const two = openTestServer(world, { freezeSeconds: 60, isAlone: false });
+    const before = await one.create(ref);
+    world.later(60);
+    await one.instances.sweep();
+    expect(await isFrozen()).toEqual([true]);
+    two.instances.use(before);
+    expect(await two.count(before)).toBeDefined();
+    await expect.poll(isFrozen).toEqual([false]);
+  });
+
+  it("is continued when another server adopts it", async () => {
+    const { world, ref } = await open();
+    const first = openTestServer(world, { freezeSeconds: 60 });
+    const row = await first.create(ref);
+    world.later(60);
+    await first.instances.sweep();
+    await first.instances.close(0);
+    const next = openTestServer(world, { freezeSeconds: 60 });
+    expect(await next.recovery.run()).toMatchObject({ adopted: 1, failed: 0 });
+    const adopted = await next.instances.get(row.id, ada);
+    expect(adopted).toMatchObject({ status: "Running", server: next.serverId });
+    next.instances.use(adopted);
+    expect(await next.count(adopted)).toBeDefined();
+  });
+
+  it("is never frozen if it shares a process", async () => {
+    const { world, isFrozen } = await open();
+    const shared = await world.publish(ada, "shared", { isolation: "shared" });
+    const server = openTestServer(world, { freezeSeconds: 60 });
+    expect((await server.create(shared)).freezeSeconds).toBeUndefined();
+    world.later(61);
+    await server.instances.sweep();
+    expect(await isFrozen()).toEqual([false]);
+  });
+});
+
+describe("a start while the machine is short of memory", () => {
+  it("waits with the reason in the events of the instance, and then succeeds", async () => {
+    const { world, ref } = await open();
+    const memory = { available: 10 };
+    const memoryGate = new MemoryGate({ minBytes: 1024 ** 2, availableBytes: () => memory.available, pollMs: 1 });
+    const server = openTestServer(world, { memoryGate });
+    const starting = server.create(ref);
+    await expect.poll(() => server.changes.at(-1)?.events.at(-1)?.what).toMatch(/waiting for memory: the machine has 0 MiB/);
+    memory.available = 2 * 1024 ** 2;
+    expect(await starting).toMatchObject({ status: "Running" });
+  });
+});
