@@ -28,7 +28,7 @@ from .errors import (
     Unscored,
     reward_of,
 )
-from .types import Outcome, Reset, Reward, RolloutResult, Sequence, Step, Task, Tool, ToolResult, as_text
+from .types import CommandResult, Outcome, Reset, Reward, RolloutResult, Sequence, Step, Task, Tool, ToolResult, as_text
 
 __all__ = [
     "AEnvError",
@@ -37,6 +37,7 @@ __all__ = [
     "AsyncInstance",
     "AsyncSession",
     "Client",
+    "CommandResult",
     "Conflict",
     "Instance",
     "InvalidRequest",

@@ -56,6 +56,8 @@ class Call:
     params: Mapping[str, Any] | None = None
     headers: Mapping[str, str] | None = None
     timeout: float | None = None
+    #: A body of bytes instead of JSON.
+    content: bytes | None = None
 
 
 def control_url(url: str | None) -> str:

@@ -37,6 +37,20 @@ class Outcome(TypedDict, total=False):
     retryable: bool
 
 
+@dataclass(frozen=True)
+class CommandResult:
+    """How a command in a sandbox ended, and what it printed."""
+
+    #: None if a signal ended it.
+    exit_code: int | None
+    signal: str | None
+    timed_out: bool
+    stdout: str
+    stderr: str
+    #: Output that is missing in the middle, because it was more than the limit.
+    dropped_bytes: int
+
+
 class Sequence(TypedDict, total=False):
     """Tokens to train on: `loss_mask` is 1 for sampled ones. All arrays have the length of `token_ids`."""
 

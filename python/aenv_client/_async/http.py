@@ -101,6 +101,7 @@ class AsyncExchange:
             headers=self._headers,
             timeout=httpx.Timeout(limit, connect=min(30.0, limit), pool=None),
             **({} if call.body is None else {"json": call.body}),
+            **({} if call.content is None else {"content": call.content}),
         )
 
     def _unreachable(self, error: httpx.HTTPError) -> Exception:

@@ -12,6 +12,7 @@ from ..errors import AccessDenied, NotFound, PlatformError, ServerError
 from ..types import Reset, Reward, Task, Tool, ToolResult
 from .http import AsyncHttp
 from .mcp import AsyncMcp
+from .sandbox import AsyncSandbox
 
 _START_SECONDS = 500.0
 #: Shorter than the usual timeout of proxies.
@@ -106,6 +107,8 @@ class AsyncInstance:
             )
         self._headers = http.auth if needs_token else {}
         self._mcp = AsyncMcp(http, f"{self._url}/mcp", self._headers)
+        #: Commands, files and ports of its own sandbox.
+        self.sandbox = AsyncSandbox(http, self.id)
 
     @property
     def agent_url(self) -> str | None:

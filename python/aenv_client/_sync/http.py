@@ -102,6 +102,7 @@ class Exchange:
             headers=self._headers,
             timeout=httpx.Timeout(limit, connect=min(30.0, limit), pool=None),
             **({} if call.body is None else {"json": call.body}),
+            **({} if call.content is None else {"content": call.content}),
         )
 
     def _unreachable(self, error: httpx.HTTPError) -> Exception:

@@ -13,6 +13,7 @@ from ..errors import AccessDenied, NotFound, PlatformError, ServerError
 from ..types import Reset, Reward, Task, Tool, ToolResult
 from .http import Http
 from .mcp import Mcp
+from .sandbox import Sandbox
 
 _START_SECONDS = 500.0
 #: Shorter than the usual timeout of proxies.
@@ -107,6 +108,8 @@ class Instance:
             )
         self._headers = http.auth if needs_token else {}
         self._mcp = Mcp(http, f"{self._url}/mcp", self._headers)
+        #: Commands, files and ports of its own sandbox.
+        self.sandbox = Sandbox(http, self.id)
 
     @property
     def agent_url(self) -> str | None:
