@@ -26,6 +26,8 @@ export interface EngineAbilities {
   readonly snapshots: readonly SnapshotFidelity[];
   /** Restricts the outgoing connections of sandboxes by `SandboxSpec.egress`. */
   readonly egress: boolean;
+  /** Also while a sandbox runs: `Sandbox.setEgress` is defined. */
+  readonly changesEgress: boolean;
 }
 
 /** An engine names only what it can do. */
@@ -41,6 +43,7 @@ export const noAbilities: EngineAbilities = {
   freezes: false,
   snapshots: [],
   egress: false,
+  changesEgress: false,
 };
 
 /** How much of a sandbox a snapshot holds: its files, or also its processes with their memory and listening sockets. */
@@ -92,6 +95,15 @@ export interface SandboxSpec {
   readonly sandboxOptions?: SandboxOptions;
 }
 
+/** An outgoing connection that the policy of a sandbox did not allow. */
+export interface RefusedConnection {
+  readonly sandboxId: string;
+  /** A host name or an address. */
+  readonly host: string;
+  /** Null if only the name was looked up. */
+  readonly port: number | null;
+}
+
 export interface SandboxExit {
   readonly at: Date;
   /** A sentence: why the sandbox ended, as far as the system reports it. */
@@ -128,7 +140,7 @@ export interface Sandbox {
   connect?(port: number, signal: AbortSignal): Promise<Duplex>;
   /** Makes a folder of this machine readable in the sandbox, and returns its path there. */
   addFolder(folder: string, signal: AbortSignal): Promise<string>;
-  /** Changes where its programs may connect to; connections that the new policy does not allow are cut. Defined if `can.egress`. */
+  /** Changes where its programs may connect to; connections that the new policy does not allow are cut. */
   setEgress?(policy: EgressPolicy): Promise<void>;
   /** Stops all processes until `thaw`. Both are idempotent. */
   freeze?(): Promise<void>;

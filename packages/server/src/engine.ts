@@ -8,6 +8,7 @@ import {
   OciEngine,
   openBaseRoot,
   ProcessEngine,
+  type RefusedConnection,
   type RootFiles,
   type SandboxEngine,
 } from "@aenv/sandbox";
@@ -17,6 +18,7 @@ export interface OpenEngineOptions {
   readonly config: ServerConfig;
   /** Receives what the engine reports, such as the progress of pulls. */
   readonly log: (line: string) => void;
+  readonly onRefused: (refused: RefusedConnection) => void;
   /** The command line of the blank runner as a process of this machine. */
   readonly runner: readonly string[];
   /** The runner as one file of JavaScript, for sandboxes that do not see the files of this machine. */
@@ -43,6 +45,7 @@ function openOci(options: OpenEngineOptions): OciEngine {
     home,
     runtime,
     poolSize: sandboxesReady,
+    onRefused: options.onRefused,
     ...(runsc !== null && { runscPath: runsc }),
     images: { insecureRegistries, ...(registryAuth !== null && { authFile: registryAuth }) },
     base: async (layers): Promise<RootFiles> => {

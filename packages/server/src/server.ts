@@ -120,7 +120,14 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   const serverId = `r-${randomBytes(8).toString("hex")}`;
   const { engine, runner } =
     parts.engine === undefined
-      ? openEngine({ ...parts, log: (line) => logger.info(line) })
+      ? openEngine({
+          ...parts,
+          log: (line) => logger.info(line),
+          onRefused: (refused) => {
+            logger.warn(refused, "the egress policy of a sandbox refused an outgoing connection");
+            instances.noteRefused(refused).catch(logFailure("a refused connection could not be noted"));
+          },
+        })
       : { engine: parts.engine, runner: parts.runner };
   closers.add(() => engine.close());
   const clients = new SandboxClients();

@@ -63,17 +63,7 @@ const APPENDED: Listening = { kind: "appended" };
 export class DockerEngine implements SandboxEngine {
   readonly name = "docker";
   readonly initKey: KeyObject;
-  readonly can: EngineAbilities = {
-    ...noAbilities,
-    images: true,
-    isolates: true,
-    limits: true,
-    findsStrays: true,
-    ports: true,
-    commands: true,
-    freezes: true,
-    egress: true,
-  };
+  readonly can: EngineAbilities;
   readonly #options: DockerEngineOptions;
   readonly #folder: string;
   readonly #records: Records<DockerRecord>;
@@ -96,6 +86,20 @@ export class DockerEngine implements SandboxEngine {
     if (process.platform !== "linux")
       throw new PlatformError("sandbox.unsupported", `the docker engine needs a daemon on this machine and Linux, not ${process.platform}`);
     this.#options = options;
+    this.can = {
+      ...noAbilities,
+      images: true,
+      isolates: true,
+      limits: true,
+      findsStrays: true,
+      ports: true,
+      commands: true,
+      freezes: true,
+      // To everywhere or to nowhere.
+      egress: true,
+      // gVisor reads its network at the start.
+      changesEgress: options.runtime !== "runsc",
+    };
     mkdirSync(join(options.home, "docker"), { recursive: true, mode: 0o700 });
     this.#folder = realpathSync(join(options.home, "docker"));
     this.#homeId = openHomeId(this.#folder);

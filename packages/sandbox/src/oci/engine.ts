@@ -6,6 +6,7 @@ import {
   type EngineAbilities,
   type Listening,
   noAbilities,
+  type RefusedConnection,
   type Sandbox,
   type SandboxAddress,
   type SandboxEngine,
@@ -54,6 +55,8 @@ export interface OciEngineOptions {
   readonly poolSize?: number;
   /** Network namespaces that wait for a container. */
   readonly networkPoolSize?: number;
+  /** Called for outgoing connections that were refused: each destination of a sandbox once a minute, and few of one sandbox. */
+  readonly onRefused?: (refused: RefusedConnection) => void;
   /** Unused layers of images are removed after this time. */
   readonly keepImagesMs?: number;
   /** All snapshots of this home together. */
@@ -113,8 +116,10 @@ export class OciEngine implements SandboxEngine {
     // Memory only of sandboxes with runsc.
     snapshots: ["files", "memory"],
     egress: true,
+    changesEgress: true,
   };
-  readonly #options: OciEngineOptions & Required<Omit<OciEngineOptions, "home" | "base" | "storeFolder" | "runscPath" | "defaults">>;
+  readonly #options: OciEngineOptions &
+    Required<Omit<OciEngineOptions, "home" | "base" | "storeFolder" | "runscPath" | "defaults" | "onRefused">>;
   readonly #folder: string;
   readonly #records: Records<SandboxRecord>;
   readonly #processes: ProcessTable = openProcessTable();
@@ -209,7 +214,14 @@ export class OciEngine implements SandboxEngine {
     const architecture = process.arch as Architecture;
     const layers = new LayerStore(storeFolder ?? join(this.#folder, "store"));
     const [hierarchy, initPath] = await Promise.all([findHierarchy(), initProgram(architecture)]);
-    const networks = await Networks.open({ home, poolSize: networkPoolSize });
+    const networks = await Networks.open({
+      home,
+      poolSize: networkPoolSize,
+      onRefused: ({ network, host, port }) => {
+        const sandbox = [...this.#sandboxes.values()].find(({ container }) => container.network.name === network);
+        if (sandbox !== undefined) this.#options.onRefused?.({ sandboxId: sandbox.id, host, port });
+      },
+    });
     const containers = new Containers({
       folder: this.#folder,
       key: this.initKey,

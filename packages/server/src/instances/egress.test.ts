@@ -10,14 +10,14 @@ describe("the policy for outgoing connections", () => {
   const choose = (
     deployConfig: Record<string, unknown>,
     egress?: EgressPolicy,
-    options: { limit?: EgressPolicy; can?: boolean; isShared?: boolean } = {},
+    options: { limit?: EgressPolicy; can?: boolean; changes?: boolean; isShared?: boolean } = {},
   ) =>
     egressFor(
       { name: "shop", version: "1.0.0", config: { name: "shop", version: "1.0.0", deployConfig } },
       egress === undefined ? {} : { egress },
       {
         limit: options.limit ?? "open",
-        engine: { name: "memory", can: { ...noAbilities, egress: options.can ?? true } },
+        engine: { name: "memory", can: { ...noAbilities, egress: options.can ?? true, changesEgress: options.changes ?? true } },
         isShared: options.isShared ?? false,
       },
     );
@@ -51,6 +51,12 @@ describe("the policy for outgoing connections", () => {
     expect(choose({ egress: "none" }, undefined, { can: false })).toEqual({ egress: undefined, warnings: [warning] });
   });
 
+  it("is the same for rewards, with a warning, if the engine cannot change that of a sandbox that runs", () => {
+    const warning =
+      "rewardEgress ignored, rewards have the agent's policy: the engine 'memory' cannot change the policy of a sandbox that runs";
+    expect(choose({ rewardEgress: "open" }, undefined, { changes: false })).toEqual({ egress: { agent: "none" }, warnings: [warning] });
+  });
+
   it("is that of the environment for instances that share a process", () => {
     const isShared = true;
     expect(choose({ egress: SHOP }, SHOP, { isShared }).egress).toEqual({ agent: SHOP });
@@ -60,8 +66,8 @@ describe("the policy for outgoing connections", () => {
 });
 
 describe("a sandbox", () => {
-  async function open(deployConfig: object, pool = 0) {
-    const world = openWorld({ egress: true });
+  async function open(deployConfig: object, pool = 0, changesEgress = true) {
+    const world = openWorld({ egress: true, changesEgress });
     const server = openTestServer(world, { pool });
     const ref = await world.publish(ada, "shop", deployConfig);
     const policies = async (sandboxId = "") => {
@@ -79,6 +85,13 @@ describe("a sandbox", () => {
     expect(await policies(fork?.slot?.sandboxId)).toEqual([{ allow: ["a.shop.example"] }]);
   });
 
+  it("is a new one with the policy, if the engine cannot change that of a sandbox that runs", async () => {
+    const { world, server, ref, policies } = await open({ isolation: "instance", egress: "open", warm: 1 }, 2, false);
+    const row = await server.create(ref);
+    expect(world.started.find(({ id }) => id === row.slot?.sandboxId)?.egress).toBe("open");
+    expect(await policies(row.slot?.sandboxId)).toEqual([]);
+  });
+
   it("stays without connections if nothing allows any", async () => {
     const { server, ref, policies } = await open({ isolation: "instance" });
     expect(await policies((await server.create(ref)).slot?.sandboxId)).toEqual([]);
@@ -90,6 +103,19 @@ describe("a sandbox", () => {
       const row = await server.create(ref, egress === undefined ? {} : { egress });
       expect(await policies(row.slot?.sandboxId)).toEqual(egress === undefined ? [SHOP] : []);
     }
+  });
+
+  it("tells the owner about refused connections, a few times", async () => {
+    const { server, ref } = await open({ isolation: "instance" });
+    const row = await server.create(ref);
+    const sandboxId = row.slot?.sandboxId ?? "";
+    await server.instances.noteRefused({ sandboxId, host: "pypi.org", port: null });
+    for (let port = 1; port < 10; port++) await server.instances.noteRefused({ sandboxId, host: "1.2.3.4", port });
+    const { events } = await server.instances.get(row.id, ada);
+    const refused = events.map(({ what }) => what).filter((what) => what.startsWith("egress"));
+    expect(refused).toHaveLength(5);
+    expect(refused[0]).toBe("egress: refused a connection to the name pypi.org; the environment allows it with deployConfig.egress");
+    expect(refused[1]).toContain("to 1.2.3.4:1;");
   });
 
   it("gets the agent's policy again when another server adopts it", async () => {

@@ -56,12 +56,16 @@ export function egressFor(
         `${ref} wants connections to '${beyond}' (deployConfig.${field}), which this server does not allow; its operator can, with the setting egressLimit`,
       );
   }
-  if (!isShared) return { egress: { agent, ...(reward !== undefined && { reward }) }, warnings: [] };
+  if (!isShared && (engine.can.changesEgress || reward === undefined))
+    return { egress: { agent, ...(reward !== undefined && { reward }) }, warnings: [] };
+  const ignored = (why: string) => [`rewardEgress ignored, rewards have the agent's policy: ${why}`];
+  if (!isShared)
+    return { egress: { agent }, warnings: ignored(`the engine '${engine.name}' cannot change the policy of a sandbox that runs`) };
   if (request.egress !== undefined && beyondEgress(own ?? "none", request.egress) !== null)
     throw new PlatformError(
       "instance.unsupported",
       `egress cannot be narrowed for ${ref}: its instances share a process and its network; set deployConfig.isolation to "instance"`,
     );
-  const ignored = "rewardEgress ignored, rewards have the agent's policy: instances that share a process have no sandbox of their own";
-  return { egress: { agent: own ?? "none" }, warnings: reward === undefined ? [] : [ignored] };
+  const why = "instances that share a process have no sandbox of their own";
+  return { egress: { agent: own ?? "none" }, warnings: reward === undefined ? [] : ignored(why) };
 }

@@ -8,6 +8,7 @@ import {
   type ResetRequest,
   type Variables,
 } from "@aenv/contract";
+import type { RefusedConnection } from "@aenv/sandbox";
 import type { Caller } from "../access/access.ts";
 import type { Quotas } from "../access/quotas.ts";
 import { isInScope } from "../access/scopes.ts";
@@ -243,6 +244,16 @@ export class Instances {
     });
   }
 
+  /** Tells the owners of a sandbox's instances why a connection failed, a few times. */
+  async noteRefused({ sandboxId, host, port }: RefusedConnection): Promise<void> {
+    const to = port === null ? `the name ${host}` : `${host}:${port}`;
+    for (const { id, events } of await this.inSandbox(sandboxId)) {
+      if (events.filter(({ what }) => what.startsWith(REFUSED)).length >= REFUSALS_KEPT) continue;
+      const what = `${REFUSED} to ${to}; the environment allows it with deployConfig.egress`;
+      await this.#table.change(id, (row, now) => withEvent(row, what, now));
+    }
+  }
+
   /** Makes this server the one that manages an instance of a dead server. */
   async adopt({ id }: InstanceRow): Promise<void> {
     const { serverId } = this.#options;
@@ -411,6 +422,9 @@ function isWatched({ idleSeconds, freezeSeconds }: InstanceRow): boolean {
 
 /** Before a sandbox is frozen, its CPU use is measured for this long. */
 const MEASURE_MS = 1_000;
+/** Begins the events of refused connections. Others are kept too, so there are few of them. */
+const REFUSED = "egress: refused a connection";
+const REFUSALS_KEPT = 5;
 const POLL_MS = 100;
 const AT_ONCE = 64;
 

@@ -99,7 +99,7 @@ export class Pool {
   async claim(spec: ClaimSpec, signal: AbortSignal): Promise<Sandbox> {
     const { folder, digest, environment, variables, egress } = spec;
     let set: WarmSet | null = null;
-    if (environment !== null) {
+    if (environment !== null && !this.#needsNew(spec)) {
       set = this.#setOf(digest, { folder, environment, variables, egress });
       noteBurst(set, spec.together ?? 1, this.#options.now());
       const prepared = this.#take(set);
@@ -112,11 +112,19 @@ export class Pool {
     return sandbox;
   }
 
+  /** Only a new sandbox can have a policy, if the engine does not change that of one that runs. */
+  #needsNew({ egress }: ClaimSpec): boolean {
+    return egress !== undefined && egress !== "none" && !this.#options.engine.can.changesEgress;
+  }
+
   /** A blank process, or a new one, that loads the bundle. */
   async #load(spec: ClaimSpec, signal: AbortSignal): Promise<Sandbox> {
     const { sandboxOptions, sandboxSnapshot: snapshot } = spec;
-    if (sandboxOptions !== undefined || snapshot !== undefined)
-      return this.#bind(await this.#start(spec.owner, "now", signal, { sandboxOptions, snapshot }), bundleOf(spec), signal);
+    const needsNew = this.#needsNew(spec);
+    if (sandboxOptions !== undefined || snapshot !== undefined || needsNew) {
+      const options = { sandboxOptions, snapshot, ...(needsNew && { egress: spec.egress }) };
+      return this.#bind(await this.#start(spec.owner, "now", signal, options), bundleOf(spec), signal);
+    }
     const blank = this.#take(this.#blank);
     try {
       if (blank !== null) return await this.#bind(blank, bundleOf(spec), signal);
@@ -341,8 +349,8 @@ export class Pool {
 
   async #bind(sandbox: Sandbox, { egress, ...body }: BindRequest, signal: AbortSignal): Promise<Sandbox> {
     try {
-      // A new sandbox has no outgoing connections.
-      if (egress !== undefined && egress !== "none") await sandbox.setEgress?.(egress);
+      // One that was started ahead has no outgoing connections.
+      if (egress !== undefined && egress !== "none" && this.#options.engine.can.changesEgress) await sandbox.setEgress?.(egress);
       const { clients, startTimeoutMs } = this.#options;
       const folder = await sandbox.addFolder(body.folder, signal);
       await requestSandbox(clients, sandbox.id, sandbox.address, {
