@@ -25,6 +25,7 @@ const texts: Readonly<Record<string, readonly string[]>> = {
   "docs/guides/evaluate.md": [],
   // Its Python is run by interop/python-rl.
   "docs/guides/frameworks.md": [],
+  "docs/guides/network-and-secrets.md": [],
   "docs/guides/run-a-benchmark.md": [],
   "docs/guides/run-a-server.md": [project],
   "docs/guides/serve-an-environment.md": [project],

@@ -21,5 +21,16 @@ for (const runtime of ["runc", "runsc"] as const) {
       expect(await platform.demand("POST", `/env-instance/${id}/exec`, { command, wait: true })).toMatchObject({ stdout: "false true\n" });
       await platform.demand("DELETE", `/env-instance/${id}`);
     }, 60_000);
+
+    it("answers only the names that the environment allows, and tells the owner about others", async () => {
+      await using platform = await startPlatform({ flags: { engine: "oci", runtime } });
+      const { id } = await platform.create(await publish(platform, projects.echo));
+      const command = ["node", "-e", "dns.lookup('blocked.example', (error) => console.log(error.code))"];
+      expect(await platform.demand("POST", `/env-instance/${id}/exec`, { command, wait: true })).toMatchObject({ stdout: "ENOTFOUND\n" });
+      const what = "egress: refused a connection to the name blocked.example; the environment allows it with deployConfig.egress";
+      await expect
+        .poll(() => platform.demand("GET", `/env-instance/${id}/events`), { timeout: 20_000 })
+        .toContainEqual({ at: expect.any(String), what });
+    }, 60_000);
   });
 }
