@@ -1,0 +1,48 @@
+import { Environment } from "@aenv/sdk";
+import { describeNeeding } from "@aenv/testing";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { type Platform, projects, publish, startPlatform } from "./platform.ts";
+
+for (const runtime of ["runc", "runsc"] as const) {
+  describeNeeding(runtime, `env.sandbox with the engine oci and ${runtime}`, () => {
+    let platform: Platform;
+    let env: Environment;
+    beforeAll(async () => {
+      platform = await startPlatform({ flags: { engine: "oci", runtime, freezeAfter: "500ms" } });
+      const ref = await publish(platform, projects.tally);
+      env = await Environment.create(ref, { controlUrl: platform.controlUrl, dataUrl: platform.dataUrl });
+    }, 60_000);
+    afterAll(async () => {
+      await env?.release();
+      await platform?.close();
+    });
+
+    it("runs commands, with input and with a terminal", async () => {
+      await using process = await env.sandbox.spawn(["node", "-e", "process.stdin.pipe(process.stdout)"]);
+      const input = process.stdin.getWriter();
+      await input.write(Buffer.from("hello"));
+      expect((await process.stdout.pipeThrough(new TextDecoderStream()).getReader().read()).value).toBe("hello");
+      await input.close();
+      expect(await process.exited).toMatchObject({ exitCode: 0 });
+      const size = "console.log(process.stdout.getWindowSize().join())";
+      await using shown = await env.sandbox.spawn(["node", "-e", size], { terminal: { rows: 11, cols: 77 } });
+      expect((await shown.stdout.pipeThrough(new TextDecoderStream()).getReader().read()).value).toMatch(/^77,11/);
+    });
+
+    it("accesses files of the sandbox, and not those of this machine", async () => {
+      const { files } = env.sandbox;
+      await files.write("/work/a.txt", "a");
+      expect(await files.readText("/work/a.txt")).toBe("a");
+      await files.upload("/copy", await files.download("/work"));
+      expect((await files.list("/copy")).map(({ path }) => path)).toEqual(["a.txt"]);
+      await expect(files.stat(platform.home)).rejects.toMatchObject({ code: "file.not_found" });
+    });
+
+    it("is frozen while it is idle, and continued by a command", async () => {
+      const { instanceId } = await env.getEnvInfo();
+      const isFrozen = async () => ((await platform.demand("GET", `/env-instance/${instanceId}`)) as { frozen?: boolean }).frozen;
+      await expect.poll(isFrozen, { timeout: 20_000 }).toBe(true);
+      expect(await env.sandbox.exec(["node", "-p", "1 + 1"])).toMatchObject({ stdout: "2\n" });
+    });
+  });
+}
