@@ -69,6 +69,8 @@ const deployConfig = z.looseObject({
   labels: texts.optional(),
   /** `shared`: a slot in a process of the owner's instances; `instance`: a process of its own. */
   isolation: z.enum(["shared", "instance"]).optional(),
+  /** How its sandboxes run, on engines with a choice: `runc` with the kernel of the machine, `runsc` with one of their own (gVisor). */
+  runtime: z.enum(["runc", "runsc"]).optional(),
   /** The number of warm processes to keep ready. */
   warm: count.optional(),
   /** The process is stored once with its memory after it has loaded the environment, and later ones are copies; for engines that can. */

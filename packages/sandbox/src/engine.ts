@@ -28,6 +28,8 @@ export interface EngineAbilities {
   readonly egress: boolean;
   /** Also while a sandbox runs: `Sandbox.setEgress` is defined. */
   readonly changesEgress: boolean;
+  /** What `SandboxSpec.runtime` may be; empty for engines without a choice. */
+  readonly runtimes: readonly SandboxRuntime[];
 }
 
 /** An engine names only what it can do. */
@@ -44,6 +46,7 @@ export const noAbilities: EngineAbilities = {
   snapshots: [],
   egress: false,
   changesEgress: false,
+  runtimes: [],
 };
 
 /** How much of a sandbox a snapshot holds: its files, or also its processes with their memory and listening sockets. */

@@ -47,6 +47,10 @@ export const serverConfig = z.strictObject({
     .describe(
       "how sandboxes are run: runc (fast, the kernel of this machine; with docker: the daemon's default) or runsc (gVisor, a kernel of its own)",
     ),
+  runcOwners: z
+    .array(z.string())
+    .default([])
+    .describe("owners whose environments may run with runc; the code of all others runs with runsc; default: all owners"),
   dockerSocket: z.string().default("/var/run/docker.sock").describe("socket of Docker or Podman, for the engine docker"),
   runsc: z.string().nullable().default(null).describe("path of the program runsc; default: on the PATH"),
   sandboxesReady: count.default(1).describe("sandboxes of each image in use that the engine oci prepares"),
@@ -132,7 +136,7 @@ export function parseEgressLimit(text: string): EgressPolicy | null {
 
 const PREFIX = "AENV_";
 /** Settings with several values, which a variable separates by commas. */
-const LISTS: ReadonlySet<string> = new Set(["allowedHosts", "insecureRegistries", "rolloutModels"]);
+const LISTS: ReadonlySet<string> = new Set(["allowedHosts", "insecureRegistries", "rolloutModels", "runcOwners"]);
 
 /** The environment variable of a setting: `AENV_CONTROL_PORT` of `controlPort`. */
 export function variableOf(key: string): string {

@@ -141,7 +141,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   const access = new Access(tokens, config.access === "on" || (config.access === "auto" && !isLoopback(config.host)));
   const quotas = new Quotas({ instances: config.maxInstances, createsPerSecond: config.createsPerSecond, blobBytes: config.blobBytes });
   const memoryGate = new MemoryGate({ minBytes: config.minAvailableMemoryMb * 1024 ** 2, availableBytes: freemem, pollMs: 250 });
-  const { scheduler, pool, verifier } = openPool({
+  const { scheduler, pool, runtimes, verifier } = openPool({
     config,
     engine,
     clients,
@@ -168,6 +168,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     engine,
     clients,
     pool,
+    runtimes,
     hub,
     quotas,
     scheduler,

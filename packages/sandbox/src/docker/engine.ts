@@ -88,6 +88,7 @@ export class DockerEngine implements SandboxEngine {
     this.#options = options;
     this.can = {
       ...noAbilities,
+      runtimes: ["runc", "runsc"],
       images: true,
       isolates: true,
       limits: true,

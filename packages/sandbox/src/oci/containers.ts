@@ -237,11 +237,13 @@ export class Containers {
 
   async #prepare(record: ContainerRecord, limits: Limits): Promise<void> {
     const { layers } = this.#options;
+    // Throws for a limit that is not valid, before anything is created.
+    const inGroup = groupLimits(limits, record.runtime);
     await layers.use(record.id, record.files.layers);
     const mounted = mountRoot(this.rootOf(record), layers).then(() =>
       record.runtime === "runsc" ? keepTemporary(this.rootOf(record)) : undefined,
     );
-    await allDone([mounted, this.groupOf(record).create(groupLimits(limits, record.runtime))]);
+    await allDone([mounted, this.groupOf(record).create(inGroup)]);
   }
 
   #configOf(record: ContainerRecord, network: SandboxNetwork, limits: Limits): object {

@@ -14,12 +14,15 @@ export interface EndingFacts {
   readonly cpuSeconds: number | null;
 }
 
+/** The kernel measures the time of a process and that of a control group separately. */
+const CPU_TOLERANCE = 0.9;
+
 /** A sentence that says why a sandbox ended. */
 export function describeEnding(facts: EndingFacts): string {
   const { ending, usage, memoryMb, cpuSeconds } = facts;
   if (ending?.outOfMemory || (wasKilled(ending) && (usage.outOfMemoryKills ?? 0) > 0))
     return `the program ran out of memory${limit(memoryMb, " MB")}`;
-  if (wasKilled(ending) && cpuSeconds !== null && (usage.cpuMs ?? 0) >= cpuSeconds * 1_000)
+  if (wasKilled(ending) && cpuSeconds !== null && (usage.cpuMs ?? 0) >= cpuSeconds * 1_000 * CPU_TOLERANCE)
     return `the program has used up its CPU time limit${limit(cpuSeconds, " seconds")}`;
   return withProcessLimit(facts, causeOf(facts));
 }

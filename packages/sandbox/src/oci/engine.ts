@@ -19,6 +19,7 @@ import { isInitError } from "../init/error.ts";
 import { openInitKey } from "../init/key.ts";
 import type { RemoteProcess } from "../init/process.ts";
 import { initProgram } from "../init/program.ts";
+import { PeriodicChecks } from "../periodic-checks.ts";
 import { waitUntilPortAnswers } from "../probe.ts";
 import { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../process/process-table.ts";
 import { isSandboxId } from "../process/sandbox-folder.ts";
@@ -117,6 +118,7 @@ export class OciEngine implements SandboxEngine {
     snapshots: ["files", "memory"],
     egress: true,
     changesEgress: true,
+    runtimes: ["runc", "runsc"],
   };
   readonly #options: OciEngineOptions &
     Required<Omit<OciEngineOptions, "home" | "base" | "storeFolder" | "runscPath" | "defaults" | "onRefused">>;
@@ -129,6 +131,11 @@ export class OciEngine implements SandboxEngine {
   readonly #starting = new Map<string, Promise<Sandbox>>();
   readonly #destroying = new Set<Promise<void>>();
   readonly #closing = new AbortController();
+  // A kernel of gVisor that was killed closes no connections, so its end is not seen otherwise.
+  readonly #running = new PeriodicChecks<OciSandbox>(500, (sandbox) => {
+    if (!isRunning(this.#processes, sandbox.container.record.process)) void sandbox.container.init.close();
+  });
+  #pool: ContainerPool | undefined;
   #opened: Promise<Parts> | undefined;
   #adopting: Promise<void> | undefined;
   #firstAdoption: Promise<void> | undefined;
@@ -141,6 +148,11 @@ export class OciEngine implements SandboxEngine {
     this.initKey = openInitKey(options.home);
     this.#self = identityOf(this.#processes, process.pid) ?? { pid: process.pid, start: "" };
     this.#records = new Records(join(this.#folder, "sandboxes"), { noun: "sandbox", format: 1, self: this.#self });
+  }
+
+  /** How many containers wait for a program. */
+  get waitingContainers(): number {
+    return this.#pool?.size ?? 0;
   }
 
   async create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
@@ -176,6 +188,7 @@ export class OciEngine implements SandboxEngine {
     await Promise.allSettled(this.#destroying);
     const parts = await this.#opened?.catch(() => undefined);
     await parts?.pool.close();
+    this.#running.close();
     for (const sandbox of this.#sandboxes.values()) await this.#leave(sandbox);
     await parts?.networks.close();
     parts?.containers.removeEmptyGroup();
@@ -235,6 +248,7 @@ export class OciEngine implements SandboxEngine {
       runtime: (name) => this.#runtime(name),
     });
     const pool = new ContainerPool({ containers, size: poolSize, idleMs: POOL_IDLE_MS, now: Date.now });
+    this.#pool = pool;
     const images = new Images({ folder: join(this.#folder, "images"), layers, architecture, ...registries });
     const snapshots = new SnapshotStore({
       folder: join(this.#folder, "snapshots"),
@@ -345,20 +359,25 @@ export class OciEngine implements SandboxEngine {
     const address = addressOf(spec.listening ?? APPENDED, container);
     const record = { ...this.#newRecord(spec), container: container.record.id, address };
     this.#records.write(spec.id, record);
-    return this.#openSandbox(record, container, address);
+    const sandbox = this.#openSandbox(record, container, address);
+    sandbox.keep();
+    return sandbox;
   }
 
   #openSandbox(record: SandboxRecord, container: Container, address: SandboxAddress): OciSandbox {
-    return new OciSandbox({
+    const sandbox = new OciSandbox({
       record,
       container,
       address,
       logPath: this.#logPath(record.id),
       logBytes: this.#options.logBytes,
       release: async () => (await this.#open()).containers.remove(container.record),
-      snapshot: (sandbox, fidelity, signal) => this.#snapshot(sandbox, fidelity, signal),
-      destroy: (sandbox) => this.#destroy(sandbox),
+      snapshot: (one, fidelity, signal) => this.#snapshot(one, fidelity, signal),
+      destroy: (one) => this.#destroy(one),
     });
+    this.#running.add(sandbox);
+    void sandbox.exited.then(() => this.#running.delete(sandbox));
+    return sandbox;
   }
 
   /** Starts the program and waits until it answers. */
@@ -367,7 +386,7 @@ export class OciEngine implements SandboxEngine {
     const { memory } = spec.snapshot === undefined ? { memory: null } : (await this.#open()).snapshots.get(spec.snapshot);
     if (memory !== null) return this.#continue(sandbox, spec, memory.program, listening, signal);
     // A sandbox that only runs commands does not start the program of its image, which often is a shell that would end at once.
-    if (listening.kind === "none" && spec.command.length === 0) return sandbox.keep();
+    if (listening.kind === "none" && spec.command.length === 0) return;
     const program = mainProgram({ ...spec, command: withAddress(spec.command, listening) }, sandbox.container.record.files.config);
     if (program === null) throw startFailed(spec, "neither the image nor the specification names a program", []);
     const started = await this.#startProgram(sandbox, spec, program);
@@ -483,7 +502,11 @@ export class OciEngine implements SandboxEngine {
       ids.map(async (id) => {
         const record = this.#records.find(id);
         if (await this.#adoptOne(id, record, containers)) used.add(record?.container ?? "");
-        else await this.#records.remove(id);
+        else {
+          const owned = record?.container == null ? null : containers.find(record.container);
+          if (owned !== null) await containers.remove(owned);
+          await this.#records.remove(id);
+        }
       }),
     );
     // Sandboxes that another process has removed.
@@ -515,12 +538,17 @@ export class OciEngine implements SandboxEngine {
     return container === null ? null : this.#openSandbox(record, container, address);
   }
 
-  /** False if its program has ended, and its end was reported already. */
+  /** False if its program has ended: nobody waits for the reason. */
   async #takeOver(sandbox: OciSandbox): Promise<boolean> {
     const { program } = sandbox.record;
     try {
+      const { init } = sandbox.container;
       if (program === null) sandbox.keep();
-      else sandbox.follows(await sandbox.container.init.attach(program));
+      else {
+        const listed = (await init.listProcesses()).find(({ id }) => id === program);
+        if (listed?.ending !== null) throw new Error("the program has ended");
+        sandbox.follows(await init.attach(program));
+      }
     } catch {
       await sandbox.detach();
       return false;

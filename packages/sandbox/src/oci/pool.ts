@@ -26,6 +26,11 @@ export class ContainerPool {
     this.#options = options;
   }
 
+  /** How many containers wait. */
+  get size(): number {
+    return [...this.#kinds.values()].reduce((sum, { waiting }) => sum + waiting.length, 0);
+  }
+
   /** A waiting container of this kind, or null. Either way, more are created in the background. */
   take(spec: Omit<ContainerSpec, "limits" | "diskMb">): Container | null {
     if (this.#options.size === 0 || this.#closing.signal.aborted) return null;

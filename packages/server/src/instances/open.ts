@@ -16,7 +16,7 @@ import { Targets } from "./targets.ts";
 export interface OpenInstancesOptions
   extends Omit<InstancesOptions, "rows" | "idempotency" | "slots" | "engine">,
     Pick<MaintenanceOptions, "roundMs" | "onTakeOver" | "onFailure">,
-    Pick<SlotsOptions, "engine" | "clients" | "pool" | "maxHosts" | "startTimeoutMs"> {
+    Pick<SlotsOptions, "engine" | "clients" | "pool" | "runtimes" | "maxHosts" | "startTimeoutMs"> {
   readonly store: Store;
   /** The machine and folder of the sandboxes. */
   readonly location: string;
@@ -42,6 +42,7 @@ export function openInstances(options: OpenInstancesOptions) {
     engine: options.engine,
     clients: options.clients,
     pool: options.pool,
+    runtimes: options.runtimes,
     maxHosts: options.maxHosts,
     spreadAt: SPREAD_AT,
     maxEmpty: options.maxEmptyHosts,

@@ -5,6 +5,7 @@ import { ownVariables } from "../hub/publishing/own-variables.ts";
 import type { InitialState } from "./initial-state.ts";
 import type { Isolation } from "./isolation.ts";
 import type { ClaimSpec } from "./pool.ts";
+import type { RuntimePolicy } from "./runtimes.ts";
 import { isSameVariables } from "./variables.ts";
 
 /** The process that an instance needs, but for the folder of its bundle. An environment that cannot run here is an error. */
@@ -13,6 +14,7 @@ export function claimSpecFor(
   owner: string,
   initial: InitialState,
   isolation: Isolation,
+  runtimes: RuntimePolicy,
 ): Omit<ClaimSpec, "folder"> {
   const { bundleDigest, config, metadata, name, version } = environment;
   if (bundleDigest === null) {
@@ -45,6 +47,7 @@ export function claimSpecFor(
     digest: bundleDigest,
     variables,
     sandboxOptions: initial.sandboxOptions,
+    runtime: runtimes.runtimeOf(environment.owner, config.deployConfig?.runtime),
     sandboxSnapshot: initial.sandboxSnapshot,
     egress: initial.egress,
     together: initial.together ?? 1,

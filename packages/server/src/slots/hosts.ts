@@ -1,5 +1,5 @@
 import type { EgressPolicy, Variables } from "@aenv/contract";
-import type { Sandbox } from "@aenv/sandbox";
+import type { Sandbox, SandboxRuntime } from "@aenv/sandbox";
 import type { Occupancy } from "./occupancy.ts";
 import type { ClaimSpec, Pool } from "./pool.ts";
 import { isSameVariables } from "./variables.ts";
@@ -51,7 +51,7 @@ export class Hosts {
 
   /** Gives the instance a slot in the host with the fewest occupants. */
   async occupy(instanceId: string, spec: ClaimSpec, signal: AbortSignal): Promise<Sandbox> {
-    const name = groupName(spec.owner, spec.digest, spec.egress);
+    const name = groupName(spec.owner, spec.digest, spec.egress, spec.runtime);
     const group = this.#group(name);
     const host = this.#leastOccupied(
       group.hosts.filter(({ variables }) => variables === null || isSameVariables(variables, spec.variables)),
@@ -153,7 +153,7 @@ export class Hosts {
   }
 }
 
-/** Instances with another policy for outgoing connections need another process. */
-function groupName(owner: string, digest: string, egress: EgressPolicy = "none"): string {
-  return `${owner}\n${digest}${egress === "none" ? "" : `\n${JSON.stringify(egress)}`}`;
+/** Instances with another policy for outgoing connections or another runtime need another process. */
+function groupName(owner: string, digest: string, egress: EgressPolicy = "none", runtime: SandboxRuntime | "" = ""): string {
+  return `${owner}\n${digest}\n${JSON.stringify(egress)}\n${runtime}`;
 }

@@ -2,6 +2,7 @@ import { availableParallelism } from "node:os";
 import { parseDuration } from "@aenv/contract";
 import { type ServerConfig, variableOf } from "../config.ts";
 import { Pool, type PoolOptions } from "./pool.ts";
+import { RuntimePolicy } from "./runtimes.ts";
 import { Scheduler } from "./scheduler.ts";
 import { Verifier, WAITING_VERIFICATIONS } from "./verifier.ts";
 
@@ -14,7 +15,12 @@ export interface OpenPoolOptions
 const REFILL_AFTER_MS = 100;
 
 /** Puts together what starts processes: ready ones for instances, and those that verify bundles. */
-export function openPool({ config, ...rest }: OpenPoolOptions): { scheduler: Scheduler; pool: Pool; verifier: Verifier } {
+export function openPool({ config, ...rest }: OpenPoolOptions): {
+  scheduler: Scheduler;
+  pool: Pool;
+  runtimes: RuntimePolicy;
+  verifier: Verifier;
+} {
   const startTimeoutMs = parseDuration(config.startTimeout);
   const scheduler = new Scheduler({
     creations: { atOnce: config.startsAtOnce, maxWaiting: 50_000 },
@@ -23,6 +29,7 @@ export function openPool({ config, ...rest }: OpenPoolOptions): { scheduler: Sch
     // A start is mostly CPU work with some waiting, so two per core. One at a time ahead of need, to leave the cores to calls.
     "process starts": { atOnce: 2 * availableParallelism(), aheadAtOnce: 1 },
   });
+  const runtimes = new RuntimePolicy({ engine: rest.engine, runtime: config.runtime, runcOwners: config.runcOwners });
   const pool = new Pool({
     ...rest,
     variables: {
@@ -37,6 +44,6 @@ export function openPool({ config, ...rest }: OpenPoolOptions): { scheduler: Sch
     memoryMb: config.memoryMb,
     now: () => performance.now(),
   });
-  const verifier = new Verifier({ pool, clients: rest.clients, startTimeoutMs, waitTimeoutMs: startTimeoutMs, scheduler });
-  return { scheduler, pool, verifier };
+  const verifier = new Verifier({ pool, runtimes, clients: rest.clients, startTimeoutMs, waitTimeoutMs: startTimeoutMs, scheduler });
+  return { scheduler, pool, runtimes, verifier };
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { type EgressPolicy, isPlatformError, PlatformError, runnerRoutes, type SandboxOptions } from "@aenv/contract";
-import type { Sandbox, SandboxEngine } from "@aenv/sandbox";
+import type { Sandbox, SandboxEngine, SandboxRuntime } from "@aenv/sandbox";
 import { exitCauseOf, requestSandbox, type SandboxClients } from "../sandboxes/client.ts";
 import { responseLimits } from "../sandboxes/response-limits.ts";
 import { allocate, type PoolLimits } from "./allocation.ts";
@@ -50,6 +50,8 @@ export interface ClaimSpec {
   readonly environment: WarmEnvironment | null;
   /** Options of the sandbox itself; no process that was started ahead has them. */
   readonly sandboxOptions?: SandboxOptions | undefined;
+  /** If it is not that of blank processes. */
+  readonly runtime?: SandboxRuntime | undefined;
   /** A snapshot with the files of the sandbox. */
   readonly sandboxSnapshot?: string | undefined;
   /** Where its programs may connect to. Sandboxes that were started ahead get it when they are claimed, before they load the bundle. */
@@ -97,10 +99,11 @@ export class Pool {
 
   /** A process with the bundle in it: a prepared one, else a blank one, else a new one. */
   async claim(spec: ClaimSpec, signal: AbortSignal): Promise<Sandbox> {
-    const { folder, digest, environment, variables, egress } = spec;
+    const { folder, digest, environment, variables, egress, runtime } = spec;
     let set: WarmSet | null = null;
     if (environment !== null && !this.#needsNew(spec)) {
-      set = this.#setOf(digest, { folder, environment, variables, egress });
+      const name = runtime === undefined ? digest : `${digest} ${runtime}`;
+      set = this.#setOf(name, { folder, environment, variables, egress, runtime });
       noteBurst(set, spec.together ?? 1, this.#options.now());
       const prepared = this.#take(set);
       if (prepared !== null) return prepared;
@@ -119,10 +122,10 @@ export class Pool {
 
   /** A blank process, or a new one, that loads the bundle. */
   async #load(spec: ClaimSpec, signal: AbortSignal): Promise<Sandbox> {
-    const { sandboxOptions, sandboxSnapshot: snapshot } = spec;
+    const { sandboxOptions, sandboxSnapshot: snapshot, runtime } = spec;
     const needsNew = this.#needsNew(spec);
-    if (sandboxOptions !== undefined || snapshot !== undefined || needsNew) {
-      const options = { sandboxOptions, snapshot, ...(needsNew && { egress: spec.egress }) };
+    if (sandboxOptions !== undefined || snapshot !== undefined || runtime !== undefined || needsNew) {
+      const options = { sandboxOptions, snapshot, runtime, ...(needsNew && { egress: spec.egress }) };
       return this.#bind(await this.#start(spec.owner, "now", signal, options), bundleOf(spec), signal);
     }
     const blank = this.#take(this.#blank);
@@ -271,7 +274,7 @@ export class Pool {
     const owner = set.bundle?.environment.owner ?? PLATFORM;
     const copied = await this.#copyStored(set, owner, "ahead", signal);
     if (copied !== null) return copied;
-    const sandbox = await this.#start(owner, "ahead", signal);
+    const sandbox = await this.#start(owner, "ahead", signal, { runtime: set.bundle?.runtime });
     if (set.bundle === null) return sandbox;
     await this.#bind(sandbox, { ...bundleOf(set.bundle), isAhead: true }, signal);
     await this.#store(set, sandbox);
@@ -330,7 +333,8 @@ export class Pool {
     this.#options.onFillFailure(environment === undefined ? null : `${environment.name}@${environment.version}`, error);
   }
 
-  #start(owner: string, urgency: Urgency, signal: AbortSignal, { sandboxOptions, snapshot, egress }: StartOptions = {}): Promise<Sandbox> {
+  #start(owner: string, urgency: Urgency, signal: AbortSignal, options: StartOptions = {}): Promise<Sandbox> {
+    const { sandboxOptions, snapshot, egress, runtime } = options;
     const { engine, runner, variables, serverId, scheduler, startTimeoutMs, memoryMb } = this.#options;
     const id = `runner-${randomBytes(10).toString("hex")}`;
     const spec = {
@@ -341,6 +345,7 @@ export class Pool {
       startTimeoutMs,
       memoryMb,
       ...(sandboxOptions && { sandboxOptions }),
+      ...(runtime && { runtime }),
       ...(snapshot !== undefined && { snapshot }),
       ...(egress !== undefined && { egress }),
     };
@@ -374,6 +379,7 @@ interface StartOptions {
   readonly sandboxOptions?: SandboxOptions | undefined;
   readonly snapshot?: string | undefined;
   readonly egress?: EgressPolicy | undefined;
+  readonly runtime?: SandboxRuntime | undefined;
 }
 
 interface BindRequest extends Pick<ClaimSpec, "folder" | "variables" | "egress"> {

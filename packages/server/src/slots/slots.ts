@@ -9,11 +9,13 @@ import { Hosts, type HostsOptions } from "./hosts.ts";
 import { createBody, type InitialState, parseInitialState } from "./initial-state.ts";
 import { isolationOf } from "./isolation.ts";
 import { Occupancy } from "./occupancy.ts";
+import type { RuntimePolicy } from "./runtimes.ts";
 import type { Slot } from "./slot.ts";
 
 export interface SlotsOptions extends Omit<HostsOptions, "occupancy"> {
   readonly engine: SandboxEngine;
   readonly clients: SandboxClients;
+  readonly runtimes: RuntimePolicy;
   /** The environment's unpacked bundle. */
   readonly bundleFolder: (digest: string) => Promise<string>;
   readonly startTimeoutMs: number;
@@ -110,7 +112,7 @@ export class Slots {
   ): Promise<Slot> {
     const { bundleFolder, pool } = this.#options;
     const isolation = isolationOf(environment.config);
-    const needed = claimSpecFor(environment, owner, initial, isolation);
+    const needed = claimSpecFor(environment, owner, initial, isolation, this.#options.runtimes);
     const spec = { ...needed, folder: await bundleFolder(needed.digest) };
     let sandbox: Sandbox;
     if (isolation === "shared") sandbox = await this.#hosts.occupy(initial.id, spec, signal);

@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { kitRunner } from "../instances/fixtures/runner.ts";
 import { SandboxClients } from "../sandboxes/client.ts";
 import { Pool } from "./pool.ts";
+import { RuntimePolicy } from "./runtimes.ts";
 import { Scheduler, type WorkLimits } from "./scheduler.ts";
 import { Verifier, WAITING_VERIFICATIONS } from "./verifier.ts";
 
@@ -46,7 +47,8 @@ function openVerifier({ waitTimeoutMs = 5_000, ...limits }: Partial<WorkLimits> 
     onFillFailure: () => {},
     now: () => 0,
   });
-  const verifier = new Verifier({ pool, clients, startTimeoutMs: 5_000, waitTimeoutMs, scheduler });
+  const runtimes = new RuntimePolicy({ engine, runtime: "runc", runcOwners: [] });
+  const verifier = new Verifier({ pool, clients, runtimes, startTimeoutMs: 5_000, waitTimeoutMs, scheduler });
   onTestFinished(async () => {
     gate.resolve();
     await verifier.close();

@@ -5,11 +5,13 @@ import type { Metadata } from "../hub/versions/environment-version.ts";
 import { requestSandbox, type SandboxClients } from "../sandboxes/client.ts";
 import { responseLimits } from "../sandboxes/response-limits.ts";
 import type { Pool } from "./pool.ts";
+import type { RuntimePolicy } from "./runtimes.ts";
 import type { Scheduler, WorkLimits } from "./scheduler.ts";
 
 export interface VerifierOptions {
   readonly pool: Pool;
   readonly clients: SandboxClients;
+  readonly runtimes: RuntimePolicy;
   readonly startTimeoutMs: number;
   /** How long a verification may wait in the queue. */
   readonly waitTimeoutMs: number;
@@ -67,13 +69,15 @@ export class Verifier {
   }
 
   async #run(folder: string, owner: string, variables: Variables, left?: AbortSignal): Promise<Metadata> {
-    const { pool, clients, startTimeoutMs } = this.#options;
+    const { pool, clients, runtimes, startTimeoutMs } = this.#options;
     const deadline = AbortSignal.timeout(startTimeoutMs);
     const signal = AbortSignal.any([deadline, this.#stop.signal, ...(left ? [left] : [])]);
-    const sandbox = await pool.claim({ owner, folder, digest: folder, variables, environment: null }, signal).catch((cause: unknown) => {
-      if (!deadline.aborted) throw cause;
-      throw new PlatformError("instance.start_timeout", `the bundle was not loaded within ${startTimeoutMs / 1_000} s`, { cause });
-    });
+    const sandbox = await pool
+      .claim({ owner, folder, digest: folder, variables, environment: null, runtime: runtimes.runtimeOf(owner) }, signal)
+      .catch((cause: unknown) => {
+        if (!deadline.aborted) throw cause;
+        throw new PlatformError("instance.start_timeout", `the bundle was not loaded within ${startTimeoutMs / 1_000} s`, { cause });
+      });
     try {
       const answer = await requestSandbox(clients, sandbox.id, sandbox.address, {
         method: hostRoutes.describe.method,

@@ -1,5 +1,5 @@
 import { type EgressPolicy, isPlatformError, messageOf, type Variables } from "@aenv/contract";
-import type { Sandbox } from "@aenv/sandbox";
+import type { Sandbox, SandboxRuntime } from "@aenv/sandbox";
 import type { WarmDemand } from "./allocation.ts";
 import { pauseAfter } from "./backoff.ts";
 import { Demand, expectedClaims } from "./demand.ts";
@@ -29,6 +29,7 @@ export interface WarmBundle {
   /** Environment variables with which its processes load the bundle. */
   readonly variables: Variables;
   readonly egress?: EgressPolicy | undefined;
+  readonly runtime?: SandboxRuntime | undefined;
 }
 
 /** Warm processes of one kind: blank ones, or ones that have loaded the same bundle. */

@@ -1,0 +1,184 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { describeNeeding, temporaryTree } from "@aenv/testing";
+import { afterAll, afterEach, expect, it } from "vitest";
+import type { Sandbox, SandboxSpec } from "../engine.ts";
+import { TEST_PROGRAM } from "../fixtures/test-root.ts";
+import { connectInit } from "../init/connection.ts";
+import type { ProcessOutput } from "../init/process.ts";
+import { OciEngine, type OciEngineOptions } from "./engine.ts";
+import { writeLayout } from "./images/fixtures/layout.ts";
+import { testBase } from "./testing/base.ts";
+import { leftoversOf } from "./testing/leftovers.ts";
+
+const storeFolder = mkdtempSync(join(tmpdir(), "aenv-oci-store-"));
+afterAll(() => rmSync(storeFolder, { recursive: true, force: true }));
+
+const { signal } = new AbortController();
+const opened: { engine: OciEngine; home: string }[] = [];
+
+afterEach(async () => {
+  const left: string[] = [];
+  // Those that have ended, which are not listed any more.
+  for (const sandbox of created.splice(0)) await sandbox.destroy().catch(() => undefined);
+  for (const { engine, home } of opened.splice(0).reverse()) {
+    for (const sandbox of await engine.list()) await sandbox.destroy();
+    await engine.close();
+    left.push(...(await leftoversOf(home)));
+    rmSync(home, { recursive: true, force: true });
+  }
+  expect(left).toEqual([]);
+});
+
+/** An engine whose sandboxes are destroyed after the test. */
+function open(options: Partial<OciEngineOptions> = {}): OciEngine {
+  const home = options.home ?? realpathSync(mkdtempSync(join(tmpdir(), "aenv-oci-")));
+  const engine = new OciEngine({ base: testBase, storeFolder, ...options, home });
+  opened.push({ engine, home });
+  return engine;
+}
+
+let made = 0;
+const created: Sandbox[] = [];
+
+/** A sandbox with the conformance suite's program. */
+function serve(engine: OciEngine, more: Partial<SandboxSpec> = {}): Promise<Sandbox> {
+  return create(engine, { command: ["/usr/bin/node", TEST_PROGRAM, "serve"], ...more });
+}
+
+/** A sandbox that only runs commands, unless `more` says otherwise. */
+async function create(engine: OciEngine, more: Partial<SandboxSpec> = {}): Promise<Sandbox> {
+  const listening = more.command === undefined ? { listening: { kind: "none" } as const } : {};
+  const spec = { id: `s-${++made}`, command: [], variables: {}, labels: {}, startTimeoutMs: 30_000, ...listening, ...more };
+  const sandbox = await engine.create(spec, signal);
+  created.push(sandbox);
+  return sandbox;
+}
+
+async function run(engine: OciEngine, sandbox: Sandbox, script: string): Promise<ProcessOutput> {
+  await using init = await connectInit(sandbox.initAddress as NonNullable<Sandbox["initAddress"]>, engine.initKey, signal);
+  return await init.run({ argv: ["/bin/sh", "-c", script] });
+}
+
+function post({ address }: Sandbox, path: string): Promise<void> {
+  const { host, port } = address as { host: string; port: number };
+  return new Promise((resolve, reject) => {
+    const sent = request({ host, port, method: "POST", path, agent: false }, (response) => response.on("end", resolve).resume());
+    sent.on("error", reject).end();
+  });
+}
+
+for (const runtime of ["runc", "runsc"] as const) {
+  describeNeeding(runtime, `a sandbox of the oci engine with ${runtime}`, () => {
+    it("that exceeds its memory limit ends with that reason", async () => {
+      const sandbox = await serve(open({ runtime }), { memoryMb: 128 });
+      // Nobody answers for a kernel that was killed.
+      void post(sandbox, "/allocate?mb=400").catch(() => undefined);
+      expect((await sandbox.exited).reason).toBe("the program ran out of memory (its limit is 128 MB)");
+    });
+
+    it("cannot write more than its disk limit", async () => {
+      const engine = open({ runtime });
+      const sandbox = await create(engine, { diskMb: 16 });
+      expect(await run(engine, sandbox, "dd if=/dev/zero of=/file bs=1048576 count=64")).toMatchObject({ exitCode: 1 });
+      expect(await run(engine, sandbox, "dd if=/dev/zero of=/file bs=1048576 count=4")).toMatchObject({ exitCode: 0 });
+    });
+
+    it("has the files of its image, and no program unless it is told so", async () => {
+      using layout = temporaryTree();
+      writeLayout(layout.path, [{ "data/greeting": "hello" }], { config: { Cmd: ["/bin/sh"], Env: ["PLACE=here"], WorkingDir: "/data" } });
+      const engine = open({ runtime });
+      const sandbox = await create(engine, { image: `oci:${layout.path}:image` });
+      expect(sandbox.commandDefaults).toEqual({ cwd: "/data", env: { PLACE: "here" } });
+      await using init = await connectInit(sandbox.initAddress as NonNullable<Sandbox["initAddress"]>, engine.initKey, signal);
+      expect(String(await init.files.read({ path: "/data/greeting" }))).toBe("hello");
+    });
+
+    it("that is frozen answers after it was thawed", async () => {
+      const sandbox = await serve(open({ runtime }));
+      await sandbox.freeze?.();
+      await sandbox.freeze?.();
+      const answered = post(sandbox, "/print?line=thawed");
+      expect(await sandbox.tail(1)).toEqual([]);
+      await sandbox.thaw?.();
+      await answered;
+      await expect.poll(() => sandbox.tail(1)).toEqual(["thawed"]);
+    });
+  });
+}
+
+describeNeeding("runc", "the oci engine", () => {
+  it("says that a program reached the limit of processes", async () => {
+    const sandbox = await create(open(), {
+      command: ["/bin/sh", "-c", "read go < /dev/null; for n in 1 2 3 4 5 6 7 8 9; do sleep 600 & done; exit 3"],
+      listening: { kind: "none" },
+      processes: 12,
+    });
+    expect((await sandbox.exited).reason).toMatch(/it reached the limit of processes and threads \(its limit is 12\)$/);
+  });
+
+  it("says that a program has used up its CPU time", async () => {
+    const sandbox = await serve(open(), { cpuSeconds: 1 });
+    void post(sandbox, "/burn").catch(() => undefined);
+    expect((await sandbox.exited).reason).toBe("the program has used up its CPU time limit (its limit is 1 seconds)");
+  });
+
+  it("refuses a limit that cannot be set, and leaves nothing behind", async () => {
+    const engine = open();
+    await expect(create(engine, { diskMb: 1 })).rejects.toMatchObject({ message: expect.stringContaining("the disk limit is 1 MB") });
+    await expect(create(engine, { memoryMb: -5 })).rejects.toMatchObject({ message: expect.stringContaining("memoryMb is -5") });
+    expect(await engine.list()).toEqual([]);
+  });
+
+  it("copies a folder of this machine into a sandbox", async () => {
+    using folder = temporaryTree({ "main.js": "console.log('here')" });
+    const engine = open();
+    const sandbox = await create(engine);
+    const path = await sandbox.addFolder(folder.path, signal);
+    expect(path).not.toBe(folder.path);
+    expect(await run(engine, sandbox, `node ${path}/main.js`)).toMatchObject({ exitCode: 0, stdout: Buffer.from("here\n") });
+  });
+
+  it("starts programs in containers that wait for them, with the limits of the sandbox", async () => {
+    const engine = open({ poolSize: 1 });
+    const home = opened.at(-1)?.home as string;
+    const containers = () => readdirSync(join(home, "oci/containers")).filter((name) => !name.startsWith("."));
+    const containerOf = ({ id }: Sandbox) => JSON.parse(readFileSync(join(home, "oci/sandboxes", id, "record.json"), "utf8")).container;
+    const first = await create(engine);
+    await expect.poll(() => engine.waitingContainers, { timeout: 15_000 }).toBe(1);
+    const waiting = containers().find((id) => id !== containerOf(first));
+    const second = await serve(engine, { memoryMb: 128 });
+    expect(containerOf(second)).toBe(waiting);
+    void post(second, "/allocate?mb=400").catch(() => undefined);
+    expect((await second.exited).reason).toBe("the program ran out of memory (its limit is 128 MB)");
+  });
+
+  it("keeps what a program prints while no engine runs, and removes one that ended meanwhile", async () => {
+    const engine = open();
+    const { home } = opened.pop() as { home: string };
+    const [prints, ends] = await Promise.all([serve(engine, { id: "prints" }), serve(engine, { id: "ends" })]);
+    await engine.close();
+    created.length = 0; // they belong to the next engine
+    await post(prints, "/print?line=alone");
+    await post(ends, "/exit?code=1").catch(() => undefined);
+    const next = open({ home });
+    await expect.poll(async () => (await next.list()).map(({ id }) => id)).toEqual(["prints"]);
+    const [found] = await next.list();
+    await expect.poll(() => found?.tail(1)).toEqual(["alone"]);
+  });
+
+  it("sees the sandboxes of another server process on the same home, which can end them", async () => {
+    const engine = open();
+    const sandbox = await serve(engine, { id: "seen" });
+    const other = fileURLToPath(new URL("fixtures/destroy-all.ts", import.meta.url));
+    const { stdout } = await promisify(execFile)(process.execPath, [other, opened[0]?.home as string, storeFolder]);
+    expect(stdout).toBe("seen\n");
+    await sandbox.exited;
+    expect(await engine.list()).toEqual([]);
+  });
+});
