@@ -14,7 +14,7 @@ export type MemoryProgram = (spec: SandboxSpec, self: MemorySandbox) => RequestL
 export interface MemoryEngineOptions {
   readonly start: MemoryProgram;
   /** Abilities that the program simulates. */
-  readonly can?: Partial<Pick<EngineAbilities, "mounts" | "initCommand" | "freezes" | "egress" | "changesEgress">>;
+  readonly can?: Partial<Pick<EngineAbilities, "mounts" | "initCommand" | "freezes" | "egress" | "changesEgress" | "images">>;
 }
 
 /** Sandboxes that are functions of this process, for tests: same lifecycle as in other engines, and they can be made to crash. */

@@ -17,12 +17,7 @@ export function claimSpecFor(
   runtimes: RuntimePolicy,
 ): Omit<ClaimSpec, "folder"> {
   const { bundleDigest, config, metadata, name, version } = environment;
-  if (bundleDigest === null) {
-    throw new PlatformError(
-      "instance.unsupported",
-      `${name}@${version} has no bundle, and this server runs bundles only; publish it with 'aenv push' from its project`,
-    );
-  }
+  if (bundleDigest === null) throw new PlatformError("internal", `${name}@${version} has no bundle`);
   const keepsState = metadata?.keepsStateInModules ?? true;
   if (isolation === "shared" && keepsState && metadata !== null) {
     throw new PlatformError(

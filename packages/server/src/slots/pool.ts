@@ -5,6 +5,7 @@ import type { Sandbox, SandboxEngine, SandboxRuntime } from "@aenv/sandbox";
 import { exitCauseOf, requestSandbox, type SandboxClients } from "../sandboxes/client.ts";
 import { responseLimits } from "../sandboxes/response-limits.ts";
 import { allocate, type PoolLimits } from "./allocation.ts";
+import type { ImageProgram } from "./image-program.ts";
 import type { Scheduler, Urgency } from "./scheduler.ts";
 import { isSameVariables } from "./variables.ts";
 import { demandOf, failureAfter, newWarmSet, noteBurst, type WarmBundle, type WarmEnvironment, type WarmSet } from "./warm-set.ts";
@@ -136,6 +137,11 @@ export class Pool {
       if (!isPlatformError(error, "sandbox.lost")) throw error;
     }
     return this.#bind(await this.#start(spec.owner, "now", signal), bundleOf(spec), signal);
+  }
+
+  /** A sandbox of an image, for one instance. */
+  image(program: ImageProgram, spec: Omit<ImageSpec, "program">, signal: AbortSignal): Promise<Sandbox> {
+    return this.#start(spec.owner, "now", signal, { ...spec, program });
   }
 
   /** A copy of a sandbox, from a snapshot with its memory: the bundle is loaded and the instances are there. */
@@ -334,14 +340,14 @@ export class Pool {
   }
 
   #start(owner: string, urgency: Urgency, signal: AbortSignal, options: StartOptions = {}): Promise<Sandbox> {
-    const { sandboxOptions, snapshot, egress, runtime } = options;
+    const { sandboxOptions, snapshot, egress, runtime, program, instanceId } = options;
     const { engine, runner, variables, serverId, scheduler, startTimeoutMs, memoryMb } = this.#options;
     const id = `runner-${randomBytes(10).toString("hex")}`;
     const spec = {
       id,
-      command: runner,
-      variables,
-      labels: { server: serverId, role: "runner" },
+      ...(program ?? { command: runner }),
+      variables: program === undefined ? variables : (options.variables ?? {}),
+      labels: { server: serverId, role: "runner", ...(instanceId !== undefined && { role: "image", instance: instanceId }) },
       startTimeoutMs,
       memoryMb,
       ...(sandboxOptions && { sandboxOptions }),
@@ -375,11 +381,15 @@ export class Pool {
   }
 }
 
-interface StartOptions {
+/** What a sandbox of an image needs. */
+interface ImageSpec extends Pick<ClaimSpec, "owner" | "variables" | "egress" | "runtime"> {
+  readonly program: ImageProgram;
+  readonly instanceId: string;
+}
+
+interface StartOptions extends Partial<ImageSpec> {
   readonly sandboxOptions?: SandboxOptions | undefined;
   readonly snapshot?: string | undefined;
-  readonly egress?: EgressPolicy | undefined;
-  readonly runtime?: SandboxRuntime | undefined;
 }
 
 interface BindRequest extends Pick<ClaimSpec, "folder" | "variables" | "egress"> {

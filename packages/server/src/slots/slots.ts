@@ -6,6 +6,7 @@ import { exitCauseOf, requestSandbox, type SandboxClients, type SandboxRequest }
 import { responseLimits } from "../sandboxes/response-limits.ts";
 import { claimSpecFor } from "./claim-spec.ts";
 import { Hosts, type HostsOptions } from "./hosts.ts";
+import { type ImageProgram, imageProgramOf } from "./image-program.ts";
 import { createBody, type InitialState, parseInitialState } from "./initial-state.ts";
 import { isolationOf } from "./isolation.ts";
 import { Occupancy } from "./occupancy.ts";
@@ -110,7 +111,9 @@ export class Slots {
     signal: AbortSignal,
     progress: Progress,
   ): Promise<Slot> {
-    const { bundleFolder, pool } = this.#options;
+    const { bundleFolder, pool, engine } = this.#options;
+    const program = imageProgramOf(environment, engine);
+    if (program !== null) return this.#occupyImage(program, environment, owner, initial, signal);
     const isolation = isolationOf(environment.config);
     const needed = claimSpecFor(environment, owner, initial, isolation, this.#options.runtimes);
     const spec = { ...needed, folder: await bundleFolder(needed.digest) };
@@ -136,6 +139,21 @@ export class Slots {
       await this.release(slot, initial.id);
       throw cause;
     }
+  }
+
+  /** The image's own server answers for the instance, without the routes of a host. */
+  async #occupyImage(
+    program: ImageProgram,
+    environment: EnvironmentVersion,
+    owner: string,
+    { id, variables, egress }: InitialState,
+    signal: AbortSignal,
+  ): Promise<Slot> {
+    const { pool, runtimes } = this.#options;
+    const runtime = runtimes.runtimeOf(environment.owner, environment.config.deployConfig?.runtime);
+    const sandbox = await pool.image(program, { owner, variables, egress, runtime, instanceId: id }, signal);
+    this.#occupancy.add(sandbox, id);
+    return { sandboxId: sandbox.id, address: sandbox.address, prefix: "", isOwnSandbox: true };
   }
 
   /** Forks an instance within its own sandbox, which may be another server's. */
@@ -219,6 +237,8 @@ export class Slots {
   }
 
   async readInstances(sandbox: Sandbox): Promise<ReportedInstances> {
+    // A sandbox of an image is its instance.
+    if (sandbox.labels.role === "image") return new Set([sandbox.labels.instance ?? ""]);
     try {
       const { method, path } = hostRoutes.list;
       const request = { method, path, timeoutMs: RELEASE_MS, maxBytes: responseLimits.list } as const;

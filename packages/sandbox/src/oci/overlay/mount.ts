@@ -31,7 +31,10 @@ export async function unmount(target: string): Promise<void> {
     try {
       await run("umount", [target], `${target} could not be unmounted`);
     } catch {
-      await run("umount", ["--lazy", target], `${target} could not be unmounted`);
+      await run("umount", ["--lazy", target], `${target} could not be unmounted`).catch(async (error: unknown) => {
+        // Another process may have been faster.
+        if ((await mountPoints()).has(target)) throw error;
+      });
     }
   }
 }
