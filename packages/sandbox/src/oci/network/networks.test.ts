@@ -159,5 +159,7 @@ describeNeeding("network-namespaces", "the networks of sandboxes", () => {
     expect(await server.call("find", one.name)).toBeNull();
     await server.call("close");
     expect(machines.remains()).toEqual([]);
+    await server.call("remove", other.name);
+    expect(machines.remains()).toEqual([]);
   });
 });

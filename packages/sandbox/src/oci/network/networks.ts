@@ -63,6 +63,7 @@ export class Networks {
   readonly #closing = new AbortController();
   #lastIndex: number;
   #refilling: Promise<void> | null = null;
+  #isClosed = false;
   #poll: NodeJS.Timeout | null = null;
 
   static async open(options: NetworksOptions): Promise<Networks> {
@@ -144,6 +145,8 @@ export class Networks {
     await removeNamespace(name);
     if (index <= capacityOf(this.#home.subnet)) await nft(removalRules(this.#home.prefix, name, endsOf(this.#home.subnet, index).sandbox));
     await this.#records.remove(name);
+    // A sandbox may end after `close`, and the rules that remain are of no use then.
+    if (this.#isClosed) await this.#removeUnused();
   }
 
   /** Sandboxes keep their networks; what waits in the pool is removed. The last process without sandboxes removes the rules too. */
@@ -156,6 +159,11 @@ export class Networks {
     for (const network of this.#held.values()) network.close();
     this.#held.clear();
     await this.#processes.remove(String(this.#self.pid));
+    this.#isClosed = true;
+    await this.#removeUnused();
+  }
+
+  async #removeUnused(): Promise<void> {
     if ((await this.list()).length > 0 || (await this.#hasOtherProcess())) return;
     await restoreForwarding(this.#home.prefix);
     await nft(`add table inet ${this.#home.prefix}\ndelete table inet ${this.#home.prefix}\n`);

@@ -37,9 +37,9 @@ export async function enableForwarding(table: string, isOurs: (device: string) =
   }
 }
 
-/** Turns off what `enableForwarding` turned on for the machine's networks. */
+/** Turns off what `enableForwarding` turned on for the machine's networks. No-op if there is no such set. */
 export async function restoreForwarding(table: string): Promise<void> {
-  const { nftables = [] } = JSON.parse(await command("nft", ["-j", "list", "set", "inet", table, "uplinks"])) as {
+  const { nftables = [] } = JSON.parse(await command("nft", ["-j", "list", "set", "inet", table, "uplinks"]).catch(() => "{}")) as {
     nftables?: readonly { set?: { elem?: readonly unknown[] } }[];
   };
   const devices = nftables.flatMap(({ set }) => set?.elem ?? []);
