@@ -52,6 +52,13 @@ describe("a busy endpoint", () => {
     expect((await post(busyWith(429, { "retry-after": new Date(0).toUTCString() }))).pauses).toEqual([0]);
   });
 
+  it("that asks for no pause again and again is waited for longer each time", async () => {
+    const { pauses } = await post((response, attempt) =>
+      attempt < 3 ? response.writeHead(429, { "retry-after": "0" }).end() : response.end("{}"),
+    );
+    expect(pauses).toEqual([0, 1_000, 2_000]);
+  });
+
   it("that names no time is waited for longer each time", async () => {
     const { answer, pauses } = await post((response, attempt) => (attempt < 3 ? response.writeHead(429).end() : response.end("{}")));
     expect([answer, pauses]).toEqual([{}, [500, 1_000, 2_000]]);

@@ -77,7 +77,10 @@ export class ModelHttp {
       } catch (error) {
         signal.throwIfAborted();
         if (error instanceof Busy) {
-          const pauseMs = error.pauseMs ?? backoff(waits++);
+          // A pause of 0 is obeyed once: an endpoint that keeps asking for it would be asked without any pause.
+          const asked = error.pauseMs === 0 && waits > 0 ? null : error.pauseMs;
+          const pauseMs = asked ?? backoff(waits);
+          waits++;
           onBusy?.(pauseMs);
           await sleep(pauseMs, signal);
         } else {
