@@ -24,7 +24,8 @@ export async function runScript(name: SandboxRuntime, network: TakenNetwork, scr
     hostname: "inside",
     rootPath: join(bundle.path, "rootfs"),
     initPath: "/bin/bash",
-    initArguments: ["-c", `${script}\necho finished`],
+    // It stays until it is removed: a sandbox whose process 1 ends at once counts as one that did not start.
+    initArguments: ["-c", `${script}\necho finished\nexec sleep 120`],
     networkNamespace: network.namespacePath,
     userMapping: null,
     mounts: [{ kind: "bind", source: "/usr", target: "/usr", isReadOnly: true }],
