@@ -1,0 +1,119 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer, type Server } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type DockerDaemon, describeNeeding, startDocker } from "@aenv/testing";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { DockerEngine } from "../docker/engine.ts";
+import type { Sandbox, SandboxEngine } from "../engine.ts";
+import { testRoot } from "../fixtures/test-root.ts";
+import { connectInit, type InitConnection } from "../init/connection.ts";
+import { OciEngine } from "../oci/engine.ts";
+import { testBase } from "../oci/testing/base.ts";
+import { attacks, type Targets } from "./testing/attacks.ts";
+import { WeakSandboxes } from "./testing/weak-sandbox.ts";
+
+const { signal } = new AbortController();
+const WORD = "s3cret-of-the-machine";
+const folder = mkdtempSync(join(tmpdir(), "aenv-escape-"));
+const listeners: Server[] = [];
+let fixed: Omit<Targets, "VICTIM">;
+let victim: ChildProcess;
+let targets: Targets;
+
+beforeAll(async () => {
+  const listen = async (where: object) => {
+    const server = createServer((connection) => connection.end());
+    listeners.push(server);
+    await new Promise<void>((resolve) => server.listen(where, resolve));
+    return server.address() as AddressInfo;
+  };
+  const FILE = join(folder, "file");
+  writeFileSync(FILE, `${WORD}\n`, { mode: 0o644 });
+  const SOCKET = join(folder, "socket");
+  const ABSTRACT = `aenv-escape-${process.pid}`;
+  await listen({ path: SOCKET });
+  await listen({ path: `\0${ABSTRACT}` });
+  fixed = { FILE, WORD, PORT: String((await listen({ host: "127.0.0.1", port: 0 })).port), SOCKET, ABSTRACT };
+});
+afterAll(() => {
+  for (const server of listeners) server.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+beforeEach(() => {
+  victim = spawn("sleep", ["600"], { env: { VICTIM_WORD: WORD }, stdio: "ignore" });
+  targets = { ...fixed, VICTIM: String(victim.pid) };
+});
+afterEach(() => victim.kill("SIGKILL"));
+
+interface Kind {
+  readonly needs: "runc" | "runsc" | "docker";
+  readonly title: string;
+  readonly open: (home: string) => Promise<SandboxEngine>;
+}
+
+let daemon: DockerDaemon | undefined;
+const kinds: readonly Kind[] = [
+  ...(["runc", "runsc"] as const).map((runtime) => ({
+    needs: runtime,
+    title: `a sandbox of the oci engine with ${runtime}`,
+    open: async (home: string) => new OciEngine({ home, runtime, base: testBase }),
+  })),
+  {
+    needs: "docker",
+    title: "a sandbox of the docker engine",
+    open: async (home) => {
+      daemon = await startDocker();
+      return new DockerEngine({ home, socket: daemon.socket, base: async () => testRoot() });
+    },
+  },
+];
+
+for (const { needs, title, open } of kinds)
+  describeNeeding(needs, title, () => {
+    const home = mkdtempSync(join(tmpdir(), "aenv-escape-home-"));
+    let engine: SandboxEngine;
+    let sandbox: Sandbox;
+    let init: InitConnection;
+
+    beforeAll(async () => {
+      engine = await open(home);
+      const spec = { id: "attacker", command: [], variables: {}, labels: {}, listening: { kind: "none" } as const };
+      sandbox = await engine.create({ ...spec, startTimeoutMs: 60_000 }, signal);
+      init = await connectInit(sandbox.initAddress as NonNullable<Sandbox["initAddress"]>, engine.initKey as never, signal);
+    }, 120_000);
+    afterAll(async () => {
+      await init?.close();
+      await sandbox?.destroy();
+      await engine?.close();
+      await daemon?.[Symbol.asyncDispose]();
+      daemon = undefined;
+      rmSync(home, { recursive: true, force: true });
+    }, 60_000);
+
+    for (const { name, script, ownKernelMay } of attacks)
+      it.skipIf(needs === "runsc" && ownKernelMay === true)(`cannot ${name}`, async () => {
+        const clean = "rm -rf /tmp/link /tmp/up /tmp/p /tmp/kmsg";
+        const env = { PATH: "/usr/bin:/bin", ...targets };
+        const { stdout, stderr } = await init.run({ argv: ["/bin/sh", "-c", `(${script})\n${clean}`], env });
+        expect(`${stdout}`).toBe("");
+        // The script ran: a missing program would look like a refusal.
+        expect(`${stderr}`).not.toMatch(/not found|No such file or directory.*perl/);
+        expect(victim.signalCode).toBeNull();
+      });
+  });
+
+describeNeeding("runc", "without the walls that stop it, a program can", () => {
+  let weak: WeakSandboxes;
+  beforeAll(() => {
+    weak = new WeakSandboxes();
+  });
+  afterAll(() => weak?.[Symbol.dispose]());
+
+  for (const attack of attacks)
+    it(attack.name, async () => {
+      expect(await weak.run(attack, targets)).toMatch(/^escaped$/m);
+    });
+});

@@ -1,0 +1,33 @@
+import type { OciConfig } from "../../oci/spec/config.ts";
+import type { Targets } from "./attacks.ts";
+
+/** A configuration that lacks a wall. The types of the real one do not allow that. */
+export type WeakConfig = Omit<OciConfig, "process" | "linux"> & {
+  readonly process: Omit<OciConfig["process"], "noNewPrivileges" | "capabilities"> & {
+    readonly noNewPrivileges: boolean;
+    readonly capabilities: Readonly<Record<string, readonly string[]>>;
+  };
+  readonly linux: Omit<OciConfig["linux"], "resources"> & { readonly resources: object };
+};
+
+export type Weaken = (config: WeakConfig, targets: Targets) => WeakConfig;
+
+/** Removes several walls. */
+export function weaken(...all: readonly Weaken[]): Weaken {
+  return (config, targets) => all.reduce((weaker, one) => one(weaker, targets), config);
+}
+
+const CAPABILITIES = [
+  ...["CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_ADMIN", "NET_RAW", "PERFMON", "BPF"],
+  ...["SETGID", "SETUID", "SYSLOG", "SYS_ADMIN", "SYS_BOOT", "SYS_CHROOT", "SYS_MODULE", "SYS_PTRACE", "SYS_RAWIO", "SYS_TIME"],
+].map((name) => `CAP_${name}`);
+
+export const allCapabilities: Weaken = ({ process, ...config }) => ({
+  ...config,
+  process: { ...process, capabilities: { bounding: CAPABILITIES, effective: CAPABILITIES, permitted: CAPABILITIES } },
+});
+
+export const allDevices: Weaken = ({ linux, ...config }) => ({
+  ...config,
+  linux: { ...linux, resources: { devices: [{ allow: true, access: "rwm" }] } },
+});
