@@ -14,6 +14,7 @@ export {
 export { type DockerDaemon, startDocker } from "./docker.ts";
 export { debianRoot, ORIGINAL_SDK_PORT, originalSdkImage } from "./images.ts";
 export { describeNeeding, type MissingComponent, missing } from "./needs.ts";
+export { Random } from "./random.ts";
 export { type RedisServer, type RedisSettings, startRedis } from "./redis.ts";
 export { type ImageRegistry, startImageRegistry } from "./registry.ts";
 export { faulty, type ModelFault, modelFaults } from "./scripted-openai/faults.ts";

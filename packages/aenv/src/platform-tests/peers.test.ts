@@ -1,11 +1,10 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describeNeeding, type RedisServer, startRedis } from "@aenv/testing";
+import { describeNeeding, Random, type RedisServer, startRedis } from "@aenv/testing";
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from "vitest";
 import { check } from "./crash/check.ts";
 import { Load } from "./crash/load.ts";
-import { Random } from "./crash/random.ts";
 import { killSandboxOf, lookAt } from "./crash/sandboxes.ts";
 import { type ServerProcess, type Starting, startServerProcess } from "./crash/server-process.ts";
 import { World } from "./crash/world.ts";

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { Random } from "./random.ts";
+import type { Random } from "@aenv/testing";
 import type { ServerProcess } from "./server-process.ts";
 import type { Known, Request, World } from "./world.ts";
 
