@@ -1,9 +1,11 @@
+import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { parseMountinfo } from "../../mountinfo.ts";
 import { findHierarchy } from "../cgroups/group.ts";
 import { foldersOf } from "../cgroups/hierarchy.ts";
 import { homeKey } from "../containers.ts";
+import { prefixOf } from "../network/subnet.ts";
 
 /** What is left of the sandboxes of a home: folders, mounts, control groups, and networks that do not wait in the pool. */
 export async function leftoversOf(home: string): Promise<string[]> {
@@ -16,6 +18,47 @@ export async function leftoversOf(home: string): Promise<string[]> {
       .map((name) => `control group ${folder}/${name}`),
   );
   return [...folders, ...mounts.map(({ target }) => `mount ${target}`), ...groups, ...takenNetworks(join(oci, "networks"))];
+}
+
+/** The same when no engine of the home is open any more: then nothing waits in a pool either, and no rules are needed. */
+export async function allLeftoversOf(home: string): Promise<string[]> {
+  const oci = join(realpathSync(home), "oci");
+  const key = homeKey(oci);
+  const prefix = prefixOf(home);
+  const lines = (program: string, ...args: string[]) => execFileSync(program, args, { encoding: "utf8" }).split("\n");
+  const groups = foldersOf(await findHierarchy(), `/aenv-${key}`).filter((folder) => existsSync(folder));
+  const runtimes = ["runc", "runsc"].flatMap((name) =>
+    ["state", "sandboxes"].flatMap((folder) => namesIn(join(oci, "runtime", name, folder)).map((id) => `${name} ${folder} ${id}`)),
+  );
+  return [
+    ...(await leftoversOf(home)),
+    ...groups.map((folder) => `control group ${folder}`),
+    ...namesIn("/run/netns")
+      .filter((name) => name.startsWith(prefix))
+      .map((name) => `network namespace ${name}`),
+    ...lines("ip", "-o", "link").filter((line) => line.includes(prefix)),
+    ...lines("nft", "list", "tables").filter((line) => line.includes(prefix)),
+    ...lines("losetup", "--list", "--noheadings", "--output", "NAME,BACK-FILE").filter((line) => line.includes(oci)),
+    ...runtimes,
+    ...namesIn(join(oci, "networks"))
+      .filter((name) => name.startsWith(prefix))
+      .map((name) => `network ${name}`),
+    ...namesIn(join(oci, "snapshots")).map((id) => `snapshot ${id}`),
+    ...processesIn(key).map((pid) => `process ${pid}`),
+  ];
+}
+
+/** Processes in a control group of the home. */
+function processesIn(key: string): string[] {
+  return readdirSync("/proc").filter((pid) => /^\d+$/.test(pid) && textOf(`/proc/${pid}/cgroup`).includes(`/aenv-${key}`));
+}
+
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
 }
 
 function takenNetworks(folder: string): string[] {

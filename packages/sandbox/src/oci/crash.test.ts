@@ -1,0 +1,200 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { describeNeeding, Random } from "@aenv/testing";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { Sandbox, SandboxRuntime } from "../engine.ts";
+import { connectInit } from "../init/connection.ts";
+import { findHierarchy } from "./cgroups/group.ts";
+import { foldersOf } from "./cgroups/hierarchy.ts";
+import { homeKey } from "./containers.ts";
+import { OciEngine } from "./engine.ts";
+import { LayerStore } from "./images/layers.ts";
+import { testBase } from "./testing/base.ts";
+import { allLeftoversOf } from "./testing/leftovers.ts";
+
+/** CI runs a hundred with runc. `AENV_CRASH_FIRST` is the first seed. */
+const SEEDS = Number(process.env.AENV_CRASH_SEEDS ?? 8);
+const FIRST = Number(process.env.AENV_CRASH_FIRST ?? 1);
+const user = fileURLToPath(new URL("fixtures/use-sandboxes.ts", import.meta.url));
+
+for (const [runtime, seeds] of [
+  ["runc", SEEDS],
+  ["runsc", Math.ceil(SEEDS / 10)],
+] as const)
+  describeNeeding(runtime, `a server with sandboxes of ${runtime}`, () => {
+    let home: string;
+    let storeFolder: string;
+    const counts: Record<string, number> = { adopted: 0 };
+
+    beforeAll(async () => {
+      home = realpathSync(mkdtempSync(join(tmpdir(), "aenv-crash-")));
+      storeFolder = realpathSync(mkdtempSync(join(tmpdir(), "aenv-crash-store-")));
+      await testBase(new LayerStore(storeFolder));
+    });
+    afterAll(() => {
+      for (const folder of [home, storeFolder]) rmSync(folder, { recursive: true, force: true });
+    });
+
+    it(
+      `or a part of it is killed at ${seeds} random points, and the next one leaves nothing behind`,
+      async () => {
+        for (let seed = FIRST; seed < FIRST + seeds; seed++)
+          await live(seed).catch((cause: unknown) => {
+            throw new Error(`seed ${seed}: ${(cause as Error).message}`, { cause });
+          });
+        console.log(`${seeds} runs with ${runtime}: ${JSON.stringify(counts)}`);
+      },
+      30_000 + seeds * 15_000,
+    );
+
+    async function live(seed: number): Promise<void> {
+      const random = new Random(seed);
+      await using server = startServer(home, storeFolder, runtime, seed);
+      await server.lines(1 + random.below(12));
+      // Twice: also while it deals with the first one.
+      for (const target of [random.pick(TARGETS), random.pick(TARGETS)]) {
+        if (target === undefined || target === "server") break;
+        const pid = await find(target, server.pid, home, random);
+        if (pid === null) continue;
+        kill(pid);
+        count(target);
+        await server.lines(random.below(4));
+      }
+      await pause(random.next() * 40);
+      await server.kill();
+      count("server");
+      await restart(seed);
+    }
+
+    /** The next server: everything that it lists works, and nothing is left when its sandboxes are destroyed. */
+    async function restart(seed: number): Promise<void> {
+      const engine = new OciEngine({ home, storeFolder, base: testBase, runtime });
+      try {
+        for (const sandbox of await engine.list()) {
+          expect(await says(engine, sandbox)).toBe("here\n");
+          count("adopted");
+          await sandbox.destroy();
+        }
+        expect(await engine.list()).toEqual([]);
+        // A new one works.
+        if (seed % 10 === 0) {
+          const spec = { id: "next", command: [], listening: { kind: "none" } as const, variables: {}, labels: {}, startTimeoutMs: 60_000 };
+          const sandbox = await engine.create(spec, new AbortController().signal);
+          expect(await says(engine, sandbox)).toBe("here\n");
+          await sandbox.destroy();
+        }
+      } finally {
+        await engine.close();
+      }
+      const layers = new LayerStore(storeFolder);
+      await layers.collect(new Date(0));
+      expect(await layers.holders()).toEqual([]);
+      expect(readdirSync(layers.folder).filter((name) => name.startsWith("."))).toEqual([]);
+      // A network that a killed process was in disappears a moment after it.
+      await expect.poll(() => allLeftoversOf(home), { timeout: 5_000 }).toEqual([]);
+    }
+
+    function count(what: string): void {
+      counts[what] = (counts[what] ?? 0) + 1;
+    }
+  });
+
+async function says(engine: OciEngine, sandbox: Sandbox): Promise<string> {
+  const signal = AbortSignal.timeout(20_000);
+  await using init = await connectInit(sandbox.initAddress as NonNullable<Sandbox["initAddress"]>, engine.initKey, signal);
+  return (await init.run({ argv: ["/bin/sh", "-c", "echo here"] })).stdout.toString();
+}
+
+const TARGETS = ["server", "server", "runtime", "helper", "sandbox"] as const;
+
+/** A process to kill: one of the runtime's programs, any other program that the server runs, or one of a sandbox. Null if none appears. */
+async function find(target: (typeof TARGETS)[number], server: number, home: string, random: Random): Promise<number | null> {
+  const groups = foldersOf(await findHierarchy(), `/aenv-${homeKey(join(home, "oci"))}`);
+  const deadline = Date.now() + 1_000;
+  while (Date.now() < deadline) {
+    const found =
+      target === "sandbox" ? processesBelow(groups) : childrenOf(server).filter((pid) => isRuntime(pid) === (target === "runtime"));
+    const pid = random.pick(found);
+    if (pid !== undefined) return pid;
+    await new Promise(setImmediate);
+  }
+  return null;
+}
+
+function isRuntime(pid: number): boolean {
+  return /^(runc|runsc|exe)/.test(read(`/proc/${pid}/comm`));
+}
+
+/** All descendants in the same mount namespace: those of a runtime's program too. */
+function childrenOf(pid: number): number[] {
+  const children = read(`/proc/${pid}/task/${pid}/children`).split(" ").filter(Boolean).map(Number);
+  return children.flatMap((child) => [child, ...childrenOf(child)]);
+}
+
+function processesBelow(groups: readonly string[]): number[] {
+  return groups.flatMap((group) => {
+    try {
+      return readdirSync(group).flatMap((name) =>
+        read(join(group, name, "cgroup.procs"))
+          .split("\n")
+          .filter(Boolean)
+          .map(Number),
+      );
+    } catch {
+      return [];
+    }
+  });
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {}
+}
+
+/** The program that uses sandboxes, in a process of its own. */
+function startServer(home: string, storeFolder: string, runtime: SandboxRuntime, seed: number) {
+  const child: ChildProcess = spawn(process.execPath, [user, home, storeFolder, runtime, String(seed)], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const exited = once(child, "exit");
+  let seen = 0;
+  let wake = () => {};
+  child.stdout?.on("data", (data: Buffer) => {
+    seen += data.toString().split("\n").length - 1;
+    wake();
+  });
+  void exited.then(() => wake());
+  const end = async () => {
+    child.kill("SIGKILL");
+    await exited;
+  };
+  return {
+    pid: child.pid as number,
+    /** Until it has printed so many more lines. */
+    lines: async (more: number) => {
+      const until = seen + more;
+      while (seen < until) {
+        if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}`);
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    },
+    kill: end,
+    [Symbol.asyncDispose]: end,
+  };
+}
