@@ -47,7 +47,7 @@ func (p *process) ending() ending {
 	end := ending{TimedOut: p.timedOut, DurationMs: p.runTime.Milliseconds(), Dropped: p.output.droppedBytes()}
 	if p.status.Signaled() {
 		end.Signal = signalName(p.status.Signal())
-		end.OutOfMemory = p.status.Signal() == syscall.SIGKILL && countOomKills() > p.oomKills
+		end.OutOfMemory = p.status.Signal() == syscall.SIGKILL && countOf("oom_kill ", oomFiles) > p.oomKills
 		return end
 	}
 	code := p.status.ExitStatus()

@@ -143,7 +143,7 @@ func (s *server) spawn(r spawnRequest) (*process, error) {
 		keep = defaultKeepOutput
 	}
 	p := &process{
-		argv: r.Argv, output: newOutput(keep), ended: make(chan struct{}), done: make(chan struct{}), reported: make(chan struct{}), oomKills: countOomKills(),
+		argv: r.Argv, output: newOutput(keep), ended: make(chan struct{}), done: make(chan struct{}), reported: make(chan struct{}), oomKills: countOf("oom_kill ", oomFiles),
 	}
 	plumbing, err := openPlumbing(p, r)
 	if err != nil {

@@ -66,9 +66,12 @@ func TestASignalReachesTheGroup(t *testing.T) {
 	c := connectTest(t)
 	id := c.open("spawn", any_{"argv": []string{"/bin/sh", "-c", "sleep 60 & sleep 60 & echo ready; wait"}})
 	started := c.until(id, func(r *reply, f frame) bool { return f.kind == kindData })
-	c.call("signal", any_{"process": started.Result["process"], "signal": "SIGTERM", "group": true})
 	// The connection is not needed for the end; a second one attaches.
-	r := connectTest(t).run("attach", any_{"process": started.Result["process"]})
+	other := connectTest(t)
+	attached := other.open("attach", any_{"process": started.Result["process"]})
+	other.until(attached, func(_ *reply, f frame) bool { return f.kind == kindAnswer })
+	c.call("signal", any_{"process": started.Result["process"], "signal": "SIGTERM", "group": true})
+	r := other.finish(attached)
 	if r.end["signal"] != "SIGTERM" {
 		t.Fatalf("%+v", r)
 	}

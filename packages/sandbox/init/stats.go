@@ -18,12 +18,25 @@ type stats struct {
 	MemoryKb  int64   `json:"memory_kb"`
 	IdleMs    int64   `json:"idle_ms"` // since a client last asked for something else or sent data; 0 while a process is runnable
 	OomKills  int     `json:"oom_kills"`
+
+	ProcessLimitHits int   `json:"process_limit_hits"` // how often a process could not be started; 0 if that is not known
+	DiskFreeKb       int64 `json:"disk_free_kb"`       // where the sandbox's files are
+	OpenFiles        int   `json:"open_files"`         // of the process with the most, if they are more than half of the limit
+	OpenFilesLimit   int   `json:"open_files_limit"`
 }
 
 func readStats(s *server, _ *stream, _ struct{}) (any, error) {
-	now := stats{OomKills: countOomKills(), IdleMs: (time.Now().UnixNano() - s.lastUse.Load()) / int64(time.Millisecond)}
+	now := stats{OomKills: countOf("oom_kill ", oomFiles), ProcessLimitHits: countOf("max ", processFiles), IdleMs: (time.Now().UnixNano() - s.lastUse.Load()) / int64(time.Millisecond)}
 	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
 		now.Load, _ = strconv.ParseFloat(strings.Fields(string(text))[0], 64)
+	}
+	var disk syscall.Statfs_t
+	if syscall.Statfs("/", &disk) == nil {
+		now.DiskFreeKb = int64(disk.Bavail) * int64(disk.Bsize) / 1024
+	}
+	var files syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files) == nil {
+		now.OpenFilesLimit = int(files.Max)
 	}
 	entries, _ := os.ReadDir("/proc")
 	for _, entry := range entries {
@@ -34,6 +47,7 @@ func readStats(s *server, _ *stream, _ struct{}) (any, error) {
 		if text, err := os.ReadFile("/proc/" + entry.Name() + "/stat"); err == nil {
 			now.count(string(text))
 		}
+		now.OpenFiles = max(now.OpenFiles, countOpenFiles("/proc/"+entry.Name(), now.OpenFilesLimit/2))
 	}
 	if now.Runnable > 0 {
 		now.IdleMs = 0
@@ -58,19 +72,45 @@ func (s *stats) count(line string) {
 	s.MemoryKb += pages * int64(syscall.Getpagesize()) / 1024
 }
 
-// countOomKills returns how often the kernel killed a process of the sandbox for want of memory; 0 if that is not known.
-func countOomKills() int {
-	for _, path := range []string{"/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"} {
+// In version 2 and version 1 of control groups.
+var (
+	oomFiles     = []string{"/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"}
+	processFiles = []string{"/sys/fs/cgroup/pids.events", "/sys/fs/cgroup/pids/pids.events"}
+)
+
+// countOf returns the number after a word in the first file that exists: how often the kernel enforced a limit; 0 if that is not known.
+func countOf(word string, files []string) int {
+	for _, path := range files {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			continue
 		}
 		for line := range strings.Lines(string(text)) {
-			if value, found := strings.CutPrefix(line, "oom_kill "); found {
+			if value, found := strings.CutPrefix(line, word); found {
 				count, _ := strconv.Atoi(strings.TrimSpace(value))
 				return count
 			}
 		}
 	}
 	return 0
+}
+
+// countOpenFiles returns 0 for a process with few open files, without counting them: the kernel's table of them grows by doubling.
+func countOpenFiles(process string, few int) int {
+	text, err := os.ReadFile(process + "/status")
+	if err != nil {
+		return 0
+	}
+	_, size, _ := strings.Cut(string(text), "FDSize:")
+	size, _, _ = strings.Cut(size, "\n")
+	if count, err := strconv.Atoi(strings.TrimSpace(size)); err != nil || count <= few {
+		return 0
+	}
+	folder, err := os.Open(process + "/fd")
+	if err != nil {
+		return 0
+	}
+	defer folder.Close()
+	names, _ := folder.Readdirnames(-1)
+	return len(names)
 }

@@ -107,6 +107,14 @@ export interface RefusedConnection {
   readonly port: number | null;
 }
 
+/** A limit that a sandbox reached while it went on. */
+export interface ReachedLimit {
+  readonly sandboxId: string;
+  readonly limit: "memory" | "processes" | "disk" | "files";
+  /** A sentence: what happened, and the limit. */
+  readonly reason: string;
+}
+
 export interface SandboxExit {
   readonly at: Date;
   /** A sentence: why the sandbox ended, as far as the system reports it. */

@@ -6,6 +6,7 @@ export {
   type EngineAbilities,
   type Listening,
   noAbilities,
+  type ReachedLimit,
   type RefusedConnection,
   type Sandbox,
   type SandboxAddress,

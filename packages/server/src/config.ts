@@ -95,6 +95,13 @@ export const serverConfig = z.strictObject({
   poolTotal: count.default(48).describe("most ready processes in total"),
   maxHosts: count.min(1).default(availableParallelism()).describe("most shared processes per owner and environment"),
   memoryMb: count.min(64).default(2_048).describe("memory limit of one process, in MiB"),
+  cpus: number.positive().nullable().default(null).describe("processors that one sandbox may use, also a fraction; unlimited by default"),
+  diskMb: count.min(16).nullable().default(null).describe("how much a sandbox may write to its files, in MiB; unlimited by default"),
+  processes: count
+    .min(16)
+    .nullable()
+    .default(null)
+    .describe("most processes and threads of one sandbox; default: 1024 with oci and docker"),
   maxInstances: count.min(1).default(25_000).describe("most live instances of one owner"),
   createsPerSecond: number.positive().default(2_000).describe("most creations per second of one owner"),
   blobBytes: bytes.default(10 * 1024 ** 3).describe("storage quota for the bundles of one owner"),

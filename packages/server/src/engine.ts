@@ -8,6 +8,7 @@ import {
   OciEngine,
   openBaseRoot,
   ProcessEngine,
+  type ReachedLimit,
   type RefusedConnection,
   type RootFiles,
   type SandboxEngine,
@@ -19,6 +20,7 @@ export interface OpenEngineOptions {
   /** Receives what the engine reports, such as the progress of pulls. */
   readonly log: (line: string) => void;
   readonly onRefused: (refused: RefusedConnection) => void;
+  readonly onLimit: (reached: ReachedLimit) => void;
   /** The command line of the blank runner as a process of this machine. */
   readonly runner: readonly string[];
   /** The runner as one file of JavaScript, for sandboxes that do not see the files of this machine. */
@@ -30,6 +32,12 @@ export function openEngine(options: OpenEngineOptions): { engine: SandboxEngine;
   const { config, runner } = options;
   switch (config.engine) {
     case "process":
+      for (const name of ["cpus", "diskMb", "processes"] as const)
+        if (config[name] !== null)
+          throw new PlatformError(
+            "request.invalid",
+            `the setting ${name} is ${config[name]}, and the engine process cannot limit that; choose the engine oci or docker, or remove the setting`,
+          );
       return { engine: new ProcessEngine({ home: config.home, useInit: config.processCommands }), runner };
     case "oci":
       return { engine: openOci(options), runner: baseRunnerCommand };
@@ -46,6 +54,7 @@ function openOci(options: OpenEngineOptions): OciEngine {
     runtime,
     poolSize: sandboxesReady,
     onRefused: options.onRefused,
+    onLimit: options.onLimit,
     ...(runsc !== null && { runscPath: runsc }),
     images: { insecureRegistries, ...(registryAuth !== null && { authFile: registryAuth }) },
     base: async (layers): Promise<RootFiles> => {
@@ -66,6 +75,7 @@ function openDocker(options: OpenEngineOptions): DockerEngine {
     base: baseOf(options),
     folders: [dataDir],
     log: options.log,
+    onLimit: options.onLimit,
     ...(runtime === "runsc" && { runtime }),
     ...(registryAuth !== null && { authFile: registryAuth }),
   });

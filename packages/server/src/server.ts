@@ -127,6 +127,10 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
             logger.warn(refused, "the egress policy of a sandbox refused an outgoing connection");
             instances.noteRefused(refused).catch(logFailure("a refused connection could not be noted"));
           },
+          onLimit: (reached) => {
+            logger.warn(reached, "a sandbox has reached a limit");
+            instances.noteLimit(reached).catch(logFailure("a limit that was reached could not be noted"));
+          },
         })
       : { engine: parts.engine, runner: parts.runner };
   closers.add(() => engine.close());

@@ -7,6 +7,7 @@ import {
   type EngineAbilities,
   type Listening,
   noAbilities,
+  type ReachedLimit,
   type Sandbox,
   type SandboxEngine,
   type SandboxRuntime,
@@ -17,6 +18,7 @@ import { isInitError } from "../init/error.ts";
 import { initKeyArgument, openInitKey } from "../init/key.ts";
 import { initProgram } from "../init/program.ts";
 import { connectStartingInit } from "../init/ready.ts";
+import { LimitWatch } from "../limit-watch.ts";
 import { Records } from "../oci/records.ts";
 import { type MainProgram, mainProgram } from "../oci/spec/program.ts";
 import type { Architecture } from "../oci/spec/seccomp.ts";
@@ -45,6 +47,8 @@ export interface DockerEngineOptions {
   readonly folders?: readonly string[];
   /** Credentials of registries, in the format of `docker login`. */
   readonly authFile?: string;
+  /** Called for limits that a sandbox reached while it went on: each once in ten minutes. */
+  readonly onLimit?: (reached: ReachedLimit) => void;
   /** Receives the progress of pulls. */
   readonly log?: (line: string) => void;
 }
@@ -53,6 +57,7 @@ const DEFAULT_SOCKET = "/var/run/docker.sock";
 /** Where programs listen that the engine tells it: on the loopback interface of their own network namespace. */
 const PROGRAM_PORT = 8081;
 const REASON_LINES = 40;
+const LIMITS_EVERY_MS = 10_000;
 const APPENDED: Listening = { kind: "appended" };
 
 /**
@@ -78,6 +83,12 @@ export class DockerEngine implements SandboxEngine {
   readonly #starting = new Map<string, Promise<Sandbox>>();
   readonly #destroying = new Set<Promise<void>>();
   readonly #closing = new AbortController();
+  readonly #limits = new LimitWatch<DockerSandbox>({
+    periodMs: LIMITS_EVERY_MS,
+    measure: (sandbox) => sandbox.limitUse(),
+    limitsOf: ({ record: { memoryMb } }) => ({ memoryMb, processes: null, diskMb: null }),
+    report: (reached) => this.#options.onLimit?.(reached),
+  });
   #daemon: Promise<Daemon> | undefined;
   #base: Promise<DockerImage> | undefined;
   #adopting: Promise<void> | undefined;
@@ -151,6 +162,7 @@ export class DockerEngine implements SandboxEngine {
     // A caller may not wait for its destroy; if the server exited in between, containers would be left.
     await Promise.allSettled(this.#destroying);
     await this.#exits.close();
+    this.#limits.close();
     for (const sandbox of this.#sandboxes.values()) sandbox.release();
     await this.#api.close();
   }
@@ -343,6 +355,8 @@ export class DockerEngine implements SandboxEngine {
       setEgress: (one, policy) => this.#setEgress(one, policy),
     });
     this.#sandboxes.set(record.id, sandbox);
+    if (this.#options.onLimit !== undefined) this.#limits.add(sandbox);
+    void sandbox.exited.then(() => this.#limits.delete(sandbox));
     return sandbox;
   }
 

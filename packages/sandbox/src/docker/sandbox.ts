@@ -5,12 +5,14 @@ import type { CommandDefaults, Sandbox, SandboxAddress, SandboxExit } from "../e
 import { connectInit, type InitConnection } from "../init/connection.ts";
 import { isInitError } from "../init/error.ts";
 import { sendFolder } from "../init/folder.ts";
+import type { LimitUse } from "../limit-watch.ts";
 import { type DockerApi, isDockerError } from "./api.ts";
 import { Forwarder, isListening } from "./forwarder.ts";
 import { LogFrames } from "./log-frames.ts";
 import { type DockerRecord, initSocket, programSocket } from "./record.ts";
 
 const CONNECT_TIMEOUT_MS = 10_000;
+const STATS_TIMEOUT_MS = 4_000;
 
 /** What its engine does for it. */
 export interface SandboxActions {
@@ -81,6 +83,14 @@ export class DockerSandbox implements Sandbox {
   useConnection(connection: InitConnection): void {
     this.#connection = Promise.resolve(connection);
     this.#forgetWhenClosed(this.#connection, connection);
+  }
+
+  /** What it has used; null if its init does not answer now. */
+  async limitUse(): Promise<LimitUse | null> {
+    if (this.hasExited) return null;
+    const stats = await (await this.#init()).stats(AbortSignal.timeout(STATS_TIMEOUT_MS));
+    const { oomKills: outOfMemoryKills, processLimitHits, diskFreeKb, openFiles, openFilesLimit } = stats;
+    return { outOfMemoryKills, processLimitHits, diskFreeKb, openFiles, openFilesLimit };
   }
 
   /** Serves `address`, unless another server of this home does. */

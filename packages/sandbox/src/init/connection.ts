@@ -6,7 +6,7 @@ import type { SandboxAddress } from "../engine.ts";
 import { StreamDuplex } from "./bytes.ts";
 import { InitFiles, type SendRequest } from "./files.ts";
 import { encodeFrame, type Frame, FrameDecoder, frameKind } from "./frame.ts";
-import { fieldsOf, listIn, numberIn, parseFields, textIn } from "./json.ts";
+import { fieldsOf, listIn, numberIn, optionalNumberIn, parseFields, textIn } from "./json.ts";
 import {
   endingOf,
   type ProcessEnding,
@@ -41,6 +41,13 @@ export interface InitStats {
   /** Time since the last request or data of a client; 0 while a process is runnable. */
   readonly idleMs: number;
   readonly oomKills: number;
+  /** How often a process could not be started because of the limit; 0 if that is not known. */
+  readonly processLimitHits: number;
+  /** Where the files of the sandbox are; null if that is not known. */
+  readonly diskFreeKb: number | null;
+  /** Of the process with the most, if they are more than half of the limit; else 0. */
+  readonly openFiles: number;
+  readonly openFilesLimit: number | null;
 }
 
 export interface RestoreReport {
@@ -220,8 +227,8 @@ export class InitConnection {
     return receiver;
   }
 
-  async stats(): Promise<InitStats> {
-    const fields = fieldsOf(await this.#send("stats", {}).stream.answer);
+  async stats(abort?: AbortSignal): Promise<InitStats> {
+    const fields = fieldsOf(await this.#send("stats", { abort }).stream.answer);
     return {
       load: numberIn(fields, "load"),
       processes: numberIn(fields, "processes"),
@@ -230,6 +237,11 @@ export class InitConnection {
       memoryKb: numberIn(fields, "memory_kb"),
       idleMs: numberIn(fields, "idle_ms"),
       oomKills: numberIn(fields, "oom_kills"),
+      // Sandboxes of an earlier version have an init that does not report these.
+      processLimitHits: optionalNumberIn(fields, "process_limit_hits") ?? 0,
+      diskFreeKb: optionalNumberIn(fields, "disk_free_kb"),
+      openFiles: optionalNumberIn(fields, "open_files") ?? 0,
+      openFilesLimit: optionalNumberIn(fields, "open_files_limit"),
     };
   }
 

@@ -24,6 +24,11 @@ export function numberIn(fields: Fields, name: string): number {
   return value;
 }
 
+/** Null if it is missing. */
+export function optionalNumberIn(fields: Fields, name: string): number | null {
+  return fields[name] === undefined ? null : numberIn(fields, name);
+}
+
 export function textIn(fields: Fields, name: string): string {
   const value = fields[name];
   if (typeof value !== "string") throw unexpected(`a text as ${name}`, value);

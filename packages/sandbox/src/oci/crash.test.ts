@@ -36,7 +36,10 @@ for (const [runtime, seeds] of [
       storeFolder = realpathSync(mkdtempSync(join(tmpdir(), "aenv-crash-store-")));
       await testBase(new LayerStore(storeFolder));
     });
-    afterAll(() => {
+    afterAll(async () => {
+      const engine = new OciEngine({ home, storeFolder, base: testBase, runtime });
+      for (const sandbox of await engine.list()) await sandbox.destroy();
+      await engine.close();
       for (const folder of [home, storeFolder]) rmSync(folder, { recursive: true, force: true });
     });
 
@@ -169,6 +172,8 @@ function kill(pid: number): void {
 function startServer(home: string, storeFolder: string, runtime: SandboxRuntime, seed: number) {
   const child: ChildProcess = spawn(process.execPath, [user, home, storeFolder, runtime, String(seed)], {
     stdio: ["ignore", "pipe", "inherit"],
+    // Most of a run would be the start of Node.
+    env: { ...process.env, NODE_COMPILE_CACHE: join(storeFolder, "compiled") },
   });
   const exited = once(child, "exit");
   let seen = 0;

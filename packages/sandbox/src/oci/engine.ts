@@ -6,6 +6,7 @@ import {
   type EngineAbilities,
   type Listening,
   noAbilities,
+  type ReachedLimit,
   type RefusedConnection,
   type Sandbox,
   type SandboxAddress,
@@ -19,6 +20,7 @@ import { isInitError } from "../init/error.ts";
 import { openInitKey } from "../init/key.ts";
 import type { RemoteProcess } from "../init/process.ts";
 import { initProgram } from "../init/program.ts";
+import { LimitWatch } from "../limit-watch.ts";
 import { PeriodicChecks } from "../periodic-checks.ts";
 import { waitUntilPortAnswers } from "../probe.ts";
 import { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../process/process-table.ts";
@@ -58,6 +60,8 @@ export interface OciEngineOptions {
   readonly networkPoolSize?: number;
   /** Called for outgoing connections that were refused: each destination of a sandbox once a minute, and few of one sandbox. */
   readonly onRefused?: (refused: RefusedConnection) => void;
+  /** Called for limits that a sandbox reached while it went on: each once in ten minutes. */
+  readonly onLimit?: (reached: ReachedLimit) => void;
   /** Unused layers of images are removed after this time. */
   readonly keepImagesMs?: number;
   /** All snapshots of this home together. */
@@ -83,6 +87,7 @@ const PROGRAM_PORT = 8081;
 const ADOPT_MS = 10_000;
 const COLLECT_EVERY_MS = 30 * 60_000;
 const POOL_IDLE_MS = 10 * 60_000;
+const LIMITS_EVERY_MS = 5_000;
 
 const DEFAULTS = {
   runtime: "runc",
@@ -121,7 +126,7 @@ export class OciEngine implements SandboxEngine {
     runtimes: ["runc", "runsc"],
   };
   readonly #options: OciEngineOptions &
-    Required<Omit<OciEngineOptions, "home" | "base" | "storeFolder" | "runscPath" | "defaults" | "onRefused">>;
+    Required<Omit<OciEngineOptions, "home" | "base" | "storeFolder" | "runscPath" | "defaults" | "onRefused" | "onLimit">>;
   readonly #folder: string;
   readonly #records: Records<SandboxRecord>;
   readonly #processes: ProcessTable = openProcessTable();
@@ -134,6 +139,12 @@ export class OciEngine implements SandboxEngine {
   // A kernel of gVisor that was killed closes no connections, so its end is not seen otherwise.
   readonly #running = new PeriodicChecks<OciSandbox>(500, (sandbox) => {
     if (!isRunning(this.#processes, sandbox.container.record.process)) void sandbox.container.init.close();
+  });
+  readonly #limits = new LimitWatch<OciSandbox>({
+    periodMs: LIMITS_EVERY_MS,
+    measure: (sandbox) => sandbox.limitUse(),
+    limitsOf: (sandbox) => sandbox.knownLimits,
+    report: (reached) => this.#options.onLimit?.(reached),
   });
   #pool: ContainerPool | undefined;
   #opened: Promise<Parts> | undefined;
@@ -189,6 +200,7 @@ export class OciEngine implements SandboxEngine {
     const parts = await this.#opened?.catch(() => undefined);
     await parts?.pool.close();
     this.#running.close();
+    this.#limits.close();
     for (const sandbox of this.#sandboxes.values()) await this.#leave(sandbox);
     await parts?.networks.close();
     parts?.containers.removeEmptyGroup();
@@ -258,8 +270,11 @@ export class OciEngine implements SandboxEngine {
       processes: this.#processes,
     });
     await snapshots.collect();
+    const collect = () => void layers.collect(new Date(Date.now() - keepImagesMs)).catch(() => undefined);
+    // Also what an earlier server left that was killed.
+    collect();
     this.#collecting = setInterval(() => {
-      void layers.collect(new Date(Date.now() - keepImagesMs)).catch(() => undefined);
+      collect();
       void pool.fill();
     }, COLLECT_EVERY_MS).unref();
     return { containers, pool, networks, layers, images, snapshots };
@@ -334,9 +349,10 @@ export class OciEngine implements SandboxEngine {
       return containers.create({ runtime, files: snapshot.files, limits, diskMb: diskMb ?? undefined, checkpoint }, signal);
     }
     const files = snapshot?.files ?? (await this.#filesFor(spec, signal));
-    // The disk and the CPU time of a container cannot be limited once it runs.
-    const waiting = spec.diskMb === undefined && spec.cpuSeconds === undefined ? pool.take({ runtime, files }) : null;
-    if (waiting === null) return containers.create({ runtime, files, limits, diskMb: spec.diskMb }, signal);
+    const { diskMb } = spec;
+    // The CPU time of a container cannot be limited once it runs.
+    const waiting = spec.cpuSeconds === undefined ? pool.take({ runtime, files, diskMb }) : null;
+    if (waiting === null) return containers.create({ runtime, files, limits, diskMb }, signal);
     try {
       await waiting.group.create(groupLimits(limits, runtime));
       return waiting;
@@ -376,7 +392,11 @@ export class OciEngine implements SandboxEngine {
       destroy: (one) => this.#destroy(one),
     });
     this.#running.add(sandbox);
-    void sandbox.exited.then(() => this.#running.delete(sandbox));
+    if (this.#options.onLimit !== undefined) this.#limits.add(sandbox);
+    void sandbox.exited.then(() => {
+      this.#running.delete(sandbox);
+      this.#limits.delete(sandbox);
+    });
     return sandbox;
   }
 

@@ -16,7 +16,7 @@ interface Kind {
   filling: Promise<void> | null;
 }
 
-/** Containers whose init waits for a program. They have no limits; whoever takes one sets them. */
+/** Containers whose init waits for a program. They have no limits but that of the disk; whoever takes one sets them. */
 export class ContainerPool {
   readonly #options: ContainerPoolOptions;
   readonly #kinds = new Map<string, Kind>();
@@ -32,9 +32,9 @@ export class ContainerPool {
   }
 
   /** A waiting container of this kind, or null. Either way, more are created in the background. */
-  take(spec: Omit<ContainerSpec, "limits" | "diskMb">): Container | null {
+  take(spec: Omit<ContainerSpec, "limits">): Container | null {
     if (this.#options.size === 0 || this.#closing.signal.aborted) return null;
-    const key = `${spec.runtime} ${spec.files.layers.join(" ")}`;
+    const key = `${spec.runtime} ${spec.diskMb ?? ""} ${spec.files.layers.join(" ")}`;
     let kind = this.#kinds.get(key);
     if (kind === undefined) {
       kind = { spec: { ...spec, limits: {} }, waiting: [], usedAt: 0, filling: null };

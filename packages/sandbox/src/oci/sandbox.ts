@@ -5,6 +5,7 @@ import type { CommandDefaults, Sandbox, SandboxAddress, SandboxExit, SandboxSnap
 import { isInitError } from "../init/error.ts";
 import { sendFolder } from "../init/folder.ts";
 import type { ProcessEnding, RemoteProcess } from "../init/process.ts";
+import type { KnownLimits, LimitUse } from "../limit-watch.ts";
 import type { ProcessIdentity } from "../process/process-table.ts";
 import { SandboxLog } from "../process/sandbox-log.ts";
 import { type Container, INIT_PORT, initAddress } from "./containers.ts";
@@ -45,6 +46,9 @@ export interface SandboxParts {
 }
 
 const REASON_LINES = 40;
+/** Between two measurements of its use; measuring itself takes some. */
+const QUIET_CPU_MS = { runc: 20, runsc: 100 } as const;
+const STATS_TIMEOUT_MS = 4_000;
 
 /** A container in which a program runs, created by this engine or adopted from an earlier one. */
 export class OciSandbox implements Sandbox {
@@ -62,6 +66,8 @@ export class OciSandbox implements Sandbox {
   readonly #snapshot: SandboxParts["snapshot"];
   readonly #destroy: (sandbox: OciSandbox) => Promise<void>;
   #logged = 0;
+  #measuredCpuMs = 0;
+  #quietMeasurements = 0;
   #isDetached = false;
   #isKept = false;
   #isEnding = false;
@@ -209,6 +215,27 @@ export class OciSandbox implements Sandbox {
     return (await this.container.group.usage()).cpuMs ?? 0;
   }
 
+  get knownLimits(): KnownLimits {
+    const { storage, diskMb } = this.container.record;
+    return { ...this.record.limits, diskMb: storage.kind === "folder" ? diskMb : storage.sizeMb };
+  }
+
+  /** What it has used; null if it has hardly run since the last time, so that an idle sandbox is not asked again and again. */
+  async limitUse(): Promise<LimitUse | null> {
+    const { group, init, record } = this.container;
+    const usage = await group.usage();
+    const cpuMs = usage.cpuMs ?? 0;
+    const isQuiet = cpuMs - this.#measuredCpuMs < QUIET_CPU_MS[record.runtime];
+    this.#measuredCpuMs = cpuMs;
+    this.#quietMeasurements = isQuiet ? this.#quietMeasurements + 1 : 0;
+    // One more after it has become quiet: it may have reached a limit after the last one.
+    if (this.#quietMeasurements > 1 || (await group.isFrozen())) return null;
+    const { outOfMemoryKills, processLimitHits } = usage;
+    const unknown = { diskFreeKb: null, openFiles: null, openFilesLimit: null };
+    const stats = await init.stats(AbortSignal.timeout(STATS_TIMEOUT_MS)).catch(() => unknown);
+    return { outOfMemoryKills, processLimitHits, ...pick(stats) };
+  }
+
   snapshot(fidelity: SnapshotFidelity, signal: AbortSignal): Promise<SandboxSnapshot> {
     return this.#snapshot(this, fidelity, signal);
   }
@@ -245,6 +272,10 @@ export class OciSandbox implements Sandbox {
     // What fails now is done by `destroy`.
     await this.release().catch(() => undefined);
   }
+}
+
+function pick({ diskFreeKb, openFiles, openFilesLimit }: Pick<LimitUse, "diskFreeKb" | "openFiles" | "openFilesLimit">) {
+  return { diskFreeKb, openFiles, openFilesLimit };
 }
 
 function portClosed(id: string, port: number, cause?: unknown): PlatformError {

@@ -8,7 +8,7 @@ import {
   type ResetRequest,
   type Variables,
 } from "@aenv/contract";
-import type { RefusedConnection } from "@aenv/sandbox";
+import type { ReachedLimit, RefusedConnection } from "@aenv/sandbox";
 import type { Caller } from "../access/access.ts";
 import type { Quotas } from "../access/quotas.ts";
 import { isInScope } from "../access/scopes.ts";
@@ -252,6 +252,12 @@ export class Instances {
       const what = `${REFUSED} to ${to}; the environment allows it with deployConfig.egress`;
       await this.#table.change(id, (row, now) => withEvent(row, what, now));
     }
+  }
+
+  /** Tells the owners of a sandbox's instances that it reached a limit. */
+  async noteLimit({ sandboxId, reason }: ReachedLimit): Promise<void> {
+    for (const { id } of await this.inSandbox(sandboxId))
+      await this.#table.change(id, (row, now) => withEvent(row, `limit: ${reason}`, now));
   }
 
   /** Makes this server the one that manages an instance of a dead server. */

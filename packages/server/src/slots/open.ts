@@ -42,6 +42,11 @@ export function openPool({ config, ...rest }: OpenPoolOptions): {
     refillAfterMs: REFILL_AFTER_MS,
     startTimeoutMs,
     memoryMb: config.memoryMb,
+    sandboxLimits: {
+      ...(config.cpus !== null && { cpus: config.cpus }),
+      ...(config.diskMb !== null && { diskMb: config.diskMb }),
+      ...(config.processes !== null && { processes: config.processes }),
+    },
     now: () => performance.now(),
   });
   const verifier = new Verifier({ pool, runtimes, clients: rest.clients, startTimeoutMs, waitTimeoutMs: startTimeoutMs, scheduler });

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { type EgressPolicy, isPlatformError, PlatformError, runnerRoutes, type SandboxOptions } from "@aenv/contract";
-import type { Sandbox, SandboxEngine, SandboxRuntime } from "@aenv/sandbox";
+import type { Sandbox, SandboxEngine, SandboxRuntime, SandboxSpec } from "@aenv/sandbox";
 import { exitCauseOf, requestSandbox, type SandboxClients } from "../sandboxes/client.ts";
 import { responseLimits } from "../sandboxes/response-limits.ts";
 import { allocate, type PoolLimits } from "./allocation.ts";
@@ -30,6 +30,8 @@ export interface PoolOptions {
   readonly refillAfterMs: number;
   readonly startTimeoutMs: number;
   readonly memoryMb: number;
+  /** For engines that enforce them. */
+  readonly sandboxLimits?: Pick<SandboxSpec, "cpus" | "diskMb" | "processes">;
   readonly versionStatus: (name: string, version: string) => Promise<VersionStatus>;
   /** Called once for each cause for which processes cannot be started ahead; the environment is null for blank ones. */
   readonly onFillFailure: (environment: string | null, error: unknown) => void;
@@ -341,7 +343,7 @@ export class Pool {
 
   #start(owner: string, urgency: Urgency, signal: AbortSignal, options: StartOptions = {}): Promise<Sandbox> {
     const { sandboxOptions, snapshot, egress, runtime, program, instanceId } = options;
-    const { engine, runner, variables, serverId, scheduler, startTimeoutMs, memoryMb } = this.#options;
+    const { engine, runner, variables, serverId, scheduler, startTimeoutMs, memoryMb, sandboxLimits } = this.#options;
     const id = `runner-${randomBytes(10).toString("hex")}`;
     const spec = {
       id,
@@ -350,6 +352,7 @@ export class Pool {
       labels: { server: serverId, role: "runner", ...(instanceId !== undefined && { role: "image", instance: instanceId }) },
       startTimeoutMs,
       memoryMb,
+      ...sandboxLimits,
       ...(sandboxOptions && { sandboxOptions }),
       ...(runtime && { runtime }),
       ...(snapshot !== undefined && { snapshot }),

@@ -48,9 +48,10 @@ export async function allLeftoversOf(home: string): Promise<string[]> {
   ];
 }
 
-/** Processes in a control group of the home. */
+/** Processes in a control group of the home. One that has ended, and that its parent has not asked about, is in a deleted group. */
 function processesIn(key: string): string[] {
-  return readdirSync("/proc").filter((pid) => /^\d+$/.test(pid) && textOf(`/proc/${pid}/cgroup`).includes(`/aenv-${key}`));
+  const isInside = (pid: string) => new RegExp(`/aenv-${key}\\b(?!.*\\(deleted\\)$)`, "m").test(textOf(`/proc/${pid}/cgroup`));
+  return readdirSync("/proc").filter((pid) => /^\d+$/.test(pid) && isInside(pid));
 }
 
 function textOf(path: string): string {
