@@ -6,6 +6,7 @@ import { messageOf, PlatformError } from "./errors.ts";
 import { nameProblem } from "./ref.ts";
 import { initCommand, mountPoints } from "./sandbox-options.ts";
 import { secretNames } from "./secrets.ts";
+import { taskSandboxConfig } from "./task-sandboxes.ts";
 import { variableProblem } from "./variables.ts";
 
 const text = z.string();
@@ -86,7 +87,9 @@ const deployConfig = z.looseObject({
   imagePrefix: text.optional(),
   podTemplate: text.optional(),
   templateType: text.optional(),
+  /** The image of the second container of instances without a `datasource`. */
   secondImageName: text.optional(),
+  taskSandboxes: taskSandboxConfig.optional(),
   mountPoints: mountPoints.optional(),
   initCommand: initCommand.optional(),
   dataSource: text.optional(),

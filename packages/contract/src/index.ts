@@ -78,6 +78,16 @@ export {
   parseIpv4Network,
 } from "./ipv4.ts";
 export { isObject, type Json, type JsonObject, type JsonSchema, jsonSchemaObject, tryJson } from "./json.ts";
+export {
+  type CommandEvent,
+  commandEvent,
+  type LinkFailure,
+  type LinkParameters,
+  type LinkPath,
+  linkFailure,
+  linkRequests,
+  openedSandbox,
+} from "./link-requests.ts";
 export { type BundleManifest, bundleManifest } from "./manifest.ts";
 export { nearestName } from "./nearest.ts";
 export {
@@ -90,6 +100,7 @@ export {
   type UnscoredCause,
   unscoredCauses,
 } from "./outcome.ts";
+export { type FrameChannel, FrameReader, frameHead, LINK_INSTANCE, LINK_PROTOCOL } from "./platform-link.ts";
 export { problemsOf } from "./problems.ts";
 export { type EnvironmentRef, formatRef, nameProblem, parseName, parseRef, splitRef, versionProblem } from "./ref.ts";
 export { fieldLimits, knownFields, text } from "./request-fields.ts";
@@ -136,6 +147,7 @@ export {
   serviceRoutes,
   sessionRoutes,
 } from "./routes.ts";
+export type { CommandEnding, CommandLine, CommandResult, FileContent, SandboxFile } from "./sandbox-commands.ts";
 export { initCommand, mountPoints, type SandboxOptions } from "./sandbox-options.ts";
 export { secretNames } from "./secrets.ts";
 export {
@@ -168,6 +180,15 @@ export {
 export { invalidBundle, TAR_BLOCK, tarPadding, writeTarHeader } from "./tar.ts";
 export { readTar, type TarFile } from "./tar-reader.ts";
 export { type Task, type TaskPage, task, taskPage } from "./task.ts";
+export {
+  cpusOf,
+  isDualContainer,
+  mebibytesOf,
+  type SandboxGrant,
+  sandboxGrant,
+  TASK_SANDBOX,
+  taskSandboxConfig,
+} from "./task-sandboxes.ts";
 export { type CallToolResult, type ContentBlock, callToolResult, contentBlock, type ToolDescriptor, toolDescriptor } from "./tool.ts";
 export {
   type Conversation,

@@ -6,6 +6,7 @@ import { environmentVariables, fieldLimits, knownFields, labels, startArguments,
 import { initCommand, mountPoints } from "./sandbox-options.ts";
 import { secretNames } from "./secrets.ts";
 import { inlineTask, task } from "./task.ts";
+import { sandboxGrant } from "./task-sandboxes.ts";
 
 export const instanceStatuses = ["Pending", "Creating", "Running", "Failed", "Terminated"] as const;
 export type InstanceStatus = (typeof instanceStatuses)[number];
@@ -66,7 +67,11 @@ export const episodeTask = z.union([text(fieldLimits.nameLength), inlineTask]);
 export type EpisodeTask = z.infer<typeof episodeTask>;
 
 /** The body by which the platform creates an instance in a sandbox. A fork of an episode whose task is not listed brings that task. */
-export const createInSandboxRequest = createInstanceRequest.extend({ task: episodeTask.optional() });
+export const createInSandboxRequest = createInstanceRequest.extend({
+  task: episodeTask.optional(),
+  /** Set if its code may open sandboxes. */
+  sandboxes: sandboxGrant.optional(),
+});
 
 /** The body of `POST …/task/reset`: fields that are left out keep their values. */
 export const resetRequest = knownFields({

@@ -116,6 +116,7 @@ export const hostRoutes = {
 /** Routes of the process that loads an environment. The gateway calls only paths below an instance, so it cannot reach these. */
 export const runnerRoutes = {
   bind: { method: "POST", path: "/bind", api: "platform", does: "load an environment into a process that has none yet" },
+  link: { method: "GET", path: "/platform", api: "platform", does: "upgrade to the connection over which an environment opens sandboxes" },
   stop: { method: "POST", path: "/stop", api: "platform", does: "end the process" },
 } as const satisfies Record<string, SandboxRoute>;
 

@@ -1,4 +1,13 @@
-export { type ChatMessage, nearestName, type OracleAction } from "@aenv/contract";
+export {
+  type ChatMessage,
+  type CommandEnding,
+  type CommandLine,
+  type CommandResult,
+  type FileContent,
+  nearestName,
+  type OracleAction,
+  type SandboxFile,
+} from "@aenv/contract";
 export {
   type CallContext,
   defineEnvironment,
@@ -24,6 +33,16 @@ export {
   tool,
 } from "./definition/definition.ts";
 export { registerFunction, registerHealth, registerReward, registerTool } from "./definition/registry.ts";
+export type {
+  OpenSandboxOptions,
+  TaskCommandOptions,
+  TaskExecOptions,
+  TaskFiles,
+  TaskProcess,
+  TaskSandbox,
+  TaskSandboxes,
+  TaskSpawnOptions,
+} from "./definition/sandbox.ts";
 export { Host, type InstanceSpec } from "./instances/host.ts";
 export type { Snapshot } from "./instances/snapshot.ts";
 export { dataPath, findEntries, type LoadedEnvironment, loadEnvironment, setDataRoot } from "./load/load.ts";

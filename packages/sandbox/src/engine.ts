@@ -68,6 +68,13 @@ export type Listening =
   /** There is no program that listens: the sandbox is only used for commands, files and ports. */
   | { readonly kind: "none" };
 
+/** A folder of this machine that programs of a sandbox see. */
+export interface FolderMount {
+  readonly source: string;
+  readonly target: string;
+  readonly isReadOnly: boolean;
+}
+
 export interface SandboxSpec {
   /** Chosen by the caller, so that it can be stored before the sandbox exists. */
   readonly id: string;
@@ -94,6 +101,8 @@ export interface SandboxSpec {
   /** Total CPU time; the system kills a process that used more. */
   readonly cpuSeconds?: number;
   readonly startTimeoutMs: number;
+  /** Only for engines that run images. */
+  readonly mounts?: readonly FolderMount[];
   /** Only for engines that support them. */
   readonly sandboxOptions?: SandboxOptions;
 }
@@ -126,6 +135,8 @@ export interface CommandDefaults {
   /** Also the folder of relative paths. */
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
+  /** The user of the image, if it names one. */
+  readonly user?: string;
 }
 
 export interface Sandbox {

@@ -4,6 +4,7 @@ export { DockerEngine, type DockerEngineOptions } from "./docker/engine.ts";
 export {
   type CommandDefaults,
   type EngineAbilities,
+  type FolderMount,
   type Listening,
   noAbilities,
   type ReachedLimit,

@@ -1,3 +1,4 @@
+export type { CommandEnding, CommandLine, CommandResult, FileContent, SandboxFile } from "@aenv/contract";
 export {
   type Catalogue,
   type CatalogueEntry,
@@ -70,11 +71,9 @@ export {
 } from "./platform/scheduler-client.ts";
 export { ServiceClient } from "./platform/service-client.ts";
 export { type Identity, type NewToken, type Role, TokenClient, type TokenInfo } from "./platform/token-client.ts";
-export type { CommandEnding, CommandResult } from "./sandbox/ending.ts";
-export type { FileContent, SandboxFile, SandboxFileChange, SandboxFiles } from "./sandbox/files.ts";
+export type { SandboxFileChange, SandboxFiles } from "./sandbox/files.ts";
 export type { SandboxProcess } from "./sandbox/process.ts";
 export {
-  type CommandLine,
   type CommandOptions,
   type ExecOptions,
   InstanceSandbox,

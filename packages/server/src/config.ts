@@ -65,6 +65,12 @@ export const serverConfig = z.strictObject({
     .default(false)
     .describe("start an init beside each plain process, so that its owner can run commands and access files there"),
   commandsPerInstance: count.min(1).default(64).describe("most concurrent commands in one instance's sandbox"),
+  taskSandboxesPerInstance: count.min(1).default(16).describe("most sandboxes that the code of one instance may have open at a time"),
+  maxTaskSandboxes: count
+    .min(1)
+    .default(1_000)
+    .describe("most sandboxes that the code of one owner's instances may have open on this server"),
+  taskMemoryMb: count.min(16).default(16_384).describe("most memory of a sandbox that the code of an instance opens, in MiB"),
   commandTimeout: duration.default("1h").describe("longest time of a command in a sandbox, and the default"),
   allowedHosts: z.array(z.string()).default([]).describe("additional Host names that a server on loopback accepts"),
   defaultTtl: duration.default("30m").describe("lifetime of an instance if the request sets none"),

@@ -167,7 +167,18 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     maxWarm: Math.min(config.poolMax, config.poolPerOwner, config.poolTotal),
     isInUse: inUse(rows, serviceTable),
   });
-  const { instances, slots, targets, idempotency, maintenance, list, logs, peers } = openInstances({
+  const {
+    instances,
+    slots,
+    targets,
+    idempotency,
+    maintenance,
+    list,
+    logs,
+    peers,
+    tasks: taskRoom,
+    connections,
+  } = openInstances({
     store,
     engine,
     clients,
@@ -184,6 +195,15 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     maxEmptyHosts: config.poolTotal,
     defaultTtl: config.defaultTtl,
     egressLimit: parseEgressLimit(config.egressLimit) ?? "none",
+    taskLimits: {
+      perInstance: config.taskSandboxesPerInstance,
+      perOwner: config.maxTaskSandboxes,
+      memoryMb: config.taskMemoryMb,
+      defaultMemoryMb: Math.min(config.memoryMb, config.taskMemoryMb),
+    },
+    home: config.home,
+    commandTimeoutMs: parseDuration(config.commandTimeout),
+    commandsAtOnce: config.commandsPerInstance,
     secrets: new Secrets(config.secretsDir),
     defaultIdleSeconds: config.idleAfter === null ? null : parseDuration(config.idleAfter) / 1_000,
     defaultFreezeSeconds: config.freezeAfter === null ? null : parseDuration(config.freezeAfter) / 1_000,
@@ -237,8 +257,8 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     requestMs: parseDuration(config.requestTimeout),
     connections: config.maxConnections,
   };
-  const sandboxAccess = new SandboxAccess({ instances, slots, engine });
-  closers.add(() => sandboxAccess.close());
+  const sandboxAccess = new SandboxAccess({ instances, slots, engine, connections, tasks: taskRoom.sandboxes });
+  closers.add(() => connections.close());
   const commands = new Commands(sandboxAccess, {
     atOnce: config.commandsPerInstance,
     timeoutMs: parseDuration(config.commandTimeout),

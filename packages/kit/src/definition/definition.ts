@@ -1,4 +1,5 @@
 import type { ChatMessage, JsonObject, JsonSchema, OracleAction, Task } from "@aenv/contract";
+import type { TaskSandbox, TaskSandboxes } from "./sandbox.ts";
 import { rememberLocation } from "./source-location.ts";
 import type { StandardSchemaV1 } from "./standard-schema.ts";
 
@@ -17,6 +18,13 @@ export interface EpisodeContext {
   readonly seed: number;
   readonly variables: Readonly<Record<string, string>>;
   readonly args: readonly string[];
+  /**
+   * The sandbox of the episode's task: the second container, or the first one that `setup` opens. Calls of it fail with the reason if
+   * there is none.
+   */
+  readonly sandbox: TaskSandbox;
+  /** Opens further sandboxes, and finds them again. */
+  readonly sandboxes: TaskSandboxes;
 }
 
 export type LogLevel = "debug" | "info" | "notice" | "warning" | "error" | "critical" | "alert" | "emergency";
@@ -82,6 +90,11 @@ export interface RewardDefinition<State = unknown, Input = unknown> {
   readonly endpoint?: string;
   readonly method?: "GET" | "POST";
   readonly timeoutMs?: number;
+  /**
+   * `fresh`: `sandbox` is a new one from the image of the task's sandbox, which the agent never touched, and is closed afterwards.
+   * That of the agent is `sandboxes.get("task")`.
+   */
+  readonly sandbox?: "fresh";
   score(context: CallContext<State> & { readonly input: Parsed<Input> }): unknown;
 }
 

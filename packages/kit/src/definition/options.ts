@@ -56,6 +56,7 @@ const keys = {
     endpoint: true,
     method: true,
     timeoutMs: true,
+    sandbox: true,
     score: true,
   } satisfies Record<keyof RewardDefinition, true>,
   healthAt: { name: true, description: true, endpoint: true, method: true } satisfies Record<keyof HealthEndpoint, true>,

@@ -9,9 +9,11 @@ import {
   PlatformError,
   type ResetRequest,
   type ResetResult,
+  type SandboxGrant,
   type Task,
 } from "@aenv/contract";
 import type { CompiledEnvironment } from "../compile/environment.ts";
+import type { PlatformLink } from "../sandboxes/link.ts";
 import { forwardAbort, untilAborted } from "./call.ts";
 import { type FailureLog, failureLog } from "./failure-log.ts";
 import { type EpisodeSpec, Instance, moduleStateError } from "./instance.ts";
@@ -20,6 +22,7 @@ import { Tasks, taskJson } from "./tasks.ts";
 
 export type InstanceSpec = Pick<CreateInstanceRequest, "id" | "seed" | "environment_variables" | "arguments" | "snapshot"> & {
   readonly task?: EpisodeTask | undefined;
+  readonly sandboxes?: SandboxGrant | undefined;
 };
 
 type Variables = Readonly<Record<string, string>>;
@@ -29,6 +32,7 @@ export class Host implements HostContext {
   readonly environment: CompiledEnvironment;
   readonly tasks: Tasks;
   readonly log: FailureLog;
+  readonly link: PlatformLink | null;
   readonly #instances = new Map<string, Instance>();
   /** What a task was made of that is not in the list; its forks need it. */
   readonly #inline = new WeakMap<Task, JsonObject>();
@@ -36,9 +40,10 @@ export class Host implements HostContext {
   readonly #starting = new Map<string, AbortController>();
   readonly #listeners = new Set<(id: string) => void>();
 
-  constructor(environment: CompiledEnvironment, log: FailureLog = failureLog()) {
+  constructor(environment: CompiledEnvironment, log: FailureLog = failureLog(), link: PlatformLink | null = null) {
     this.environment = environment;
     this.log = log;
+    this.link = link;
     this.tasks = new Tasks(environment.definition, log);
   }
 
@@ -88,7 +93,7 @@ export class Host implements HostContext {
         variables,
         args: spec.arguments ?? [],
       };
-      const instance = await Instance.open(this, id, episode, controller, spec.snapshot);
+      const instance = await Instance.open(this, id, episode, controller, spec);
       if (controller.signal.aborted) {
         await instance.close("it was cancelled before it was ready");
         throw controller.signal.reason;
@@ -112,6 +117,7 @@ export class Host implements HostContext {
       environment_variables: { ...variables },
       arguments: [...args],
       snapshot,
+      ...(parent.grant !== null && { sandboxes: parent.grant }),
     };
   }
 

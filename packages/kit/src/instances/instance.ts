@@ -10,6 +10,7 @@ import {
   type OracleAction,
   PlatformError,
   type Reward,
+  type SandboxGrant,
   STATUS_META,
   type Task,
   textOf,
@@ -19,13 +20,24 @@ import { type Checked, type CompiledSchema, check } from "../compile/schema.ts";
 import { toolFailure, toToolResult } from "../compile/tool-result.ts";
 import type { EpisodeContext, FunctionDefinition, HealthReport, RewardDefinition, ToolContext } from "../definition/definition.ts";
 import { jsonOrThrow } from "../json/to-json.ts";
+import { EpisodeSandboxes } from "../sandboxes/episode-sandboxes.ts";
+import { isPlatformFault } from "../sandboxes/faults.ts";
 import { type CallHooks, isPromise, startTimer, toolTimeout, untilAborted } from "./call.ts";
 import { Changes } from "./changes.ts";
 import { digestFrom, oracleFrom, promptFrom, promptFromObservation, replyFrom, statusFrom, stepRewardFrom } from "./episode-parts.ts";
 import { defaultHealth, runHealthCheck } from "./health.ts";
 import { observe } from "./observation.ts";
 import { toScore, totalOf } from "./score.ts";
-import { type EpisodeStart, type HostContext, identityOf, observeOrTearDown, restoreState, setUp, tearDown } from "./setup.ts";
+import {
+  type Episode,
+  type EpisodeStart,
+  type HostContext,
+  identityOf,
+  observeOrTearDown,
+  restoreState,
+  setUp,
+  tearDown,
+} from "./setup.ts";
 import { type Snapshot, writeSnapshot } from "./snapshot.ts";
 
 const FAILED = { function: "function.failed", reward: "reward.failed" } as const;
@@ -38,6 +50,12 @@ export interface EpisodeSpec {
   readonly args: readonly string[];
 }
 
+export interface OpenInstanceOptions {
+  readonly snapshot?: unknown;
+  /** Set if the platform lets its code open sandboxes. */
+  readonly sandboxes?: SandboxGrant | undefined;
+}
+
 /** One running environment: an episode's state, and the calls on it. */
 export class Instance {
   #id: string;
@@ -45,6 +63,8 @@ export class Instance {
   lastActiveAt = 0;
   readonly #host: HostContext;
   #episode: EpisodeContext;
+  #sandboxes: EpisodeSandboxes;
+  readonly grant: SandboxGrant | null;
   #state: unknown;
   #tools: Toolset;
   /** Whether tools return observations instead of their whole results. A snapshot and a fork keep it. */
@@ -53,10 +73,18 @@ export class Instance {
   readonly #changes = new Changes();
   #isClosed = false;
 
-  private constructor(host: HostContext, id: string, spec: EpisodeSpec, { state, tools }: EpisodeStart, observationsOnly: boolean) {
+  private constructor(
+    host: HostContext,
+    { context, sandboxes }: Episode,
+    grant: SandboxGrant | null,
+    { state, tools }: EpisodeStart,
+    observationsOnly: boolean,
+  ) {
     this.#host = host;
-    this.#id = id;
-    this.#episode = { instanceId: id, ...spec };
+    this.#id = context.instanceId;
+    this.#episode = context;
+    this.#sandboxes = sandboxes;
+    this.grant = grant;
     this.#state = state;
     this.#tools = tools;
     this.#observationsOnly = observationsOnly;
@@ -70,14 +98,22 @@ export class Instance {
   rename(id: string): void {
     this.#id = id;
     this.#episode = { ...this.#episode, instanceId: id };
+    this.#sandboxes.instanceId = id;
   }
 
   /** Sets an instance up, or restores it from a snapshot. The controller cancels that. */
-  static async open(host: HostContext, id: string, spec: EpisodeSpec, controller: AbortController, snapshot?: unknown): Promise<Instance> {
-    const episode = { instanceId: id, ...spec };
+  static async open(
+    host: HostContext,
+    id: string,
+    spec: EpisodeSpec,
+    controller: AbortController,
+    { snapshot, sandboxes }: OpenInstanceOptions = {},
+  ): Promise<Instance> {
+    const grant = sandboxes ?? null;
+    const episode = newEpisode(host, id, spec, grant);
     if (snapshot !== undefined && host.environment.keepsStateInModules) throw moduleStateError(host.environment.name, "restore");
     const start = snapshot === undefined ? await setUp(host, episode, controller) : await restoreState(host, snapshot, episode, controller);
-    return new Instance(host, id, spec, start, isOfObservations(snapshot));
+    return new Instance(host, episode, grant, start, isOfObservations(snapshot));
   }
 
   get episode(): EpisodeContext {
@@ -93,7 +129,7 @@ export class Instance {
     return this.#running.size;
   }
 
-  /** Runs a tool. A failure of its code becomes a result with `isError`; this never rejects. */
+  /** Runs a tool. A failure of its code becomes a result with `isError`; only a failure of the platform is thrown. */
   callTool(tool: CompiledTool, args: unknown, hooks: CallHooks): CallToolResult | Promise<CallToolResult> {
     try {
       const checked = check(tool.input, args ?? {});
@@ -133,6 +169,7 @@ export class Instance {
   /** The agent gets the message; the stack goes to the log. */
   #toolFailed({ definition }: CompiledTool, error: unknown, { controller }: CallHooks): CallToolResult {
     this.#logFailure(`tool '${definition.name}'`, error, controller);
+    if (isPlatformFault(error)) throw error;
     return toolFailure(messageOf(error));
   }
 
@@ -155,7 +192,7 @@ export class Instance {
       const context = this.#context(hooks, input);
       const run = () =>
         endpoint.kind === "reward"
-          ? (endpoint.definition as RewardDefinition).score({ ...context, input: input as never })
+          ? this.#runScore(endpoint.definition as RewardDefinition, { ...context, input: input as never })
           : (endpoint.definition as FunctionDefinition).run(input as never, context);
       return await this.#run(run, hooks.controller, endpoint.definition.timeoutMs, what);
     } catch (error) {
@@ -163,6 +200,15 @@ export class Instance {
       this.#logFailure(what, error, hooks.controller);
       throw new PlatformError(FAILED[endpoint.kind], messageOf(error), { cause: error });
     }
+  }
+
+  /** With a fresh sandbox, if the reward asks for one. */
+  #runScore(reward: RewardDefinition, context: Parameters<RewardDefinition["score"]>[0]): unknown {
+    if (reward.sandbox !== "fresh") return reward.score(context);
+    return (async () => {
+      await using sandbox = await context.sandboxes.fresh();
+      return await reward.score({ ...context, sandbox });
+    })();
   }
 
   /**
@@ -197,7 +243,8 @@ export class Instance {
     const { prompt } = this.#host.environment.definition;
     if (prompt !== undefined) return this.#part("prompt", hooks, async () => promptFrom(await prompt(this.#stateContext())));
     return this.#part("observe", hooks, async ({ signal }) => {
-      const observation = await observe(this.#host.environment, this.#state, { ...this.#episode, signal });
+      const context = { ...this.#episode, ...this.#sandboxes.for(signal), signal };
+      const observation = await observe(this.#host.environment, this.#state, context);
       return promptFromObservation(jsonOrThrow("episode.failed", observation ?? null, "what observe returned"));
     });
   }
@@ -291,7 +338,7 @@ export class Instance {
   /** Begins a new episode and returns its first observation. If its setup fails, the old episode continues. */
   reset(spec: EpisodeSpec, observationsOnly = this.#observationsOnly, signal?: AbortSignal): Promise<Json> {
     return this.#change("reset", signal, async (controller) => {
-      const episode = { instanceId: this.id, ...spec };
+      const episode = newEpisode(this.#host, this.id, spec, this.grant);
       const start = await setUp(this.#host, episode, controller);
       const observation = await observeOrTearDown(this.#host, start.state, episode, controller);
       this.#replace(episode, start, observationsOnly, "the episode was reset");
@@ -315,8 +362,10 @@ export class Instance {
 
   restore(snapshot: unknown, signal?: AbortSignal): Promise<void> {
     return this.#change("restore", signal, async (controller) => {
-      const start = await restoreState(this.#host, snapshot, this.#episode, controller);
-      this.#replace(this.#episode, start, isOfObservations(snapshot), "the state was restored from a snapshot");
+      const { task, seed, variables, args } = this.#episode;
+      const episode = newEpisode(this.#host, this.id, { task, seed, variables, args }, this.grant);
+      const start = await restoreState(this.#host, snapshot, episode, controller);
+      this.#replace(episode, start, isOfObservations(snapshot), "the state was restored from a snapshot");
     });
   }
 
@@ -325,7 +374,7 @@ export class Instance {
     this.#isClosed = true;
     this.abort(reason);
     await this.#changes.done();
-    await tearDown(this.#host, this.id, this.#state);
+    await tearDown(this.#host, this.id, this.#state, this.#sandboxes);
     this.#state = undefined;
   }
 
@@ -347,6 +396,7 @@ export class Instance {
       seed,
       variables,
       args,
+      ...this.#sandboxes.for(hooks.controller.signal),
       state: this.#state,
       signal: hooks.controller.signal,
       log: hooks.log,
@@ -369,14 +419,15 @@ export class Instance {
     });
   }
 
-  #replace(episode: EpisodeContext, { state, tools }: EpisodeStart, observationsOnly: boolean, reason: string): void {
-    const old = this.#state;
+  #replace({ context, sandboxes }: Episode, { state, tools }: EpisodeStart, observationsOnly: boolean, reason: string): void {
+    const old = { state: this.#state, sandboxes: this.#sandboxes };
     this.#abortCalls(reason);
-    this.#episode = episode;
+    this.#episode = context;
+    this.#sandboxes = sandboxes;
     this.#state = state;
     this.#tools = tools;
     this.#observationsOnly = observationsOnly;
-    void tearDown(this.#host, this.id, old);
+    void tearDown(this.#host, this.id, old.state, old.sandboxes);
   }
 
   /** Runs a change of the whole state after those before it. */
@@ -389,6 +440,11 @@ export class Instance {
       return work(controller);
     });
   }
+}
+
+function newEpisode({ link }: HostContext, instanceId: string, spec: EpisodeSpec, grant: SandboxGrant | null): Episode {
+  const sandboxes = new EpisodeSandboxes(link, grant, instanceId);
+  return { context: { instanceId, ...spec, ...sandboxes.for() }, sandboxes };
 }
 
 function isOfObservations(snapshot: unknown): boolean {

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { compileEnvironment } from "../compile/environment.ts";
 import type { EnvironmentDefinition, SetupContext } from "../definition/definition.ts";
+import { EpisodeSandboxes } from "../sandboxes/episode-sandboxes.ts";
 import { failureLog } from "./failure-log.ts";
 import { Host } from "./host.ts";
 import { tearDown } from "./setup.ts";
@@ -73,7 +74,7 @@ describe("a teardown that fails", () => {
 
   it("is not waited for longer than its limit", async () => {
     const one = await host({ teardown: forever });
-    await tearDown(one, "a", {}, 1);
+    await tearDown(one, "a", {}, new EpisodeSandboxes(null, null, "a"), 1);
     expect(lines[0]).toContain("teardown of instance 'a' failed: Error: it did not finish within 1 ms");
     hosts.length = 0;
   });

@@ -2,6 +2,9 @@ import { type Json, messageOf, PlatformError } from "@aenv/contract";
 import type { CompiledEnvironment, Toolset } from "../compile/environment.ts";
 import type { EpisodeContext, SetupContext } from "../definition/definition.ts";
 import { jsonOrThrow } from "../json/to-json.ts";
+import type { EpisodeSandboxes } from "../sandboxes/episode-sandboxes.ts";
+import { asStartFault, isPlatformFault } from "../sandboxes/faults.ts";
+import type { PlatformLink } from "../sandboxes/link.ts";
 import { isPromise, startTimer, untilAborted } from "./call.ts";
 import { toolsFor } from "./episode-tools.ts";
 import type { FailureLog } from "./failure-log.ts";
@@ -12,6 +15,14 @@ import { readSnapshot } from "./snapshot.ts";
 export interface HostContext {
   readonly environment: CompiledEnvironment;
   readonly log: FailureLog;
+  /** Null without a platform. */
+  readonly link: PlatformLink | null;
+}
+
+/** An episode that begins: what the environment's code gets, and its sandboxes. */
+export interface Episode {
+  readonly context: EpisodeContext;
+  readonly sandboxes: EpisodeSandboxes;
 }
 
 /** The result of a setup or a restore. */
@@ -26,18 +37,13 @@ export const DEFAULT_SETUP_TIMEOUT_MS = 5 * 60_000;
 const TEARDOWN_TIMEOUT_MS = 30_000;
 
 /** Creates the state of a new episode with `setup`. */
-export function setUp(host: HostContext, episode: EpisodeContext, controller: AbortController): Promise<EpisodeStart> {
+export function setUp(host: HostContext, episode: Episode, controller: AbortController): Promise<EpisodeStart> {
   const { definition } = host.environment;
   return startEpisode(host, episode, controller, "setup", (context) => definition.setup?.(context));
 }
 
 /** Restores an earlier state from a snapshot. */
-export function restoreState(
-  host: HostContext,
-  snapshot: unknown,
-  episode: EpisodeContext,
-  controller: AbortController,
-): Promise<EpisodeStart> {
+export function restoreState(host: HostContext, snapshot: unknown, episode: Episode, controller: AbortController): Promise<EpisodeStart> {
   const { definition } = host.environment;
   return startEpisode(host, episode, controller, "restore", (context) =>
     readSnapshot(definition, snapshot, identityOf(host.environment), context),
@@ -45,29 +51,31 @@ export function restoreState(
 }
 
 /** The first observation of a new episode. If it fails, the episode does not begin and its state is torn down. */
-export async function observeOrTearDown(
-  host: HostContext,
-  state: unknown,
-  episode: EpisodeContext,
-  controller: AbortController,
-): Promise<Json> {
+export async function observeOrTearDown(host: HostContext, state: unknown, episode: Episode, controller: AbortController): Promise<Json> {
+  const { instanceId } = episode.context;
   try {
-    const context = { ...episode, signal: controller.signal };
+    const context = setupContext(episode, controller);
     const observation = await withTimeout(host, controller, "observe", () => observe(host.environment, state, context));
     return jsonOrThrow("instance.setup_failed", observation, `the result of observe of '${host.environment.name}'`);
   } catch (error) {
-    await tearDown(host, episode.instanceId, state);
-    throw toSetupError(host, "observe", episode.instanceId, error, controller);
+    await tearDown(host, instanceId, state, episode.sandboxes);
+    throw toSetupError(host, "observe", instanceId, error, controller);
   }
 }
 
-/** Runs the environment's teardown. Never fails: errors are logged, and the instance ends anyway. */
+/** Runs the environment's teardown and closes the episode's sandboxes. Never fails: errors are logged, and the instance ends anyway. */
 export async function tearDown(
-  { environment, log }: HostContext,
+  host: HostContext,
   instanceId: string,
   state: unknown,
+  sandboxes: EpisodeSandboxes,
   timeoutMs = TEARDOWN_TIMEOUT_MS,
 ): Promise<void> {
+  await runTeardown(host, instanceId, state, timeoutMs);
+  await sandboxes.close();
+}
+
+async function runTeardown({ environment, log }: HostContext, instanceId: string, state: unknown, timeoutMs: number): Promise<void> {
   const { definition } = environment;
   if (definition.teardown === undefined) return;
   const what = `teardown of instance '${instanceId}'`;
@@ -87,18 +95,23 @@ export function identityOf(environment: CompiledEnvironment): string {
   return `${environment.name}@${environment.version}`;
 }
 
+function setupContext({ context, sandboxes }: Episode, { signal }: AbortController): SetupContext {
+  return { ...context, ...sandboxes.for(signal), signal };
+}
+
 async function startEpisode(
   host: HostContext,
-  episode: EpisodeContext,
+  episode: Episode,
   controller: AbortController,
   step: "setup" | "restore",
   make: (context: SetupContext) => unknown,
 ): Promise<EpisodeStart> {
-  const { instanceId } = episode;
-  const close = (state: unknown) => tearDown(host, instanceId, state);
+  const { instanceId } = episode.context;
+  const close = (state: unknown) => tearDown(host, instanceId, state, episode.sandboxes);
   let state: unknown;
   try {
-    const context = { ...episode, signal: controller.signal };
+    await episode.sandboxes.openSecond(controller.signal);
+    const context = setupContext(episode, controller);
     state = await withTimeout(
       host,
       controller,
@@ -107,6 +120,7 @@ async function startEpisode(
       (late) => void close(late),
     );
   } catch (error) {
+    await episode.sandboxes.close();
     throw toSetupError(host, step, instanceId, error, controller);
   }
   try {
@@ -146,7 +160,9 @@ function toSetupError(
   error: unknown,
   controller: AbortController,
 ): unknown {
-  if (controller.signal.aborted || error instanceof PlatformError) return error;
+  if (controller.signal.aborted) return error;
+  if (isPlatformFault(error)) return asStartFault(error);
+  if (error instanceof PlatformError) return error;
   log(`${step} of instance '${instanceId}'`, error);
   return new PlatformError("instance.setup_failed", `${step} of '${environment.name}' failed: ${messageOf(error)}`, { cause: error });
 }

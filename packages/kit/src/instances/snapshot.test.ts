@@ -2,9 +2,18 @@ import { isPlatformError } from "@aenv/contract";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { SetupContext } from "../definition/definition.ts";
+import { EpisodeSandboxes } from "../sandboxes/episode-sandboxes.ts";
 import { readSnapshot, writeSnapshot } from "./snapshot.ts";
 
-const context: SetupContext = { instanceId: "i", task: null, seed: 1, variables: {}, args: [], signal: new AbortController().signal };
+const context: SetupContext = {
+  instanceId: "i",
+  task: null,
+  seed: 1,
+  variables: {},
+  args: [],
+  ...new EpisodeSandboxes(null, null, "i").for(),
+  signal: new AbortController().signal,
+};
 
 async function roundTrip(state: unknown): Promise<unknown> {
   const written = JSON.parse(JSON.stringify(await writeSnapshot({}, state, "e@1")));

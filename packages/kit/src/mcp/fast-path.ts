@@ -6,6 +6,7 @@ import { type CallHooks, isPromise } from "../instances/call.ts";
 import type { Instance } from "../instances/instance.ts";
 import { toLogData } from "../json/to-json.ts";
 import { argumentsText } from "./arguments-text.ts";
+import { faultOf } from "./fault.ts";
 import { LOG_LEVELS, type PlainRequest } from "./message.ts";
 import { Reply } from "./reply.ts";
 import type { Session } from "./session.ts";
@@ -54,9 +55,13 @@ export class FastPath {
     }
     const tool = instance.tools.get(request.name) as CompiledTool;
     const controller = new AbortController();
-    const result = instance.callTool(tool, request.arguments, hooksFor(request, body, session, reply, controller));
-    if (!isPromise(result)) reply.finish(this.#write(result, request.isModern, id));
-    else this.#follow(result, request, session, controller, response, reply, id);
+    try {
+      const result = instance.callTool(tool, request.arguments, hooksFor(request, body, session, reply, controller));
+      if (!isPromise(result)) reply.finish(this.#write(result, request.isModern, id));
+      else this.#follow(result, request, session, controller, response, reply, id);
+    } catch (error) {
+      reply.finish(writeFault(error, id));
+    }
   }
 
   /** Serialized once for all episodes that have the same tools. */
@@ -84,11 +89,15 @@ export class FastPath {
     session?.calls.set(request.id, controller);
     // With a session the client cancels by a message, and a lost connection cancels nothing. Without one, a disconnect cancels the call.
     if (session === null) response.once("close", () => response.writableFinished || controller.abort(new Error("the client disconnected")));
-    void result.then((done) => {
+    const finish = (message: string) => {
       clearTimeout(toStream);
       session?.calls.delete(request.id);
-      reply.finish(this.#write(done, request.isModern, id));
-    });
+      reply.finish(message);
+    };
+    void result.then(
+      (done) => finish(this.#write(done, request.isModern, id)),
+      (error: unknown) => finish(writeFault(error, id)),
+    );
   }
 
   #write(result: CallToolResult, isModern: boolean, id: string): string {
@@ -96,6 +105,11 @@ export class FastPath {
     const full = isModern ? { ...result, resultType: "complete", _meta: meta } : result;
     return `{"result":${JSON.stringify(full)},"jsonrpc":"2.0","id":${id}}`;
   }
+}
+
+/** A failure of the platform: an error of the protocol, not a result of the tool. */
+function writeFault(error: unknown, id: string): string {
+  return `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify(faultOf(error))}}`;
 }
 
 function hooksFor(request: PlainRequest, body: string, session: Session | null, reply: Reply, controller: AbortController): CallHooks {

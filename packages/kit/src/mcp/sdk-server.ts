@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
+import { messageOf } from "@aenv/contract";
 import type { McpHttpHandler, McpServer, RegisteredTool, ServerContext, ToolAnnotations } from "@modelcontextprotocol/server";
 import type { CompiledEnvironment, CompiledTool, Toolset } from "../compile/environment.ts";
 import { describedOnly } from "../compile/schema.ts";
@@ -8,6 +9,7 @@ import type { CallHooks } from "../instances/call.ts";
 import type { Instance } from "../instances/instance.ts";
 import { toLogData } from "../json/to-json.ts";
 import { argumentsText } from "./arguments-text.ts";
+import { faultOf } from "./fault.ts";
 import { Sessions } from "./session.ts";
 
 type McpSdk = typeof import("@modelcontextprotocol/server");
@@ -94,7 +96,7 @@ export class SdkServer {
 }
 
 function buildServer(sdk: McpSdk, { name, version }: CompiledEnvironment): McpServer {
-  return new sdk.McpServer(
+  const server = new sdk.McpServer(
     { name, version },
     {
       capabilities: { tools: { listChanged: false }, logging: {} },
@@ -102,6 +104,23 @@ function buildServer(sdk: McpSdk, { name, version }: CompiledEnvironment): McpSe
       debouncedNotificationMethods: ["notifications/tools/list_changed"],
     },
   );
+  keepFaults(sdk, server);
+  return server;
+}
+
+/** Failures of the platform by their messages, until the SDK has asked for the result of each. */
+const faults = new Map<string, unknown>();
+
+/** The SDK makes a result of every error of a tool. A failure of the platform stays an error. */
+function keepFaults(sdk: McpSdk, server: McpServer): void {
+  const makes = server as unknown as { createToolError(message: string): unknown };
+  const toResult = makes.createToolError.bind(server);
+  makes.createToolError = (message) => {
+    if (!faults.has(message)) return toResult(message);
+    const { code, data, message: text } = faultOf(faults.get(message));
+    faults.delete(message);
+    throw new sdk.ProtocolError(code, text, data);
+  };
 }
 
 /** Keeps the tools that are registered at a server of the SDK equal to those of the instance's current episode. */
@@ -133,8 +152,14 @@ function registerTool(server: McpServer, tool: CompiledTool, instance: Instance)
     ...(output !== null && { outputSchema: describedOnly(output.advertised) as StandardSchemaWithJson }),
   };
   return server.registerTool(definition.name, config, async (args: unknown, context: ServerContext) => {
-    const result = await instance.runTool(tool, args, hooksFor(context));
-    return result as Awaited<ReturnType<Parameters<typeof server.registerTool>[2]>>;
+    try {
+      const result = await instance.runTool(tool, args, hooksFor(context));
+      return result as Awaited<ReturnType<Parameters<typeof server.registerTool>[2]>>;
+    } catch (error) {
+      const message = `${randomUUID()}: ${messageOf(error)}`;
+      faults.set(message, error);
+      throw new Error(message);
+    }
   });
 }
 

@@ -113,7 +113,7 @@ class Runner {
     }
     const own = this.#server.listeners("request");
     // Host names are not checked here: the gateway does that.
-    const served = await bundle.serveOn(this.#server, { first: null, host: "0.0.0.0", warmsUp: isAhead });
+    const served = await bundle.serveOn(this.#server, { first: null, host: "0.0.0.0", warmsUp: isAhead, acceptsPlatform: true });
     // The bundle answers from now on, except for the routes of the runner itself.
     const [answer] = this.#server.listeners("request").filter((one) => !own.includes(one)) as RequestListener[];
     if (answer === undefined) throw new Error("the bundle's serveOn did not take the server");

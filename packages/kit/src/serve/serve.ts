@@ -1,13 +1,14 @@
 import { once } from "node:events";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import { FIRST_INSTANCE, type HostRule, hostRuleFor, PlatformError, pathsBelowInstance } from "@aenv/contract";
+import type { AddressInfo, Socket } from "node:net";
+import { FIRST_INSTANCE, type HostRule, hostRuleFor, LINK_PROTOCOL, PlatformError, pathsBelowInstance, runnerRoutes } from "@aenv/contract";
 import { compileEnvironment } from "../compile/environment.ts";
 import type { EnvironmentDefinition } from "../definition/definition.ts";
 import { sendFailure, sendText } from "../http/exchange.ts";
 import { failureLog } from "../instances/failure-log.ts";
 import { Host, type InstanceSpec } from "../instances/host.ts";
 import { McpEndpoint } from "../mcp/endpoint.ts";
+import { PlatformLink } from "../sandboxes/link.ts";
 import { answerControl, isControl } from "./control.ts";
 import { SandboxTracer } from "./trace.ts";
 import { answerTrainer } from "./trainer-api.ts";
@@ -44,6 +45,8 @@ export interface ServeOptions {
   readonly warmsUp?: boolean;
   /** Answers `GET /` with a page for browsers; 404 by default. */
   readonly homePage?: (request: IncomingMessage, response: ServerResponse, host: Host) => Promise<void>;
+  /** Lets the server of a platform connect, so that the environment's code can open sandboxes. Only for processes that no agent reaches. */
+  readonly acceptsPlatform?: boolean;
   /** Writes exceptions of the environment's code, with their stacks; to standard error by default. */
   readonly writeLog?: (text: string) => void;
 }
@@ -71,7 +74,8 @@ export interface Served extends AsyncDisposable {
  */
 export async function serve(definition: EnvironmentDefinition, options: ServeOptions = {}): Promise<Served> {
   const environment = await compileEnvironment(definition, { name: options.name ?? "aenv-server", version: options.version ?? "0.1.0" });
-  const host = new Host(environment, failureLog(options.writeLog));
+  const link = options.acceptsPlatform === true ? new PlatformLink() : null;
+  const host = new Host(environment, failureLog(options.writeLog), link);
   if (options.first !== null) await host.create({ environment_variables: ownVariables(), ...options.first, id: FIRST_INSTANCE });
   if (options.warmsUp === true) await warmUp((other) => serve(other, { first: null, port: 0, otlpUrl: "" }));
   const sandbox = new Sandbox(host, options);
@@ -112,6 +116,7 @@ class Sandbox {
     this.#tracer = otlpUrl === undefined || otlpUrl === "" ? null : new SandboxTracer(otlpUrl, host.environment);
     this.#server = options.server ?? createServer();
     this.#server.on("request", (request, response) => this.#onRequest(request, response));
+    if (host.link !== null) this.#server.on("upgrade", (request, socket) => acceptLink(host, request, socket as Socket));
     // Clients keep connections open longer than Node's default of five seconds, and lose a request if the server closes first.
     this.#server.keepAliveTimeout = 75_000;
   }
@@ -192,6 +197,7 @@ class Sandbox {
     }
     await this.#host.close("the server is shutting down");
     await this.#tracer?.flush();
+    this.#host.link?.close();
     this.#server.closeAllConnections();
     await closed;
   }
@@ -207,6 +213,11 @@ class Sandbox {
       };
     });
   }
+}
+
+function acceptLink({ link }: Host, { url, headers }: IncomingMessage, socket: Socket): void {
+  if (url === runnerRoutes.link.path && headers.upgrade === LINK_PROTOCOL) link?.accept(socket);
+  else socket.end("HTTP/1.1 404 Not Found\r\nconnection: close\r\n\r\n");
 }
 
 /** The decoded segments of a path below `/env-instance`; null if the path is another or badly escaped. */

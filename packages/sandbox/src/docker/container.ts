@@ -90,6 +90,12 @@ export function containerConfig(input: ContainerInput): object {
         { Type: "bind", Source: input.initPath, Target: INIT_PATH, ReadOnly: true },
         { Type: "bind", Source: input.runFolder, Target: RUN_FOLDER, ReadOnly: false },
         ...input.folders.map((folder) => ({ Type: "bind", Source: folder, Target: folder, ReadOnly: true })),
+        ...(spec.mounts ?? []).map(({ source, target, isReadOnly }) => ({
+          Type: "bind",
+          Source: source,
+          Target: target,
+          ReadOnly: isReadOnly,
+        })),
       ],
       LogConfig: { Type: "json-file", Config: { "max-size": "4m", "max-file": "2" } },
     },

@@ -190,7 +190,8 @@ export class DockerEngine implements SandboxEngine {
       createSocketFolders(record);
       const [image] = await Promise.all([this.#imageFor(spec, signal), this.#exits.listening()]);
       const variables = mainProgram({ command: ["-"], variables: {} }, image.config)?.variables ?? {};
-      sandbox.record = { ...record, commandDefaults: { cwd: image.config.workingDirectory, env: variables } };
+      const { workingDirectory: cwd, user } = image.config;
+      sandbox.record = { ...record, commandDefaults: { cwd, env: variables, ...(user !== "" && { user }) } };
       await this.#run(sandbox, spec, image, signal);
       sandbox.record = { ...sandbox.record, isReady: true };
       this.#records.write(spec.id, sandbox.record);

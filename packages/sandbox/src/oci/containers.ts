@@ -36,6 +36,8 @@ export interface ContainerSpec {
   readonly files: RootFiles;
   readonly limits: Limits;
   readonly diskMb?: number | undefined;
+  /** In addition to those of the files. */
+  readonly mounts?: readonly SandboxMount[];
   /** Continues the sandbox whose memory is in this folder, with the init that ran in it. */
   readonly checkpoint?: { readonly folder: string; readonly initPath: string } | undefined;
 }
@@ -102,7 +104,7 @@ export class Containers {
   }
 
   /** Resolves when the init is connected. If it fails or is aborted, nothing is left. */
-  async create({ runtime, files, limits, diskMb, checkpoint }: ContainerSpec, signal: AbortSignal): Promise<Container> {
+  async create({ runtime, files, limits, diskMb, mounts = [], checkpoint }: ContainerSpec, signal: AbortSignal): Promise<Container> {
     // All of one length: runsc finds containers by the beginning of their ids.
     const id = `${this.#homeKey}${randomBytes(5).toString("hex")}`;
     // gVisor stores the changes of a root by itself, and limits them.
@@ -132,7 +134,7 @@ export class Containers {
         this.#prepare(record, limits),
       ]);
       signal.throwIfAborted();
-      writeFileSync(join(this.#records.folderOf(id), "config.json"), JSON.stringify(this.#configOf(written, network, limits)));
+      writeFileSync(join(this.#records.folderOf(id), "config.json"), JSON.stringify(this.#configOf(written, network, limits, mounts)));
       const started = await this.#run(written, checkpoint?.folder, signal);
       const process = identityOf(this.#options.processes, started.pid) ?? { pid: started.pid, start: "" };
       const complete = { ...written, process };
@@ -246,7 +248,7 @@ export class Containers {
     await allDone([mounted, this.groupOf(record).create(inGroup)]);
   }
 
-  #configOf(record: ContainerRecord, network: SandboxNetwork, limits: Limits): object {
+  #configOf(record: ContainerRecord, network: SandboxNetwork, limits: Limits, mounts: readonly SandboxMount[]): object {
     const { architecture, key } = this.#options;
     return ociConfig({
       runtime: record.runtime,
@@ -258,7 +260,7 @@ export class Containers {
       initArguments: ["--listen", `tcp:0.0.0.0:${INIT_PORT}`, "--key", initKeyArgument(key)],
       networkNamespace: network.namespacePath,
       userMapping: null,
-      mounts: record.files.mounts ?? [],
+      mounts: [...(record.files.mounts ?? []), ...mounts],
       limits,
       groupPath: record.groupPath,
     });

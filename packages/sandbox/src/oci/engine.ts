@@ -350,9 +350,11 @@ export class OciEngine implements SandboxEngine {
     }
     const files = snapshot?.files ?? (await this.#filesFor(spec, signal));
     const { diskMb } = spec;
-    // The CPU time of a container cannot be limited once it runs.
-    const waiting = spec.cpuSeconds === undefined ? pool.take({ runtime, files, diskMb }) : null;
-    if (waiting === null) return containers.create({ runtime, files, limits, diskMb }, signal);
+    const mounts = (spec.mounts ?? []).map((mount) => ({ kind: "bind" as const, ...mount }));
+    // The CPU time of a container cannot be limited once it runs, and nothing can be mounted any more.
+    const canWait = spec.cpuSeconds === undefined && mounts.length === 0;
+    const waiting = canWait ? pool.take({ runtime, files, diskMb }) : null;
+    if (waiting === null) return containers.create({ runtime, files, limits, diskMb, mounts }, signal);
     try {
       await waiting.group.create(groupLimits(limits, runtime));
       return waiting;

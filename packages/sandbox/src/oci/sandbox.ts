@@ -107,7 +107,8 @@ export class OciSandbox implements Sandbox {
   get commandDefaults(): CommandDefaults {
     const { config } = this.container.record.files;
     const variables = (config?.variables ?? []).map((one) => [one.slice(0, one.indexOf("=")), one.slice(one.indexOf("=") + 1)]);
-    return { cwd: config?.workingDirectory ?? "/", env: Object.fromEntries(variables) };
+    const user = config?.user ?? "";
+    return { cwd: config?.workingDirectory ?? "/", env: Object.fromEntries(variables), ...(user !== "" && { user }) };
   }
 
   /** Writes the output of the main program to the log, and ends the sandbox with it. */

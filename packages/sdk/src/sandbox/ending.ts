@@ -1,23 +1,5 @@
-import { isObject } from "@aenv/contract";
+import { type CommandEnding, isObject } from "@aenv/contract";
 import { ValidationError } from "../errors/errors.ts";
-
-/** How a command ended. */
-export interface CommandEnding {
-  /** Null if a signal ended it. */
-  readonly exitCode: number | null;
-  readonly signal: string | null;
-  /** It was ended because its time was over. */
-  readonly timedOut: boolean;
-  readonly outOfMemory: boolean;
-  readonly durationMs: number;
-  /** Output that is missing, because it was more than the limit. */
-  readonly droppedBytes: number;
-}
-
-export interface CommandResult extends CommandEnding {
-  readonly stdout: string;
-  readonly stderr: string;
-}
 
 export function readEnding(value: unknown): CommandEnding {
   if (!isObject(value) || typeof value.duration_ms !== "number")

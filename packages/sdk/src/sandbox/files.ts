@@ -1,22 +1,9 @@
-import { fileRoutes, fillPath, isObject, type Route } from "@aenv/contract";
+import { type FileContent, fileRoutes, fillPath, isObject, type Route, type SandboxFile } from "@aenv/contract";
 import { ValidationError } from "../errors/errors.ts";
 import { withQuery } from "../http/json-client.ts";
 import { SseDecoder } from "../http/sse.ts";
 import type { StreamCall } from "../platform/control-client.ts";
 import type { SandboxTarget } from "./target.ts";
-
-export interface SandboxFile {
-  /** As it was asked for; in a list relative to the listed folder. */
-  readonly path: string;
-  readonly type: "file" | "directory" | "link" | "other";
-  readonly size: number;
-  readonly mode: number;
-  readonly uid: number;
-  readonly gid: number;
-  readonly modifiedAt: string;
-  /** Where a link leads. */
-  readonly target?: string;
-}
 
 export interface SandboxFileChange {
   /** `overflow`: changes were lost, list again. `restored`: the sandbox continues from a snapshot. */
@@ -24,8 +11,6 @@ export interface SandboxFileChange {
   /** Relative to the watched folder. */
   readonly path: string;
 }
-
-export type FileContent = string | Uint8Array | AsyncIterable<Uint8Array>;
 
 interface Options {
   readonly signal?: AbortSignal;

@@ -1,7 +1,7 @@
-import { commandRoutes, fillPath } from "@aenv/contract";
+import { type CommandEnding, commandRoutes, fillPath } from "@aenv/contract";
 import { NetworkError } from "../errors/errors.ts";
 import { commandError } from "./command-error.ts";
-import { type CommandEnding, readEnding } from "./ending.ts";
+import { readEnding } from "./ending.ts";
 import type { SandboxTarget } from "./target.ts";
 
 type Message = Readonly<Record<string, unknown>>;

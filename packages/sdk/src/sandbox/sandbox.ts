@@ -1,7 +1,7 @@
-import { commandRoutes, fillPath, isObject } from "@aenv/contract";
+import { type CommandEnding, type CommandLine, type CommandResult, commandRoutes, fillPath, isObject } from "@aenv/contract";
 import { EnvironmentError, ValidationError } from "../errors/errors.ts";
 import { commandError } from "./command-error.ts";
-import { type CommandEnding, type CommandResult, readEnding } from "./ending.ts";
+import { readEnding } from "./ending.ts";
 import { SandboxFiles } from "./files.ts";
 import { openProcess, type SandboxProcess } from "./process.ts";
 import type { SandboxTarget } from "./target.ts";
@@ -44,9 +44,6 @@ export interface ListedCommand {
   /** Null while it runs. */
   readonly ending: CommandEnding | null;
 }
-
-/** A text is run by `sh -c`; a list is a program and its arguments. */
-export type CommandLine = string | readonly string[];
 
 /**
  * The sandbox of an instance: commands, files and ports. Only for instances with a sandbox of their own on an AEnv platform.

@@ -5,8 +5,9 @@ import type { ListedProcess } from "@aenv/sandbox";
 import type { FastifyReply } from "fastify";
 import { z } from "zod";
 import { commandFields } from "../commands/command-fields.ts";
-import { type Commands, type FollowedCommand, finished, outputOf } from "../commands/commands.ts";
-import { endingFields } from "../commands/ending-fields.ts";
+import type { Commands, FollowedCommand } from "../commands/commands.ts";
+import { finished, outputOf } from "../sandboxes/command-output.ts";
+import { endingFields } from "../sandboxes/ending-fields.ts";
 import type { ShownText } from "../shown-text.ts";
 import * as answers from "./answers.ts";
 import { toClientError } from "./failure.ts";
@@ -65,7 +66,7 @@ export function commandApi({ commands, shown }: CommandRooms): ApiRoute[] {
         if (input !== undefined) command.process.stdin.end(input);
         const leave = body.end_with_client ? command.kill : command.detach;
         if (!body.wait) return streamEvents(command, body.encoding, leave, ask, shown);
-        const { stdout, stderr, process, ...ending } = await untilGone(finished(command, body.max_output_bytes), signal, leave);
+        const { stdout, stderr, process, ...ending } = await untilGone(finished(command.process, body.max_output_bytes), signal, leave);
         const data = {
           process,
           ...endingFields(ending),

@@ -1,9 +1,9 @@
 import { PlatformError } from "@aenv/contract";
-import type { InitConnection, ListedProcess, ProcessEnding, RemoteProcess, TerminalSize } from "@aenv/sandbox";
+import type { InitConnection, ListedProcess, RemoteProcess, TerminalSize } from "@aenv/sandbox";
 import type { Caller } from "../access/access.ts";
-import { BoundedOutput } from "./bounded-output.ts";
-import { answered, fromInit } from "./init-failure.ts";
-import type { OpenSandbox, SandboxAccess } from "./sandbox-access.ts";
+import type { OpenSandbox } from "../sandboxes/init-connections.ts";
+import { answered } from "../sandboxes/init-failure.ts";
+import type { SandboxAccess } from "./sandbox-access.ts";
 
 /** A command that a client wants to run. */
 export interface CommandSpec {
@@ -24,18 +24,6 @@ export interface CommandLimits {
   readonly atOnce: number;
   /** The longest time of a command, and the default. */
   readonly timeoutMs: number;
-}
-
-export interface FinishedCommand extends ProcessEnding {
-  readonly process: number;
-  readonly stdout: Buffer;
-  readonly stderr: Buffer;
-}
-
-/** A part of a command's output. */
-export interface OutputPart {
-  readonly channel: "stdout" | "stderr";
-  readonly data: Buffer;
 }
 
 /** A command in a sandbox, which this server follows. It goes on when the client or the server is gone. */
@@ -136,49 +124,4 @@ function follow(sandbox: OpenSandbox, process: RemoteProcess): FollowedCommand {
     detach: () => process.detach(),
     kill: () => void sandbox.init.signal(process.id, "SIGKILL", { group: true }).catch(() => {}),
   };
-}
-
-/** Both outputs in the order in which they arrive, then how the command ended. Null if nothing happened for `quietMs`. */
-export async function* outputOf(
-  process: RemoteProcess,
-  quietMs: number,
-): AsyncGenerator<OutputPart | ProcessEnding | null, void, undefined> {
-  const outputs = (["stdout", "stderr"] as const).map((channel) => ({ channel, from: process[channel][Symbol.asyncIterator]() }));
-  const next = async (one: (typeof outputs)[number]) => ({ one, result: (await one.from.next()) as IteratorResult<Buffer> });
-  const waiting = new Map(outputs.map((one) => [one, next(one)]));
-  try {
-    while (waiting.size > 0) {
-      const quiet = Promise.withResolvers<null>();
-      const timer = setTimeout(() => quiet.resolve(null), quietMs);
-      const first = await Promise.race([...waiting.values(), quiet.promise]).finally(() => clearTimeout(timer));
-      if (first === null) {
-        yield null;
-        continue;
-      }
-      const { one, result } = first;
-      if (result.done) waiting.delete(one);
-      else {
-        waiting.set(one, next(one));
-        yield { channel: one.channel, data: result.value };
-      }
-    }
-    yield await process.exited;
-  } catch (error) {
-    for (const rest of waiting.values()) rest.catch(() => {});
-    throw fromInit(error);
-  }
-}
-
-/** Waits for the end of a command. */
-export async function finished({ process }: FollowedCommand, maxOutputBytes: number): Promise<FinishedCommand> {
-  const kept = { stdout: new BoundedOutput(maxOutputBytes), stderr: new BoundedOutput(maxOutputBytes) };
-  for await (const part of outputOf(process, 2 ** 31 - 1)) {
-    if (part === null) continue;
-    if ("channel" in part) kept[part.channel].push(part.data);
-    else {
-      const droppedBytes = part.droppedBytes + kept.stdout.droppedBytes + kept.stderr.droppedBytes;
-      return { ...part, process: process.id, droppedBytes, stdout: kept.stdout.bytes(), stderr: kept.stderr.bytes() };
-    }
-  }
-  throw new PlatformError("sandbox.lost", `the end of command ${process.id} was not reported`);
 }

@@ -2,9 +2,10 @@ import type { Readable } from "node:stream";
 import { PlatformError } from "@aenv/contract";
 import type { FileChange, FileInfo } from "@aenv/sandbox";
 import type { Caller } from "../access/access.ts";
+import type { OpenSandbox } from "../sandboxes/init-connections.ts";
+import { answered, fromInit } from "../sandboxes/init-failure.ts";
 import { type ByteRange, readRange } from "./byte-range.ts";
-import { answered, fromInit } from "./init-failure.ts";
-import type { OpenSandbox, SandboxAccess } from "./sandbox-access.ts";
+import type { SandboxAccess } from "./sandbox-access.ts";
 
 /** Who asks for the files of which instance. */
 export interface FileContext {

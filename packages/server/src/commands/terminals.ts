@@ -2,9 +2,10 @@ import { isPlatformError, PlatformError, problemsOf } from "@aenv/contract";
 import type { RawData, WebSocket } from "ws";
 import { z } from "zod";
 import type { Caller } from "../access/access.ts";
+import { outputOf } from "../sandboxes/command-output.ts";
+import { endingFields } from "../sandboxes/ending-fields.ts";
 import { commandFields } from "./command-fields.ts";
-import { type Commands, type FollowedCommand, outputOf } from "./commands.ts";
-import { endingFields } from "./ending-fields.ts";
+import type { Commands, FollowedCommand } from "./commands.ts";
 
 const size = { rows: z.int().min(1).max(10_000), cols: z.int().min(1).max(10_000) };
 

@@ -156,7 +156,14 @@ export class Forks {
     const environment = await hub.resolve(`${name}@${version}`, caller);
     const reported = await slots.readInitialState(parent.id, slot, signal);
     const variables = mergeVariables(ownVariables(environment), reported.variables, platformVariables(parent));
-    const initial = { ...reported, variables, sandboxOptions: parent.sandboxOptions, egress: parent.egress?.agent, sandboxSnapshot };
+    const initial = {
+      ...reported,
+      variables,
+      sandboxOptions: parent.sandboxOptions,
+      egress: parent.egress?.agent,
+      taskSandboxes: parent.taskSandboxes,
+      sandboxSnapshot,
+    };
     return this.#allOrNone(rows, ({ id }) => starter.occupy(environment, parent.owner, { ...initial, id, together: rows.length }));
   }
 

@@ -381,6 +381,7 @@ export class Instances {
       ...(request.snapshot !== undefined && { snapshot: request.snapshot }),
       sandboxOptions: row.sandboxOptions,
       egress: row.egress?.agent,
+      taskSandboxes: row.taskSandboxes,
     };
     this.#starter.begin(
       environment,

@@ -1,6 +1,7 @@
 import { noAbilities } from "@aenv/sandbox";
 import { describe, expect, it } from "vitest";
 import type { EnvironmentVersion } from "../hub/hub.ts";
+import { RuntimePolicy } from "../slots/runtimes.ts";
 import { newInstanceRow } from "./new-row.ts";
 
 function ttlOf(request: { ttl?: string; ttlIsFallback?: boolean }, configTtl?: string): string {
@@ -8,6 +9,8 @@ function ttlOf(request: { ttl?: string; ttlIsFallback?: boolean }, configTtl?: s
   const environment = { name: "shop", version: "1.0.0", config, bundleDigest: null } as EnvironmentVersion;
   const options = {
     serverId: "r",
+    taskLimits: { perInstance: 1, perOwner: 1, memoryMb: 1, defaultMemoryMb: 1 },
+    runtimes: new RuntimePolicy({ engine: { name: "process", can: noAbilities }, runtime: "runc", runcOwners: [] }),
     defaultTtl: "30m",
     defaultIdleSeconds: null,
     engine: { name: "process", can: noAbilities },

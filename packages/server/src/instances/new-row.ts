@@ -12,6 +12,8 @@ import type { SandboxEngine } from "@aenv/sandbox";
 import { imageOf } from "../hub/datasource.ts";
 import type { EnvironmentVersion } from "../hub/hub.ts";
 import { isolationOf } from "../slots/isolation.ts";
+import type { RuntimePolicy } from "../slots/runtimes.ts";
+import { type TaskSandboxLimits, taskPolicyFor } from "../task-sandboxes/policy.ts";
 import { egressFor } from "./egress.ts";
 import type { InstanceEvent, InstanceRow } from "./row.ts";
 import { sandboxOptionsOf, supportedOptions } from "./sandbox-options.ts";
@@ -25,6 +27,8 @@ export interface NewRowOptions {
   readonly engine: Pick<SandboxEngine, "name" | "can">;
   /** Where sandboxes may connect to at most. */
   readonly egressLimit: EgressPolicy;
+  readonly taskLimits: TaskSandboxLimits;
+  readonly runtimes: RuntimePolicy;
 }
 
 /** The row of a requested instance. */
@@ -33,12 +37,34 @@ export function newInstanceRow(
   request: CreateInstanceRequest,
   owner: string,
   now: Date,
-  { serverId, defaultTtl, defaultIdleSeconds, defaultFreezeSeconds = null, engine, egressLimit }: NewRowOptions,
+  {
+    serverId,
+    defaultTtl,
+    defaultIdleSeconds,
+    defaultFreezeSeconds = null,
+    engine,
+    egressLimit,
+    taskLimits: limits,
+    runtimes,
+  }: NewRowOptions,
 ): InstanceRow {
   const isShared = isolationOf(environment.config) === "shared";
   const { options, warnings: ignored } = supportedOptions(sandboxOptionsOf(environment.config, request), engine, isShared);
   const { egress, warnings: unrestricted } = egressFor(environment, request, { limit: egressLimit, engine, isShared });
-  const warnings = [...ignored, ...unrestricted];
+  const image = imageFor(environment, request.datasource ?? "");
+  const { policy: taskSandboxes, warnings: unshared } = taskPolicyFor({
+    ref: `${environment.name}@${environment.version}`,
+    config: environment.config,
+    image,
+    isShared,
+    egress,
+    isNarrowed: request.egress !== undefined,
+    egressLimit,
+    engine,
+    limits,
+    runtime: () => runtimes.runtimeOf(environment.owner, environment.config.deployConfig?.runtime),
+  });
+  const warnings = [...ignored, ...unrestricted, ...unshared];
   const own = environment.config.deployConfig?.ttl;
   const ttl = (request.ttlIsFallback === true ? own || request.ttl : request.ttl || own) || defaultTtl;
   const since = now.toISOString();
@@ -63,7 +89,7 @@ export function newInstanceRow(
     task: request.task ?? null,
     seed: request.seed ?? randomInt(2 ** 31),
     datasource: request.datasource ?? "",
-    image: imageFor(environment, request.datasource ?? ""),
+    image,
     slot: null,
     server: serverId,
     group: null,
@@ -71,6 +97,7 @@ export function newInstanceRow(
     ...(warnings.length > 0 && { warnings }),
     ...(options !== undefined && { sandboxOptions: options }),
     ...(egress !== undefined && { egress }),
+    ...(taskSandboxes !== undefined && { taskSandboxes }),
   };
 }
 

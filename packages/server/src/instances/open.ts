@@ -1,16 +1,19 @@
 import { openProcessTable } from "@aenv/sandbox";
 import { ownIdentity } from "../peers/own-identity.ts";
 import { type PeerRow, Peers } from "../peers/peers.ts";
+import { InitConnections } from "../sandboxes/init-connections.ts";
 import { Slots, type SlotsOptions } from "../slots/slots.ts";
 import { Collection } from "../stores/collection.ts";
 import type { Store } from "../stores/store.ts";
+import { TaskRoom } from "../task-sandboxes/room.ts";
+import { SharedFolders } from "../task-sandboxes/shared-folders.ts";
 import { Idempotency, idempotencyIndexes } from "./idempotency.ts";
 import { Instances, type InstancesOptions } from "./instances.ts";
 import { InstanceList } from "./list.ts";
 import { InstanceLogs } from "./logs.ts";
 import { Maintenance, type MaintenanceOptions } from "./maintenance.ts";
 import { Recovery } from "./recovery.ts";
-import { instanceRows } from "./row.ts";
+import { instanceRows, isLive } from "./row.ts";
 import { Targets } from "./targets.ts";
 
 export interface OpenInstancesOptions
@@ -24,6 +27,9 @@ export interface OpenInstancesOptions
   readonly isAlone: boolean;
   readonly maxEmptyHosts: number;
   readonly leaseMs: number;
+  readonly home: string;
+  readonly commandTimeoutMs: number;
+  readonly commandsAtOnce: number;
 }
 
 /** How long the gateway may use a row from memory while other servers can change it. */
@@ -38,7 +44,27 @@ export function openInstances(options: OpenInstancesOptions) {
   const rows = instanceRows(store);
   const targets = new Targets(rows, isAlone ? Number.POSITIVE_INFINITY : MAX_ROW_AGE_MS);
   const idempotency = new Idempotency(new Collection(store, "idempotency", idempotencyIndexes), options.now);
+  const connections = new InitConnections(options.engine);
+  const tasks = new TaskRoom({
+    engine: options.engine,
+    serverId,
+    connections,
+    limits: options.taskLimits,
+    startTimeoutMs,
+    commandTimeoutMs: options.commandTimeoutMs,
+    commandsAtOnce: options.commandsAtOnce,
+    sharedFolders: new SharedFolders(options.home),
+    start: (owner, work, signal) => options.scheduler.run({ kind: "task sandboxes", owner }, work, signal),
+    findInstance: async (id) => {
+      const row = (await rows.find(id))?.value;
+      if (row === undefined) return null;
+      return { id, owner: row.owner, isLive: isLive(row), hostId: row.slot?.sandboxId ?? null, policy: row.taskSandboxes };
+    },
+    isOccupant: (hostId, id) => slots.isOccupant(hostId, id),
+    onFailure,
+  });
   const slots = new Slots({
+    tasks,
     engine: options.engine,
     clients: options.clients,
     pool: options.pool,
@@ -73,7 +99,7 @@ export function openInstances(options: OpenInstancesOptions) {
     isAlone,
     leaseMs,
   });
-  const recovery = new Recovery({ instances, slots, peers, startTimeoutMs, now });
+  const recovery = new Recovery({ instances, slots, peers, tasks, startTimeoutMs, now });
   const maintenance = new Maintenance({ ...options, peers, recovery, instances, slots });
   return {
     rows,
@@ -84,6 +110,8 @@ export function openInstances(options: OpenInstancesOptions) {
     peers,
     recovery,
     maintenance,
+    tasks,
+    connections,
     list: new InstanceList(rows),
     logs: new InstanceLogs(slots),
   };

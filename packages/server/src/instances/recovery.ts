@@ -1,6 +1,8 @@
 import type { Sandbox } from "@aenv/sandbox";
 import type { Peers } from "../peers/peers.ts";
 import type { ReportedInstances, Slots } from "../slots/slots.ts";
+import { instanceOf, isTaskSandbox } from "../task-sandboxes/instance-sandboxes.ts";
+import type { TaskRoom } from "../task-sandboxes/room.ts";
 import type { Instances } from "./instances.ts";
 import { type InstanceRow, isLive } from "./row.ts";
 
@@ -8,6 +10,7 @@ export interface RecoveryOptions {
   readonly instances: Instances;
   readonly slots: Slots;
   readonly peers: Peers;
+  readonly tasks: TaskRoom;
   /** After this time no start of a dead server can still be in progress in a sandbox. */
   readonly startTimeoutMs: number;
   readonly now: () => number;
@@ -42,7 +45,8 @@ export class Recovery {
     const others = await peers.others();
     const isUnknown = (serverId: string) => !others.ids.has(serverId) && !peers.ids.includes(serverId);
     const isOrphaned = (serverId: string) => ids.has(serverId) || (others.isLast && isUnknown(serverId));
-    const orphans = sandboxes.filter(({ labels: { server = "" } }) => ids.has(server) || (others.isLastHere && isUnknown(server)));
+    const left = sandboxes.filter(({ labels: { server = "" } }) => ids.has(server) || (others.isLastHere && isUnknown(server)));
+    const orphans = left.filter((sandbox) => !isTaskSandbox(sandbox));
 
     const lost = await this.#withoutSandbox(new Set(orphans.map(({ id }) => id)), isOrphaned);
     // Running forks of an incomplete group fail first: while one of the group is not ready, a later recovery still finds the group.
@@ -50,6 +54,8 @@ export class Recovery {
     await inBatches(groups, (group) => instances.failGroup(group, "the server ended before all forks were ready"));
     await inBatches(lost, ({ id }) => instances.failLost(id, "its sandbox was gone, or not ready, when the server came back"));
     const counts = await Promise.all(orphans.map((sandbox) => this.#takeOver(sandbox, isOrphaned)));
+    await inBatches(left.filter(isTaskSandbox), (sandbox) => this.#takeOverTask(sandbox));
+    await this.#options.tasks.collect();
     const idsInUse = new Set(sandboxes.map(({ labels }) => labels.server ?? ""));
     for (const row of dead) await peers.markAdopted(row, idsInUse);
     this.#settledAt = now() + startTimeoutMs;
@@ -65,13 +71,17 @@ export class Recovery {
 
   /** Ends what was in progress when a server died: instances that were still being created, sandboxes that were still being destroyed. */
   async #cleanUp(): Promise<void> {
-    const { slots, peers, instances } = this.#options;
+    const { slots, peers, instances, tasks } = this.#options;
     this.#settledAt = null;
     for (const sandbox of this.#unsettled) await this.#evictUnknown(sandbox, await slots.readInstances(sandbox));
     this.#unsettled.clear();
     const [, ...adopted] = peers.ids;
     for (const sandbox of await slots.list()) {
       if (!adopted.includes(sandbox.labels.server ?? "") || slots.holds(sandbox.id)) continue;
+      if (isTaskSandbox(sandbox)) {
+        if (!tasks.sandboxes.holds(sandbox.id)) await this.#takeOverTask(sandbox);
+        continue;
+      }
       if ((await instances.inSandbox(sandbox.id)).length === 0) await slots.destroy(sandbox);
     }
   }
@@ -112,6 +122,15 @@ export class Recovery {
     await this.#evictUnknown(sandbox, reported);
     if (rows.some(({ slot }) => slot?.isOwnSandbox === false)) this.#unsettled.add(sandbox);
     return { adopted: adopted.length, failed: missing.length, ended: 0 };
+  }
+
+  /** A sandbox that the code of an instance has opened: it goes on if its instance does. */
+  async #takeOverTask(sandbox: Sandbox): Promise<void> {
+    const { slots, instances, tasks } = this.#options;
+    const row = await instances.find(instanceOf(sandbox));
+    const runsHere = row?.status === "Running" && row.slot !== null && slots.holds(row.slot.sandboxId);
+    if (runsHere) tasks.adopt(sandbox);
+    else await slots.destroy(sandbox);
   }
 
   /** Ends the instances in a sandbox that have no live row. */

@@ -2,6 +2,7 @@ import { type ErrorCode, type ForkFidelity, type InstanceStatus, PlatformError, 
 import type { Slot } from "../slots/slot.ts";
 import { Collection } from "../stores/collection.ts";
 import type { Indexes, Store } from "../stores/store.ts";
+import type { TaskSandboxPolicy } from "../task-sandboxes/policy.ts";
 import type { InstanceEgress } from "./egress.ts";
 
 export interface InstanceEvent {
@@ -54,6 +55,8 @@ export interface InstanceRow {
   readonly forkFidelity?: ForkFidelity;
   /** Policies for outgoing connections, also for forks; undefined on engines that do not restrict them. */
   readonly egress?: InstanceEgress;
+  /** The sandboxes that its code may open, also for forks; undefined if its environment declares none. */
+  readonly taskSandboxes?: TaskSandboxPolicy;
   /** The service whose replica it is; a replica does not expire. */
   readonly service?: string;
 }

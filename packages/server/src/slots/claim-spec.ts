@@ -35,6 +35,7 @@ export function claimSpecFor(
     !keepsState &&
     initial.sandboxOptions === undefined &&
     initial.sandboxSnapshot === undefined &&
+    initial.taskSandboxes?.hasSharedFolder !== true &&
     isOwnEgress &&
     isSameVariables(variables, own);
   return {

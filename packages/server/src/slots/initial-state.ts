@@ -1,5 +1,6 @@
 import { type EgressPolicy, type EpisodeTask, episodeTask, type SandboxOptions } from "@aenv/contract";
 import { z } from "zod";
+import type { TaskSandboxPolicy } from "../task-sandboxes/policy.ts";
 
 /** What an instance starts with in a sandbox. */
 export interface InitialState {
@@ -14,6 +15,8 @@ export interface InitialState {
   readonly sandboxSnapshot?: string | undefined;
   /** Where its programs may connect to; undefined on engines that do not restrict it. */
   readonly egress?: EgressPolicy | undefined;
+  /** What its code may open; undefined if the environment declares no sandboxes. */
+  readonly taskSandboxes?: TaskSandboxPolicy | undefined;
   /** How many forks of one instance start at the same time, this one included; 1 by default. Not sent to the sandbox. */
   readonly together?: number;
 }
@@ -34,6 +37,7 @@ export function createBody(initial: InitialState): Record<string, unknown> {
     environment_variables: initial.variables,
     arguments: initial.arguments,
     ...(initial.task !== null && { task: initial.task }),
+    ...(initial.taskSandboxes !== undefined && { sandboxes: { second: initial.taskSandboxes.hasSecond } }),
     ...(initial.snapshot !== undefined && { snapshot: initial.snapshot }),
   };
 }

@@ -26,6 +26,8 @@ export function openPool({ config, ...rest }: OpenPoolOptions): {
     creations: { atOnce: config.startsAtOnce, maxWaiting: 50_000 },
     verifications: { atOnce: config.verifications, atOncePerOwner: config.verificationsPerOwner, ...WAITING_VERIFICATIONS },
     rollouts: { atOnce: config.rolloutsAtOnce },
+    // Images may have to be pulled for them, so they do not take the turns of process starts.
+    "task sandboxes": { atOnce: 4 * availableParallelism() },
     // A start is mostly CPU work with some waiting, so two per core. One at a time ahead of need, to leave the cores to calls.
     "process starts": { atOnce: 2 * availableParallelism(), aheadAtOnce: 1 },
   });

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { type EgressPolicy, isPlatformError, PlatformError, runnerRoutes, type SandboxOptions } from "@aenv/contract";
-import type { Sandbox, SandboxEngine, SandboxRuntime, SandboxSpec } from "@aenv/sandbox";
+import type { FolderMount, Sandbox, SandboxEngine, SandboxRuntime, SandboxSpec } from "@aenv/sandbox";
 import { exitCauseOf, requestSandbox, type SandboxClients } from "../sandboxes/client.ts";
 import { responseLimits } from "../sandboxes/response-limits.ts";
 import { allocate, type PoolLimits } from "./allocation.ts";
@@ -59,6 +59,8 @@ export interface ClaimSpec {
   readonly sandboxSnapshot?: string | undefined;
   /** Where its programs may connect to. Sandboxes that were started ahead get it when they are claimed, before they load the bundle. */
   readonly egress?: EgressPolicy | undefined;
+  /** Folders that its programs see; no process that was started ahead has them. */
+  readonly mounts?: readonly FolderMount[] | undefined;
   /** How many forks of one instance are claimed at the same time, this one included. */
   readonly together?: number;
 }
@@ -125,10 +127,10 @@ export class Pool {
 
   /** A blank process, or a new one, that loads the bundle. */
   async #load(spec: ClaimSpec, signal: AbortSignal): Promise<Sandbox> {
-    const { sandboxOptions, sandboxSnapshot: snapshot, runtime } = spec;
+    const { sandboxOptions, sandboxSnapshot: snapshot, runtime, mounts } = spec;
     const needsNew = this.#needsNew(spec);
-    if (sandboxOptions !== undefined || snapshot !== undefined || runtime !== undefined || needsNew) {
-      const options = { sandboxOptions, snapshot, runtime, ...(needsNew && { egress: spec.egress }) };
+    if (sandboxOptions !== undefined || snapshot !== undefined || runtime !== undefined || mounts !== undefined || needsNew) {
+      const options = { sandboxOptions, snapshot, runtime, mounts, ...(needsNew && { egress: spec.egress }) };
       return this.#bind(await this.#start(spec.owner, "now", signal, options), bundleOf(spec), signal);
     }
     const blank = this.#take(this.#blank);
@@ -342,7 +344,7 @@ export class Pool {
   }
 
   #start(owner: string, urgency: Urgency, signal: AbortSignal, options: StartOptions = {}): Promise<Sandbox> {
-    const { sandboxOptions, snapshot, egress, runtime, program, instanceId } = options;
+    const { sandboxOptions, snapshot, egress, runtime, program, instanceId, mounts } = options;
     const { engine, runner, variables, serverId, scheduler, startTimeoutMs, memoryMb, sandboxLimits } = this.#options;
     const id = `runner-${randomBytes(10).toString("hex")}`;
     const spec = {
@@ -357,6 +359,7 @@ export class Pool {
       ...(runtime && { runtime }),
       ...(snapshot !== undefined && { snapshot }),
       ...(egress !== undefined && { egress }),
+      ...(mounts !== undefined && { mounts }),
     };
     return scheduler.run({ kind: "process starts", owner, urgency }, () => engine.create(spec, signal), signal);
   }
@@ -393,6 +396,7 @@ interface ImageSpec extends Pick<ClaimSpec, "owner" | "variables" | "egress" | "
 interface StartOptions extends Partial<ImageSpec> {
   readonly sandboxOptions?: SandboxOptions | undefined;
   readonly snapshot?: string | undefined;
+  readonly mounts?: readonly FolderMount[] | undefined;
 }
 
 interface BindRequest extends Pick<ClaimSpec, "folder" | "variables" | "egress"> {

@@ -1,7 +1,7 @@
 import { PlatformError } from "@aenv/contract";
 
 /** Kinds of work. Each has limits and a queue of its own; a creation may include a process start. */
-export type WorkKind = "creations" | "verifications" | "process starts" | "rollouts";
+export type WorkKind = "creations" | "verifications" | "process starts" | "task sandboxes" | "rollouts";
 
 /** `now`: a caller waits for the result. `ahead`: done before it is needed. */
 export type Urgency = "now" | "ahead";
@@ -37,6 +37,7 @@ export class Scheduler {
       creations: queueOf("creations"),
       verifications: queueOf("verifications"),
       "process starts": queueOf("process starts"),
+      "task sandboxes": queueOf("task sandboxes"),
       rollouts: queueOf("rollouts"),
     };
   }

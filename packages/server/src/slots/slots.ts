@@ -4,6 +4,8 @@ import { z } from "zod";
 import type { EnvironmentVersion } from "../hub/hub.ts";
 import { exitCauseOf, requestSandbox, type SandboxClients, type SandboxRequest } from "../sandboxes/client.ts";
 import { responseLimits } from "../sandboxes/response-limits.ts";
+import type { TaskSandboxPolicy } from "../task-sandboxes/policy.ts";
+import type { TaskRoom } from "../task-sandboxes/room.ts";
 import { claimSpecFor } from "./claim-spec.ts";
 import { Hosts, type HostsOptions } from "./hosts.ts";
 import { type ImageProgram, imageProgramOf } from "./image-program.ts";
@@ -20,6 +22,7 @@ export interface SlotsOptions extends Omit<HostsOptions, "occupancy"> {
   /** The environment's unpacked bundle. */
   readonly bundleFolder: (digest: string) => Promise<string>;
   readonly startTimeoutMs: number;
+  readonly tasks: TaskRoom;
   /** Called when a sandbox of this server ends, with the instances known to have occupied it. */
   readonly onExit: (sandboxId: string, instanceIds: readonly string[], exit: SandboxExit) => void;
 }
@@ -31,6 +34,7 @@ export interface AdoptedInstance {
   readonly digest: string;
   readonly slot: Slot | null;
   readonly egress?: { readonly agent: EgressPolicy; readonly reward?: EgressPolicy };
+  readonly taskSandboxes?: TaskSandboxPolicy;
 }
 
 /** The instances that a sandbox reports. `unsure`: it did not answer in time; `gone`: it cannot be reached. */
@@ -79,6 +83,10 @@ export class Slots {
     return this.#occupancy.find(sandboxId) !== null;
   }
 
+  isOccupant(sandboxId: string, instanceId: string): boolean {
+    return this.#occupancy.isOccupant(sandboxId, instanceId);
+  }
+
   /** A sandbox of this server, or of another one at this location. */
   async find(sandboxId: string): Promise<Sandbox | null> {
     return this.#occupancy.find(sandboxId) ?? (await this.list()).find(({ id }) => id === sandboxId) ?? null;
@@ -116,11 +124,16 @@ export class Slots {
     if (program !== null) return this.#occupyImage(program, environment, owner, initial, signal);
     const isolation = isolationOf(environment.config);
     const needed = claimSpecFor(environment, owner, initial, isolation, this.#options.runtimes);
-    const spec = { ...needed, folder: await bundleFolder(needed.digest) };
+    const { tasks } = this.#options;
+    const mounts = await tasks.createFolders(initial.id, initial.taskSandboxes);
+    const spec = { ...needed, folder: await bundleFolder(needed.digest), mounts };
     let sandbox: Sandbox;
     if (isolation === "shared") sandbox = await this.#hosts.occupy(initial.id, spec, signal);
     else {
-      sandbox = await pool.claim(spec, signal);
+      sandbox = await pool.claim(spec, signal).catch(async (error: unknown) => {
+        await tasks.release(initial.id);
+        throw error;
+      });
       this.#occupancy.add(sandbox, initial.id);
     }
     progress.step = "its setup has not finished yet";
@@ -132,6 +145,7 @@ export class Slots {
     };
     try {
       const { method, path } = hostRoutes.create;
+      if (initial.taskSandboxes !== undefined) await tasks.links.open(sandbox);
       await this.#request(slot, { method, path, maxBytes: responseLimits.instance, body: createBody(initial), signal });
       return slot;
     } catch (error) {
@@ -223,9 +237,11 @@ export class Slots {
   /** Releases an instance's slot; a sandbox of its own is destroyed. Never fails. */
   async release(slot: Slot, instanceId: string): Promise<void> {
     this.#occupancy.release(slot.sandboxId, instanceId);
-    if (!slot.isOwnSandbox) return this.evict({ id: slot.sandboxId, address: slot.address }, instanceId);
-    const sandbox = await this.find(slot.sandboxId).catch(() => null);
-    if (sandbox !== null) await this.destroy(sandbox);
+    if (slot.isOwnSandbox) {
+      const sandbox = await this.find(slot.sandboxId).catch(() => null);
+      if (sandbox !== null) await this.destroy(sandbox);
+    } else await this.evict({ id: slot.sandboxId, address: slot.address }, instanceId);
+    await this.#options.tasks.release(instanceId);
   }
 
   /** Ends an instance inside a shared sandbox. Never fails. */
@@ -266,18 +282,26 @@ export class Slots {
   }
 
   /** Manages an instance and its sandbox from now on; another server did so before. */
-  adopt({ id, owner, digest, slot, egress }: AdoptedInstance, sandbox: Sandbox): void {
+  adopt({ id, owner, digest, slot, egress, taskSandboxes }: AdoptedInstance, sandbox: Sandbox): void {
     const isKnown = this.#occupancy.isOccupant(sandbox.id, id);
     this.#occupancy.add(sandbox, id);
     if (slot?.isOwnSandbox === false && !isKnown) this.#hosts.adopt(owner, digest, egress?.agent, sandbox);
+    // Its process waits for the connection.
+    if (taskSandboxes !== undefined) this.#options.tasks.links.keep(sandbox);
     // The other server may have died while a reward was computed.
     if (egress?.reward !== undefined && !isKnown) void sandbox.setEgress?.(egress.agent).catch(() => {});
   }
 
   /** One round of maintenance, as steps of which each may fail alone. */
   maintenance(): (() => Promise<void> | void)[] {
-    const { pool, clients } = this.#options;
-    return [() => this.#retryDestroy(), () => this.closeIdleHosts(IDLE_HOST_MS), () => pool.trim(), () => clients.trim(IDLE_CONNECTION_MS)];
+    const { pool, clients, tasks } = this.#options;
+    return [
+      () => this.#retryDestroy(),
+      () => tasks.tidy(),
+      () => this.closeIdleHosts(IDLE_HOST_MS),
+      () => pool.trim(),
+      () => clients.trim(IDLE_CONNECTION_MS),
+    ];
   }
 
   closeIdleHosts(forMs: number): Promise<void> {
@@ -299,6 +323,7 @@ export class Slots {
   /** Manages no sandbox any more: later exits are not reported. Waits for those being destroyed, whose files would remain otherwise. */
   async close(): Promise<void> {
     this.#occupancy.clear();
+    await this.#options.tasks.close();
     await Promise.all(this.#destroying);
   }
 
@@ -310,6 +335,7 @@ export class Slots {
 
   #onExit(sandbox: Sandbox, instanceIds: readonly string[], exit: SandboxExit): void {
     void this.#options.clients.forget(sandbox.id);
+    void this.#options.tasks.releaseHost(sandbox.id, instanceIds);
     this.#options.onExit(sandbox.id, instanceIds, exit);
     // A process that ended by itself has left its files.
     void this.destroy(sandbox);

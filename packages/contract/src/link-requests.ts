@@ -1,0 +1,77 @@
+import * as z from "zod";
+import { egressPolicy } from "./egress.ts";
+
+const sandbox = z.string().min(1).max(128);
+const path = z
+  .string()
+  .min(1)
+  .max(4_096)
+  .refine((text) => !text.includes("\0"), { message: "must not contain a NUL byte" });
+const user = z.string().min(1).max(256);
+const mode = z.int().min(0).max(0o7777);
+
+/** The parameters of each request that an environment sends to the platform, by its path. */
+export const linkRequests = {
+  "/open": z.strictObject({
+    /** What the environment's code calls it. */
+    name: z.string().min(1).max(128),
+    /** `second`: the second container. `fresh`: another one of the image of the sandbox `of`. */
+    purpose: z.enum(["second", "open", "fresh"]),
+    of: sandbox.optional(),
+    image: z.string().max(512).optional(),
+    memory_mb: z.int().min(1).optional(),
+    cpus: z.number().positive().optional(),
+    disk_mb: z.int().min(1).optional(),
+    egress: egressPolicy.optional(),
+  }),
+  "/close": z.strictObject({ sandbox }),
+  /** Bytes: the input of the command. The answer is a stream of frames. */
+  "/run": z.strictObject({
+    sandbox,
+    command: z.union([z.string().min(1), z.array(z.string()).min(1)]),
+    cwd: path.optional(),
+    env: z.record(z.string().regex(/^[^=\0]+$/), z.string()).optional(),
+    user: user.optional(),
+    timeout_ms: z.int().min(1).optional(),
+    /** The output is sent when the command has ended, with at most so many bytes of each channel; without it, at once. */
+    max_output_bytes: z.int().min(0).optional(),
+    terminal: z.strictObject({ rows: z.int().min(1).max(10_000), cols: z.int().min(1).max(10_000) }).optional(),
+    has_input: z.boolean(),
+  }),
+  "/signal": z.strictObject({ sandbox, process: z.int().min(1), signal: z.string().regex(/^SIG[A-Z0-9]+$/) }),
+  "/files/read": z.strictObject({ sandbox, path, offset: z.int().min(0).optional(), length: z.int().min(0).optional() }),
+  /** Bytes: the content of the file. */
+  "/files/write": z.strictObject({ sandbox, path, mode: mode.optional(), append: z.boolean().optional(), user: user.optional() }),
+  "/files/list": z.strictObject({ sandbox, path, recursive: z.boolean().optional(), limit: z.int().min(1) }),
+  "/files/stat": z.strictObject({ sandbox, path, follow: z.boolean().optional() }),
+  "/files/mkdir": z.strictObject({ sandbox, path, mode: mode.optional() }),
+  "/files/remove": z.strictObject({ sandbox, path, recursive: z.boolean().optional() }),
+  "/files/rename": z.strictObject({ sandbox, path, to: path }),
+  "/files/download": z.strictObject({ sandbox, path }),
+  /** Bytes: a tar archive. */
+  "/files/upload": z.strictObject({ sandbox, path, user: user.optional() }),
+} as const;
+export type LinkPath = keyof typeof linkRequests;
+export type LinkParameters<P extends LinkPath> = z.infer<(typeof linkRequests)[P]>;
+
+export const openedSandbox = z.object({ id: z.string(), image: z.string().nullable() });
+
+/** A failure, as the body of an answer or as an event. */
+export const linkFailure = z.object({ code: z.string(), message: z.string(), retryable: z.boolean() });
+export type LinkFailure = z.infer<typeof linkFailure>;
+
+/** Events between the output of a command. */
+export const commandEvent = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("started"), process: z.number(), pid: z.number() }),
+  z.object({
+    type: z.literal("ended"),
+    exit_code: z.number().nullable(),
+    signal: z.string().nullable(),
+    timed_out: z.boolean(),
+    out_of_memory: z.boolean(),
+    duration_ms: z.number(),
+    dropped_bytes: z.number(),
+  }),
+  z.object({ type: z.literal("failed"), failure: linkFailure }),
+]);
+export type CommandEvent = z.infer<typeof commandEvent>;

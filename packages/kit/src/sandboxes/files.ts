@@ -1,0 +1,107 @@
+import { type FileContent, type LinkParameters, type LinkPath, PlatformError, type SandboxFile } from "@aenv/contract";
+import type { TaskFiles } from "../definition/sandbox.ts";
+import { bytesOf, type LinkContent } from "./link.ts";
+import type { SandboxTarget } from "./target.ts";
+
+type FilePath = Extract<LinkPath, `/files/${string}`>;
+type Options = { readonly signal?: AbortSignal };
+
+const LIST_LIMIT = 10_000;
+
+/** The files of a sandbox, through the platform. */
+export class LinkedFiles implements TaskFiles {
+  readonly #target: SandboxTarget;
+
+  constructor(target: SandboxTarget) {
+    this.#target = target;
+  }
+
+  async read(path: string, options: Options & { readonly offset?: number; readonly length?: number } = {}): Promise<Uint8Array> {
+    const parts: Uint8Array[] = [];
+    for await (const part of await this.stream(path, options)) parts.push(part);
+    return Buffer.concat(parts);
+  }
+
+  async readText(path: string, options: Options = {}): Promise<string> {
+    return Buffer.from(await this.read(path, options)).toString("utf8");
+  }
+
+  async stream(
+    path: string,
+    { signal, ...part }: Options & { readonly offset?: number; readonly length?: number } = {},
+  ): Promise<AsyncIterable<Uint8Array>> {
+    return this.#bytes("/files/read", { path, ...part }, signal);
+  }
+
+  async write(
+    path: string,
+    content: FileContent,
+    { signal, ...options }: Options & { readonly mode?: number; readonly append?: boolean; readonly user?: string } = {},
+  ): Promise<void> {
+    await this.#call("/files/write", { path, ...options }, signal, typeof content === "string" ? Buffer.from(content) : content);
+  }
+
+  async list(
+    path = ".",
+    { signal, recursive, limit = LIST_LIMIT }: Options & { readonly recursive?: boolean; readonly limit?: number } = {},
+  ): Promise<SandboxFile[]> {
+    const given = { path, limit, ...(recursive !== undefined && { recursive }) };
+    const { files, truncated } = (await this.#call("/files/list", given, signal)) as { files: SandboxFile[]; truncated: boolean };
+    if (truncated)
+      throw new PlatformError("request.invalid", `'${path}' has more than ${limit} entries; raise the limit, or list its folders`);
+    return files;
+  }
+
+  async stat(path: string, { signal, follow }: Options & { readonly follow?: boolean } = {}): Promise<SandboxFile> {
+    return (await this.#call("/files/stat", { path, ...(follow !== undefined && { follow }) }, signal)) as SandboxFile;
+  }
+
+  async mkdir(path: string, { signal, mode }: Options & { readonly mode?: number } = {}): Promise<void> {
+    await this.#call("/files/mkdir", { path, ...(mode !== undefined && { mode }) }, signal);
+  }
+
+  async remove(path: string, { signal, recursive }: Options & { readonly recursive?: boolean } = {}): Promise<void> {
+    await this.#call("/files/remove", { path, ...(recursive !== undefined && { recursive }) }, signal);
+  }
+
+  async rename(path: string, to: string, { signal }: Options = {}): Promise<void> {
+    await this.#call("/files/rename", { path, to }, signal);
+  }
+
+  async upload(
+    path: string,
+    archive: Uint8Array | AsyncIterable<Uint8Array>,
+    { signal, user }: Options & { readonly user?: string } = {},
+  ): Promise<void> {
+    await this.#call("/files/upload", { path, ...(user !== undefined && { user }) }, signal, archive);
+  }
+
+  async download(path: string, { signal }: Options = {}): Promise<AsyncIterable<Uint8Array>> {
+    return this.#bytes("/files/download", { path }, signal);
+  }
+
+  async #call<P extends FilePath>(
+    path: P,
+    parameters: Omit<LinkParameters<P>, "sandbox">,
+    signal: AbortSignal | undefined,
+    content?: LinkContent,
+  ): Promise<unknown> {
+    const { link, request } = this.#request(path, parameters, signal);
+    return link.call({ ...request, ...(content !== undefined && { content }) });
+  }
+
+  async #bytes<P extends FilePath>(
+    path: P,
+    parameters: Omit<LinkParameters<P>, "sandbox">,
+    signal: AbortSignal | undefined,
+  ): Promise<AsyncIterable<Uint8Array>> {
+    const { link, request } = this.#request(path, parameters, signal);
+    return bytesOf(await link.request(request), request.signal);
+  }
+
+  #request<P extends FilePath>(path: P, parameters: Omit<LinkParameters<P>, "sandbox">, own: AbortSignal | undefined) {
+    const { link, instanceId, id } = this.#target.resolve();
+    const signal = this.#target.signalWith(own);
+    return { link, request: { path, instanceId, parameters: { ...parameters, sandbox: id } as unknown as LinkParameters<P>, signal } };
+  }
+}

@@ -1,0 +1,139 @@
+import { request } from "node:http";
+import { performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
+import type { Socket } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
+import { LINK_PROTOCOL, messageOf, PlatformError, runnerRoutes } from "@aenv/contract";
+import type { Sandbox } from "@aenv/sandbox";
+
+type Host = Pick<Sandbox, "id" | "address">;
+
+interface Link {
+  session: Promise<ServerHttp2Session>;
+  readonly end: AbortController;
+}
+
+export interface LinksOptions {
+  /** Answers a request of the process in this sandbox. Must not throw. */
+  readonly answer: (hostId: string, stream: ServerHttp2Stream, headers: Readonly<Record<string, string | string[] | undefined>>) => void;
+  readonly onFailure: (error: unknown) => void;
+}
+
+const CONNECT_MS = 10_000;
+const RETRY_MS = [50, 200, 1_000, 3_000] as const;
+const WINDOW_BYTES = 256 * 1_024;
+
+/**
+ * Connections to the processes of environments, over which those send requests. The server opens them and keeps them open, so that a
+ * process needs no network, and the connection itself says whose requests they are.
+ */
+export class Links {
+  readonly #options: LinksOptions;
+  readonly #links = new Map<string, Link>();
+
+  constructor(options: LinksOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when the process is connected. A connection that is lost later is opened again, until `forget`. */
+  async open(host: Host): Promise<void> {
+    let link = this.#links.get(host.id);
+    if (link === undefined) {
+      const end = new AbortController();
+      link = { end, session: this.#connect(host, end.signal) };
+      this.#links.set(host.id, link);
+      void this.#keep(host, link);
+    }
+    await link.session;
+  }
+
+  /** The same without waiting, for a process of a server that has ended. */
+  keep(host: Host): void {
+    this.open(host).catch(this.#options.onFailure);
+  }
+
+  forget(hostId: string): void {
+    this.#links.get(hostId)?.end.abort();
+    this.#links.delete(hostId);
+  }
+
+  close(): void {
+    for (const id of [...this.#links.keys()]) this.forget(id);
+  }
+
+  async #keep(host: Host, link: Link): Promise<void> {
+    const { signal } = link.end;
+    for (let failures = 0; !signal.aborted; failures++) {
+      try {
+        const session = await link.session;
+        failures = 0;
+        await closed(session);
+      } catch (error) {
+        // The first attempt is reported to whoever opened it; later ones are retried.
+        if (failures > 0 && !signal.aborted) this.#options.onFailure(error);
+        else if (failures === 0) this.forget(host.id);
+      }
+      if (signal.aborted) return;
+      await pause(RETRY_MS[Math.min(failures, RETRY_MS.length - 1)], undefined, { ref: false, signal }).catch(() => {});
+      if (signal.aborted) return;
+      link.session = this.#connect(host, signal);
+      link.session.catch(() => {});
+    }
+  }
+
+  async #connect(host: Host, signal: AbortSignal): Promise<ServerHttp2Session> {
+    const socket = await upgrade(host, signal);
+    const session = performServerHandshake(socket, { settings: { initialWindowSize: WINDOW_BYTES }, maxSessionMemory: 1_000 });
+    const end = () => session.destroy();
+    signal.addEventListener("abort", end, { once: true });
+    session.on("error", () => {});
+    session.once("close", () => {
+      signal.removeEventListener("abort", end);
+      socket.destroy();
+    });
+    session.on("stream", (stream, headers) => {
+      stream.on("error", () => {});
+      this.#options.answer(host.id, stream, headers);
+    });
+    return session;
+  }
+}
+
+function closed(session: ServerHttp2Session): Promise<void> {
+  return new Promise((resolve) => {
+    if (session.destroyed) resolve();
+    else session.once("close", () => resolve());
+  });
+}
+
+function upgrade({ id, address }: Host, signal: AbortSignal): Promise<Socket> {
+  const lost = (why: string, cause?: unknown) =>
+    new PlatformError("sandbox.lost", `cannot connect to the process of the environment in sandbox '${id}': ${why}`, { cause });
+  return new Promise((resolve, reject) => {
+    const sent = request({
+      ...(address.kind === "unix" ? { socketPath: address.path } : { host: address.host, port: address.port }),
+      path: runnerRoutes.link.path,
+      headers: { connection: "upgrade", upgrade: LINK_PROTOCOL },
+      agent: false,
+      timeout: CONNECT_MS,
+      signal,
+    });
+    sent.once("upgrade", (_, socket, head) => {
+      socket.setTimeout(0);
+      // Read by the session before what comes next.
+      if (head.length > 0) socket.unshift(head);
+      resolve(socket);
+    });
+    sent.once("response", (response) => {
+      response.destroy();
+      reject(
+        new PlatformError(
+          "environment.invalid",
+          "the environment was built with a version of the kit that cannot open sandboxes; build it again and publish a new version",
+        ),
+      );
+    });
+    sent.once("timeout", () => sent.destroy(lost(`it did not answer within ${CONNECT_MS / 1_000} s`)));
+    sent.once("error", (error) => reject(error instanceof PlatformError ? error : lost(messageOf(error), error)));
+    sent.end();
+  });
+}

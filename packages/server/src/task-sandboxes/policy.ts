@@ -1,0 +1,199 @@
+import {
+  beyondEgress,
+  cpusOf,
+  type EgressPolicy,
+  type EnvironmentConfig,
+  isDualContainer,
+  type LinkParameters,
+  mebibytesOf,
+  PlatformError,
+} from "@aenv/contract";
+import type { SandboxEngine, SandboxRuntime } from "@aenv/sandbox";
+import { isImageReference } from "../hub/datasource.ts";
+import { globMatches } from "./glob.ts";
+
+/** Limits of the server for sandboxes that environment code opens. */
+export interface TaskSandboxLimits {
+  /** Of one instance at a time. */
+  readonly perInstance: number;
+  /** Of one owner at a time, on this server. */
+  readonly perOwner: number;
+  /** Most memory of one sandbox. */
+  readonly memoryMb: number;
+  /** Memory of one whose environment names none. */
+  readonly defaultMemoryMb: number;
+}
+
+/** What the code of one instance may open. It is stored in the instance's row. */
+export interface TaskSandboxPolicy {
+  /** The instance has a second container. */
+  readonly hasSecond: boolean;
+  /** Of the second container, and of sandboxes for which the code names no image; null for the engine's own files. */
+  readonly image: string | null;
+  readonly images: readonly string[];
+  readonly atOnce: number;
+  readonly memoryMb: number;
+  readonly cpus?: number;
+  readonly diskMb?: number;
+  /** Undefined on engines that do not restrict connections. */
+  readonly egress?: EgressPolicy;
+  /** Of fresh sandboxes, in which rewards are computed, if it differs. */
+  readonly rewardEgress?: EgressPolicy;
+  readonly runtime?: SandboxRuntime;
+  /** The second container and the instance's own sandbox share a folder. */
+  readonly hasSharedFolder: boolean;
+}
+
+export interface PolicyInput {
+  readonly ref: string;
+  readonly config: EnvironmentConfig;
+  /** The image of the request's `datasource`. */
+  readonly image: string | null;
+  readonly isShared: boolean;
+  /** The policies of the instance; undefined on engines that do not restrict connections. */
+  readonly egress: { readonly agent: EgressPolicy; readonly reward?: EgressPolicy } | undefined;
+  /** The request has narrowed `egress`. */
+  readonly isNarrowed: boolean;
+  readonly egressLimit: EgressPolicy;
+  readonly engine: Pick<SandboxEngine, "name" | "can">;
+  readonly limits: TaskSandboxLimits;
+  readonly runtime: () => SandboxRuntime | undefined;
+}
+
+export interface ChosenPolicy {
+  /** Undefined if the environment declares no sandboxes. */
+  readonly policy: TaskSandboxPolicy | undefined;
+  readonly warnings: readonly string[];
+}
+
+/** What an instance's code may open, from its environment's config.json. An environment that cannot run here is an error. */
+export function taskPolicyFor(input: PolicyInput): ChosenPolicy {
+  const { config, ref, isShared, limits, engine } = input;
+  const deploy = config.deployConfig ?? {};
+  const declared = deploy.taskSandboxes;
+  const hasSecond = isDualContainer(deploy);
+  if (!hasSecond && declared === undefined) return { policy: undefined, warnings: [] };
+  if (hasSecond && !engine.can.images) throw noImages(engine, `${ref} has a second container (deployConfig.podTemplate)`);
+  const image = input.image ?? (deploy.secondImageName || null);
+  if (image !== null && !isImageReference(image))
+    throw new PlatformError("environment.invalid", `deployConfig.secondImageName of ${ref} is '${image}', which is not an image name`);
+  const memoryMb = amount(ref, "memory", declared?.memory, mebibytesOf) ?? limits.defaultMemoryMb;
+  if (memoryMb > limits.memoryMb)
+    throw new PlatformError(
+      "instance.unsupported",
+      `deployConfig.taskSandboxes.memory of ${ref} is ${memoryMb} MiB, and this server allows ${limits.memoryMb} (its setting taskMemoryMb)`,
+    );
+  const cpus = amount(ref, "cpu", declared?.cpu, cpusOf);
+  const diskMb = amount(ref, "disk", declared?.disk, mebibytesOf);
+  const hasSharedFolder = hasSecond && !isShared;
+  const runtime = input.runtime();
+  const warning =
+    "the second container and the environment share no folder /shared: instances that share a process have no sandbox of their own";
+  return {
+    policy: {
+      hasSecond,
+      image,
+      images: declared?.images ?? [],
+      atOnce: Math.min(declared?.atOnce ?? DEFAULT_AT_ONCE, limits.perInstance),
+      memoryMb,
+      ...(cpus !== null && { cpus }),
+      ...(diskMb !== null && { diskMb }),
+      ...egressFor(input),
+      ...(runtime !== undefined && { runtime }),
+      hasSharedFolder,
+    },
+    warnings: hasSecond && isShared ? [warning] : [],
+  };
+}
+
+const DEFAULT_AT_ONCE = 4;
+
+function egressFor({ ref, config, egress, isNarrowed, egressLimit }: PolicyInput): Pick<TaskSandboxPolicy, "egress" | "rewardEgress"> {
+  if (egress === undefined) return {};
+  const declared = config.deployConfig?.taskSandboxes?.egress;
+  // A request that narrows the policy of the environment narrows that of its sandboxes.
+  const chosen = isNarrowed ? egress.agent : (declared ?? egress.agent);
+  const beyond = beyondEgress(chosen, egressLimit);
+  if (beyond !== null)
+    throw new PlatformError(
+      "instance.unsupported",
+      `${ref} wants connections to '${beyond}' (deployConfig.taskSandboxes.egress), which this server does not allow; its operator can, with the setting egressLimit`,
+    );
+  const reward = config.deployConfig?.rewardEgress;
+  return { egress: chosen, ...(reward !== undefined && { rewardEgress: reward }) };
+}
+
+function amount(ref: string, field: string, text: string | undefined, parse: (text: string) => number | null): number | null {
+  if (text === undefined) return null;
+  const parsed = parse(text);
+  if (parsed !== null) return parsed;
+  throw new PlatformError(
+    "environment.invalid",
+    `deployConfig.taskSandboxes.${field} of ${ref} is '${text}', which is not an amount of it`,
+  );
+}
+
+/** How one sandbox is made. */
+export interface TaskSandboxSpec {
+  readonly image: string | null;
+  readonly memoryMb: number;
+  readonly cpus?: number;
+  readonly diskMb?: number;
+  readonly egress?: EgressPolicy;
+}
+
+type OpenRequest = LinkParameters<"/open">;
+
+/** The sandbox that a request asks for. One that the policy does not allow is an error that names the setting. */
+export function specFor(policy: TaskSandboxPolicy, request: OpenRequest, like: TaskSandboxSpec | null): TaskSandboxSpec {
+  if (request.purpose === "fresh" && like !== null)
+    return { ...like, ...(policy.rewardEgress !== undefined && { egress: policy.rewardEgress }) };
+  const { image = policy.image } = request;
+  if (image !== null && image !== policy.image) assertAllowed(image, policy.images);
+  const cpus = within("cpus", "cpu", request.cpus, policy.cpus);
+  const diskMb = within("diskMb", "disk", request.disk_mb, policy.diskMb);
+  const egress = narrowed(policy, request.egress);
+  return {
+    image,
+    memoryMb: within("memoryMb", "memory", request.memory_mb, policy.memoryMb) ?? policy.memoryMb,
+    ...(cpus !== undefined && { cpus }),
+    ...(diskMb !== undefined && { diskMb }),
+    ...(egress !== undefined && { egress }),
+  };
+}
+
+function assertAllowed(image: string, images: readonly string[]): void {
+  if (!isImageReference(image))
+    throw new PlatformError("environment.invalid", `'${image}' is not an image name, such as registry.example.com/team/name:tag`);
+  if (images.some((pattern) => globMatches(pattern, image))) return;
+  const listed = images.length === 0 ? "which lists none" : `which lists ${images.join(", ")}`;
+  throw new PlatformError(
+    "environment.invalid",
+    `the image '${image}' is not allowed by deployConfig.taskSandboxes.images of config.json, ${listed}; add it and publish a new version`,
+  );
+}
+
+function within(option: string, field: string, asked: number | undefined, most: number | undefined): number | undefined {
+  if (asked === undefined || most === undefined || asked <= most) return asked ?? most;
+  throw new PlatformError(
+    "environment.invalid",
+    `${option} is ${asked}, more than deployConfig.taskSandboxes.${field} of config.json allows, which is ${most}`,
+  );
+}
+
+function narrowed({ egress }: TaskSandboxPolicy, asked: EgressPolicy | undefined): EgressPolicy | undefined {
+  if (egress === undefined || asked === undefined) return egress;
+  const beyond = beyondEgress(asked, egress);
+  if (beyond === null) return asked;
+  throw new PlatformError(
+    "environment.invalid",
+    `egress allows '${beyond}', which neither deployConfig.taskSandboxes.egress nor the request for the instance does; it may only be narrowed`,
+  );
+}
+
+export function noImages({ name }: Pick<SandboxEngine, "name">, what: string): PlatformError {
+  return new PlatformError(
+    "instance.unsupported",
+    `${what}, but the engine '${name}' of this server runs no images; start the server with --engine oci or docker`,
+  );
+}

@@ -1,0 +1,66 @@
+import type { FolderMount, Sandbox } from "@aenv/sandbox";
+import { Links, type LinksOptions } from "./links.ts";
+import type { TaskSandboxPolicy } from "./policy.ts";
+import { LinkRequests, type RequestsOptions } from "./requests.ts";
+import { SHARED_PATH, type SharedFolders } from "./shared-folders.ts";
+import { TaskSandboxes, type TaskSandboxesOptions } from "./task-sandboxes.ts";
+
+export interface TaskRoomOptions extends TaskSandboxesOptions, Omit<RequestsOptions, "sandboxes">, Omit<LinksOptions, "answer"> {}
+
+/** Rounds of maintenance between two checks of whether the instances of all sandboxes still live. */
+const CHECK_EVERY = 20;
+
+/** All that belongs to the sandboxes of environment code: the sandboxes, the connections to the processes, the shared folders. */
+export class TaskRoom {
+  readonly sandboxes: TaskSandboxes;
+  readonly links: Links;
+  readonly #folders: SharedFolders;
+  #rounds = 0;
+
+  constructor(options: TaskRoomOptions) {
+    this.sandboxes = new TaskSandboxes(options);
+    this.#folders = options.sharedFolders;
+    const requests = new LinkRequests({ ...options, sandboxes: this.sandboxes });
+    this.links = new Links({ answer: (...request) => requests.answer(...request), onFailure: options.onFailure });
+  }
+
+  /** The folders that the sandbox of an instance has in common with its second container; undefined if there are none. */
+  async createFolders(instanceId: string, policy: TaskSandboxPolicy | undefined): Promise<readonly FolderMount[] | undefined> {
+    if (policy?.hasSharedFolder !== true) return undefined;
+    return [{ source: await this.#folders.create(instanceId), target: SHARED_PATH, isReadOnly: false }];
+  }
+
+  /** Removes all of an instance that has ended. Its own sandbox is gone already, and writes to the folder no more. Never fails. */
+  async release(instanceId: string): Promise<void> {
+    await this.sandboxes.release(instanceId);
+    await this.#folders.remove(instanceId).catch(() => {});
+  }
+
+  /** The same for the instances of a process that has ended. */
+  async releaseHost(hostId: string, instanceIds: readonly string[]): Promise<void> {
+    this.links.forget(hostId);
+    await this.sandboxes.releaseHost(hostId);
+    for (const id of instanceIds) await this.release(id);
+  }
+
+  /** Takes over a sandbox that a dead server has left. */
+  adopt(sandbox: Sandbox): void {
+    this.sandboxes.adopt(sandbox);
+  }
+
+  async tidy(): Promise<void> {
+    await this.sandboxes.retry();
+    if (++this.#rounds % CHECK_EVERY === 0) await this.collect();
+  }
+
+  /** Removes what belongs to instances that have ended. */
+  async collect(): Promise<void> {
+    await this.sandboxes.collect();
+    for (const id of await this.#folders.list()) if (!(await this.sandboxes.isLive(id))) await this.#folders.remove(id).catch(() => {});
+  }
+
+  async close(): Promise<void> {
+    this.links.close();
+    await this.sandboxes.close();
+  }
+}

@@ -1,0 +1,278 @@
+import { randomBytes } from "node:crypto";
+import { type LinkParameters, PlatformError } from "@aenv/contract";
+import type { Sandbox, SandboxEngine } from "@aenv/sandbox";
+import type { InitConnections, OpenSandbox } from "../sandboxes/init-connections.ts";
+import { InstanceSandboxes, instanceOf, labelsOf, readLabels, type TaskSandbox } from "./instance-sandboxes.ts";
+import { noImages, specFor, type TaskSandboxLimits, type TaskSandboxPolicy, type TaskSandboxSpec } from "./policy.ts";
+import { SHARED_PATH, type SharedFolders } from "./shared-folders.ts";
+
+/** The part of an instance's row that is needed here. */
+export interface TaskInstance {
+  readonly id: string;
+  readonly owner: string;
+  readonly isLive: boolean;
+  /** The sandbox in which it runs; null while it starts. */
+  readonly hostId: string | null;
+  readonly policy: TaskSandboxPolicy | undefined;
+}
+
+export interface TaskSandboxesOptions {
+  readonly engine: SandboxEngine;
+  readonly serverId: string;
+  readonly connections: InitConnections;
+  readonly limits: Pick<TaskSandboxLimits, "perOwner">;
+  readonly startTimeoutMs: number;
+  readonly sharedFolders: SharedFolders;
+  /** Runs the start of a sandbox when it is the owner's turn. */
+  readonly start: <T>(owner: string, work: () => Promise<T>, signal: AbortSignal) => Promise<T>;
+  readonly findInstance: (id: string) => Promise<TaskInstance | null>;
+  /** Whether the instance runs in this sandbox of this server, or is being started there. */
+  readonly isOccupant: (hostId: string, instanceId: string) => boolean;
+}
+
+/** Ended sandboxes of one instance whose reason is remembered. */
+const ENDED_KEPT = 32;
+
+/**
+ * The sandboxes that the code of instances opens: second containers, sandboxes of tasks, fresh ones for rewards. Each belongs to one
+ * instance, which its labels name, and ends with it.
+ */
+export class TaskSandboxes {
+  readonly #options: TaskSandboxesOptions;
+  readonly #instances = new Map<string, InstanceSandboxes>();
+  /** Sandboxes that could not be destroyed; they are tried again. */
+  readonly #undestroyed = new Set<Sandbox>();
+  readonly #destroying = new Set<Promise<void>>();
+
+  constructor(options: TaskSandboxesOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    let count = 0;
+    for (const { open } of this.#instances.values()) count += open.size;
+    return count;
+  }
+
+  /** Opens a sandbox for an instance that runs in this host. If the signal fires, nothing is left. */
+  async open(
+    hostId: string,
+    instanceId: string,
+    request: LinkParameters<"/open">,
+    signal: AbortSignal,
+  ): Promise<TaskSandbox & { id: string }> {
+    const { engine, findInstance } = this.#options;
+    const instance = await findInstance(instanceId);
+    const policy = instance?.policy;
+    if (instance === null || !instance.isLive || !this.#isIn(instance, hostId)) throw notHere(instanceId);
+    if (policy === undefined)
+      throw new PlatformError(
+        "environment.invalid",
+        "the environment declares no sandboxes; set deployConfig.taskSandboxes in config.json",
+      );
+    if (!engine.can.images) throw noImages(engine, "the environment's code opens a sandbox");
+    const known = this.#instances.get(instanceId);
+    const like = request.of === undefined ? null : (known?.open.get(request.of)?.spec ?? null);
+    if (request.purpose === "fresh" && like === null) throw ended(request.of ?? "", known);
+    const spec = specFor(policy, request, like);
+    const mine = known ?? new InstanceSandboxes(instance.owner, hostId);
+    this.#instances.set(instanceId, mine);
+    this.#admit(instance, mine, policy);
+    const starting = this.#start(instance, mine, { ...request, spec, policy }, AbortSignal.any([signal, mine.released.signal]));
+    mine.starting.add(starting);
+    try {
+      return await starting;
+    } finally {
+      mine.starting.delete(starting);
+    }
+  }
+
+  /** Opens the commands and files of a sandbox for its instance. */
+  async use(hostId: string, instanceId: string, id: string, signal: AbortSignal): Promise<OpenSandbox> {
+    const { engine, connections } = this.#options;
+    const { sandbox } = this.#get(hostId, instanceId, id);
+    if (!engine.can.commands) throw new PlatformError("sandbox.unsupported", `the engine '${engine.name}' runs no commands in sandboxes`);
+    return connections.open(sandbox, signal);
+  }
+
+  /** Closes a sandbox. One that has ended is no error. */
+  async closeOne(hostId: string, instanceId: string, id: string): Promise<void> {
+    const mine = this.#instances.get(instanceId);
+    if (mine === undefined || mine.hostId !== hostId) return;
+    const found = mine.open.get(id);
+    mine.open.delete(id);
+    mine.ended.delete(id);
+    if (found !== undefined) await this.#destroy(found.sandbox);
+  }
+
+  /** The task's sandbox with this name, for the instance's owner; also of an instance of another server at this location. */
+  async findNamed(instanceId: string, name: string): Promise<Sandbox | null> {
+    const mine = this.#instances.get(instanceId);
+    if (mine !== undefined) return mine.named(name)?.sandbox ?? null;
+    const all = await this.#options.engine.list();
+    return all.findLast((sandbox) => instanceOf(sandbox) === instanceId && sandbox.labels.name === name) ?? null;
+  }
+
+  of(instanceId: string): readonly Sandbox[] {
+    return [...(this.#instances.get(instanceId)?.open.values() ?? [])].map(({ sandbox }) => sandbox);
+  }
+
+  /** Ends all sandboxes of an instance that has ended. Never fails: what cannot be destroyed now is tried again. */
+  async release(instanceId: string): Promise<void> {
+    const mine = this.#instances.get(instanceId);
+    if (mine === undefined) return;
+    this.#instances.delete(instanceId);
+    mine.released.abort(new PlatformError("instance.gone", `instance '${instanceId}' has ended`));
+    await Promise.allSettled(mine.starting);
+    await Promise.all([...mine.open.values()].map(({ sandbox }) => this.#destroy(sandbox)));
+  }
+
+  /** The same for all instances of a process that has ended. */
+  async releaseHost(hostId: string): Promise<void> {
+    const ids = [...this.#instances].filter(([, mine]) => mine.hostId === hostId).map(([id]) => id);
+    await Promise.all(ids.map((id) => this.release(id)));
+  }
+
+  /** Manages a sandbox of a server that has ended. Its instance runs in a host of this server now. */
+  adopt(sandbox: Sandbox): void {
+    const { instance, owner, host, name, spec } = readLabels(sandbox);
+    const mine = this.#instances.get(instance) ?? new InstanceSandboxes(owner, host);
+    this.#instances.set(instance, mine);
+    if (!mine.open.has(sandbox.id)) this.#watch(mine, { sandbox, name, spec });
+  }
+
+  holds(sandboxId: string): boolean {
+    return (
+      [...this.#instances.values()].some(({ open }) => open.has(sandboxId)) || [...this.#undestroyed].some(({ id }) => id === sandboxId)
+    );
+  }
+
+  async freeze(instanceId: string): Promise<void> {
+    await Promise.all(this.of(instanceId).map((sandbox) => sandbox.freeze?.()));
+  }
+
+  async thaw(instanceId: string): Promise<void> {
+    await Promise.all(this.of(instanceId).map((sandbox) => sandbox.thaw?.()));
+  }
+
+  /** Destroys what could not be destroyed before. */
+  async retry(): Promise<void> {
+    const left = [...this.#undestroyed];
+    this.#undestroyed.clear();
+    await Promise.all(left.map((sandbox) => this.#destroy(sandbox)));
+  }
+
+  /** Destroys what belongs to instances that have ended, for example on another server. */
+  async collect(): Promise<void> {
+    for (const id of [...this.#instances.keys()]) if (!(await this.isLive(id))) await this.release(id);
+  }
+
+  async isLive(instanceId: string): Promise<boolean> {
+    return (await this.#options.findInstance(instanceId))?.isLive === true;
+  }
+
+  /** Manages nothing any more. Waits for sandboxes that are being destroyed. */
+  async close(): Promise<void> {
+    const starting = [...this.#instances.values()].flatMap((mine) => [...mine.starting]);
+    for (const { released } of this.#instances.values())
+      released.abort(new PlatformError("server.draining", "the server is shutting down"));
+    await Promise.allSettled(starting);
+    this.#instances.clear();
+    await Promise.all(this.#destroying);
+  }
+
+  /** Destroys a sandbox; a failure is retried later. */
+  async #destroy(sandbox: Sandbox): Promise<void> {
+    const destroying = sandbox
+      .destroy()
+      .catch(() => void this.#undestroyed.add(sandbox))
+      .finally(() => this.#destroying.delete(destroying));
+    this.#destroying.add(destroying);
+    await destroying;
+  }
+
+  #admit({ owner, id }: TaskInstance, mine: InstanceSandboxes, { atOnce }: TaskSandboxPolicy): void {
+    const { perOwner } = this.#options.limits;
+    if (mine.count >= atOnce)
+      throw new PlatformError(
+        "environment.invalid",
+        `instance '${id}' has ${mine.count} open sandboxes, as many as it may have: the smaller of deployConfig.taskSandboxes.atOnce and the server's taskSandboxesPerInstance; close one first`,
+      );
+    let count = 0;
+    for (const other of this.#instances.values()) if (other.owner === owner) count += other.count;
+    if (count >= perOwner)
+      throw new PlatformError("quota.exceeded", `the owner has ${count} open sandboxes of tasks, the server's limit (maxTaskSandboxes)`, {
+        details: { limit: perOwner, retryAfterSeconds: 5 },
+      });
+  }
+
+  async #start(
+    { id: instanceId, owner }: TaskInstance,
+    mine: InstanceSandboxes,
+    { name, purpose, spec, policy }: LinkParameters<"/open"> & { readonly spec: TaskSandboxSpec; readonly policy: TaskSandboxPolicy },
+    signal: AbortSignal,
+  ): Promise<TaskSandbox & { id: string }> {
+    const { engine, serverId, start, startTimeoutMs, sharedFolders } = this.#options;
+    const { image, ...limits } = spec;
+    const mounts = [{ source: sharedFolders.pathOf(instanceId), target: SHARED_PATH, isReadOnly: false }];
+    const create = () =>
+      engine.create(
+        {
+          id: `task-${randomBytes(10).toString("hex")}`,
+          command: [],
+          listening: { kind: "none" },
+          variables: {},
+          labels: labelsOf(serverId, { instance: instanceId, owner, host: mine.hostId, name, spec }),
+          startTimeoutMs,
+          ...(image !== null && { image }),
+          ...limits,
+          ...(policy.runtime !== undefined && { runtime: policy.runtime }),
+          ...(purpose === "second" && policy.hasSharedFolder && { mounts }),
+        },
+        signal,
+      );
+    const sandbox = await start(owner, create, signal);
+    if (!signal.aborted) return { ...this.#watch(mine, { sandbox, name, spec }), id: sandbox.id };
+    await this.#destroy(sandbox);
+    throw signal.reason;
+  }
+
+  #watch(mine: InstanceSandboxes, one: TaskSandbox): TaskSandbox {
+    const { sandbox } = one;
+    mine.open.set(sandbox.id, one);
+    void sandbox.exited.then(async ({ reason }) => {
+      if (!mine.open.delete(sandbox.id)) return;
+      mine.ended.set(sandbox.id, reason);
+      const [oldest] = mine.ended.keys();
+      if (mine.ended.size > ENDED_KEPT && oldest !== undefined) mine.ended.delete(oldest);
+      // It has left its files.
+      await this.#destroy(sandbox);
+    });
+    return one;
+  }
+
+  #get(hostId: string, instanceId: string, id: string): TaskSandbox {
+    const mine = this.#instances.get(instanceId);
+    if (mine !== undefined && mine.hostId !== hostId) throw notHere(instanceId);
+    const found = mine?.open.get(id);
+    if (found === undefined) throw ended(id, mine);
+    return found;
+  }
+
+  #isIn({ id, hostId }: TaskInstance, host: string): boolean {
+    return hostId === host || this.#options.isOccupant(host, id);
+  }
+}
+
+function ended(id: string, mine: InstanceSandboxes | undefined): PlatformError {
+  const reason = mine?.ended.get(id);
+  return new PlatformError(
+    "sandbox.lost",
+    `the sandbox '${id}' ${reason === undefined ? "does not exist any more" : `has ended: ${reason}`}`,
+  );
+}
+
+/** A process may act for its own instances only. */
+function notHere(instanceId: string): PlatformError {
+  return new PlatformError("instance.not_found", `instance '${instanceId}' does not run in this process`);
+}
