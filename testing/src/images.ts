@@ -63,7 +63,7 @@ export async function originalSdkImage(): Promise<string> {
 }
 
 /** Writes `image.tar` from layers that are in the folder. */
-async function writeDockerArchive(folder: string, layers: readonly string[], config: object): Promise<void> {
+export async function writeDockerArchive(folder: string, layers: readonly string[], config: object): Promise<void> {
   const diffIds: string[] = [];
   for (const layer of layers) diffIds.push(`sha256:${await digestOfFile(join(folder, layer))}`);
   const image = {

@@ -30,6 +30,7 @@ export type {
 } from "./scripted-openai/script.ts";
 export { type ScriptedOpenAi, scriptedOpenAi } from "./scripted-openai/server.ts";
 export type { ScriptedTokens } from "./scripted-openai/tokens.ts";
+export { dockerAuth, pushSmallImage, type SmallImage } from "./small-image.ts";
 export { timeless } from "./timeless.ts";
 export { mountSmallDisk, type SmallDisk } from "./tmpfs.ts";
 export { type Files, type Tree, temporaryTree } from "./tree.ts";

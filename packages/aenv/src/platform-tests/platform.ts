@@ -63,6 +63,8 @@ export const projects = {
   probe: fileURLToPath(new URL("fixtures/probe", import.meta.url)),
   /** The one-file style: its state is in its module. */
   tally: fileURLToPath(new URL("fixtures/tally", import.meta.url)),
+  /** Tools that run commands in the sandbox of the task. */
+  repair: fileURLToPath(new URL("fixtures/repair", import.meta.url)),
   /** Serves HTTP and WebSocket on its own port. */
   window: fileURLToPath(new URL("fixtures/window", import.meta.url)),
 } as const;

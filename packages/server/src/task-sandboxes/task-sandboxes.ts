@@ -42,6 +42,7 @@ export class TaskSandboxes {
   readonly #instances = new Map<string, InstanceSandboxes>();
   /** Sandboxes that could not be destroyed; they are tried again. */
   readonly #undestroyed = new Set<Sandbox>();
+  readonly #releasing = new Map<string, Promise<void>>();
   readonly #destroying = new Set<Promise<void>>();
 
   constructor(options: TaskSandboxesOptions) {
@@ -120,8 +121,15 @@ export class TaskSandboxes {
   /** Ends all sandboxes of an instance that has ended. Never fails: what cannot be destroyed now is tried again. */
   async release(instanceId: string): Promise<void> {
     const mine = this.#instances.get(instanceId);
-    if (mine === undefined) return;
+    // Another caller may be at it, which is waited for too.
+    if (mine === undefined) return this.#releasing.get(instanceId);
     this.#instances.delete(instanceId);
+    const releasing = this.#release(instanceId, mine).finally(() => this.#releasing.delete(instanceId));
+    this.#releasing.set(instanceId, releasing);
+    await releasing;
+  }
+
+  async #release(instanceId: string, mine: InstanceSandboxes): Promise<void> {
     mine.released.abort(new PlatformError("instance.gone", `instance '${instanceId}' has ended`));
     await Promise.allSettled(mine.starting);
     await Promise.all([...mine.open.values()].map(({ sandbox }) => this.#destroy(sandbox)));
