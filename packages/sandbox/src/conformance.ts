@@ -4,9 +4,9 @@ import { request } from "node:http";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Duplex } from "node:stream";
+import { type Duplex, Readable } from "node:stream";
 import { afterEach, describe, expect, it } from "vitest";
-import type { Sandbox, SandboxEngine, SandboxSpec } from "./engine.ts";
+import type { Sandbox, SandboxEngine, SandboxSnapshot, SandboxSpec } from "./engine.ts";
 import { openProcessTable } from "./process/process-table.ts";
 
 /** What the program in a sandbox does; `fixtures/program.js` implements all of them. */
@@ -50,6 +50,7 @@ const claims = [
   "sandboxes outlive their engine, and the next engine finds them",
   "connect reaches a port on which a process of the sandbox listens",
   "connect refuses a port on which no process of the sandbox listens, even if another process does",
+  "a sandbox starts with the files of a snapshot, also on an engine that has imported it, where the engine takes snapshots",
   "nothing is left behind",
 ] as const;
 
@@ -361,6 +362,36 @@ export function describeEngine(name: string, engineCase: EngineCase): void {
       await sandbox.destroy();
       await expect(connectTo(sandbox, own)).rejects.toMatchObject({ code: "sandbox.port_closed" });
     });
+
+    claim(
+      "a sandbox starts with the files of a snapshot, also on an engine that has imported it, where the engine takes snapshots",
+      async () => {
+        const { signal } = new AbortController();
+        const { engine } = start();
+        expect(engine.can.exportsSnapshots).toBe(engine.exportSnapshot !== undefined && engine.importSnapshot !== undefined);
+        if (!engine.can.snapshots.includes("files")) return;
+        const parent = await make(engine);
+        await ask(parent, "POST", "/file?line=one");
+        const snapshot = (await parent.snapshot?.("files", signal)) as SandboxSnapshot;
+        expect(snapshot).toMatchObject({ fidelity: "files", bytes: expect.any(Number) });
+        await ask(parent, "POST", "/file?line=two");
+        expect(await ask(await make(engine, { snapshot: snapshot.id }), "GET", "/file")).toEqual({ line: "one" });
+        const exported = await engine.exportSnapshot?.(snapshot.id);
+        if (exported !== undefined) {
+          const { engine: other } = start();
+          const description = JSON.parse(JSON.stringify({ facts: exported.facts, parts: exported.parts }));
+          const moved = await other.importSnapshot?.(description, async (part) => exported.open(part, signal), signal);
+          expect(await ask(await make(other, { snapshot: moved?.id ?? "" }), "GET", "/file")).toEqual({ line: "one" });
+          await expect(other.importSnapshot?.({ ...description, facts: {} }, async () => Readable.from([]), signal)).rejects.toMatchObject({
+            code: "sandbox.unsupported",
+          });
+          await other.removeSnapshot?.(moved?.id ?? "");
+        }
+        await engine.removeSnapshot?.(snapshot.id);
+        await engine.removeSnapshot?.(snapshot.id);
+        await expect(make(engine, { snapshot: snapshot.id })).rejects.toMatchObject({ code: "snapshot.not_found" });
+      },
+    );
 
     claim("nothing is left behind", async () => {
       const { engine, home } = start();

@@ -1,6 +1,6 @@
 import type { KeyObject } from "node:crypto";
-import type { Duplex } from "node:stream";
-import type { EgressPolicy, SandboxOptions } from "@aenv/contract";
+import type { Duplex, Readable } from "node:stream";
+import type { EgressPolicy, Json, SandboxOptions } from "@aenv/contract";
 
 /** What an engine can do beyond the interface; callers check before they rely on it. */
 export interface EngineAbilities {
@@ -24,6 +24,8 @@ export interface EngineAbilities {
   readonly freezes: boolean;
   /** What `Sandbox.snapshot` can store; empty if it is not defined. */
   readonly snapshots: readonly SnapshotFidelity[];
+  /** Moves snapshots to other machines: `SandboxEngine.exportSnapshot` and `SandboxEngine.importSnapshot` are defined. */
+  readonly exportsSnapshots: boolean;
   /** Restricts the outgoing connections of sandboxes by `SandboxSpec.egress`. */
   readonly egress: boolean;
   /** Also while a sandbox runs: `Sandbox.setEgress` is defined. */
@@ -44,6 +46,7 @@ export const noAbilities: EngineAbilities = {
   commands: false,
   freezes: false,
   snapshots: [],
+  exportsSnapshots: false,
   egress: false,
   changesEgress: false,
   runtimes: [],
@@ -183,6 +186,25 @@ export interface SandboxSnapshot {
   readonly cut?: readonly string[];
 }
 
+/** A piece of an exported snapshot. Parts with the same name have the same content, in all snapshots of all engines. */
+export interface SnapshotPart {
+  readonly name: string;
+  /** What many sandboxes start with, such as a layer of an image. Other parts are of this sandbox alone. */
+  readonly isShared: boolean;
+}
+
+/** Everything that another engine of the same kind needs to start sandboxes from a snapshot, but for the content of the parts. */
+export interface SnapshotDescription {
+  /** Read by engines only. */
+  readonly facts: Json;
+  readonly parts: readonly SnapshotPart[];
+}
+
+export interface ExportedSnapshot extends SnapshotDescription {
+  /** The content of a part. The snapshot must not be removed until it is read. */
+  open(part: SnapshotPart, signal: AbortSignal): Readable;
+}
+
 /** Creates sandboxes. Every engine passes the same conformance suite. */
 export interface SandboxEngine {
   readonly name: string;
@@ -198,6 +220,17 @@ export interface SandboxEngine {
   list(): Promise<readonly Sandbox[]>;
   /** Deletes a snapshot. Idempotent; sandboxes that were started from it keep running. */
   removeSnapshot?(id: string): Promise<void>;
+  /** Describes a snapshot for other engines of this kind, also on other machines. */
+  exportSnapshot?(id: string): Promise<ExportedSnapshot>;
+  /**
+   * Stores a snapshot that another engine has exported. `open` is called for the parts that this engine does not have yet. Rejects with
+   * `sandbox.unsupported` and the reason if sandboxes cannot be started from it here; then nothing of it is left.
+   */
+  importSnapshot?(
+    description: SnapshotDescription,
+    open: (part: SnapshotPart) => Promise<Readable>,
+    signal: AbortSignal,
+  ): Promise<SandboxSnapshot>;
   /** Releases all resources of the engine; sandboxes keep running. */
   close(): Promise<void>;
 }

@@ -4,6 +4,7 @@ export { DockerEngine, type DockerEngineOptions } from "./docker/engine.ts";
 export {
   type CommandDefaults,
   type EngineAbilities,
+  type ExportedSnapshot,
   type FolderMount,
   type Listening,
   noAbilities,
@@ -16,7 +17,9 @@ export {
   type SandboxRuntime,
   type SandboxSnapshot,
   type SandboxSpec,
+  type SnapshotDescription,
   type SnapshotFidelity,
+  type SnapshotPart,
 } from "./engine.ts";
 export {
   connectInit,

@@ -18,6 +18,7 @@ function program(spec: SandboxSpec, self: MemorySandbox): RequestListener {
       "/health": () => ({ success: true }),
       "/environment": () => ({ variables: spec.variables }),
       "/print": () => self.print(line),
+      "/file": () => (request.method === "POST" ? void self.files.set("file", line) : { line: self.files.get("file") ?? null }),
       "/exit": () => {
         self.print(line);
         response.on("finish", () => self.exit(`exit code ${searchParams.get("code")}: ${line}`));
@@ -28,7 +29,7 @@ function program(spec: SandboxSpec, self: MemorySandbox): RequestListener {
 }
 
 describeEngine("memory", {
-  open: () => new MemoryEngine({ start: program }),
+  open: () => new MemoryEngine({ start: program, can: { snapshots: ["files"], exportsSnapshots: true } }),
   command: (behaviour) => [behaviour],
   skip: {
     "destroy ends children and grandchildren": "its sandboxes are not processes",

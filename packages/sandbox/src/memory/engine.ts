@@ -3,10 +3,22 @@ import { rm } from "node:fs/promises";
 import { createServer, type RequestListener } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
 import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
-import { type EngineAbilities, noAbilities, type Sandbox, type SandboxEngine, type SandboxSpec } from "../engine.ts";
+import {
+  type EngineAbilities,
+  type ExportedSnapshot,
+  noAbilities,
+  type Sandbox,
+  type SandboxEngine,
+  type SandboxSnapshot,
+  type SandboxSpec,
+  type SnapshotDescription,
+  type SnapshotPart,
+} from "../engine.ts";
 import { probe } from "../probe.ts";
 import { MemorySandbox } from "./sandbox.ts";
+import { MemorySnapshots } from "./snapshots.ts";
 
 /** Simulates the program of a sandbox: returns the listener for its requests, or throws the reason of a failed start. */
 export type MemoryProgram = (spec: SandboxSpec, self: MemorySandbox) => RequestListener | Promise<RequestListener>;
@@ -14,7 +26,9 @@ export type MemoryProgram = (spec: SandboxSpec, self: MemorySandbox) => RequestL
 export interface MemoryEngineOptions {
   readonly start: MemoryProgram;
   /** Abilities that the program simulates. */
-  readonly can?: Partial<Pick<EngineAbilities, "mounts" | "initCommand" | "freezes" | "egress" | "changesEgress" | "images">>;
+  readonly can?: Partial<
+    Pick<EngineAbilities, "mounts" | "initCommand" | "freezes" | "egress" | "changesEgress" | "images" | "snapshots" | "exportsSnapshots">
+  >;
 }
 
 /** Sandboxes that are functions of this process, for tests: same lifecycle as in other engines, and they can be made to crash. */
@@ -25,6 +39,7 @@ export class MemoryEngine implements SandboxEngine {
   readonly #folder = mkdtempSync(join(tmpdir(), "aenv-memory-"));
   /** Null while it is being created. */
   readonly #sandboxes = new Map<string, MemorySandbox | null>();
+  readonly #snapshots = new MemorySnapshots();
   #count = 0;
 
   constructor({ start, can }: MemoryEngineOptions) {
@@ -35,7 +50,8 @@ export class MemoryEngine implements SandboxEngine {
   async create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
     if (this.#sandboxes.has(spec.id)) throw new PlatformError("sandbox.exists", `a sandbox '${spec.id}' exists already`);
     if (signal.aborted) throw cancelled(spec.id);
-    const sandbox = new MemorySandbox(spec, join(this.#folder, String(++this.#count)), () => this.#sandboxes.delete(spec.id));
+    const path = join(this.#folder, String(++this.#count));
+    const sandbox = new MemorySandbox(spec, path, this.#snapshots, () => this.#sandboxes.delete(spec.id));
     this.#sandboxes.set(spec.id, null);
     const stop = new AbortController();
     const timer = setTimeout(() => stop.abort(), spec.startTimeoutMs);
@@ -62,6 +78,23 @@ export class MemoryEngine implements SandboxEngine {
 
   async list(): Promise<readonly Sandbox[]> {
     return [...this.#sandboxes.values()].filter((sandbox): sandbox is MemorySandbox => sandbox !== null && !sandbox.hasExited);
+  }
+
+  /** How many snapshots are stored. */
+  get snapshotCount(): number {
+    return this.#snapshots.size;
+  }
+
+  async removeSnapshot(id: string): Promise<void> {
+    this.#snapshots.remove(id);
+  }
+
+  async exportSnapshot(id: string): Promise<ExportedSnapshot> {
+    return this.#snapshots.export(id);
+  }
+
+  importSnapshot(description: SnapshotDescription, open: (part: SnapshotPart) => Promise<Readable>): Promise<SandboxSnapshot> {
+    return this.#snapshots.import(description, open);
   }
 
   /** Ends a sandbox as if its program had crashed. */

@@ -1,8 +1,9 @@
 import { once } from "node:events";
 import type { Server } from "node:http";
-import type { EgressPolicy } from "@aenv/contract";
-import type { Sandbox, SandboxAddress, SandboxExit, SandboxSpec } from "../engine.ts";
+import { type EgressPolicy, type Json, PlatformError } from "@aenv/contract";
+import type { Sandbox, SandboxAddress, SandboxExit, SandboxSnapshot, SandboxSpec, SnapshotFidelity } from "../engine.ts";
 import { WakeSignal } from "../wake-signal.ts";
+import type { MemoryContent, MemorySnapshots } from "./snapshots.ts";
 
 const MAX_LINES = 10_000;
 
@@ -14,6 +15,13 @@ export class MemorySandbox implements Sandbox {
   /** The policies that were set, the current one last. */
   readonly policies: EgressPolicy[] = [];
   readonly exited: Promise<SandboxExit>;
+  /** What its program stores as files. */
+  readonly files = new Map<string, string>();
+  /** Set by a program that can be stored with its memory; what it returns is `restored` of the copies. */
+  saveMemory: (() => Promise<Json>) | undefined;
+  /** The memory to continue with; null for a new program. */
+  readonly restored: Json;
+  readonly #snapshots: MemorySnapshots;
   readonly #path: string;
   readonly #onDestroyed: () => void;
   readonly #lines: string[] = [];
@@ -24,8 +32,12 @@ export class MemorySandbox implements Sandbox {
   #isDestroyed = false;
   #resolveExit: (exit: SandboxExit) => void = () => undefined;
 
-  constructor(spec: SandboxSpec, path: string, onDestroyed: () => void) {
+  constructor(spec: SandboxSpec, path: string, snapshots: MemorySnapshots, onDestroyed: () => void) {
     this.id = spec.id;
+    const content: MemoryContent = spec.snapshot === undefined ? { files: {}, memory: null } : snapshots.contentOf(spec.snapshot);
+    for (const [name, text] of Object.entries(content.files)) this.files.set(name, text);
+    this.restored = content.memory;
+    this.#snapshots = snapshots;
     this.labels = spec.labels;
     this.address = { kind: "unix", path };
     this.#path = path;
@@ -60,6 +72,14 @@ export class MemorySandbox implements Sandbox {
 
   get isFrozen(): boolean {
     return this.#frozen !== null;
+  }
+
+  async snapshot(fidelity: SnapshotFidelity): Promise<SandboxSnapshot> {
+    if (this.#hasExited) throw new PlatformError("sandbox.lost", `sandbox '${this.id}' has ended`);
+    if (fidelity === "memory" && this.saveMemory === undefined)
+      throw new PlatformError("sandbox.unsupported", `the memory of sandbox '${this.id}' cannot be stored`);
+    const memory = fidelity === "memory" ? ((await this.saveMemory?.()) ?? null) : null;
+    return this.#snapshots.add(fidelity, { files: Object.fromEntries(this.files), memory });
   }
 
   /** Resolves when the sandbox is not frozen. */

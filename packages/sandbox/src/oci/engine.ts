@@ -1,9 +1,11 @@
 import type { KeyObject } from "node:crypto";
 import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
 import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
 import {
   type EngineAbilities,
+  type ExportedSnapshot,
   type Listening,
   noAbilities,
   type ReachedLimit,
@@ -14,10 +16,12 @@ import {
   type SandboxRuntime,
   type SandboxSnapshot,
   type SandboxSpec,
+  type SnapshotDescription,
   type SnapshotFidelity,
+  type SnapshotPart,
 } from "../engine.ts";
 import { isInitError } from "../init/error.ts";
-import { openInitKey } from "../init/key.ts";
+import { initKeyArgument, openInitKey } from "../init/key.ts";
 import type { RemoteProcess } from "../init/process.ts";
 import { initProgram } from "../init/program.ts";
 import { LimitWatch } from "../limit-watch.ts";
@@ -37,6 +41,7 @@ import type { OciRuntime } from "./runtime/runtime.ts";
 import { OciSandbox, type SandboxRecord } from "./sandbox.ts";
 import { SnapshotStore } from "./snapshots/store.ts";
 import { takeSnapshot } from "./snapshots/take.ts";
+import { exportSnapshot, importSnapshot, type Site } from "./snapshots/transfer.ts";
 import { groupLimits, type Limits } from "./spec/limits.ts";
 import { mainProgram } from "./spec/program.ts";
 import type { Architecture } from "./spec/seccomp.ts";
@@ -80,6 +85,7 @@ interface Parts {
   readonly layers: LayerStore;
   readonly images: Images;
   readonly snapshots: SnapshotStore;
+  readonly initPath: string;
 }
 
 /** Where programs listen that the engine tells it. */
@@ -121,6 +127,7 @@ export class OciEngine implements SandboxEngine {
     freezes: true,
     // Memory only of sandboxes with runsc.
     snapshots: ["files", "memory"],
+    exportsSnapshots: true,
     egress: true,
     changesEgress: true,
     runtimes: ["runc", "runsc"],
@@ -189,6 +196,18 @@ export class OciEngine implements SandboxEngine {
 
   async removeSnapshot(id: string): Promise<void> {
     await (await this.#open()).snapshots.remove(id);
+  }
+
+  async exportSnapshot(id: string): Promise<ExportedSnapshot> {
+    return exportSnapshot(id, await this.#site());
+  }
+
+  async importSnapshot(
+    description: SnapshotDescription,
+    open: (part: SnapshotPart) => Promise<Readable>,
+    signal: AbortSignal,
+  ): Promise<SandboxSnapshot> {
+    return importSnapshot(description, open, signal, await this.#site());
   }
 
   async close(): Promise<void> {
@@ -277,7 +296,20 @@ export class OciEngine implements SandboxEngine {
       collect();
       void pool.fill();
     }, COLLECT_EVERY_MS).unref();
-    return { containers, pool, networks, layers, images, snapshots };
+    return { containers, pool, networks, layers, images, snapshots, initPath };
+  }
+
+  async #site(): Promise<Site> {
+    const { layers, snapshots, initPath } = await this.#open();
+    return {
+      layers,
+      snapshots,
+      architecture: process.arch,
+      initPath,
+      key: initKeyArgument(this.initKey),
+      runtime: (name) => this.#runtime(name),
+      baseMounts: async () => (await this.#options.base(layers)).mounts ?? [],
+    };
   }
 
   #runtime(name: SandboxRuntime): Promise<OciRuntime> {

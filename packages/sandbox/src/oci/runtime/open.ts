@@ -23,8 +23,10 @@ export interface RuntimeOptions {
 export async function openRuntime(name: SandboxRuntime, { root, program }: RuntimeOptions): Promise<OciRuntime> {
   const problem = await probeRuntime(name, program);
   if (problem !== null) throw new PlatformError("sandbox.unsupported", `sandboxes with ${name} cannot run here: ${problem}`);
-  const options = { program: findProgram(name, program) as string, root, hierarchy: await findHierarchy() };
-  return name === "runc" ? new CommandRuntime({ ...options, dialect: runc }) : new RunscRuntime({ ...options, dialect: runsc });
+  const path = findProgram(name, program) as string;
+  const options = { program: path, root, hierarchy: await findHierarchy() };
+  if (name === "runc") return new CommandRuntime({ ...options, dialect: runc });
+  return new RunscRuntime({ ...options, dialect: runsc, version: await versionOf(path) });
 }
 
 /** Why the runtime does not work on this machine and what to do; null if it does. */
@@ -33,10 +35,16 @@ export async function probeRuntime(name: SandboxRuntime, program?: string): Prom
   if (process.getuid?.() !== 0) return "they need root: start the server as root, or use the engine 'docker'";
   const path = findProgram(name, program);
   if (path === null) return `there is no program '${program ?? name}'; ${NEXT_STEP[name]}`;
-  return promisify(execFile)(path, ["--version"], { timeout: 20_000, env: { PATH: SYSTEM_PATH } }).then(
+  return versionOf(path).then(
     () => null,
     (error: unknown) => `'${path} --version' failed: ${messageOf(error)}`,
   );
+}
+
+/** The first line of what it prints, such as `runsc version release-20260907.0`. */
+async function versionOf(path: string): Promise<string> {
+  const { stdout } = await promisify(execFile)(path, ["--version"], { timeout: 20_000, env: { PATH: SYSTEM_PATH }, encoding: "utf8" });
+  return stdout.split("\n")[0]?.trim() ?? "";
 }
 
 const NEXT_STEP = {

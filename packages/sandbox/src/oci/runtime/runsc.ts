@@ -1,5 +1,5 @@
 import { mkdir, rm } from "node:fs/promises";
-import { CommandRuntime } from "./command-runtime.ts";
+import { CommandRuntime, type CommandRuntimeOptions } from "./command-runtime.ts";
 import type { OciRuntime, RunOptions, StartedSandbox } from "./runtime.ts";
 
 /** Also when the caller has cancelled. */
@@ -7,6 +7,14 @@ const RESUME_MS = 30_000;
 
 /** gVisor: its kernel can store a sandbox with its processes, and continue it elsewhere. */
 export class RunscRuntime extends CommandRuntime implements Required<OciRuntime> {
+  readonly checkpointFormat: string;
+
+  constructor(options: CommandRuntimeOptions & { readonly version: string }) {
+    super(options);
+    const flags = options.dialect.options({ root: "", errorsPath: "" }).filter((flag) => !/^--(?:root|log)/.test(flag));
+    this.checkpointFormat = [options.version, ...flags].join(" ");
+  }
+
   async checkpoint(id: string, folder: string, signal: AbortSignal): Promise<void> {
     await mkdir(folder, { mode: 0o700 });
     try {

@@ -16,6 +16,8 @@ export interface StartedSandbox {
 /** A program that runs sandboxes from an OCI bundle. Every call has a time limit. */
 export interface OciRuntime {
   readonly name: SandboxRuntime;
+  /** The version and the options of the program: what `checkpoint` has stored can be restored by a runtime with the same ones. */
+  readonly checkpointFormat?: string;
   /** Starts process 1. If it fails, nothing is left. */
   run(id: string, bundle: string, options: RunOptions): Promise<StartedSandbox>;
   isRunning(id: string): Promise<boolean>;

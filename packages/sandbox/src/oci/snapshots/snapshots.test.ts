@@ -1,9 +1,10 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { describeNeeding } from "@aenv/testing";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
-import type { Sandbox, SandboxRuntime } from "../../engine.ts";
+import type { ExportedSnapshot, Sandbox, SandboxAddress, SandboxRuntime, SandboxSnapshot, SnapshotPart } from "../../engine.ts";
 import { connectInit } from "../../init/connection.ts";
 import { OciEngine } from "../engine.ts";
 import { testBase } from "../testing/base.ts";
@@ -132,6 +133,85 @@ for (const runtime of ["runc", "runsc"] as const) {
   });
 }
 
+/** Another machine: its own layers and snapshots. `key`: the key of the first one's home. */
+async function openElsewhere(runtime: SandboxRuntime, first: OciEngine, key: boolean) {
+  const home = mkdtempSync(join(tmpdir(), "aenv-elsewhere-"));
+  if (key) writeFileSync(join(home, "init-key.pem"), first.initKey.export({ type: "pkcs8", format: "pem" }), { mode: 0o600 });
+  const engine = new OciEngine({ home, runtime, base: testBase, networkPoolSize: 0 });
+  return {
+    engine,
+    create: (snapshot: string) =>
+      engine.create(
+        { id: "moved", command: ["/usr/bin/node", "-e", COUNTER, "--"], variables: {}, labels: {}, startTimeoutMs: 60_000, snapshot },
+        signal,
+      ),
+    [Symbol.asyncDispose]: async () => {
+      for (const sandbox of await engine.list()) await sandbox.destroy();
+      const left = await leftoversOf(home);
+      await engine.close();
+      rmSync(home, { recursive: true, force: true });
+      expect(left).toEqual([]);
+    },
+  };
+}
+
+for (const runtime of ["runc", "runsc"] as const) {
+  describeSnapshots(runtime, ({ engine, create, sh }) => {
+    it("start sandboxes on another machine, with all layers, owners, deleted files and attributes", async () => {
+      const parent = await create();
+      await sh(
+        parent,
+        "mkdir -p /kept/deep; echo one > /kept/deep/file; chown 7:8 /kept/deep/file; chmod 640 /kept/deep/file; rm -r /opt/test",
+      );
+      await sh(parent, "ln -s deep/file /kept/link; ln /kept/deep/file /kept/same; head -c 20000000 /dev/urandom > /kept/large");
+      const show = "cd /kept; ls -ln deep/file link same; sha256sum large; ls /opt";
+      const before = await sh(parent, show);
+      const snapshot = (await parent.snapshot?.("files", signal)) as SandboxSnapshot;
+      const exported = await engine().exportSnapshot(snapshot.id);
+      expect(exported.parts.map(({ isShared }) => isShared)).toEqual([true, false]);
+      await using elsewhere = await openElsewhere(runtime, engine(), false);
+      const description = JSON.parse(JSON.stringify({ facts: exported.facts, parts: exported.parts }));
+      const read: string[] = [];
+      const open = async (part: SnapshotPart) => {
+        read.push(part.name);
+        return exported.open(part, signal);
+      };
+      const moved = await elsewhere.engine.importSnapshot(description, open, signal);
+      expect(moved).toMatchObject({ fidelity: "files" });
+      await using init = await connectInit(
+        (await elsewhere.create(moved.id)).initAddress as SandboxAddress,
+        elsewhere.engine.initKey,
+        signal,
+      );
+      expect((await init.run({ argv: ["/bin/sh", "-c", show] })).stdout.toString().trim()).toBe(before);
+      // What is there already is not read again.
+      expect(read).toHaveLength(2);
+      await elsewhere.engine.importSnapshot(description, open, signal);
+      expect(read).toHaveLength(2);
+      await engine().removeSnapshot(snapshot.id);
+    }, 180_000);
+
+    it("whose content ends too early are not stored", async () => {
+      const parent = await create();
+      const snapshot = (await parent.snapshot?.("files", signal)) as SandboxSnapshot;
+      const exported = await engine().exportSnapshot(snapshot.id);
+      await using elsewhere = await openElsewhere(runtime, engine(), false);
+      const broken = async () =>
+        Readable.from(
+          (async function* () {
+            yield Buffer.alloc(512, 1);
+            throw new Error("the disk is broken");
+          })(),
+        );
+      await expect(elsewhere.engine.importSnapshot(exported, broken, signal)).rejects.toThrow("the disk is broken");
+      await expect(elsewhere.engine.importSnapshot(exported, async () => Readable.from([Buffer.alloc(700, 1)]), signal)).rejects.toThrow(
+        "could not be unpacked",
+      );
+      await engine().removeSnapshot(snapshot.id);
+    }, 120_000);
+  });
+}
+
 describeSnapshots("runc", ({ create }) => {
   it("have no memory, and say so", async () => {
     const parent = await create();
@@ -167,6 +247,37 @@ describeSnapshots("runsc", ({ engine, create, sh }) => {
     const files = await grandchild.snapshot?.("files", signal);
     expect(await sh(await create(files?.id), "cat /kept /also")).toBe("one\ntwo");
     for (const one of [second, files]) await engine().removeSnapshot(one?.id ?? "");
+  }, 180_000);
+
+  it("continue the program on another machine that has the same key, and are refused on others, with the reason", async () => {
+    const parent = await create();
+    await sh(parent, "echo one > /kept");
+    expect([await ask(parent), await ask(parent)]).toEqual(["1", "2"]);
+    const snapshot = (await parent.snapshot?.("memory", signal)) as SandboxSnapshot;
+    const exported = await engine().exportSnapshot(snapshot.id);
+    const open = async (part: SnapshotPart) => exported.open(part, signal);
+    {
+      await using elsewhere = await openElsewhere("runsc", engine(), true);
+      const facts = exported.facts as { memory: object };
+      const other = { ...exported, facts: { ...facts, memory: { ...facts.memory, format: "runsc version 1" } } } as ExportedSnapshot;
+      await expect(elsewhere.engine.importSnapshot(other, open, signal)).rejects.toThrow(
+        /the runtime was 'runsc version 1' and here is 'runsc/,
+      );
+      await expect(elsewhere.engine.importSnapshot({ ...exported, facts: { engine: "moon" } }, open, signal)).rejects.toThrow(
+        "taken by the engine 'moon'",
+      );
+      const moved = await elsewhere.engine.importSnapshot(exported, open, signal);
+      const copy = await elsewhere.create(moved.id);
+      expect(await ask(copy)).toBe("3");
+      await using init = await connectInit(copy.initAddress as SandboxAddress, elsewhere.engine.initKey, signal);
+      expect((await init.run({ argv: ["/bin/sh", "-c", "cat /kept"] })).stdout.toString()).toBe("one\n");
+    }
+    await using stranger = await openElsewhere("runsc", engine(), false);
+    await expect(stranger.engine.importSnapshot(exported, open, signal)).rejects.toMatchObject({
+      code: "sandbox.unsupported",
+      message: expect.stringContaining("init-key.pem"),
+    });
+    await engine().removeSnapshot(snapshot.id);
   }, 180_000);
 
   it("notice that the program of a copy ends", async () => {

@@ -4,9 +4,9 @@ import { PlatformError } from "@aenv/contract";
 import type { SandboxSnapshot, SnapshotFidelity } from "../../engine.ts";
 import { type Container, INIT_PORT, type RootFiles } from "../containers.ts";
 import type { LayerId, LayerStore } from "../images/layers.ts";
-import { run } from "../overlay/mount.ts";
 import { type OverlayRoot, snapshotRoot } from "../overlay/root.ts";
 import type { OciRuntime } from "../runtime/runtime.ts";
+import { unpackFolder } from "./archive.ts";
 import { outsideConnections } from "./connections.ts";
 import { diskBytes, type SnapshotStore } from "./store.ts";
 
@@ -70,7 +70,7 @@ async function storeFiles({ container, root, runtime }: Subject, layers: LayerSt
   const { writeChanges } = runtime;
   if (writeChanges !== undefined) {
     const archive = (path: string) => writeChanges.call(runtime, record.id, path, signal);
-    return { ...record.files, layers: [...record.files.layers, await unpackChanges(archive, layers)] };
+    return { ...record.files, layers: [...record.files.layers, await unpackChanges(archive, layers, signal)] };
   }
   await group.freeze();
   try {
@@ -81,20 +81,13 @@ async function storeFiles({ container, root, runtime }: Subject, layers: LayerSt
 }
 
 /** The archive has the form of overlayfs already: deleted files are devices 0:0. */
-async function unpackChanges(write: (archive: string) => Promise<void>, layers: LayerStore): Promise<LayerId> {
+async function unpackChanges(write: (archive: string) => Promise<void>, layers: LayerStore, signal: AbortSignal): Promise<LayerId> {
   const part = await layers.temporaryFolder();
   try {
     const [archive, files] = [join(part, "changes.tar"), join(part, "files")];
     await write(archive);
     await mkdir(files);
-    // Names of owners are not looked up; of the attributes, only those that a layer may have.
-    const options = ["--numeric-owner", "--same-owner", "--preserve-permissions", "--delay-directory-restore", "--xattrs"];
-    const attributes = ["user.*", "security.capability", "trusted.overlay.opaque"].map((name) => `--xattrs-include=${name}`);
-    await run(
-      "tar",
-      ["--extract", `--file=${archive}`, ...options, ...attributes, `--directory=${files}`],
-      "the files of the sandbox could not be stored",
-    );
+    await unpackFolder(archive, files, signal);
     return await layers.adopt(files);
   } finally {
     await rm(part, { recursive: true, force: true });

@@ -1,0 +1,57 @@
+import { randomBytes } from "node:crypto";
+import { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
+import { isObject, type Json, PlatformError } from "@aenv/contract";
+import type { ExportedSnapshot, SandboxSnapshot, SnapshotDescription, SnapshotFidelity, SnapshotPart } from "../engine.ts";
+
+/** What a sandbox in memory consists of. */
+export interface MemoryContent {
+  readonly files: Readonly<Record<string, string>>;
+  /** What the program returned; null in a snapshot of files. */
+  readonly memory: Json;
+}
+
+/** The snapshots of one engine in memory. */
+export class MemorySnapshots {
+  readonly #stored = new Map<string, SandboxSnapshot & { readonly content: MemoryContent }>();
+
+  add(fidelity: SnapshotFidelity, content: MemoryContent): SandboxSnapshot {
+    const bytes = Buffer.byteLength(JSON.stringify(content));
+    const snapshot = { id: randomBytes(12).toString("hex"), fidelity, bytes, ...(fidelity === "memory" && { cut: [] }) };
+    this.#stored.set(snapshot.id, { ...snapshot, content: structuredClone(content) });
+    return snapshot;
+  }
+
+  get size(): number {
+    return this.#stored.size;
+  }
+
+  contentOf(id: string): MemoryContent {
+    return structuredClone(this.#get(id).content);
+  }
+
+  remove(id: string): void {
+    this.#stored.delete(id);
+  }
+
+  export(id: string): ExportedSnapshot {
+    const { fidelity, content } = this.#get(id);
+    return {
+      facts: { engine: "memory", fidelity },
+      parts: [{ name: `content ${id}`, isShared: false }],
+      open: () => Readable.from([Buffer.from(JSON.stringify(content))]),
+    };
+  }
+
+  async import({ facts, parts: [part] }: SnapshotDescription, open: (part: SnapshotPart) => Promise<Readable>): Promise<SandboxSnapshot> {
+    if (!isObject(facts) || facts.engine !== "memory" || part === undefined)
+      throw new PlatformError("sandbox.unsupported", "the snapshot was taken by another engine; this server has the engine 'memory'");
+    return this.add(facts.fidelity as SnapshotFidelity, JSON.parse(await text(await open(part))) as MemoryContent);
+  }
+
+  #get(id: string) {
+    const found = this.#stored.get(id);
+    if (found === undefined) throw new PlatformError("snapshot.not_found", `there is no snapshot '${id}' on this server`);
+    return found;
+  }
+}

@@ -1,0 +1,155 @@
+import { createHash } from "node:crypto";
+import { mkdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { isObject, type Json, PlatformError } from "@aenv/contract";
+import type {
+  ExportedSnapshot,
+  SandboxRuntime,
+  SandboxSnapshot,
+  SnapshotDescription,
+  SnapshotFidelity,
+  SnapshotPart,
+} from "../../engine.ts";
+import type { RootFiles } from "../containers.ts";
+import type { LayerId, LayerStore } from "../images/layers.ts";
+import type { ImageConfig } from "../images/layout.ts";
+import type { OciRuntime } from "../runtime/runtime.ts";
+import type { SandboxMount } from "../spec/mounts.ts";
+import { packFolder, unpackFolder } from "./archive.ts";
+import { type CompleteSnapshot, diskBytes, type SnapshotStore } from "./store.ts";
+
+/** What engines write about a snapshot. */
+interface Facts {
+  readonly engine: "oci";
+  readonly format: 1;
+  readonly fidelity: SnapshotFidelity;
+  readonly runtime: SandboxRuntime;
+  readonly layers: readonly LayerId[];
+  readonly config: ImageConfig | null;
+  /** Where folders of the machine are mounted. Another machine has its own folders. */
+  readonly mounts: readonly string[];
+  readonly memory: MemoryNeeds | null;
+}
+
+/** A stored process continues only where these are the same. */
+interface MemoryNeeds {
+  readonly format: string;
+  readonly architecture: string;
+  /** Digest of the init's program. */
+  readonly init: string;
+  /** The public key that the init trusts. */
+  readonly key: string;
+  readonly program: number | null;
+  readonly diskMb: number | null;
+  readonly cut: readonly string[];
+}
+
+/** The engine that exports or imports. */
+export interface Site {
+  readonly layers: LayerStore;
+  readonly snapshots: SnapshotStore;
+  readonly architecture: string;
+  readonly initPath: string;
+  readonly key: string;
+  readonly runtime: (name: SandboxRuntime) => Promise<OciRuntime>;
+  readonly baseMounts: () => Promise<readonly SandboxMount[]>;
+}
+
+const LAYER = "layer ";
+const MEMORY = "memory ";
+
+export async function exportSnapshot(id: string, site: Site): Promise<ExportedSnapshot> {
+  const { layers, snapshots } = site;
+  const snapshot = snapshots.get(id);
+  const { config, layers: ids, mounts = [] } = snapshot.files;
+  const facts: Facts = {
+    engine: "oci",
+    format: 1,
+    fidelity: snapshot.fidelity,
+    runtime: snapshot.runtime,
+    layers: ids,
+    config,
+    mounts: mounts.map(({ target }) => target),
+    memory: await needsOf(snapshot, site),
+  };
+  const parts: SnapshotPart[] = ids.map((layer) => ({ name: `${LAYER}${layer}`, isShared: layer.startsWith("sha256:") }));
+  if (snapshot.memory !== null) parts.push({ name: `${MEMORY}${id}`, isShared: false });
+  return {
+    facts: facts as unknown as Json,
+    parts,
+    open: ({ name }, signal) =>
+      packFolder(
+        name.startsWith(LAYER) ? join(layers.folder, layers.filesOf(name.slice(LAYER.length))) : snapshots.memoryFolder(id),
+        signal,
+      ),
+  };
+}
+
+export async function importSnapshot(
+  { facts: given, parts }: SnapshotDescription,
+  open: (part: SnapshotPart) => Promise<Readable>,
+  signal: AbortSignal,
+  site: Site,
+): Promise<SandboxSnapshot> {
+  const { layers, snapshots } = site;
+  const facts = parseFacts(given);
+  const mounts = facts.mounts.length === 0 ? [] : await site.baseMounts();
+  await assertRuns(facts, mounts, site);
+  const { fidelity, runtime, config, layers: ids, memory } = facts;
+  const files: RootFiles = { layers: ids, config, ...(mounts.length > 0 && { mounts }) };
+  const stored = memory === null ? null : { program: memory.program, diskMb: memory.diskMb, initPath: site.initPath, cut: memory.cut };
+  const { id, bytes } = await snapshots.add({ fidelity, runtime, memory: stored }, async (folder) => {
+    for (const part of parts) {
+      if (part.name.startsWith(LAYER))
+        await layers.add(part.name.slice(LAYER.length), async (target) => unpackFolder(await open(part), target, signal));
+      else {
+        await mkdir(folder, { mode: 0o700 });
+        await unpackFolder(await open(part), folder, signal);
+      }
+    }
+    const own = ids.filter((layer) => !layer.startsWith("sha256:")).map((layer) => join(layers.folder, layers.filesOf(layer)));
+    return { files, bytes: await diskBytes(memory === null ? own : [folder]) };
+  });
+  return { id, fidelity, bytes, ...(memory !== null && { cut: memory.cut }) };
+}
+
+async function needsOf({ memory, runtime }: CompleteSnapshot, site: Site): Promise<MemoryNeeds | null> {
+  if (memory === null) return null;
+  const { program, diskMb, initPath, cut } = memory;
+  const format = (await site.runtime(runtime)).checkpointFormat ?? "";
+  return { format, architecture: site.architecture, init: await digestOf(initPath), key: site.key, program, diskMb, cut };
+}
+
+/** Refuses what could not be continued here, before anything of it is copied. */
+async function assertRuns({ runtime, memory, mounts }: Facts, own: readonly SandboxMount[], site: Site): Promise<void> {
+  const { checkpointFormat = "" } = await site.runtime(runtime);
+  if (memory === null) return;
+  const problems: string[] = [];
+  const compare = (what: string, theirs: string, ours: string) => {
+    if (theirs !== ours) problems.push(`${what} was '${theirs}' and here is '${ours}'`);
+  };
+  compare("the architecture", memory.architecture, site.architecture);
+  compare("the runtime", memory.format, checkpointFormat);
+  compare("the init of sandboxes", memory.init, await digestOf(site.initPath));
+  compare("the folders in sandboxes", mounts.join(", "), own.map(({ target }) => target).join(", "));
+  if (memory.key !== site.key) problems.push("it trusts the server's key 'init-key.pem' in another home");
+  if (problems.length > 0)
+    throw new PlatformError(
+      "sandbox.unsupported",
+      `processes of this snapshot cannot continue on this server: ${problems.join("; ")}. Take the snapshot again here, or take one of files`,
+    );
+}
+
+function parseFacts(facts: Json): Facts {
+  if (isObject(facts) && facts.engine === "oci" && facts.format === 1) return facts as unknown as Facts;
+  const maker = isObject(facts) ? `the engine '${String(facts.engine)}', format ${String(facts.format)}` : "another engine";
+  throw new PlatformError("sandbox.unsupported", `the snapshot was taken by ${maker}; this server has the engine 'oci', format 1`);
+}
+
+async function digestOf(path: string): Promise<string> {
+  return createHash("sha256")
+    .update(await readFile(path))
+    .digest("hex")
+    .slice(0, 16);
+}
