@@ -89,6 +89,7 @@ export const errorTable = {
   "health.failed": { status: 500, retryable: true, meaning: "the health check threw an error" },
   "snapshot.unsupported": { status: 501, retryable: false, meaning: "the state cannot be serialized" },
   "snapshot.not_found": { status: 404, retryable: false, meaning: "no such snapshot, or it belongs to another owner" },
+  "snapshot.exists": { status: 409, retryable: false, meaning: "the owner has a snapshot with this name already" },
   "snapshot.invalid": { status: 400, retryable: false, meaning: "the snapshot is damaged or belongs to another environment" },
   "store.unavailable": {
     status: 503,

@@ -67,6 +67,8 @@ export {
   renewRequest,
   resetRequest,
   resetResult,
+  type StartedFrom,
+  startedFrom,
 } from "./instance.ts";
 export {
   containsIpv4,
@@ -146,6 +148,7 @@ export {
   servicePrefix,
   serviceRoutes,
   sessionRoutes,
+  snapshotRoutes,
 } from "./routes.ts";
 export type { CommandEnding, CommandLine, CommandResult, FileContent, SandboxFile } from "./sandbox-commands.ts";
 export { initCommand, mountPoints, type SandboxOptions } from "./sandbox-options.ts";
@@ -177,6 +180,16 @@ export {
   type TaskChoice,
   taskChoice,
 } from "./session.ts";
+export {
+  isSnapshotId,
+  parseSnapshotRef,
+  type SnapshotRecord,
+  type SnapshotRef,
+  type SnapshotRequest,
+  snapshotName,
+  snapshotRecord,
+  snapshotRequest,
+} from "./snapshot.ts";
 export { invalidBundle, TAR_BLOCK, tarPadding, writeTarHeader } from "./tar.ts";
 export { readTar, type TarFile } from "./tar-reader.ts";
 export { type Task, type TaskPage, task, taskPage } from "./task.ts";

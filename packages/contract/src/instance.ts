@@ -12,6 +12,17 @@ export const instanceStatuses = ["Pending", "Creating", "Running", "Failed", "Te
 export type InstanceStatus = (typeof instanceStatuses)[number];
 
 /**
+ * How much of an instance its forks, or instances from a snapshot of it, continue with. `state`: the environment's state, a value. `files`: also the files of its sandbox.
+ * `memory`: the sandbox with its processes, their memory and listening sockets.
+ */
+export const forkFidelities = ["state", "files", "memory"] as const;
+export type ForkFidelity = (typeof forkFidelities)[number];
+
+/** The stored snapshot that an instance was started from. */
+export const startedFrom = z.object({ id: z.string(), name: z.string(), fidelity: z.enum(forkFidelities) });
+export type StartedFrom = z.infer<typeof startedFrom>;
+
+/**
  * A running environment as the wire has it. `status` stays a plain string: the original's services
  * also answer raw pod phases such as `Succeeded` and `Unknown`.
  */
@@ -32,6 +43,7 @@ export const instance = z.looseObject({
   server_version: z.string().nullish(),
   /** How much of its parent a fork continues with. */
   fork_fidelity: z.string().nullish(),
+  started_from: startedFrom.nullish(),
 });
 export type InstanceRecord = z.infer<typeof instance>;
 
@@ -52,6 +64,7 @@ export const createInstanceRequest = knownFields({
   id: instanceId.optional(),
   task: text(fieldLimits.nameLength).optional(),
   seed: z.number().int().optional(),
+  /** A state, or a stored snapshot: see `parseSnapshotRef`. */
   snapshot: z.unknown().optional(),
   /** May only narrow the environment's `deployConfig.egress`. */
   egress: egressPolicy.optional(),
@@ -90,13 +103,6 @@ export const resetResult = z.object({
   observation: (z.unknown() as z.ZodType<Json>).default(null),
 });
 export type ResetResult = z.infer<typeof resetResult>;
-
-/**
- * How much of an instance its forks continue with. `state`: the environment's state, a value. `files`: also the files of its sandbox.
- * `memory`: the sandbox with its processes, their memory and listening sockets.
- */
-export const forkFidelities = ["state", "files", "memory"] as const;
-export type ForkFidelity = (typeof forkFidelities)[number];
 
 /** The body of a fork: the number of copies, or their ids, if the server has chosen them. */
 export const forkRequest = knownFields({

@@ -60,11 +60,18 @@ export const controlRoutes = {
   deleteInstance: { method: "DELETE", path: "/env-instance/:id", does: "delete an instance" },
   renewInstance: { method: "POST", path: "/env-instance/:id/renew", does: "extend the instance's time to live" },
   resetInstance: { method: "POST", path: "/env-instance/:id/reset", does: "begin a new episode" },
-  snapshotInstance: { method: "POST", path: "/env-instance/:id/snapshot", does: "take a snapshot of the state" },
+  snapshotInstance: { method: "POST", path: "/env-instance/:id/snapshot", does: "take a snapshot" },
   forkInstance: { method: "POST", path: "/env-instance/:id/fork", does: "create copies that continue from the current state" },
   listEvents: { method: "GET", path: "/env-instance/:id/events", does: "list the instance's events" },
   readLogs: { method: "GET", path: "/env-instance/:id/logs", does: "read the log of the instance's sandbox" },
   presignUrl: { method: "POST", path: "/env-instance/:id/presign-url", does: "create a link to a port inside the sandbox" },
+} as const satisfies Record<string, Route>;
+
+/** Routes of the control port for stored snapshots. */
+export const snapshotRoutes = {
+  pageSnapshots: { method: "GET", path: "/snapshots", does: "list stored snapshots, a page at a time" },
+  getSnapshot: { method: "GET", path: "/snapshots/:id", does: "get a stored snapshot" },
+  deleteSnapshot: { method: "DELETE", path: "/snapshots/:id", does: "delete a stored snapshot" },
 } as const satisfies Record<string, Route>;
 
 /** Routes of the control port for commands in the sandbox of an instance. */

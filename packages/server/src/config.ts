@@ -111,6 +111,8 @@ export const serverConfig = z.strictObject({
   maxInstances: count.min(1).default(25_000).describe("most live instances of one owner"),
   createsPerSecond: number.positive().default(2_000).describe("most creations per second of one owner"),
   blobBytes: bytes.default(10 * 1024 ** 3).describe("storage quota for the bundles of one owner"),
+  maxSnapshots: count.min(1).default(1_000).describe("most stored snapshots of one owner"),
+  snapshotBytes: bytes.default(20 * 1024 ** 3).describe("storage quota for the snapshots of one owner"),
   startsAtOnce: count.min(1).default(64).describe("most concurrent starts; further ones are queued"),
   verifications: count.min(1).default(4).describe("most concurrent verifications of published bundles; further ones are queued"),
   verificationsPerOwner: count.min(1).default(2).describe("most concurrent verifications of one owner"),

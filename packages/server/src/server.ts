@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir, realpath } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { freemem, hostname, tmpdir } from "node:os";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { hostRuleFor, isLoopback, PlatformError, parseDuration } from "@aenv/contract";
 import type { SandboxEngine } from "@aenv/sandbox";
 import { Access, exposureWarning } from "./access/access.ts";
@@ -143,7 +143,13 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   const serviceTable = serviceRows(store);
   const tokens = new Tokens(tokenRows(store), now);
   const access = new Access(tokens, config.access === "on" || (config.access === "auto" && !isLoopback(config.host)));
-  const quotas = new Quotas({ instances: config.maxInstances, createsPerSecond: config.createsPerSecond, blobBytes: config.blobBytes });
+  const quotas = new Quotas({
+    instances: config.maxInstances,
+    createsPerSecond: config.createsPerSecond,
+    blobBytes: config.blobBytes,
+    snapshots: config.maxSnapshots,
+    snapshotBytes: config.snapshotBytes,
+  });
   const memoryGate = new MemoryGate({ minBytes: config.minAvailableMemoryMb * 1024 ** 2, availableBytes: freemem, pollMs: 250 });
   const { scheduler, pool, runtimes, verifier } = openPool({
     config,
@@ -170,6 +176,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   const {
     instances,
     slots,
+    snapshots,
     targets,
     idempotency,
     maintenance,
@@ -189,6 +196,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     scheduler,
     serverId,
     location: `${hostname()}:${await realpath(config.home)}`,
+    blobs: join(config.home, "blobs"),
     isAlone,
     maxHosts: config.maxHosts,
     // Empty hosts are ready processes like those of the pool.
@@ -249,6 +257,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   });
   let isReady = false;
   let wasReady = false;
+  closers.add(() => snapshots.close());
   closers.add(() => (wasReady ? maintenance.close(GRACE_MS) : maintenance.abandon()));
   closers.add(() => verifier.close());
   const hostRule = hostRuleFor(config.host, config.allowedHosts);
@@ -342,6 +351,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     instances,
     list,
     logs,
+    snapshots,
     commands,
     terminals,
     files: new Files(sandboxAccess),
@@ -365,6 +375,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     isReady: () => isReady,
   });
   const recovered = await maintenance.open();
+  await snapshots.sweep();
   const serviceRounds = startRounds(() => services.tidy(), roundMs, logFailure("a round of the services failed"));
   closers.add(async () => {
     await services.close();
@@ -376,6 +387,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     await links.collect();
     await rollouts.sweep();
     await hub.collect();
+    await snapshots.sweep();
     await sessions.sweep();
     await openenv.sweep();
   };

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { Quotas } from "./quotas.ts";
 
-const limits = { instances: 10, createsPerSecond: 2, blobBytes: 100 };
+const limits = { instances: 10, createsPerSecond: 2, blobBytes: 100, snapshots: 5, snapshotBytes: 100 };
 
 describe("quotas", () => {
   it("admit a burst of one second, then the rate, and say when to retry", () => {

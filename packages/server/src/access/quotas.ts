@@ -5,6 +5,9 @@ export interface Limits {
   readonly instances: number;
   readonly createsPerSecond: number;
   readonly blobBytes: number;
+  /** Stored snapshots: how many, and their size. */
+  readonly snapshots: number;
+  readonly snapshotBytes: number;
 }
 
 interface Bucket {

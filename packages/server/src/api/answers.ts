@@ -1,4 +1,4 @@
-import { environment, environmentStatuses, errorTable, instance, resetResult, service, visibilities } from "@aenv/contract";
+import { environment, environmentStatuses, errorTable, instance, resetResult, service, snapshotRecord, visibilities } from "@aenv/contract";
 import { z } from "zod";
 import { roles } from "../access/access.ts";
 
@@ -83,9 +83,18 @@ export const instances = {
     failed: z.int(),
   }),
   reset: resetResult,
-  snapshot: z.unknown().describe("the state; pass it as `snapshot` when creating an instance to continue from it"),
+  snapshot: z
+    .union([snapshotRecord, z.unknown()])
+    .describe(
+      "the stored snapshot, or the state; pass its name, or the state, as `snapshot` when creating an instance to continue from it",
+    ),
   events: z.array(z.object({ at: time, what: z.string() })),
   link: z.object({ url: z.url(), expires_at: time }),
+};
+
+export const snapshots = {
+  one: snapshotRecord,
+  page: z.object({ items: z.array(snapshotRecord), next: z.string().nullable() }),
 };
 
 const ending = {

@@ -119,7 +119,8 @@ export function createApp(options: AppOptions): FastifyInstance {
       one,
       (request) => callers.get(request) ?? ANONYMOUS,
       (data, ask) => {
-        if (one.audited !== undefined) options.audit.change(one.audited.event, one.audited.of(data, ask), actorOf(ask.request));
+        const subjects = one.audited?.of(data, ask) ?? [];
+        if (one.audited !== undefined && subjects.length > 0) options.audit.change(one.audited.event, subjects, actorOf(ask.request));
       },
     );
   }

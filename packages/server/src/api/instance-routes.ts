@@ -8,6 +8,9 @@ import {
   parseDuration,
   renewRequest,
   resetRequest,
+  type SnapshotRecord,
+  type SnapshotRequest,
+  snapshotRequest,
 } from "@aenv/contract";
 import { z } from "zod";
 import type { DataUrl } from "../http/data-url.ts";
@@ -23,6 +26,7 @@ import type { ShownText } from "../shown-text.ts";
 import * as answers from "./answers.ts";
 import { toClientError } from "./failure.ts";
 import { type ApiRequest, type ApiRoute, bodyLimits, endpointOf, route } from "./route.ts";
+import { toRecord as toSnapshotRecord } from "./snapshot-routes.ts";
 
 export interface InstanceRooms {
   readonly instances: Instances;
@@ -223,12 +227,19 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
     }),
     route({
       ...endpointOf(controlRoutes.snapshotInstance),
-      summary: "Take a snapshot of an instance's state",
+      summary: "Store a snapshot of an instance; without `name` and `fidelity`, the response is its state and nothing is stored",
       answer: answers.instances.snapshot,
+      audited: { event: "snapshot.created", of: (data, { body }) => (isStored(body) ? [(data as SnapshotRecord).id] : []) },
       tag: "instances",
       roles: trainer,
       params: id,
-      handle: async (ask) => instances.snapshot(ask.params.id, contextOf(ask, undefined)),
+      body: snapshotRequest,
+      maxBodyBytes: bodyLimits.fields,
+      handle: async (ask) => {
+        const context = contextOf(ask, undefined);
+        if (!isStored(ask.body)) return instances.snapshot(ask.params.id, context);
+        return toSnapshotRecord(await instances.store(ask.params.id, ask.body, context));
+      },
     }),
     route({
       ...endpointOf(controlRoutes.forkInstance),
@@ -293,6 +304,7 @@ export function toRecord(row: InstanceRow, dataPort: DataPort, env: InstanceReco
     task: row.task,
     seed: row.seed,
     ...(row.forkFidelity !== undefined && { fork_fidelity: row.forkFidelity }),
+    ...(row.startedFrom !== undefined && { started_from: row.startedFrom }),
     ...(row.isFrozen === true && { frozen: true }),
     ...(row.warnings !== undefined && { warnings: [...row.warnings] }),
     ...(row.datasource !== "" && { datasource: row.datasource, image: row.image }),
@@ -317,6 +329,10 @@ export function minimalEnvironment(row: Pick<InstanceRow, "environment" | "creat
     created_at: row.createdAt,
     updated_at: row.createdAt,
   };
+}
+
+function isStored({ name, fidelity }: SnapshotRequest): boolean {
+  return name !== undefined || fidelity !== undefined;
 }
 
 function waitOf(value: boolean | string | undefined): number {

@@ -12,6 +12,7 @@ import { type PortRooms, portRoutes } from "./port-routes.ts";
 import { type RolloutRooms, rolloutRoutes } from "./rollout-routes.ts";
 import { type ServiceRooms, serviceRoutes } from "./service-routes.ts";
 import { type SessionRooms, sessionRoutes } from "./session-routes.ts";
+import { type SnapshotRooms, snapshotApi } from "./snapshot-routes.ts";
 import { tokenRoutes } from "./token-routes.ts";
 import { serveUpgrades } from "./upgrades.ts";
 
@@ -24,7 +25,8 @@ export interface OpenAppsOptions
     FileRooms,
     RolloutRooms,
     ServiceRooms,
-    SessionRooms {
+    SessionRooms,
+    SnapshotRooms {
   readonly tokens: Tokens;
   readonly terminals: Terminals;
 }
@@ -35,6 +37,7 @@ export function openApps(options: OpenAppsOptions): { readonly app: FastifyInsta
   const routes = [
     ...hubRoutes(options.hub),
     ...instanceRoutes(options),
+    ...snapshotApi(options),
     ...portRoutes(options),
     ...commandApi(options),
     ...fileApi(options),

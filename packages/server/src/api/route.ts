@@ -27,7 +27,7 @@ export interface ApiRoute<P extends z.ZodType = z.ZodType, Q extends z.ZodType =
   readonly method: Method;
   readonly path: string;
   readonly summary: string;
-  readonly tag: "environments" | "instances" | "services" | "rollouts" | "sessions" | "sandboxes" | "access" | "operations";
+  readonly tag: "environments" | "instances" | "services" | "snapshots" | "rollouts" | "sessions" | "sandboxes" | "access" | "operations";
   /** Any one of these roles is enough; `null` if no token is needed. */
   readonly roles: readonly Role[] | null;
   readonly params?: P;

@@ -261,7 +261,7 @@ describe("forks", () => {
       const why =
         deployConfig === SHARED
           ? /shares its process with others; set deployConfig.isolation/
-          : /the engine 'memory' of this server forks its state only/;
+          : /the engine 'memory' of this server copies its state only/;
       for (const fidelity of ["files", "memory"] as const) {
         const attempt = server.instances.fork(parent.id, 2, context, fidelity);
         await expect(attempt).rejects.toMatchObject({ code: "instance.unsupported", message: expect.stringMatching(why) });

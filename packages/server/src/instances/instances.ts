@@ -5,7 +5,9 @@ import {
   type ForkFidelity,
   isPlatformError,
   PlatformError,
+  parseSnapshotRef,
   type ResetRequest,
+  type SnapshotRequest,
   type Variables,
 } from "@aenv/contract";
 import type { ReachedLimit, RefusedConnection } from "@aenv/sandbox";
@@ -19,12 +21,15 @@ import type { Scheduler } from "../slots/scheduler.ts";
 import type { Slot } from "../slots/slot.ts";
 import type { Slots } from "../slots/slots.ts";
 import { mergeVariables, platformVariables } from "../slots/variables.ts";
+import type { ReadySnapshot, SnapshotRow } from "../snapshots/row.ts";
+import type { Snapshots } from "../snapshots/snapshots.ts";
+import { assertSameCode, startableWith } from "../snapshots/start-request.ts";
 import type { Collection } from "../stores/collection.ts";
 import { Forks } from "./forks.ts";
 import { Freezer, type FreezerTotals } from "./freezer.ts";
 import { assertRemembered, type Idempotency } from "./idempotency.ts";
 import { InstanceTable, type InstanceTableOptions } from "./instance-table.ts";
-import { asReplica, expiryOf, type NewRowOptions, newInstanceRow } from "./new-row.ts";
+import { asContinued, asReplica, expiryOf, type NewRowOptions, newInstanceRow } from "./new-row.ts";
 import type { RequestContext } from "./request-context.ts";
 import { type InstanceRow, isLive, isSettled, LIVE, slotOf, withEvent, withStatus } from "./row.ts";
 import type { Secrets } from "./secrets.ts";
@@ -41,6 +46,7 @@ export interface InstancesOptions extends NewRowOptions, Pick<InstanceTableOptio
   readonly freezeMeasureMs?: number;
   readonly memoryGate?: MemoryGate;
   readonly secrets: Secrets;
+  readonly snapshots: Snapshots;
 }
 
 export interface ReplicaSpec extends Pick<InstanceRow, "id" | "owner" | "environment"> {
@@ -81,14 +87,19 @@ export class Instances {
   async create(request: CreateInstanceRequest, context: RequestContext): Promise<InstanceRow> {
     this.#assertNotDraining();
     const { hub, idempotency, now } = this.#options;
-    if (request.envName === undefined || request.envName === "") {
+    const owner = ownerOf(request.owner, context.caller);
+    const stored = await this.#storedFor(request, owner, context.caller);
+    const ref = stored === null ? request.envName : `${stored.environment.name}@${stored.environment.version}`;
+    if (ref === undefined || ref === "") {
       throw new PlatformError("request.invalid", "Invalid request parameters: envName is missing; give 'name' or 'name@version'");
     }
-    const environment = await hub.resolve(request.envName, context.caller);
+    const environment = await hub.resolve(ref, context.caller);
+    if (stored !== null) assertSameCode(stored, environment.bundleDigest);
     assertVariables(request.environment_variables ?? {}, environment);
-    const owner = ownerOf(request.owner, context.caller);
-    const fresh = newInstanceRow(environment, request, owner, now(), this.#options);
-    if (context.idempotencyKey === undefined) return this.#begin(environment, request, fresh, context.caller);
+    const requested = newInstanceRow(environment, request, owner, now(), this.#options);
+    const fresh = stored === null ? requested : asContinued(requested, stored);
+    const begin = (row: InstanceRow) => this.#begin(environment, request, row, context.caller, { stored });
+    if (context.idempotencyKey === undefined) return begin(fresh);
 
     const reserved = await idempotency.reserve(owner, context.idempotencyKey, request, [fresh.id]);
     const [id = fresh.id] = reserved.instanceIds;
@@ -97,7 +108,7 @@ export class Instances {
       if (known !== null) return known;
       assertRemembered(reserved, now());
       try {
-        return await this.#begin(environment, request, { ...fresh, id }, context.caller);
+        return await begin({ ...fresh, id });
       } catch (error) {
         // Another request with the same key came first.
         if (!isPlatformError(error, "instance.exists")) throw error;
@@ -116,7 +127,7 @@ export class Instances {
     assertVariables(variables, environment);
     const request = { environment_variables: { ...variables } };
     const row = asReplica(newInstanceRow(environment, request, owner, now(), this.#options), id, service);
-    await this.#begin(environment, request, row, caller, spec.platformVariables);
+    await this.#begin(environment, request, row, caller, { platform: spec.platformVariables });
   }
 
   /** The instance once it runs, or its current row when the time is over. A failed start is an error. */
@@ -172,8 +183,24 @@ export class Instances {
     return answer;
   }
 
+  /** The state of the instance, as a value. */
   snapshot(id: string, context: RequestContext): Promise<unknown> {
     return this.#request(id, "snapshot", {}, context);
+  }
+
+  /** Stores a snapshot of the instance, which goes on. */
+  async store(id: string, request: SnapshotRequest, { caller, signal }: RequestContext): Promise<SnapshotRow> {
+    this.#assertNotDraining();
+    const row = await this.get(id, caller);
+    this.use(row);
+    try {
+      const stored = await this.#starter.track(this.#options.snapshots.take({ ...row, slot: slotOf(row) }, request, signal));
+      const what = `stored as the snapshot ${stored.name} with its ${stored.fidelity}`;
+      await this.#table.change(id, (latest, now) => withEvent(latest, what, now)).catch(() => {});
+      return stored;
+    } finally {
+      this.release(row);
+    }
   }
 
   async #request(id: string, name: "reset" | "snapshot", body: unknown, { caller, signal }: RequestContext): Promise<unknown> {
@@ -361,9 +388,9 @@ export class Instances {
     request: CreateInstanceRequest,
     row: InstanceRow,
     caller: Caller,
-    platform: Variables = {},
+    { platform = {}, stored = null }: { readonly platform?: Variables; readonly stored?: ReadySnapshot | null },
   ): Promise<InstanceRow> {
-    const { quotas, secrets } = this.#options;
+    const { quotas, secrets, snapshots } = this.#options;
     // Only the sandbox gets the values: the row has none of them.
     const values = await secrets.resolve(environment, request, row.owner);
     quotas.admitCreate(row.owner);
@@ -378,18 +405,22 @@ export class Instances {
         { ...platformVariables(row), ...platform },
       ),
       arguments: request.arguments ?? [],
-      ...(request.snapshot !== undefined && { snapshot: request.snapshot }),
+      ...(request.snapshot !== undefined && stored === null && { snapshot: request.snapshot }),
       sandboxOptions: row.sandboxOptions,
       egress: row.egress?.agent,
       taskSandboxes: row.taskSandboxes,
     };
-    this.#starter.begin(
-      environment,
-      row,
-      initial,
-      Object.values(values).filter((value) => value !== ""),
-    );
+    this.#starter.begin(environment, row, initial, {
+      hidden: Object.values(values).filter((value) => value !== ""),
+      ...(stored !== null && { from: (own, occupy) => snapshots.start(stored, own, occupy) }),
+    });
     return row;
+  }
+
+  /** The stored snapshot that the request names; null if there is none. */
+  async #storedFor(request: CreateInstanceRequest, owner: string, caller: Caller): Promise<ReadySnapshot | null> {
+    const ref = parseSnapshotRef(request.snapshot);
+    return ref === null ? null : startableWith(await this.#options.snapshots.get(ref, owner, caller), request);
   }
 
   async #onDue(row: InstanceRow, what: "expire" | "idle" | "freeze"): Promise<void> {

@@ -13,6 +13,7 @@ import { imageOf } from "../hub/datasource.ts";
 import type { EnvironmentVersion } from "../hub/hub.ts";
 import { isolationOf } from "../slots/isolation.ts";
 import type { RuntimePolicy } from "../slots/runtimes.ts";
+import type { SnapshotRow } from "../snapshots/row.ts";
 import { type TaskSandboxLimits, taskPolicyFor } from "../task-sandboxes/policy.ts";
 import { egressFor } from "./egress.ts";
 import type { InstanceEvent, InstanceRow } from "./row.ts";
@@ -101,6 +102,12 @@ export function newInstanceRow(
   };
 }
 
+/** The row of an instance that continues from a stored snapshot, with its task and seed. */
+export function asContinued(row: InstanceRow, { id, name, fidelity, task, seed }: SnapshotRow): InstanceRow {
+  const what = `starts from the snapshot ${name} with its ${fidelity}`;
+  return { ...row, task, seed, startedFrom: { id, name, fidelity }, events: [...row.events, { at: row.createdAt, what }] };
+}
+
 /** The row of a service's replica: it does not expire; the service ends it. */
 export function asReplica(row: InstanceRow, id: string, service: string): InstanceRow {
   return { ...row, id, service, ttl: "", expiresAt: NEVER, idleSeconds: null };
@@ -131,8 +138,9 @@ export function newForkRow(
   }: { readonly group: string | null; readonly fidelity: ForkFidelity; readonly now: Date; readonly serverId: string },
 ): InstanceRow {
   const since = now.toISOString();
+  const { startedFrom: _, ...common } = parent;
   return {
-    ...parent,
+    ...common,
     id,
     agentKey: newKey(),
     status: "Creating",

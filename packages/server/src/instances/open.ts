@@ -3,6 +3,7 @@ import { ownIdentity } from "../peers/own-identity.ts";
 import { type PeerRow, Peers } from "../peers/peers.ts";
 import { InitConnections } from "../sandboxes/init-connections.ts";
 import { Slots, type SlotsOptions } from "../slots/slots.ts";
+import { openSnapshots } from "../snapshots/open.ts";
 import { Collection } from "../stores/collection.ts";
 import type { Store } from "../stores/store.ts";
 import { TaskRoom } from "../task-sandboxes/room.ts";
@@ -17,7 +18,7 @@ import { instanceRows, isLive } from "./row.ts";
 import { Targets } from "./targets.ts";
 
 export interface OpenInstancesOptions
-  extends Omit<InstancesOptions, "rows" | "idempotency" | "slots" | "engine">,
+  extends Omit<InstancesOptions, "rows" | "idempotency" | "slots" | "engine" | "snapshots">,
     Pick<MaintenanceOptions, "roundMs" | "onTakeOver" | "onFailure">,
     Pick<SlotsOptions, "engine" | "clients" | "pool" | "runtimes" | "maxHosts" | "startTimeoutMs"> {
   readonly store: Store;
@@ -30,6 +31,8 @@ export interface OpenInstancesOptions
   readonly home: string;
   readonly commandTimeoutMs: number;
   readonly commandsAtOnce: number;
+  /** The folder of the hub's archives. */
+  readonly blobs: string;
 }
 
 /** How long the gateway may use a row from memory while other servers can change it. */
@@ -78,11 +81,13 @@ export function openInstances(options: OpenInstancesOptions) {
     onExit: (sandboxId, ids, exit) => void instances.onSandboxExit(sandboxId, ids, exit.reason).catch(onFailure),
     now,
   });
+  const snapshots = openSnapshots({ ...options, slots, livingServers: () => peers.livingIds() });
   const instances = new Instances({
     ...options,
     rows,
     idempotency,
     slots,
+    snapshots,
     onChange: (row, before) => {
       targets.note(row);
       options.onChange(row, before);
@@ -105,6 +110,7 @@ export function openInstances(options: OpenInstancesOptions) {
     rows,
     instances,
     slots,
+    snapshots,
     targets,
     idempotency,
     peers,

@@ -1,4 +1,11 @@
-import { type ErrorCode, type ForkFidelity, type InstanceStatus, PlatformError, type SandboxOptions } from "@aenv/contract";
+import {
+  type ErrorCode,
+  type ForkFidelity,
+  type InstanceStatus,
+  PlatformError,
+  type SandboxOptions,
+  type StartedFrom,
+} from "@aenv/contract";
 import type { Slot } from "../slots/slot.ts";
 import { Collection } from "../stores/collection.ts";
 import type { Indexes, Store } from "../stores/store.ts";
@@ -53,6 +60,8 @@ export interface InstanceRow {
   readonly sandboxOptions?: SandboxOptions;
   /** Of a fork: what it continues with. */
   readonly forkFidelity?: ForkFidelity;
+  /** The stored snapshot that it continues from. */
+  readonly startedFrom?: StartedFrom;
   /** Policies for outgoing connections, also for forks; undefined on engines that do not restrict them. */
   readonly egress?: InstanceEgress;
   /** The sandboxes that its code may open, also for forks; undefined if its environment declares none. */

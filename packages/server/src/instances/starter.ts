@@ -16,6 +16,13 @@ export interface StarterOptions {
   readonly memoryGate?: MemoryGate;
 }
 
+export interface BeginOptions {
+  /** Values that must not be in the reason of a failure, such as secrets. */
+  readonly hidden?: readonly string[];
+  /** Completes what the instance starts with, from a stored snapshot that stays until the instance has a slot. */
+  readonly from?: (initial: InitialState, occupy: (full: InitialState) => Promise<Slot>) => Promise<Slot>;
+}
+
 /** Starts instances: gives the row a slot and moves it to `Running`. */
 export class Starter {
   readonly #options: StarterOptions;
@@ -32,9 +39,8 @@ export class Starter {
     return this.#starting.get(id) ?? null;
   }
 
-  /** `hidden` are values that must not be in the reason of a failure, such as secrets. */
-  begin(environment: EnvironmentVersion, row: InstanceRow, initial: InitialState, hidden: readonly string[] = []): void {
-    const started = this.track(this.#start(environment, row, initial, hidden)).finally(() => this.#starting.delete(row.id));
+  begin(environment: EnvironmentVersion, row: InstanceRow, initial: InitialState, options: BeginOptions = {}): void {
+    const started = this.track(this.#start(environment, row, initial, options)).finally(() => this.#starting.delete(row.id));
     this.#starting.set(row.id, started);
     // The creator may not wait; a failure is in the row.
     started.catch(() => {});
@@ -89,10 +95,16 @@ export class Starter {
     await Promise.allSettled(this.#inProgress);
   }
 
-  async #start(environment: EnvironmentVersion, row: InstanceRow, initial: InitialState, hidden: readonly string[]): Promise<InstanceRow> {
+  async #start(
+    environment: EnvironmentVersion,
+    row: InstanceRow,
+    initial: InitialState,
+    { hidden = [], from }: BeginOptions,
+  ): Promise<InstanceRow> {
+    const occupy = (full: InitialState) => this.occupy(environment, row.owner, full);
     let slot: Slot;
     try {
-      slot = await this.occupy(environment, row.owner, initial);
+      slot = await (from === undefined ? occupy(initial) : from(initial, occupy));
     } catch (cause) {
       const error = hideIn(cause, hidden);
       await this.#options.table.fail(row.id, error);

@@ -13,6 +13,8 @@ export type Change =
   | "environment.deleted"
   | "instance.created"
   | "instance.deleted"
+  | "snapshot.created"
+  | "snapshot.deleted"
   | "service.created"
   | "service.changed"
   | "service.deleted"

@@ -13,6 +13,8 @@ export interface InitialState {
   readonly sandboxOptions?: SandboxOptions | undefined;
   /** A snapshot of the engine, with the files that the sandbox starts with. Not sent to the sandbox. */
   readonly sandboxSnapshot?: string | undefined;
+  /** Set if `sandboxSnapshot` also has the memory: the id of the instance in it, which gets another one. Not sent to the sandbox. */
+  readonly storedInstance?: string;
   /** Where its programs may connect to; undefined on engines that do not restrict it. */
   readonly egress?: EgressPolicy | undefined;
   /** What its code may open; undefined if the environment declares no sandboxes. */

@@ -1,5 +1,5 @@
 import { type EgressPolicy, fillPath, hostRoutes, instancePrefix, instanceRoutes, isPlatformError, PlatformError } from "@aenv/contract";
-import type { Sandbox, SandboxEngine, SandboxExit, SnapshotFidelity } from "@aenv/sandbox";
+import type { Sandbox, SandboxEngine, SandboxExit, SandboxSnapshot, SnapshotFidelity } from "@aenv/sandbox";
 import { z } from "zod";
 import type { EnvironmentVersion } from "../hub/hub.ts";
 import { exitCauseOf, requestSandbox, type SandboxClients, type SandboxRequest } from "../sandboxes/client.ts";
@@ -120,6 +120,11 @@ export class Slots {
     progress: Progress,
   ): Promise<Slot> {
     const { bundleFolder, pool, engine } = this.#options;
+    if (initial.storedInstance !== undefined) {
+      progress.step = "its stored processes do not run yet";
+      const stored = { id: initial.storedInstance, owner, ...(initial.egress !== undefined && { egress: { agent: initial.egress } }) };
+      return this.occupyCopy(stored, initial.id, initial.sandboxSnapshot ?? "", signal);
+    }
     const program = imageProgramOf(environment, engine);
     if (program !== null) return this.#occupyImage(program, environment, owner, initial, signal);
     const isolation = isolationOf(environment.config);
@@ -191,17 +196,7 @@ export class Slots {
     use: (snapshot: string) => Promise<T>,
   ): Promise<T> {
     const { engine } = this.#options;
-    const unsupported = (why: string) =>
-      new PlatformError("instance.unsupported", `instance '${id}' cannot be forked with its ${fidelity}: ${why}`);
-    if (!slot.isOwnSandbox)
-      throw unsupported(`it shares its process with others; set deployConfig.isolation to "instance", or fork its state`);
-    if (!engine.can.snapshots.includes(fidelity)) {
-      const can = engine.can.snapshots.length === 0 ? "its state only" : ["state", ...engine.can.snapshots].join(", ");
-      throw unsupported(`the engine '${engine.name}' of this server forks ${can}`);
-    }
-    const sandbox = await this.find(slot.sandboxId);
-    if (sandbox?.snapshot === undefined) throw new PlatformError("sandbox.lost", `the sandbox of instance '${id}' has ended`);
-    const snapshot = await sandbox.snapshot(fidelity, signal);
+    const snapshot = await this.takeSnapshot(id, slot, fidelity, "forked", signal);
     try {
       return await use(snapshot.id);
     } finally {
@@ -210,8 +205,35 @@ export class Slots {
     }
   }
 
+  /** Stores the sandbox of an instance in the engine, which removes it when this process ends. `verb` is for errors. */
+  async takeSnapshot(
+    id: string,
+    slot: Slot,
+    fidelity: SnapshotFidelity,
+    verb: "forked" | "stored",
+    signal: AbortSignal,
+  ): Promise<SandboxSnapshot> {
+    const { engine } = this.#options;
+    const unsupported = (why: string) =>
+      new PlatformError("instance.unsupported", `instance '${id}' cannot be ${verb} with its ${fidelity}: ${why}`);
+    if (!slot.isOwnSandbox)
+      throw unsupported(`it shares its process with others; set deployConfig.isolation to "instance", or use the fidelity state`);
+    if (!engine.can.snapshots.includes(fidelity)) {
+      const can = engine.can.snapshots.length === 0 ? "its state only" : ["state", ...engine.can.snapshots].join(", ");
+      throw unsupported(`the engine '${engine.name}' of this server copies ${can}`);
+    }
+    const sandbox = await this.find(slot.sandboxId);
+    if (sandbox?.snapshot === undefined) throw new PlatformError("sandbox.lost", `the sandbox of instance '${id}' has ended`);
+    return sandbox.snapshot(fidelity, signal);
+  }
+
   /** A copy of a sandbox with its memory, in which the instance gets a new id. */
-  async occupyCopy(parent: AdoptedInstance, id: string, snapshot: string, signal: AbortSignal): Promise<Slot> {
+  async occupyCopy(
+    parent: Pick<AdoptedInstance, "id" | "owner" | "egress">,
+    id: string,
+    snapshot: string,
+    signal: AbortSignal,
+  ): Promise<Slot> {
     const { id: parentId, owner } = parent;
     const sandbox = await this.#options.pool.copy(snapshot, owner, parent.egress?.agent, signal);
     this.#occupancy.add(sandbox, id);
