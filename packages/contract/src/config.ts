@@ -44,6 +44,20 @@ const insidePath = z
     message: "must be a path inside the project",
   });
 
+const urlPath = z.string().regex(/^\/[^\s?#]*$/, 'must be a path of a URL such as "/health"');
+
+/** A program that is the environment, instead of a module in TypeScript. It is started in a copy of the project's folder. */
+const runtime = z.looseObject({
+  /** The program and its arguments. `{port}` and `{host}` are replaced by where it must listen, which `PORT` and `HOST` say as well. */
+  command: z.array(text.min(1)).min(1),
+  /** The port on which it listens if the command does not name `{port}`. */
+  port: port.optional(),
+  /** The path that says whether it is ready; without it, `/health`, where any answer below 500 is enough. */
+  healthPath: urlPath.optional(),
+  /** The folder of the project in which it is started. */
+  cwd: insidePath.optional(),
+});
+
 const storage = {
   replicas: count.optional(),
   port: port.optional(),
@@ -78,6 +92,8 @@ const deployConfig = z.looseObject({
   warmStart: z.boolean().optional(),
   /** Ports on which the environment's own programs listen; presigned links can be made for these. */
   ports: z.array(port).max(16).optional(),
+  /** Of an image with a server: the path that says whether it is ready, as `runtime.healthPath`. */
+  healthPath: urlPath.optional(),
   /** Where programs of an instance may connect to, on engines that restrict it; `none` by default. */
   egress: egressPolicy.optional(),
   /** The same while a reward is computed; by default as before. */
@@ -118,6 +134,7 @@ export const environmentConfig = z.looseObject({
   codeUrl: text.optional(),
   /** The module that defines the environment; without it `src/index.*`, then the files of `src`. */
   main: insidePath.optional(),
+  runtime: runtime.optional(),
   artifacts: z.array(z.looseObject({ id: text.optional(), type: text, content: text })).optional(),
   buildConfig: z
     .looseObject({
@@ -177,7 +194,7 @@ function allowed(issue: z.core.$ZodIssue): string {
     case "invalid_type":
       return `it must be ${article(issue.expected)}`;
     case "too_small":
-      return issue.origin === "string" ? "it must not be empty" : `it must be at least ${issue.minimum}`;
+      return issue.origin === "string" || issue.origin === "array" ? "it must not be empty" : `it must be at least ${issue.minimum}`;
     case "too_big":
       return `it must be at most ${issue.maximum}`;
     default:

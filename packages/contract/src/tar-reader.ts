@@ -4,6 +4,7 @@ import { invalidBundle, isTarEnd, readTarHeader, TAR_BLOCK, tarPadding } from ".
 export interface TarFile {
   readonly path: string;
   readonly size: number;
+  readonly isExecutable: boolean;
   readonly body: AsyncIterable<Uint8Array>;
 }
 
@@ -14,7 +15,7 @@ export async function* readTar(source: AsyncIterable<Uint8Array>): AsyncGenerato
     for (;;) {
       const block = await input.block();
       if (isTarEnd(block)) break;
-      const { path, size } = readTarHeader(block);
+      const { path, size, isExecutable = false } = readTarHeader(block);
       let left = size;
       const body = async function* () {
         while (left > 0) {
@@ -23,7 +24,7 @@ export async function* readTar(source: AsyncIterable<Uint8Array>): AsyncGenerato
           yield chunk;
         }
       };
-      yield { path, size, body: body() };
+      yield { path, size, isExecutable, body: body() };
       while (left > 0) left -= (await input.some(left, path)).length;
       await input.skip(tarPadding(size), path);
     }

@@ -5,6 +5,8 @@ export interface TarHeader {
   /** Relative, with `/` as the separator, and inside the target folder. */
   readonly path: string;
   readonly size: number;
+  /** False by default. */
+  readonly isExecutable?: boolean;
 }
 
 /** A header is one block; a file is padded to whole blocks. */
@@ -31,13 +33,13 @@ const toUtf8 = new TextEncoder();
 const fromUtf8 = new TextDecoder("utf-8", { fatal: true });
 
 /** The header of a plain file in a bundle's archive. */
-export function writeTarHeader({ path, size }: TarHeader): Uint8Array {
+export function writeTarHeader({ path, size, isExecutable = false }: TarHeader): Uint8Array {
   assertInside(path);
   if (size > MAX_SIZE) throw invalidBundle(`cannot contain ${shown(path)}: it is larger than 8 GiB`);
   const [prefix, name] = splitPath(path);
   const block = new Uint8Array(TAR_BLOCK);
   put(block, "name", name);
-  put(block, "mode", toUtf8.encode("0000644\0"));
+  put(block, "mode", toUtf8.encode(isExecutable ? "0000755\0" : "0000644\0"));
   put(block, "uid", toUtf8.encode("0000000\0"));
   put(block, "gid", toUtf8.encode("0000000\0"));
   put(block, "size", toUtf8.encode(`${size.toString(8).padStart(11, "0")}\0`));
@@ -64,7 +66,7 @@ export function readTarHeader(block: Uint8Array): TarHeader {
   const mode = octal(block, "mode");
   if ((mode & ~0o777) !== 0) throw invalidBundle(`gives ${shown(path)} an invalid mode, ${mode.toString(8)}`);
   assertInside(path);
-  return { path, size: octal(block, "size") };
+  return { path, size: octal(block, "size"), isExecutable: (mode & 0o100) !== 0 };
 }
 
 /** The number of padding bytes in a file's last block. */

@@ -66,8 +66,17 @@ export type SandboxRuntime = "runc" | "runsc";
 export type Listening =
   /** The engine appends to the command where to listen: `--socket PATH`, or `--host ADDRESS --port NUMBER`. */
   | { readonly kind: "appended" }
-  /** The program listens on this port, and answers this path when it is ready. */
-  | { readonly kind: "port"; readonly port: number; readonly healthPath: string }
+  /**
+   * The program listens on this port. `{port}` and `{host}` in the command, and the variables PORT and HOST, tell it. It is ready when
+   * `GET healthPath` succeeds, or, if that is null, when it answers `GET /health` with any status below 500.
+   */
+  | {
+      readonly kind: "port";
+      readonly port: number;
+      readonly healthPath: string | null;
+      /** An engine whose sandboxes share the ports of the machine may choose another port. */
+      readonly isFlexible?: boolean;
+    }
   /** There is no program that listens: the sandbox is only used for commands, files and ports. */
   | { readonly kind: "none" };
 
@@ -85,6 +94,10 @@ export interface SandboxSpec {
   readonly command: readonly string[];
   /** How the program is reached. The default is `appended`. */
   readonly listening?: Listening;
+  /** A folder of this machine with the program's files. The sandbox has its own copy of it, in which the program is started. */
+  readonly folder?: string;
+  /** Where in that folder the program is started. */
+  readonly cwd?: string;
   /** The image whose files the sandbox has; without one, the engine's base. Only for engines that run images. */
   readonly image?: string;
   /** A snapshot of this engine to start from, instead of the image. */

@@ -2,29 +2,44 @@ import { existsSync, type FSWatcher, watch } from "node:fs";
 import { get } from "node:http";
 import { basename, dirname } from "node:path";
 import { setTimeout } from "node:timers/promises";
-import type { SandboxAddress } from "./engine.ts";
+import type { Listening, SandboxAddress } from "./engine.ts";
+import { healthPathOf, isReady } from "./listening.ts";
 import { WakeSignal } from "./wake-signal.ts";
 
-/** Requests `GET /health`, or another path, once. Any status counts as an answer: a blank runner answers 503 until it is bound. */
-export function probe(address: SandboxAddress, signal: AbortSignal, path = "/health"): Promise<void> {
+/** Requests `GET /health`, or another path, once, and returns the status of the answer. */
+export function probe(address: SandboxAddress, signal: AbortSignal, path = "/health"): Promise<number> {
   const where = address.kind === "unix" ? { socketPath: address.path } : { host: address.host, port: address.port };
   return new Promise((resolve, reject) => {
     const request = get({ ...where, path, agent: false, headers: { host: "localhost" }, signal }, (response) => {
       response.on("error", () => undefined).destroy();
-      resolve();
+      resolve(response.statusCode ?? 0);
     });
     request.on("error", reject);
   });
 }
 
-/** Waits until a server answers this path at a TCP address. */
-export async function waitUntilPortAnswers(address: SandboxAddress, path: string, signal: AbortSignal): Promise<void> {
+/**
+ * Waits until a program is ready. `onAnswer` gets the status of each answer; `find` returns where the program listens, or null if it does
+ * not yet.
+ */
+export async function waitUntilReady(
+  find: () => SandboxAddress | null | Promise<SandboxAddress | null>,
+  listening: Listening,
+  signal: AbortSignal,
+  onAnswer: (status: number) => void = () => undefined,
+): Promise<SandboxAddress> {
   for (let pauseMs = 1; !signal.aborted; pauseMs = Math.min(pauseMs * 1.5, 50)) {
     try {
-      return await probe(address, signal, path);
+      const address = await find();
+      if (address !== null) {
+        const status = await probe(address, signal, healthPathOf(listening));
+        onAnswer(status);
+        if (isReady(listening, status)) return address;
+      }
     } catch {
-      await setTimeout(pauseMs, undefined, { signal }).catch(() => undefined);
+      // It does not listen yet.
     }
+    await setTimeout(pauseMs, undefined, { signal }).catch(() => undefined);
   }
   throw signal.reason;
 }
@@ -44,7 +59,8 @@ export async function waitUntilAnswering(path: string, signal: AbortSignal): Pro
         continue;
       }
       try {
-        return await probe({ kind: "unix", path }, signal);
+        await probe({ kind: "unix", path }, signal);
+        return;
       } catch {
         // The socket file exists shortly before the server listens on it.
         await wake.wait(pauseMs);

@@ -36,7 +36,7 @@ export async function unpackArchive(bytes: Uint8Array, folder: string): Promise<
   for (const entry of (await openArchive(bytes)).entries) {
     const path = join(folder, entry.path);
     mkdirSync(dirname(path), { recursive: true });
-    writeFileSync(path, entry.bytes, { mode: 0o644 });
+    writeFileSync(path, entry.bytes, { mode: entry.isExecutable ? 0o755 : 0o644 });
   }
 }
 

@@ -9,12 +9,12 @@ import type { TarEntry } from "./tar.ts";
  */
 export function unpackInto(folder: string, entries: readonly TarEntry[]): void {
   for (const { path } of entries) assertNoLinks(folder, path);
-  for (const { path, bytes } of entries) {
+  for (const { path, bytes, isExecutable } of entries) {
     const target = join(folder, path);
     mkdirSync(dirname(target), { recursive: true });
     // Renamed into place, so that a link with this name is replaced and not followed.
     const draft = `${target}.${process.pid}.tmp`;
-    writeFileSync(draft, bytes, { mode: 0o644, flag: "wx" });
+    writeFileSync(draft, bytes, { mode: isExecutable ? 0o755 : 0o644, flag: "wx" });
     renameSync(draft, target);
   }
 }

@@ -1,7 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import { existsSync, mkdirSync, realpathSync, renameSync, rmdirSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
-import { join } from "node:path";
+import { join, posix } from "node:path";
 import { type EgressPolicy, isPlatformError, messageOf, PlatformError } from "@aenv/contract";
 import {
   type EngineAbilities,
@@ -19,10 +19,11 @@ import { initKeyArgument, openInitKey } from "../init/key.ts";
 import { initProgram } from "../init/program.ts";
 import { connectStartingInit } from "../init/ready.ts";
 import { LimitWatch } from "../limit-watch.ts";
+import { healthPathOf, tellAddress } from "../listening.ts";
 import { Records } from "../oci/records.ts";
 import { type MainProgram, mainProgram } from "../oci/spec/program.ts";
 import type { Architecture } from "../oci/spec/seccomp.ts";
-import { waitUntilPortAnswers } from "../probe.ts";
+import { waitUntilReady } from "../probe.ts";
 import { describeExit } from "../process/exit-reason.ts";
 import { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../process/process-table.ts";
 import { isSandboxId, removeFolder } from "../process/sandbox-folder.ts";
@@ -55,6 +56,7 @@ export interface DockerEngineOptions {
 
 const DEFAULT_SOCKET = "/var/run/docker.sock";
 /** Where programs listen that the engine tells it: on the loopback interface of their own network namespace. */
+const HOST = "127.0.0.1";
 const PROGRAM_PORT = 8081;
 const REASON_LINES = 40;
 const LIMITS_EVERY_MS = 10_000;
@@ -209,7 +211,8 @@ export class DockerEngine implements SandboxEngine {
     const stop = new AbortController();
     const fail = (reason: string) => stop.abort(new StartFailure(reason));
     const cancel = () => stop.abort(cancelled(spec.id));
-    const timer = setTimeout(() => fail(describeTimeout(sandbox, spec)), spec.startTimeoutMs);
+    let status: number | null = null;
+    const timer = setTimeout(() => fail(describeTimeout(sandbox, spec, status)), spec.startTimeoutMs);
     sandbox.exited.then(({ reason }) => fail(reason));
     signal.addEventListener("abort", cancel);
     if (signal.aborted) cancel();
@@ -217,11 +220,19 @@ export class DockerEngine implements SandboxEngine {
       await this.#createContainer(sandbox, spec, image);
       stop.signal.throwIfAborted();
       const init = await this.#takeInit(sandbox, stop.signal);
-      await this.#startProgram(init, spec, image);
+      const folder = spec.folder === undefined ? null : await sandbox.addFolder(spec.folder, stop.signal);
+      await this.#startProgram(init, spec, image, folder);
       const listening = spec.listening ?? APPENDED;
       await sandbox.forward();
       if (listening.kind !== "none")
-        await waitUntilPortAnswers(sandbox.address, listening.kind === "port" ? listening.healthPath : "/health", stop.signal);
+        await waitUntilReady(
+          () => sandbox.address,
+          listening,
+          stop.signal,
+          (answered) => {
+            status = answered;
+          },
+        );
     } catch (error) {
       const cause = stop.signal.aborted ? stop.signal.reason : error;
       if (isPlatformError(cause)) throw cause;
@@ -281,14 +292,15 @@ export class DockerEngine implements SandboxEngine {
     return init;
   }
 
-  async #startProgram(init: InitConnection, spec: SandboxSpec, image: DockerImage): Promise<void> {
+  /** `folder` is the path of the program's files in the sandbox. */
+  async #startProgram(init: InitConnection, spec: SandboxSpec, image: DockerImage, folder: string | null): Promise<void> {
     const program = programOf(spec, image);
     if (program === null) return;
     try {
       await init.startMain({
         argv: program.command,
         env: program.variables,
-        cwd: program.workingDirectory,
+        cwd: folder === null ? program.workingDirectory : posix.join(folder, spec.cwd ?? "."),
         ...(program.user !== "" && { user: program.user }),
         inheritOutput: true,
       });
@@ -507,9 +519,10 @@ class StartFailure extends Error {}
 function programOf(spec: SandboxSpec, image: DockerImage): MainProgram | null {
   const listening = spec.listening ?? APPENDED;
   if (listening.kind === "none" && spec.command.length === 0) return null;
-  const where = listening.kind === "appended" ? ["--host", "127.0.0.1", "--port", String(PROGRAM_PORT)] : [];
-  const program = mainProgram(spec, image.config);
+  const told = listening.kind === "port" ? tellAddress(spec, { host: HOST, port: listening.port }) : spec;
+  const program = mainProgram(told, image.config);
   if (program === null) throw new StartFailure("neither the sandbox nor its image names a program to run");
+  const where = listening.kind === "appended" ? ["--host", HOST, "--port", String(PROGRAM_PORT)] : [];
   return { ...program, command: [...program.command, ...where] };
 }
 
@@ -538,10 +551,10 @@ function assertEgress(id: string, policy: EgressPolicy): void {
   );
 }
 
-function describeTimeout(sandbox: DockerSandbox, { startTimeoutMs, listening }: SandboxSpec): string {
-  const path = listening?.kind === "port" ? listening.healthPath : "/health";
-  const state = sandbox.isListening ? `the program listens, but did not answer GET ${path}` : "the program did not listen on its port";
-  return `${state} within ${startTimeoutMs} ms`;
+function describeTimeout(sandbox: DockerSandbox, { startTimeoutMs, listening = APPENDED }: SandboxSpec, status: number | null): string {
+  const request = `GET ${healthPathOf(listening)}`;
+  const state = sandbox.isListening ? `the program listens, but did not answer ${request}` : "the program did not listen on its port";
+  return `${status === null ? state : `the program answered ${status} to ${request}`} within ${startTimeoutMs} ms`;
 }
 
 function startFailed(spec: SandboxSpec, reason: string, log: readonly string[]): PlatformError {

@@ -1,6 +1,6 @@
 import type { KeyObject } from "node:crypto";
 import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, posix } from "node:path";
 import type { Readable } from "node:stream";
 import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
 import {
@@ -25,8 +25,9 @@ import { initKeyArgument, openInitKey } from "../init/key.ts";
 import type { RemoteProcess } from "../init/process.ts";
 import { initProgram } from "../init/program.ts";
 import { LimitWatch } from "../limit-watch.ts";
+import { tellAddress } from "../listening.ts";
 import { PeriodicChecks } from "../periodic-checks.ts";
-import { waitUntilPortAnswers } from "../probe.ts";
+import { waitUntilReady } from "../probe.ts";
 import { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../process/process-table.ts";
 import { isSandboxId } from "../process/sandbox-folder.ts";
 import { findHierarchy } from "./cgroups/group.ts";
@@ -45,6 +46,7 @@ import { exportSnapshot, importSnapshot, type Site } from "./snapshots/transfer.
 import { groupLimits, type Limits } from "./spec/limits.ts";
 import { mainProgram } from "./spec/program.ts";
 import type { Architecture } from "./spec/seccomp.ts";
+import { ANY_HOST, describeTimeout } from "./start-timeout.ts";
 
 export interface OciEngineOptions {
   /** Everything is kept in its subfolder `oci`, except the key of inits. */
@@ -441,9 +443,11 @@ export class OciEngine implements SandboxEngine {
     if (memory !== null) return this.#continue(sandbox, spec, memory.program, listening, signal);
     // A sandbox that only runs commands does not start the program of its image, which often is a shell that would end at once.
     if (listening.kind === "none" && spec.command.length === 0) return;
-    const program = mainProgram({ ...spec, command: withAddress(spec.command, listening) }, sandbox.container.record.files.config);
+    const program = mainProgram(withAddress(spec, listening), sandbox.container.record.files.config);
     if (program === null) throw startFailed(spec, "neither the image nor the specification names a program", []);
-    const started = await this.#startProgram(sandbox, spec, program);
+    const folder = spec.folder === undefined ? null : await sandbox.addFolder(spec.folder, signal);
+    const workingDirectory = folder === null ? program.workingDirectory : posix.join(folder, spec.cwd ?? ".");
+    const started = await this.#startProgram(sandbox, spec, { ...program, workingDirectory });
     this.#records.write(spec.id, sandbox.setRecord({ program: started.id }));
     sandbox.follows(started);
     if (listening.kind !== "none") await this.#untilReady(sandbox, spec, listening, signal);
@@ -504,16 +508,23 @@ export class OciEngine implements SandboxEngine {
     listening: Exclude<Listening, { kind: "none" }>,
     signal: AbortSignal,
   ): Promise<void> {
-    const healthPath = listening.kind === "port" ? listening.healthPath : "/health";
     const stop = new AbortController();
+    let status: number | null = null;
     const fail = (reason: string) => stop.signal.aborted || stop.abort(startFailed(spec, reason, sandbox.log.tail(20)));
     const cancel = () => stop.abort(cancelled(spec.id));
-    const timer = setTimeout(() => fail(describeTimeout(sandbox, spec, healthPath)), spec.startTimeoutMs);
+    const timer = setTimeout(() => void describeTimeout(sandbox, listening, spec.startTimeoutMs, status).then(fail), spec.startTimeoutMs);
     sandbox.exited.then(({ reason }) => fail(reason));
     signal.addEventListener("abort", cancel);
     if (signal.aborted) cancel();
     try {
-      await waitUntilPortAnswers(sandbox.address, healthPath, stop.signal);
+      await waitUntilReady(
+        () => sandbox.address,
+        listening,
+        stop.signal,
+        (answered) => {
+          status = answered;
+        },
+      );
     } finally {
       stop.abort();
       clearTimeout(timer);
@@ -631,9 +642,17 @@ function addressOf(listening: Listening, { network }: Container): SandboxAddress
   }
 }
 
-/** All addresses of the sandbox: a fork of it has another one. */
-function withAddress(command: readonly string[], listening: Listening): readonly string[] {
-  return listening.kind === "appended" ? [...command, "--host", "0.0.0.0", "--port", String(PROGRAM_PORT)] : command;
+/** The command and the variables that tell the program where to listen. */
+function withAddress(spec: SandboxSpec, listening: Listening): Pick<SandboxSpec, "command" | "variables"> {
+  const { command, variables } = spec;
+  switch (listening.kind) {
+    case "appended":
+      return { command: [...command, "--host", ANY_HOST, "--port", String(PROGRAM_PORT)], variables };
+    case "port":
+      return tellAddress(spec, { host: ANY_HOST, port: listening.port });
+    case "none":
+      return { command, variables };
+  }
 }
 
 function assertValid({ id, command, image, listening }: SandboxSpec): void {
@@ -645,12 +664,6 @@ function assertValid({ id, command, image, listening }: SandboxSpec): void {
     (listening === undefined || listening.kind === "appended" || (image === undefined && listening.kind === "port"))
   )
     throw new PlatformError("request.invalid", `sandbox '${id}' has no command to run`);
-}
-
-function describeTimeout(sandbox: OciSandbox, { startTimeoutMs }: SandboxSpec, healthPath: string): string {
-  const port = sandbox.address.kind === "tcp" ? sandbox.address.port : 0;
-  const last = sandbox.log.tail(1)[0];
-  return `the program did not answer GET ${healthPath} on port ${port} within ${startTimeoutMs} ms${last === undefined ? "" : `; it last printed: ${last}`}`;
 }
 
 function startFailed(spec: SandboxSpec, reason: string, log: readonly string[]): PlatformError {

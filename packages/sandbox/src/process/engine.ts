@@ -4,15 +4,18 @@ import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
-import { type EngineAbilities, noAbilities, type Sandbox, type SandboxEngine, type SandboxSpec } from "../engine.ts";
+import { type EngineAbilities, noAbilities, type Sandbox, type SandboxAddress, type SandboxEngine, type SandboxSpec } from "../engine.ts";
 import { openInitKey } from "../init/key.ts";
 import { connectStartingInit } from "../init/ready.ts";
+import { healthPathOf } from "../listening.ts";
 import { PeriodicChecks } from "../periodic-checks.ts";
-import { waitUntilAnswering } from "../probe.ts";
+import { waitUntilAnswering, waitUntilReady } from "../probe.ts";
 import { ControlGroups, joinGroup, killGroup, removeGroup } from "./control-groups.ts";
+import { copyFolder } from "./copy-folder.ts";
 import { launchInit } from "./init.ts";
 import { type KillTarget, killAll, processesOf, signalGroup } from "./kill.ts";
-import { canFindListeners, connectPort } from "./ports.ts";
+import { PortReservations } from "./port-reservations.ts";
+import { canFindListeners, connectPort, findListener, type SandboxProcesses } from "./ports.ts";
 import { isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "./process-table.ts";
 import { defaultPath, launch, markerOf, markerVariable, ownVariables, programOf } from "./program.ts";
 import { ProcessSandbox } from "./sandbox.ts";
@@ -56,6 +59,7 @@ export class ProcessEngine implements SandboxEngine {
   readonly #starting = new Map<string, Promise<Sandbox>>();
   readonly #destroying = new Set<Promise<void>>();
   readonly #closing = new AbortController();
+  readonly #ports = new PortReservations();
   readonly initKey?: KeyObject;
   #adopting: Promise<void> | undefined;
   // Children of this process report their exit; adopted sandboxes have to be polled.
@@ -140,9 +144,14 @@ export class ProcessEngine implements SandboxEngine {
     };
   }
 
-  async #start(spec: SandboxSpec, folder: SandboxFolder, record: SandboxRecord, signal: AbortSignal): Promise<Sandbox> {
-    let started = record;
+  async #start(spec: SandboxSpec, folder: SandboxFolder, blank: SandboxRecord, signal: AbortSignal): Promise<Sandbox> {
+    let started = blank;
+    const { listening } = spec;
+    let port: number | null = null;
     try {
+      if (listening?.kind === "port") port = await this.#ports.reserve(listening.port, listening.isFlexible === true);
+      const record = port === null ? blank : { ...blank, port };
+      if (spec.folder !== undefined) await copyFolder(spec.folder, folder.work);
       const child = await launch(programOf(spec, folder, record, this.#options), folder);
       const process = { pid: child.pid as number, start: this.#table.find(child.pid as number)?.start ?? "" };
       started = { ...record, process };
@@ -161,6 +170,8 @@ export class ProcessEngine implements SandboxEngine {
     } catch (error) {
       await this.#clear(folder, started);
       throw error;
+    } finally {
+      if (port !== null) this.#ports.release(port);
     }
   }
 
@@ -182,16 +193,25 @@ export class ProcessEngine implements SandboxEngine {
     this.#closing.signal.addEventListener("abort", cancel);
     if (signal.aborted || this.#closing.signal.aborted) cancel();
     try {
-      await Promise.all([
-        waitUntilAnswering(sandbox.record.socket, stop.signal),
-        startingInit.then(() => this.#untilInit(sandbox, stop.signal)),
-      ]);
+      await Promise.all([this.#untilAnswering(sandbox, spec, stop.signal), startingInit.then(() => this.#untilInit(sandbox, stop.signal))]);
     } finally {
       stop.abort();
       clearTimeout(timer);
       signal.removeEventListener("abort", cancel);
       this.#closing.signal.removeEventListener("abort", cancel);
     }
+  }
+
+  async #untilAnswering(sandbox: ProcessSandbox, { listening }: SandboxSpec, signal: AbortSignal): Promise<void> {
+    const { port, socket } = sandbox.record;
+    if (port === undefined || listening === undefined) return waitUntilAnswering(socket, signal);
+    const find = async (): Promise<SandboxAddress | null> => {
+      if (!this.#canFindListeners) return sandbox.address;
+      const host = await findListener(this.#processesOf(sandbox), port);
+      return host === null ? null : { kind: "tcp", host, port };
+    };
+    const address = await waitUntilReady(find, listening, signal);
+    if (address.kind === "tcp") sandbox.record = { ...sandbox.record, host: address.host };
   }
 
   async #untilInit({ initAddress }: ProcessSandbox, signal: AbortSignal): Promise<void> {
@@ -229,13 +249,16 @@ export class ProcessEngine implements SandboxEngine {
   }
 
   #connect(sandbox: ProcessSandbox, port: number, signal: AbortSignal): Promise<Socket> {
-    // Another process may have its pid by now.
-    const pid = isRunning(this.#table, sandbox.process) ? sandbox.pid : null;
-    return connectPort(
-      { id: sandbox.id, pid, others: () => processesOf(killTarget(sandbox.folder, sandbox.record, sandbox.descendants), this.#table) },
-      port,
-      signal,
-    );
+    return connectPort(this.#processesOf(sandbox), port, signal);
+  }
+
+  #processesOf(sandbox: ProcessSandbox): SandboxProcesses {
+    return {
+      id: sandbox.id,
+      // Another process may have its pid by now.
+      pid: isRunning(this.#table, sandbox.process) ? sandbox.pid : null,
+      others: () => processesOf(killTarget(sandbox.folder, sandbox.record, sandbox.descendants), this.#table),
+    };
   }
 
   #register(sandbox: ProcessSandbox): void {
@@ -344,18 +367,23 @@ function isAlive(record: SandboxRecord | null, table: ProcessTable): record is S
   return record?.isReady === true && record.process !== null && isRunning(table, record.process);
 }
 
-function assertValid({ id, command }: SandboxSpec): void {
+function assertValid({ id, command, image, listening }: SandboxSpec): void {
   if (!isSandboxId(id)) {
     throw new PlatformError("request.invalid", `'${id}' is not a valid sandbox id: use up to 128 letters, digits, '.', '_' and '-'`);
   }
+  if (image !== undefined || listening?.kind === "none")
+    throw new PlatformError("sandbox.unsupported", `sandbox '${id}' needs an image or isolation, which the process engine does not have`);
   if (command.length === 0) throw new PlatformError("request.invalid", `sandbox '${id}' has no command to run`);
 }
 
-function describeTimeout(sandbox: ProcessSandbox, { startTimeoutMs }: SandboxSpec): string {
-  const state = existsSync(sandbox.record.socket)
-    ? "the program listens, but did not answer GET /health"
-    : "the program did not listen on its socket";
-  const last = sandbox.log.tail(1)[0];
+function describeTimeout({ record, log }: ProcessSandbox, { startTimeoutMs, listening = { kind: "appended" } }: SandboxSpec): string {
+  const state =
+    record.port !== undefined
+      ? `the program did not answer GET ${healthPathOf(listening)} on port ${record.port}`
+      : existsSync(record.socket)
+        ? "the program listens, but did not answer GET /health"
+        : "the program did not listen on its socket";
+  const last = log.tail(1)[0];
   return `${state} within ${startTimeoutMs} ms${last === undefined ? "" : `; it last printed: ${last}`}`;
 }
 

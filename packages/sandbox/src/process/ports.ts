@@ -33,6 +33,12 @@ export async function connectPort(processes: SandboxProcesses, port: number, sig
   throw closed(processes.id, port);
 }
 
+/** The loopback address at which processes of the sandbox listen on a port; null if none does, or if others do as well. */
+export async function findListener(processes: SandboxProcesses, port: number): Promise<DialTarget["host"] | null> {
+  const target = await dialTargetOf(port);
+  return target !== null && (await ownsAll(processes, target.inodes)) ? target.host : null;
+}
+
 async function dialTargetOf(port: number): Promise<DialTarget | null> {
   // Without IPv6 the second table is missing.
   const tables = await Promise.all([readFile("/proc/net/tcp", "latin1"), readFile("/proc/net/tcp6", "latin1").catch(() => "")]);

@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, openSync } from "node:fs";
-import { basename, dirname } from "node:path";
+import { closeSync, existsSync, openSync } from "node:fs";
+import { basename, dirname, join, relative } from "node:path";
 import { messageOf, PlatformError } from "@aenv/contract";
 import type { SandboxSpec } from "../engine.ts";
+import { tellAddress } from "../listening.ts";
 import type { SandboxFolder, SandboxRecord } from "./sandbox-folder.ts";
 
 /** The environment variable by which the processes of a sandbox are found. */
@@ -19,23 +20,30 @@ export interface Program {
   readonly file: string;
   readonly args: readonly string[];
   readonly variables: Readonly<Record<string, string>>;
+  readonly cwd: string;
 }
+
+/** Where programs listen that listen on a port. */
+const HOST = "127.0.0.1";
 
 /** The command line and the variables for a spec. */
 export function programOf(
   spec: SandboxSpec,
   folder: SandboxFolder,
-  { socket, secret }: Pick<SandboxRecord, "socket" | "secret">,
+  { socket, port, secret }: Pick<SandboxRecord, "socket" | "port" | "secret">,
   options: ProgramOptions,
 ): Program {
-  const [file = "", ...args] = spec.command;
-  const whole = [file, ...nodeFlags(file, spec.memoryMb, options.nodeOptions), ...args, "--socket", socket];
+  const { command, variables } = port === undefined ? spec : tellAddress(spec, { host: HOST, port });
+  const [file = "", ...args] = command;
+  const where = port === undefined ? ["--socket", socket] : [];
+  const whole = [file, ...nodeFlags(file, spec.memoryMb, options.nodeOptions), ...args, ...where];
   const limited = spec.cpuSeconds === undefined ? whole : [...limitCpu(spec.cpuSeconds), ...whole];
   return {
     file: limited[0] as string,
     args: limited.slice(1),
     // The marker last, so that the spec cannot replace it.
-    variables: { ...ownVariables(folder, options), ...spec.variables, ...markerVariable(folder, { secret }) },
+    variables: { ...ownVariables(folder, options), ...variables, ...markerVariable(folder, { secret }) },
+    cwd: join(folder.work, spec.cwd ?? "."),
   };
 }
 
@@ -49,16 +57,18 @@ export function markerVariable(folder: SandboxFolder, { secret }: Pick<SandboxRe
 }
 
 /** Resolves when the process exists, ready or not. It outlives this process: it writes its log itself and leads its own session. */
-export function launch({ file, args, variables }: Program, folder: SandboxFolder): Promise<ChildProcess> {
+export function launch({ file, args, variables, cwd }: Program, folder: SandboxFolder): Promise<ChildProcess> {
   const log = openSync(folder.log, "a", 0o600);
   return new Promise<ChildProcess>((resolve, reject) => {
-    const child = spawn(file, args, { cwd: folder.work, env: { ...variables }, detached: true, stdio: ["ignore", log, log] });
+    const child = spawn(file, args, { cwd, env: { ...variables }, detached: true, stdio: ["ignore", log, log] });
     child.once("error", reject);
     child.once("spawn", () => resolve(child));
     child.unref();
   })
     .catch((cause: NodeJS.ErrnoException) => {
-      const why = cause.code === "ENOENT" ? "no such program" : messageOf(cause);
+      // Node reports a missing working directory in the same way.
+      const missing = existsSync(cwd) ? "no such program" : `its files have no folder '${relative(folder.work, cwd)}'`;
+      const why = cause.code === "ENOENT" ? missing : messageOf(cause);
       throw new PlatformError("sandbox.start_failed", `cannot run '${file}': ${why}`, { cause, retryable: cause.code === "EAGAIN" });
     })
     .finally(() => closeSync(log));

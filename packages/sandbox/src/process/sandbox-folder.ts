@@ -14,6 +14,9 @@ export interface SandboxRecord {
   readonly createdAt: string;
   /** Its socket: in its folder or, if that path is too long for a socket, in a folder of its own elsewhere. */
   readonly socket: string;
+  /** The port on which its program listens, and the address once that is known; absent if it listens on the socket. */
+  readonly port?: number;
+  readonly host?: string;
   readonly memoryMb: number | null;
   /** Part of the marker in its processes' environment, so that no other process has it by chance or by intent. */
   readonly secret: string;

@@ -9,7 +9,6 @@ import { SandboxLog } from "./sandbox-log.ts";
 /** A running program, started by this process or adopted from an earlier one. */
 export class ProcessSandbox implements Sandbox {
   readonly id: string;
-  readonly address: SandboxAddress;
   readonly labels: Readonly<Record<string, string>>;
   readonly exited: Promise<SandboxExit>;
   readonly folder: SandboxFolder;
@@ -39,7 +38,6 @@ export class ProcessSandbox implements Sandbox {
     destroy: (sandbox: ProcessSandbox) => Promise<void>,
   ) {
     this.id = record.id;
-    this.address = { kind: "unix", path: record.socket };
     if (record.hasInit === true) this.initAddress = initAddressOf(record);
     const { group } = record;
     if (group !== null) {
@@ -56,6 +54,11 @@ export class ProcessSandbox implements Sandbox {
     this.exited = new Promise((resolve) => {
       this.#resolveExit = resolve;
     });
+  }
+
+  get address(): SandboxAddress {
+    const { socket, port, host = "127.0.0.1" } = this.record;
+    return port === undefined ? { kind: "unix", path: socket } : { kind: "tcp", host, port };
   }
 
   get pid(): number {

@@ -13,7 +13,8 @@ export function parseManifest(bytes: Uint8Array, files: ReadonlyMap<string, { si
   }
   const [extra] = unlisted.keys();
   if (extra !== undefined) throw invalidBundle(`holds ${JSON.stringify(extra)}, which its manifest.json does not list`);
-  if (!files.has(manifest.main)) throw invalidBundle(`lacks its main file, ${JSON.stringify(manifest.main)}`);
+  if (manifest.main !== undefined && !files.has(manifest.main))
+    throw invalidBundle(`lacks its main file, ${JSON.stringify(manifest.main)}`);
   return manifest;
 }
 

@@ -59,7 +59,7 @@ async function writeAll(files: AsyncIterable<TarFile>, folder: string, limits: U
 async function write(file: TarFile, path: string, kept: Uint8Array[] | null): Promise<string> {
   await mkdir(dirname(path), { recursive: true });
   const hash = createHash("sha256");
-  await using handle = await open(path, "wx", 0o444);
+  await using handle = await open(path, "wx", file.isExecutable ? 0o555 : 0o444);
   for await (const chunk of file.body) {
     hash.update(chunk);
     kept?.push(Uint8Array.from(chunk));

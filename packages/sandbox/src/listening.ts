@@ -1,0 +1,34 @@
+import type { Listening, SandboxSpec } from "./engine.ts";
+
+/** Where a program must listen. */
+export interface ListenAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** The command and the variables of a program that listens on a port. That of an image is not changed: it has its own settings. */
+export function tellAddress(
+  { command, variables }: Pick<SandboxSpec, "command" | "variables">,
+  { host, port }: ListenAddress,
+): Pick<SandboxSpec, "command" | "variables"> {
+  if (command.length === 0) return { command, variables };
+  return {
+    command: command.map((part) => part.replaceAll("{port}", String(port)).replaceAll("{host}", host)),
+    // An environment may use HOST for something else.
+    variables: { HOST: host, ...variables, PORT: String(port) },
+  };
+}
+
+/** The path that says whether a program is ready. */
+export function healthPathOf(listening: Listening): string {
+  return (listening.kind === "port" ? listening.healthPath : null) ?? "/health";
+}
+
+/**
+ * Whether an answer to the health path means that a program is ready. A path that the environment names must succeed; without one, a server
+ * that has no such path answers 404. A blank runner answers 503 until it is bound.
+ */
+export function isReady(listening: Listening, status: number): boolean {
+  if (listening.kind !== "port") return true;
+  return status < (listening.healthPath === null ? 500 : 400);
+}
