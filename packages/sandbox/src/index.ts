@@ -35,6 +35,7 @@ export { initKeyArgument, openInitKey } from "./init/key.ts";
 export type { ProcessEnding, ProcessOutput, RemoteProcess, SpawnOptions, TerminalSize } from "./init/process.ts";
 export { type InitProgramOptions, initProgram } from "./init/program.ts";
 export { connectStartingInit } from "./init/ready.ts";
+export { isReadyStatus } from "./listening.ts";
 export {
   type ProbeResult,
   probeControlGroups,

@@ -25,10 +25,9 @@ export function healthPathOf(listening: Listening): string {
 }
 
 /**
- * Whether an answer to the health path means that a program is ready. A path that the environment names must succeed; without one, a server
- * that has no such path answers 404. A blank runner answers 503 until it is bound.
+ * Whether an answer to the health path means that a program is ready. A path that the environment names must succeed; without one, also a
+ * server without that path is ready, which answers 404.
  */
-export function isReady(listening: Listening, status: number): boolean {
-  if (listening.kind !== "port") return true;
-  return status < (listening.healthPath === null ? 500 : 400);
+export function isReadyStatus(healthPath: string | null, status: number): boolean {
+  return status < (healthPath === null ? 500 : 400);
 }

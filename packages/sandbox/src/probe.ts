@@ -3,7 +3,7 @@ import { get } from "node:http";
 import { basename, dirname } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import type { Listening, SandboxAddress } from "./engine.ts";
-import { healthPathOf, isReady } from "./listening.ts";
+import { healthPathOf, isReadyStatus } from "./listening.ts";
 import { WakeSignal } from "./wake-signal.ts";
 
 /** Requests `GET /health`, or another path, once, and returns the status of the answer. */
@@ -34,7 +34,8 @@ export async function waitUntilReady(
       if (address !== null) {
         const status = await probe(address, signal, healthPathOf(listening));
         onAnswer(status);
-        if (isReady(listening, status)) return address;
+        // A blank runner answers 503 until it is bound.
+        if (listening.kind !== "port" || isReadyStatus(listening.healthPath, status)) return address;
       }
     } catch {
       // It does not listen yet.

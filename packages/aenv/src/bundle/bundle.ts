@@ -11,14 +11,22 @@ import { type Archive, packArchive, sha256, unpackArchive } from "./archive.ts";
 import { type LoadOptions, loadCatalogue } from "./catalogue.ts";
 import { bundleCode, ENVIRONMENT_FILE } from "./code.ts";
 import { readData } from "./data.ts";
+import { readProjectFiles } from "./project-files.ts";
 import type { TarEntry } from "./tar.ts";
 
 /** A bundle's manifest.json, which also describes what the environment offers. */
 export type Manifest = BundleManifest & Catalogue;
 
+export interface ProjectBundle extends Archive {
+  readonly manifest: Manifest;
+  /** Files and folders of the project that are not in it; only for a project whose environment is a command. */
+  readonly leftOut: readonly string[];
+}
+
 /** Bundles a project: code, data, config and a manifest. The same sources always give the same bytes. */
-export async function bundleProject(project: Project, loading: LoadOptions): Promise<Archive & { manifest: Manifest }> {
-  const { name, version } = project.config;
+export async function bundleProject(project: Project, loading: LoadOptions): Promise<ProjectBundle> {
+  if (project.config.runtime !== undefined) return bundleFiles(project);
+  const { name } = project.config;
   const config = { ...project.config, main: ENVIRONMENT_FILE };
   const entries = [
     ...(await bundleCode(project)),
@@ -27,15 +35,31 @@ export async function bundleProject(project: Project, loading: LoadOptions): Pro
     // Declares the module format, so that Node does not have to detect it for each file.
     { path: "package.json", bytes: jsonBytes({ name, private: true, type: "module" }) },
   ];
+  const offer = await loadBundle(project, entries, loading);
+  return { ...packEntries(project, entries, { main: "main.js", ...offer }), leftOut: [] };
+}
+
+/** The folder as it is. What the command offers is only known when it runs, and it may need an image for that. */
+function bundleFiles(project: Project): ProjectBundle {
+  const { entries, leftOut } = readProjectFiles(project);
+  const all = [...entries, { path: "config.json", bytes: jsonBytes(project.config) }];
+  return { ...packEntries(project, all, { tools: [], functions: [], rewards: [] }), leftOut };
+}
+
+function packEntries(
+  { config: { name, version } }: Project,
+  entries: readonly TarEntry[],
+  { main, ...offer }: Catalogue & { main?: string },
+): Archive & { manifest: Manifest } {
   const manifest: Manifest = {
     format: 1,
     name,
     version,
-    main: "main.js",
+    ...(main !== undefined && { main }),
     files: entries
       .map(({ path, bytes }) => ({ path, size: bytes.length, sha256: sha256(bytes) }))
       .sort((a, b) => (a.path < b.path ? -1 : 1)),
-    ...(await loadBundle(project, entries, loading)),
+    ...offer,
   };
   return { ...packArchive([...entries, { path: "manifest.json", bytes: jsonBytes(manifest) }]), manifest };
 }

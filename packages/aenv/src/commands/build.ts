@@ -3,6 +3,7 @@ import { join, relative, resolve } from "node:path";
 import { formatRef } from "@aenv/contract";
 import { type Command, Option } from "commander";
 import { bundleProject } from "../bundle/bundle.ts";
+import { contentText, leftOutText } from "../bundle/summary.ts";
 import { writeImageArtifact } from "../image/artifact.ts";
 import { buildImage, chooseBuilder } from "../image/build-image.ts";
 import { type BuilderName, builderNames } from "../image/builder.ts";
@@ -15,7 +16,6 @@ import { loadTimeoutOption } from "../project/load-errors.ts";
 import { type Project, readProject } from "../project/project.ts";
 import { createPrinter } from "../terminal/printer.ts";
 import { withSpinner } from "../terminal/spinner.ts";
-import { countText } from "../terminal/table.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { warnProblems } from "../terminal/warning.ts";
 
@@ -101,7 +101,7 @@ async function buildArchive(options: Options, terminal: Terminal): Promise<void>
   const printer = createPrinter(terminal, options.json === true);
   const project = readProject(options.workDir, terminal.cwd);
   warnProblems(terminal, project.warnings);
-  const { archive, manifest, digest, bytes } = await withSpinner(terminal, `Bundling ${project.config.name}`, async () => {
+  const { archive, manifest, digest, bytes, leftOut } = await withSpinner(terminal, `Bundling ${project.config.name}`, async () => {
     const bundle = await bundleProject(project, { timeoutMs: options.loadTimeout, onOutput: (text) => terminal.stderr.write(text) });
     const out = resolve(project.root, options.out);
     const archive = join(out, `${bundle.manifest.name}-${bundle.manifest.version}-${bundle.digest.slice(0, 12)}.tar.gz`);
@@ -109,21 +109,19 @@ async function buildArchive(options: Options, terminal: Terminal): Promise<void>
     writeFileSync(archive, bundle.bytes);
     return { archive, ...bundle };
   });
-  printer.json({ archive, digest: `sha256:${digest}`, size: bytes.length, ...manifest });
+  printer.json({ archive, digest: `sha256:${digest}`, size: bytes.length, ...manifest, ...(leftOut.length > 0 && { leftOut }) });
   const { colors } = printer.output;
   const near = relative(terminal.cwd, archive);
   const path = near.startsWith("..") ? archive : near;
-  const counts = [
-    countText(manifest.tools.length, "tool"),
-    countText(manifest.functions.length, "function"),
-    countText(manifest.rewards.length, "reward"),
-  ];
   printer.print(
-    `${colors.green("✔")} ${colors.bold(formatRef(project.config))} ${colors.dim(`${counts.join(", ")}; ${kilobytes(bytes.length)}`)}`,
+    `${colors.green("✔")} ${colors.bold(formatRef(project.config))} ${colors.dim(`${contentText(manifest)}; ${kilobytes(bytes.length)}`)}`,
   );
   printer.print(`  ${colors.cyan(path)}`);
   printer.print(`  ${colors.dim(`sha256:${digest}`)}`);
+  if (leftOut.length > 0) printer.print(`  ${colors.dim(leftOutText(leftOut))}`);
   printer.print();
+  if (manifest.main === undefined)
+    return printer.print(`  ${colors.dim("Run it here:")} aenv run   ${colors.dim("Publish it:")} aenv push`);
   printer.print(`  ${colors.dim("Run it:")} mkdir sandbox && tar -xzf ${path} -C sandbox && node sandbox/main.js --port 8081`);
 }
 

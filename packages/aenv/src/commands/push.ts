@@ -1,7 +1,8 @@
 import { type EnvironmentConfig, formatRef, isObject, isPlatformError, messageOf, type Visibility, visibilities } from "@aenv/contract";
 import { findEntries } from "@aenv/kit";
 import { type Command, Option } from "commander";
-import { bundleProject, type Manifest } from "../bundle/bundle.ts";
+import { bundleProject } from "../bundle/bundle.ts";
+import { contentText, leftOutText } from "../bundle/summary.ts";
 import { examples } from "../options/examples.ts";
 import { collect } from "../options/pairs.ts";
 import {
@@ -19,7 +20,7 @@ import { Failure } from "../terminal/failure.ts";
 import { createPrinter } from "../terminal/printer.ts";
 import { progressBar } from "../terminal/progress-bar.ts";
 import { withSpinner } from "../terminal/spinner.ts";
-import { bytesText, countText } from "../terminal/table.ts";
+import { bytesText } from "../terminal/table.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { warn, warnProblems } from "../terminal/warning.ts";
 
@@ -27,6 +28,7 @@ interface Options extends PlatformOptions {
   readonly workDir: string;
   readonly version?: string;
   readonly dryRun?: boolean;
+  readonly imageOnly?: boolean;
   readonly verify: boolean;
   readonly visibility?: Visibility;
   readonly shareWith?: string[];
@@ -46,6 +48,10 @@ export function define(command: Command, terminal: Terminal): void {
     .option("-w, --work-dir <folder>", "the project, or the name of a built-in benchmark", ".")
     .option("-v, --version <version>", "publish under this version instead of config.json's")
     .option("--dry-run", "print what would be done, without doing it")
+    .option(
+      "--image-only",
+      "publish the image that config.json names, without the project's code: its instances run the image's own server",
+    )
     .option("--no-verify", "do not start the environment on the server to check it")
     .addOption(
       new Option("--visibility <who>", "who sees it; if not given, as the previous version, or private for the first").choices(
@@ -75,7 +81,7 @@ async function push(options: Options, terminal: Terminal): Promise<void> {
   const platform = openPlatform(options, terminal, { timeoutMs: PUBLISH_TIMEOUT_MS });
   const loading = { timeoutMs: options.loadTimeout, onOutput: (text: string) => terminal.stderr.write(text) };
   // An image may hold all of the environment, in any language; the project then has nothing to bundle.
-  const bundle = (await isImageOnly(project))
+  const bundle = (await isImageOnly(project, options))
     ? null
     : await withSpinner(terminal, `Bundling ${config.name}`, () => bundleProject(project, loading));
   const digest = bundle === null ? null : `sha256:${bundle.digest}`;
@@ -118,6 +124,7 @@ async function push(options: Options, terminal: Terminal): Promise<void> {
   if (image !== null) printer.print(`  ${colors.dim(`image ${image}`)}`);
   if (bundle !== null)
     printer.print(`  ${colors.dim(`${contentText(bundle.manifest)}; ${bytesText(size)}; sha256:${bundle.digest.slice(0, 12)}`)}`);
+  if (bundle !== null && bundle.leftOut.length > 0) printer.print(`  ${colors.dim(leftOutText(bundle.leftOut))}`);
   const warning = options.verify === false ? null : await tasksWarning(platform, ref);
   if (warning !== null) warn(terminal, warning);
   printer.print();
@@ -144,9 +151,14 @@ async function findPublished({ hub }: Platform, ref: string, digest: string | nu
   return { isKnown: true, isUploaded: true };
 }
 
-/** Whether config.json names an image, and the project has no code that could be bundled. */
-async function isImageOnly({ root, config }: Project): Promise<boolean> {
-  if (!config.artifacts?.some(({ type }) => type === "image")) return false;
+/** Whether only the image is published: because that was asked for, or because the project has no code that could be bundled. */
+async function isImageOnly({ root, config }: Project, { imageOnly = false }: Options): Promise<boolean> {
+  if (!config.artifacts?.some(({ type }) => type === "image")) {
+    if (!imageOnly) return false;
+    throw new Failure("config.json names no image", { exit: "usage", hint: "Build and push one first: aenv build --image --push" });
+  }
+  if (imageOnly) return true;
+  if (config.runtime !== undefined) return false;
   return findEntries(root, config).then(
     () => false,
     () => config.main === undefined,
@@ -156,10 +168,6 @@ async function isImageOnly({ root, config }: Project): Promise<boolean> {
 function describeContent(isUploaded: boolean, size: number, image: string | null): string {
   if (image !== null) return `with the image ${image}`;
   return isUploaded ? "which already has the bundle" : `with a bundle of ${bytesText(size)}`;
-}
-
-function contentText({ tools, functions, rewards }: Manifest): string {
-  return [countText(tools.length, "tool"), countText(functions.length, "function"), countText(rewards.length, "reward")].join(", ");
 }
 
 async function upload({ hub }: Platform, ref: string, digest: string, bytes: Uint8Array, terminal: Terminal): Promise<void> {

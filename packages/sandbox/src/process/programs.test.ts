@@ -52,9 +52,10 @@ function open() {
   return { create, home: join(tree.path, "home") };
 }
 
-async function ask({ address }: Sandbox, path = "/"): Promise<{ cwd: string; args: string[]; asked: number }> {
+async function ask({ address }: Sandbox): Promise<{ cwd: string; args: string[]; asked: number }> {
   if (address.kind !== "tcp") throw new Error("it listens on a port");
-  return (await fetch(`http://${address.host}:${address.port}${path}`)).json();
+  const response = await fetch(`http://${address.host}:${address.port}/`);
+  return (await response.json()) as { cwd: string; args: string[]; asked: number };
 }
 
 describe("a program that listens on a port, as a process", () => {

@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { PlatformError } from "@aenv/contract";
+import { instanceRoutes, PlatformError } from "@aenv/contract";
 import { endConnection } from "../http/drain.ts";
 import type { HttpLimits } from "../http/limits.ts";
 import { asksForWebSocket } from "../http/upgrade.ts";
@@ -15,6 +15,7 @@ import type { ShortRequest } from "./fast-path/head.ts";
 import { FastPathServer } from "./fast-path/server.ts";
 import { REPLACED, SESSION } from "./headers.ts";
 import { PortProxy, type PortProxyOptions } from "./port-proxy.ts";
+import { type HealthAnswer, readProgramHealth } from "./program-health.ts";
 import { linkNotFound } from "./refusal.ts";
 import { headersForSandbox, relay } from "./relay.ts";
 import { LookAhead, type StallLimits } from "./request-body.ts";
@@ -81,13 +82,15 @@ export class Gateway {
     }
   }
 
-  #open(admitted: Admitted | null, call: Call, request: ShortRequest): Forward | Buffer {
+  #open(admitted: Admitted | null, call: Call, request: ShortRequest): MaybePromise<Forward | Buffer> {
     if (admitted === null) {
       call.end(200, "refused");
       return jsonBytes(200, HEALTHY, KEEP_ALIVE);
     }
     const { sandboxId, address } = admitted.target;
     call.begin(admitted.target);
+    const health = this.#programHealth(admitted, call);
+    if (health !== null) return health.then(({ status, body }) => jsonBytes(status, body, KEEP_ALIVE));
     return {
       connections: this.#options.clients.connections(sandboxId, address),
       head: headFor(request, admitted, call.headers),
@@ -110,7 +113,9 @@ export class Gateway {
         return call.end(200, "refused");
       }
       call.begin(admitted.target);
-      await this.#relay(admitted, call, request, response);
+      const health = await this.#programHealth(admitted, call);
+      if (health === null) await this.#relay(admitted, call, request, response);
+      else sendJson(response, health.status, health.body);
     } catch (error) {
       sendRefusal(response, call.refuse(error));
     }
@@ -137,6 +142,24 @@ export class Gateway {
       if (end.kind === "expired") throw linkNotFound();
     }
     call.end(response.statusCode, end.kind, end.kind === "lost" ? end.error : undefined);
+  }
+
+  /** The health of an instance that is a program, which may have no such route; null for other calls. Without a server, those are refused. */
+  #programHealth({ target, destination, link }: Admitted, call: Call): Promise<HealthAnswer> | null {
+    const program = target.row.slot?.program;
+    if (program === undefined || link !== undefined) return null;
+    const { instanceId, sandboxId, address } = target;
+    if (destination.path !== instanceRoutes.health.path) {
+      if (program.hasServer) return null;
+      throw new PlatformError(
+        "instance.unsupported",
+        `instance '${instanceId}' has no server, so no tools and no rewards: its environment is an image without deployConfig.port; use commands, files and ports`,
+      );
+    }
+    return readProgramHealth(this.#options.clients.pool(sandboxId, address), program, instanceId).then((answer) => {
+      call.end(answer.status, "answered");
+      return answer;
+    });
   }
 
   #isOpenEnv({ url = "" }: { readonly url?: string | undefined }): boolean {

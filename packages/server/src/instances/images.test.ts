@@ -17,7 +17,7 @@ it("an environment with an image and a port runs the image's own server, and get
     expect.objectContaining({
       image: "registry.example/team/shop:1",
       command: [],
-      listening: { kind: "port", port: 9000, healthPath: "/health" },
+      listening: { kind: "port", port: 9000, healthPath: null },
       variables: expect.objectContaining({ GREETING: "hello" }),
     }),
   ]);

@@ -153,6 +153,9 @@ function parseResponse(status: number, text: string, path: string): unknown {
   try {
     body = JSON.parse(text);
   } catch {
+    // A program that is not an environment of the kit has only some of its routes.
+    if (status === 404 || status === 405)
+      throw new PlatformError("instance.unsupported", `the program of the instance has no route ${path}`);
     throw new PlatformError("sandbox.lost", `the sandbox answered ${path} with ${status} and no JSON`);
   }
   const sandbox = sandboxEnvelope.safeParse(body);

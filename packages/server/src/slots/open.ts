@@ -51,6 +51,6 @@ export function openPool({ config, ...rest }: OpenPoolOptions): {
     },
     now: () => performance.now(),
   });
-  const verifier = new Verifier({ pool, runtimes, clients: rest.clients, startTimeoutMs, waitTimeoutMs: startTimeoutMs, scheduler });
+  const verifier = new Verifier({ ...rest, pool, runtimes, startTimeoutMs, waitTimeoutMs: startTimeoutMs, scheduler });
   return { scheduler, pool, runtimes, verifier };
 }

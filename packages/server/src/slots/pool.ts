@@ -5,7 +5,7 @@ import type { FolderMount, Sandbox, SandboxEngine, SandboxRuntime, SandboxSpec }
 import { exitCauseOf, requestSandbox, type SandboxClients } from "../sandboxes/client.ts";
 import { responseLimits } from "../sandboxes/response-limits.ts";
 import { allocate, type PoolLimits } from "./allocation.ts";
-import type { ImageProgram } from "./image-program.ts";
+import type { Program } from "./program.ts";
 import type { Scheduler, Urgency } from "./scheduler.ts";
 import { isSameVariables } from "./variables.ts";
 import { demandOf, failureAfter, newWarmSet, noteBurst, type WarmBundle, type WarmEnvironment, type WarmSet } from "./warm-set.ts";
@@ -143,8 +143,8 @@ export class Pool {
     return this.#bind(await this.#start(spec.owner, "now", signal), bundleOf(spec), signal);
   }
 
-  /** A sandbox of an image, for one instance. */
-  image(program: ImageProgram, spec: Omit<ImageSpec, "program">, signal: AbortSignal): Promise<Sandbox> {
+  /** A sandbox that runs a program, for one instance. */
+  program(program: Program, spec: Omit<ProgramSpec, "program">, signal: AbortSignal): Promise<Sandbox> {
     return this.#start(spec.owner, "now", signal, { ...spec, program });
   }
 
@@ -344,14 +344,15 @@ export class Pool {
   }
 
   #start(owner: string, urgency: Urgency, signal: AbortSignal, options: StartOptions = {}): Promise<Sandbox> {
-    const { sandboxOptions, snapshot, egress, runtime, program, instanceId, mounts } = options;
+    const { sandboxOptions, snapshot, egress, runtime, program, folder, instanceId, mounts } = options;
     const { engine, runner, variables, serverId, scheduler, startTimeoutMs, memoryMb, sandboxLimits } = this.#options;
     const id = `runner-${randomBytes(10).toString("hex")}`;
     const spec = {
       id,
-      ...(program ?? { command: runner }),
+      ...(program?.spec ?? { command: runner }),
+      ...(folder !== undefined && { folder }),
       variables: program === undefined ? variables : (options.variables ?? {}),
-      labels: { server: serverId, role: "runner", ...(instanceId !== undefined && { role: "image", instance: instanceId }) },
+      labels: { server: serverId, role: "runner", ...(instanceId !== undefined && { role: "program", instance: instanceId }) },
       startTimeoutMs,
       memoryMb,
       ...sandboxLimits,
@@ -387,13 +388,16 @@ export class Pool {
   }
 }
 
-/** What a sandbox of an image needs. */
-interface ImageSpec extends Pick<ClaimSpec, "owner" | "variables" | "egress" | "runtime"> {
-  readonly program: ImageProgram;
-  readonly instanceId: string;
+/** What the sandbox of a program needs. */
+interface ProgramSpec extends Pick<ClaimSpec, "owner" | "variables" | "egress" | "runtime"> {
+  readonly program: Program;
+  /** The unpacked bundle; undefined if there is none. */
+  readonly folder: string | undefined;
+  /** Undefined while an environment is verified. */
+  readonly instanceId?: string;
 }
 
-interface StartOptions extends Partial<ImageSpec> {
+interface StartOptions extends Partial<ProgramSpec> {
   readonly sandboxOptions?: SandboxOptions | undefined;
   readonly snapshot?: string | undefined;
   readonly mounts?: readonly FolderMount[] | undefined;

@@ -8,4 +8,13 @@ export interface Slot {
   readonly prefix: string;
   /** The sandbox holds this instance only, and is destroyed with it. */
   readonly isOwnSandbox: boolean;
+  /** Set if the instance is a program that has only some of the routes of an instance, or none. */
+  readonly program?: SlotProgram;
+}
+
+export interface SlotProgram {
+  /** False for a sandbox that is used for commands, files and ports only. */
+  readonly hasServer: boolean;
+  /** The path that says whether the program is healthy; null: `/health`, if it has that. */
+  readonly healthPath: string | null;
 }

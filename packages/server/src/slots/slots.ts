@@ -8,10 +8,10 @@ import type { TaskSandboxPolicy } from "../task-sandboxes/policy.ts";
 import type { TaskRoom } from "../task-sandboxes/room.ts";
 import { claimSpecFor } from "./claim-spec.ts";
 import { Hosts, type HostsOptions } from "./hosts.ts";
-import { type ImageProgram, imageProgramOf } from "./image-program.ts";
 import { createBody, type InitialState, parseInitialState } from "./initial-state.ts";
 import { isolationOf } from "./isolation.ts";
 import { Occupancy } from "./occupancy.ts";
+import { explainMissing, PROGRAM_VARIABLES, type Program, programOf, slotProgramOf } from "./program.ts";
 import type { RuntimePolicy } from "./runtimes.ts";
 import type { Slot } from "./slot.ts";
 
@@ -125,8 +125,11 @@ export class Slots {
       const stored = { id: initial.storedInstance, owner, ...(initial.egress !== undefined && { egress: { agent: initial.egress } }) };
       return this.occupyCopy(stored, initial.id, initial.sandboxSnapshot ?? "", signal);
     }
-    const program = imageProgramOf(environment, engine);
-    if (program !== null) return this.#occupyImage(program, environment, owner, initial, signal);
+    const program = programOf(environment, engine);
+    if (program !== null) {
+      progress.step = "its program has not answered yet";
+      return this.#occupyProgram(program, environment, owner, initial, signal);
+    }
     const isolation = isolationOf(environment.config);
     const needed = claimSpecFor(environment, owner, initial, isolation, this.#options.runtimes);
     const { tasks } = this.#options;
@@ -160,19 +163,22 @@ export class Slots {
     }
   }
 
-  /** The image's own server answers for the instance, without the routes of a host. */
-  async #occupyImage(
-    program: ImageProgram,
+  /** The program answers for the instance, without the routes of a host. */
+  async #occupyProgram(
+    program: Program,
     environment: EnvironmentVersion,
     owner: string,
     { id, variables, egress }: InitialState,
     signal: AbortSignal,
   ): Promise<Slot> {
-    const { pool, runtimes } = this.#options;
+    const { pool, runtimes, engine, bundleFolder } = this.#options;
     const runtime = runtimes.runtimeOf(environment.owner, environment.config.deployConfig?.runtime);
-    const sandbox = await pool.image(program, { owner, variables, egress, runtime, instanceId: id }, signal);
+    const folder = program.bundleDigest === null ? undefined : await bundleFolder(program.bundleDigest);
+    const sandbox = await pool
+      .program(program, { folder, owner, variables: { ...PROGRAM_VARIABLES, ...variables }, egress, runtime, instanceId: id }, signal)
+      .catch((error: unknown) => Promise.reject(explainMissing(error, program, engine)));
     this.#occupancy.add(sandbox, id);
-    return { sandboxId: sandbox.id, address: sandbox.address, prefix: "", isOwnSandbox: true };
+    return { sandboxId: sandbox.id, address: sandbox.address, prefix: "", isOwnSandbox: true, program: slotProgramOf(program) };
   }
 
   /** Forks an instance within its own sandbox, which may be another server's. */
@@ -275,8 +281,8 @@ export class Slots {
   }
 
   async readInstances(sandbox: Sandbox): Promise<ReportedInstances> {
-    // A sandbox of an image is its instance.
-    if (sandbox.labels.role === "image") return new Set([sandbox.labels.instance ?? ""]);
+    // The sandbox of a program is its instance.
+    if (sandbox.labels.role === "program") return new Set([sandbox.labels.instance ?? ""]);
     try {
       const { method, path } = hostRoutes.list;
       const request = { method, path, timeoutMs: RELEASE_MS, maxBytes: responseLimits.list } as const;

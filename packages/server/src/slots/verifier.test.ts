@@ -2,6 +2,7 @@ import { defineEnvironment } from "@aenv/kit";
 import { MemoryEngine } from "@aenv/sandbox";
 import { temporaryTree } from "@aenv/testing";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { parsePublication } from "../hub/publishing/publication.ts";
 import { kitRunner } from "../instances/fixtures/runner.ts";
 import { SandboxClients } from "../sandboxes/client.ts";
 import { Pool } from "./pool.ts";
@@ -9,7 +10,8 @@ import { RuntimePolicy } from "./runtimes.ts";
 import { Scheduler, type WorkLimits } from "./scheduler.ts";
 import { Verifier, WAITING_VERIFICATIONS } from "./verifier.ts";
 
-const of = (owner: string) => ({ owner, variables: {} });
+const publication = parsePublication({ name: "a", version: "1.0.0", artifacts: [{ type: "bundle", content: `sha256:${"0".repeat(64)}` }] });
+const of = (owner: string) => ({ owner, variables: {}, publication });
 
 /** A verifier whose verifications wait at a gate, so that a test decides how many run. */
 function openVerifier({ waitTimeoutMs = 5_000, ...limits }: Partial<WorkLimits> & { waitTimeoutMs?: number } = {}) {
@@ -48,7 +50,7 @@ function openVerifier({ waitTimeoutMs = 5_000, ...limits }: Partial<WorkLimits> 
     now: () => 0,
   });
   const runtimes = new RuntimePolicy({ engine, runtime: "runc", runcOwners: [] });
-  const verifier = new Verifier({ pool, clients, runtimes, startTimeoutMs: 5_000, waitTimeoutMs, scheduler });
+  const verifier = new Verifier({ engine, pool, clients, runtimes, startTimeoutMs: 5_000, waitTimeoutMs, scheduler });
   onTestFinished(async () => {
     gate.resolve();
     await verifier.close();

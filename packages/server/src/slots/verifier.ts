@@ -1,14 +1,18 @@
-import { catalogue, hostRoutes, PlatformError, toolDescriptor, type Variables } from "@aenv/contract";
+import { catalogue, hostRoutes, PlatformError, toolDescriptor } from "@aenv/contract";
+import type { Sandbox, SandboxEngine } from "@aenv/sandbox";
 import { z } from "zod";
 import type { InspectOptions } from "../hub/publishing/publisher.ts";
 import type { Metadata } from "../hub/versions/environment-version.ts";
 import { requestSandbox, type SandboxClients } from "../sandboxes/client.ts";
 import { responseLimits } from "../sandboxes/response-limits.ts";
 import type { Pool } from "./pool.ts";
+import { explainMissing, PROGRAM_VARIABLES, type Program, programOf } from "./program.ts";
+import { readProgram } from "./program-offer.ts";
 import type { RuntimePolicy } from "./runtimes.ts";
 import type { Scheduler, WorkLimits } from "./scheduler.ts";
 
 export interface VerifierOptions {
+  readonly engine: Pick<SandboxEngine, "name" | "can">;
   readonly pool: Pool;
   readonly clients: SandboxClients;
   readonly runtimes: RuntimePolicy;
@@ -44,13 +48,14 @@ export class Verifier {
   }
 
   /** What the bundle in a folder offers. Counts against the limits of the owner, who publishes it. */
-  async verify(folder: string, { owner, variables, signal }: InspectOptions): Promise<Metadata> {
+  async verify(folder: string, options: InspectOptions): Promise<Metadata> {
+    const { owner, signal } = options;
     const { scheduler, waitTimeoutMs } = this.#options;
     const late = new AbortController();
     const timer = setTimeout(() => late.abort(tooBusy(waitTimeoutMs)), waitTimeoutMs);
     const work = () => {
       clearTimeout(timer);
-      const running = this.#run(folder, owner, variables, signal).finally(() => this.#running.delete(running));
+      const running = this.#run(folder, options).finally(() => this.#running.delete(running));
       this.#running.add(running);
       return running;
     };
@@ -68,17 +73,19 @@ export class Verifier {
     await Promise.allSettled(this.#running);
   }
 
-  async #run(folder: string, owner: string, variables: Variables, left?: AbortSignal): Promise<Metadata> {
-    const { pool, clients, runtimes, startTimeoutMs } = this.#options;
+  async #run(folder: string, options: InspectOptions): Promise<Metadata> {
+    const { clients, startTimeoutMs } = this.#options;
     const deadline = AbortSignal.timeout(startTimeoutMs);
-    const signal = AbortSignal.any([deadline, this.#stop.signal, ...(left ? [left] : [])]);
-    const sandbox = await pool
-      .claim({ owner, folder, digest: folder, variables, environment: null, runtime: runtimes.runtimeOf(owner) }, signal)
-      .catch((cause: unknown) => {
-        if (!deadline.aborted) throw cause;
-        throw new PlatformError("instance.start_timeout", `the bundle was not loaded within ${startTimeoutMs / 1_000} s`, { cause });
-      });
+    const signal = AbortSignal.any([deadline, this.#stop.signal, ...(options.signal ? [options.signal] : [])]);
+    const program = programOf(options.publication, this.#options.engine);
+    const starting = program === null ? this.#load(folder, options, signal) : this.#start(program, folder, options, signal);
+    const sandbox = await starting.catch((cause: unknown) => {
+      if (!deadline.aborted) throw cause;
+      const what = program === null ? "the bundle was not loaded" : "its program did not answer";
+      throw new PlatformError("instance.start_timeout", `${what} within ${startTimeoutMs / 1_000} s`, { cause });
+    });
     try {
+      if (program !== null) return await readProgram(clients.pool(sandbox.id, sandbox.address), signal);
       const answer = await requestSandbox(clients, sandbox.id, sandbox.address, {
         method: hostRoutes.describe.method,
         path: hostRoutes.describe.path,
@@ -89,6 +96,24 @@ export class Verifier {
       return offer.parse(answer);
     } finally {
       await sandbox.destroy();
+    }
+  }
+
+  #load(folder: string, { owner, variables }: InspectOptions, signal: AbortSignal): Promise<Sandbox> {
+    const { pool, runtimes } = this.#options;
+    return pool.claim({ owner, folder, digest: folder, variables, environment: null, runtime: runtimes.runtimeOf(owner) }, signal);
+  }
+
+  async #start(program: Program, folder: string, { owner, variables }: InspectOptions, signal: AbortSignal): Promise<Sandbox> {
+    const { pool, runtimes, engine } = this.#options;
+    try {
+      return await pool.program(
+        program,
+        { folder, owner, variables: { ...PROGRAM_VARIABLES, ...variables }, runtime: runtimes.runtimeOf(owner) },
+        signal,
+      );
+    } catch (error) {
+      throw explainMissing(error, program, engine);
     }
   }
 }

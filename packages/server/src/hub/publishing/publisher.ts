@@ -25,6 +25,8 @@ export interface InspectOptions {
   readonly owner: string;
   /** The variables of every instance of the environment. */
   readonly variables: Variables;
+  /** What is published. */
+  readonly publication: Publication;
   /** Aborted when the caller no longer waits. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -168,9 +170,14 @@ export class Publisher {
       const message = `the bundle contains ${manifest.name}@${manifest.version}, not ${name}@${version}; build it again`;
       throw new PlatformError("environment.invalid", message);
     }
+    if (manifest.main === undefined && publication.config.runtime === undefined)
+      throw new PlatformError(
+        "environment.invalid",
+        `the bundle of ${name}@${version} has no code to load, and config.json no runtime.command`,
+      );
     if (!isWanted) return null;
     try {
-      return await this.#options.inspect(folder, { owner, variables: ownVariables(publication), signal });
+      return await this.#options.inspect(folder, { owner, variables: ownVariables(publication), publication, signal });
     } catch (cause) {
       const message = `${name}@${version} was not published because it could not be started: ${messageOf(cause)}`;
       if (signal?.aborted) throw signal.reason;

@@ -1,0 +1,63 @@
+import { isObject, messageOf, PlatformError, sandboxFailure } from "@aenv/contract";
+import { isReadyStatus } from "@aenv/sandbox";
+import type { Pool } from "undici";
+import type { SlotProgram } from "../slots/slot.ts";
+
+export interface HealthAnswer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+const TIMEOUT_MS = 60_000;
+const MAX_BYTES = 64 * 1024;
+
+/**
+ * The health of an instance whose program is not an environment of the kit, as clients expect it. A program that reports its health in
+ * the same form, as the original's servers do, speaks for itself.
+ */
+export async function readProgramHealth(pool: Pool, { healthPath, hasServer }: SlotProgram, instanceId: string): Promise<HealthAnswer> {
+  if (!hasServer) return healthy("a sandbox for commands, files and ports");
+  const path = healthPath ?? "/health";
+  try {
+    const { statusCode, body } = await pool.request({ method: "GET", path, signal: AbortSignal.timeout(TIMEOUT_MS) });
+    const own = reportOf(await readStart(body));
+    if (own !== null) return { status: statusCode, body: own };
+    return isReadyStatus(healthPath, statusCode)
+      ? healthy(`GET ${path} answered ${statusCode}`)
+      : unhealthy(instanceId, `answered ${statusCode} to GET ${path}`);
+  } catch (error) {
+    return unhealthy(instanceId, `did not answer GET ${path}: ${messageOf(error)}`);
+  }
+}
+
+/** The text of a response, or its first part. */
+async function readStart(body: AsyncIterable<Uint8Array>): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes > MAX_BYTES) break;
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+/** `{ success, data: { status } }`, or null for any other text. */
+function reportOf(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    const isReport = isObject(value) && typeof value.success === "boolean" && isObject(value.data) && typeof value.data.status === "string";
+    return isReport ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+function healthy(message: string): HealthAnswer {
+  return { status: 200, body: { success: true, data: { status: "healthy", message } } };
+}
+
+function unhealthy(instanceId: string, what: string): HealthAnswer {
+  const error = new PlatformError("environment.unhealthy", `the program of instance '${instanceId}' ${what}`);
+  return { status: error.status, body: sandboxFailure(error) };
+}

@@ -1,0 +1,78 @@
+import { type EnvironmentConfig, isPlatformError, PlatformError } from "@aenv/contract";
+import type { Listening, SandboxEngine, SandboxSpec } from "@aenv/sandbox";
+import { isImageReference } from "../hub/datasource.ts";
+import type { EnvironmentVersion } from "../hub/hub.ts";
+import type { SlotProgram } from "./slot.ts";
+
+/** What a sandbox runs instead of the runner: a command, an image's own server, or only the commands of the owner. */
+export interface Program {
+  readonly spec: Required<Pick<SandboxSpec, "command" | "listening">> & Pick<SandboxSpec, "image" | "cwd">;
+  /** The bundle with the program's files; null if the image has them. */
+  readonly bundleDigest: string | null;
+}
+
+export type ProgramSource = Pick<EnvironmentVersion, "name" | "version" | "config" | "artifacts" | "bundleDigest">;
+
+/** Where the server of the original's images listens. */
+const DEFAULT_PORT = 8081;
+
+/** What the original sets in the containers of environments, besides name and version. */
+export const PROGRAM_VARIABLES = { AENV_TYPE: "singleContainer" } as const;
+
+/** The program of an environment; null if it is a module for the runner. An environment that cannot run here is an error. */
+export function programOf(environment: ProgramSource, engine: Pick<SandboxEngine, "name" | "can">): Program | null {
+  const { bundleDigest, artifacts, config, name, version } = environment;
+  const { runtime } = config;
+  if (runtime === undefined && bundleDigest !== null) return null;
+  const unsupported = (why: string) => new PlatformError("instance.unsupported", `${name}@${version} ${why}`);
+  const image = artifacts.find(({ type }) => type === "image")?.content;
+  // Without images, the command runs in the files of this machine.
+  const needsImage = runtime === undefined || bundleDigest === null;
+  if (image === undefined && runtime === undefined)
+    throw unsupported("has neither a bundle, nor an image, nor a command; publish it with 'aenv push' from its project");
+  if (image !== undefined && needsImage && !engine.can.images)
+    throw unsupported(
+      `is an image, which the engine '${engine.name}' of this server cannot run; start the server with --engine oci or docker`,
+    );
+  // Not a file of the server, nor an image of its Docker.
+  if (image !== undefined && !isImageReference(image))
+    throw unsupported(`names the image '${image}', which is not a name in a registry, such as host/team/name:tag`);
+  return {
+    spec: {
+      ...(image !== undefined && engine.can.images && { image }),
+      command: runtime?.command ?? [],
+      listening: runtime === undefined ? listeningOfImage(config) : listeningOfCommand(runtime),
+      ...(runtime?.cwd !== undefined && { cwd: runtime.cwd }),
+    },
+    bundleDigest,
+  };
+}
+
+/** How the gateway treats an instance of the program. */
+export function slotProgramOf({ spec: { listening } }: Program): SlotProgram {
+  return { hasServer: listening.kind !== "none", healthPath: listening.kind === "port" ? listening.healthPath : null };
+}
+
+/** A program that was not found: the error also says how to get it. */
+export function explainMissing(error: unknown, { spec }: Program, engine: Pick<SandboxEngine, "can">): unknown {
+  if (!isPlatformError(error, "sandbox.start_failed") || !/no such program|program not found/.test(error.message)) return error;
+  const [program = ""] = spec.command;
+  const hint =
+    spec.image !== undefined
+      ? `the image ${spec.image} does not have it`
+      : engine.can.isolates
+        ? `sandboxes without an image have Node and little else: add an image that has '${program}' to artifacts in config.json`
+        : "install it on the server's machine, or write its full path in runtime.command";
+  return new PlatformError(error.code, `${error.message}; ${hint}`, { cause: error, details: error.details });
+}
+
+function listeningOfCommand({ command, port, healthPath }: NonNullable<EnvironmentConfig["runtime"]>): Listening {
+  // A command that does not name its port cannot listen on another one, unless it was not told one: then it must read the variable.
+  const isFlexible = port === undefined || command.some((part) => part.includes("{port}"));
+  return { kind: "port", port: port ?? DEFAULT_PORT, healthPath: healthPath ?? null, isFlexible };
+}
+
+function listeningOfImage({ deployConfig = {} }: EnvironmentConfig): Listening {
+  const port = deployConfig.service?.port ?? deployConfig.port;
+  return port === undefined ? { kind: "none" } : { kind: "port", port, healthPath: deployConfig.healthPath ?? null };
+}
