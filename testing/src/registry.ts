@@ -1,7 +1,8 @@
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { promisify } from "node:util";
 import { temporaryTree } from "./tree.ts";
 
 /** A real registry of images for one test: on loopback, with its images in a temporary folder; ended with the scope. */
@@ -10,6 +11,10 @@ export interface ImageRegistry extends AsyncDisposable {
   readonly host: string;
   readonly username: string;
   readonly password: string;
+  /** A file with its credentials, in the format of `docker login`. */
+  readonly authFile: string;
+  /** Copies an archive in the format of `docker save` to an image such as `team/my-env:1`, and returns its whole name. Needs `skopeo`. */
+  push(archive: string, image: string): Promise<string>;
   /** The tags of an image, such as `team/my-env`. */
   tagsOf(name: string): Promise<readonly string[]>;
 }
@@ -39,13 +44,22 @@ export async function startImageRegistry(): Promise<ImageRegistry> {
   };
   try {
     const host = await addressOf(child.stderr);
-    const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`;
+    const auth = Buffer.from(`${username}:${password}`).toString("base64");
+    tree.write({ "auth.json": { auths: { [host]: { auth } } } });
+    const authFile = join(tree.path, "auth.json");
     return {
       host,
       username,
       password,
+      authFile,
+      push: async (archive, image) => {
+        // Fast rather than small: it is unpacked again soon.
+        const options = ["--authfile", authFile, "--dest-tls-verify=false", "--dest-compress-format=gzip", "--dest-compress-level=1"];
+        await promisify(execFile)("skopeo", ["copy", ...options, `docker-archive:${archive}`, `docker://${host}/${image}`]);
+        return `${host}/${image}`;
+      },
       tagsOf: async (name) => {
-        const response = await fetch(`http://${host}/v2/${name}/tags/list`, { headers: { authorization } });
+        const response = await fetch(`http://${host}/v2/${name}/tags/list`, { headers: { authorization: `Basic ${auth}` } });
         const { tags } = (await response.json()) as { tags?: string[] | null };
         return [...(tags ?? [])].sort();
       },
