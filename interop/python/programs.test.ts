@@ -124,7 +124,7 @@ describeNeeding("python", "an image with the original Python SDK behind the gate
               await using env = await open(ref);
               expect(await env.checkHealth()).toMatchObject({ data: { status: "healthy", message: "GET / answered 200" } });
               const { instanceId } = await env.getEnvInfo();
-              const page = await fetch(`${platform.dataUrl}/env-instance/${instanceId}/app/twin.py`);
+              const page = await fetch(`${platform.dataUrl}/env-instance/${instanceId}/twin.py`);
               expect([page.status, await page.text()]).toEqual([200, expect.stringContaining("register_reward")]);
             });
 

@@ -6,7 +6,7 @@ import { isForSandbox, REPLACED } from "../headers.ts";
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 const REQUEST_LINE = /^(GET|POST|PUT|DELETE) (\/[\x21-\x7e]*) HTTP\/1\.1$/;
-const STATUS_LINE = /^HTTP\/1\.1 ([1-9]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/;
+const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)((?: [\t\x20-\x7e\x80-\xff]*)?)$/;
 const END = "\r\n\r\n";
 
 const MAX_HEAD_BYTES = 16 * 1024;
@@ -55,7 +55,10 @@ export function readShortRequest(bytes: Buffer, last: ShortRequest | null = null
 
 export interface ResponseHead {
   readonly status: number;
+  /** As a client of HTTP/1.1 gets it. */
   readonly statusLine: string;
+  /** HTTP/1.0, as simple servers speak it: the connection ends with the response, and there are no chunks. */
+  readonly isOld: boolean;
   readonly headers: readonly Header[];
   readonly text: string;
   readonly bodyAt: number;
@@ -65,9 +68,11 @@ export interface ResponseHead {
 export function readResponseHead(bytes: Buffer): ResponseHead | null {
   const head = readHead(bytes);
   if (head === null && bytes.length <= MAX_HEAD_BYTES && !bytes.includes(END)) return null;
-  const status = STATUS_LINE.exec(head?.first ?? "")?.[1];
-  if (head === null || status === undefined) throw new Error("the sandbox answered with something that is not plain HTTP/1.1");
-  return { status: Number(status), statusLine: head.first, headers: head.headers, text: head.text, bodyAt: head.bodyAt };
+  const first = STATUS_LINE.exec(head?.first ?? "");
+  if (head === null || first === null) throw new Error("the sandbox answered with something that is not plain HTTP/1.1");
+  const [, minor, status = "", reason = ""] = first;
+  const statusLine = `HTTP/1.1 ${status}${reason}`;
+  return { status: Number(status), statusLine, isOld: minor === "0", headers: head.headers, text: head.text, bodyAt: head.bodyAt };
 }
 
 /** The only value of a header; undefined if it is missing. Throws if there are several. */

@@ -57,6 +57,14 @@ describe("a sandbox's response", () => {
     expect([reader.isOver, reader.endByClose(), reader.endsConnection]).toEqual([false, true, true]);
   });
 
+  it("may be HTTP/1.0, after which the connection to the sandbox is not used again", () => {
+    const { heard, reader } = hear(["HTTP/1.0 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\nok"]);
+    expect(heard).toBe("HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: keep-alive\r\n\r\nok");
+    expect([reader.isOver, reader.sandboxKeepsMs]).toEqual([true, 0]);
+    expect(hear(["HTTP/1.0 200\r\n\r\nso long"]).heard).toBe("HTTP/1.1 200\r\nconnection: close\r\n\r\nso long");
+    expect(() => hear(["HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"])).toThrow("ambiguous");
+  });
+
   it("is not complete when the sandbox closes its connection too early", () => {
     for (const start of [
       "",

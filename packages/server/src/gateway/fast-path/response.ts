@@ -139,15 +139,16 @@ function prepare(head: ResponseHead, connection: string, sessionTag: string | un
   const isClean =
     !isBodiless(status) || (onlyValue(headers, "transfer-encoding") === undefined && (length === undefined || length === "0"));
   const forClient = headForClient(head, framing.by === "close" ? "close" : connection, sessionTag);
-  return { head, framing, isClean, sandboxKeepsMs: keepMsOf(headers), connection, sessionTag, forClient };
+  return { head, framing, isClean, sandboxKeepsMs: head.isOld ? 0 : keepMsOf(headers), connection, sessionTag, forClient };
 }
 
-function framingOf({ status, headers }: ResponseHead): Framing {
+function framingOf({ status, headers, isOld }: ResponseHead): Framing {
   const coding = onlyValue(headers, "transfer-encoding");
   const length = onlyValue(headers, "content-length");
   if (isBodiless(status)) return { by: "length", length: 0 };
   if (coding !== undefined) {
-    if (coding.toLowerCase() !== "chunked" || length !== undefined) throw new Error("the length of the sandbox's response is ambiguous");
+    if (coding.toLowerCase() !== "chunked" || length !== undefined || isOld)
+      throw new Error("the length of the sandbox's response is ambiguous");
     return { by: "chunks" };
   }
   if (length === undefined) return { by: "close" };
