@@ -1,9 +1,12 @@
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { createWriteStream, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
+import { openBaseRoot } from "@aenv/sandbox";
 import { type DockerDaemon, describeNeeding, type ImageRegistry, startDocker, startImageRegistry, temporaryTree } from "@aenv/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startPlatform } from "../platform-tests/platform.ts";
 import { aenv, installedTree } from "../testing/cli.ts";
 
 const dockerfile = 'FROM scratch\nARG WHO\nLABEL who=$WHO\nCOPY notes.txt /\nCMD ["/serve"]\n';
@@ -97,6 +100,40 @@ describe("build --image", () => {
         expect((await inspect("bundled:2.0.0")).Config).toMatchObject({
           Cmd: ["node", "/opt/aenv/bundle/main.js", "--host", "0.0.0.0", "--port", "8081"],
           ExposedPorts: { "8081/tcp": {} },
+        });
+      });
+
+      describeNeeding("runc", "and sandboxes", () => {
+        describeNeeding("skopeo", "of images", () => {
+          it("gives an image that is published with push, and runs with the engines oci and docker", { timeout: 300_000 }, async () => {
+            using tree = temporaryTree({
+              "config.json": { name: "served", version: "1.0.0", deployConfig: { port: 9000, healthPath: "/ready" } },
+              Dockerfile: 'FROM scratch\nADD root.tar /\nCOPY server.mjs /app/\nWORKDIR /app\nCMD ["/usr/local/bin/node", "server.mjs"]\n',
+              "server.mjs": `
+                import { createServer } from "node:http";
+                const answer = (request, response) => response.writeHead(request.url === "/ready" ? 200 : 201).end(process.env.envNAME);
+                createServer(answer).listen(9000);
+              `,
+              ...settings(),
+            });
+            const base = await openBaseRoot({ folder: join(tree.path, "cache"), runner: "" });
+            await pipeline(base.archive(), createWriteStream(join(tree.path, "root.tar")));
+            const { host: insecure = "", authFile = "" } = registry ?? {};
+            const flags = { registryAuth: authFile, insecureRegistries: [insecure], startTimeout: "2m" };
+            for (const engine of [{ engine: "docker", dockerSocket: daemon?.socket }, { engine: "oci" }]) {
+              await using platform = await startPlatform({ flags: { ...flags, ...engine } });
+              const env = { ...variables(tree.path), AENV_SYSTEM_URL: platform.controlUrl };
+              const build = ["build", "--image", "--push", "--json"];
+              const argvs = engine.engine === "docker" ? [build, ["push"]] : [["push"]];
+              for (const argv of argvs) {
+                const { code, stderr } = await aenv(argv, { cwd: tree.path, env });
+                expect(code, stderr).toBe(0);
+              }
+              const { id } = await platform.create("served@1.0.0");
+              const answer = await fetch(`${platform.dataUrl}/env-instance/${id}/anything`);
+              expect([answer.status, await answer.text()]).toEqual([201, "served"]);
+            }
+          });
         });
       });
     });
