@@ -115,6 +115,56 @@ func TestAnArchiveWritesOnlyIntoItsFolder(t *testing.T) {
 	}
 }
 
+func TestNoRaceLeadsOutOfTheFolder(t *testing.T) {
+	c, outside := connectTest(t), t.TempDir()
+	writeTest(t, filepath.Join(outside, "secret"), "s3cret")
+	folder := t.TempDir()
+	place, kept, link := filepath.Join(folder, "d"), filepath.Join(folder, "kept"), filepath.Join(folder, "link")
+	os.MkdirAll(place, 0o755)
+	writeTest(t, filepath.Join(place, "secret"), "own")
+	os.Symlink(outside, link)
+	// A program exchanges the folder for a link to another one, and back, all the time.
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			os.Rename(place, kept)
+			os.Rename(link, place)
+			os.Rename(place, link)
+			os.Rename(kept, place)
+		}
+	}()
+	var entries []tar.Header
+	for i := range 90 {
+		entries = append(entries, tar.Header{Name: "d/" + string(rune('a'+i%26)) + strings.Repeat("x", i), Size: 1})
+	}
+	archive := archiveOf(entries...)
+	for range 8 {
+		c.upload("unpack", any_{"path": folder}, archive)
+		c.upload("write", any_{"root": folder, "path": "d/written", "mkdirs": true}, []byte("x"))
+		c.call("mkdir", any_{"root": folder, "path": "d/made", "parents": true})
+		c.call("remove", any_{"root": folder, "path": "d/secret"})
+		for _, r := range []reply{c.run("pack", any_{"root": folder, "path": "/"}), c.run("read", any_{"root": folder, "path": "d/secret"})} {
+			if bytes.Contains(r.data, []byte("s3cret")) {
+				t.Fatal("a file from outside was read")
+			}
+		}
+	}
+	close(stop)
+	<-stopped
+	if found, _ := os.ReadDir(outside); len(found) != 1 {
+		t.Fatalf("%v", found)
+	}
+	if text, _ := os.ReadFile(filepath.Join(outside, "secret")); string(text) != "s3cret" {
+		t.Fatalf("%q", text)
+	}
+}
+
 func TestAPackedFolderIsUnpackedTheSame(t *testing.T) {
 	c, from, to := connectTest(t), t.TempDir(), t.TempDir()
 	os.MkdirAll(filepath.Join(from, "a/b"), 0o755)
