@@ -97,7 +97,7 @@ describeNeeding("python", "an image with the original Python SDK behind the gate
             let platform: Platform;
             beforeAll(async () => {
               platform = await startPlatform({
-                flags: { host, controlPort: 8080, dataPort: ORIGINAL_PORT, startTimeout: "4m", ...flags() },
+                flags: { host, controlPort: 8080, dataPort: ORIGINAL_PORT, startTimeout: "7m", ...flags() },
               });
             }, 120_000);
             afterAll(async () => {
@@ -109,9 +109,9 @@ describeNeeding("python", "an image with the original Python SDK behind the gate
               return `${name}@1.0.0`;
             };
             const open = (ref: string) =>
-              Environment.create(ref, { controlUrl: platform.controlUrl, dataUrl: platform.dataUrl, startupTimeoutMs: 240_000 });
+              Environment.create(ref, { controlUrl: platform.controlUrl, dataUrl: platform.dataUrl, startupTimeoutMs: 420_000 });
 
-            it("runs its server unchanged, with both SDKs", { timeout: 300_000 }, async () => {
+            it("runs its server unchanged, with both SDKs", { timeout: 600_000 }, async () => {
               const ref = await publishImage("twin", { deployConfig: { port: ORIGINAL_SDK_PORT } });
               // The first one also pulls the image, for which the original's client does not wait.
               await using _first = await open(ref);

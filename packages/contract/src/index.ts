@@ -104,6 +104,7 @@ export {
 } from "./outcome.ts";
 export { type FrameChannel, FrameReader, frameHead, LINK_INSTANCE, LINK_PROTOCOL } from "./platform-link.ts";
 export { problemsOf } from "./problems.ts";
+export { programPort } from "./program-port.ts";
 export { type EnvironmentRef, formatRef, nameProblem, parseName, parseRef, splitRef, versionProblem } from "./ref.ts";
 export { fieldLimits, knownFields, text } from "./request-fields.ts";
 export { parseRetryAfter, retryAfterOf } from "./retry-after.ts";

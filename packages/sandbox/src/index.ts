@@ -35,7 +35,7 @@ export { initKeyArgument, openInitKey } from "./init/key.ts";
 export type { ProcessEnding, ProcessOutput, RemoteProcess, SpawnOptions, TerminalSize } from "./init/process.ts";
 export { type InitProgramOptions, initProgram } from "./init/program.ts";
 export { connectStartingInit } from "./init/ready.ts";
-export { isReadyStatus } from "./listening.ts";
+export { isReadyStatus, tellAddress } from "./listening.ts";
 export {
   type ProbeResult,
   probeControlGroups,
@@ -52,5 +52,7 @@ export type { RootFiles } from "./oci/containers.ts";
 export { OciEngine, type OciEngineOptions } from "./oci/engine.ts";
 export type { LayerStore } from "./oci/images/layers.ts";
 export type { Architecture } from "./oci/spec/seccomp.ts";
+export { waitUntilReady } from "./probe.ts";
 export { ProcessEngine, type ProcessEngineOptions } from "./process/engine.ts";
+export { PortReservations } from "./process/port-reservations.ts";
 export { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "./process/process-table.ts";

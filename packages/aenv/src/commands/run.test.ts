@@ -254,3 +254,32 @@ function isAlive(pid: number): boolean {
     return false;
   }
 }
+
+describe("run with a command in config.json", { timeout: 60_000 }, () => {
+  const server = (answer: string) => `
+    import { createServer } from "node:http";
+    createServer((request, response) => response.end(process.env.envNAME + " ${answer}")).listen(process.env.PORT, process.env.HOST);
+  `;
+  const config = (runtime: object) => ({ "config.json": { name: "any", version: "1.0.0", runtime } });
+
+  it("serves the program, and starts it again after a change", async () => {
+    using tree = temporaryTree({ ...config({ command: ["node", "server.mjs"] }), "server.mjs": server("one") });
+    await using running = run(tree);
+    const { url } = await running.next("ready");
+    const text = async () => (await fetch(String(url), { headers: { connection: "close" } })).text();
+    expect(await text()).toBe("any one");
+    tree.write({ "server.mjs": server("two") });
+    await running.next("reloaded");
+    expect(await text()).toBe("any two");
+    expect(await running.stop("SIGINT")).toBe(0);
+  });
+
+  it.each([
+    ["no-such-program", "cannot run 'no-such-program': no such program"],
+    ["false", "the command 'false' ended before it answered (exit code 1)"],
+  ])("says why it does not start: %s", async (program, message) => {
+    using tree = temporaryTree(config({ command: [program] }));
+    const { code, stderr } = await aenv(["run", "--port", "0"], { cwd: tree.path });
+    expect([code, stderr]).toEqual([1, expect.stringContaining(message)]);
+  });
+});

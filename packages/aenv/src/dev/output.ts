@@ -1,6 +1,6 @@
 import { formatRef, messageOf, type Task } from "@aenv/contract";
 import { Environment } from "@aenv/sdk";
-import { type Catalogue, callExample, catalogueNames, catalogueTable, fetchCatalogue } from "../project/catalogue.ts";
+import { type Catalogue, callExample, catalogueNames, catalogueTable, fetchCatalogue, fetchOffer } from "../project/catalogue.ts";
 import type { Project } from "../project/project.ts";
 import { failureAsJson } from "../terminal/failure.ts";
 import { failureText } from "../terminal/failure-text.ts";
@@ -12,6 +12,9 @@ import type { DevEvent } from "./server.ts";
 
 /** The default port of the original's clients. */
 const DEFAULT_PORT = 8081;
+
+/** Timeout for asking a command what it offers. */
+const OFFER_MS = 10_000;
 
 type CatalogueWithTasks = Catalogue & { readonly tasks: readonly Task[] };
 
@@ -126,10 +129,17 @@ export class DevOutput {
   }
 
   async #fetchCatalogue({ config }: Project): Promise<CatalogueWithTasks> {
+    if (config.runtime !== undefined) return this.#fetchOffer(formatRef(config));
     return Environment.use(formatRef(config), { instanceUrl: this.#url }, async (environment) => ({
       ...(await fetchCatalogue(environment)),
       tasks: await this.#fetchTasks(environment),
     }));
+  }
+
+  /** What a command offers, as far as it says so: any server may be one. */
+  async #fetchOffer(ref: string): Promise<CatalogueWithTasks> {
+    const options = { instanceUrl: this.#url, skipHealthCheck: true, timeoutMs: OFFER_MS, maxRetries: 0 };
+    return Environment.use(ref, options, async (environment) => ({ ...(await fetchOffer(environment)), tasks: [] }));
   }
 
   /** Tasks may need data that is not there yet. Then the environment is served anyway, with a warning. */
@@ -156,7 +166,7 @@ export class DevOutput {
     print(catalogueTable(this.#catalogue, output));
     print();
     for (const text of taskLines(this.#catalogue.tasks, address)) print(text);
-    line("Page", colors.cyan(`${this.#url}/`));
+    if (config.runtime === undefined) line("Page", colors.cyan(`${this.#url}/`));
     line("MCP client", colors.cyan(this.mcpUrl));
     line("Trainer", `${colors.cyan(this.#url)}  ${colors.dim("/health  /functions/list  /task/reward")}`);
     if (port === DEFAULT_PORT) line("SDK", `DUMMY_INSTANCE_IP=http://localhost  ${colors.dim(`new Environment("${config.name}")`)}`);

@@ -2,8 +2,11 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { Failure } from "../terminal/failure.ts";
 
+/** The path of a sandbox's socket, or where a program listens. */
+export type RelayTarget = string | { readonly host: string; readonly port: number };
+
 /** What happens to a new connection: it goes to a sandbox, waits for one, or is refused with a reason. */
-type Target = { to: string } | { wait: true } | { refuse: string };
+type Target = { to: RelayTarget } | { wait: true } | { refuse: string };
 
 /**
  * Keeps the TCP port open while sandboxes behind it are replaced. A connection stays with its first sandbox, so that calls in
@@ -30,9 +33,9 @@ export class Relay {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** New connections go to the sandbox at this socket; waiting connections go first. */
-  use(socketPath: string): void {
-    this.#setTarget({ to: socketPath });
+  /** New connections go to this sandbox; waiting connections go first. */
+  use(to: RelayTarget): void {
+    this.#setTarget({ to });
   }
 
   /** New connections wait for a sandbox. */
@@ -73,8 +76,8 @@ export class Relay {
     else this.#join(client, this.#target.to);
   }
 
-  #join(client: Socket, path: string): void {
-    const sandbox = connect({ path, allowHalfOpen: true });
+  #join(client: Socket, to: RelayTarget): void {
+    const sandbox = connect({ ...(typeof to === "string" ? { path: to } : to), allowHalfOpen: true });
     this.#open.add(sandbox);
     let hasConnected = false;
     sandbox.on("connect", () => {
@@ -88,7 +91,7 @@ export class Relay {
       // Data of the sandbox may still be buffered for a slow client.
       if (hasConnected) client.destroySoon();
       // The sandbox was replaced before it accepted the connection. Nothing was sent yet, so the next one gets it.
-      else if ("to" in this.#target && this.#target.to === path) client.destroy();
+      else if ("to" in this.#target && this.#target.to === to) client.destroy();
       else this.#pass(client);
     });
     client.on("close", () => sandbox.destroy());

@@ -25,13 +25,13 @@ const HEALTH_INTERVAL_MS = 50;
 
 /** A process that runs one version of the environment's code. */
 export class SandboxProcess {
-  readonly socketPath: string;
+  readonly target: string;
   readonly #child: ChildProcess;
   readonly #ended: Promise<unknown>;
   #state: "starting" | "running" | "stopping" = "starting";
 
   private constructor(options: SandboxOptions) {
-    this.socketPath = options.socketPath;
+    this.target = options.socketPath;
     const entry = fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "./sandbox.ts" : "./sandbox.js", import.meta.url));
     const args = ["--disable-warning=ExperimentalWarning", entry, options.root, "--socket", options.socketPath, "--host", options.host];
     const env = { ...process.env, AENV_DATA_DIR: dataDir(process.env) };
@@ -98,7 +98,7 @@ export class SandboxProcess {
     const deadline = performance.now() + HEALTH_TIMEOUT_MS;
     for (;;) {
       signal.throwIfAborted();
-      const { status, body } = await getHealth(this.socketPath, signal);
+      const { status, body } = await getHealth(this.target, signal);
       if (status === 200) return;
       if (performance.now() > deadline) throw new Failure(`the environment did not become healthy: ${body}`);
       await new Promise((resolve) => setTimeout(resolve, HEALTH_INTERVAL_MS));

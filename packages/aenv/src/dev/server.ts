@@ -1,9 +1,11 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { programPort } from "@aenv/contract";
 import { locateErrors } from "../project/locate-errors.ts";
 import { type Project, readProject } from "../project/project.ts";
 import { Failure, toFailure } from "../terminal/failure.ts";
+import { CommandProcess } from "./command-process.ts";
 import { Relay } from "./relay.ts";
 import { SandboxProcess } from "./sandbox-process.ts";
 import { type Watch, watchProject } from "./watch.ts";
@@ -23,6 +25,9 @@ export interface DevOptions {
   onEvent(event: DevEvent): void;
 }
 
+/** A process that serves one version of the project. */
+type Version = SandboxProcess | CommandProcess;
+
 /** Serves a project at one address: after every change, its newest version that loads. */
 export class DevServer {
   readonly #root: string;
@@ -31,7 +36,7 @@ export class DevServer {
   readonly #sockets = mkdtempSync(join(tmpdir(), "aenv-"));
   readonly #draining = new Set<Promise<void>>();
   #watch: Watch | undefined;
-  #current: SandboxProcess | undefined;
+  #current: Version | undefined;
   /** The newest start; it aborts an older one. */
   #attempt = new AbortController();
   #attempts: Promise<void> = Promise.resolve();
@@ -96,16 +101,40 @@ export class DevServer {
   /** Starts the current code. Once it is healthy, it gets the connections, and the version before it is drained. */
   async #startVersion(signal: AbortSignal): Promise<void> {
     const project = readProject(this.#root, this.#root);
-    const sandbox = await this.#startSandbox(project, signal);
+    const sandbox =
+      project.config.runtime === undefined ? await this.#startSandbox(project, signal) : await this.#startCommand(project, signal);
     if (signal.aborted) return sandbox.stop();
     const before = this.#current;
     this.#current = sandbox;
     this.#isStarting = false;
-    this.#relay.use(sandbox.socketPath);
+    this.#relay.use(sandbox.target);
     this.#options.onEvent({ event: "serving", project });
     if (before === undefined) return;
     const drained = before.stop().finally(() => this.#draining.delete(drained));
     this.#draining.add(drained);
+  }
+
+  async #startCommand(project: Project, signal: AbortSignal): Promise<CommandProcess> {
+    const { runtime } = project.config;
+    if (runtime !== undefined && !programPort(runtime).isFlexible) await this.#stopCurrent();
+    const started: CommandProcess = await CommandProcess.start(
+      {
+        project,
+        loadTimeoutMs: this.#options.loadTimeout,
+        onLine: (stream, line) => this.#options.onEvent({ event: "output", stream, line }),
+        onCrash: (how) => this.#onCrash(started, how),
+      },
+      signal,
+    );
+    return started;
+  }
+
+  /** A command that always listens on the same port cannot run twice. */
+  async #stopCurrent(): Promise<void> {
+    const before = this.#current;
+    this.#current = undefined;
+    this.#relay.hold();
+    await before?.stop();
   }
 
   async #startSandbox(project: Project, signal: AbortSignal): Promise<SandboxProcess> {
@@ -130,7 +159,7 @@ export class DevServer {
     }
   }
 
-  #onCrash(sandbox: SandboxProcess, how: string): void {
+  #onCrash(sandbox: Version, how: string): void {
     if (sandbox !== this.#current) return;
     this.#current = undefined;
     if (this.#isStarting) this.#relay.hold();

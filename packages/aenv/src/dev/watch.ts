@@ -2,7 +2,7 @@ import { type FSWatcher, readdirSync, watch } from "node:fs";
 import { join, relative } from "node:path";
 
 /** Folders of generated files. */
-const IGNORED = new Set(["node_modules", "dist", "coverage"]);
+const IGNORED = new Set(["node_modules", "dist", "coverage", "__pycache__", "venv"]);
 const SETTLE_MS = 60;
 
 export interface Watch {

@@ -12,7 +12,18 @@ export interface Catalogue {
 
 export async function fetchCatalogue(environment: Environment): Promise<Catalogue> {
   const [tools, { functions, reward }] = await Promise.all([environment.listTools(), environment.listFunctions()]);
-  return { tools: tools.map((tool) => ({ ...tool, name: tool.name.slice(tool.name.indexOf("/") + 1) })), functions, rewards: reward };
+  return { tools: tools.map(withPlainName), functions, rewards: reward };
+}
+
+/** The same of any server, which may have no tools or no functions. */
+export async function fetchOffer(environment: Environment): Promise<Catalogue> {
+  const tools = await environment.listTools().catch(() => []);
+  const { functions, reward } = await environment.listFunctions().catch(() => ({ functions: [], reward: [] }));
+  return { tools: tools.map(withPlainName), functions, rewards: reward };
+}
+
+function withPlainName(tool: ToolDescriptor): ToolDescriptor {
+  return { ...tool, name: tool.name.slice(tool.name.indexOf("/") + 1) };
 }
 
 /** The names, each with its kind: `tool add`. */

@@ -1,4 +1,4 @@
-import { type EnvironmentConfig, isPlatformError, PlatformError } from "@aenv/contract";
+import { type EnvironmentConfig, isPlatformError, PlatformError, programPort } from "@aenv/contract";
 import type { Listening, SandboxEngine, SandboxSpec } from "@aenv/sandbox";
 import { isImageReference } from "../hub/datasource.ts";
 import type { EnvironmentVersion } from "../hub/hub.ts";
@@ -12,9 +12,6 @@ export interface Program {
 }
 
 export type ProgramSource = Pick<EnvironmentVersion, "name" | "version" | "config" | "artifacts" | "bundleDigest">;
-
-/** Where the server of the original's images listens. */
-const DEFAULT_PORT = 8081;
 
 /** What the original sets in the containers of environments, besides name and version. */
 export const PROGRAM_VARIABLES = { AENV_TYPE: "singleContainer" } as const;
@@ -66,10 +63,8 @@ export function explainMissing(error: unknown, { spec }: Program, engine: Pick<S
   return new PlatformError(error.code, `${error.message}; ${hint}`, { cause: error, details: error.details });
 }
 
-function listeningOfCommand({ command, port, healthPath }: NonNullable<EnvironmentConfig["runtime"]>): Listening {
-  // A command that does not name its port cannot listen on another one, unless it was not told one: then it must read the variable.
-  const isFlexible = port === undefined || command.some((part) => part.includes("{port}"));
-  return { kind: "port", port: port ?? DEFAULT_PORT, healthPath: healthPath ?? null, isFlexible };
+function listeningOfCommand(runtime: NonNullable<EnvironmentConfig["runtime"]>): Listening {
+  return { kind: "port", ...programPort(runtime), healthPath: runtime.healthPath ?? null };
 }
 
 function listeningOfImage({ deployConfig = {} }: EnvironmentConfig): Listening {

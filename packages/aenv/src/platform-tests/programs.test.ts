@@ -1,0 +1,101 @@
+import { type DockerDaemon, describeNeeding, missing, startDocker, type Tree, temporaryTree } from "@aenv/testing";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Platform, publish, startPlatform } from "./platform.ts";
+
+/** A server that is no environment of the kit: it says what it was given. */
+const server = `
+  import { existsSync, readFileSync, writeFileSync } from "node:fs";
+  import { createServer } from "node:http";
+  if (process.env.BROKEN) throw new Error("the table of prices is missing");
+  createServer((request, response) => {
+    if (request.url === "/ready") return response.end("yes");
+    writeFileSync("own.txt", "mine");
+    const { envNAME, GREETING, PORT, AENV_TYPE } = process.env;
+    const sees = existsSync(process.argv[2]);
+    response.end(JSON.stringify({ envNAME, GREETING, AENV_TYPE, isPort: Number(PORT) === request.socket.localPort, sees,
+      price: readFileSync("prices.txt", "utf8"), url: request.url, kernel: readFileSync("/proc/version", "utf8") }));
+  }).listen(process.env.PORT, process.env.HOST);
+`;
+
+const projectOf = (runtime: object, deployConfig: object = {}) =>
+  temporaryTree({
+    "config.json": { name: "shop", version: "1.0.0", deployConfig, runtime },
+    "app/server.mjs": server,
+    "app/prices.txt": "7",
+  });
+
+function describePrograms(flags: () => Readonly<Record<string, unknown>>, { isIsolated = true } = {}): void {
+  let platform: Platform;
+  let project: Tree;
+  beforeAll(async () => {
+    platform = await startPlatform({ flags: flags() });
+    const command = ["node", "server.mjs", platform.home];
+    project = projectOf({ command, cwd: "app", healthPath: "/ready" }, { environmentVariables: { GREETING: "hello" } });
+    await publish(platform, project.path);
+  }, 120_000);
+  afterAll(async () => {
+    project?.[Symbol.dispose]();
+    await platform?.close();
+  }, 60_000);
+
+  it("runs a command in a copy of its files, with its variables, and answers for its health", { timeout: 120_000 }, async () => {
+    const instances = await Promise.all([platform.create("shop@1.0.0"), platform.create("shop@1.0.0")]);
+    for (const { id } of instances) {
+      const ask = async (path: string) => (await fetch(`${platform.dataUrl}/env-instance/${id}${path}`)).json();
+      expect(await ask("/buy?n=1")).toMatchObject({
+        envNAME: "shop",
+        GREETING: "hello",
+        AENV_TYPE: "singleContainer",
+        isPort: true,
+        price: "7",
+        url: "/buy?n=1",
+        sees: !isIsolated,
+      });
+      expect(await ask("/health")).toMatchObject({ success: true, data: { status: "healthy" } });
+    }
+    const reset = await platform.ask("POST", `/env-instance/${instances[0]?.id}/reset`, {});
+    expect(reset.success).toBe(false);
+  });
+
+  it("says why a command does not start", { timeout: 120_000 }, async () => {
+    const broken = await platform.ask("POST", "/env-instance", { envName: "shop@1.0.0", environment_variables: { BROKEN: "1" } });
+    expect(broken.message).toContain("the table of prices is missing");
+    using missing = projectOf({ command: ["no-such-python", "-m", "shop"] });
+    const hint = isIsolated ? "add an image that has 'no-such-python'" : "install it on the server's machine";
+    await expect(publish(platform, missing.path, { version: "2.0.0" })).rejects.toThrow(hint);
+  });
+}
+
+describe("a command as an environment, as a process", () => {
+  describePrograms(() => ({}), { isIsolated: false });
+});
+
+describeNeeding("runc", "a command as an environment, with the engine oci", () => {
+  describePrograms(() => ({ engine: "oci" }));
+});
+
+describeNeeding("docker", "a command as an environment, with the engine docker", () => {
+  let daemon: DockerDaemon;
+  beforeAll(async () => {
+    daemon = await startDocker();
+  }, 120_000);
+  afterAll(async () => {
+    await daemon?.[Symbol.asyncDispose]();
+  }, 60_000);
+  const flags = () => ({ engine: "docker", dockerSocket: daemon.socket });
+
+  describePrograms(flags);
+
+  it.skipIf(missing("runsc") !== null)(
+    "runs with runsc if its owner is not trusted, whatever it asks for",
+    { timeout: 120_000 },
+    async () => {
+      await using platform = await startPlatform({ flags: { ...flags(), runcOwners: ["somebody"] } });
+      using project = projectOf({ command: ["node", "server.mjs"], cwd: "app" }, { runtime: "runc" });
+      await publish(platform, project.path);
+      const { id } = await platform.create("shop@1.0.0");
+      const { kernel } = (await (await fetch(`${platform.dataUrl}/env-instance/${id}/`)).json()) as { kernel: string };
+      expect(kernel).toMatch(/gvisor|4\.(?:4|19)/i);
+    },
+  );
+});
