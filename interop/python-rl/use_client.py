@@ -71,6 +71,17 @@ async def methods(client):
     other = await of(client.instances.create(ECHO, snapshot=snapshot))
     report["from_snapshot"] = await of(other.digest()) == digest
     await of(other.delete())
+    name = f"stored-{KIND}"
+    stored = await of(instance.store(name))
+    report["stored"] = [stored["fidelity"], (await of(client.snapshots.get(name)))["id"] == stored["id"]]
+    report["snapshots"] = [one["name"] == name for one in await items(client.snapshots.list()) if one["id"] == stored["id"]]
+    other = await of(client.instances.create(ECHO, snapshot=name))
+    report["from_stored"] = await of(other.digest()) == digest
+    report["started_from"] = other.record["started_from"]["id"] == stored["id"]
+    await of(other.delete())
+    await of(client.snapshots.delete(name))
+    await of(client.snapshots.delete(name))
+    report["snapshot_deleted"] = await error_of(lambda: client.snapshots.get(name))
     await of(instance.renew("2h"))
     report["ttl"] = instance.record["ttl"]
     labelled = [one for one in await items(client.instances.list(status="Running")) if one["labels"].get("kind") == KIND]

@@ -15,13 +15,22 @@ export {
   PlatformError,
   type ResetResult,
   type Reward,
+  type SnapshotRecord,
+  type SnapshotRef,
+  type StartedFrom,
   type Task,
   type ToolDescriptor,
   type Visibility,
 } from "@aenv/contract";
 export { type Clock, systemClock } from "./async/clock.ts";
 export { type BatchItem, EnvironmentBatch } from "./environment/batch.ts";
-export { type CallToolOptions, Environment, type EnvironmentInfo, type ForkOptions } from "./environment/environment.ts";
+export {
+  type CallToolOptions,
+  Environment,
+  type EnvironmentInfo,
+  type ForkOptions,
+  type SnapshotOptions,
+} from "./environment/environment.ts";
 export { EpisodeClient } from "./environment/episode.ts";
 export type { Logger } from "./environment/logger.ts";
 export type { InstanceRuntime } from "./environment/open-instance.ts";
@@ -70,6 +79,7 @@ export {
   type WaitOptions,
 } from "./platform/scheduler-client.ts";
 export { ServiceClient } from "./platform/service-client.ts";
+export { SnapshotClient, type SnapshotPage } from "./platform/snapshot-client.ts";
 export { type Identity, type NewToken, type Role, TokenClient, type TokenInfo } from "./platform/token-client.ts";
 export type { SandboxFileChange, SandboxFiles } from "./sandbox/files.ts";
 export type { SandboxProcess } from "./sandbox/process.ts";

@@ -11,6 +11,7 @@ from .http import AsyncHttp
 from .instances import AsyncInstances
 from .rollouts import AsyncRollouts
 from .sessions import AsyncSessions
+from .snapshots import AsyncSnapshots
 
 
 class AsyncClient:
@@ -27,6 +28,7 @@ class AsyncClient:
         self.instances = AsyncInstances(self._http)
         self.rollouts = AsyncRollouts(self._http)
         self.sessions = AsyncSessions(self._http)
+        self.snapshots = AsyncSnapshots(self._http)
         self.tokens = AsyncTokens(self._http)
 
     @property

@@ -15,6 +15,8 @@ from .mcp import AsyncMcp
 from .sandbox import AsyncSandbox
 
 _START_SECONDS = 500.0
+#: A snapshot of gigabytes takes a while to store.
+_STORE_SECONDS = 600.0
 #: Shorter than the usual timeout of proxies.
 _LONGEST_STATUS_WAIT = "20s"
 _TASKS_PER_PAGE = 500
@@ -39,7 +41,8 @@ class AsyncInstances:
     ) -> AsyncInstance:
         """
         Creates an instance and waits until it runs. Without a `ttl` it ends after the environment's own, or 30 minutes. The
-        instance is deleted by `async with`, or by `delete`.
+        instance is deleted by `async with`, or by `delete`. `snapshot` is what it continues from: a stored snapshot by name or id, or a
+        state that `snapshot` of an instance has returned.
         """
         body = {
             "envName": environment,
@@ -175,6 +178,16 @@ class AsyncInstance:
     async def snapshot(self) -> Any:
         """The state as a value, for `restore`, or for the `snapshot` of a new instance."""
         return await self._send("take a snapshot", "POST", "/state/snapshot", {})
+
+    async def store(self, name: str | None = None, fidelity: str = "state") -> dict[str, Any]:
+        """
+        Stores a snapshot on the platform, and returns its record. New instances start from it by `snapshot=name`. With the fidelity `files`
+        it also has the files of the sandbox, with `memory` its processes and their memory.
+        """
+        body = wire.without_none({"name": name, "fidelity": fidelity})
+        call = Call(f"take a snapshot of instance '{self.id}'", "POST", f"{_path(self.id)}/snapshot", body, rule="once", timeout=_STORE_SECONDS)
+        record: dict[str, Any] = await self._http.send(call)
+        return record
 
     async def restore(self, snapshot: Any) -> None:
         await self._send("restore a snapshot", "POST", "/state/restore", {"snapshot": snapshot}, rule="once")

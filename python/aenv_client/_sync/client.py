@@ -12,6 +12,7 @@ from .http import Http
 from .instances import Instances
 from .rollouts import Rollouts
 from .sessions import Sessions
+from .snapshots import Snapshots
 
 
 class Client:
@@ -28,6 +29,7 @@ class Client:
         self.instances = Instances(self._http)
         self.rollouts = Rollouts(self._http)
         self.sessions = Sessions(self._http)
+        self.snapshots = Snapshots(self._http)
         self.tokens = Tokens(self._http)
 
     @property

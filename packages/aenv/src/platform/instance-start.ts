@@ -14,6 +14,7 @@ export interface StartOptions {
   readonly label?: Record<string, string>;
   readonly task?: string;
   readonly seed?: number;
+  readonly snapshot?: string;
   readonly mount?: Record<string, string>[];
   readonly initCommand?: string;
   readonly skipHealth?: boolean;
@@ -45,6 +46,7 @@ export function environmentOptions(options: StartOptions, platform: Platform, te
     ...(options.label && { labels: options.label }),
     ...(options.task && { task: options.task }),
     ...(options.seed !== undefined && { seed: options.seed }),
+    ...(options.snapshot && { snapshot: options.snapshot }),
     ...(options.mount && { mountPoints: options.mount }),
     ...(options.initCommand && { initCommand: options.initCommand }),
     ...(options.skipHealth && { skipHealthCheck: true }),

@@ -28,6 +28,7 @@ export function instanceFacts(one: InstanceRecord, output: Output): string {
       ["Owner", one.owner],
       ["Task", textOf(one.task)],
       ["Seed", typeof one.seed === "number" ? String(one.seed) : ""],
+      ["Started from", one.started_from ? `${one.started_from.name} (${one.started_from.fidelity})` : ""],
       ["Labels", labels.join(", ")],
       ["Created", timeText(one.created_at)],
       ["Updated", timeText(one.updated_at)],

@@ -1,4 +1,4 @@
-import { HubClient, SchedulerClient, ServiceClient, TokenClient } from "@aenv/sdk";
+import { HubClient, SchedulerClient, ServiceClient, SnapshotClient, TokenClient } from "@aenv/sdk";
 import type { Command } from "commander";
 import { Failure, hintUnlessRepeated, toFailure } from "../terminal/failure.ts";
 import { withSpinner } from "../terminal/spinner.ts";
@@ -22,6 +22,7 @@ export interface Platform {
   readonly hub: HubClient;
   readonly scheduler: SchedulerClient;
   readonly services: ServiceClient;
+  readonly snapshots: SnapshotClient;
   readonly tokens: TokenClient;
 }
 
@@ -62,6 +63,7 @@ export function openPlatform(
     hub: new HubClient(hubUrl, clients),
     scheduler: new SchedulerClient(url, clients),
     services: new ServiceClient(url, clients),
+    snapshots: new SnapshotClient(url, clients),
     tokens: new TokenClient(url, clients),
   };
 }
@@ -79,7 +81,10 @@ export async function callServer<T>(terminal: Terminal, label: string, work: () 
 export function withServerHint(error: unknown): Failure {
   const { problems, exit, code, hint, cause } = toFailure(error);
   if (error instanceof Failure && hint !== undefined) return error;
-  return new Failure(problems, { exit, code, hint: hintUnlessRepeated(problems[0]?.message ?? "", hints[code]), cause });
+  const message = problems[0]?.message ?? "";
+  // Its message says what to do.
+  const isSnapshotQuota = code === "quota.exceeded" && message.includes("snapshot");
+  return new Failure(problems, { exit, code, hint: isSnapshotQuota ? undefined : hintUnlessRepeated(message, hints[code]), cause });
 }
 
 const hints: Readonly<Record<string, string>> = {
@@ -98,6 +103,8 @@ const hints: Readonly<Record<string, string>> = {
   "instance.start_failed": "Find the reason with: aenv instance list --status Failed",
   "service.not_found": "List them with: aenv service list",
   "service.exists": "Choose another name with: --service-name NAME",
+  "snapshot.not_found": "List them with: aenv snapshot list",
+  "snapshot.exists": "Choose another name with --name, or delete the other one with: aenv snapshot delete NAME",
   "quota.exceeded": "Delete instances that you no longer need with: aenv instance delete ID",
 };
 

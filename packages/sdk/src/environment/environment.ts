@@ -6,6 +6,8 @@ import {
   type Json,
   type ResetResult,
   type Reward,
+  type SnapshotRecord,
+  type StartedFrom,
   type Task,
   type ToolDescriptor,
 } from "@aenv/contract";
@@ -41,6 +43,13 @@ export interface EnvironmentInfo {
 
 export interface ForkOptions extends Pick<CallOptions, "signal"> {
   /** What the copies continue with. The default is `state`. */
+  readonly fidelity?: ForkFidelity;
+}
+
+export interface SnapshotOptions {
+  /** For the platform that stores it; its id if only the fidelity is given. */
+  readonly name?: string;
+  /** What is stored. The default is `state`. */
   readonly fidelity?: ForkFidelity;
 }
 
@@ -294,8 +303,24 @@ export class Environment implements ToolSource {
     return this.#episode;
   }
 
-  /** The state as a value, for `restore`. */
-  async snapshot(options: CallOptions = {}): Promise<Json> {
+  /**
+   * The state as a value, for `restore` or for the option `snapshot` of a new environment. With a name or a fidelity, the platform stores the
+   * snapshot, and the result describes it.
+   *
+   * @example
+   * await env.snapshot({ name: "prepared", fidelity: "files" });
+   * const copy = await Environment.create("shop@1.0.0", { snapshot: "prepared" });
+   */
+  snapshot(
+    options: CallOptions & SnapshotOptions & ({ readonly name: string } | { readonly fidelity: ForkFidelity }),
+  ): Promise<SnapshotRecord>;
+  snapshot(options?: CallOptions): Promise<Json>;
+  async snapshot({ name, fidelity, ...options }: CallOptions & SnapshotOptions = {}): Promise<Json | SnapshotRecord> {
+    if (name !== undefined || fidelity !== undefined)
+      return this.#lifecycle.store(
+        { ...(name !== undefined && { name }), ...(fidelity !== undefined && { fidelity }) },
+        this.#signal(options),
+      );
     const { sandbox } = await this.#open("snapshot", options);
     return (await sandbox.snapshot(this.#with(options))) as Json;
   }
@@ -331,6 +356,11 @@ export class Environment implements ToolSource {
   get forkFidelity(): ForkFidelity | null {
     const fidelity = this.#lifecycle.instance?.record.fork_fidelity;
     return forkFidelities.find((known) => known === fidelity) ?? null;
+  }
+
+  /** The stored snapshot that this instance was started from, if it was; else null. */
+  get startedFrom(): StartedFrom | null {
+    return this.#lifecycle.instance?.record.started_from ?? null;
   }
 
   /** Ends the instance if this environment created it. Safe to call at any time and more than once; never throws. */

@@ -1,4 +1,11 @@
-import { type ForkFidelity, type InstanceRecord, isPlatformError, messageOf } from "@aenv/contract";
+import {
+  type ForkFidelity,
+  type InstanceRecord,
+  isPlatformError,
+  messageOf,
+  type SnapshotRecord,
+  type SnapshotRequest,
+} from "@aenv/contract";
 import type { Clock } from "../async/clock.ts";
 import { SharedTask } from "../async/shared-task.ts";
 import { untilAborted } from "../async/until-aborted.ts";
@@ -125,6 +132,18 @@ export class InstanceLifecycle {
       for (const copy of copies) this.#end(copy);
       throw error;
     }
+  }
+
+  async store(request: SnapshotRequest, signal: AbortSignal | undefined): Promise<SnapshotRecord> {
+    const { addresses, scheduler, ref } = this.#config;
+    if (addresses.mode === "local") {
+      throw new EnvironmentError(
+        `cannot store a snapshot of '${ref}': only a platform stores snapshots; snapshot() without options returns the state`,
+        { code: "instance.unsupported", envName: ref },
+      );
+    }
+    const { controlId } = await this.open(signal);
+    return scheduler.storeSnapshot(controlId, request, { signal });
   }
 
   async presignUrl(port: number, minutes: number | undefined, signal: AbortSignal | undefined): Promise<string> {

@@ -1,4 +1,13 @@
-import { type CreateInstanceRequest, messageOf, parseDuration, splitRef } from "@aenv/contract";
+import {
+  type CreateInstanceRequest,
+  type Json,
+  messageOf,
+  parseDuration,
+  type SnapshotRecord,
+  type SnapshotRef,
+  snapshotRecord,
+  splitRef,
+} from "@aenv/contract";
 import type { Clock } from "../async/clock.ts";
 import { ValidationError } from "../errors/errors.ts";
 import type { Transport } from "../http/http.ts";
@@ -21,6 +30,11 @@ export interface InstanceOptions {
   /** Task and seed of the first episode; the environment and the platform choose them if absent. */
   readonly task?: string;
   readonly seed?: number;
+  /**
+   * What it continues from: a stored snapshot, by its name or id or as `env.snapshot({ name })` returned it, or a state as `env.snapshot()`
+   * returned it. Task, seed and arguments are those of the snapshot.
+   */
+  readonly snapshot?: string | SnapshotRef | SnapshotRecord | Json;
   /** Storages to mount into the sandbox, in the format of the server's engine. An engine without mounts answers with a warning. */
   readonly mountPoints?: readonly MountPoint[];
   /** A command that the sandbox runs instead of its image's. An engine that does not support it answers with a warning. */
@@ -95,9 +109,16 @@ export function toCreateRequest(ref: string, options: EnvironmentOptions): Creat
     ...(options.labels !== undefined && { labels: { ...options.labels } }),
     ...(options.task !== undefined && { task: options.task }),
     ...(options.seed !== undefined && { seed: options.seed }),
+    ...(options.snapshot !== undefined && { snapshot: toWireSnapshot(options.snapshot) }),
     ...(options.mountPoints !== undefined && { mount_points: options.mountPoints.map((one) => ({ ...one })) }),
     ...(options.initCommand !== undefined && { init_command: options.initCommand }),
   };
+}
+
+/** A record names a stored snapshot by its id. */
+function toWireSnapshot(snapshot: InstanceOptions["snapshot"]): unknown {
+  const record = snapshotRecord.safeParse(snapshot);
+  return record.success ? { id: record.data.id } : snapshot;
 }
 
 /** Days are converted: the original does not support them, and treats an unknown unit as "forever". */

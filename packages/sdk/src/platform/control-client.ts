@@ -35,6 +35,8 @@ export interface ControlCall {
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
   readonly deadlineAt?: number | undefined;
+  /** That of the client if absent. */
+  readonly timeoutMs?: number | undefined;
 }
 
 export interface StreamCall extends Omit<ControlCall, "body"> {
@@ -89,7 +91,7 @@ export class ControlClient {
         body: call.body,
         signal,
         deadlineAt,
-        timeoutMs: this.#timeoutMs,
+        timeoutMs: call.timeoutMs ?? this.#timeoutMs,
       });
     } catch (error) {
       throw this.#explain(call, error);

@@ -12,6 +12,8 @@ import {
   type ResetRequest,
   type ResetResult,
   type Route,
+  type SnapshotRecord,
+  type SnapshotRequest,
   splitRef,
 } from "@aenv/contract";
 import { poll } from "../async/polling.ts";
@@ -24,6 +26,7 @@ import { type CreateResult, createBatch, createBody } from "./create-batch.ts";
 import { randomId } from "./ids.ts";
 import { readInstance } from "./read-instance.ts";
 import { readReset } from "./read-reset.ts";
+import { readSnapshot } from "./snapshot-client.ts";
 
 export interface SchedulerClientOptions extends ControlClientOptions {
   /**
@@ -95,6 +98,9 @@ export const POLL_INTERVAL = { minMs: 50, maxMs: 1_000 };
 
 /** Longer than a typical start, shorter than the usual timeout of proxies. */
 const LONGEST_STATUS_WAIT_MS = 20_000;
+
+/** A snapshot of gigabytes takes a while to store. */
+const STORE_TIMEOUT_MS = 10 * 60_000;
 
 /** Final statuses. */
 const FINAL: readonly string[] = ["Failed", "Terminated", "Succeeded"];
@@ -283,6 +289,18 @@ export class SchedulerClient {
     return data.map(readInstance);
   }
 
+  /** Stores a snapshot of the instance, which goes on. Only an AEnv platform has this route. */
+  async storeSnapshot(id: string, request: SnapshotRequest, options: RequestOptions = {}): Promise<SnapshotRecord> {
+    // Without a field, the server would answer with the state and store nothing.
+    const body = { ...request, fidelity: request.fidelity ?? "state" };
+    return readSnapshot(
+      await this.#send(controlRoutes.snapshotInstance, id, `take a snapshot of instance '${id}'`, "once", options, {
+        body,
+        timeoutMs: STORE_TIMEOUT_MS,
+      }),
+    );
+  }
+
   /** Polls until the instance has the status. Throws at once if it can no longer reach it, with the reason if the server gives one. */
   async waitForStatus(id: string, status: InstanceStatus, options: WaitOptions = {}): Promise<InstanceRecord> {
     const { timeoutMs = 300_000, interval = POLL_INTERVAL, signal, needsAddress = true } = options;
@@ -319,7 +337,7 @@ export class SchedulerClient {
     doing: string,
     rule: "idempotent" | "once",
     options: RequestOptions,
-    more: { readonly body?: unknown; readonly notFound?: ErrorCode } = {},
+    more: { readonly body?: unknown; readonly notFound?: ErrorCode; readonly timeoutMs?: number } = {},
   ): Promise<unknown> {
     const path = route.path.replace(":id", encodeURIComponent(id));
     return this.#control.send({ notFound: "instance.not_found", ...options, method: route.method, path, doing, rule, ...more });

@@ -53,7 +53,7 @@ export function snapshotKey({ owner, name }: Pick<SnapshotRow, "owner" | "name">
 }
 
 export function snapshotIndexes(row: SnapshotRow): Indexes {
-  return { all: "yes", id: row.id, owner: row.owner, ...(!isReady(row) && { creating: "yes" }) };
+  return { all: "yes", id: row.id, name: row.name, owner: row.owner, ...(!isReady(row) && { creating: "yes" }) };
 }
 
 export function snapshotRows(store: Store): Collection<SnapshotRow> {

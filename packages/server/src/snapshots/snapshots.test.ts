@@ -106,9 +106,11 @@ describe("a stored snapshot", () => {
     expect(await server.snapshots.page({ limit: 10 }, bob)).toEqual({ rows: [], next: null });
     expect(await server.snapshots.get({ id }, "root", admin)).toMatchObject({ id });
     expect((await server.snapshots.page({ limit: 10 }, admin)).rows).toHaveLength(1);
+    expect(await server.snapshots.get({ name: "mine" }, "root", admin)).toMatchObject({ id });
     // The same name of another owner is another snapshot.
     await take(server, await server.create("shop", {}, bob), { name: "mine" }, bob);
     expect((await server.snapshots.get({ name: "mine" }, "bob", bob)).id).not.toBe(id);
+    await expect(server.snapshots.get({ name: "mine" }, "root", admin)).rejects.toThrow("several owners have a snapshot 'mine'");
   });
 
   it("has a name that its owner uses once, or its id", async () => {

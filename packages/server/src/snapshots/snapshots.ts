@@ -68,13 +68,22 @@ export class Snapshots {
 
   /** By name among those of the owner, or by id. A snapshot that the caller may not see is not found. */
   async get(ref: SnapshotRef, owner: string, caller: Caller): Promise<SnapshotRow> {
-    const { rows } = this.#options;
-    const [found] =
-      "id" in ref
-        ? await rows.list({ where: { index: "id", value: ref.id }, limit: 1 })
-        : [await rows.find(snapshotKey({ owner, name: ref.name }))];
-    if (found != null && maySee(found.value, caller)) return found.value;
-    throw new PlatformError("snapshot.not_found", `snapshot '${"id" in ref ? ref.id : ref.name}' not found`);
+    const found = "id" in ref ? await this.#listBy("id", ref.id) : await this.#listNamed(ref.name, owner, caller);
+    const [first, ...others] = found.filter((row) => maySee(row, caller));
+    if (first === undefined) throw new PlatformError("snapshot.not_found", `snapshot '${"id" in ref ? ref.id : ref.name}' not found`);
+    if (others.length === 0) return first;
+    throw new PlatformError("snapshot.not_found", `several owners have a snapshot '${first.name}'; name it by its id`);
+  }
+
+  /** An administrator need not be the owner. */
+  async #listNamed(name: string, owner: string, caller: Caller): Promise<SnapshotRow[]> {
+    const own = await this.#options.rows.find(snapshotKey({ owner, name }));
+    if (own !== null) return [own.value];
+    return caller.roles.has("admin") ? this.#listBy("name", name) : [];
+  }
+
+  async #listBy(index: "id" | "name", value: string): Promise<SnapshotRow[]> {
+    return (await this.#options.rows.list({ where: { index, value }, limit: 2 })).map((row) => row.value);
   }
 
   /** By owner and name. Only an admin sees those of other owners. */

@@ -33,6 +33,7 @@ export function define(command: Command, terminal: Terminal): void {
     .option("-l, --label <KEY=VALUE>", "a label to find it by; may be repeated", collectPair)
     .option("--task <id>", "the task of its first episode")
     .option("--seed <number>", "the seed of its first episode", integer(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER))
+    .option("--snapshot <name>", "start from this stored snapshot, by name or id; see: aenv snapshot list")
     .option("--mount <KEY=VALUE,...>", "storage to mount, e.g. remote_dir=/sets/a,local_dir=/data; may be repeated", collectMount)
     .option("--init-command <command>", "the command of its sandbox, instead of that of its image")
     .option("-c, --count <number>", "start this many instances with one request, and print a table", integer(1, 10_000))
@@ -48,6 +49,7 @@ export function define(command: Command, terminal: Terminal): void {
         "aenv instance create my-env",
         "aenv instance create my-env@1.0.0 --ttl 2h --env DEBUG=1 --task t1 --seed 7",
         "aenv instance create my-env --keep-alive --output json",
+        "aenv instance create my-env --snapshot prepared",
         "aenv instance create my-env --count 32 --keep-alive",
       ),
     )

@@ -1,0 +1,38 @@
+"""Stored snapshots of instances. `instance.store` takes one, and `instances.create(snapshot=name)` starts from it."""
+
+from __future__ import annotations
+
+from typing import Any, AsyncIterator
+
+from .. import _wire as wire
+from .._wire import Call
+from ..errors import NotFound
+from .http import AsyncHttp
+
+
+class AsyncSnapshots:
+    def __init__(self, http: AsyncHttp) -> None:
+        self._http = http
+
+    async def list(self) -> AsyncIterator[dict[str, Any]]:
+        """The records of all snapshots by name, requested page by page."""
+        after: str | None = None
+        while True:
+            page = await self._http.send(Call("list snapshots", "GET", "/snapshots", params={"limit": 1000, "after": after}))
+            for record in page["items"]:
+                yield record
+            after = page.get("next")
+            if after is None:
+                return
+
+    async def get(self, name: str) -> dict[str, Any]:
+        """By name or id."""
+        record: dict[str, Any] = await self._http.send(Call(f"get snapshot '{name}'", "GET", f"/snapshots/{wire.segment(name)}"))
+        return record
+
+    async def delete(self, name: str) -> None:
+        """By name or id. Instances that were started from it go on. Deleting twice is allowed."""
+        try:
+            await self._http.send(Call(f"delete snapshot '{name}'", "DELETE", f"/snapshots/{wire.segment(name)}"))
+        except NotFound:
+            pass
