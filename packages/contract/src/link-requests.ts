@@ -15,15 +15,22 @@ export const linkRequests = {
   "/open": z.strictObject({
     /** What the environment's code calls it. */
     name: z.string().min(1).max(128),
-    /** `second`: the second container. `fresh`: another one of the image of the sandbox `of`. */
-    purpose: z.enum(["second", "open", "fresh"]),
+    /** While an episode is reset, the sandboxes of the next one are opened before those of the last one end. */
+    episode: z.string().min(1).max(64),
+    /** `second`: the second container. `fresh`: another one of the image of the sandbox `of`. `copy`: from a snapshot of a sandbox. */
+    purpose: z.enum(["second", "open", "fresh", "copy"]),
     of: sandbox.optional(),
     image: z.string().max(512).optional(),
     memory_mb: z.int().min(1).optional(),
     cpus: z.number().positive().optional(),
     disk_mb: z.int().min(1).optional(),
     egress: egressPolicy.optional(),
+    /** What `/snapshot` returned. */
+    snapshot: z.string().max(256).optional(),
   }),
+  /** Stores the files of a sandbox, for copies of it. */
+  "/snapshot": z.strictObject({ sandbox }),
+  "/snapshot/remove": z.strictObject({ snapshot: z.string().max(256) }),
   "/close": z.strictObject({ sandbox }),
   /** Bytes: the input of the command. The answer is a stream of frames. */
   "/run": z.strictObject({

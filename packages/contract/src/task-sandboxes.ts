@@ -53,5 +53,7 @@ export function cpusOf(text: string): number | null {
 export const sandboxGrant = z.strictObject({
   /** It has a second container, which is opened before `setup` of every episode. */
   second: z.boolean(),
+  /** Of a fork: the sandboxes of its parent, which it continues with copies of. */
+  copies: z.array(z.strictObject({ name: z.string(), env: z.record(z.string(), z.string()), snapshot: z.string() })).optional(),
 });
 export type SandboxGrant = z.infer<typeof sandboxGrant>;

@@ -109,7 +109,7 @@ export class Host implements HostContext {
   /** The spec of a copy that continues from the current state of the instance, in this process or another one. */
   async forkSpec(id: string, signal?: AbortSignal): Promise<InstanceSpec> {
     const parent = this.get(id);
-    const snapshot = await parent.snapshot(signal);
+    const { snapshot, copies } = await parent.store(signal);
     const { task, seed, variables, args } = parent.episode;
     return {
       ...(task !== null && { task: this.#inline.get(task) ?? task.id }),
@@ -117,7 +117,7 @@ export class Host implements HostContext {
       environment_variables: { ...variables },
       arguments: [...args],
       snapshot,
-      ...(parent.grant !== null && { sandboxes: parent.grant }),
+      ...(parent.grant !== null && { sandboxes: { ...parent.grant, ...(copies.length > 0 && { copies }) } }),
     };
   }
 
@@ -132,6 +132,8 @@ export class Host implements HostContext {
     } catch (error) {
       for (const copy of copies) await this.destroy(copy.id);
       throw error;
+    } finally {
+      await this.find(id)?.forget(spec.sandboxes?.copies ?? []);
     }
   }
 

@@ -20,7 +20,7 @@ import { type Checked, type CompiledSchema, check } from "../compile/schema.ts";
 import { toolFailure, toToolResult } from "../compile/tool-result.ts";
 import type { EpisodeContext, FunctionDefinition, HealthReport, RewardDefinition, ToolContext } from "../definition/definition.ts";
 import { jsonOrThrow } from "../json/to-json.ts";
-import { EpisodeSandboxes } from "../sandboxes/episode-sandboxes.ts";
+import { EpisodeSandboxes, type SandboxCopies } from "../sandboxes/episode-sandboxes.ts";
 import { isPlatformFault } from "../sandboxes/faults.ts";
 import { type CallHooks, isPromise, startTimer, toolTimeout, untilAborted } from "./call.ts";
 import { Changes } from "./changes.ts";
@@ -113,7 +113,9 @@ export class Instance {
     const episode = newEpisode(host, id, spec, grant);
     if (snapshot !== undefined && host.environment.keepsStateInModules) throw moduleStateError(host.environment.name, "restore");
     const start = snapshot === undefined ? await setUp(host, episode, controller) : await restoreState(host, snapshot, episode, controller);
-    return new Instance(host, episode, grant, start, isOfObservations(snapshot));
+    // Later episodes begin without the sandboxes of a parent.
+    const later = grant === null ? null : { second: grant.second };
+    return new Instance(host, episode, later, start, isOfObservations(snapshot));
   }
 
   get episode(): EpisodeContext {
@@ -288,7 +290,7 @@ export class Instance {
   async digest(hooks: CallHooks): Promise<{ readonly digest: string }> {
     const { digest } = this.#host.environment.definition;
     if (digest !== undefined) return this.#part("digest", hooks, async () => digestFrom(await digest(this.#state)));
-    return digestFrom((await this.snapshot(hooks.controller.signal)).data);
+    return digestFrom((await this.#takeSnapshot(hooks.controller.signal)).data);
   }
 
   /** Runs one of the author's functions about an episode. */
@@ -346,7 +348,32 @@ export class Instance {
     });
   }
 
-  snapshot(signal?: AbortSignal): Promise<Snapshot> {
+  /** A snapshot holds the state only, so there must be no sandbox that belongs to it. */
+  async snapshot(signal?: AbortSignal): Promise<Snapshot> {
+    if (this.#sandboxes.size > 0)
+      throw new PlatformError(
+        "snapshot.unsupported",
+        `instance '${this.id}' has open sandboxes, whose files are no part of a snapshot of the state; fork the instance instead`,
+      );
+    return this.#takeSnapshot(signal);
+  }
+
+  /** The state and the stored files of the open sandboxes. Call `forget` when all forks have been made. */
+  async store(signal?: AbortSignal): Promise<{ readonly snapshot: Snapshot; readonly copies: SandboxCopies }> {
+    const copies = await this.#sandboxes.store(signal);
+    try {
+      return { snapshot: await this.#takeSnapshot(signal), copies };
+    } catch (error) {
+      await this.forget(copies);
+      throw error;
+    }
+  }
+
+  async forget(copies: SandboxCopies): Promise<void> {
+    await this.#sandboxes.forget(copies);
+  }
+
+  #takeSnapshot(signal?: AbortSignal): Promise<Snapshot> {
     return this.#change("snapshot", signal, async ({ signal: own }) => {
       const { environment, log } = this.#host;
       try {

@@ -110,7 +110,7 @@ async function startEpisode(
   const close = (state: unknown) => tearDown(host, instanceId, state, episode.sandboxes);
   let state: unknown;
   try {
-    await episode.sandboxes.openSecond(controller.signal);
+    await episode.sandboxes.begin(controller.signal);
     const context = setupContext(episode, controller);
     state = await withTimeout(
       host,

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { type SandboxGrant, TASK_SANDBOX } from "@aenv/contract";
 import type { OpenSandboxOptions, TaskSandbox, TaskSandboxes } from "../definition/sandbox.ts";
 import { NO_PLATFORM, NOT_DECLARED, unavailable } from "./faults.ts";
@@ -12,7 +13,8 @@ export interface CallSandboxes {
 }
 
 type Opened = Omit<ResolvedSandbox, "link" | "instanceId">;
-type Wanted = { readonly purpose: "second" | "open" | "fresh"; readonly of?: string };
+type Wanted = { readonly purpose: "second" | "open" | "fresh" | "copy"; readonly of?: string; readonly snapshot?: string };
+export type SandboxCopies = NonNullable<SandboxGrant["copies"]>;
 
 /** The sandboxes of one episode, by name. */
 export class EpisodeSandboxes {
@@ -23,6 +25,7 @@ export class EpisodeSandboxes {
   readonly #opening = new Set<string>();
   readonly #common: CallSandboxes;
   #isClosed = false;
+  readonly #episode = randomUUID();
   instanceId: string;
 
   constructor(link: PlatformLink | null, grant: SandboxGrant | null, instanceId: string) {
@@ -41,9 +44,38 @@ export class EpisodeSandboxes {
     return signal === undefined || this.#grant === null ? this.#common : this.#forCall(signal);
   }
 
-  /** Opens the second container, if the instance has one. */
-  async openSecond(signal: AbortSignal): Promise<void> {
-    if (this.#grant?.second === true) await this.#open(TASK_SANDBOX, { purpose: "second" }, {}, signal);
+  /** Opens what an episode begins with: copies of the sandboxes of a fork's parent, or the second container, if the instance has one. */
+  async begin(signal: AbortSignal): Promise<void> {
+    const { second = false, copies } = this.#grant ?? {};
+    if (copies !== undefined)
+      await Promise.all(copies.map(({ name, env, snapshot }) => this.#open(name, { purpose: "copy", snapshot }, { env }, signal)));
+    else if (second) await this.#open(TASK_SANDBOX, { purpose: "second" }, {}, signal);
+  }
+
+  /** Stores the files of all open sandboxes, for a fork. If one fails, none is left. */
+  async store(signal: AbortSignal | undefined): Promise<SandboxCopies> {
+    const stored: SandboxCopies = [];
+    try {
+      for (const { id, name, env } of this.#opened.values()) {
+        const answer = await this.#requireLink().call({
+          path: "/snapshot",
+          instanceId: this.instanceId,
+          parameters: { sandbox: id },
+          signal,
+        });
+        stored.push({ name, env: { ...env }, snapshot: (answer as { snapshot: string }).snapshot });
+      }
+      return stored;
+    } catch (error) {
+      await this.forget(stored);
+      throw error;
+    }
+  }
+
+  /** Never fails: the platform removes what is left. */
+  async forget(copies: SandboxCopies): Promise<void> {
+    for (const { snapshot } of copies)
+      await this.#link?.call({ path: "/snapshot/remove", instanceId: this.instanceId, parameters: { snapshot } }).catch(() => {});
   }
 
   /** Closes all sandboxes. Never fails: what is left ends with the instance. */
@@ -102,6 +134,7 @@ export class EpisodeSandboxes {
     try {
       const parameters = {
         name,
+        episode: this.#episode,
         ...wanted,
         ...(image !== undefined && { image }),
         ...(memoryMb !== undefined && { memory_mb: memoryMb }),

@@ -1,9 +1,10 @@
-import { PlatformError } from "@aenv/contract";
-import type { SandboxEngine } from "@aenv/sandbox";
+import { PlatformError, TASK_SANDBOX } from "@aenv/contract";
+import type { Sandbox, SandboxEngine } from "@aenv/sandbox";
 import type { Caller } from "../access/access.ts";
 import type { Instances } from "../instances/instances.ts";
-import { slotOf } from "../instances/row.ts";
+import { type InstanceRow, slotOf } from "../instances/row.ts";
 import type { InitConnections, OpenSandbox } from "../sandboxes/init-connections.ts";
+import type { Slot } from "../slots/slot.ts";
 import type { Slots } from "../slots/slots.ts";
 import type { TaskSandboxes } from "../task-sandboxes/task-sandboxes.ts";
 
@@ -23,17 +24,19 @@ export class SandboxAccess {
     this.#options = options;
   }
 
-  /** The instance counts as used until the release. */
-  async open(id: string, caller: Caller, signal: AbortSignal): Promise<OpenSandbox> {
-    const { instances, slots, engine, connections } = this.#options;
+  /**
+   * The instance counts as used until the release. An instance with a sandbox for its task is addressed there; `ID.main` is the sandbox
+   * of its environment, and `ID.second` that of its task.
+   */
+  async open(address: string, caller: Caller, signal: AbortSignal): Promise<OpenSandbox> {
+    const { instances, engine, connections } = this.#options;
+    const { id, container } = readAddress(address);
     const row = await instances.get(id, caller);
     const slot = slotOf(row);
     if (!engine.can.commands) throw unsupported(engine.name === "process" ? PROCESS_HINT : `the engine '${engine.name}' runs no commands`);
-    if (!slot.isOwnSandbox) throw unsupported(SHARED);
     instances.use(row);
     try {
-      const sandbox = await slots.find(slot.sandboxId);
-      if (sandbox === null) throw new PlatformError("sandbox.lost", `instance '${id}' has no sandbox on this server's machine any more`);
+      const sandbox = await this.#find(row, slot, container);
       if (sandbox.initAddress === undefined) throw unsupported("this sandbox was started without an init; create a new instance");
       const opened = await connections.open(sandbox, signal);
       return {
@@ -48,6 +51,25 @@ export class SandboxAccess {
       throw error;
     }
   }
+
+  async #find({ id, taskSandboxes }: InstanceRow, slot: Slot, container: string | null): Promise<Sandbox> {
+    const { slots, tasks } = this.#options;
+    if (container !== "main" && taskSandboxes !== undefined) {
+      const task = await tasks.findNamed(id, TASK_SANDBOX);
+      if (task !== null) return task;
+    }
+    if (container === "second") throw unsupported("it has no second container, and its code has opened no sandbox for its task");
+    if (!slot.isOwnSandbox) throw unsupported(SHARED);
+    const sandbox = await slots.find(slot.sandboxId);
+    if (sandbox !== null) return sandbox;
+    throw new PlatformError("sandbox.lost", `instance '${id}' has no sandbox on this server's machine any more`);
+  }
+}
+
+/** Ids of instances contain no dot. */
+function readAddress(address: string): { readonly id: string; readonly container: "main" | "second" | null } {
+  const [, id, container] = /^(.*)\.(main|second)$/.exec(address) ?? [];
+  return id === undefined ? { id: address, container: null } : { id, container: container as "main" | "second" };
 }
 
 const PROCESS_HINT =

@@ -6,6 +6,7 @@ import { ownVariables } from "../hub/publishing/own-variables.ts";
 import type { Slot } from "../slots/slot.ts";
 import type { Slots } from "../slots/slots.ts";
 import { mergeVariables, platformVariables } from "../slots/variables.ts";
+import type { TaskSandboxes } from "../task-sandboxes/task-sandboxes.ts";
 import { assertRemembered, type Idempotency } from "./idempotency.ts";
 import type { InstanceTable } from "./instance-table.ts";
 import { newForkRow } from "./new-row.ts";
@@ -17,6 +18,7 @@ export interface ForksOptions {
   readonly table: InstanceTable;
   readonly starter: Starter;
   readonly slots: Slots;
+  readonly tasks: TaskSandboxes;
   readonly hub: Hub;
   readonly quotas: Quotas;
   readonly idempotency: Idempotency;
@@ -123,6 +125,7 @@ export class Forks {
     context: RequestContext,
   ): Promise<readonly Slot[]> {
     const { slots } = this.#options;
+    assertForkable(parent, fidelity);
     if (fidelity === "memory")
       return slots.withSnapshot(parent.id, slot, fidelity, context.signal, (snapshot) => this.#copy(parent, rows, snapshot, context));
     if (fidelity === "files")
@@ -151,7 +154,7 @@ export class Forks {
     { caller, signal }: RequestContext,
     sandboxSnapshot?: string,
   ): Promise<Slot[]> {
-    const { hub, slots, starter } = this.#options;
+    const { hub, slots, starter, tasks } = this.#options;
     const { name, version } = parent.environment;
     const environment = await hub.resolve(`${name}@${version}`, caller);
     const reported = await slots.readInitialState(parent.id, slot, signal);
@@ -164,7 +167,11 @@ export class Forks {
       taskSandboxes: parent.taskSandboxes,
       sandboxSnapshot,
     };
-    return this.#allOrNone(rows, ({ id }) => starter.occupy(environment, parent.owner, { ...initial, id, together: rows.length }));
+    try {
+      return await this.#allOrNone(rows, ({ id }) => starter.occupy(environment, parent.owner, { ...initial, id, together: rows.length }));
+    } finally {
+      for (const { snapshot } of reported.taskCopies ?? []) await tasks.removeSnapshot(snapshot);
+    }
   }
 
   /** Slots for all rows; if one fails, the others are released. */
@@ -184,6 +191,15 @@ export class Forks {
       throw error;
     }
   }
+}
+
+/** The sandboxes of a fork's parent are copied with their files, and nothing else of the parent's second container. */
+function assertForkable({ id, taskSandboxes }: InstanceRow, fidelity: ForkFidelity): void {
+  const unsupported = (why: string) => new PlatformError("instance.unsupported", `instance '${id}' cannot be forked: ${why}`);
+  if (taskSandboxes?.hasSharedFolder === true)
+    throw unsupported('it shares the folder /shared with its second container; set deployConfig.isolation to "shared", which has none');
+  if (taskSandboxes !== undefined && fidelity === "memory")
+    throw unsupported("its code opens sandboxes, whose memory is not copied; fork its state");
 }
 
 const POLL_MS = 100;

@@ -2,12 +2,15 @@ import { setTimeout as pause } from "node:timers/promises";
 import { isPlatformError, messageOf } from "@aenv/contract";
 import type { Sandbox } from "@aenv/sandbox";
 import type { Slots } from "../slots/slots.ts";
+import type { TaskSandboxes } from "../task-sandboxes/task-sandboxes.ts";
 import type { InstanceTable } from "./instance-table.ts";
 import { type InstanceRow, withEvent } from "./row.ts";
 
 export interface FreezerOptions {
   readonly table: InstanceTable;
   readonly slots: Pick<Slots, "find">;
+  /** The sandboxes that the code of instances has opened. They are frozen after it, and continued before it. */
+  readonly tasks: Pick<TaskSandboxes, "freeze" | "thaw">;
   /** Whether a call of this server is in progress. */
   readonly isInUse: (id: string) => boolean;
   /** How long the CPU use of an idle sandbox is measured before it is frozen. */
@@ -57,6 +60,7 @@ export class Freezer {
     this.#frozen.set(row.id, { since: monotonicMs(), cpuRate });
     try {
       await sandbox.freeze();
+      await this.#options.tasks.freeze(row.id);
     } catch (error) {
       await this.thaw(row);
       return this.#giveUp(row, messageOf(error));
@@ -78,10 +82,14 @@ export class Freezer {
   async #thaw(row: InstanceRow): Promise<void> {
     const sandbox = row.slot === null ? null : await this.#options.slots.find(row.slot.sandboxId);
     // Before the row changes, so that the call goes on at once; and after it, because another server may have frozen it until then.
-    await sandbox?.thaw?.();
+    const thaw = async () => {
+      if (row.taskSandboxes !== undefined) await this.#options.tasks.thaw(row.id);
+      await sandbox?.thaw?.();
+    };
+    await thaw();
     this.#account(row.id);
     await this.#mark(row, false);
-    await sandbox?.thaw?.();
+    await thaw();
   }
 
   /** Whether the row was changed: not if the instance has ended or, for freezing, was used meanwhile. */

@@ -25,6 +25,7 @@ import type { ReadySnapshot, SnapshotRow } from "../snapshots/row.ts";
 import type { Snapshots } from "../snapshots/snapshots.ts";
 import { assertSameCode, startableWith } from "../snapshots/start-request.ts";
 import type { Collection } from "../stores/collection.ts";
+import type { TaskSandboxes } from "../task-sandboxes/task-sandboxes.ts";
 import { Forks } from "./forks.ts";
 import { Freezer, type FreezerTotals } from "./freezer.ts";
 import { assertRemembered, type Idempotency } from "./idempotency.ts";
@@ -43,6 +44,7 @@ export interface InstancesOptions extends NewRowOptions, Pick<InstanceTableOptio
   readonly quotas: Quotas;
   readonly scheduler: Scheduler;
   readonly slots: Slots;
+  readonly tasks: TaskSandboxes;
   readonly freezeMeasureMs?: number;
   readonly memoryGate?: MemoryGate;
   readonly secrets: Secrets;
@@ -76,6 +78,7 @@ export class Instances {
     this.#freezer = new Freezer({
       table: this.#table,
       slots: options.slots,
+      tasks: options.tasks,
       isInUse: (id) => this.#inUse.has(id),
       measureMs: options.freezeMeasureMs ?? MEASURE_MS,
       monotonicMs: () => performance.now(),

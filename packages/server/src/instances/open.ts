@@ -18,7 +18,7 @@ import { instanceRows, isLive } from "./row.ts";
 import { Targets } from "./targets.ts";
 
 export interface OpenInstancesOptions
-  extends Omit<InstancesOptions, "rows" | "idempotency" | "slots" | "engine" | "snapshots">,
+  extends Omit<InstancesOptions, "rows" | "idempotency" | "slots" | "tasks" | "engine" | "snapshots">,
     Pick<MaintenanceOptions, "roundMs" | "onTakeOver" | "onFailure">,
     Pick<SlotsOptions, "engine" | "clients" | "pool" | "runtimes" | "maxHosts" | "startTimeoutMs"> {
   readonly store: Store;
@@ -88,6 +88,7 @@ export function openInstances(options: OpenInstancesOptions) {
     idempotency,
     slots,
     snapshots,
+    tasks: tasks.sandboxes,
     onChange: (row, before) => {
       targets.note(row);
       options.onChange(row, before);

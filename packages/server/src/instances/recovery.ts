@@ -129,8 +129,10 @@ export class Recovery {
     const { slots, instances, tasks } = this.#options;
     const row = await instances.find(instanceOf(sandbox));
     const runsHere = row?.status === "Running" && row.slot !== null && slots.holds(row.slot.sandboxId);
-    if (runsHere) tasks.adopt(sandbox);
-    else await slots.destroy(sandbox);
+    if (!runsHere) return slots.destroy(sandbox);
+    // The server may have died while it was frozen.
+    await sandbox.thaw?.();
+    tasks.adopt(sandbox);
   }
 
   /** Ends the instances in a sandbox that have no live row. */

@@ -1,4 +1,4 @@
-import { type EgressPolicy, type EpisodeTask, episodeTask, type SandboxOptions } from "@aenv/contract";
+import { type EgressPolicy, type EpisodeTask, episodeTask, type SandboxGrant, type SandboxOptions, sandboxGrant } from "@aenv/contract";
 import { z } from "zod";
 import type { TaskSandboxPolicy } from "../task-sandboxes/policy.ts";
 
@@ -19,6 +19,8 @@ export interface InitialState {
   readonly egress?: EgressPolicy | undefined;
   /** What its code may open; undefined if the environment declares no sandboxes. */
   readonly taskSandboxes?: TaskSandboxPolicy | undefined;
+  /** Of a fork: stored sandboxes of its parent. */
+  readonly taskCopies?: SandboxGrant["copies"];
   /** How many forks of one instance start at the same time, this one included; 1 by default. Not sent to the sandbox. */
   readonly together?: number;
 }
@@ -29,6 +31,7 @@ const response = z.object({
   environment_variables: z.record(z.string(), z.string()),
   arguments: z.array(z.string()),
   snapshot: z.unknown(),
+  sandboxes: sandboxGrant.optional(),
 });
 
 /** The body of the request that creates the instance in its sandbox. */
@@ -39,13 +42,17 @@ export function createBody(initial: InitialState): Record<string, unknown> {
     environment_variables: initial.variables,
     arguments: initial.arguments,
     ...(initial.task !== null && { task: initial.task }),
-    ...(initial.taskSandboxes !== undefined && { sandboxes: { second: initial.taskSandboxes.hasSecond } }),
+    ...(initial.taskSandboxes !== undefined && { sandboxes: grantOf(initial.taskSandboxes, initial.taskCopies) }),
     ...(initial.snapshot !== undefined && { snapshot: initial.snapshot }),
   };
 }
 
+function grantOf({ hasSecond: second }: TaskSandboxPolicy, copies: SandboxGrant["copies"]): SandboxGrant {
+  return { second, ...(copies !== undefined && { copies }) };
+}
+
 /** The current state of an instance, as its sandbox reports it for a fork in another sandbox. */
 export function parseInitialState(id: string, body: unknown): InitialState {
-  const { task, seed, environment_variables: variables, arguments: args, snapshot } = response.parse(body);
-  return { id, task: task ?? null, seed, variables, arguments: args, snapshot };
+  const { task, seed, environment_variables: variables, arguments: args, snapshot, sandboxes } = response.parse(body);
+  return { id, task: task ?? null, seed, variables, arguments: args, snapshot, taskCopies: sandboxes?.copies };
 }

@@ -6,6 +6,7 @@ export interface TaskSandbox {
   readonly sandbox: Sandbox;
   /** What the environment's code calls it. */
   readonly name: string;
+  readonly episode: string;
   readonly spec: TaskSandboxSpec;
 }
 
@@ -15,7 +16,8 @@ export class InstanceSandboxes {
   /** The sandbox of the process in which the instance runs. */
   readonly hostId: string;
   readonly open = new Map<string, TaskSandbox>();
-  readonly starting = new Set<Promise<unknown>>();
+  /** Starts in progress, with their episodes. */
+  readonly starting = new Map<Promise<unknown>, string>();
   /** Why sandboxes have ended by themselves. */
   readonly ended = new Map<string, string>();
   readonly released = new AbortController();
@@ -27,6 +29,11 @@ export class InstanceSandboxes {
 
   get count(): number {
     return this.open.size + this.starting.size;
+  }
+
+  countOf(episode: string): number {
+    const episodes = [...[...this.open.values()].map((one) => one.episode), ...this.starting.values()];
+    return episodes.filter((one) => one === episode).length;
   }
 
   /** The newest with this name: while an episode is reset, there may be two. */
@@ -41,6 +48,7 @@ export interface TaskLabels {
   readonly owner: string;
   readonly host: string;
   readonly name: string;
+  readonly episode: string;
   readonly spec: TaskSandboxSpec;
 }
 
@@ -60,6 +68,6 @@ export function instanceOf({ labels }: Pick<Sandbox, "labels">): string {
 }
 
 export function readLabels({ labels }: Pick<Sandbox, "labels">): TaskLabels {
-  const { instance = "", owner = "", host = "", name = "", spec = "{}" } = labels;
-  return { instance, owner, host, name, spec: JSON.parse(spec) as TaskSandboxSpec };
+  const { instance = "", owner = "", host = "", name = "", episode = "", spec = "{}" } = labels;
+  return { instance, owner, host, name, episode, spec: JSON.parse(spec) as TaskSandboxSpec };
 }

@@ -61,6 +61,13 @@ export class LinkRequests {
         await sandboxes.closeOne(hostId, instanceId, given.sandbox);
         return null;
       },
+      "/snapshot": async ({ hostId, instanceId, given, signal }) => ({
+        snapshot: await sandboxes.store(hostId, instanceId, given.sandbox, signal),
+      }),
+      "/snapshot/remove": async ({ given }) => {
+        await sandboxes.removeSnapshot(given.snapshot);
+        return null;
+      },
       "/run": (call) => this.#run(call),
       "/signal": (call) =>
         this.#in(call, async ({ init }) => {
@@ -151,7 +158,10 @@ export class LinkRequests {
     if (answer !== ANSWERED) respond(stream, 200, answer);
   }
 
-  async #in<P extends Exclude<LinkPath, "/open">>(call: Call<P>, work: (sandbox: OpenSandbox) => Promise<unknown>): Promise<unknown> {
+  async #in<P extends Exclude<LinkPath, "/open" | "/snapshot/remove">>(
+    call: Call<P>,
+    work: (sandbox: OpenSandbox) => Promise<unknown>,
+  ): Promise<unknown> {
     const { sandbox: id } = call.given as { readonly sandbox: string };
     const sandbox = await this.#options.sandboxes.use(call.hostId, call.instanceId, id, call.signal);
     try {

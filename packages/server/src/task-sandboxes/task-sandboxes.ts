@@ -42,6 +42,8 @@ export class TaskSandboxes {
   readonly #instances = new Map<string, InstanceSandboxes>();
   /** Sandboxes that could not be destroyed; they are tried again. */
   readonly #undestroyed = new Set<Sandbox>();
+  /** Stored sandboxes, for copies of them. */
+  readonly #stored = new Map<string, { readonly owner: string; readonly spec: TaskSandboxSpec }>();
   readonly #releasing = new Map<string, Promise<void>>();
   readonly #destroying = new Set<Promise<void>>();
 
@@ -73,19 +75,52 @@ export class TaskSandboxes {
       );
     if (!engine.can.images) throw noImages(engine, "the environment's code opens a sandbox");
     const known = this.#instances.get(instanceId);
-    const like = request.of === undefined ? null : (known?.open.get(request.of)?.spec ?? null);
-    if (request.purpose === "fresh" && like === null) throw ended(request.of ?? "", known);
-    const spec = specFor(policy, request, like);
+    const spec = this.#specFor(instance.owner, policy, request, known);
     const mine = known ?? new InstanceSandboxes(instance.owner, hostId);
     this.#instances.set(instanceId, mine);
-    this.#admit(instance, mine, policy);
+    this.#admit(instance, mine, policy, request.episode);
     const starting = this.#start(instance, mine, { ...request, spec, policy }, AbortSignal.any([signal, mine.released.signal]));
-    mine.starting.add(starting);
+    mine.starting.set(starting, request.episode);
     try {
       return await starting;
     } finally {
       mine.starting.delete(starting);
     }
+  }
+
+  #specFor(
+    owner: string,
+    policy: TaskSandboxPolicy,
+    request: LinkParameters<"/open">,
+    known: InstanceSandboxes | undefined,
+  ): TaskSandboxSpec {
+    if (request.purpose === "copy") {
+      const stored = this.#stored.get(request.snapshot ?? "");
+      if (stored?.owner === owner) return stored.spec;
+      throw new PlatformError("sandbox.lost", "the stored sandbox does not exist on this server any more; fork the instance again");
+    }
+    const like = request.of === undefined ? null : (known?.open.get(request.of)?.spec ?? null);
+    if (request.purpose === "fresh" && like === null) throw ended(request.of ?? "", known);
+    return specFor(policy, request, like);
+  }
+
+  /** Stores the files of a sandbox, from which `open` makes copies until `removeSnapshot`. */
+  async store(hostId: string, instanceId: string, id: string, signal: AbortSignal): Promise<string> {
+    const { engine } = this.#options;
+    const { sandbox, spec } = this.#get(hostId, instanceId, id);
+    if (!engine.can.snapshots.includes("files") || sandbox.snapshot === undefined)
+      throw new PlatformError(
+        "instance.unsupported",
+        `an instance with open sandboxes cannot be forked: the engine '${engine.name}' does not store their files; use the engine oci`,
+      );
+    const { id: snapshot } = await sandbox.snapshot("files", signal);
+    this.#stored.set(snapshot, { owner: this.#instances.get(instanceId)?.owner ?? "", spec });
+    return snapshot;
+  }
+
+  /** Never fails: a snapshot that is left costs disk space, and is removed with the server's others. */
+  async removeSnapshot(id: string): Promise<void> {
+    if (this.#stored.delete(id)) await this.#options.engine.removeSnapshot?.(id).catch(() => {});
   }
 
   /** Opens the commands and files of a sandbox for its instance. */
@@ -131,7 +166,7 @@ export class TaskSandboxes {
 
   async #release(instanceId: string, mine: InstanceSandboxes): Promise<void> {
     mine.released.abort(new PlatformError("instance.gone", `instance '${instanceId}' has ended`));
-    await Promise.allSettled(mine.starting);
+    await Promise.allSettled(mine.starting.keys());
     await Promise.all([...mine.open.values()].map(({ sandbox }) => this.#destroy(sandbox)));
   }
 
@@ -143,10 +178,10 @@ export class TaskSandboxes {
 
   /** Manages a sandbox of a server that has ended. Its instance runs in a host of this server now. */
   adopt(sandbox: Sandbox): void {
-    const { instance, owner, host, name, spec } = readLabels(sandbox);
+    const { instance, owner, host, name, episode, spec } = readLabels(sandbox);
     const mine = this.#instances.get(instance) ?? new InstanceSandboxes(owner, host);
     this.#instances.set(instance, mine);
-    if (!mine.open.has(sandbox.id)) this.#watch(mine, { sandbox, name, spec });
+    if (!mine.open.has(sandbox.id)) this.#watch(mine, { sandbox, name, episode, spec });
   }
 
   holds(sandboxId: string): boolean {
@@ -159,8 +194,11 @@ export class TaskSandboxes {
     await Promise.all(this.of(instanceId).map((sandbox) => sandbox.freeze?.()));
   }
 
+  /** Also those of an instance of another server at this location. */
   async thaw(instanceId: string): Promise<void> {
-    await Promise.all(this.of(instanceId).map((sandbox) => sandbox.thaw?.()));
+    const isMine = this.#instances.has(instanceId);
+    const all = isMine ? this.of(instanceId) : (await this.#options.engine.list()).filter((one) => instanceOf(one) === instanceId);
+    await Promise.all(all.map((sandbox) => sandbox.thaw?.()));
   }
 
   /** Destroys what could not be destroyed before. */
@@ -181,7 +219,7 @@ export class TaskSandboxes {
 
   /** Manages nothing any more. Waits for sandboxes that are being destroyed. */
   async close(): Promise<void> {
-    const starting = [...this.#instances.values()].flatMap((mine) => [...mine.starting]);
+    const starting = [...this.#instances.values()].flatMap((mine) => [...mine.starting.keys()]);
     for (const { released } of this.#instances.values())
       released.abort(new PlatformError("server.draining", "the server is shutting down"));
     await Promise.allSettled(starting);
@@ -199,9 +237,10 @@ export class TaskSandboxes {
     await destroying;
   }
 
-  #admit({ owner, id }: TaskInstance, mine: InstanceSandboxes, { atOnce }: TaskSandboxPolicy): void {
+  #admit({ owner, id }: TaskInstance, mine: InstanceSandboxes, { atOnce }: TaskSandboxPolicy, episode: string): void {
     const { perOwner } = this.#options.limits;
-    if (mine.count >= atOnce)
+    // Twice as many while an episode is reset.
+    if (mine.countOf(episode) >= atOnce || mine.count >= 2 * atOnce)
       throw new PlatformError(
         "environment.invalid",
         `instance '${id}' has ${mine.count} open sandboxes, as many as it may have: the smaller of deployConfig.taskSandboxes.atOnce and the server's taskSandboxesPerInstance; close one first`,
@@ -217,7 +256,14 @@ export class TaskSandboxes {
   async #start(
     { id: instanceId, owner }: TaskInstance,
     mine: InstanceSandboxes,
-    { name, purpose, spec, policy }: LinkParameters<"/open"> & { readonly spec: TaskSandboxSpec; readonly policy: TaskSandboxPolicy },
+    {
+      name,
+      episode,
+      purpose,
+      snapshot,
+      spec,
+      policy,
+    }: LinkParameters<"/open"> & { readonly spec: TaskSandboxSpec; readonly policy: TaskSandboxPolicy },
     signal: AbortSignal,
   ): Promise<TaskSandbox & { id: string }> {
     const { engine, serverId, start, startTimeoutMs, sharedFolders } = this.#options;
@@ -230,17 +276,18 @@ export class TaskSandboxes {
           command: [],
           listening: { kind: "none" },
           variables: {},
-          labels: labelsOf(serverId, { instance: instanceId, owner, host: mine.hostId, name, spec }),
+          labels: labelsOf(serverId, { instance: instanceId, owner, host: mine.hostId, name, episode, spec }),
           startTimeoutMs,
           ...(image !== null && { image }),
           ...limits,
           ...(policy.runtime !== undefined && { runtime: policy.runtime }),
+          ...(snapshot !== undefined && { snapshot }),
           ...(purpose === "second" && policy.hasSharedFolder && { mounts }),
         },
         signal,
       );
     const sandbox = await start(owner, create, signal);
-    if (!signal.aborted) return { ...this.#watch(mine, { sandbox, name, spec }), id: sandbox.id };
+    if (!signal.aborted) return { ...this.#watch(mine, { sandbox, name, episode, spec }), id: sandbox.id };
     await this.#destroy(sandbox);
     throw signal.reason;
   }

@@ -28,7 +28,9 @@ describe("aenv snapshot", { timeout: 60_000 }, () => {
     expect((await aenv(["snapshot", "list"], at())).stdout).toMatch(/one .* probe@1\.0\.0[^]*snap-/);
     const started = await aenv(["instance", "create", "probe", "--snapshot", "one", "--keep-alive"], at());
     expect(started.stdout).toMatch(/Started from +one \(state\)/);
-    const record = (await runJson(["instance", "create", "probe", "--snapshot", unnamed.id, "--keep-alive", "--json"], at())) as { id: string };
+    const record = (await runJson(["instance", "create", "probe", "--snapshot", unnamed.id, "--keep-alive", "--json"], at())) as {
+      id: string;
+    };
     expect(record).toMatchObject({ started_from: { id: unnamed.id, fidelity: "state" } });
     expect(await callTool(urlOf(platform, record.id), "count")).toMatchObject({ text: "2" });
 
