@@ -46,7 +46,7 @@ export {
   probeSandbox,
   probeUserNamespaces,
 } from "./machine/probes.ts";
-export { MemoryEngine, type MemoryEngineOptions, type MemoryProgram } from "./memory/engine.ts";
+export { MemoryEngine, type MemoryEngineOptions, type MemoryListener, type MemoryProgram } from "./memory/engine.ts";
 export type { MemorySandbox } from "./memory/sandbox.ts";
 export type { RootFiles } from "./oci/containers.ts";
 export { OciEngine, type OciEngineOptions } from "./oci/engine.ts";

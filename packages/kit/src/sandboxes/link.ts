@@ -48,6 +48,8 @@ export class PlatformLink {
   accept(socket: Socket): void {
     // Loaded when it is needed: most environments have no sandboxes.
     const { connect } = process.getBuiltinModule("node:http2");
+    // Sockets of an HTTP server stay half open, and the session would not notice that the server is gone.
+    socket.allowHalfOpen = false;
     socket.write(`HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: ${LINK_PROTOCOL}\r\n\r\n`);
     const session = connect("http://platform", {
       createConnection: () => socket,

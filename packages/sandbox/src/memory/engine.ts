@@ -1,9 +1,9 @@
 import { mkdtempSync } from "node:fs";
 import { rm } from "node:fs/promises";
-import { createServer, type RequestListener } from "node:http";
+import { createServer, type IncomingMessage, type RequestListener } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Readable } from "node:stream";
+import type { Duplex, Readable } from "node:stream";
 import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
 import {
   type EngineAbilities,
@@ -20,8 +20,11 @@ import { probe } from "../probe.ts";
 import { MemorySandbox } from "./sandbox.ts";
 import { MemorySnapshots } from "./snapshots.ts";
 
+/** Answers the requests of a program, and its upgrades if there are any. */
+export type MemoryListener = RequestListener & { readonly upgrade?: (request: IncomingMessage, socket: Duplex) => void };
+
 /** Simulates the program of a sandbox: returns the listener for its requests, or throws the reason of a failed start. */
-export type MemoryProgram = (spec: SandboxSpec, self: MemorySandbox) => RequestListener | Promise<RequestListener>;
+export type MemoryProgram = (spec: SandboxSpec, self: MemorySandbox) => MemoryListener | Promise<MemoryListener>;
 
 export interface MemoryEngineOptions {
   readonly start: MemoryProgram;
@@ -59,7 +62,9 @@ export class MemoryEngine implements SandboxEngine {
     signal.addEventListener("abort", cancel);
     try {
       const listener = await this.#start(spec, sandbox);
-      await sandbox.listen(createServer((request, response) => void sandbox.untilThawed().then(() => listener(request, response))));
+      const server = createServer((request, response) => void sandbox.untilThawed().then(() => listener(request, response)));
+      if (listener.upgrade !== undefined) server.on("upgrade", listener.upgrade);
+      await sandbox.listen(server);
       await probe(sandbox.address, stop.signal);
       this.#sandboxes.set(spec.id, sandbox);
       return sandbox;

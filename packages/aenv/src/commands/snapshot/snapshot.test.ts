@@ -21,11 +21,11 @@ describe("aenv snapshot", { timeout: 60_000 }, () => {
     const parent = await platform.create("probe");
     await callTool(urlOf(platform, parent.id), "count");
     const made = await aenv(["snapshot", "create", parent.id, "--name", "one"], at());
-    expect(made.stdout).toMatch(/is stored as one\n[^]*one .* probe@1\.0\.0 .* state .* Ready/);
+    expect(made.stdout).toMatch(/is stored as one\n[\s\S]*one .* probe@1\.0\.0 .* state .* Ready/);
     expect(made.stdout).toContain("aenv instance create probe --snapshot one");
     const unnamed = (await runJson(["snapshot", "create", parent.id, "--json"], at())) as { id: string; name: string };
     expect(unnamed).toMatchObject({ fidelity: "state", name: unnamed.id, instance: parent.id });
-    expect((await aenv(["snapshot", "list"], at())).stdout).toMatch(/one .* probe@1\.0\.0[^]*snap-/);
+    expect((await aenv(["snapshot", "list"], at())).stdout).toMatch(/one .* probe@1\.0\.0[\s\S]*snap-/);
     const started = await aenv(["instance", "create", "probe", "--snapshot", "one", "--keep-alive"], at());
     expect(started.stdout).toMatch(/Started from +one \(state\)/);
     const record = (await runJson(["instance", "create", "probe", "--snapshot", unnamed.id, "--keep-alive", "--json"], at())) as {

@@ -1,0 +1,30 @@
+import { expect, it } from "vitest";
+import { checkConfig } from "./config.ts";
+import { cpusOf, isDualContainer, mebibytesOf } from "./task-sandboxes.ts";
+
+it("a template with two containers is written in any case", () => {
+  for (const name of ["DualContainer", "dualcontainer", "dualContainer", "DUALCONTAINER", "dual-container"])
+    expect([isDualContainer({ podTemplate: name }), isDualContainer({ templateType: name })]).toEqual([true, true]);
+  expect([isDualContainer({ podTemplate: "singleContainer" }), isDualContainer({}), isDualContainer(undefined)]).toEqual([
+    false,
+    false,
+    false,
+  ]);
+});
+
+it("amounts are those of Kubernetes", () => {
+  expect([mebibytesOf("2Gi"), mebibytesOf("512Mi"), mebibytesOf("1G"), mebibytesOf("1048576")]).toEqual([2_048, 512, 953, 1]);
+  expect([mebibytesOf("500m"), mebibytesOf("1C"), mebibytesOf("much")]).toEqual([null, null, null]);
+  expect([cpusOf("2"), cpusOf("500m"), cpusOf("1C"), cpusOf("2Gi"), cpusOf("0")]).toEqual([2, 0.5, 1, null, null]);
+});
+
+it("a config names images by beginnings, and invalid entries are reported with their path", () => {
+  const configOf = (taskSandboxes: object) => checkConfig({ name: "a", version: "1", deployConfig: { taskSandboxes } });
+  expect(configOf({ images: ["registry.example.com/team/*", "python:3.12"], atOnce: 2, memory: "2Gi", egress: "none" }).ok).toBe(true);
+  const checked = configOf({ images: ["a b"], atOnce: 0, memory: "lots" });
+  expect(checked.ok ? [] : checked.problems.map(({ path }) => path.join("."))).toEqual([
+    "deployConfig.taskSandboxes.images.0",
+    "deployConfig.taskSandboxes.atOnce",
+    "deployConfig.taskSandboxes.memory",
+  ]);
+});

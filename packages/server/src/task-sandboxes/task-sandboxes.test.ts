@@ -1,0 +1,163 @@
+import { defineEnvironment, type EnvironmentDefinition, type TaskSandbox } from "@aenv/kit";
+import { expect, it } from "vitest";
+import * as z from "zod";
+import { ada, openTestServer, openWorld } from "../instances/fixtures/test-server.ts";
+
+const environment = defineEnvironment({
+  setup: async ({ variables, sandboxes }) => {
+    if (variables.IMAGE !== undefined) await sandboxes.open({ image: variables.IMAGE });
+    if (variables.FAIL !== undefined) throw new Error(variables.FAIL);
+    return {};
+  },
+  functions: [
+    {
+      name: "open",
+      input: z.object({ name: z.string().optional(), image: z.string().optional() }),
+      run: async ({ name, image }, { sandboxes }) => {
+        const opened = await sandboxes.open({ ...(name && { name }), ...(image && { image }) });
+        return { name: opened.name, image: opened.image };
+      },
+    },
+    { name: "close", input: z.object({ name: z.string() }), run: ({ name }, { sandboxes }) => sandboxes.get(name).close() },
+    { name: "names", run: (_, { sandboxes }) => sandboxes.list().map(({ name }: TaskSandbox) => name) },
+    { name: "exec", run: (_, { sandbox }) => sandbox.exec("true") },
+    { name: "fresh", run: async (_, { sandboxes }) => (await sandboxes.fresh()).image },
+  ],
+}) as EnvironmentDefinition;
+
+const IMAGES = { isolation: "shared", taskSandboxes: { images: ["team/*"], atOnce: 2 } };
+
+async function open(deployConfig: object = IMAGES, options: Parameters<typeof openTestServer>[1] = {}) {
+  const world = openWorld({ images: true, egress: true }, environment);
+  const ref = await world.publish(ada, "shop", deployConfig);
+  const tasks = async () => (await world.engine.list()).filter(({ labels }) => labels.role === "task");
+  return { world, ref, tasks, server: openTestServer(world, options) };
+}
+
+it("sandboxes are opened with the image, the limits and the policy of the environment, and closed by name", async () => {
+  const { world, ref, tasks, server } = await open({
+    isolation: "shared",
+    taskSandboxes: { images: ["team/*"], memory: "1Gi", cpu: "500m", disk: "2Gi", egress: "open" },
+  });
+  const row = await server.create(ref, { environment_variables: { IMAGE: "team/one:1" } });
+  expect(await server.call(row, "open")).toEqual({ name: "task-2", image: null });
+  const limits = { memoryMb: 1_024, cpus: 0.5, diskMb: 2_048, egress: "open" };
+  const [first, second] = world.started.filter(({ labels }) => labels.role === "task");
+  expect(first).toMatchObject({ image: "team/one:1", ...limits, listening: { kind: "none" }, command: [], variables: {} });
+  expect(second).toMatchObject(limits);
+  expect(second).not.toHaveProperty("image");
+  await server.call(row, "close", { name: "task" });
+  expect(await server.call(row, "names")).toEqual(["task-2"]);
+  expect(await tasks()).toHaveLength(1);
+  await server.instances.end(row.id, "over");
+  expect(await tasks()).toEqual([]);
+});
+
+it("a second container has the image of the datasource, and is opened before every episode", async () => {
+  const { ref, tasks, server } = await open({ podTemplate: "DualContainer", imagePrefix: "team/tasks" });
+  const row = await server.create(ref, { datasource: "one" });
+  const images = async () => (await tasks()).map(({ labels }) => JSON.parse(labels.spec ?? "").image);
+  expect(await images()).toEqual(["team/tasks:one"]);
+  const [first] = await tasks();
+  await server.instances.reset(row.id, {}, { caller: ada, signal: server.signal });
+  await expect.poll(async () => (await tasks()).map(({ id }) => id)).not.toContain(first?.id);
+  expect(await images()).toEqual(["team/tasks:one"]);
+  expect(await server.call(row, "fresh")).toBe("team/tasks:one");
+  await server.instances.end(row.id, "over");
+  expect(await tasks()).toEqual([]);
+});
+
+it("limits of an environment and of the server are errors that name the setting", async () => {
+  const { ref, server } = await open(IMAGES, { taskLimits: { perOwner: 3 } });
+  const [one, two] = [await server.create(ref), await server.create(ref)];
+  await server.call(one, "open");
+  await expect(server.call(one, "open", { image: "other/one" })).rejects.toThrow(
+    /deployConfig\.taskSandboxes\.images .* which lists team\/\*/,
+  );
+  await expect(server.call(one, "open", { image: "docker-archive:/etc/passwd" })).rejects.toThrow(/is not an image name/);
+  await server.call(one, "open", { image: "team/two:1" });
+  await expect(server.call(one, "open")).rejects.toThrow(/deployConfig\.taskSandboxes\.atOnce/);
+  await server.call(two, "open");
+  await expect(server.call(two, "open")).rejects.toThrow(/maxTaskSandboxes/);
+  await expect(server.call(two, "exec")).rejects.toThrow("the engine 'memory' runs no commands in sandboxes");
+});
+
+it("an environment without a declaration, and an engine without images, say what to change", async () => {
+  const { world, ref, server } = await open({ isolation: "shared" });
+  await expect(server.call(await server.create(ref), "open")).rejects.toThrow(/deployConfig\.taskSandboxes\.images of config\.json/);
+  await expect(server.call(await server.create(ref), "exec")).rejects.toThrow(/declares no sandboxes/);
+  const plain = openWorld({}, environment);
+  const dual = await plain.publish(ada, "shop", { templateType: "dualContainer" });
+  await expect(openTestServer(plain).create(dual)).rejects.toThrow(/runs no images; start the server with --engine oci or docker/);
+  expect((await world.engine.list()).some(({ labels }) => labels.role === "task")).toBe(false);
+});
+
+it("nothing is left of a setup that failed, of a process that ended, and of an instance that expired", async () => {
+  const { world, ref, tasks, server } = await open();
+  const variables = { IMAGE: "team/one:1" };
+  await expect(server.create(ref, { environment_variables: { ...variables, FAIL: "no luck" } })).rejects.toThrow("no luck");
+  await expect.poll(tasks).toEqual([]);
+  const row = await server.create(ref, { environment_variables: variables, ttl: "1m" });
+  expect(await tasks()).toHaveLength(1);
+  world.later(61);
+  await server.instances.sweep();
+  await expect.poll(tasks).toEqual([]);
+  const other = await server.create(ref, { environment_variables: variables });
+  await world.engine.crash(other.slot?.sandboxId ?? "", "out of memory");
+  await expect.poll(tasks).toEqual([]);
+  expect((await server.instances.get(row.id, ada)).status).toBe("Terminated");
+});
+
+it("a sandbox that ended by itself is an error of the platform with the reason", async () => {
+  const { world, ref, tasks, server } = await open();
+  const row = await server.create(ref, { environment_variables: { IMAGE: "team/one:1" } });
+  const [task] = await tasks();
+  await world.engine.crash(task?.id ?? "", "the disk was full");
+  await expect.poll(tasks).toEqual([]);
+  await expect(server.call(row, "fresh")).rejects.toMatchObject({
+    code: "sandbox.lost",
+    message: expect.stringContaining("the disk was full"),
+  });
+});
+
+it("the next server keeps the sandboxes of instances that it adopts, connects to their processes, and destroys all others", async () => {
+  const { world, ref, tasks, server } = await open();
+  const variables = { IMAGE: "team/one:1" };
+  const row = await server.create(ref, { environment_variables: variables });
+  const lost = await server.create(ref, { environment_variables: variables });
+  expect(await tasks()).toHaveLength(2);
+  server.tasks.links.close();
+  await server.maintenance.abandon();
+  await world.engine.crash((await tasks()).find(({ labels }) => labels.instance === lost.id)?.id ?? "", "gone");
+  const next = openTestServer(world);
+  await next.maintenance.open();
+  expect(await next.call(await next.instances.get(row.id, ada), "open")).toMatchObject({ name: "task-2" });
+  await next.instances.end(row.id, "over");
+  await next.instances.end(lost.id, "over");
+  expect(await tasks()).toEqual([]);
+});
+
+it("calls wait while the connection is opened again", async () => {
+  const { ref, server } = await open();
+  const row = await server.create(ref, { environment_variables: { IMAGE: "team/one:1" } });
+  const sandbox = await server.slots.find(row.slot?.sandboxId ?? "");
+  server.tasks.links.close();
+  const opened = server.call(row, "open");
+  if (sandbox !== null) server.tasks.links.keep(sandbox);
+  expect(await opened).toMatchObject({ name: "task-2" });
+});
+
+it("a process opens sandboxes for its own instances only", async () => {
+  const { ref, server } = await open({ ...IMAGES, isolation: "instance" });
+  const [one, two] = [await server.create(ref), await server.create(ref)];
+  const request = { name: "task", episode: "e", purpose: "open" } as const;
+  const signal = new AbortController().signal;
+  await expect(server.tasks.sandboxes.open(one.slot?.sandboxId ?? "", two.id, request, signal)).rejects.toMatchObject({
+    code: "instance.not_found",
+  });
+  const { id } = await server.tasks.sandboxes.open(two.slot?.sandboxId ?? "", two.id, request, signal);
+  await expect(server.tasks.sandboxes.use(one.slot?.sandboxId ?? "", two.id, id, signal)).rejects.toMatchObject({
+    code: "instance.not_found",
+  });
+  await expect(server.tasks.sandboxes.use(one.slot?.sandboxId ?? "", one.id, id, signal)).rejects.toMatchObject({ code: "sandbox.lost" });
+});
