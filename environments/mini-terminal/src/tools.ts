@@ -82,7 +82,7 @@ export const writeFileTool = tool({
     const target = pathIn(state.terminal.workFolder, path);
     return named(path, async () => {
       const before = await stat(target).catch(() => null);
-      if (before?.isDirectory()) throw new Error(`'${path}' is a folder`);
+      if (before?.isFile() === false) throw new Error(`'${path}' is ${before.isDirectory() ? "a folder" : "not a regular file"}`);
       await mkdir(dirname(target), { recursive: true });
       await writeFile(target, content);
       return { path, bytes: Buffer.byteLength(content), created: before === null };

@@ -8,7 +8,8 @@ export function pathIn(workFolder: string, path: string): string {
 
 const MEANINGS: Readonly<Record<string, string>> = {
   ENOENT: "does not exist",
-  ENOTDIR: "is below something that is not a folder",
+  ENOTDIR: "is not a folder, or is below a file",
+  EEXIST: "is not a folder, or is below a file",
   EISDIR: "is a folder",
   EACCES: "may not be accessed",
   EPERM: "may not be changed",

@@ -1,4 +1,4 @@
-import { open } from "node:fs/promises";
+import { constants, open } from "node:fs/promises";
 import { named } from "./paths.ts";
 
 const MAX_FILE_BYTES = 16 * 1024 * 1024;
@@ -6,7 +6,8 @@ const MAX_FILE_BYTES = 16 * 1024 * 1024;
 /** The text of a file of reasonable size. */
 export async function readText(path: string, shownPath: string): Promise<string> {
   return named(shownPath, async () => {
-    await using file = await open(path, "r");
+    // Without waiting for the other end of a named pipe.
+    await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const info = await file.stat();
     if (info.isDirectory()) throw new Error(`'${shownPath}' is a folder; list it with list_files`);
     // A named pipe or a device may have no end.

@@ -4,7 +4,7 @@ import { readlinkSync } from "node:fs";
 import { constants } from "node:os";
 import type { Duplex } from "node:stream";
 import { sendSignal } from "./processes.ts";
-import { CONTROL_AT_START, commandText, type EndMessage, EndReader, startText } from "./protocol.ts";
+import { ABANDON_SIGNAL, CONTROL_AT_START, commandText, type EndMessage, EndReader, startText } from "./protocol.ts";
 
 /** How a command ended: bash reports it and goes on, or bash itself has ended. */
 export type CommandEnd = ({ readonly kind: "done" } & EndMessage) | { readonly kind: "exited"; readonly exitCode: number };
@@ -85,9 +85,13 @@ export class Bash {
     }
   }
 
-  /** As Ctrl-C in a terminal: the command ends, background processes and the shell go on. */
+  /** Skips the rest of the running command, as soon as the process that bash waits for has ended. */
+  abandon(): void {
+    if (!this.hasExited) sendSignal(this.pid, ABANDON_SIGNAL);
+  }
+
   interrupt(): void {
-    if (!this.hasExited) sendSignal(-this.pid, "SIGINT");
+    if (!this.hasExited) sendSignal(this.pid, "SIGINT");
   }
 
   kill(): void {

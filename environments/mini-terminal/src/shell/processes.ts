@@ -5,13 +5,13 @@ import { join } from "node:path";
 export interface RunningProcess {
   readonly pid: number;
   readonly parent: number;
+  /** The process group. */
+  readonly group: number;
   readonly session: number;
-  /** When it started, in clock ticks since the machine did. */
-  readonly startTicks: number;
 }
 
-/** Linux reports times of processes in this unit, whatever the kernel's own clock is. */
-const TICKS_PER_SECOND = 100;
+/** The bit of signal 2 in the masks of the kernel. */
+const SIGINT_BIT = 0b10n;
 
 /** All running processes; none on systems without `/proc`. */
 export function listProcesses(): RunningProcess[] {
@@ -27,20 +27,31 @@ export function listProcesses(): RunningProcess[] {
 /** A line of `/proc/<pid>/stat`; null for a process that has ended. Its name, in parentheses, may contain anything. */
 export function parseStat(line: string): RunningProcess | null {
   const [, pid, fields] = /^(\d+) \(.*\) (.+)$/s.exec(line) ?? [];
-  const [state, parent, , session, ...rest] = fields?.split(" ") ?? [];
+  const [state, parent, group, session] = fields?.split(" ") ?? [];
   if (pid === undefined || state === undefined || state === "Z" || state === "X") return null;
-  return { pid: Number(pid), parent: Number(parent), session: Number(session), startTicks: Number(rest[15]) };
+  return { pid: Number(pid), parent: Number(parent), group: Number(group), session: Number(session) };
 }
 
-/** The time now, in the unit of `startTicks`. */
-export function ticksNow(): number {
-  return Math.floor(Number.parseFloat(readOr("/proc/uptime", "0")) * TICKS_PER_SECOND);
+/** The children of a process. The kernel has a list of them, which is faster to read than all processes. */
+export function childrenOf(pid: number): number[] {
+  const listed = readOr(`/proc/${pid}/task/${pid}/children`, null);
+  if (listed !== null) return listed.split(" ").filter(Boolean).map(Number);
+  return listProcesses().flatMap((one) => (one.parent === pid ? [one.pid] : []));
 }
 
 /** The children of a process, their children, and so on. */
 export function descendantsOf(pid: number, all: readonly RunningProcess[]): RunningProcess[] {
   const found = all.filter(({ parent }) => parent === pid);
   return found.flatMap((child) => [child, ...descendantsOf(child.pid, all)]);
+}
+
+/** Whether a process neither handles nor ignores SIGINT, so that it ends. */
+export function endsAtInterrupt(pid: number): boolean {
+  const text = readOr(`/proc/${pid}/status`, "");
+  return ["SigIgn", "SigCgt"].every((name) => {
+    const mask = new RegExp(`^${name}:\\s*([0-9a-f]+)`, "m").exec(text)?.[1] ?? "0";
+    return (BigInt(`0x${mask}`) & SIGINT_BIT) === 0n;
+  });
 }
 
 /** Whether a process was started with this variable in its environment. */
@@ -66,7 +77,7 @@ function namesIn(folder: string): string[] {
   }
 }
 
-function readOr(path: string, otherwise: string): string {
+function readOr<T>(path: string, otherwise: T): string | T {
   try {
     return readFileSync(path, "latin1");
   } catch {

@@ -14,6 +14,12 @@ const OUTPUT = 99;
 /** The descriptor of the control stream when bash starts. */
 export const CONTROL_AT_START = 3;
 
+/**
+ * At this signal bash skips the rest of the running command. It does so between two parts of the command, as for every trap; SIGINT would
+ * also come when bash starts a process, and then bash waits for that process later on. Without the trap, the signal has no effect.
+ */
+export const ABANDON_SIGNAL = "SIGURG";
+
 /** Longer garbage on the control stream is dropped. */
 const MAX_MESSAGE_BYTES = 64 * 1024;
 
@@ -37,6 +43,7 @@ export function startText({ output, lastFolder }: StartPaths, nonce: string): st
     `exec ${CONTROL}>&${CONTROL_AT_START} ${CONTROL_AT_START}>&- ${OUTPUT}>${quoted(output)}`,
     "set +o history +H; unset HISTFILE MAILCHECK",
     `trap ${quoted(`\\builtin pwd >${quoted(lastFolder)}`)} EXIT`,
+    `trap ${quoted("\\builtin trap - INT; \\builtin kill -INT $$")} ${ABANDON_SIGNAL.slice(3)}`,
     endLine(nonce),
   ].join("\n");
 }

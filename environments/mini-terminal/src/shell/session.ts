@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Bash, type CommandEnd, within } from "./bash.ts";
 import { OutputLimiter } from "./output.ts";
 import { OutputPipe } from "./output-pipe.ts";
-import { descendantsOf, listProcesses, sendSignal, ticksNow } from "./processes.ts";
+import { childrenOf, descendantsOf, endsAtInterrupt, listProcesses, type RunningProcess, sendSignal } from "./processes.ts";
 import { Queue } from "./queue.ts";
 
 export interface SessionOptions {
@@ -36,6 +36,7 @@ export interface CommandResult {
 
 /** How long a command may take to end after SIGINT, and the shell after its processes were killed. */
 const GRACE_MS = 2_000;
+const CHECK_MS = 100;
 const KILLED = 137;
 
 /** A bash session: what a command changes in the shell is there for the next one. */
@@ -87,10 +88,10 @@ export class Session {
   async #run(command: string, timeoutMs: number, signal: AbortSignal): Promise<CommandResult> {
     const noteBefore = this.#bash.hasExited ? await this.#restart("The shell has ended since the last command.") : null;
     const started = performance.now();
-    const startTicks = ticksNow();
+    const background = new Set(childrenOf(this.#bash.pid));
     const running = this.#bash.execute(command);
     const first = await untilEndOr(running, timeoutMs, signal);
-    const end = first ?? (await this.#stop(running, startTicks));
+    const end = first ?? (await this.#stop(running, background));
     this.#pipe.drain();
     const durationMs = Math.round(performance.now() - started);
     const { text, cutBytes } = this.#output.show();
@@ -100,26 +101,36 @@ export class Session {
     return { output: text, cutBytes, exitCode: end.exitCode, hasTimedOut: first === null, durationMs, note };
   }
 
-  /** Interrupts a command, then kills its processes, then the shell. */
-  async #stop(running: Promise<CommandEnd>, startTicks: number): Promise<CommandEnd> {
-    this.#bash.interrupt();
-    const interrupted = await within(running, GRACE_MS);
-    if (interrupted !== null) return interrupted;
-    this.#killProcessesSince(startTicks);
-    // If the processes were part of a loop, the shell would start the next one.
+  /**
+   * As Ctrl-C in a terminal: interrupts the processes of the command, and skips the rest of it. What does not end is killed, at last the
+   * shell itself. Background processes of earlier commands go on.
+   */
+  async #stop(running: Promise<CommandEnd>, background: ReadonlySet<number>): Promise<CommandEnd> {
+    this.#bash.abandon();
+    for (const { pid, group } of this.#processesBut(background)) if (group === this.#bash.pid) sendSignal(pid, "SIGINT");
+    for (let waited = 0; waited < GRACE_MS; waited += CHECK_MS) {
+      const interrupted = await within(running, CHECK_MS);
+      if (interrupted !== null) return interrupted;
+      // A process that was started in the same moment did not get the signal.
+      for (const { pid, group } of this.#processesBut(background))
+        if (group === this.#bash.pid && endsAtInterrupt(pid)) sendSignal(pid, "SIGINT");
+    }
+    for (const { pid } of this.#processesBut(background)) sendSignal(pid, "SIGKILL");
     this.#bash.interrupt();
     const killed = await within(running, GRACE_MS);
     if (killed !== null) return killed;
     this.#folder = this.#bash.currentFolder() ?? this.#folder;
-    this.#killProcessesSince(startTicks);
+    for (const { pid } of this.#processesBut(background)) sendSignal(pid, "SIGKILL");
     this.#bash.kill();
     await running;
     return { kind: "exited", exitCode: KILLED };
   }
 
-  /** Processes of earlier commands that run in the background go on. */
-  #killProcessesSince(ticks: number): void {
-    for (const { pid, startTicks } of descendantsOf(this.#bash.pid, listProcesses())) if (startTicks >= ticks) sendSignal(pid, "SIGKILL");
+  /** The descendants of the shell, without those of the background processes. */
+  #processesBut(background: ReadonlySet<number>): RunningProcess[] {
+    const all = listProcesses();
+    const children = all.filter(({ pid, parent }) => parent === this.#bash.pid && !background.has(pid));
+    return children.flatMap((child) => [child, ...descendantsOf(child.pid, all)]);
   }
 
   async #goOnAfter(end: CommandEnd, isStopped: boolean): Promise<string | null> {
