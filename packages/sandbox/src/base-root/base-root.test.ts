@@ -39,6 +39,12 @@ describeNeeding("overlay", "the base root", () => {
     expect(await inRoot("/usr/local/bin/node", "-e", script)).toBe("42\n\n");
   });
 
+  it("has bash and common commands", async () => {
+    expect(await inRoot("/bin/bash", "-c", "seq 3 | sort -r | head -n 1; ls /usr/bin/env; mkfifo /tmp/pipe && rm /tmp/pipe")).toBe(
+      "3\n/usr/bin/env\n",
+    );
+  });
+
   it("contains users, a folder for temporary files, and only files, links and folders", () => {
     expect(readFileSync(join(root, "etc/passwd"), "utf8")).toMatch(/^root:x:0:0:.*\nnobody:x:65534:/);
     expect(lstatSync(join(root, "tmp")).mode & 0o7777).toBe(0o1777);

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { librariesOf } from "./libraries.ts";
+import { basename, dirname, join } from "node:path";
+import { librariesOf, loaderOf } from "./libraries.ts";
 
 /** A file, link or folder of the base root. */
 export type RootFile =
@@ -27,6 +27,15 @@ const CERTIFICATES = [
 
 /** glibc before 2.34 loads these when it resolves a name. */
 const NAME_LOOKUP = ["libnss_files.so.2", "libnss_dns.so.2", "libresolv.so.2"];
+
+/** Commands of this machine that are copied if it has them: enough for a shell to be of use. */
+const COMMANDS = [
+  ...["awk", "base64", "basename", "bash", "cat", "chmod", "cmp", "comm", "cp", "cut", "date", "dd", "df", "diff", "dirname", "du", "env"],
+  ...["false", "find", "grep", "gzip", "head", "id", "join", "kill", "ln", "ls", "md5sum", "mkdir", "mkfifo", "mktemp", "mv", "nohup"],
+  ...["nproc", "od", "paste", "printf", "ps", "pwd", "readlink", "realpath", "rm", "rmdir", "sed", "seq", "setsid", "sha256sum", "sleep"],
+  ...["sort", "split", "stat", "tail", "tar", "tee", "test", "timeout", "touch", "tr", "true", "uname", "uniq", "wc", "xargs"],
+];
+const COMMAND_FOLDERS = ["/usr/bin", "/bin"];
 
 const FOLDERS: readonly (readonly [path: string, mode: number])[] = [
   ["/", 0o755],
@@ -59,7 +68,10 @@ export interface RootSources {
   readonly nodeModules: readonly string[];
 }
 
-/** All files of the base root, sorted, each folder before its content: Node with its libraries, the runner, a shell, certificates. */
+/**
+ * All files of the base root, sorted, each folder before its content: Node with its libraries, the runner, shells and common commands,
+ * certificates.
+ */
 export async function rootFiles({ nodePath, runner, nodeModules }: RootSources): Promise<readonly RootFile[]> {
   const files = new Map<string, RootFile>();
   const add = (file: RootFile) => {
@@ -80,11 +92,26 @@ export async function rootFiles({ nodePath, runner, nodeModules }: RootSources):
     add({ type: "file", path, mode: 0o755, content: { source } });
     for (const library of await libraryFiles(source)) add(library);
   }
+  const commands = existsSync("/bin/sh") ? await commandPrograms() : [];
+  // A sandbox runs without them, so a command that is damaged is no reason to have none.
+  const libraries = await libraryFiles(...commands).catch(() => null);
+  for (const library of libraries ?? []) add(library);
+  for (const source of libraries === null ? [] : commands)
+    add({ type: "file", path: `/usr/bin/${basename(source)}`, mode: 0o755, content: { source } });
+  // Scripts name it there.
+  if (files.has("/usr/bin/bash")) add({ type: "symlink", path: "/bin/bash", target: "/usr/bin/bash" });
   return [...files.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-async function libraryFiles(program: string): Promise<RootFile[]> {
-  const { loader, paths } = await librariesOf(program);
+/** The commands that this machine has as dynamically linked programs, and not as scripts. */
+async function commandPrograms(): Promise<string[]> {
+  const paths = COMMANDS.flatMap((name) => COMMAND_FOLDERS.map((folder) => join(folder, name)).find((path) => existsSync(path)) ?? []);
+  const loaders = await Promise.all(paths.map((path) => loaderOf(path).catch(() => null)));
+  return paths.filter((_, at) => loaders[at] !== null);
+}
+
+async function libraryFiles(...programs: readonly string[]): Promise<RootFile[]> {
+  const { loader, paths } = await librariesOf(...programs);
   if (loader === null) return [];
   const file = (path: string): RootFile => ({ type: "file", path, mode: 0o755, content: { source: path } });
   const files = [file(loader)];

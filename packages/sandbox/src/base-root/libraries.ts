@@ -3,9 +3,9 @@ import { open } from "node:fs/promises";
 import { promisify } from "node:util";
 import { PlatformError } from "@aenv/contract";
 
-/** What a dynamically linked program needs to start. */
+/** What dynamically linked programs need to start. */
 export interface Libraries {
-  /** The dynamic loader, at the path that the program names; null for a static program. */
+  /** The dynamic loader, at the path that the program names; null for a static program and for none. */
   readonly loader: string | null;
   /** Path of each shared library by the name under which the loader searches it. */
   readonly paths: ReadonlyMap<string, string>;
@@ -15,14 +15,19 @@ const PROGRAM_HEADERS_AT = 32;
 const INTERPRETER = 3;
 const LIST_TIMEOUT_MS = 20_000;
 
-/** The shared libraries of a program of this machine, as its own loader finds them. */
-export async function librariesOf(program: string): Promise<Libraries> {
-  const loader = await loaderOf(program);
+/** The shared libraries of programs of this machine with the same loader, as it finds them. */
+export async function librariesOf(...programs: readonly string[]): Promise<Libraries> {
+  const [first] = programs;
+  const loader = first === undefined ? null : await loaderOf(first);
   if (loader === null) return { loader, paths: new Map() };
-  // The loaders of glibc and of musl both have this option, and print the same format.
-  const { stdout } = await promisify(execFile)(loader, ["--list", program], { timeout: LIST_TIMEOUT_MS });
-  return { loader, paths: parseList(stdout, program) };
+  // The loaders of glibc and of musl both have this option, for one program, and print the same format.
+  const each = programs.length === 1 ? [loader, "--list", ...programs] : ["/bin/sh", "-ec", EACH, loader, ...programs];
+  const { stdout } = await promisify(execFile)(each[0] as string, each.slice(1), { timeout: LIST_TIMEOUT_MS });
+  return { loader, paths: parseList(stdout, programs.join(", ")) };
 }
+
+/** Starting many processes from here takes much longer. */
+const EACH = 'for program do "$0" --list "$program"; done';
 
 /** Lines such as `libm.so.6 => /lib/libm.so.6 (0x7f81)`. The loader itself and the kernel's vdso have no arrow. */
 export function parseList(text: string, program: string): Map<string, string> {
