@@ -23,7 +23,7 @@ const (
 )
 
 func main() {
-	listen := flag.String("listen", "", "tcp:ADDRESS:PORT or unix:PATH")
+	listen := flag.String("listen", "", "tcp:ADDRESS:PORT, unix:PATH, or fd:NUMBER for a connection that was inherited")
 	key := flag.String("key", "", "the server's ed25519 public key, 32 bytes in base64")
 	flag.Parse()
 	if err := run(*listen, *key); err != nil {
@@ -36,6 +36,9 @@ func run(listen, key string) error {
 	publicKey, err := parseKey(key)
 	if err != nil {
 		return err
+	}
+	if number, isInherited := strings.CutPrefix(listen, "fd:"); isInherited {
+		return serveInherited(number, publicKey)
 	}
 	listener, err := openListener(listen)
 	if err != nil {
@@ -76,7 +79,7 @@ func openListener(text string) (net.Listener, error) {
 		defer syscall.Umask(syscall.Umask(0))
 		return net.Listen("unix", address)
 	}
-	return nil, fmt.Errorf("--listen %q is not an address: expected tcp:ADDRESS:PORT or unix:PATH", text)
+	return nil, fmt.Errorf("--listen %q is not an address: expected tcp:ADDRESS:PORT, unix:PATH or fd:NUMBER", text)
 }
 
 // watchSignals reaps children, and ends the sandbox when the container runtime asks for it.

@@ -26,6 +26,7 @@ type spawnRequest struct {
 	DeadlineMs      int64             `json:"deadline_ms"`
 	KillGraceMs     *int64            `json:"kill_grace_ms"`
 	KeepOutputBytes int               `json:"keep_output_bytes"`
+	OutputPath      string            `json:"output_path"` // a file to which all output is appended, also that of processes that outlive this one
 	inheritOutput   bool
 }
 
@@ -195,9 +196,9 @@ func openPlumbing(p *process, r spawnRequest) (*plumbing, error) {
 	}
 	l.inner = [3]*os.File{pipes[0], pipes[3], pipes[5]}
 	l.outputs[channelStdout], l.outputs[channelStderr] = pipes[2], pipes[4]
-	if r.inheritOutput {
-		if err := l.inheritOutput(); err != nil {
-			return nil, err
+	if r.inheritOutput || r.OutputPath != "" {
+		if err := l.replaceOutput(r.OutputPath); err != nil {
+			return nil, failed("no_output", "the output cannot be written: %v", err)
 		}
 	}
 	if r.Stdin {
@@ -208,19 +209,31 @@ func openPlumbing(p *process, r spawnRequest) (*plumbing, error) {
 	return l, nil
 }
 
-// inheritOutput gives the process duplicates of the init's own output. The pipes have no writer, so they are at their end.
-func (l *plumbing) inheritOutput() error {
+// replaceOutput gives the process a file for its output; without a path, duplicates of the init's own output. The pipes have no writer,
+// so they are at their end.
+func (l *plumbing) replaceOutput(path string) error {
 	for at := 1; at <= 2; at++ {
 		l.inner[at].Close()
-		fd, err := syscall.Dup(at)
+		file, err := openOutput(path, at)
 		if err != nil {
 			l.closeOuter()
 			return err
 		}
-		syscall.CloseOnExec(fd)
-		l.inner[at] = os.NewFile(uintptr(fd), "output")
+		l.inner[at] = file
 	}
 	return nil
+}
+
+func openOutput(path string, own int) (*os.File, error) {
+	if path != "" {
+		return os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	}
+	fd, err := syscall.Dup(own)
+	if err != nil {
+		return nil, err
+	}
+	syscall.CloseOnExec(fd)
+	return os.NewFile(uintptr(fd), "output"), nil
 }
 
 // fds makes the inner ends blocking, as programs expect.

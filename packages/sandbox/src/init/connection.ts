@@ -71,6 +71,11 @@ export interface ListedProcess {
 export async function connectInit(address: SandboxAddress, key: KeyObject, signal: AbortSignal): Promise<InitConnection> {
   signal.throwIfAborted();
   const socket = createConnection(address.kind === "unix" ? { path: address.path } : { host: address.host, port: address.port });
+  return openConnection(socket, key, signal);
+}
+
+/** The same on a connection that exists. */
+export async function openConnection(socket: Socket, key: KeyObject, signal: AbortSignal): Promise<InitConnection> {
   const abort = () => socket.destroy(signal.reason instanceof Error ? signal.reason : new Error("cancelled"));
   signal.addEventListener("abort", abort);
   try {

@@ -25,6 +25,8 @@ export interface SpawnOptions {
   readonly killGraceMs?: number;
   /** Output that is kept while no client is attached; beyond it the oldest is dropped. */
   readonly keepOutputBytes?: number;
+  /** All output is appended to this file instead, also that of processes which outlive this one. */
+  readonly outputPath?: string;
 }
 
 export interface ProcessEnding {
@@ -104,8 +106,14 @@ export class ProcessOutputs implements Receiver {
 }
 
 export function spawnParameters(options: SpawnOptions): object {
-  const { deadlineMs, killGraceMs, keepOutputBytes, ...same } = options;
-  return { ...same, deadline_ms: deadlineMs, kill_grace_ms: killGraceMs, keep_output_bytes: keepOutputBytes };
+  const { deadlineMs, killGraceMs, keepOutputBytes, outputPath, ...same } = options;
+  return {
+    ...same,
+    deadline_ms: deadlineMs,
+    kill_grace_ms: killGraceMs,
+    keep_output_bytes: keepOutputBytes,
+    output_path: outputPath,
+  };
 }
 
 export function endingOf(fields: Fields): ProcessEnding {

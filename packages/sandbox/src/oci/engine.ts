@@ -96,6 +96,8 @@ const ADOPT_MS = 10_000;
 const COLLECT_EVERY_MS = 30 * 60_000;
 const POOL_IDLE_MS = 10 * 60_000;
 const LIMITS_EVERY_MS = 5_000;
+/** The first command of a new sandbox comes first. */
+const FILL_AFTER_MS = 20;
 
 const DEFAULTS = {
   runtime: "runc",
@@ -156,6 +158,8 @@ export class OciEngine implements SandboxEngine {
     report: (reached) => this.#options.onLimit?.(reached),
   });
   #pool: ContainerPool | undefined;
+  #networks: Networks | undefined;
+  #filling: NodeJS.Timeout | undefined;
   #opened: Promise<Parts> | undefined;
   #adopting: Promise<void> | undefined;
   #firstAdoption: Promise<void> | undefined;
@@ -184,7 +188,10 @@ export class OciEngine implements SandboxEngine {
       this.#records.create(spec.id, this.#newRecord(spec));
       const starting = this.#start(spec, AbortSignal.any([signal, this.#closing.signal]));
       this.#starting.set(spec.id, starting);
-      return await starting.finally(() => this.#starting.delete(spec.id));
+      return await starting.finally(() => {
+        this.#starting.delete(spec.id);
+        this.#fillPools();
+      });
     } catch (error) {
       if (signal.aborted || this.#closing.signal.aborted) throw cancelled(spec.id);
       throw isPlatformError(error) ? error : startFailed(spec, messageOf(error), []);
@@ -215,6 +222,7 @@ export class OciEngine implements SandboxEngine {
   async close(): Promise<void> {
     this.#closing.abort(new Error("the engine is closed"));
     clearInterval(this.#collecting);
+    clearTimeout(this.#filling);
     await Promise.allSettled(this.#starting.values());
     // A caller may not wait for its destroy; if the server exited in between, files would be left.
     await Promise.allSettled(this.#destroying);
@@ -225,6 +233,17 @@ export class OciEngine implements SandboxEngine {
     for (const sandbox of this.#sandboxes.values()) await this.#leave(sandbox);
     await parts?.networks.close();
     parts?.containers.removeEmptyGroup();
+  }
+
+  /** When no sandbox starts: it would take longer if others were created at the same time. */
+  #fillPools(): void {
+    if (this.#filling !== undefined) return;
+    this.#filling = setTimeout(() => {
+      this.#filling = undefined;
+      if (this.#starting.size > 0 || this.#closing.signal.aborted) return;
+      void this.#pool?.fill();
+      this.#networks?.refill();
+    }, FILL_AFTER_MS).unref();
   }
 
   #adopt(): Promise<void> {
@@ -282,6 +301,7 @@ export class OciEngine implements SandboxEngine {
     });
     const pool = new ContainerPool({ containers, size: poolSize, idleMs: POOL_IDLE_MS, now: Date.now });
     this.#pool = pool;
+    this.#networks = networks;
     const images = new Images({ folder: join(this.#folder, "images"), layers, architecture, ...registries });
     const snapshots = new SnapshotStore({
       folder: join(this.#folder, "snapshots"),

@@ -31,7 +31,7 @@ export class ContainerPool {
     return [...this.#kinds.values()].reduce((sum, { waiting }) => sum + waiting.length, 0);
   }
 
-  /** A waiting container of this kind, or null. Either way, more are created in the background. */
+  /** A waiting container of this kind, or null. Either way, the next `fill` creates more. */
   take(spec: Omit<ContainerSpec, "limits">): Container | null {
     if (this.#options.size === 0 || this.#closing.signal.aborted) return null;
     const key = `${spec.runtime} ${spec.diskMb ?? ""} ${spec.files.layers.join(" ")}`;
@@ -41,9 +41,7 @@ export class ContainerPool {
       this.#kinds.set(key, kind);
     }
     kind.usedAt = this.#options.now();
-    const taken = this.#firstRunning(kind);
-    void this.fill();
-    return taken;
+    return this.#firstRunning(kind);
   }
 
   /** Creates the containers that are missing, one at a time, and removes those of kinds that are no longer used. Never rejects. */

@@ -1,27 +1,27 @@
-import { execFile } from "node:child_process";
-import { PlatformError } from "@aenv/contract";
+import { messageOf, PlatformError } from "@aenv/contract";
+import { isInitError } from "../../init/error.ts";
+import { launch } from "../launcher.ts";
 
 const TIMEOUT_MS = 20_000;
 
 /** Runs `ip` or `nft` with this input, and returns what it prints. */
-export async function command(program: "ip" | "nft", args: readonly string[], input = ""): Promise<string> {
-  return await new Promise((resolve, reject) => {
-    const child = execFile(program, args, { cwd: "/", timeout: TIMEOUT_MS, maxBuffer: 64 * 2 ** 20 }, (cause, stdout, stderr) => {
-      if (cause === null) return resolve(stdout);
-      const [line = ""] = stderr.trim().split("\n");
-      const missing = cause.code === "ENOENT" ? `${program} is not installed; install iproute2 and nftables` : null;
-      reject(
-        new PlatformError(
-          "sandbox.start_failed",
-          `the network of sandboxes could not be changed by '${[program, ...args].join(" ")}': ${missing ?? (line || cause.message)}`,
-          { cause },
-        ),
-      );
-    });
-    // A program that ends before it read its input is reported by its exit code.
-    child.stdin?.on("error", () => {});
-    child.stdin?.end(input);
-  });
+export async function command(program: "ip" | "nft", args: readonly string[], input?: string): Promise<string> {
+  const limit = AbortSignal.timeout(TIMEOUT_MS);
+  try {
+    const ended = await launch({ argv: [program, ...args], signal: limit, ...(input !== undefined && { input }) });
+    if (ended.exitCode === 0) return ended.stdout.toString();
+    const [line = ""] = ended.stderr.toString().trim().split("\n");
+    throw new Error(
+      limit.aborted ? `no answer within ${TIMEOUT_MS / 1_000} seconds` : line || `it ended with ${ended.signal ?? ended.exitCode}`,
+    );
+  } catch (cause) {
+    const reason = isInitError(cause, "no_program") ? `${program} is not installed; install iproute2 and nftables` : messageOf(cause);
+    throw new PlatformError(
+      "sandbox.start_failed",
+      `the network of sandboxes could not be changed by '${[program, ...args].join(" ")}': ${reason}`,
+      { cause },
+    );
+  }
 }
 
 export async function ip(lines: readonly string[], namespace?: string): Promise<void> {

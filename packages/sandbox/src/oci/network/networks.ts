@@ -80,7 +80,6 @@ export class Networks {
     await nft(homeRules(home));
     const networks = new Networks(home, records, processes, self, options);
     await networks.#sweep();
-    networks.#refill();
     return networks;
   }
 
@@ -103,14 +102,13 @@ export class Networks {
     if (this.#refusals !== null) this.#poll = setInterval(() => void this.pollRefused().catch(() => {}), POLL_MS).unref();
   }
 
-  /** A network without outgoing connections, from the pool if it has one. */
+  /** A network without outgoing connections, from the pool if it has one. The caller refills the pool when nothing else is to be done. */
   async take(signal: AbortSignal): Promise<SandboxNetwork> {
     signal.throwIfAborted();
     this.#closing.signal.throwIfAborted();
     const network = this.#ready.pop() ?? (await this.#create(1))[0];
     if (network === undefined) throw new PlatformError("internal", "no network was created");
     await network.setState("taken");
-    this.#refill();
     return network;
   }
 
@@ -177,14 +175,15 @@ export class Networks {
       if (this.#held.has(refusal.network)) this.#refusals.add(refusal);
   }
 
-  #refill(): void {
+  /** Creates the networks that the pool lacks, in the background. */
+  refill(): void {
     const size = this.#options.poolSize ?? DEFAULT_POOL_SIZE;
     if (this.#refilling !== null || this.#closing.signal.aborted || this.#ready.length >= size) return;
     this.#refilling = this.#create(size - this.#ready.length)
       .then((created) => {
         this.#ready.push(...created);
         this.#refilling = null;
-        this.#refill();
+        this.refill();
       })
       // The next sandbox creates its own network, and gets the error if there still is one.
       .catch(() => {

@@ -1,7 +1,7 @@
-import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { PlatformError } from "@aenv/contract";
 import { parseMountinfo } from "../../mountinfo.ts";
+import { launch } from "../launcher.ts";
 
 /** The kernel copies the options of a mount into one page. */
 const MAX_OPTIONS = 4_095;
@@ -50,10 +50,10 @@ export function checkMountPath(path: string): void {
 }
 
 export async function run(command: string, args: readonly string[], problem: string, cwd?: string): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    execFile(command, args, { cwd: cwd ?? "/" }, (cause, _, stderr) => {
-      if (cause === null) resolve();
-      else reject(new PlatformError("sandbox.start_failed", `${problem}: ${stderr.trim() || cause.message}`, { cause }));
-    });
-  });
+  const ended = await launch({ argv: [command, ...args], ...(cwd !== undefined && { cwd }) });
+  if (ended.exitCode === 0) return;
+  throw new PlatformError(
+    "sandbox.start_failed",
+    `${problem}: ${ended.stderr.toString().trim() || `${command} ended with ${ended.signal ?? ended.exitCode}`}`,
+  );
 }

@@ -1,9 +1,6 @@
-import { spawn } from "node:child_process";
-import { type FileHandle, open, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { PlatformError } from "@aenv/contract";
-
-/** Where programs of the machine are looked up. No other variable of this process, which may be a secret, reaches a runtime. */
-export const SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+import { launch } from "../launcher.ts";
 
 export interface RuntimeCommand {
   readonly program: string;
@@ -24,26 +21,14 @@ export interface RuntimeCommand {
  */
 export async function runCommand({ program, args, problem, errorsPath, logPath, timeoutMs, signal }: RuntimeCommand): Promise<void> {
   signal?.throwIfAborted();
-  const log: FileHandle | null = logPath === undefined ? null : await open(logPath, "a", 0o600);
-  try {
-    const output = log?.fd ?? "ignore";
-    const child = spawn(program, args, { stdio: ["ignore", output, output], env: { PATH: SYSTEM_PATH }, cwd: "/" });
-    const limit = signal === undefined ? AbortSignal.timeout(timeoutMs) : AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-    const kill = () => child.kill("SIGKILL");
-    limit.addEventListener("abort", kill);
-    const ending = await new Promise<number | Error | null>((resolve) => {
-      child.once("error", resolve);
-      child.once("exit", resolve);
-      if (limit.aborted) kill();
-    });
-    limit.removeEventListener("abort", kill);
-    if (ending === 0) return;
-    signal?.throwIfAborted();
-    const why = ending instanceof Error ? ending.message : limit.aborted ? `no answer within ${timeoutMs / 1_000} seconds` : null;
-    throw new PlatformError("sandbox.start_failed", `${problem}: ${why ?? (await lastError(errorsPath)) ?? `${program} failed`}`);
-  } finally {
-    await log?.close();
-  }
+  const limit = signal === undefined ? AbortSignal.timeout(timeoutMs) : AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+  const ending = await launch({ argv: [program, ...args], outputPath: logPath ?? "/dev/null", signal: limit }).catch(
+    (error: Error) => error,
+  );
+  if (!(ending instanceof Error) && ending.exitCode === 0) return;
+  signal?.throwIfAborted();
+  const why = ending instanceof Error ? ending.message : limit.aborted ? `no answer within ${timeoutMs / 1_000} seconds` : null;
+  throw new PlatformError("sandbox.start_failed", `${problem}: ${why ?? (await lastError(errorsPath)) ?? `${program} failed`}`);
 }
 
 /** Both runtimes write one JSON object per line. */

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { messageOf, PlatformError } from "@aenv/contract";
 import type { SandboxRuntime } from "../../engine.ts";
 import { findHierarchy } from "../cgroups/group.ts";
-import { SYSTEM_PATH } from "./command.ts";
+import { SYSTEM_PATH } from "../launcher.ts";
 import { CommandRuntime } from "./command-runtime.ts";
 import { runc, runsc } from "./dialect.ts";
 import { RunscRuntime } from "./runsc.ts";

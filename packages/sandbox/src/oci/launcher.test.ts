@@ -1,0 +1,72 @@
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { describeNeeding, temporaryTree } from "@aenv/testing";
+import { expect, it } from "vitest";
+import { launch } from "./launcher.ts";
+
+const sh = async (script: string, more: { input?: string; outputPath?: string; signal?: AbortSignal } = {}) => {
+  const { stdout, stderr, exitCode, signal } = await launch({ argv: ["sh", "-c", script], ...more });
+  return { stdout: stdout.toString(), stderr: stderr.toString(), exitCode, signal };
+};
+
+/** A zombie has ended: process 1 of a machine may take its time. */
+const isAlive = (pid: number) => {
+  try {
+    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  } catch {
+    return false;
+  }
+};
+
+describeNeeding("go", "the launcher of programs", () => {
+  it("passes input and returns output and the exit code, without the variables of this process", async () => {
+    process.env.AENV_TEST_SECRET = "secret";
+    expect(await sh("cat; echo $AENV_TEST_SECRET; pwd; echo wrong >&2; exit 3", { input: "given " })).toEqual({
+      stdout: "given \n/\n",
+      stderr: "wrong\n",
+      exitCode: 3,
+      signal: null,
+    });
+    await expect(launch({ argv: ["no-such-program"] })).rejects.toMatchObject({ code: "no_program" });
+  });
+
+  it("appends output to a file, also that of processes which the program leaves behind", async () => {
+    using tree = temporaryTree();
+    const outputPath = join(tree.path, "log");
+    await sh("echo one; (while kill -0 $$; do :; done; echo two) 2>/dev/null & exit 0", { outputPath });
+    await sh("echo three >&2", { outputPath });
+    await expect.poll(() => readFileSync(outputPath, "utf8").split("\n").sort()).toEqual(["", "one", "three", "two"]);
+  });
+
+  it("kills a program and its children when it is told to", async () => {
+    const stop = new AbortController();
+    const running = sh("sleep 1000 & wait", { signal: stop.signal });
+    stop.abort();
+    expect(await running).toMatchObject({ exitCode: null, signal: "SIGKILL" });
+  });
+
+  it("is started again after it was killed", async () => {
+    const parent = Number((await sh("echo $PPID")).stdout);
+    process.kill(parent, "SIGTERM");
+    expect(Number((await sh("echo $PPID")).stdout)).toBe(parent);
+    process.kill(parent, "SIGKILL");
+    await expect.poll(() => isAlive(parent), { timeout: 20_000 }).toBe(false);
+    await expect.poll(async () => (await sh("echo again").catch(() => null))?.stdout).toBe("again\n");
+  });
+
+  it("lets its process end and ends with it, while programs go on", async () => {
+    const file = new URL("launcher.ts", import.meta.url).href;
+    const script = `
+      const { launch } = await import(${JSON.stringify(file)});
+      const { stdout } = await launch({ argv: ["sh", "-c", "sleep 1000 >/dev/null 2>&1 & echo $PPID $!"] });
+      process.stdout.write(stdout);
+    `;
+    const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", script]);
+    const [launcher = 0, sleep = 0] = stdout.trim().split(" ").map(Number);
+    await expect.poll(() => isAlive(launcher), { timeout: 20_000 }).toBe(false);
+    expect(isAlive(sleep)).toBe(true);
+    process.kill(sleep, "SIGKILL");
+  });
+});

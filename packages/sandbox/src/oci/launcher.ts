@@ -1,0 +1,94 @@
+import { spawn } from "node:child_process";
+import { generateKeyPairSync } from "node:crypto";
+import type { Socket } from "node:net";
+import { type InitConnection, openConnection } from "../init/connection.ts";
+import { initKeyArgument } from "../init/key.ts";
+import type { ProcessOutput } from "../init/process.ts";
+import { initProgram } from "../init/program.ts";
+import type { Architecture } from "./spec/seccomp.ts";
+
+/** Where programs of the machine are looked up. No other variable of this process, which may be a secret, reaches them. */
+export const SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+export interface Launch {
+  readonly argv: readonly string[];
+  readonly input?: string;
+  readonly cwd?: string;
+  /** Output is appended to this file. The program may leave processes behind that keep it open. */
+  readonly outputPath?: string;
+  /** Kills the program and its group. */
+  readonly signal?: AbortSignal;
+}
+
+interface Launcher {
+  readonly connection: InitConnection;
+  readonly socket: Socket;
+  /** Programs that run now. */
+  running: number;
+}
+
+const START_MS = 10_000;
+
+let opened: Promise<Launcher> | undefined;
+
+/**
+ * Runs a program of this machine to its end, through a small process of our own: this process may have much memory, and then a fork of it
+ * stops it for many milliseconds. The launcher ends with this process; programs that it has started go on.
+ */
+export async function launch({ argv, input, cwd = "/", outputPath, signal }: Launch): Promise<ProcessOutput> {
+  const launcher = await open();
+  // A process that waits for nothing else may end.
+  if (launcher.running++ === 0) launcher.socket.ref();
+  const kill = () => void started?.then(({ id }) => launcher.connection.signal(id, "SIGKILL", { group: true })).catch(() => undefined);
+  const env = { PATH: SYSTEM_PATH };
+  const started = launcher.connection.spawn({
+    argv,
+    env,
+    cwd,
+    stdin: input !== undefined,
+    ...(outputPath !== undefined && { outputPath }),
+  });
+  signal?.addEventListener("abort", kill);
+  try {
+    const program = await started;
+    if (signal?.aborted) kill();
+    // A program that ends before it has read its input is reported by its exit code.
+    program.stdin.on("error", () => undefined);
+    if (input !== undefined) program.stdin.end(input);
+    return await program.output();
+  } finally {
+    signal?.removeEventListener("abort", kill);
+    if (--launcher.running === 0) launcher.socket.unref();
+  }
+}
+
+function open(): Promise<Launcher> {
+  opened ??= start().catch((error: unknown) => {
+    opened = undefined;
+    throw error;
+  });
+  return opened;
+}
+
+async function start(): Promise<Launcher> {
+  const program = await initProgram(process.arch as Architecture);
+  const { privateKey } = generateKeyPairSync("ed25519");
+  const args = ["--listen", "fd:3", "--key", initKeyArgument(privateKey)];
+  // A session of its own: the end of a terminal is for this process, which still needs the launcher to clean up.
+  const child = spawn(program, args, {
+    cwd: "/",
+    env: { PATH: SYSTEM_PATH },
+    detached: true,
+    stdio: ["ignore", "ignore", "ignore", "pipe"],
+  });
+  const failed = new Promise<never>((_, reject) => child.once("error", reject));
+  const socket = child.stdio[3] as Socket;
+  const connection = await Promise.race([openConnection(socket, privateKey, AbortSignal.timeout(START_MS)), failed]);
+  // The next program starts another one.
+  void connection.closed.then(() => {
+    opened = undefined;
+  });
+  child.unref();
+  socket.unref();
+  return { connection, socket, running: 0 };
+}
